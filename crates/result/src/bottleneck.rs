@@ -1,9 +1,9 @@
-//! What held a run back: from what was seen of the callers, the device and the machine to one verdict with its evidence.
+//! Finds the bottleneck of a run: turns observations into one verdict with its evidence.
 //!
-//! [`classify`] is pure. It asks the questions in the order of how direct their evidence is: what the job itself asks for,
-//! bounds that are written down, who had no processor time, who waited where. What a single run cannot tell, such as
-//! whether a device that is always busy would do more at a higher depth, is judged by the latency: while it is that of an
-//! I/O alone, more I/Os in flight mean more I/Os done (Little's law).
+//! [`classify`] is pure. It asks its questions in the order of how direct their evidence is: the
+//! job's own limits, configured limits, processors without idle time, and places where I/Os waited.
+//! A single run cannot show whether a busy device would do more at a higher depth. Latency decides:
+//! while it equals that of a single I/O, more I/Os in flight complete more I/Os (Little's law).
 
 mod ceph_rules;
 mod cgroup_bounds;
@@ -18,112 +18,115 @@ use crate::machine::CpuShares;
 use crate::run::Verdict;
 use iosonde_job::plan::PerDirection;
 
-/// What was seen of a run.
+/// Observations of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observed {
     /// Length of the measured time in seconds.
     pub seconds: f64,
-    /// What the callers moved in it.
+    /// I/Os and bytes of the workers in that time.
     pub own: PerDirection<IntervalCounts>,
-    /// Flushes that they asked for.
+    /// Number of flushes that the workers requested.
     pub flushes: u64,
-    /// The callers.
+    /// Observations of the workers.
     pub callers: Callers,
-    /// Why the job cannot go faster than it asks to, where it was as fast as that.
+    /// Reason why the job limits itself, if it reached that limit.
     pub job_limit: Option<String>,
-    /// Where the files are.
+    /// Location of the files.
     pub place: Place,
-    /// The device that did most; `None` where none is known.
+    /// Device with the most I/O. `None` if no device is known.
     pub device: Option<DeviceLoad>,
-    /// Bounds of control groups on the devices under the files.
+    /// Control group limits on the devices that hold the files.
     pub limits: Vec<IoLimit>,
-    /// Share of the bytes that the callers moved and no device did, 0 to 1.
+    /// Share of the workers' bytes that no device moved, from 0 to 1.
     pub cached: f64,
-    /// The processors of the machine.
+    /// Use of the machine's processors.
     pub cpu: Option<CpuShares>,
-    /// Whether some jobs began after others had ended: at a stonewall, or by `wait_for`.
+    /// Whether some jobs began after others had ended, because of `stonewall` or `wait_for`.
     pub phases: bool,
-    /// Share of the time in which control groups held this process back, and the processors that they allow.
+    /// Share of the time in which control groups throttled the CPU time of this process, and their
+    /// quota in processors.
     pub cpu_throttled: Option<(f64, f64)>,
-    /// I/Os per second in each whole interval.
+    /// IOPS of each complete interval.
     pub rates: Vec<f64>,
-    /// Whether a hypervisor is underneath.
+    /// Whether the machine is virtual.
     pub virtual_machine: bool,
-    /// The Ceph cluster that was spoken to.
+    /// Ceph cluster that the run used.
     pub ceph: Option<CephSide>,
-    /// Whether some of the I/O went elsewhere than to that cluster, so that it does not explain the figures of all.
+    /// Whether some of the I/O went elsewhere, so that the cluster does not explain all figures.
     pub beside_ceph: bool,
 }
 
-/// Those who issue the I/O.
+/// Observations of the workers, which issue the I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Callers {
-    /// How many workers.
+    /// Number of workers.
     pub workers: usize,
-    /// I/Os that all of them may keep in flight.
+    /// Sum of the iodepths: I/Os that all workers may keep in flight.
     pub depth: u64,
-    /// The engine, where all use one that waits for each I/O although a higher depth is asked for.
+    /// Synchronous engine in use, if all workers use one although a higher iodepth was requested.
     pub waiting_engine: Option<&'static str>,
-    /// Mean latency of an I/O in nanoseconds; 0 where latencies are not measured.
+    /// Mean latency of an I/O in nanoseconds. 0 if latencies are not measured.
     pub latency_ns: f64,
-    /// The shortest.
+    /// Shortest latency of an I/O in nanoseconds.
     pub least_latency_ns: f64,
-    /// Share of its time that the busiest worker spent on a processor, in the program and in the kernel.
+    /// CPU shares of the busiest worker, in user mode and in the kernel.
     pub busiest: (f64, f64),
-    /// Share of its time that this worker was ready to run and waited for a processor.
+    /// Share of the time in which this worker was runnable and waited for a processor.
     pub queued: f64,
-    /// Mean share of their time that workers slept.
+    /// Share of the time in which workers slept, on average.
     pub asleep: f64,
-    /// Share of their time that workers spent in fsync and its kin, and how long each took in nanoseconds.
+    /// Share of the time that workers spent in fsync, fdatasync and sync_file_range, and the mean
+    /// latency of these in nanoseconds.
     pub flushing: (f64, f64),
-    /// Whether completions are polled for: such workers are always busy.
+    /// Whether workers poll for completions. Such workers are always busy.
     pub polling: bool,
-    /// Whether all I/O is O_DIRECT.
+    /// Whether all I/O uses O_DIRECT.
     pub direct: bool,
 }
 
-/// Where files are.
+/// Location of the files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Place {
-    /// No file at all: the null engine.
+    /// No files: the null engine, or objects of Ceph.
     #[default]
     Nowhere,
-    /// Block devices themselves.
+    /// Block devices.
     Device,
-    /// A file system on block devices, by its type.
+    /// A file system on block devices, with its type.
     FileSystem(String),
-    /// A file system in memory, by its type.
+    /// A file system in memory, with its type.
     Memory(String),
-    /// Another machine or a process serves them: its description.
+    /// Files served by another machine or a process, with a description of the service.
     Served(String),
 }
 
-/// What a device did in the measured time.
+/// Activity of a device in the measured time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DeviceLoad {
     /// Kernel name.
     pub name: String,
-    /// Share of the time with requests in flight, 0 to 1.
+    /// Share of the time in which requests were in flight, from 0 to 1.
     pub busy: f64,
     /// Mean number of requests in flight.
     pub queue: f64,
-    /// Mean time of a request in nanoseconds.
+    /// Mean time per request in nanoseconds.
     pub request_ns: f64,
-    /// Requests completed.
+    /// Number of completed requests.
     pub requests: u64,
     /// Bytes read and written.
     pub bytes: [u64; 2],
-    /// Whether it is a disk that turns and serves one request at a time.
+    /// Whether the device is a rotating disk, which serves one request at a time.
     pub rotational: bool,
-    /// Whether others' I/O can be told from ours by counting: nothing between the files and the device multiplies I/O.
+    /// Whether I/O of other users can be counted, because nothing between the files and the device
+    /// multiplies I/O.
     pub plain: bool,
 }
 
-/// Shorter runs than this say nothing: the kernel counts a device's time in milliseconds.
+/// Shorter runs get no verdict, because the kernel counts a device's time in milliseconds.
 const SHORTEST_SECONDS: f64 = 0.2;
 
-/// What held the run back, then findings beside it. The first is missing where a cache did it, which has its own verdict,
-/// and all are where the run was too short.
+/// Returns the bottleneck, and additional findings. There is no bottleneck if a cache served the
+/// I/O, which has its own verdict. Both are empty if the run was too short.
 pub fn classify(seen: &Observed) -> (Option<Verdict>, Vec<Verdict>) {
     if seen.ios() == 0 || seen.seconds < SHORTEST_SECONDS {
         return (None, Vec::new());
@@ -145,7 +148,8 @@ impl Observed {
         self.own.iter().map(|(_, counts)| counts.ios).sum()
     }
 
-    /// Mean number of I/Os in flight, by Little's law; where latencies are not measured, as many as there may be.
+    /// Returns the mean number of I/Os in flight, by Little's law. If latencies are not measured,
+    /// it is the sum of the iodepths.
     fn in_flight(&self) -> f64 {
         match self.callers.latency_ns {
             0.0 => self.callers.depth as f64,

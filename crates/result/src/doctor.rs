@@ -1,7 +1,6 @@
-//! What would spoil a measurement here, and how to put it right: advice from an examined machine. Pure.
+//! Findings of `iosonde doctor`: conditions that distort a measurement, and their remedies. Pure.
 //!
-//! Each rule looks at the facts of an [`Examination`] and finds nothing where a fact is not known. The identifiers of
-//! findings are stable; `docs/doctor.md` lists them.
+//! A rule reports nothing if a fact is unknown. `docs/doctor.md` lists the stable identifiers.
 
 mod device_rules;
 mod examination;
@@ -13,10 +12,10 @@ mod tests;
 
 pub use examination::*;
 
-/// Bytes of the smallest working set that a figure can be taken from.
+/// Smallest working set in bytes that gives a valid figure.
 pub const WORKING_SET_BYTES_MIN: u64 = 16 << 20;
 
-/// All findings, the worst first, each once.
+/// Returns all findings without duplicates, the most severe first.
 pub fn findings(examined: &Examination) -> Vec<Finding> {
     let mut found = machine_rules::findings(&examined.host, &examined.conditions);
     for target in &examined.targets {
@@ -26,7 +25,7 @@ pub fn findings(examined: &Examination) -> Vec<Finding> {
     found.extend(examined.leftovers.iter().map(leftover_rules::finding));
     let mut each: Vec<Finding> = Vec::new();
     for finding in found {
-        // Two targets may have one device.
+        // Two targets may be on the same device.
         if !each.contains(&finding) {
             each.push(finding);
         }
@@ -35,7 +34,7 @@ pub fn findings(examined: &Examination) -> Vec<Finding> {
     each
 }
 
-/// A finding without a remedy.
+/// Creates a finding without a remedy.
 fn found(
     severity: Severity,
     id: &str,
@@ -56,9 +55,8 @@ fn found(
 
 /// Adds remedies to findings.
 trait Remedied {
-    /// In words.
     fn remedy(self, words: impl Into<String>) -> Self;
-    /// As a command.
+    /// Adds a command that is the remedy.
     fn command(self, line: impl Into<String>) -> Self;
 }
 

@@ -1,5 +1,4 @@
-//! The questions that only a Ceph cluster raises: what else it did, whether one of its storage daemons holds up the others,
-//! and whether time goes by in them or on the way.
+//! Rules about a Ceph cluster: recovery and scrubs, slow OSDs, time in the OSDs or on the network.
 
 use super::local_rules::{percent, verdict};
 use super::{Observed, Place};
@@ -7,25 +6,25 @@ use crate::ceph::{CephSide, OsdLatency};
 use crate::run::{Verdict, VerdictKind};
 use crate::words;
 
-/// Recovery that was seen in this share of the looks is what held the run back.
+/// Share of samples with recovery from which on recovery is the bottleneck.
 const MOSTLY_RECOVERING: f64 = 0.5;
-/// A storage daemon that takes so many times as long as the others is slow.
+/// Factor from which on an OSD is slow, relative to the median of the others.
 const MUCH_SLOWER: f64 = 3.0;
-/// Less than this is no difference between storage daemons, in nanoseconds.
+/// Smaller differences between OSDs are ignored, in nanoseconds.
 const NOTICEABLE_NS: f64 = 2e6;
-/// Storage daemons with fewer operations say nothing.
+/// OSDs with fewer operations are ignored.
 const FEWEST_OPS: u64 = 20;
-/// Storage daemons that it takes to call one of them slow.
+/// Number of OSDs needed to call one of them slow.
 const FEWEST_OSDS: usize = 3;
-/// From this share of the latency on the storage daemons are what is waited for.
+/// Share of the latency from which on the OSDs are the bottleneck.
 const MOSTLY_OSDS: f64 = 0.5;
 
-/// The cluster, where all I/O went to it.
+/// Returns the cluster, if all I/O went to it.
 fn alone(seen: &Observed) -> Option<&CephSide> {
     seen.ceph.as_ref().filter(|_| !seen.beside_ceph)
 }
 
-/// Recovery, if it went on for most of the run.
+/// Reports recovery that went on for most of the run.
 pub(super) fn recovery(seen: &Observed) -> Option<Verdict> {
     let side = alone(seen)?;
     let activity = &side.activity;
@@ -34,7 +33,7 @@ pub(super) fn recovery(seen: &Observed) -> Option<Verdict> {
     Some(verdict(VerdictKind::ClusterBusy, told))
 }
 
-/// What else the cluster did, whatever held the run back.
+/// Reports other activity and outages of the cluster, independent of the bottleneck.
 pub(super) fn others(seen: &Observed) -> Vec<Verdict> {
     let Some(side) = &seen.ceph else {
         return Vec::new();
@@ -46,7 +45,6 @@ pub(super) fn others(seen: &Observed) -> Vec<Verdict> {
         .collect()
 }
 
-/// One storage daemon that is much slower than the others.
 pub(super) fn slow_osd(seen: &Observed) -> Option<Verdict> {
     let side = alone(seen)?;
     let asked: Vec<&OsdLatency> = side
@@ -72,7 +70,7 @@ pub(super) fn slow_osd(seen: &Observed) -> Option<Verdict> {
     Some(verdict(VerdictKind::SlowOsd, evidence))
 }
 
-/// The slowest, its time, and the median of the others', if it is much slower than they are.
+/// Returns the slowest OSD, its time and the median of the others, if it is much slower than these.
 fn slowest(times: impl Iterator<Item = (u32, f64)>) -> Option<(u32, f64, f64)> {
     let mut times: Vec<(u32, f64)> = times.collect();
     times.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -85,10 +83,10 @@ fn slowest(times: impl Iterator<Item = (u32, f64)>) -> Option<(u32, f64, f64)> {
     slow.then_some((osd, ns, others_ns))
 }
 
-/// Where the time of an operation goes by: in the storage daemons, or on the way to them.
+/// Checks whether an operation spends its time in the OSDs or on the network.
 pub(super) fn where_time_goes(seen: &Observed) -> Option<Verdict> {
     let side = alone(seen)?;
-    // Through a cache of this machine callers wait for other I/O than the storage daemons get.
+    // With a page cache on this machine, workers wait for other I/O than the OSDs receive.
     if seen.place != Place::Nowhere && !seen.callers.direct {
         return None;
     }
@@ -134,7 +132,7 @@ mod tests {
         }
     }
 
-    /// Ten seconds of 16 operations in flight that take 5 ms each, and these storage daemons.
+    /// Returns ten seconds of 16 operations in flight that take 5 ms each, with the given OSDs.
     fn seen(osds: &[f64], activity: CephActivity) -> Observed {
         Observed {
             seconds: 10.0,
@@ -249,7 +247,7 @@ mod tests {
             "{}",
             verdict.evidence
         );
-        // Two cannot tell which of them is slow, and a difference that nobody notices is none.
+        // Of two OSDs neither can be called slow, and a difference below the threshold is ignored.
         assert_ne!(
             main(&seen(&[1.0, 12.0], quiet.clone())).kind,
             VerdictKind::SlowOsd

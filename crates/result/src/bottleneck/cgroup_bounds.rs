@@ -1,10 +1,10 @@
-//! Bounds that control groups of this process put on its I/O, in words.
+//! Control group limits on the I/O of this process, in words.
 
 use super::Observed;
 use crate::words;
 use iosonde_job::plan::Direction;
 
-/// The first bound of a group of this process on I/O of a direction that was used: its path and its value.
+/// Returns the path and value of the first control group limit on a direction that the run used.
 pub(super) fn own_bound(seen: &Observed) -> Option<String> {
     let is_used = |direction: Direction| seen.own[direction].ios > 0;
     seen.limits.iter().find_map(|limit| {

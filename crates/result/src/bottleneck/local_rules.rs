@@ -1,4 +1,4 @@
-//! The questions, one function each.
+//! Rules about workers, devices and processors of this machine, one function each.
 
 use super::ceph_rules;
 use super::cgroup_bounds::own_bound;
@@ -7,32 +7,32 @@ use crate::run::{Verdict, VerdictKind};
 use crate::words;
 use iosonde_job::plan::Direction;
 
-/// A worker that spends this share of its time on a processor has no time to spare.
+/// Share of its time on a processor from which on a worker counts as CPU-bound.
 const NO_TIME_TO_SPARE: f64 = 0.9;
-/// A worker that waits for a processor for this share of the time is slowed down by that.
+/// Share of its time waiting for a processor from which on a worker is slowed down.
 const WAITS_FOR_PROCESSORS: f64 = 0.2;
-/// A device that is busy for this share of the time may be at its limit.
+/// Share of busy time from which on a device may be saturated.
 const DEVICE_BUSY: f64 = 0.85;
-/// A bound that is reached to this share is what bounds.
+/// Share of a limit from which on the limit counts as reached.
 const BOUND_REACHED: f64 = 0.9;
-/// Control groups that hold a process back for this share of the time slow it down.
+/// Share of throttled time from which on control groups slow down a process.
 const HELD_BACK: f64 = 0.1;
-/// From this share of bytes on that no device moved, a cache is what was measured.
+/// Share of bytes that no device moved from which on the run measured a cache.
 const MOSTLY_CACHE: f64 = 0.5;
-/// From this share of a busy device's work on, others are what holds a run back.
+/// Share of a busy device's bytes from which on other users are the bottleneck.
 const MANY_OTHERS: f64 = 0.2;
-/// Less than this share is the background of every machine.
+/// A smaller share is the background activity of any machine.
 const FEW_OTHERS: f64 = 0.05;
-/// So much latency, in multiples of the shortest, is waiting in line.
+/// Multiple of the shortest latency from which on I/Os wait in a queue.
 const IN_LINE: f64 = 2.0;
-/// A throttle lets the rate vary by no more than this from interval to interval.
+/// Largest variation of the rate between intervals under a throttle, as a share of the mean.
 const FLAT: f64 = 0.01;
-/// Workers that spend this share of their time in fsync wait for that more than for I/O.
+/// Share of their time in fsync from which on workers are limited by flushes.
 const MOSTLY_FLUSHING: f64 = 0.5;
-/// Intervals that it takes to call a rate flat.
+/// Intervals needed to call a rate constant.
 const FLAT_INTERVALS: usize = 5;
 
-/// The one thing that held the run back.
+/// Returns the bottleneck of the run.
 pub(super) fn main(seen: &Observed) -> Option<Verdict> {
     if seen.phases {
         let evidence =
@@ -91,7 +91,7 @@ fn job_limit(seen: &Observed) -> Option<Verdict> {
     Some(verdict(VerdictKind::JobLimit, evidence))
 }
 
-/// Share of what was asked for that the busiest device had to do: the rest came from a cache, or is another member's.
+/// Returns the share of the bytes that the busiest device moved, not a cache or other member.
 fn share_of_device(seen: &Observed, direction: Direction) -> f64 {
     let asked = seen.own[direction].bytes;
     match &seen.device {
@@ -103,7 +103,7 @@ fn share_of_device(seen: &Observed, direction: Direction) -> f64 {
     }
 }
 
-/// `io.max` and its kin, which hold for each device by itself.
+/// Checks limits of control groups (`io.max`, blkio.throttle), which apply per device.
 fn written_bound(seen: &Observed) -> Option<Verdict> {
     for limit in &seen.limits {
         let sides = [
@@ -152,7 +152,7 @@ fn written_bound(seen: &Observed) -> Option<Verdict> {
     None
 }
 
-/// `cpu.max` and its kin.
+/// Checks the CPU limits of control groups (`cpu.max`).
 fn processor_bound(seen: &Observed) -> Option<Verdict> {
     let (held, allowed) = seen.cpu_throttled.filter(|(held, _)| *held >= HELD_BACK)?;
     let evidence = format!(
@@ -175,7 +175,7 @@ fn processor_share(seen: &Observed) -> f64 {
     user + system
 }
 
-/// Buffered I/O that no device is asked for has nothing to wait for but locks.
+/// Buffered I/O that reaches no device can only wait for locks.
 fn locks_over_a_cache(seen: &Observed) -> Option<Verdict> {
     let fs_type = file_system(seen)?;
     let callers = &seen.callers;
@@ -232,7 +232,7 @@ fn processors(seen: &Observed) -> Option<Verdict> {
     Some(verdict(VerdictKind::Generator, evidence))
 }
 
-/// Network file systems, network block devices, and file systems that a process serves.
+/// Checks network file systems, network block devices and FUSE file systems.
 fn served(seen: &Observed) -> Option<Verdict> {
     let Place::Served(by) = &seen.place else {
         return None;
@@ -250,11 +250,11 @@ fn served(seen: &Observed) -> Option<Verdict> {
     Some(verdict(VerdictKind::Network, evidence))
 }
 
-/// What others did on the device: share of the bytes, share of the requests, bytes per second.
+/// Returns the I/O of other users on the device: share of the bytes, and bytes per second.
 fn others(seen: &Observed) -> Option<(f64, f64)> {
     let device = seen.device.as_ref().filter(|device| device.plain)?;
     let (read, written) = (seen.own.read.bytes, seen.own.write.bytes);
-    // A file system adds metadata to what is written, and a journal to each flush.
+    // A file system writes metadata in addition to the data, and a journal for each flush.
     let allowance = match seen.place {
         Place::Device => 0,
         _ => written / 10 + seen.flushes * (64 << 10),
@@ -285,7 +285,7 @@ fn many_others(seen: &Observed) -> Option<Verdict> {
     Some(verdict(VerdictKind::Interference, evidence))
 }
 
-/// Others' I/O as a finding, whatever held the run back.
+/// Reports I/O of other users as a finding, independent of the bottleneck.
 pub(super) fn others_on_the_device(seen: &Observed) -> Option<Verdict> {
     let (share, per_s) = others(seen).filter(|(share, _)| *share >= FEW_OTHERS)?;
     let evidence = others_evidence(seen.device.as_ref()?, share, per_s);
@@ -295,14 +295,14 @@ pub(super) fn others_on_the_device(seen: &Observed) -> Option<Verdict> {
     ))
 }
 
-/// I/Os that spend their time above the device wait for locks, or for a throttle that this process cannot see.
+/// I/Os that spend their time above the device wait for locks, or for a throttle not visible here.
 fn above_the_device(seen: &Observed) -> Option<Verdict> {
     let (device, callers) = (seen.device.as_ref()?, &seen.callers);
     let in_flight = seen.in_flight();
     let waits = callers.direct
         && device.requests > 0
         && callers.asleep >= 0.3
-        // Else I/Os that are done wait for their worker.
+        // Otherwise completed I/Os wait for their worker.
         && callers.queued < WAITS_FOR_PROCESSORS / 2.0
         && in_flight >= 1.8
         && device.queue <= in_flight / 2.0
@@ -338,7 +338,7 @@ fn above_the_device(seen: &Observed) -> Option<Verdict> {
     })
 }
 
-/// The mean of the rates and how much they vary, as a share of it.
+/// Returns the mean of the rates, and their standard deviation as a share of the mean.
 fn variation(rates: &[f64]) -> Option<(f64, f64)> {
     let n = rates.len() as f64;
     let mean = rates.iter().sum::<f64>() / n;
@@ -347,8 +347,8 @@ fn variation(rates: &[f64]) -> Option<(f64, f64)> {
         .then(|| (mean, (squares / (n - 1.0)).sqrt() / mean))
 }
 
-/// A provider's allowance: the rate stands still while I/Os wait in line. From inside it cannot be told from a device that
-/// takes the same time for every I/O, so the evidence says that it is a guess.
+/// Infers a provider's throttle: the rate is constant while I/Os wait in a queue. A device with a
+/// constant service time looks the same, so the evidence calls the verdict a guess.
 fn flat_top(seen: &Observed) -> Option<Verdict> {
     let device = seen.device.as_ref()?;
     let (rate, varies) = variation(&seen.rates).filter(|(_, varies)| *varies <= FLAT)?;
@@ -370,7 +370,7 @@ fn flat_top(seen: &Observed) -> Option<Verdict> {
     })
 }
 
-/// Workers that wait for fsync have next to no I/O in flight, whatever their depth is.
+/// Workers that wait for fsync have almost no I/O in flight, at any iodepth.
 fn flushes(seen: &Observed) -> Option<Verdict> {
     let callers = &seen.callers;
     let (share, each_ns) = callers.flushing;
@@ -410,7 +410,7 @@ fn flushes(seen: &Observed) -> Option<Verdict> {
     Some(verdict(kind, evidence))
 }
 
-/// Whether I/Os took no longer than one alone, so that more of them at once would be more done.
+/// Checks whether I/Os took no longer than a single one: a higher depth would then complete more.
 fn depth(seen: &Observed) -> Option<Verdict> {
     let callers = &seen.callers;
     if callers.latency_ns == 0.0 {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::run::VerdictKind;
 
-/// Eight seconds of random reads of 4 KiB at a depth of 16, over a disk that is busy with them.
+/// Returns eight seconds of random reads of 4 KiB at depth 16 on a saturated disk.
 fn busy_disk() -> Observed {
     let mut seen = Observed {
         seconds: 8.0,
@@ -89,7 +89,7 @@ fn one_at_a_time_is_too_few_for_a_device_that_takes_many() {
         ],
     );
     seen.callers.waiting_engine = None;
-    // A disk that turns serves one at a time anyway.
+    // A rotating disk serves one request at a time.
     device(&mut seen).rotational = true;
     is(&seen, VerdictKind::Device, &[]);
 }
@@ -163,11 +163,11 @@ fn a_bound_is_held_against_what_reaches_the_device() {
         read_iops: Some(500),
         ..IoLimit::default()
     }];
-    // Nothing but a cache answers: no bound is near.
+    // The cache serves all I/O, so no limit is reached.
     device(&mut seen).bytes[0] = 0;
     seen.cached = 1.0;
     assert_eq!(classify(&seen).0, None);
-    // One read in twenty gets through, and those are as many as the group allows.
+    // One read in twenty reaches the device, which is the rate that the group allows.
     device(&mut seen).bytes[0] = 4_000 * 4096;
     seen.cached = 0.95;
     is(
@@ -175,7 +175,7 @@ fn a_bound_is_held_against_what_reaches_the_device() {
         VerdictKind::Throttled,
         &["allows 500 reads/s, and 500 were done"],
     );
-    // Each of two members of an array does a half of the I/O.
+    // Each of two members of an array does half of the I/O.
     seen.limits[0].read_iops = Some(6_000);
     device(&mut seen).bytes[0] = 40_000 * 4096;
     seen.cached = 0.0;
@@ -259,7 +259,7 @@ fn a_cache_has_its_own_verdict() {
     seen.cached = 0.97;
     device(&mut seen).busy = 0.02;
     assert_eq!(classify(&seen), (None, Vec::new()));
-    // But not where workers sleep over it: nothing but each other is left to wait for.
+    // If workers sleep although a cache serves the I/O, they can only wait for each other.
     seen.callers.workers = 8;
     seen.place = Place::FileSystem("ext4".into());
     is(
@@ -293,7 +293,7 @@ fn time_above_the_device_is_spent_on_locks_or_under_a_throttle() {
         VerdictKind::Throttled,
         &["held above the device", "cannot see"],
     );
-    // A bound of this process's own groups is seen, whether or not it was reached to the last I/O.
+    // A limit of this process's own groups is visible, even if it was not quite reached.
     seen.limits = vec![IoLimit {
         cgroup: "/jobs".into(),
         read_iops: Some(9),
@@ -334,7 +334,7 @@ fn others_on_the_device_are_counted() {
         VerdictKind::Interference,
         &["moved 39.1 MiB/s more than this job asked for, 50 % of all"],
     );
-    // A little is a finding beside the limit, and none where copies are made.
+    // A small share is an additional finding, and none for volumes that keep copies.
     device(&mut seen).bytes[1] = seen.own.read.bytes / 9;
     is(&seen, VerdictKind::Device, &[]);
     assert_eq!(classify(&seen).1[0].kind, VerdictKind::Interference);

@@ -1,4 +1,4 @@
-//! Findings on the devices under a target.
+//! Findings about the devices under a target.
 
 use super::{Remedied, found};
 use crate::doctor::Severity::{Note, Problem, Warning};
@@ -14,7 +14,7 @@ pub(super) fn findings(target: &TargetInfo, now: &Conditions) -> Vec<Finding> {
             all.extend(passing(device, seen));
         }
     }
-    // Of a stack, it is the lowest device that keeps data, and what others do is said where it arrives.
+    // In a stack only the lowest device stores data. I/O of other processes is reported there.
     all.extend(target.bottom_devices().into_iter().filter_map(write_cache));
     let busy = target.bottom_devices().into_iter().filter_map(|device| {
         let seen = now
@@ -27,7 +27,7 @@ pub(super) fn findings(target: &TargetInfo, now: &Conditions) -> Vec<Finding> {
     all
 }
 
-/// What a device is, for as long as nobody changes it.
+/// Reports properties of a device that persist until they are changed.
 fn lasting(device: &DeviceInfo) -> Vec<Finding> {
     let found = [
         memory(device),
@@ -42,7 +42,7 @@ fn lasting(device: &DeviceInfo) -> Vec<Finding> {
     found.into_iter().flatten().collect()
 }
 
-/// What goes on at a device now.
+/// Reports current activity and states of a device.
 fn passing(device: &DeviceInfo, seen: &DeviceConditions) -> Vec<Finding> {
     let found = [
         synchronising(device, seen),
@@ -206,7 +206,7 @@ fn narrow_link(device: &DeviceInfo) -> Option<Finding> {
     )
 }
 
-/// `8.0 GT/s PCIe` as a number.
+/// Parses a link speed such as `8.0 GT/s PCIe`.
 fn speed(text: &str) -> Option<f64> {
     text.split(' ').next()?.parse().ok()
 }
@@ -293,7 +293,7 @@ fn synchronising(device: &DeviceInfo, seen: &DeviceConditions) -> Option<Finding
     )
 }
 
-/// The kernel's word for what an array does, in words.
+/// Returns the sync action of an array in words.
 fn being(action: &str) -> String {
     let what = match action {
         "resync" => "is being synchronised",
@@ -347,7 +347,7 @@ fn path_down(device: &DeviceInfo, seen: &DeviceConditions) -> Option<Finding> {
     )
 }
 
-/// Degrees below the device's own limit that count as near.
+/// Distance to the device's limit that counts as near, in degrees Celsius.
 const NEAR_CELSIUS: f64 = 5.0;
 
 fn hot(device: &DeviceInfo, seen: &DeviceConditions) -> Option<Finding> {
@@ -364,11 +364,11 @@ fn hot(device: &DeviceInfo, seen: &DeviceConditions) -> Option<Finding> {
     })
 }
 
-/// Less than all of these is the hum of an idle machine.
+/// Thresholds of traffic. Less than all of these is normal for an idle machine.
 const HUM_IOPS: f64 = 10.0;
 const HUM_BYTES_PER_S: f64 = 1_048_576.0;
 const HUM_BUSY_PERCENT: f64 = 5.0;
-/// From here on they shift figures, even of a device that is not busy with it.
+/// From this rate on, traffic distorts figures even if the device is not busy.
 const NOISE_IOPS: f64 = 50.0;
 const NOISE_BYTES_PER_S: f64 = 16.0 * 1_048_576.0;
 
@@ -399,7 +399,7 @@ fn other_io(device: &DeviceInfo, traffic: &Traffic, now: &Conditions) -> Option<
         sides.concat(),
         traffic.busy_percent,
     );
-    // Programs' I/O may be to other devices, so that a name is a hint only.
+    // The processes may use other devices, so their names are only a hint.
     let names: Vec<String> = now
         .busiest
         .iter()

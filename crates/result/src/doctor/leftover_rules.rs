@@ -1,4 +1,4 @@
-//! Findings on what runs have left, and on runs that go on.
+//! Findings about leftovers of earlier runs, and about runs in progress.
 
 use super::{Remedied, found};
 use crate::doctor::Severity::{Note, Warning};
@@ -45,7 +45,7 @@ pub(super) fn finding(left: &Leftover) -> Finding {
     }
 }
 
-/// No process here holds it, which says nothing of other hosts.
+/// Reports a leftover of another host. No process here holds its lock, but one there may.
 fn of_another_host(left: &Leftover, path: &str, size: &str) -> Finding {
     let whose = match left.made_by {
         MadeBy::Unknown => "iosonde 0.1.0 has made it, on this host or another one",

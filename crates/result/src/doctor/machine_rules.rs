@@ -1,4 +1,4 @@
-//! Findings on the machine.
+//! Findings about the machine.
 
 use super::{Remedied, found};
 use crate::doctor::Severity::{Note, Warning};
@@ -75,7 +75,7 @@ fn battery(now: &Conditions) -> Option<Finding> {
     })
 }
 
-/// A share of the processors' time from which a generator may miss it.
+/// CPU utilisation from which on a generator may lack processor time.
 const BUSY_PERCENT: f64 = 50.0;
 
 fn busy(host: &Host, now: &Conditions) -> Option<Finding> {
@@ -100,7 +100,7 @@ fn busy(host: &Host, now: &Conditions) -> Option<Finding> {
     )
 }
 
-/// Below, the hypervisor took no more than its own housekeeping.
+/// Less steal time is the hypervisor's own housekeeping.
 const STEAL_PERCENT: f64 = 2.0;
 
 fn steal(now: &Conditions) -> Option<Finding> {
@@ -119,7 +119,7 @@ fn steal(now: &Conditions) -> Option<Finding> {
     )
 }
 
-/// With less, the kernel takes memory back while data is written.
+/// With less memory, the kernel reclaims memory while data are written.
 const LITTLE_MEMORY_BYTES: u64 = 256 << 20;
 
 fn little_memory(host: &Host) -> Option<Finding> {
@@ -141,7 +141,7 @@ fn little_memory(host: &Host) -> Option<Finding> {
     })
 }
 
-/// Less than this is left over from long ago.
+/// Less used swap is from long ago and has no effect.
 const SWAP_BYTES: u64 = 64 << 20;
 
 fn swap(host: &Host) -> Option<Finding> {
@@ -159,7 +159,7 @@ fn swap(host: &Host) -> Option<Finding> {
     )
 }
 
-/// More than this takes a disk seconds to write.
+/// A disk needs seconds to write more dirty pages.
 const DIRTY_BYTES: u64 = 256 << 20;
 
 fn dirty_pages(now: &Conditions) -> Option<Finding> {
@@ -181,7 +181,7 @@ fn dirty_pages(now: &Conditions) -> Option<Finding> {
 }
 
 fn io_uring(host: &Host, now: &Conditions) -> Option<Finding> {
-    // A kernel that never had it has a finding of its own.
+    // A kernel without io_uring has a finding of its own.
     if kernel_before(host, 5, 1) {
         return None;
     }
@@ -211,7 +211,7 @@ fn io_uring(host: &Host, now: &Conditions) -> Option<Finding> {
     })
 }
 
-/// Requests that a job of high depth reserves.
+/// Requests that a job with a high iodepth reserves.
 const AIO_REQUESTS: u64 = 1024;
 
 fn aio(now: &Conditions) -> Option<Finding> {
@@ -232,7 +232,7 @@ fn aio(now: &Conditions) -> Option<Finding> {
     })
 }
 
-/// Buffers of a deep queue of large requests, and of a few jobs.
+/// Size of the buffers of a deep queue of large requests, and of a few jobs.
 const LOCKED_BYTES: u64 = 64 << 20;
 
 fn locked_memory(now: &Conditions) -> Option<Finding> {
@@ -288,7 +288,7 @@ fn old_kernel(host: &Host) -> Option<Finding> {
     )
 }
 
-/// Clocks that are read over a bus, not from a register.
+/// Clock sources that are read over a bus, not from a register.
 const SLOW_CLOCKS: [&str; 5] = ["hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies"];
 
 fn clock(host: &Host, now: &Conditions) -> Option<Finding> {
@@ -333,7 +333,7 @@ fn cpu_quota(host: &Host) -> Option<Finding> {
     )
 }
 
-/// With less, buffered writes wait for the device at once.
+/// With a lower limit, buffered writes wait for the device from the start.
 const LITTLE_BOUND_BYTES: u64 = 512 << 20;
 
 fn memory_bound(host: &Host) -> Option<Finding> {

@@ -1,4 +1,4 @@
-//! Findings on a target: what may be done with it, and its file system.
+//! Findings about a target: access to it, and its file system.
 
 use super::{Remedied, WORKING_SET_BYTES_MIN, found};
 use crate::doctor::Severity::{Note, Problem, Warning};
@@ -33,7 +33,7 @@ pub(super) fn findings(target: &ExaminedTarget) -> Vec<Finding> {
 fn unreadable(name: &str, info: &TargetInfo, access: &Access) -> Option<Finding> {
     let error = access.read_error.as_ref()?;
     let remedy = match info.kind {
-        // Not a matter of who owns the node: even root is refused with this one.
+        // EPERM does not come from file permissions: even root gets it.
         TargetKind::BlockDevice if error.ends_with("(EPERM)") => {
             "a container or a devices control group keeps this process from the device: run outside, or give it the device (docker run --device, privileged: true)"
         }
@@ -76,7 +76,7 @@ fn unwritable(name: &str, info: &TargetInfo, access: &Access) -> Option<Finding>
                 .command(format!("sudo blockdev --setrw /dev/{}", device.name)),
         );
     }
-    // What cannot be read either has been said.
+    // Unreadable targets were reported above.
     let error = access
         .write_error
         .as_ref()
@@ -139,7 +139,7 @@ fn no_direct_io(name: &str, access: &Access) -> Option<Finding> {
     })
 }
 
-/// What every study refuses for lack of room.
+/// Reports a lack of space that all studies refuse.
 fn no_room(name: &str, info: &TargetInfo) -> Option<Finding> {
     let (bytes, evidence) = match info.kind {
         TargetKind::Directory => (info.space?.available_bytes?, "are free"),
@@ -183,12 +183,12 @@ fn nearly_full(name: &str, info: &TargetInfo) -> Option<Finding> {
 
 fn sparse(name: &str, info: &TargetInfo) -> Option<Finding> {
     let (size, allocated) = (info.size_bytes?, info.allocated_bytes?);
-    // Servers and processes that serve files do not always count blocks.
+    // File servers and FUSE processes do not always count blocks.
     let local = |mount: &Mount| matches!(mount.locality, Locality::Block | Locality::Stacked);
     if !info.mount.as_ref().is_some_and(local) {
         return None;
     }
-    // Some file systems keep the end of a file elsewhere.
+    // Some file systems store the end of a file elsewhere.
     if allocated.saturating_add(4096) >= size {
         return None;
     }
@@ -248,7 +248,7 @@ fn bounds(name: &str, info: &TargetInfo) -> Option<Finding> {
     )
 }
 
-/// What all groups together allow on a device: a group is bound by those that it is in.
+/// Returns the strictest limits on a device, as a group also has the limits of its parents.
 fn strictest(limits: &[IoLimit], device: DeviceNumber) -> IoLimit {
     let least = |of: fn(&IoLimit) -> Option<u64>| {
         let of_device = limits.iter().filter(|limit| limit.device == device);
@@ -264,7 +264,6 @@ fn strictest(limits: &[IoLimit], device: DeviceNumber) -> IoLimit {
     }
 }
 
-/// What a bound allows.
 fn figures(limit: &IoLimit) -> String {
     let rate = |bound: Option<u64>, noun: &str| bound.map(|bound| format!("{bound} {noun}/s"));
     let bytes = |bound: Option<u64>, noun: &str| {
@@ -279,7 +278,7 @@ fn figures(limit: &IoLimit) -> String {
     all.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// `/proc`, `/sys` and their kind.
+/// Reports `/proc`, `/sys` and other pseudo file systems.
 fn no_place(name: &str, mount: &Mount) -> Option<Finding> {
     (mount.locality == Locality::Pseudo).then(|| {
         found(
@@ -293,7 +292,7 @@ fn no_place(name: &str, mount: &Mount) -> Option<Finding> {
     })
 }
 
-/// File systems whose data is not on a device of this machine.
+/// Reports file systems whose data are not on a device of this machine.
 fn elsewhere(name: &str, mount: &Mount) -> Option<Finding> {
     let fs_type = mount.fs_type.as_str();
     let (severity, id, evidence, effect, remedy) = match mount.locality {

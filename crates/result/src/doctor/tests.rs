@@ -1,4 +1,4 @@
-//! Each rule: what it finds, and that it is silent where nothing is known.
+//! Tests that each rule reports its finding, and reports nothing if the facts are unknown.
 
 use super::findings;
 use crate::doctor::{
@@ -15,7 +15,7 @@ fn only(examined: &Examination) -> Vec<(String, Severity)> {
     each.map(|finding| (finding.id, finding.severity)).collect()
 }
 
-/// Asserts that a change to an empty examination has just this finding.
+/// Asserts that the changed empty examination has exactly this finding.
 #[track_caller]
 fn finds(id: &str, severity: Severity, change: impl FnOnce(&mut Examination)) -> Finding {
     let mut examined = Examination::default();
@@ -44,7 +44,7 @@ fn on_device(examined: &mut Examination, change: impl FnOnce(&mut DeviceInfo)) {
     examined.targets.push(target);
 }
 
-/// Adds a target on one device, and what goes on there.
+/// Adds a target on one device, with activity of that device.
 fn at_device(examined: &mut Examination, change: impl FnOnce(&mut DeviceConditions)) {
     on_device(examined, |_| {});
     let mut seen = DeviceConditions::default();
@@ -156,9 +156,9 @@ fn kernels_that_lack_something() {
         disabled.command.as_deref(),
         Some("sudo sysctl -w kernel.io_uring_disabled=0")
     );
-    // 1 bars only the unprivileged, and here it works.
+    // Level 1 applies only to unprivileged processes, and io_uring works here.
     finds_nothing(|examined| examined.conditions.io_uring_disabled = Some(1));
-    // Which the old kernel explains.
+    // The old kernel explains it.
     finds("old-kernel", Warning, |examined| {
         examined.host.kernel = Some("4.19.0".into());
         examined.conditions.io_uring_error = Some("(ENOSYS)".into());
@@ -212,7 +212,8 @@ fn walls_around_this_process() {
         bound.evidence.contains("/noisy") && bound.evidence.ends_with(": 500 reads/s"),
         "{bound:?}"
     );
-    // A group is bound by those that it is in: the strictest counts, for each device by itself.
+    // A group is also subject to the limits of its parents. The strictest limit counts, for each
+    // device separately.
     let nested = finds("cgroup-io", Warning, |examined| {
         let of = |cgroup: &str, minor, read_iops, write_iops| IoLimit {
             device: DeviceNumber { major: 8, minor },
@@ -340,7 +341,8 @@ fn file_systems_that_answer_for_the_device() {
         }
     };
     finds("nearly-full", Warning, space(99));
-    // Studies refuse less than 16 MiB, and no more. A file system with little room is nearly full, too.
+    // Studies refuse less than 16 MiB of free space. A file system with little space is also nearly
+    // full.
     let room = |free_bytes: u64| {
         move |examined: &mut Examination| {
             with_target(examined, |info, _| {
@@ -365,7 +367,7 @@ fn file_systems_that_answer_for_the_device() {
     };
     finds("sparse-file", Warning, file(1 << 29, Locality::Block));
     finds_nothing(file(1 << 30, Locality::Block));
-    // A server that counts no blocks says nothing of holes.
+    // A server that does not count blocks gives no information on holes.
     finds("user-space-file-system", Note, file(0, Locality::UserSpace));
 }
 
@@ -601,7 +603,7 @@ fn the_worst_comes_first_and_nothing_twice() {
     assert_eq!(ids, ["device-down", "on-battery", "container"]);
 }
 
-/// Both ways: what a test finds is documented, and what is documented some test finds.
+/// Checks both directions: documented findings are tested, and tested findings are documented.
 #[test]
 fn the_docs_list_every_finding() {
     let docs = include_str!("../../../../docs/doctor.md");
