@@ -1,44 +1,44 @@
-//! What a Ceph cluster was, and what it did during a run.
+//! State of a Ceph cluster, and its activity during a run.
 
 use crate::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The cluster's side of a run. Of a cluster that did not answer (`activity.looks` is 0) there are only notes.
+/// State and activity of a Ceph cluster. Only notes if it did not answer (`activity.looks` is 0).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct CephSide {
-    /// The cluster's identity.
+    /// fsid of the cluster.
     pub fsid: String,
-    /// `HEALTH_OK`, `HEALTH_WARN` or `HEALTH_ERR`: the worst that was seen; empty where it did not answer.
+    /// Worst health: `HEALTH_OK`, `HEALTH_WARN` or `HEALTH_ERR`, or empty if there was no answer.
     pub health: String,
-    /// What its health checks say, each in one sentence.
+    /// Messages of the cluster's health checks, one sentence each.
     pub checks: Vec<String>,
-    /// Its storage daemons.
+    /// Numbers of OSDs.
     pub osds: OsdCounts,
-    /// Placement groups of all pools.
+    /// Number of placement groups of all pools.
     pub pgs: u32,
-    /// The pool that was measured.
+    /// Pool that the run used.
     pub pool: Option<CephPool>,
-    /// The others, where several were.
+    /// Further pools, if the run used several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub more_pools: Vec<CephPool>,
-    /// What it did besides.
+    /// Recovery, scrubs and degraded objects.
     pub activity: CephActivity,
-    /// How long storage daemons took, the slowest first.
+    /// Latencies of the OSDs, the slowest first.
     pub osd_latency: Vec<OsdLatency>,
-    /// What could not be learnt, and why.
+    /// Facts that could not be determined, with the reason.
     pub notes: Vec<String>,
 }
 
 impl CephSide {
-    /// All pools that were measured.
+    /// Returns all pools that the run used.
     pub fn pools(&self) -> impl Iterator<Item = &CephPool> {
         self.pool.iter().chain(&self.more_pools)
     }
 
-    /// Adds what was seen during another run on the same cluster.
+    /// Adds the activity during another run on the same cluster.
     pub fn merge(&mut self, other: &CephSide) {
-        // A cluster that did not say how it was has said nothing.
+        // The state of a cluster that did not answer is ignored.
         match (self.activity.looks, other.activity.looks) {
             (_, 0) => {}
             (0, _) => self.take_state(other),
@@ -76,7 +76,7 @@ impl CephSide {
         for check in &other.checks {
             self.take_check(check.clone());
         }
-        // A cluster may grow and shrink: numbers of two times are no outage.
+        // The number of OSDs may change between runs. Counts of different times are not an outage.
         let down = |osds: &OsdCounts| osds.total.saturating_sub(osds.up);
         if down(&other.osds) >= down(&self.osds) {
             self.osds = other.osds;
@@ -84,14 +84,14 @@ impl CephSide {
         self.pgs = other.pgs;
     }
 
-    /// Adds a health check. Their counts change from look to look; the last one of a name stands for all.
+    /// Adds a health check, replacing the last one of its name, since counts in messages change.
     pub fn take_check(&mut self, check: String) {
         let name = |check: &str| check.split(':').next().map(str::to_owned);
         self.checks.retain(|known| name(known) != name(&check));
         self.checks.push(check);
     }
 
-    /// What a pool was last counts.
+    /// Adds or replaces a pool: its latest state counts.
     fn take_pool(&mut self, pool: &CephPool) {
         let is_it = |known: &&mut CephPool| known.name == pool.name;
         let is_first = self.pool.is_none();
@@ -103,7 +103,7 @@ impl CephSide {
         }
     }
 
-    /// What the cluster did besides, each in one sentence without its end.
+    /// Returns the disturbances during the run, as sentences without a full stop.
     pub fn marks(&self) -> Vec<String> {
         [self.recovery(), self.scrub(), self.outage()]
             .into_iter()
@@ -111,7 +111,7 @@ impl CephSide {
             .collect()
     }
 
-    /// That data were moved, if they were.
+    /// Returns a sentence on recovery or backfill, if there was any.
     pub fn recovery(&self) -> Option<String> {
         let activity = &self.activity;
         if activity.recovering == 0 {
@@ -137,7 +137,7 @@ impl CephSide {
         Some(told)
     }
 
-    /// That storage daemons were not there, for a part of the time at least, if they were not.
+    /// Returns a sentence on OSDs that were down for a part of the time, if there were any.
     pub fn outage(&self) -> Option<String> {
         let osds = &self.osds;
         if osds.up >= osds.total {
@@ -154,7 +154,7 @@ impl CephSide {
         Some(told)
     }
 
-    /// That placement groups were scrubbed, if they were.
+    /// Returns a sentence on scrubs of placement groups, if there were any.
     pub fn scrub(&self) -> Option<String> {
         let activity = &self.activity;
         (activity.scrubbing > 0).then(|| {
@@ -166,7 +166,7 @@ impl CephSide {
     }
 }
 
-/// Adds what was seen during a run to what is known of those before it.
+/// Adds the observations of a run to those of earlier runs.
 pub fn add(known: &mut Option<CephSide>, side: &CephSide) {
     match known {
         Some(known) => known.merge(side),
@@ -174,7 +174,7 @@ pub fn add(known: &mut Option<CephSide>, side: &CephSide) {
     }
 }
 
-/// How bad the health is that a cluster tells; 0 where it told none.
+/// Returns the severity of a health status, or 0 if the cluster reported none.
 pub fn severity(health: &str) -> u8 {
     match health {
         "HEALTH_OK" => 1,
@@ -184,46 +184,46 @@ pub fn severity(health: &str) -> u8 {
     }
 }
 
-/// Storage daemons.
+/// Numbers of OSDs by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct OsdCounts {
-    /// All that the cluster knows.
+    /// OSDs in the OSD map.
     pub total: u32,
-    /// That run.
+    /// OSDs that run.
     pub up: u32,
-    /// That hold data.
+    /// OSDs that hold data.
     pub r#in: u32,
 }
 
-/// A pool.
+/// A Ceph pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct CephPool {
-    /// Its name.
+    /// Name of the pool.
     pub name: String,
-    /// How it keeps data safe.
+    /// Redundancy of the pool.
     pub redundancy: Redundancy,
-    /// Its placement groups.
+    /// Number of placement groups.
     pub pgs: u32,
-    /// The cache tier before it, and its mode (`writeback`, `readproxy`, ...).
+    /// Cache tier in front of the pool, and its mode (`writeback`, `readproxy`, ...).
     pub cache_tier: Option<String>,
 }
 
-/// How a pool keeps data safe.
+/// Redundancy of a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Redundancy {
-    /// Copies.
+    /// Replication.
     Replicated {
-        /// Copies of each object.
+        /// Number of replicas of each object.
         size: u32,
-        /// Copies that must be there for I/O.
+        /// Number of replicas that must be available for I/O.
         min_size: u32,
     },
-    /// An erasure code.
+    /// Erasure coding.
     Erasure {
-        /// Name of its profile.
+        /// Name of the erasure code profile.
         profile: String,
-        /// Chunks that each object is cut into, and chunks that are computed from them; `None` where the profile does not say.
+        /// Data chunks (k) and coding chunks (m) per object. `None` if the profile has none.
         chunks: Option<(u32, u32)>,
     },
 }
@@ -252,35 +252,35 @@ impl std::fmt::Display for Redundancy {
     }
 }
 
-/// What a cluster did besides serving clients, as it was seen by looking again and again during the run.
+/// Activity of a cluster besides client I/O, sampled repeatedly during the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct CephActivity {
-    /// How often it was looked at.
+    /// Number of samples.
     pub looks: u32,
-    /// How often data were being moved: recovery or backfill.
+    /// Number of samples with recovery or backfill.
     pub recovering: u32,
-    /// How often placement groups were being scrubbed.
+    /// Number of samples with scrubs of placement groups.
     pub scrubbing: u32,
-    /// Fastest recovery seen, in bytes per second.
+    /// Highest recovery rate seen, in bytes per second.
     pub recovery_bytes_per_s: u64,
-    /// Most objects that lacked a copy.
+    /// Largest number of degraded objects seen, which lack a replica.
     pub degraded_objects: u64,
-    /// Most objects that were not where they belong.
+    /// Largest number of misplaced objects seen.
     pub misplaced_objects: u64,
 }
 
-/// How long a storage daemon took.
+/// Latencies of one OSD.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct OsdLatency {
-    /// Its number.
+    /// Number of the OSD.
     pub osd: u32,
-    /// Operations of all clients during the run; 0 where it could not be asked.
+    /// Operations of all clients during the run. 0 if the OSD could not be queried.
     pub ops: u64,
-    /// Mean time of these operations in nanoseconds, from their arrival at the daemon to its answer.
+    /// Mean latency of these operations in nanoseconds, from arrival at the OSD to its reply.
     pub op_ns: f64,
-    /// Latest time to make a write safe on its disk, in nanoseconds, as it tells the manager.
+    /// Latest commit latency in nanoseconds, as the OSD reports it to the manager.
     pub commit_ns: Option<u64>,
-    /// Latest time to make a write visible, in nanoseconds.
+    /// Latest apply latency in nanoseconds.
     pub apply_ns: Option<u64>,
 }
 
@@ -297,7 +297,7 @@ impl CephActivity {
 }
 
 impl OsdLatency {
-    /// Of the same daemon.
+    /// Adds the operations of the same OSD during another run.
     fn merge(&mut self, other: &OsdLatency) {
         let all = self.ops + other.ops;
         if all > 0 {
@@ -305,7 +305,7 @@ impl OsdLatency {
             self.op_ns = sum / all as f64;
         }
         self.ops = all;
-        // The manager tells what they took last.
+        // The manager only reports the latest commit and apply latency.
         self.commit_ns = other.commit_ns.or(self.commit_ns);
         self.apply_ns = other.apply_ns.or(self.apply_ns);
     }
@@ -344,7 +344,8 @@ mod tests {
         assert!(all.marks().is_empty());
         all.merge(&side("HEALTH_WARN", 2, osd(0, 30, 3e6)));
         all.merge(&side("HEALTH_OK", 3, osd(1, 10, 9e6)));
-        // One that did not say how it was, as its monitors did not answer, is not a cluster without storage daemons.
+        // An unanswered status query, because the monitors were down, does not mean that the
+        // cluster has no OSDs.
         let silent = CephSide {
             notes: vec!["status could not be asked for".to_owned()],
             ..CephSide::default()

@@ -1,7 +1,7 @@
-//! What kind of device a target is, by facts alone: transport, driver, model, rotational, file system.
+//! Class of a target's device, from facts: transport, driver, model, rotational flag, file system.
 //!
-//! No measured figure decides it. One virtual disk measured twice on a busy machine has two sets of figures, but one kind.
-//! Where the facts do not say what a device is, it is a virtual disk or an unknown device.
+//! No measured figure decides the class, because two measurements of one virtual disk on a busy
+//! machine may differ. If the facts do not identify a device, it is virtual or unknown.
 
 mod models;
 
@@ -12,41 +12,41 @@ use iosonde_job::plan::Engine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Kinds of storage.
+/// Classes of storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceClass {
-    /// Memory that is made to look like a file system or disk: tmpfs, brd, zram.
+    /// Memory presented as a file system or disk: tmpfs, brd, zram.
     Memory,
     /// Persistent memory.
     PersistentMemory,
-    /// A disk that turns.
+    /// A rotating disk.
     HardDisk,
-    /// Flash behind SATA.
+    /// Flash attached by SATA.
     SataSsd,
-    /// Flash on PCI Express.
+    /// Flash attached by PCI Express.
     NvmeSsd,
-    /// Flash on another bus, such as SAS.
+    /// Flash attached by another bus, such as SAS.
     Ssd,
-    /// A disk behind USB, whose adapter often does not say whether it turns.
+    /// A disk attached by USB. Its adapter often does not report rotation.
     UsbDisk,
     /// An SD card or eMMC.
     FlashCard,
-    /// A disk that a hypervisor makes. What is behind it is not known.
+    /// A disk provided by a hypervisor. The hardware behind it is unknown.
     VirtualDisk,
-    /// A block device or pool over a network.
+    /// A block device or pool accessed over a network.
     NetworkVolume,
-    /// A file system that another machine, or the host of this virtual machine, serves.
+    /// A file system served by another machine, or by the host of this virtual machine.
     NetworkFileSystem,
-    /// A file system that a process of this machine serves (FUSE). Where its data are is not known.
+    /// A file system served by a process of this machine (FUSE), with unknown storage.
     UserSpaceFileSystem,
-    /// Devices of more than one kind.
+    /// Devices of different classes.
     Several,
     /// A device that moves no data.
     Null,
     /// A simulated device.
     Simulated,
-    /// The facts do not say. Results of older versions, which named kinds after measured figures, are read as this.
+    /// The facts do not identify the device. Aliases are old classes, derived from figures.
     #[serde(
         alias = "unclear",
         alias = "cached",
@@ -57,7 +57,7 @@ pub enum DeviceClass {
 }
 
 impl DeviceClass {
-    /// In words, of one device.
+    /// Returns the class in words, for one device.
     pub fn words(self) -> &'static str {
         match self {
             DeviceClass::Memory => "memory",
@@ -100,14 +100,14 @@ impl DeviceClass {
     }
 }
 
-/// What kind of device a target is, and the facts that say so.
+/// Class of a target's device, and the facts that determine it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceDescription {
-    /// The kind.
+    /// Class of the device.
     pub class: DeviceClass,
-    /// How many devices of that kind there are.
+    /// Number of devices of the class.
     pub count: usize,
-    /// The facts, each in a few words: name, transport, model, what lies above.
+    /// Facts, each in a few words: name, transport, model, layers above.
     pub facts: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ impl Default for DeviceDescription {
 }
 
 impl DeviceDescription {
-    /// What a run was on. Of a run in several pods, their targets together.
+    /// Describes the device of a run. For a run in several pods, their targets are combined.
     pub fn of_run(result: &RunResult) -> Self {
         let has_engine = |engine| {
             let mut workers = result.workers.iter();
@@ -150,7 +150,7 @@ impl DeviceDescription {
         }
     }
 
-    /// What a target is. `is_guest`: the machine is a virtual one.
+    /// Describes the device of a target. `is_guest`: the machine is virtual.
     pub fn of_target(target: &TargetInfo, is_guest: bool) -> Self {
         if let Some(found) = target.mount.as_ref().and_then(of_mount) {
             return found;
@@ -185,7 +185,7 @@ impl DeviceDescription {
         }
     }
 
-    /// In words: `a virtual disk (vda, virtio_blk)`, `2 rotating disks (sda and sdb, SAS, ...)`.
+    /// Returns words: `a virtual disk (vda, virtio_blk)`, `2 rotating disks (sda and sdb, SAS)`.
     pub fn words(&self) -> String {
         let noun = match self.count {
             0 | 1 => self.class.words().to_owned(),
@@ -198,7 +198,7 @@ impl DeviceDescription {
     }
 }
 
-/// What a file system says that has no block devices of this machine.
+/// Describes a mount whose file system has no block devices on this machine.
 fn of_mount(mount: &Mount) -> Option<DeviceDescription> {
     let said = |class, fact: String| DeviceDescription::without_devices(class, vec![fact]);
     match mount.locality {
@@ -216,7 +216,7 @@ fn of_mount(mount: &Mount) -> Option<DeviceDescription> {
     }
 }
 
-/// The devices that hold the data, each once. The paths of a multipath device lead to one disk.
+/// Returns the devices that hold the data, once each. Paths of a multipath device are one disk.
 fn leaves(devices: &[DeviceInfo]) -> Vec<&DeviceInfo> {
     let mut found: Vec<&DeviceInfo> = Vec::new();
     for device in devices {
@@ -257,7 +257,7 @@ fn nvme_class(device: &DeviceInfo, is_guest: bool) -> DeviceClass {
             DeviceClass::NetworkVolume
         }
         Some(Transport::Pcie) if is_rotational(device) == Some(true) => DeviceClass::HardDisk,
-        // A device that was handed through to a guest shows its link; a hypervisor's own has none.
+        // A device passed through to a guest has a PCIe link, unlike an emulated one.
         Some(Transport::Pcie) if is_guest && device.link.is_none() => DeviceClass::VirtualDisk,
         Some(Transport::Pcie) => DeviceClass::NvmeSsd,
         _ => DeviceClass::Unknown,
@@ -277,7 +277,7 @@ fn scsi_class(device: &DeviceInfo, is_guest: bool) -> DeviceClass {
         (Some(Transport::Sata | Transport::Sas), Some(true)) => DeviceClass::HardDisk,
         (Some(Transport::Sata), Some(false)) => DeviceClass::SataSsd,
         (Some(Transport::Sas), Some(false)) => DeviceClass::Ssd,
-        // A RAID controller makes disks of its own, and what they say of rotation need not be true.
+        // The logical disks of a RAID controller may report a wrong rotational flag.
         _ => DeviceClass::Unknown,
     }
 }
@@ -286,9 +286,9 @@ fn is_rotational(device: &DeviceInfo) -> Option<bool> {
     device.queue.as_ref()?.rotational
 }
 
-/// Names, transport and model of devices of one kind; of several, what they share.
+/// Returns names, transport and model of devices of one class, if they share them.
 fn facts_of(leaves: &[&DeviceInfo], class: DeviceClass) -> Vec<String> {
-    /// More names than these are not listed.
+    /// Longer lists of names are shortened to the first and the last.
     const NAMES_MAX: usize = 4;
     let names: Vec<&str> = leaves.iter().map(|leaf| leaf.name.as_str()).collect();
     let names = match &names[..] {
@@ -329,7 +329,7 @@ fn facts_of(leaves: &[&DeviceInfo], class: DeviceClass) -> Vec<String> {
     facts.into_iter().flatten().collect()
 }
 
-/// How a device is attached, where its driver or class does not say the same.
+/// Returns the transport, unless the driver or class already implies it.
 fn bus(device: &DeviceInfo) -> Option<&'static str> {
     if device.kind == DeviceKind::Nbd {
         return Some("NBD");
@@ -341,7 +341,6 @@ fn bus(device: &DeviceInfo) -> Option<&'static str> {
     }
 }
 
-/// Vendor and model.
 fn model(device: &DeviceInfo) -> Option<String> {
     let parts = [device.vendor.as_deref(), device.model.as_deref()];
     let words = parts.into_iter().flatten().map(str::trim);
@@ -349,7 +348,7 @@ fn model(device: &DeviceInfo) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// What lies between the target and the devices: `under LVM, dm-crypt, md raid1`.
+/// Returns the layers between the target and the devices: `under LVM, dm-crypt, md raid1`.
 fn layers(target: &TargetInfo) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
     for device in target.all_devices() {

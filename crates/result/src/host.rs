@@ -1,7 +1,7 @@
-//! Where a run took place: the machine, and what its targets are.
+//! Description of the machine and the targets of a run.
 //!
-//! Everything here is a fact that was read from the system. What could not be read is `None` (or an empty list) and
-//! never a guess. Serial numbers and other marks of one particular machine are left out, so that a result can be shown.
+//! A value that could not be read is `None` or an empty list, never a guess. Serial numbers and
+//! other identifiers of one machine are left out, so that a result can be published.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,96 +12,96 @@ mod target;
 pub use device::{DeviceInfo, DeviceKind, MappedImage, PcieLink, Queue, Transport};
 pub use target::{Locality, Mount, Service, ServiceClient, Space, TargetInfo, TargetKind};
 
-/// The machine.
+/// Description of the machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Host {
-    /// Its name.
+    /// Host name.
     pub hostname: Option<String>,
     /// Kernel release, as `uname -r` prints it.
     pub kernel: Option<String>,
     /// Operating system: `PRETTY_NAME` of os-release.
     pub os: Option<String>,
-    /// Processor architecture that this program was built for, e.g. `x86_64`.
+    /// Processor architecture for which this program was built, e.g. `x86_64`.
     pub architecture: String,
-    /// The processors.
+    /// Processors of the machine.
     pub cpu: Cpu,
     /// Memory of the machine in bytes.
     pub memory_bytes: Option<u64>,
-    /// Memory that could be had without swapping when the run began, in bytes.
+    /// Memory available without swapping at the start of the run, in bytes (`MemAvailable`).
     pub memory_available_bytes: Option<u64>,
-    /// Swap space in bytes; 0: there is none.
+    /// Swap space in bytes. 0 if there is none.
     pub swap_bytes: Option<u64>,
-    /// Swap space in use when the run began, in bytes.
+    /// Swap space in use at the start of the run, in bytes.
     pub swap_used_bytes: Option<u64>,
     /// The kernel's clock source, e.g. `tsc`.
     pub clock_source: Option<String>,
-    /// What the machine is made of: metal, a virtual machine, a cloud's instance.
+    /// Hardware or virtual machine on which the system runs.
     pub platform: Platform,
-    /// Bounds that control groups put on this process.
+    /// Limits of the control groups of this process.
     pub cgroup: CgroupLimits,
 }
 
-/// The processors of a machine.
+/// Processors of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Cpu {
     /// Model name.
     pub model: Option<String>,
     /// Logical processors that are online.
     pub online: Option<u32>,
-    /// What chooses their frequency, e.g. `performance`; several, where they differ, with commas. Virtual machines have none.
+    /// cpufreq governors, separated by commas, e.g. `performance`. Virtual machines have none.
     pub governor: Option<String>,
-    /// The driver that sets the frequency, e.g. `intel_pstate`.
+    /// cpufreq driver, e.g. `intel_pstate`.
     pub frequency_driver: Option<String>,
 }
 
-/// What a machine is made of.
+/// Hardware, virtual machine or cloud instance on which a system runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Platform {
-    /// Manufacturer, as the firmware says.
+    /// Manufacturer, from the firmware.
     pub vendor: Option<String>,
-    /// Product, as the firmware says; on some clouds the instance type.
+    /// Product, from the firmware. On some clouds it is the instance type.
     pub product: Option<String>,
-    /// Whether a hypervisor is underneath; `None` where the processor does not tell.
+    /// Whether the machine is virtual. `None` if the processor does not report it.
     pub virtual_machine: Option<bool>,
-    /// The hypervisor, where firmware, sysfs or the clocks that it offers name it: `kvm`, `xen`, `hyperv`, `vmware`, ...
+    /// Hypervisor named by firmware, sysfs or the clock sources: `kvm`, `xen`, `hyperv`, ...
     pub hypervisor: Option<String>,
     /// Whether this process runs in a container.
     pub container: bool,
-    /// The cloud, where the firmware names one: `aws`, `gcp`, `azure`, ...
+    /// Cloud, if the firmware names one: `aws`, `gcp`, `azure`, ...
     pub cloud: Option<String>,
-    /// The cloud's name of the machine type, where the firmware or a file on the machine gives it.
+    /// Instance type, if the firmware or a file on the machine names it.
     pub instance_type: Option<String>,
-    /// The cloud's region, where a file on the machine says so.
+    /// Region of the cloud, if a file on the machine names it.
     pub region: Option<String>,
-    /// The cloud's availability zone, where a file on the machine says so.
+    /// Availability zone of the cloud, if a file on the machine names it.
     pub zone: Option<String>,
 }
 
-/// Bounds that control groups put on this process; the tightest of its group and all groups above.
+/// Limits of the control groups of this process: the tightest of its group and all parents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct CgroupLimits {
-    /// Processors' worth of time that may be used, e.g. 1.5.
+    /// CPU quota in processors, e.g. 1.5.
     pub cpu_quota: Option<f64>,
-    /// Processors that this process may run on.
+    /// Number of processors on which this process may run.
     pub cpuset: Option<u32>,
-    /// Memory bound in bytes.
+    /// Memory limit in bytes.
     pub memory_bytes: Option<u64>,
-    /// Bound above which memory is taken back and the process is slowed down, in bytes (`memory.high`).
+    /// Limit in bytes above which memory is reclaimed and the process throttled (`memory.high`).
     pub memory_high_bytes: Option<u64>,
-    /// Bounds on I/O, one for each device and group that sets any.
+    /// I/O limits, one per device and group.
     pub io: Vec<IoLimit>,
 }
 
-/// Bounds on the I/O of this process to one device (`io.max`, or blkio.throttle of version 1).
+/// I/O limits of a control group for one device (`io.max`, or blkio.throttle in version 1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct IoLimit {
     /// The whole disk.
     pub device: DeviceNumber,
-    /// The group that sets the bound, within its hierarchy.
+    /// Path of the control group within its hierarchy.
     pub cgroup: String,
-    /// Bytes per second read.
+    /// Read bandwidth in bytes per second.
     pub read_bytes_per_s: Option<u64>,
-    /// Bytes per second written.
+    /// Write bandwidth in bytes per second.
     pub write_bytes_per_s: Option<u64>,
     /// Reads per second.
     pub read_iops: Option<u64>,
@@ -109,7 +109,7 @@ pub struct IoLimit {
     pub write_iops: Option<u64>,
 }
 
-/// Major and minor number of a block device.
+/// Major and minor number of a block device, written as `8:0` in JSON.
 #[derive(
     Debug,
     Clone,
@@ -126,9 +126,9 @@ pub struct IoLimit {
 )]
 #[serde(into = "String", try_from = "String")]
 pub struct DeviceNumber {
-    /// Which driver.
+    /// Number of the driver.
     pub major: u32,
-    /// Which of the driver's devices.
+    /// Number of the device within its driver.
     pub minor: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The run second by second.
+//! Time series of a run's I/Os, one [`Interval`] per slice of time.
 
 use crate::histogram::{Histogram, read_leb128, write_leb128};
 use crate::spill_list::{BlockItem, SpillList};
@@ -6,23 +6,23 @@ use iosonde_job::plan::{Direction, PerDirection};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One slice of the measured time, all workers together.
+/// One slice of the run, summed over all workers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Interval {
-    /// Start, since the start of the run.
+    /// Start of the slice, relative to the start of the run.
     pub start_ns: u64,
-    /// Length.
+    /// Length of the slice.
     pub length_ns: u64,
-    /// What was moved in it.
+    /// I/Os and bytes by direction.
     pub directions: PerDirection<IntervalCounts>,
-    /// Total (or else completion) latencies of the I/Os completed in it, all directions.
+    /// Total latencies, or else completion latencies, of the I/Os completed in the slice.
     pub latency: Histogram,
-    /// Latencies of fsync and its kin that ended in it; `None` where there were none.
+    /// Latencies of fsync, fdatasync and sync_file_range. `None` if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync_latency: Option<Histogram>,
-    /// Whether a ramp was still on: such intervals are shown, not summed.
+    /// Whether any worker was in its ramp. Sums exclude such intervals.
     pub ramp: bool,
-    /// How long the process was stopped in it, where that is no part of its length.
+    /// Time in which the process was stopped, if `length_ns` does not include it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stopped_ns: u64,
 }
@@ -32,7 +32,7 @@ fn is_zero(value: &u64) -> bool {
 }
 
 impl Interval {
-    /// With the buckets in use of its histograms alone: see [`Histogram::compact`].
+    /// Returns the interval with compact histograms, see [`Histogram::compact`].
     pub fn compacted(mut self) -> Interval {
         self.latency.compact();
         if let Some(latency) = &mut self.sync_latency {
@@ -41,7 +41,7 @@ impl Interval {
         self
     }
 
-    /// Adds what was counted in another one. Times stay as they are.
+    /// Adds the counts and latencies of `other`. The times stay unchanged.
     pub fn add(&mut self, other: &Interval) {
         self.latency.merge(&other.latency);
         if let Some(theirs) = &other.sync_latency {
@@ -55,7 +55,7 @@ impl Interval {
     }
 }
 
-/// All intervals of a run, in the order of time.
+/// All intervals of a run, in order of time.
 pub type Intervals = SpillList<Interval>;
 
 impl BlockItem for Interval {
@@ -83,7 +83,7 @@ impl BlockItem for Interval {
             stopped_ns: read_leb128(bytes)?,
             ramp: flags & 1 != 0,
             directions: PerDirection::default(),
-            // Not the default, which has all buckets.
+            // `Histogram::default` would allocate all buckets.
             latency: Histogram::decode(&mut &[0][..])?,
             sync_latency: None,
         };
@@ -104,7 +104,7 @@ impl BlockItem for Interval {
     }
 }
 
-/// What was moved in one direction during one interval.
+/// I/Os and bytes of one direction during one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct IntervalCounts {
     /// Completed I/Os.

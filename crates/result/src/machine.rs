@@ -1,7 +1,7 @@
-//! What the devices and the machine did during a run, slice by slice.
+//! Time series of the devices and the machine during a run.
 //!
-//! The slices are those of [`RunResult::intervals`](crate::run::RunResult::intervals). Figures are rounded to hundredths,
-//! as `sar` shows them.
+//! The slices are those of [`RunResult::intervals`](crate::run::RunResult::intervals). Figures are
+//! rounded to hundredths, as `sar` shows them.
 
 use crate::histogram::{read_leb128, write_leb128};
 use crate::spill_list::{BlockItem, SpillList};
@@ -9,37 +9,36 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The machine over the time of a run.
+/// Time series of the machine during a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct MachineSeries {
-    /// In the order of time.
+    /// Slices in order of time.
     pub slices: SpillList<MachineSlice>,
-    /// What this machine does not tell, each with the reason.
+    /// Figures that this machine does not report, each with the reason.
     pub missing: Vec<String>,
-    /// Share of the time, from the first group's start to the end of the run, in which each processor of the machine had
-    /// nothing to run, in per cent by its number. Empty for a simulated run.
+    /// Idle share of each processor during the jobs in per cent, by number. Empty if simulated.
     #[serde(default)]
     pub idle_percent: BTreeMap<u32, f64>,
 }
 
-/// The machine over one slice of time.
+/// Activity of the machine in one slice of time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct MachineSlice {
-    /// Start, since the start of the run.
+    /// Start of the slice, relative to the start of the run.
     pub start_ns: u64,
-    /// Length.
+    /// Length of the slice.
     pub length_ns: u64,
-    /// The devices under the run's files, by kernel name.
+    /// Devices that hold the run's files, by kernel name.
     pub devices: BTreeMap<String, DeviceRates>,
     /// The processors of the machine.
     pub cpu: Option<CpuShares>,
-    /// Processors' worth of time that this process used, e.g. 1.5.
+    /// Processors used by this process, on average: CPU time divided by time, e.g. 1.5.
     pub process_cpus: Option<f64>,
-    /// Shares of the time in which processes waited.
+    /// Pressure stall information (PSI) of the machine.
     pub pressure: Option<Pressures>,
 }
 
-/// As JSON behind its length: there is one each second, and devices have names.
+/// Encoded as length and JSON: there is one slice per second, and device names are text.
 impl BlockItem for MachineSlice {
     fn encode(&self, bytes: &mut Vec<u8>) {
         let text = serde_json::to_vec(self).unwrap_or_default();
@@ -55,7 +54,7 @@ impl BlockItem for MachineSlice {
     }
 }
 
-/// The columns of `sar -d` for one device and one slice of time, by sysstat's formulas.
+/// Columns of `sar -d` for one device and one slice of time, by sysstat's formulas.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct DeviceRates {
     /// Requests per second: reads, writes and discards.
@@ -66,18 +65,18 @@ pub struct DeviceRates {
     pub write_kib_s: f64,
     /// KiB discarded per second (`dkB/s`).
     pub discard_kib_s: f64,
-    /// Mean request in KiB (`areq-sz`).
+    /// Mean request size in KiB (`areq-sz`).
     pub request_kib: f64,
     /// Mean number of requests in flight (`aqu-sz`).
     pub queue: f64,
-    /// Mean time of a request in milliseconds, its time in the queue included (`await`).
+    /// Mean time per request in milliseconds, including the time in the queue (`await`).
     pub await_ms: f64,
-    /// Share of the time with requests in flight, in per cent (`%util`).
+    /// Share of the time in which requests were in flight, in per cent (`%util`).
     pub util_percent: f64,
 }
 
 impl DeviceRates {
-    /// The columns in the order of `sar -d`.
+    /// Returns the columns in the order of `sar -d`.
     pub fn columns(&self) -> [f64; 8] {
         [
             self.tps,
@@ -91,7 +90,7 @@ impl DeviceRates {
         ]
     }
 
-    /// The same in hundredths.
+    /// Returns the columns rounded to hundredths.
     pub fn rounded(self) -> Self {
         let [
             tps,
@@ -116,40 +115,40 @@ impl DeviceRates {
     }
 }
 
-/// How the time of a machine's processors was spent, in per cent of all of it. The rest was idle.
+/// Use of the machine's processors, in per cent of their total time. The rest is idle time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct CpuShares {
-    /// Programs, those with a low priority included.
+    /// Time in user mode, processes with a positive nice value included.
     pub user: f64,
-    /// The kernel, interrupts included.
+    /// Time in the kernel, interrupts included.
     pub system: f64,
-    /// Idle while I/O was in flight.
+    /// Idle time while I/O was in flight.
     pub iowait: f64,
-    /// Taken by the hypervisor while there was work.
+    /// Time that the hypervisor gave to others although a process was runnable.
     pub steal: f64,
 }
 
-/// Pressure stall information: shares of the time in which processes waited for a resource.
+/// Pressure stall information (PSI) by resource: shares of the time in which tasks waited for it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Pressures {
-    /// Waiting for I/O.
+    /// Tasks waited for I/O.
     pub io: Option<Pressure>,
-    /// Waiting for a processor.
+    /// Tasks waited for a processor.
     pub cpu: Option<Pressure>,
-    /// Waiting for memory.
+    /// Tasks waited for memory.
     pub memory: Option<Pressure>,
 }
 
-/// Pressure on one resource, in per cent of the time.
+/// PSI of one resource, in per cent of the time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Pressure {
-    /// Somebody waited.
+    /// At least one task waited.
     pub some: f64,
-    /// Everybody waited.
+    /// All tasks waited.
     pub full: f64,
 }
 
-/// Rounds to hundredths; what is not a number becomes 0.
+/// Rounds to hundredths. A value that is not finite becomes 0.
 pub fn hundredths(value: f64) -> f64 {
     if value.is_finite() {
         (value * 100.0).round() / 100.0
@@ -178,7 +177,7 @@ mod tests {
                 ..MachineSlice::default()
             }
         };
-        // More than are held as they are.
+        // More slices than the list keeps unencoded.
         let all: Vec<MachineSlice> = (0..1500).map(slice).collect();
         let list: SpillList<MachineSlice> = all.clone().into();
         assert!(list.iter().eq(all.iter().map(std::borrow::Cow::Borrowed)));

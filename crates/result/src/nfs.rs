@@ -1,20 +1,19 @@
-//! What was asked of NFS servers during a run, as the kernel's client counts it (`/proc/self/mountstats`).
+//! Requests to NFS servers, as counted by the kernel's client (`/proc/self/mountstats`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One mount. The counters are those of all who use it, this run among them.
+/// Counters of one NFS mount. They include all users of the mount, not only the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct NfsSide {
-    /// What is mounted: `server:/export`.
+    /// Source of the mount: `server:/export`.
     pub source: String,
-    /// Where.
+    /// Directory where it is mounted.
     pub mount_point: String,
     /// Bytes that programs and the kernel moved.
     pub bytes: NfsBytes,
-    /// What was asked of the server, by the name of the operation: `READ`, `WRITE`, `COMMIT`, `GETATTR`, ... Those that were not
-    /// used are left out.
+    /// Operations by name: `READ`, `WRITE`, `COMMIT`, ... Unused operations are left out.
     pub ops: BTreeMap<String, NfsOp>,
 }
 
@@ -35,53 +34,53 @@ pub struct NfsBytes {
     pub server_written: u64,
 }
 
-/// One kind of operation.
+/// Counters of one kind of operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct NfsOp {
-    /// How many.
+    /// Number of operations.
     pub ops: u64,
-    /// How often they were sent; what is above `ops` was sent again.
+    /// Number of transmissions. The excess over `ops` are retransmissions.
     pub transmissions: u64,
-    /// How often the server did not answer in time.
+    /// Number of operations that the server did not answer in time.
     pub timeouts: u64,
-    /// Bytes sent, with their headers.
+    /// Bytes sent, headers included.
     pub sent_bytes: u64,
-    /// Bytes received, with their headers.
+    /// Bytes received, headers included.
     pub received_bytes: u64,
-    /// Milliseconds that all of them together waited to be sent.
+    /// Sum of the times before transmission, in milliseconds.
     pub queue_ms: u64,
-    /// Milliseconds from being sent to the answer, all together.
+    /// Sum of the round-trip times, from transmission to answer, in milliseconds.
     pub rtt_ms: u64,
-    /// Milliseconds from the beginning to the end, all together.
+    /// Sum of the execution times, from request to completion, in milliseconds.
     pub execute_ms: u64,
-    /// How many failed, where the kernel counts it.
+    /// Number of failed operations, if the kernel counts them.
     pub errors: Option<u64>,
 }
 
 impl NfsOp {
-    /// How many were sent again.
+    /// Returns the number of retransmissions.
     pub fn retransmissions(&self) -> u64 {
         self.transmissions.saturating_sub(self.ops)
     }
 
-    /// Mean time from being sent to the answer, in nanoseconds.
+    /// Returns the mean round-trip time in nanoseconds.
     pub fn mean_rtt_ns(&self) -> f64 {
         self.rtt_ms as f64 * 1e6 / self.ops.max(1) as f64
     }
 
-    /// Mean time from the beginning to the end, in nanoseconds.
+    /// Returns the mean execution time in nanoseconds.
     pub fn mean_execute_ns(&self) -> f64 {
         self.execute_ms as f64 * 1e6 / self.ops.max(1) as f64
     }
 }
 
 impl NfsSide {
-    /// Operations that were sent again.
+    /// Returns the number of retransmissions of all operations.
     pub fn retransmissions(&self) -> u64 {
         self.ops.values().map(NfsOp::retransmissions).sum()
     }
 
-    /// The operations that time was spent on, the most first.
+    /// Returns the operations that took time, in descending order of total time.
     pub fn busiest(&self) -> Vec<(&str, NfsOp)> {
         let mut ops: Vec<(&str, NfsOp)> = self
             .ops

@@ -1,4 +1,4 @@
-//! Machines that were watched while another one measured: nodes of a cluster that serve its volumes.
+//! Disk activity of nodes that were watched during a run elsewhere, such as its servers.
 
 use crate::interval::Intervals;
 use crate::machine::{DeviceRates, MachineSeries};
@@ -8,29 +8,29 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// From here on a disk does all that it can.
+/// Utilisation in per cent from which on a disk counts as saturated.
 const BUSY_PERCENT: f64 = 90.0;
-/// The least share of the callers' bytes that a disk moves which holds them back: caches spare it some.
+/// Smallest share of the run's bytes that a saturated disk moves to count as the bottleneck.
 const LEAST_SHARE: f64 = 0.5;
-/// Up to here it has most of its time to spare.
+/// Utilisation in per cent up to which a disk counts as mostly idle.
 const IDLE_PERCENT: f64 = 50.0;
 
-/// What a node's disks did while a run went on elsewhere.
+/// Disk activity of one node during a run on other machines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeResult {
-    /// The node's name.
+    /// Name of the node.
     pub node: String,
-    /// Why it was watched, in a few words.
+    /// Reason for watching the node, in a few words.
     pub why: String,
-    /// Whether the volume is known to be served from there.
+    /// Whether the node is known to serve the volume.
     #[serde(default)]
     pub serves: bool,
-    /// All of its disks, slice by slice.
+    /// Time series of all disks of the node.
     pub series: MachineSeries,
 }
 
 impl NodeResult {
-    /// What each disk did over the whole time.
+    /// Returns the activity of each disk, averaged over the whole time.
     pub fn averages(&self) -> BTreeMap<String, DeviceRates> {
         let mut sums: BTreeMap<String, ([f64; 8], f64)> = BTreeMap::new();
         for slice in &self.series.slices {
@@ -39,7 +39,7 @@ impl NodeResult {
                 let (sum, of_requests) = sums.entry(name.clone()).or_default();
                 let requests = rates.tps * seconds;
                 let columns = rates.columns();
-                // The mean request and its time are means of requests, all else of time.
+                // Request size and await are weighted by requests, all other columns by time.
                 let weights = [
                     seconds, seconds, seconds, seconds, requests, seconds, requests, seconds,
                 ];
@@ -73,15 +73,17 @@ impl NodeResult {
         sums.into_iter().map(mean).collect()
     }
 
-    /// The disk that was busy for the largest share of the time, if any did anything.
+    /// Returns the disk with the highest utilisation. `None` if no disk was active.
     pub fn busiest(&self) -> Option<(String, DeviceRates)> {
         let averages = self.averages().into_iter();
         averages.max_by(|(_, a), (_, b)| a.util_percent.total_cmp(&b.util_percent))
     }
 }
 
-/// Joins both sides: callers that wait for a server whose disks are idle wait for the network, or for the server itself; callers
-/// whose bytes a disk of the server moves that has no time left wait for that disk.
+/// Adds the activity of the watched nodes to each network verdict.
+///
+/// If the server's disks are idle, the clients wait for the network or the server process. If one
+/// is saturated and moves the clients' bytes, the verdict names the device.
 pub fn judge(result: &mut RunResult) {
     let per_s = bytes_per_s(&result.intervals);
     let Some(side) = ServerSide::of(&result.nodes, per_s) else {
@@ -103,7 +105,7 @@ fn bytes_per_s(intervals: &Intervals) -> f64 {
     sums.0 as f64 * 1e9 / sums.1.max(1) as f64
 }
 
-/// What the disks of the watched nodes say of a run.
+/// Conclusion from the disks of the watched nodes.
 struct ServerSide {
     kind: VerdictKind,
     evidence: String,
@@ -114,7 +116,7 @@ impl ServerSide {
         let node = nodes.iter().max_by(|a, b| {
             let util =
                 |node: &NodeResult| node.busiest().map_or(0.0, |(_, rates)| rates.util_percent);
-            // Of two that are as busy the one that serves tells more.
+            // If two nodes are equally busy, the one that serves the volume decides.
             util(a).total_cmp(&util(b)).then(a.serves.cmp(&b.serves))
         })?;
         let name = match node.serves {
@@ -133,7 +135,7 @@ impl ServerSide {
             words::three_digits(rates.queue),
             words::latency(rates.await_ms * 1e6),
         );
-        // A disk that is busy with something else holds nobody back here.
+        // A disk that is busy with other work does not limit this run.
         let moved_per_s = (rates.read_kib_s + rates.write_kib_s) * 1024.0;
         let is_its_work = moved_per_s >= LEAST_SHARE * bytes_per_s;
         Some(match rates.util_percent {
@@ -240,7 +242,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// The verdict on callers that move as many bytes a second as 100 requests of 4 KiB, beside this node.
+    /// Returns the network verdict of clients that move as many bytes per second as 100 requests of
+    /// 4 KiB, after judging it together with this node.
     fn judged(node: NodeResult, kind: VerdictKind) -> Verdict {
         let mut interval = Interval {
             length_ns: 1_000_000_000,
@@ -283,10 +286,10 @@ pub(crate) mod tests {
     #[test]
     fn what_is_not_known_to_be_the_cause_is_not_called_so() {
         let network = VerdictKind::Network;
-        // A disk that is busy with the work of others.
+        // A disk that is busy with other work.
         let others = judged(node(vec![slice(1, 10.0, 100.0, 99.0)]), network);
         assert_eq!(others.kind, network, "{others:?}");
-        // A node that somebody asked for need not be the one that serves.
+        // A node that the user named does not necessarily serve the volume.
         let asked = NodeResult {
             serves: false,
             ..node(vec![slice(1, 10.0, 1.0, 1.0)])
@@ -297,7 +300,7 @@ pub(crate) mod tests {
             asked.evidence.contains("n1, which was watched"),
             "{asked:?}"
         );
-        // Disks that do nothing at all are not in the slices.
+        // Idle disks are left out of the slices.
         let still = MachineSlice {
             devices: BTreeMap::new(),
             ..slice(1, 0.0, 0.0, 0.0)

@@ -1,4 +1,4 @@
-//! How a run is watched while it goes on.
+//! [`Observer`]: how displays and studies follow a run, and end it.
 
 use crate::interval::{Interval, IntervalCounts};
 use crate::run::{Event, RunResult};
@@ -7,14 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// Longest interval where the observer asks for no other.
+/// Longest default interval.
 pub const INTERVAL_NS_MAX: u64 = 1_000_000_000;
-/// Shortest interval where the observer asks for no other.
+/// Shortest default interval.
 pub const INTERVAL_NS_MIN: u64 = 100_000_000;
-/// Intervals in a run of known length, where that gives no interval beyond the limits.
+/// Default intervals per run of known length, before the length is clamped to the limits above.
 const INTERVALS_PER_RUN: u64 = 300;
 
-/// Length of the intervals of a plan, in nanoseconds: short runs have enough of them for a confidence interval.
+/// Returns the default interval in nanoseconds. Short runs have enough for a confidence interval.
 pub fn usual_interval_ns(plan: &Plan) -> u64 {
     match plan.longest_runtime_ns() {
         Some(ns) => (ns / INTERVALS_PER_RUN)
@@ -24,123 +24,129 @@ pub fn usual_interval_ns(plan: &Plan) -> u64 {
     }
 }
 
-/// Whether the run goes on.
+/// Whether a run continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Control {
-    /// Go on.
+    /// Continue the run.
     Continue,
-    /// End it as if its time were over: what was measured counts.
+    /// End the run as if its run time were over. The measured data count.
     Stop,
 }
 
-/// When the first jobs of a run start, once all of them are prepared.
+/// Start time of the first job group, once all of its jobs are prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// At once.
+    /// Start at once.
     Now,
-    /// At this instant; at once if it has passed.
+    /// Start at this instant, or at once if it has passed.
     At(Instant),
-    /// Not yet: asked again soon.
+    /// Do not start yet. The session asks again within milliseconds.
     Wait,
 }
 
-/// Sees a run while it goes on. It is called from the thread that called `Session::run`, never from a worker.
+/// Follows a run. The thread that called `Session::run` calls these methods, never a worker.
 pub trait Observer {
-    /// A short time has passed: for displays. Called several times a second.
+    /// Reports progress to displays, several times a second.
     fn progress(&mut self, progress: &Progress<'_>) -> Control {
         let _ = progress;
         Control::Continue
     }
 
-    /// Whether the statistics so far are wanted now, for [`Observer::status`]. Asked as often as `progress` is called.
+    /// Returns whether [`Observer::status`] is wanted now. Asked as often as `progress` is called.
     fn wants_status(&mut self, at_ns: u64) -> bool {
         let _ = at_ns;
         false
     }
 
-    /// The result as if the run had ended here. Soon after it was wanted: workers hand out their statistics between two
-    /// batches of I/O, and one that waits for a slow device is not waited for long.
+    /// Receives the result as if the run had ended now.
+    ///
+    /// The call follows soon after the request, because workers copy their statistics between
+    /// batches. The session does not wait long for a worker that is blocked by a slow device.
     fn status(&mut self, so_far: &RunResult) {
         let _ = so_far;
     }
 
-    /// Length of the intervals of a run of this plan. Asked once, when the run begins; a session may make them a little
-    /// longer. Short ones tell sooner how much a rate varies, and are coarser where I/Os are few.
+    /// Returns the length of the intervals for a run of `plan`.
+    ///
+    /// The session asks once, when the run begins, and may choose a slightly longer interval. Short
+    /// intervals show the variance of a rate sooner, but are coarser if there are few I/Os.
     fn interval_ns(&self, plan: &Plan) -> u64 {
         usual_interval_ns(plan)
     }
 
-    /// A slice of the run is complete, as long as [`Observer::interval_ns`] asked: for studies.
+    /// Receives a completed interval of about [`Observer::interval_ns`] in length. Studies use it.
     fn interval(&mut self, interval: &Interval) -> Control {
         let _ = interval;
         Control::Continue
     }
 
-    /// All jobs that start first are prepared: when do they? Who measures in several places at once lets them wait for each
-    /// other here. Asked again every few milliseconds as long as they wait. Not asked in simulations.
+    /// Returns when the prepared jobs of the first group start.
+    ///
+    /// A measurement in several places at once synchronises its sessions here. The session asks
+    /// again every few milliseconds while the answer is [`Start::Wait`]. Simulations do not ask.
     fn start(&mut self) -> Start {
         Start::Now
     }
 
-    /// Something happened: layout began, an error was survived, a job group began, ...
+    /// Receives an event: layout began, an error was tolerated, a job group began, ...
     fn event(&mut self, event: &Event) {
         let _ = event;
     }
 }
 
-/// Watches nothing.
+/// Ignores all reports, and never stops a run.
 impl Observer for () {}
 
-/// Where a run stands.
+/// Progress of a run.
 #[derive(Debug, Clone)]
 pub struct Progress<'a> {
-    /// Since the start of the run.
+    /// Time since the start of the run.
     pub at_ns: u64,
-    /// One for each worker, in plan order.
+    /// Progress of each worker, in plan order.
     pub workers: &'a [WorkerProgress],
-    /// Rate over the last moment, all workers: per second.
+    /// Current rate per second, summed over all workers.
     pub rate: PerDirection<IntervalCounts>,
-    /// Estimate of the time left, when there is one.
+    /// Estimated time left, if known.
     pub left_ns: Option<u64>,
-    /// Share of the work that is done, 0 to 1, when it can be told.
+    /// Share of the work that is done, from 0 to 1, if known.
     pub done: Option<f64>,
-    /// Where each of several pods stands; empty where there is one place.
+    /// Progress of each pod. Empty if the run does not use several pods.
     pub pods: &'a [PodProgress],
 }
 
-/// Where one of several pods stands.
+/// Progress of one of several pods.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PodProgress {
-    /// Its number.
+    /// Number of the pod.
     pub number: usize,
-    /// The node it is on.
+    /// Node on which the pod runs.
     pub node: String,
-    /// What its worker does that is the farthest behind; `None` where nothing has been heard.
+    /// State of the pod's slowest worker. `None` if the pod has not reported yet.
     pub state: Option<WorkerState>,
-    /// The job of that worker, an index into the plan's jobs.
+    /// Job of that worker, as an index into the plan's jobs.
     pub job: usize,
-    /// Rate over the last moment.
+    /// Current rate per second.
     pub rate: PerDirection<IntervalCounts>,
-    /// Latencies of the last interval: p50 and p99.
+    /// Latencies p50 and p99 of the last interval.
     pub latency_ns: Option<(u64, u64)>,
-    /// Estimate of the time left, when there is one.
+    /// Estimated time left, if known.
     pub left_ns: Option<u64>,
 }
 
-/// Where one worker stands.
+/// Progress of one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerProgress {
-    /// What it does.
+    /// State of the worker.
     pub state: WorkerState,
     /// Index into the plan's jobs.
     pub job: usize,
-    /// Files it has open.
+    /// Number of open files.
     pub open_files: u32,
     /// Counts so far, ramp included.
     pub counts: PerDirection<IntervalCounts>,
 }
 
-/// The life of a worker.
+/// States of a worker, in the order in which it passes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
@@ -150,24 +156,24 @@ pub enum WorkerState {
     NotStarted,
     /// Lays out its files.
     Layout,
-    /// Ready, waits for the others of its group.
+    /// Prepared, waits for the other workers of its group.
     Ready,
-    /// Runs, not yet measured.
+    /// Runs the ramp, which is not measured.
     Ramp,
-    /// Runs.
+    /// Runs the measured part.
     Running,
-    /// Reads back what it wrote.
+    /// Reads back and verifies the blocks that it wrote.
     Verifying,
-    /// Flushes at the end.
+    /// Flushes its files at the end.
     Syncing,
-    /// Done.
+    /// Ended without an error.
     Finished,
     /// Ended by an error.
     Failed,
 }
 
 impl WorkerState {
-    /// Whether it has ended.
+    /// Returns whether the worker has ended.
     pub fn is_over(self) -> bool {
         matches!(self, WorkerState::Finished | WorkerState::Failed)
     }

@@ -1,7 +1,8 @@
-//! One plan, run by several pods at the same time: what each has done, and all of it put together.
+//! Results of several pods that run one plan at the same time, and their sum.
 //!
-//! The sum has the form of a single pod's result, so that every format shows it: worker by worker, counts add up, latencies
-//! are merged, the runtime is the longest. That is fio's rule for a reporting group.
+//! The sum has the form of a single pod's result, so that every format can show it. Workers of one
+//! job and clone are combined by fio's rule for a reporting group: counts add up, latencies are
+//! merged, and the runtime is the longest.
 
 use crate::fio::aggregate::{add_cpu, add_direction, add_each};
 use crate::histogram::Histogram;
@@ -13,29 +14,29 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What one pod has done.
+/// Result of one pod.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PodResult {
-    /// The pod's name.
+    /// Name of the pod.
     pub name: String,
-    /// The node that it ran on.
+    /// Node on which the pod ran.
     pub node: String,
-    /// How long after the agreed instant its first job began.
+    /// Delay between the agreed instant and the start of the pod's first job.
     pub started_ns: u64,
-    /// How far off the pod's notion of that instant may be: half of the fastest exchange with its clock. 0 where pods
-    /// started by themselves: then the first to start is the instant, by the clocks of their nodes.
+    /// Error of the pod's clock: half of the fastest exchange with it. 0 if the pods started by
+    /// themselves. The agreed instant is then the start of the first pod.
     pub clock_error_ns: u64,
-    /// Its workers, in plan order.
+    /// Workers of the pod, in plan order.
     pub workers: Vec<WorkerResult>,
-    /// What its block devices did meanwhile.
+    /// Activity of the pod's block devices during the run.
     pub disks: Vec<DiskUtil>,
-    /// What the devices and the node did meanwhile, slice by slice.
+    /// Time series of the pod's devices and node.
     pub series: MachineSeries,
-    /// What its numbers mean.
+    /// Verdicts on the pod's figures.
     pub verdicts: Vec<Verdict>,
 }
 
-/// What one pod brings home.
+/// Result of one pod before it is combined with others.
 #[derive(Debug, Clone)]
 pub struct PodRun {
     /// As [`PodResult::name`].
@@ -46,24 +47,24 @@ pub struct PodRun {
     pub started_ns: u64,
     /// As [`PodResult::clock_error_ns`].
     pub clock_error_ns: u64,
-    /// Its own result.
+    /// Result that the pod's session returned.
     pub result: RunResult,
 }
 
-/// The figures of a pod, of a node, or of all: one direction.
+/// Figures of one direction, for a pod, a node or all pods.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Share {
-    /// Direction.
+    /// Direction of the I/O.
     pub direction: Direction,
     /// I/Os per second.
     pub iops: f64,
     /// Bytes per second.
     pub bytes_per_second: f64,
-    /// Percentiles of the completion latency (total latency where that alone was measured), in nanoseconds: 50, 99, 99.9.
+    /// Completion latency (or else total latency) in nanoseconds: percentiles 50, 99 and 99.9.
     pub latency_ns: Option<[u64; 3]>,
 }
 
-/// Puts the results of all pods together. `None` without any.
+/// Combines the results of all pods. Returns `None` if there are none.
 pub fn combined(mut pods: Vec<PodRun>) -> Option<RunResult> {
     let mut sum = pods.first()?.result.clone();
     sum.workers = merged(pods.iter().map(|pod| (&pod.name, &pod.result.workers)));
@@ -71,7 +72,7 @@ pub fn combined(mut pods: Vec<PodRun>) -> Option<RunResult> {
     sum.elapsed_ns = pods.iter().map(|pod| pod.result.elapsed_ns).max()?;
     sum.intervals = intervals(&pods);
     sum.verdicts = verdicts(&pods);
-    // Of a node with several pods one tells of its devices; of several nodes each has devices of its own.
+    // Pods of one node see the same devices, so one suffices. Different nodes have different ones.
     sum.series = MachineSeries::default();
     sum.disks.clear();
     sum.nfs.clear();
@@ -82,7 +83,7 @@ pub fn combined(mut pods: Vec<PodRun>) -> Option<RunResult> {
         let result = &pod.result;
         sum.labels
             .retain(|key, value| result.labels.get(key) == Some(value));
-        // Pods of one node that mount the same export share its counters; each may have mounts of its own.
+        // Pods of one node that mount the same export share its counters.
         let of_others = mounts.len();
         for side in &result.nfs {
             let mount = (pod.node.as_str(), side.source.as_str());
@@ -134,7 +135,7 @@ impl PodRun {
     }
 }
 
-/// Time between the first and the last pod to start, and how far off that may be.
+/// Returns the time between the starts of the first and the last pod, and its error.
 pub fn start_skew_ns(pods: &[PodResult]) -> Option<(u64, u64)> {
     let first = pods.iter().map(|pod| pod.started_ns).min()?;
     let last = pods.iter().map(|pod| pod.started_ns).max()?;
@@ -144,7 +145,7 @@ pub fn start_skew_ns(pods: &[PodResult]) -> Option<(u64, u64)> {
     Some((last - first, error))
 }
 
-/// The nodes of these pods, each once, in order.
+/// Returns the nodes of these pods, sorted and without duplicates.
 pub fn nodes(pods: &[PodResult]) -> Vec<&str> {
     let mut nodes: Vec<&str> = pods.iter().map(|pod| pod.node.as_str()).collect();
     nodes.sort_unstable();
@@ -152,7 +153,7 @@ pub fn nodes(pods: &[PodResult]) -> Vec<&str> {
     nodes
 }
 
-/// Pods, nodes and all together as data.
+/// Returns the figures of each pod, each node and all pods as JSON.
 pub(crate) fn summary(pods: &[PodResult]) -> Value {
     let each = pods.iter().map(|pod| {
         json!({
@@ -176,7 +177,7 @@ pub(crate) fn summary(pods: &[PodResult]) -> Value {
     })
 }
 
-/// What these pods did together, for each direction in which anything was done.
+/// Returns the summed figures of these pods, for each direction with I/O.
 pub fn shares<'a>(pods: impl Iterator<Item = &'a PodResult>) -> Vec<Share> {
     let mut sums: PerDirection<DirectionStats> = PerDirection::default();
     let mut rates: PerDirection<(f64, f64)> = PerDirection::default();
@@ -214,7 +215,7 @@ fn percentiles(histogram: &Histogram) -> Option<[u64; 3]> {
     Some([at(50.0)?, at(99.0)?, at(99.9)?])
 }
 
-/// Worker by worker, in plan order.
+/// Combines workers with the same job and clone, in plan order.
 fn merged<'a>(
     pods: impl Iterator<Item = (&'a String, &'a Vec<WorkerResult>)>,
 ) -> Vec<WorkerResult> {
@@ -253,7 +254,7 @@ fn add(sum: &mut WorkerResult, more: WorkerResult) {
     add_each(&mut sum.iodepth_level, &more.iodepth_level);
     add_each(&mut sum.iodepth_submit, &more.iodepth_submit);
     add_each(&mut sum.iodepth_complete, &more.iodepth_complete);
-    // Whether a rate was steady is known of each pod alone.
+    // Steady state is known only for each pod, not for the sum.
     sum.steady_state = None;
     sum.error = sum.error.take().or(more.error);
     sum.total_errors += more.total_errors;
@@ -265,7 +266,7 @@ fn add(sum: &mut WorkerResult, more: WorkerResult) {
     }
 }
 
-/// Slice by slice from the common start, as far as all pods have them.
+/// Sums the intervals from the common start on, as long as all pods have one.
 fn intervals(pods: &[PodRun]) -> Intervals {
     let mut each: Vec<_> = pods.iter().map(|pod| pod.result.intervals.iter()).collect();
     let sums = std::iter::from_fn(|| {
@@ -276,7 +277,7 @@ fn intervals(pods: &[PodRun]) -> Intervals {
     sums.collect()
 }
 
-/// The same slice of all pods as one.
+/// Sums one interval of all pods.
 pub fn interval<'a>(slices: impl Iterator<Item = &'a Interval>) -> Interval {
     let mut sum: Option<Interval> = None;
     for slice in slices {
@@ -292,7 +293,7 @@ pub fn interval<'a>(slices: impl Iterator<Item = &'a Interval>) -> Interval {
     sum.unwrap_or_default()
 }
 
-/// Each kind once, with the evidence of the first pod that has it.
+/// Returns each kind of verdict once, with the evidence of the first pod that has it.
 fn verdicts(pods: &[PodRun]) -> Vec<Verdict> {
     let mut kinds: Vec<VerdictKind> = Vec::new();
     for verdict in pods.iter().flat_map(|pod| &pod.result.verdicts) {

@@ -1,7 +1,8 @@
-//! What was measured: the result of running one plan.
+//! Result of one run: counts, latencies, time series and verdicts.
 //!
-//! [`RunResult`] is the source of every report and format. It is versioned; [`FORMAT`] counts up when a field changes its
-//! meaning. Durations are in nanoseconds, points in time in milliseconds of the Unix epoch.
+//! [`RunResult`] is the source of every report and format. [`FORMAT`] increases when a field
+//! changes its meaning. Durations are in nanoseconds, points in time in milliseconds since the
+//! epoch.
 
 use crate::ceph::CephSide;
 use crate::host::{Host, TargetInfo};
@@ -17,133 +18,135 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Version of the result format.
+/// Version of the result format, stored in [`RunResult::format`].
 pub const FORMAT: u32 = 1;
 
-/// The result of running one plan.
+/// Result of running one plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunResult {
-    /// [`FORMAT`] of the program that wrote it.
+    /// Value of [`FORMAT`] in the program that wrote the result.
     pub format: u32,
-    /// Program and version.
+    /// Name and version of the program.
     pub program: String,
-    /// When the run began: milliseconds of the Unix epoch.
+    /// Start of the run, in milliseconds since the Unix epoch.
     pub started_at_ms: u64,
-    /// How long it took, layout included.
+    /// Duration of the run, layout included.
     pub elapsed_ns: u64,
-    /// What was run.
+    /// The plan that was run.
     pub plan: Plan,
-    /// Where it ran.
+    /// The machine on which the plan ran.
     pub host: Host,
-    /// What the files and devices were.
+    /// Properties of the files and devices that the run used.
     pub targets: Vec<TargetInfo>,
-    /// Labels, detected and given.
+    /// Labels, both detected and given by the user.
     pub labels: BTreeMap<String, String>,
-    /// One for each clone of each job that ran, in plan order.
+    /// Results of the workers: one per clone of each job that ran, in plan order.
     pub workers: Vec<WorkerResult>,
-    /// What each block device did meanwhile.
+    /// Activity of each block device during the run.
     pub disks: Vec<DiskUtil>,
-    /// The run second by second, all workers together.
+    /// Time series of I/Os, bytes and latencies, summed over all workers.
     pub intervals: Intervals,
-    /// What the devices and the machine did meanwhile, slice by slice. Empty in simulations.
+    /// Time series of the devices and the machine. Empty in simulations.
     #[serde(default)]
     pub series: MachineSeries,
-    /// What each pod has done, where several ran the plan at the same time; the rest is then the sum of them.
+    /// Results per pod, if several pods ran the plan. The other fields then hold their sum.
     #[serde(default)]
     pub pods: Vec<PodResult>,
-    /// What other machines did meanwhile, which serve the volume or were asked for.
+    /// Disk activity of other machines that serve the volume, or that the user named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeResult>,
-    /// The Ceph cluster that was spoken to, and what it did meanwhile.
+    /// The Ceph cluster that the run used, and its activity during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceph: Option<CephSide>,
-    /// What was asked of NFS servers meanwhile, mount by mount.
+    /// Requests to NFS servers during the run, per mount.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nfs: Vec<NfsSide>,
-    /// What happened on the way.
+    /// Events of the run.
     pub events: Vec<Event>,
-    /// What the numbers mean, or why they may not be believed.
+    /// Verdicts: the bottleneck, and reasons not to trust the figures.
     pub verdicts: Vec<Verdict>,
-    /// Advice that is no verdict on the figures, one sentence each: options without effect, a history that was not written.
+    /// Advice that does not concern the figures, one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// What one worker (one clone of a job) did.
+/// Result of one worker, which runs one clone of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerResult {
     /// Index into the plan's jobs.
     pub job: usize,
-    /// Which clone, from 0.
+    /// Number of the clone, from 0.
     pub clone: u32,
-    /// Reporting group.
+    /// Number of the reporting group.
     pub groupid: u32,
-    /// The operating system's thread id, shown where fio shows a pid.
+    /// Thread id assigned by the kernel, shown where fio shows a pid.
     pub tid: u32,
-    /// How I/O was really issued.
+    /// The I/O engine and the features that were in use.
     pub backend: BackendUsed,
-    /// When the measured part began: milliseconds of the Unix epoch.
+    /// Start of the measured part, in milliseconds since the Unix epoch.
     pub started_at_ms: u64,
-    /// How much later than agreed the worker began: it was still asleep, or the instant had passed.
+    /// Delay of the actual start after the agreed one, for example because the thread woke up late.
     #[serde(default)]
     pub start_delay_ns: u64,
     /// Length of the measured part (ramp excluded).
     pub runtime_ns: u64,
-    /// From the worker's start to its end, ramp and verification included.
+    /// Time from the start of the worker to its end, ramp and verification included.
     pub elapsed_ns: u64,
     /// Reads, writes and trims.
     pub directions: PerDirection<DirectionStats>,
-    /// fsync, fdatasync and sync_file_range.
+    /// Counts and latencies of fsync, fdatasync and sync_file_range.
     pub sync: SyncStats,
-    /// Processor use of the measured part.
+    /// CPU time and context switches in the measured part.
     pub cpu: CpuUse,
-    /// I/Os by depth at submission: 1, 2, 4, 8, 16, 32, 64 and more are the lower bounds.
+    /// I/Os by depth at submission. The lower bounds of the classes are 1, 2, 4, 8, 16, 32 and 64.
     pub iodepth_level: [u64; 7],
-    /// Submissions by batch size: 0, 4, 8, 16, 32, 64, more than 64 are the upper bounds.
+    /// Submissions by batch size, with upper bounds 0, 4, 8, 16, 32, 64 and infinity.
     pub iodepth_submit: [u64; 7],
-    /// Reaps by batch size, bounds as above.
+    /// Reaps by batch size, with the bounds of `iodepth_submit`.
     pub iodepth_complete: [u64; 7],
-    /// The depth that `latency_target` arrived at, else the job's iodepth. 0 if the worker did no I/O.
+    /// Depth at which `latency_target` ended, else the job's iodepth. 0 if there was no I/O.
     pub latency_depth: u32,
     /// Outcome of `steadystate`.
     pub steady_state: Option<SteadyStateResult>,
     /// The error that ended the worker.
     pub error: Option<IoFailure>,
-    /// Errors survived thanks to `continue_on_error`.
+    /// Errors that `continue_on_error` tolerated.
     pub total_errors: u64,
-    /// errno of the first of them.
+    /// errno of the first tolerated error.
     pub first_error: i32,
-    /// What was done in the ramp, where it never ended: then nothing was measured.
+    /// Counts of the ramp, if the worker ended within it. Nothing was measured then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only_ramp: Option<Box<RampResult>>,
 }
 
-/// What a worker did in a ramp that never ended. As in fio, no latencies are known of it.
+/// Counts of a worker that ended within its ramp. As in fio, they have no latencies.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RampResult {
     /// Bytes moved.
     pub io_bytes: PerDirection<u64>,
     /// I/Os issued.
     pub total_ios: PerDirection<u64>,
-    /// Length of the ramp so far, for directions that moved something.
+    /// Length of the ramp so far, for directions that moved data.
     pub runtime_ns: PerDirection<u64>,
     /// fsync, fdatasync and sync_file_range.
     pub syncs: u64,
-    /// How many of them were no fsync.
+    /// Syncs that were fdatasync or sync_file_range.
     #[serde(default)]
     pub syncs_other_than_fsync: u64,
-    /// As in [`WorkerResult`].
+    /// Same classes as in [`WorkerResult`].
     pub iodepth_level: [u64; 7],
-    /// As in [`WorkerResult`].
+    /// Same classes as in [`WorkerResult`].
     pub iodepth_submit: [u64; 7],
-    /// As in [`WorkerResult`].
+    /// Same classes as in [`WorkerResult`].
     pub iodepth_complete: [u64; 7],
 }
 
 impl WorkerResult {
-    /// The worker as fio counts it. `lat` is fio's, from the start of each I/O, and where I/Os were due at a time
-    /// `started_lat` is the other one. What was done in a ramp that never ended counts, without latencies. Of the syncs
-    /// fio counts fsync alone in `total_ios`, though it has the latencies of all.
+    /// Returns the worker's result as fio counts it.
+    ///
+    /// `lat` becomes fio's, which counts from the actual start of each I/O. `started_lat` then
+    /// holds the latency from the intended start, if any. A ramp that never ended counts, without
+    /// latencies. `total_ios` of the syncs counts fsync alone, but their latencies cover all syncs.
     pub fn as_fio_counts(&self) -> Cow<'_, WorkerResult> {
         let has_due_times = self
             .directions
@@ -180,76 +183,77 @@ impl WorkerResult {
     }
 }
 
-/// How I/O was really issued.
+/// The I/O engine and the features that a worker used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackendUsed {
-    /// What ran.
+    /// Engine in use.
     pub engine: Engine,
-    /// What was asked for.
+    /// Engine that the job requested.
     pub asked: Engine,
-    /// Why another engine, or fewer of its features, were used than asked for.
+    /// Reason for using another engine, or fewer features, than requested.
     pub reason: Option<String>,
-    /// Whether O_DIRECT was in force.
+    /// Whether files were opened with O_DIRECT.
     pub direct: bool,
     /// Whether files were registered with the kernel.
     pub registered_files: bool,
     /// Whether buffers were registered with the kernel.
     pub fixed_buffers: bool,
-    /// The Ceph cluster, for the engines that speak to one.
+    /// The Ceph cluster, for the engines `rados` and `rbd`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceph: Option<CephUsed>,
 }
 
-/// What of a Ceph cluster was used, and by what.
+/// The Ceph client library, and the pool or image that a worker used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CephUsed {
     /// Library and its version, e.g. `librados 3.0.0`.
     pub client: String,
-    /// Identity of the cluster.
+    /// fsid of the cluster.
     pub fsid: String,
-    /// The pool.
+    /// Name of the pool.
     pub pool: String,
-    /// The namespace in it.
+    /// Namespace within the pool.
     pub namespace: Option<String>,
-    /// The image.
+    /// Name of the RBD image.
     pub image: Option<String>,
-    /// Size of the objects that files were spread over; `None` kept each file in one.
+    /// Size of the objects that each file is striped over. `None`: one object per file.
     pub object_bytes: Option<u64>,
-    /// librbd's cache: `off`, or its policy, e.g. `writearound`. `None` where there is none.
+    /// Cache of librbd: `off`, or its policy, e.g. `writearound`. `None` if there is no cache.
     pub cache: Option<String>,
-    /// Reads and writes of a pool of so many bytes or more went through librados without a copy; `None` when some or all were copied.
+    /// Zero copy: reads and writes of at least this many bytes passed librados uncopied, if all
+    /// did.
     #[serde(default)]
     pub uncopied_from: Option<u64>,
 }
 
-/// What was moved in one direction, and how fast.
+/// Counts, latencies and rates of one direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct DirectionStats {
     /// Bytes moved.
     pub io_bytes: u64,
     /// I/Os issued, as fio counts `total_ios`.
     pub total_ios: u64,
-    /// I/Os that moved less than asked for.
+    /// I/Os that moved fewer bytes than requested.
     pub short_ios: u64,
     /// I/Os that moved nothing.
     pub drop_ios: u64,
-    /// Time during which this direction ran; 0 when nothing was moved.
+    /// Time in which this direction ran. 0 if it moved no data.
     pub runtime_ns: u64,
     /// Submission latency.
     pub slat: LatencyStats,
     /// Completion latency.
     pub clat: LatencyStats,
-    /// Total latency: from when an I/O was due, where a rate or a trace says so, else from its start.
+    /// Total latency, from the intended start if there is one, else from the actual start.
     pub lat: LatencyStats,
-    /// Total latency from the real start, where `lat` counts from when I/Os were due. This is fio's `lat`.
+    /// fio's `lat`: total latency from the actual start, if `lat` counts from the intended one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_lat: Option<LatencyStats>,
-    /// Samples of the bandwidth, in KiB/s.
+    /// Bandwidth samples in KiB/s.
     pub bw: Moments,
-    /// Samples of I/Os per second.
+    /// IOPS samples.
     pub iops: Moments,
-    /// Latencies by I/O priority, where I/Os of one worker have several (`cmdprio_percentage`, `cmdprio_bssplit`). Empty
-    /// where all have the job's priority.
+    /// Latencies by I/O priority. Empty if all I/Os have the priority of the job, that is without
+    /// `cmdprio_percentage` and `cmdprio_bssplit`.
     #[serde(default)]
     pub by_priority: Vec<PriorityLatency>,
 }
@@ -257,35 +261,35 @@ pub struct DirectionStats {
 /// Latencies of the I/Os of one priority.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PriorityLatency {
-    /// The priority.
+    /// The I/O priority.
     pub priority: IoPriority,
-    /// As in fio, completion latency, or with `lat_percentiles` total latency.
+    /// Completion latency, or total latency with `lat_percentiles`, as in fio.
     pub latency: LatencyStats,
 }
 
-/// fsync, fdatasync and sync_file_range.
+/// Counts and latencies of fsync, fdatasync and sync_file_range.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct SyncStats {
-    /// How many.
+    /// Number of syncs.
     pub total_ios: u64,
-    /// How many of them were fdatasync or sync_file_range, which fio leaves out of its `total_ios`.
+    /// Syncs that were fdatasync or sync_file_range. fio does not count them in `total_ios`.
     #[serde(default)]
     pub other_than_fsync: u64,
-    /// How long they took.
+    /// Latency of the syncs.
     pub lat: LatencyStats,
 }
 
-/// Processor use of one worker.
+/// CPU time, context switches and page faults of one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct CpuUse {
-    /// In user mode.
+    /// CPU time in user mode.
     pub user_ns: u64,
-    /// In the kernel.
+    /// CPU time in the kernel.
     pub system_ns: u64,
-    /// Ready to run, waiting for a processor; 0 where the kernel does not tell.
+    /// Time runnable but waiting for a processor. 0 if the kernel does not report it.
     #[serde(default)]
     pub queued_ns: u64,
-    /// Context switches, voluntary and not.
+    /// Context switches, voluntary and involuntary.
     pub context_switches: u64,
     /// Major page faults.
     pub major_faults: u64,
@@ -294,7 +298,7 @@ pub struct CpuUse {
 }
 
 impl CpuUse {
-    /// What was used since an earlier look.
+    /// Returns the use since `before`, an earlier snapshot.
     pub fn since(&self, before: &CpuUse) -> CpuUse {
         CpuUse {
             user_ns: self.user_ns.saturating_sub(before.user_ns),
@@ -308,7 +312,7 @@ impl CpuUse {
         }
     }
 
-    /// What two used together.
+    /// Returns the sum of both.
     pub fn and(&self, other: &CpuUse) -> CpuUse {
         CpuUse {
             user_ns: self.user_ns + other.user_ns,
@@ -324,89 +328,89 @@ impl CpuUse {
 /// Outcome of `steadystate`, as fio reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyStateResult {
-    /// Whether it was reached.
+    /// Whether the worker reached steady state.
     pub attained: bool,
-    /// The measured criterion: deviation or slope, in the unit of the limit.
+    /// Value of the criterion: deviation or slope, in the unit of the limit.
     pub criterion: f64,
     /// Largest deviation from the mean.
     pub max_deviation: f64,
     /// Slope of the fitted line.
     pub slope: f64,
-    /// I/Os per second, second by second over the window.
+    /// IOPS of each second of the window.
     pub iops: Vec<u64>,
-    /// Bytes per second, second by second over the window.
+    /// Bandwidth in bytes per second, for each second of the window.
     pub bw_bytes: Vec<u64>,
-    /// Mean latency in nanoseconds, second by second over the window.
+    /// Mean latency in nanoseconds, for each second of the window.
     pub lat_ns: Vec<u64>,
 }
 
-/// Why a worker ended early.
+/// I/O error that ended a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IoFailure {
-    /// errno.
+    /// Number of the errno.
     pub errno: i32,
-    /// What was being done: `read`, `write`, `open`, `verify`, ...
+    /// Operation that failed: `read`, `write`, `open`, `verify`, ...
     pub operation: String,
-    /// Which file, where there is one.
+    /// File on which the operation failed, if there is one.
     pub file: Option<String>,
     /// Offset of the I/O in bytes.
     pub offset: Option<u64>,
-    /// One sentence with the remedy.
+    /// Error in one sentence, with the remedy.
     pub message: String,
 }
 
-/// What one block device did during the run, as in fio's `disk_util`.
+/// Activity of one block device during the run, as in fio's `disk_util`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct DiskUtil {
     /// Kernel name, e.g. `nvme0n1`.
     pub name: String,
-    /// Completed requests by read and write.
+    /// Completed requests: reads, writes.
     pub ios: [u64; 2],
-    /// Merged requests by read and write.
+    /// Merged requests: reads, writes.
     pub merges: [u64; 2],
-    /// Milliseconds spent by read and write.
+    /// Time of all requests in milliseconds: reads, writes.
     pub ticks_ms: [u64; 2],
-    /// Weighted milliseconds in queue.
+    /// Time of all requests in milliseconds, weighted by the number in flight.
     pub in_queue_ms: u64,
-    /// Sectors of 512 bytes moved by read and write.
+    /// Sectors of 512 bytes moved: reads, writes.
     pub sectors: [u64; 2],
-    /// Share of the time with I/O in flight, in per cent.
+    /// Share of the run in which I/O was in flight, in per cent.
     pub util_percent: f64,
-    /// Sums over the devices below, when this one is made of others.
+    /// Sums of the underlying devices, if the device is composed of others.
     pub below: Vec<DiskUtil>,
 }
 
-/// Something that happened during the run.
+/// Event of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// Since the start of the run.
+    /// Time since the start of the run.
     pub at_ns: u64,
-    /// What, in one sentence.
+    /// Description in one sentence.
     pub message: String,
 }
 
-/// What a result means, with its evidence.
+/// A statement about a result, with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// How it bears on the numbers.
+    /// Kind of the verdict.
     pub kind: VerdictKind,
-    /// The finding with its evidence, in one sentence.
+    /// Finding and evidence, in one sentence.
     pub evidence: String,
 }
 
 impl RunResult {
-    /// What held the run back: the first verdict that names a bottleneck. Later ones are findings beside it.
+    /// Returns the first verdict whose kind names a limit. Later ones are additional findings.
     pub fn bottleneck(&self) -> Option<&Verdict> {
         self.verdicts
             .iter()
             .find(|verdict| verdict.kind.limit().is_some())
     }
 
-    /// All verdicts as sentences for people. That of the bottleneck says what it is before its evidence.
+    /// Returns all verdicts as sentences. That of the bottleneck names the limit first.
     pub fn findings(&self) -> Vec<String> {
         let bottleneck = self.bottleneck();
         let sentence = |verdict: &Verdict| match verdict.kind.limit() {
-            // That of a cache says it all itself.
+            // The evidence of a cache names the cache already.
             Some(limit)
                 if bottleneck == Some(verdict) && verdict.kind != VerdictKind::ServedFromCache =>
             {
@@ -418,61 +422,61 @@ impl RunResult {
     }
 }
 
-/// The kinds of verdict.
+/// Kinds of verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictKind {
-    /// The device moved fewer bytes than the job: a cache answered.
+    /// The device moved fewer bytes than the job: a cache served the I/O.
     ServedFromCache,
     /// Holes or unwritten extents were read.
     UnwrittenData,
-    /// The generator had no processor time to spare.
+    /// The generator used all its processor time.
     Generator,
-    /// A bound on this machine throttled the I/O: a control group's, or one that shows above the device.
+    /// A limit on this machine throttled the I/O: of a control group, or above the device.
     Throttled,
-    /// The rate stands as still as under the throttle of a provider: a guess.
+    /// The rate is as constant as under a provider's throttle. This is an inference.
     Allowance,
-    /// Somebody else used the device.
+    /// Another process or machine used the device.
     Interference,
-    /// The device did all that it could.
+    /// The device was saturated.
     Device,
     /// Too few I/Os were in flight to keep the device busy.
     QueueDepth,
-    /// I/Os waited for another machine, or for the process that serves a file system.
+    /// I/Os waited for another machine, or for the process that serves a FUSE file system.
     Network,
-    /// I/Os waited for each other in the file system, above the device.
+    /// I/Os waited for locks of the file system, above the device.
     LockContention,
     /// A Ceph cluster was recovering or scrubbing.
     ClusterBusy,
-    /// Storage daemons of a Ceph cluster were down.
+    /// OSDs of a Ceph cluster were down.
     ClusterDegraded,
-    /// One storage daemon of a Ceph cluster is much slower than the others.
+    /// One OSD of a Ceph cluster is much slower than the others.
     SlowOsd,
-    /// I/Os waited for the storage daemons of a Ceph cluster.
+    /// I/Os waited for the OSDs of a Ceph cluster.
     Osds,
-    /// The job itself asks for no more: a rate, think time.
+    /// The job limits itself, with a rate or think time.
     JobLimit,
-    /// No part was seen at its limit.
+    /// No bottleneck was found.
     Unclear,
-    /// The hypervisor gave the processors to others.
+    /// The hypervisor gave processor time to other virtual machines.
     Steal,
-    /// The machine slept or its clock was set during the run.
+    /// The machine was suspended, or its clock was set, during the run.
     ClockDisturbed,
-    /// The process did not run for a while: a stop signal, a frozen control group, a debugger.
+    /// The process was stopped for a while: by a signal, a frozen control group or a debugger.
     Stopped,
-    /// Another engine or feature than asked for was used.
+    /// Another engine or feature than requested was used.
     Fallback,
-    /// The figure did not settle.
+    /// The rate did not reach a steady state.
     Unsteady,
 }
 
 impl VerdictKind {
-    /// Whether a rate was held where it was by somebody's rule, not by what the device can do.
+    /// Returns whether the kind means a throttle: a rule limits the rate, not the device.
     pub fn is_throttle(self) -> bool {
         matches!(self, VerdictKind::Throttled | VerdictKind::Allowance)
     }
 
-    /// What held the run back, in a few words that follow "held back by"; `None` for findings of another sort.
+    /// Returns the limit that the kind names, to follow "held back by", or `None`.
     pub fn limit(self) -> Option<&'static str> {
         Some(match self {
             VerdictKind::ServedFromCache => "a page cache",

@@ -1,4 +1,4 @@
-//! The contract between whatever runs plans and everything that asks for runs.
+//! [`Session`]: the contract between implementations that run plans and code that asks for runs.
 
 use crate::observer::Observer;
 use crate::run::RunResult;
@@ -6,16 +6,16 @@ use iosonde_job::plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A place where plans can be run, as often as a study needs. Files laid out for one run are kept for the next.
+/// Runs plans, as often as a study needs. Files laid out for one run are reused by the next.
 pub trait Session {
-    /// Runs a plan to its end. Errors of single jobs are in the result; an `Err` means that there is no result.
+    /// Runs a plan. Errors of single jobs are part of the result; `Err` means that there is none.
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError>;
 
-    /// Removes what the session made and was not asked to keep.
+    /// Removes the files and objects that the session created, except those it must keep.
     fn close(self: Box<Self>) -> Result<(), RunError>;
 }
 
-/// Why there is no result.
+/// Reason why a run has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -25,81 +25,81 @@ pub enum RunError {
     Target {
         /// The path as given.
         path: String,
-        /// What is wrong, with the errno's name where there is one.
+        /// Description of the problem, with the name of the errno if there is one.
         problem: String,
-        /// What to do about it.
+        /// Action to take.
         remedy: String,
     },
-    /// The job needs more space than there is.
+    /// The job needs more space than is available.
     #[error(
         "{path}: the job needs {needed_bytes} bytes, but only {available_bytes} bytes are available"
     )]
     NoSpace {
         /// The directory or file system.
         path: String,
-        /// Bytes that would be written.
+        /// Bytes that the job would write.
         needed_bytes: u64,
-        /// Bytes that may be.
+        /// Bytes that are available.
         available_bytes: u64,
     },
-    /// A device that must not be written without consent.
+    /// The device must not be written without consent.
     #[error("refusing to write to {device}: {found}")]
     Refused {
         /// The block device.
         device: String,
-        /// What was found on it.
+        /// Data or use found on the device.
         found: String,
-        /// How consent is given.
+        /// How to give consent.
         remedy: String,
     },
-    /// The plan asks for what this machine or program cannot do.
+    /// The plan requests a feature that this machine or program does not support.
     #[error("{problem}")]
     Unsupported {
-        /// What cannot be done, and where.
+        /// The unsupported feature, and where it was requested.
         problem: String,
-        /// The nearest way.
+        /// The nearest alternative.
         remedy: String,
     },
-    /// A place elsewhere, such as a pod, did not become ready to run plans.
+    /// A remote place, such as a pod, did not become ready to run plans.
     #[error("{what} did not become ready: {cause}")]
     Unready {
-        /// What was waited for.
+        /// The object that did not become ready.
         what: String,
-        /// What is known about why.
+        /// The known cause.
         cause: String,
-        /// What to do about it.
+        /// Action to take.
         remedy: String,
     },
-    /// A place elsewhere was lost while a plan ran, and its result with it.
+    /// A remote place was lost during a run, and the result with it.
     #[error("{what} was lost: {cause}")]
     Lost {
-        /// What was lost.
+        /// The object that was lost.
         what: String,
-        /// What is known about why.
+        /// The known cause.
         cause: String,
-        /// What to do about it.
+        /// Action to take.
         remedy: String,
     },
-    /// What was made for a run elsewhere is still there.
+    /// Objects created for a remote run are not removed yet.
     #[error("{what} is not removed yet: {cause}")]
     Left {
-        /// What is left.
+        /// The remaining objects.
         what: String,
-        /// What is known about why.
+        /// The known cause.
         cause: String,
-        /// What to do about it.
+        /// Action to take.
         remedy: String,
     },
-    /// The time was over before the target had answered once.
+    /// The run time ended before the first I/O completed.
     #[error("no I/O was completed in the time that there was")]
     NothingDone,
-    /// Stopped by the user before anything was measured.
+    /// The user interrupted the run before anything was measured.
     #[error("interrupted before anything was measured")]
     Interrupted,
 }
 
 impl RunError {
-    /// What to do about it, in one sentence.
+    /// Returns the action to take, in one sentence.
     pub fn remedy(&self) -> String {
         match self {
             RunError::Target { remedy, .. }
@@ -119,7 +119,7 @@ impl RunError {
         }
     }
 
-    /// Why a study that may have been interrupted has not a single figure.
+    /// Returns the reason why a study has no figures: it was interrupted, or no I/O completed.
     pub fn without_figures(interrupted: bool) -> RunError {
         match interrupted {
             true => RunError::Interrupted,

@@ -4,14 +4,14 @@ use crate::histogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Count, extremes, mean and spread of a set of values. Merging two gives exactly the moments of the union.
+/// Count, extremes, mean and variance of a set of values. Merging gives the moments of the union.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Moments {
     /// Number of values.
     pub count: u64,
-    /// Smallest value; 0 when there is none.
+    /// Smallest value, 0 if there is none.
     pub min: f64,
-    /// Largest value; 0 when there is none.
+    /// Largest value, 0 if there is none.
     pub max: f64,
     /// Arithmetic mean.
     pub mean: f64,
@@ -20,7 +20,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Takes in one value (Welford's update).
+    /// Adds one value (Welford's update).
     pub fn record(&mut self, value: f64) {
         self.merge(&Moments {
             count: 1,
@@ -31,7 +31,7 @@ impl Moments {
         });
     }
 
-    /// Takes in another set (Chan, Golub and LeVeque's update).
+    /// Adds another set (update of Chan, Golub and LeVeque).
     pub fn merge(&mut self, other: &Moments) {
         if other.count == 0 {
             return;
@@ -49,7 +49,7 @@ impl Moments {
         self.count += other.count;
     }
 
-    /// Sample standard deviation (divisor n - 1); 0 for fewer than two values.
+    /// Returns the sample standard deviation (divisor n - 1), or 0 for fewer than two values.
     pub fn stddev(&self) -> f64 {
         if self.count < 2 {
             0.0
@@ -59,17 +59,17 @@ impl Moments {
     }
 }
 
-/// Latencies of one kind: exact moments in nanoseconds and their histogram.
+/// Latencies of one kind, as exact moments and a histogram.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct LatencyStats {
     /// Exact moments, in nanoseconds.
     pub moments: Moments,
-    /// Distribution, in nanoseconds; `None` where only the moments were recorded.
+    /// Distribution, in nanoseconds. `None` if only the moments were recorded.
     pub histogram: Option<Histogram>,
 }
 
 impl LatencyStats {
-    /// A percentile in nanoseconds. The middle of a bucket may lie above the longest latency, which no percentile exceeds.
+    /// Returns a percentile in nanoseconds, at most the longest latency.
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         let value = self.histogram.as_ref()?.percentile(percent)?;
         Some(value.min(self.moments.max as u64))

@@ -1,8 +1,8 @@
-//! What goes between an agent that runs plans elsewhere and the client that asks for them: one JSON document a line.
+//! Protocol between a client and an agent on another machine: one JSON document per line.
 //!
-//! A client sends [`Request`]s, the agent answers with [`Message`]s. Runs are numbered by the client. The agent keeps the
-//! messages of the last run, except for its progress, so that a client whose connection broke can follow it from where it
-//! was ([`Request::Follow`]).
+//! A client sends [`Request`]s, the agent answers with [`Message`]s. The client numbers the runs.
+//! The agent keeps all messages of the last run except progress, so that a client that reconnects
+//! gets the missed ones with [`Request::Follow`].
 
 mod result_series;
 
@@ -17,138 +17,136 @@ use iosonde_job::plan::{PerDirection, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Version of this protocol: a checksum over the names and types of all fields of [`Request`] and [`Message`], which a test holds to them.
-/// Both sides must have the same.
+/// Version of the protocol, equal on both sides: a checksum of all fields of requests and messages.
 pub const PROTOCOL: u32 = 0x9312_2900;
-/// No message is longer: the result of a run of many jobs, or that of a rendered job, which has all its intervals.
+/// Longest message: the result of many jobs, or of a rendered job with all its intervals.
 pub const LONGEST_MESSAGE_BYTES: usize = 512 << 20;
-/// No request is longer: a plan with its traces.
+/// Longest request. The longest one is a plan with its traces.
 pub const LONGEST_REQUEST_BYTES: usize = 64 << 20;
 
-/// What a client asks of an agent.
+/// Request of a client to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// What is at this path? Answered with [`Message::Place`].
+    /// Inspects a path. The answer is [`Message::Place`].
     Look {
         /// A directory, file or block device that the agent can see.
         path: String,
     },
-    /// Run a plan and follow it. Refused while another one runs; a run that the agent has already is only followed.
+    /// Runs a plan and follows it. Refused while another one runs. A known run is only followed.
     Run {
         /// Number of the run.
         run: u64,
-        /// What to run.
+        /// Plan to run.
         plan: Box<Plan>,
-        /// How long its intervals are to be: what [`Observer::interval_ns`](crate::observer::Observer::interval_ns) asks for.
+        /// As [`Observer::interval_ns`](crate::observer::Observer::interval_ns) returns it.
         interval_ns: u64,
-        /// Whether its first jobs, once prepared, wait for [`Request::Start`].
+        /// Whether the first jobs wait for [`Request::Start`] once they are prepared.
         hold: bool,
-        /// What was agreed to lose of the agent's block device. `None`: it is written only while it carries nothing and nobody
-        /// else uses it.
+        /// Consent to overwrite the agent's block device. `None`: only one without data and users.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         consent: Option<DeviceConsent>,
     },
-    /// What does the agent's clock read? Answered with [`Message::Clock`].
+    /// Reads the agent's clock. The answer is [`Message::Clock`].
     Clock,
-    /// What did the disks of the agent's machine do since this client asked last? Answered with [`Message::Sample`].
+    /// Asks for the disk activity since this client's previous [`Message::Sample`], the answer.
     Sample,
-    /// What has a run measured by now? Answered with [`Message::Status`], soon.
+    /// Asks for the statistics of a run so far. The answer is [`Message::Status`].
     Status {
         /// Number of the run.
         run: u64,
     },
-    /// Let the jobs of a run that waits start.
+    /// Starts the jobs of a run that waits.
     Start {
         /// Number of the run.
         run: u64,
-        /// When: nanoseconds on the agent's clock. At once if that has passed.
+        /// Start time in nanoseconds on the agent's clock. The jobs start at once if it has passed.
         at_ns: u64,
     },
-    /// Go on telling about a run.
+    /// Sends the messages of a run that the client has not received, and follows the run.
     Follow {
         /// Number of the run.
         run: u64,
-        /// How many messages of it the client has, progress not counted.
+        /// Number of messages of the run that the client has, progress excluded.
         have: usize,
     },
-    /// End a run.
+    /// Ends a run.
     Stop {
         /// Number of the run.
         run: u64,
-        /// How it ends.
+        /// Manner in which the run ends.
         stop: Stop,
     },
-    /// Nothing: the client is alive. Answered with [`Message::Alive`].
+    /// Sign of life of the client. The answer is [`Message::Alive`].
     Alive,
-    /// Remove all files that runs have left, and exit.
+    /// Removes all files that runs left behind, and exits.
     Close,
 }
 
-/// Consent to write to the block device of an agent, which the client gives after it has heard what is on it.
+/// Consent to write to the agent's block device, given after its contents and users are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceConsent {
-    /// Whatever it carries.
+    /// Overwrite the device, whatever data it carries.
     Overwrite,
-    /// The same, while other pods of the run write to it too.
+    /// As `Overwrite`, while other pods of the run write to the device too.
     Shared,
 }
 
-/// How a run is ended.
+/// Manner in which a run is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// As if its time were over.
+    /// End as if the run time were over.
     Enough,
-    /// The user interrupts it. Twice is at once.
+    /// Interrupt by the user. A second one ends the run at once.
     Interrupt,
 }
 
-/// What an agent tells.
+/// Message of an agent to a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
-    /// The first word on every connection.
+    /// First message on every connection.
     Hello {
-        /// [`PROTOCOL`] of the agent.
+        /// Value of [`PROTOCOL`] in the agent.
         protocol: u32,
-        /// Program and version.
+        /// Name and version of the agent.
         program: String,
     },
     /// Answer to [`Request::Look`].
     Place(Result<Place, RunError>),
-    /// Answer to [`Request::Clock`]: nanoseconds since the agent began, by a clock that nobody sets.
+    /// Answer to [`Request::Clock`]: nanoseconds since the agent started, on the monotonic clock.
     Clock {
-        /// The reading.
+        /// Time on the agent's clock.
         now_ns: u64,
     },
-    /// Answer to [`Request::Alive`]: so is the agent, and what connects the two.
+    /// Answer to [`Request::Alive`]. It proves that agent and connection work.
     Alive,
-    /// Answer to [`Request::Sample`]: without devices for the first, from which on they are counted.
+    /// Answer to [`Request::Sample`]. The first one has no devices: counting starts with it.
     Sample(Box<MachineSlice>),
-    /// The first jobs of a run that was asked to wait are prepared, and wait.
+    /// The first jobs of a held run are prepared and wait for [`Request::Start`].
     Ready,
-    /// Where the run stands. Only the latest is told.
+    /// Progress of a run. Only the latest report is sent.
     Progress(ProgressReport),
-    /// Answer to [`Request::Status`]: the result as if the run had ended there. Only the latest is told.
+    /// Answer to [`Request::Status`]: the result as if the run had ended. Only the latest is sent.
     Status(Box<RunResult>),
-    /// A slice of the measured time is complete.
+    /// A completed interval of the run.
     Interval(Box<Interval>),
-    /// Something happened.
+    /// An event of the run.
     Event(Event),
-    /// The agent was told to end, by a signal and not by a client: what it has measured is cut short.
+    /// A signal, not a client, asked the agent to stop. The measurement is cut short.
     Ending,
-    /// The run has ended, and this is a part of the series of its result.
+    /// Part of the time series of a run that has ended.
     Series(Box<SeriesPart>),
-    /// The run has ended. Nothing follows. The series of its result came before.
+    /// Outcome of a run: its last message. The time series of the result precede it.
     Done(Result<Box<RunResult>, RunError>),
-    /// A request could not be understood, or cannot be served now.
+    /// The agent did not understand the request, or cannot serve it now.
     Refused(String),
 }
 
 impl Message {
-    /// Whether the agent keeps it for a client that comes back, which counts what it has.
+    /// Returns whether the agent keeps the message for clients that reconnect, which count it.
     pub fn is_kept(&self) -> bool {
         matches!(
             self,
@@ -161,53 +159,53 @@ impl Message {
         )
     }
 
-    /// Whether only an agent that has a run says it.
+    /// Returns whether only an agent with a run sends the message.
     pub fn is_of_a_run(&self) -> bool {
         self.is_kept() || matches!(self, Message::Progress(_) | Message::Status(_))
     }
 }
 
-/// What is at a path.
+/// Properties of a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// A directory that can be written.
+    /// A writable directory.
     Directory {
-        /// Bytes that may be written to its file system.
+        /// Bytes available in its file system.
         free_bytes: u64,
     },
-    /// A file or block device.
+    /// A file or a block device.
     Existing {
-        /// Its length.
+        /// Length in bytes.
         bytes: u64,
         /// Whether it is a block device.
         device: bool,
-        /// What a block device carries, in words with their article: a file system, a volume, a partition table.
+        /// Data that a block device carries, in words with an article, such as a file system.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         carries: Option<String>,
-        /// Who uses it now, in words: it is mounted, part of another device, or open elsewhere with `O_EXCL`.
+        /// Current use in words: mounted, part of another device, or opened with `O_EXCL`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         used: Option<String>,
     },
 }
 
-/// [`Progress`] on its way.
+/// [`Progress`] as it is sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgressReport {
-    /// Since the start of the run.
+    /// Time since the start of the run.
     pub at_ns: u64,
-    /// One for each worker, in plan order.
+    /// Progress of each worker, in plan order.
     pub workers: Vec<WorkerProgress>,
-    /// Rate over the last moment, all workers: per second.
+    /// Current rate per second, summed over all workers.
     pub rate: PerDirection<IntervalCounts>,
-    /// Estimate of the time left, when there is one.
+    /// Estimated time left, if known.
     pub left_ns: Option<u64>,
-    /// Share of the work that is done, 0 to 1, when it can be told.
+    /// Share of the work that is done, from 0 to 1, if known.
     pub done: Option<f64>,
 }
 
 impl ProgressReport {
-    /// As an observer sees it.
+    /// Returns the report as an observer receives it.
     pub fn view(&self) -> Progress<'_> {
         Progress {
             at_ns: self.at_ns,
@@ -232,22 +230,22 @@ impl From<&Progress<'_>> for ProgressReport {
     }
 }
 
-/// One line, with its end.
+/// Returns `document` as one line of JSON with a newline.
 pub fn line<T: Serialize>(document: &T) -> String {
-    // Maps have strings as keys in all of these types, so that nothing can fail.
+    // All maps in these types have string keys, so serialisation cannot fail.
     let mut text = serde_json::to_string(document).unwrap_or_default();
     text.push('\n');
     text
 }
 
-/// The last line of a pod that runs a job by itself: the one above it is whole. A pod that stays repeats it, as its node may cut
-/// the log off between the two.
+/// Last line in the log of a pod that runs a job by itself. It marks the line above as complete. A
+/// pod that stays alive repeats it, because its node may rotate the log between the two lines.
 pub const LAST_WORD: &str = "iosonde: the result is in the line above, for `iosonde k8s collect`";
 
-/// Exit status of `iosonde-agent result` where the pod has kept no result.
+/// Exit status of `iosonde-agent result` if the pod has kept no result.
 pub const NOT_KEPT_STATUS: u8 = 4;
 
-/// What a pod that runs a job by itself writes last.
+/// Returns the last lines that a pod writes which runs a job by itself: result and end mark.
 pub fn farewell(outcome: Result<RunResult, RunError>) -> String {
     format!(
         "{}{LAST_WORD}\n",
@@ -255,27 +253,27 @@ pub fn farewell(outcome: Result<RunResult, RunError>) -> String {
     )
 }
 
-/// What stands before the farewell of a pod that was told to end before its job was over.
+/// Returns the line before the result of a pod that a signal stopped before its job was over.
 pub fn cut_short() -> String {
     line(&Message::Ending)
 }
 
-/// Whether the pod that has written this was told to end before its job was over.
+/// Returns whether the log is of a pod that a signal stopped before its job was over.
 pub fn was_cut_short(log: &str) -> bool {
     let ending = cut_short();
-    // What went to standard error may stand between them: a node reads the two as they come.
+    // Lines of standard error may stand between them: the node merges both streams.
     before_last_word(log)
         .take(20)
         .any(|line| line == ending.trim_end())
 }
 
-/// What stands above the last word, from there upwards. A pod that stays says it again and again.
+/// Returns the lines above the end mark, from the last to the first, and skips repeated marks.
 fn before_last_word(log: &str) -> impl Iterator<Item = &str> {
     let lines = log.lines().rev().skip_while(|line| *line != LAST_WORD);
     lines.filter(|line| *line != LAST_WORD)
 }
 
-/// The outcome of a job in what its pod has written; `None` while it goes on, or when it was cut short.
+/// Returns the outcome of a job from the log of its pod. `None` if it is missing or truncated.
 pub fn outcome_in(log: &str) -> Option<Result<RunResult, RunError>> {
     match serde_json::from_str(before_last_word(log).next()?) {
         Ok(Message::Done(outcome)) => Some(outcome.map(|result| *result)),
@@ -288,8 +286,9 @@ mod tests {
     use super::*;
     use serde_json::{Map, Value, json};
 
-    /// What a schema says of the text on the wire, without names of Rust's types and without words for people: each definition stands
-    /// where it is met first, and is its number after that.
+    /// Returns the parts of a schema that define the text on the wire, without the names of Rust
+    /// types and without descriptions. Each definition is inlined at its first use and replaced by
+    /// its number afterwards.
     fn shape<'a>(schema: &'a Value, definitions: &'a Value, met: &mut Vec<&'a str>) -> Value {
         let reference = schema.get("$ref").and_then(Value::as_str);
         if let Some(name) = reference.and_then(|path| path.strip_prefix("#/$defs/")) {
@@ -325,7 +324,7 @@ mod tests {
         crc32fast::hash(shape.to_string().as_bytes())
     }
 
-    /// Types of one shape, and of others.
+    /// Types of equal and of different shape.
     #[expect(dead_code, reason = "only their shapes are looked at")]
     mod shapes {
         use schemars::JsonSchema;
@@ -336,10 +335,10 @@ mod tests {
             pub(super) within: Inner,
         }
 
-        /// Another name, and words.
+        /// Has another name and a description.
         #[derive(JsonSchema)]
         pub(super) struct Renamed {
-            /// Words.
+            /// Has a description.
             pub(super) title: u32,
             pub(super) within: InnerRenamed,
         }
@@ -423,7 +422,7 @@ mod tests {
         assert_eq!(outcome_in(&format!("{whole}ended\n")), outcome_in(&whole));
         let again = format!("{LAST_WORD}\n").repeat(100);
         assert_eq!(outcome_in(&format!("{whole}{again}")), outcome_in(&whole));
-        // The node has cut the log behind the result.
+        // The node has rotated the log after the result.
         assert_eq!(outcome_in(&again), None);
         assert!(!was_cut_short(&whole) && !was_cut_short(""));
         let cut = format!("words\n{}{}", cut_short(), farewell(Err(error)));

@@ -1,16 +1,16 @@
-//! Models whose name says more than their bus: volumes of clouds, disks of hypervisors.
+//! Models that identify a device better than its bus: volumes of clouds, disks of hypervisors.
 //!
-//! A cloud's network volume shows itself as a local NVMe or SCSI disk; only its model says otherwise.
+//! A network volume of a cloud appears as a local NVMe or SCSI disk. Only its model identifies it.
 
 use super::DeviceClass;
 use crate::host::{DeviceInfo, DeviceKind};
 
-/// Vendor, where one is given, and the beginning of the model.
+/// Vendor (empty: any), and prefix of the model.
 struct Model(&'static str, &'static str, DeviceClass);
 
 use DeviceClass::{Memory, NetworkVolume, NvmeSsd, Ssd, VirtualDisk};
 
-/// The first that matches holds.
+/// Known models. The first match decides.
 const MODELS: &[Model] = &[
     // Volumes and local disks of clouds.
     Model("", "Amazon Elastic Block Store", NetworkVolume),
@@ -26,7 +26,7 @@ const MODELS: &[Model] = &[
     Model("DO", "Volume", NetworkVolume),
     Model("HC", "Volume", NetworkVolume),
     Model("Linode", "Volume", NetworkVolume),
-    // Disks that hypervisors make.
+    // Disks provided by hypervisors.
     Model("QEMU", "", VirtualDisk),
     Model("", "QEMU", VirtualDisk),
     Model("Msft", "Virtual Disk", VirtualDisk),
@@ -35,11 +35,11 @@ const MODELS: &[Model] = &[
     Model("VBOX", "", VirtualDisk),
     Model("", "VBOX", VirtualDisk),
     Model("", "ORCL-VBOX", VirtualDisk),
-    // The kernel's SCSI disk in memory.
+    // The kernel's SCSI disk in memory (scsi_debug).
     Model("Linux", "scsi_debug", Memory),
 ];
 
-/// What the model of a device says of its kind.
+/// Returns the class that the model of a device implies.
 pub(super) fn class_of(device: &DeviceInfo) -> Option<DeviceClass> {
     let is_named = matches!(
         device.kind,
@@ -51,7 +51,7 @@ pub(super) fn class_of(device: &DeviceInfo) -> Option<DeviceClass> {
     let text = |value: &Option<String>| value.as_deref().unwrap_or_default().trim().to_owned();
     let (vendor, model) = (text(&device.vendor), text(&device.model));
     let is_meant = |known: &&Model| {
-        // SCSI cuts a vendor to 8 characters: `VMware, `.
+        // SCSI truncates a vendor to 8 characters: `VMware, `.
         (known.0.is_empty() || vendor.trim_end_matches(',') == known.0)
             && model.starts_with(known.1)
     };

@@ -57,7 +57,7 @@ fn transport_and_rotation_decide_for_disks_of_this_machine() {
     assert_eq!(class(nvme, false), DeviceClass::NvmeSsd);
     let silent = disk("sda", DeviceKind::Ata, Some(Transport::Sata));
     assert_eq!(class(silent, false), DeviceClass::Unknown);
-    // A RAID controller: what its disks say of rotation is made up.
+    // A RAID controller: the rotational flag of its disks is not reliable.
     let array = disk("sda", DeviceKind::Scsi, None);
     let array = named("DELL", "PERC H730 Mini", turns(true, array));
     let found = described(vec![array], false);

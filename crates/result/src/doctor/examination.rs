@@ -1,7 +1,6 @@
-//! What `iosonde doctor` looks at and finds: a machine and targets at one moment, and what would spoil a measurement.
+//! [`Examination`]: state of a machine and its targets, with the findings of `iosonde doctor`.
 //!
-//! [`Examination`] is the source of every format of it; `docs/schema/doctor.json` is its schema. What could not be read is
-//! `None` or an empty list, never a guess.
+//! Its schema is `docs/schema/doctor.json`. Facts that could not be read are `None` or empty lists.
 
 use crate::host::{DeviceNumber, Host, TargetInfo};
 use schemars::JsonSchema;
@@ -9,62 +8,62 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Version of the format; counts up when a field changes its meaning.
+/// Version of the format. It increases when a field changes its meaning.
 pub const FORMAT: u32 = 1;
 
-/// A machine and its targets, examined.
+/// Examination of a machine and its targets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Examination {
-    /// [`FORMAT`] of the program that wrote it.
+    /// Value of [`FORMAT`] in the program that wrote the examination.
     pub format: u32,
     /// Always `doctor`.
     pub kind: String,
-    /// Program and version.
+    /// Name and version of the program.
     pub program: String,
-    /// When: milliseconds of the Unix epoch.
+    /// Time of the examination, in milliseconds since the Unix epoch.
     pub examined_at_ms: u64,
-    /// The machine.
+    /// Description of the machine.
     pub host: Host,
-    /// What was going on.
+    /// Activity of the machine during the examination.
     pub conditions: Conditions,
     /// The targets, in the order given.
     pub targets: Vec<ExaminedTarget>,
-    /// Working files and directories of runs, in places where runs put them.
+    /// Leftovers of runs: working files and directories in the usual places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leftovers: Vec<Leftover>,
-    /// What would spoil a measurement, the worst first.
+    /// Findings, the most severe first.
     pub findings: Vec<Finding>,
 }
 
-/// A target, examined.
+/// Examination of one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct ExaminedTarget {
-    /// As it was named.
+    /// Target as the user named it.
     pub name: String,
-    /// What it is.
+    /// Properties of the target.
     pub info: TargetInfo,
-    /// What this process may do with it.
+    /// Operations that this process may perform on the target.
     pub access: Access,
 }
 
-/// A working file or directory of a run.
+/// A leftover: a working file or directory of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Leftover {
-    /// Where it is.
+    /// Path of the leftover.
     pub path: PathBuf,
-    /// Bytes that it takes.
+    /// Bytes allocated to it.
     pub bytes: u64,
-    /// Who uses it.
+    /// Whether a process uses it.
     pub holder: Holder,
-    /// Who made it, as its name says.
+    /// Boot that created it, according to its name.
     #[serde(default)]
     pub made_by: MadeBy,
-    /// Seconds since it, or anything in it, was changed last; `None`: it cannot be told.
+    /// Seconds since the last change to it or to anything in it. `None` if unknown.
     #[serde(default)]
     pub age_s: Option<u64>,
 }
 
-/// Which boot of which machine made a working file.
+/// Boot of a machine that created a working file.
 #[derive(
     Debug,
     Clone,
@@ -81,100 +80,100 @@ pub struct Leftover {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum MadeBy {
-    /// This machine since it was booted: a lock that is held is seen.
+    /// The current boot of this machine, on which a held lock is visible.
     ThisBoot,
-    /// Another machine, or this one before it was booted: a lock may be held there and not be seen here.
+    /// Another machine or boot, where a lock may be held without being visible here.
     AnotherBoot,
-    /// The name does not say it: it is one of iosonde 0.1.0.
+    /// The name does not contain the boot: iosonde 0.1.0 created the file.
     #[default]
     Unknown,
 }
 
-/// Who uses a working file.
+/// State of use of a working file.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Holder {
-    /// No live process: a run that was killed has left it.
+    /// No live process uses it: a run that was killed left it behind.
     Nobody,
-    /// A run that goes on.
+    /// A running process uses it.
     Process,
-    /// It cannot be told: it has no lock, or its file system has none.
+    /// Unknown: the file has no lock, or its file system does not support locks.
     Unknown,
 }
 
-/// What this process may do with a target.
+/// Operations that this process may perform on a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Access {
-    /// Why it cannot be read, with the errno's name; `None`: it can.
+    /// Reason why the target is not readable, with the name of the errno. `None` if it is.
     pub read_error: Option<String>,
-    /// Why it cannot be written, with the errno's name; `None`: it can.
+    /// Reason why the target is not writable, with the name of the errno. `None` if it is.
     pub write_error: Option<String>,
-    /// Whether it can be opened with O_DIRECT; `None` where that cannot be tried without leaving something behind.
+    /// Whether it can be opened with O_DIRECT. `None` if the test would leave a file behind.
     pub direct: Option<bool>,
-    /// Why it would not be overwritten without consent: who uses it, what it carries.
+    /// Reasons that require consent before the target is overwritten: its users and its contents.
     pub obstacles: Vec<String>,
-    /// What to do before it can be overwritten; `None`: nothing is in the way.
+    /// Action needed before the target can be overwritten. `None` if nothing prevents it.
     #[serde(default)]
     pub remedy: Option<String>,
 }
 
-/// What was going on at a machine.
+/// Activity and settings of a machine during an examination.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Conditions {
-    /// How long it was watched, in nanoseconds: the time that rates and shares are of.
+    /// Length of the observation in nanoseconds, from which rates and shares are computed.
     pub watched_ns: u64,
     /// Load averages over 1, 5 and 15 minutes.
     pub load_average: Option<[f64; 3]>,
-    /// Share of all processors' time in which they did something, stolen time included, in per cent.
+    /// CPU utilisation over all processors, steal time included, in per cent.
     pub cpu_busy_percent: Option<f64>,
-    /// Share of all processors' time that the hypervisor gave to others, in per cent.
+    /// Steal time over all processors, in per cent.
     pub cpu_steal_percent: Option<f64>,
-    /// Pages that wait to be written, or are being written, in bytes.
+    /// Bytes in dirty pages and pages under writeback.
     pub dirty_bytes: Option<u64>,
-    /// Whether the machine runs on its battery; `None`: it has none.
+    /// Whether the machine runs on battery. `None` if it has none.
     pub on_battery: Option<bool>,
-    /// Clock sources that the kernel could use.
+    /// Clock sources available to the kernel.
     pub clock_sources: Vec<String>,
-    /// Why io_uring cannot be used, with the errno's name; `None`: it can.
+    /// Reason why io_uring is not usable, with the name of the errno. `None` if it is.
     pub io_uring_error: Option<String>,
-    /// `kernel.io_uring_disabled`: 1 bars unprivileged processes, 2 all.
+    /// `kernel.io_uring_disabled`: 1 forbids io_uring to unprivileged processes, 2 to all.
     pub io_uring_disabled: Option<u32>,
-    /// Requests of native AIO that all processes together have reserved.
+    /// Native AIO requests reserved by all processes (`aio-nr`).
     pub aio_in_use: Option<u64>,
-    /// Requests of native AIO that may be reserved.
+    /// Native AIO requests that may be reserved (`aio-max-nr`).
     pub aio_max: Option<u64>,
-    /// Memory in bytes that this process may lock; `None`: any amount.
+    /// Bytes that this process may lock in memory. `None` if unlimited.
     pub locked_memory_bytes: Option<u64>,
-    /// The devices under the targets.
+    /// Devices under the targets.
     pub devices: Vec<DeviceConditions>,
-    /// Programs that did most I/O, to whatever device; without root, those of other users are not seen.
+    /// Processes with the most I/O to any device, without root only those of this user.
     pub busiest: Vec<ProcessTraffic>,
-    /// Work on file systems or devices that runs for a while and then ends.
+    /// Temporary work on file systems or devices.
     pub maintenance: Vec<Maintenance>,
 }
 
-/// What was going on at a device under a target.
+/// Activity and state of a device under a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct DeviceConditions {
     /// Kernel name.
     pub name: String,
     /// Device number.
     pub number: DeviceNumber,
-    /// I/O that others did meanwhile; `None` where the kernel does not count it.
+    /// I/O of other processes during the observation. `None` if the kernel does not count it.
     pub traffic: Option<Traffic>,
-    /// State of an array.
+    /// State of the array, for a software RAID array.
     pub array: Option<ArrayState>,
     /// State of a SCSI disk: `running`, `offline`, `blocked`, ...
     pub state: Option<String>,
     /// Temperature in degrees Celsius.
     pub celsius: Option<f64>,
-    /// The temperature at which the device begins to protect itself.
+    /// Temperature in degrees Celsius at which the device starts to throttle itself.
     pub celsius_limit: Option<f64>,
 }
 
-/// I/O of a device.
+/// I/O rates of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Traffic {
     /// Reads per second.
@@ -185,78 +184,78 @@ pub struct Traffic {
     pub read_bytes_per_s: f64,
     /// Bytes written per second.
     pub write_bytes_per_s: f64,
-    /// Share of the time with I/O in flight, in per cent.
+    /// Share of the time in which I/O was in flight, in per cent.
     pub busy_percent: f64,
 }
 
 /// State of a software RAID array.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct ArrayState {
-    /// What the array does besides serving: `resync`, `recover`, `check`, `repair`, `reshape`; `idle` when nothing.
+    /// Current sync action: `resync`, `recover`, `check`, `repair`, `reshape`, or `idle`.
     pub action: String,
-    /// How far it is, in per cent.
+    /// Progress of the action in per cent.
     pub progress_percent: Option<f64>,
-    /// Members that are missing.
+    /// Number of missing members.
     pub missing_members: u32,
 }
 
-/// I/O of a program.
+/// I/O rates of a process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct ProcessTraffic {
     /// Process id.
     pub pid: u32,
-    /// Name.
+    /// Name of the process.
     pub name: String,
-    /// Bytes that it made storage fetch, per second.
+    /// Bytes per second that the process caused to be read from storage.
     pub read_bytes_per_s: f64,
-    /// Bytes that it gave to be written, per second.
+    /// Bytes per second that the process caused to be written to storage.
     pub write_bytes_per_s: f64,
 }
 
-/// A maintenance program that is running.
+/// A running maintenance process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Maintenance {
     /// Process id.
     pub pid: u32,
-    /// What it does.
+    /// Description of its work.
     pub what: String,
 }
 
-/// Something that would spoil a measurement, or must be known to read it.
+/// A condition that distorts a measurement, or must be known to interpret it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
-    /// Which: one of those in `docs/doctor.md`.
+    /// Stable identifier, listed in `docs/doctor.md`.
     pub id: String,
-    /// How bad.
+    /// Severity of the finding.
     pub severity: Severity,
-    /// What it is about: `machine`, a device's name, or a target's.
+    /// Object of the finding: `machine`, or the name of a device or target.
     pub subject: String,
-    /// What was seen.
+    /// Observed facts.
     pub evidence: String,
-    /// What that does to a measurement.
+    /// Effect on a measurement.
     pub effect: String,
-    /// How to put it right, in words; empty where nothing can be done.
+    /// Remedy in words. Empty if there is none.
     pub remedy: String,
-    /// A command that puts it right.
+    /// Command that is the remedy.
     pub command: Option<String>,
 }
 
-/// How bad a finding is, the worst first.
+/// Severities of findings, the most severe first.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// A measurement will fail, or measure something else.
+    /// A measurement fails, or measures something else.
     Problem,
-    /// The figures will be off, or noisy.
+    /// The figures are wrong or noisy.
     Warning,
-    /// To be known when the figures are read.
+    /// Must be known to interpret the figures.
     Note,
 }
 
 impl Severity {
-    /// Its name, as in JSON.
+    /// Returns the name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Problem => "problem",
@@ -266,7 +265,7 @@ impl Severity {
     }
 }
 
-/// The JSON Schema (2020-12) of examinations. `docs/schema/doctor.json` is its copy.
+/// Returns the JSON Schema (2020-12) of examinations. `docs/schema/doctor.json` is a copy of it.
 pub fn schema() -> Value {
     schemars::schema_for!(Examination).to_value()
 }

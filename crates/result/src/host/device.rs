@@ -1,11 +1,11 @@
-//! Block devices.
+//! Block devices of a target: kind, transport, request queue and underlying devices.
 
 use super::DeviceNumber;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// A block device, and what it is made of.
+/// A block device with its underlying devices.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct DeviceInfo {
     /// Kernel name, e.g. `nvme0n1`.
@@ -16,9 +16,9 @@ pub struct DeviceInfo {
     pub kind: DeviceKind,
     /// Size in bytes.
     pub size_bytes: u64,
-    /// Whether the kernel refuses to write to it.
+    /// Whether the kernel rejects writes to the device.
     pub read_only: bool,
-    /// How it is attached, where that can be told.
+    /// Transport, if known.
     pub transport: Option<Transport>,
     /// Driver, e.g. `nvme`, `virtio_blk`, `sd`.
     pub driver: Option<String>,
@@ -28,43 +28,43 @@ pub struct DeviceInfo {
     pub model: Option<String>,
     /// Firmware revision.
     pub firmware: Option<String>,
-    /// Its own name where the kernel has one: of a volume (`vg-lv`), an array's level (`raid1`), a compression (`lzo`).
+    /// Name within its kind: volume (`vg-lv`), RAID level (`raid1`), compression (`lzo`).
     pub detail: Option<String>,
-    /// Start on the disk in bytes, for a partition.
+    /// Start of a partition on the disk, in bytes.
     pub start_bytes: Option<u64>,
-    /// The image that a mapped Ceph device is.
+    /// Image behind a device mapped by krbd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rbd: Option<MappedImage>,
-    /// The file behind a loop device.
+    /// File behind a loop device.
     pub backing_file: Option<PathBuf>,
-    /// Whether a loop device reads and writes its file directly, past the page cache.
+    /// Whether a loop device uses direct I/O, which bypasses the page cache.
     pub direct_io: Option<bool>,
-    /// Whether its blocks get their place only when they are written (thin provisioning), where that can be told.
+    /// Whether blocks are allocated only when written (thin provisioning), if known.
     pub thin: Option<bool>,
-    /// The PCI Express link of its controller.
+    /// PCI Express link of the controller.
     pub link: Option<PcieLink>,
-    /// NUMA node of its controller.
+    /// NUMA node of the controller.
     pub numa_node: Option<u32>,
-    /// The request queue; a partition has none of its own.
+    /// Request queue. `None` for a partition, which uses the queue of its disk.
     pub queue: Option<Queue>,
-    /// The devices that it is made of: a partition's disk, a volume's or an array's members, the device of a loop's file.
+    /// Underlying devices: a partition's disk, members of a volume or array, a loop file's device.
     pub below: Vec<DeviceInfo>,
 }
 
-/// A Ceph image that the kernel's own client (krbd) makes a block device of.
+/// A Ceph RBD image mapped as a block device by the kernel client (krbd).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct MappedImage {
-    /// The pool.
+    /// Name of the pool.
     pub pool: String,
-    /// The namespace in it.
+    /// Namespace within the pool.
     pub namespace: Option<String>,
-    /// The image.
+    /// Name of the image.
     pub image: String,
-    /// The snapshot, where one is mapped.
+    /// Name of the snapshot, if one is mapped.
     pub snapshot: Option<String>,
-    /// Identity of the cluster.
+    /// fsid of the cluster.
     pub fsid: Option<String>,
-    /// What the cluster calls this client, e.g. `client4123`.
+    /// Name of this client in the cluster, e.g. `client4123`.
     pub client: Option<String>,
 }
 
@@ -86,16 +86,16 @@ impl std::fmt::Display for MappedImage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceKind {
-    /// A kind that this program does not know.
+    /// A kind unknown to this program.
     #[default]
     Other,
-    /// A part of a disk.
+    /// A partition of a disk.
     Partition,
     /// An NVMe namespace.
     Nvme,
-    /// A disk of the SCSI layer: SCSI, SAS, SATA, USB, iSCSI, ...
+    /// A disk of the SCSI subsystem: SCSI, SAS, SATA, USB, iSCSI, ...
     Scsi,
-    /// A disk of the SCSI layer that speaks ATA.
+    /// A disk of the SCSI subsystem that uses the ATA command set.
     Ata,
     /// A virtio block device.
     Virtio,
@@ -103,41 +103,41 @@ pub enum DeviceKind {
     Xen,
     /// An SD card or eMMC.
     Mmc,
-    /// A file as a device.
+    /// A loop device, backed by a file.
     Loop,
-    /// Compressed memory.
+    /// A zram device (compressed memory).
     Zram,
-    /// Memory (brd).
+    /// A RAM disk (brd).
     Ram,
     /// Persistent memory.
     Pmem,
-    /// A device mapper target of no kind below.
+    /// A device mapper target other than those listed here.
     DeviceMapper,
     /// An LVM logical volume.
     Lvm,
-    /// An encrypted volume (dm-crypt).
+    /// A dm-crypt device (encrypted).
     Crypt,
-    /// Several paths to one disk (dm-multipath).
+    /// A dm-multipath device (several paths to one disk).
     Multipath,
     /// A software RAID array (md).
     Md,
-    /// A cached device (bcache).
+    /// A bcache device.
     Bcache,
-    /// A mirrored device (DRBD).
+    /// A DRBD device (replicated over the network).
     Drbd,
-    /// A Ceph image, mapped by the kernel.
+    /// A Ceph RBD image mapped by krbd.
     Rbd,
-    /// A network block device.
+    /// A network block device (nbd).
     Nbd,
-    /// A ZFS volume.
+    /// A ZFS volume (zvol).
     Zvol,
     /// A user-space block device (ublk).
     Ublk,
-    /// A null device, which moves no data.
+    /// A null block device (null_blk), which moves no data.
     Null,
 }
 
-/// How a device is attached.
+/// Transport that connects a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
@@ -149,7 +149,7 @@ pub enum Transport {
     NvmeRdma,
     /// NVMe over Fibre Channel.
     NvmeFc,
-    /// NVMe to a target on this machine.
+    /// NVMe loop target on this machine.
     NvmeLoop,
     /// Serial ATA.
     Sata,
@@ -161,20 +161,20 @@ pub enum Transport {
     Iscsi,
     /// Fibre Channel.
     FibreChannel,
-    /// A virtual machine's virtio bus.
+    /// Virtio bus of a virtual machine.
     Virtio,
-    /// A virtual machine's Hyper-V bus.
+    /// Hyper-V VMBus of a virtual machine.
     HyperV,
-    /// A virtual machine's Xen bus.
+    /// Xen bus of a virtual machine.
     Xen,
-    /// The network, by other protocols.
+    /// Network, with another protocol.
     Network,
-    /// Memory.
+    /// Main memory.
     Memory,
 }
 
 impl Transport {
-    /// In words.
+    /// Returns the name of the transport for people.
     pub fn words(self) -> &'static str {
         match self {
             Transport::Pcie => "PCIe",
@@ -196,56 +196,56 @@ impl Transport {
     }
 }
 
-/// A PCI Express link, as sysfs words it: `8.0 GT/s PCIe`, and lanes.
+/// A PCI Express link. Speeds are in the words of sysfs: `8.0 GT/s PCIe`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct PcieLink {
-    /// Speed of each lane now.
+    /// Current speed of each lane.
     pub speed: String,
-    /// Lanes in use.
+    /// Number of lanes in use.
     pub width: u32,
-    /// Speed of each lane that the controller could have.
+    /// Highest speed per lane that the controller supports.
     pub max_speed: Option<String>,
-    /// Lanes that the controller could use.
+    /// Number of lanes that the controller supports.
     pub max_width: Option<u32>,
 }
 
-/// A device's request queue: what the kernel will do with requests to it.
+/// Request queue of a device: the kernel's limits and settings for its requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Queue {
-    /// Smallest unit that can be addressed, in bytes.
+    /// Logical block size in bytes: smallest addressable unit.
     pub logical_block_bytes: Option<u64>,
-    /// Smallest unit that is written without reading first, in bytes.
+    /// Physical block size in bytes: smallest unit written without read-modify-write.
     pub physical_block_bytes: Option<u64>,
-    /// Smallest preferred request in bytes.
+    /// Smallest preferred I/O size in bytes.
     pub minimum_io_bytes: Option<u64>,
-    /// Preferred request for streaming in bytes; 0: none stated.
+    /// Preferred I/O size for sequential access in bytes. 0 if the device reports none.
     pub optimal_io_bytes: Option<u64>,
-    /// Largest request that the kernel sends, in bytes. Larger ones are split.
+    /// Largest request in bytes. The kernel splits larger ones.
     pub max_request_bytes: Option<u64>,
     /// Read-ahead of buffered reads in bytes.
     pub read_ahead_bytes: Option<u64>,
-    /// Whether the device says that it turns.
+    /// Whether the device reports rotating media.
     pub rotational: Option<bool>,
-    /// The scheduler in use, `none` included.
+    /// I/O scheduler in use, or `none`.
     pub scheduler: Option<String>,
-    /// Requests that may be queued in each hardware queue.
+    /// Requests that the scheduler or driver queues per hardware queue (`nr_requests`).
     pub nr_requests: Option<u64>,
-    /// Hardware queues.
+    /// Number of hardware queues.
     pub hardware_queues: Option<u32>,
-    /// Commands that the device itself takes at a time, where it says so (SCSI and ATA).
+    /// Commands that the device accepts at a time, if it reports them (SCSI and ATA).
     pub device_queue_depth: Option<u32>,
-    /// Whether the device has a volatile write cache that must be flushed (`write back`).
+    /// Whether the device has a volatile write cache that needs flushes (`write back`).
     pub volatile_write_cache: Option<bool>,
-    /// Whether single writes can be forced to the medium.
+    /// Whether the device supports FUA, which forces a single write to the medium.
     pub fua: Option<bool>,
-    /// Largest discard in bytes; 0: discards are not supported.
+    /// Largest discard in bytes. 0 if the device does not support discards.
     pub discard_max_bytes: Option<u64>,
     /// Zone model: `none`, `host-aware`, `host-managed`.
     pub zoned: Option<String>,
-    /// Latency in microseconds that writeback throttling aims at; 0: off.
+    /// Target latency of writeback throttling in microseconds. 0 if throttling is off.
     pub wbt_latency_us: Option<u64>,
-    /// Whether completions can be polled for.
+    /// Whether the queue supports polling for completions.
     pub polling: Option<bool>,
-    /// Whether the kernel counts its I/O; without, nothing can be said of what the device did.
+    /// Whether the kernel keeps I/O statistics. Without them the activity of the device is unknown.
     pub statistics: Option<bool>,
 }

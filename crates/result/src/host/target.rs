@@ -1,35 +1,35 @@
-//! What a path is: its mount, and the block devices that hold its data.
+//! Properties of a target path: its mount, and the block devices that hold its data.
 
 use super::{DeviceInfo, DeviceKind, DeviceNumber, IoLimit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What a path is.
+/// Properties of a target path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct TargetInfo {
-    /// The path with its links followed. For a path that does not exist yet, what it will be.
+    /// Path with symbolic links resolved, also for a path that does not exist yet.
     pub path: PathBuf,
     /// Kind of the path.
     pub kind: TargetKind,
     /// Size of a file or device in bytes.
     pub size_bytes: Option<u64>,
-    /// Bytes of the file that have blocks; fewer than its size in a file with holes.
+    /// Bytes allocated to the file. A file with holes has fewer than its size.
     pub allocated_bytes: Option<u64>,
-    /// Room in the file system.
+    /// Space in the file system.
     pub space: Option<Space>,
-    /// The mount that holds a file or directory; the mounts of a block device are not its own property.
+    /// Mount that holds a file or directory. `None` for a block device.
     pub mount: Option<Mount>,
-    /// The block devices that hold the data, each with what is below it. Empty for memory and network file systems.
+    /// Block devices that hold the data. Empty for memory and network file systems.
     pub devices: Vec<DeviceInfo>,
-    /// I/O bounds on those devices by this process's control groups.
+    /// I/O limits on those devices from the control groups of this process.
     pub limits: Vec<IoLimit>,
-    /// Why the devices are not known, where they are not, in one sentence.
+    /// Reason why the devices are unknown, in one sentence.
     pub note: Option<String>,
 }
 
 impl TargetInfo {
-    /// Every device under the target, from the top down, each once.
+    /// Returns every device under the target once, from the top down.
     pub fn all_devices(&self) -> Vec<&DeviceInfo> {
         let mut found: Vec<&DeviceInfo> = Vec::new();
         let mut waiting: Vec<&DeviceInfo> = self.devices.iter().rev().collect();
@@ -42,13 +42,13 @@ impl TargetInfo {
         found
     }
 
-    /// Size of the one volume that holds the data: of the disk, where it is a part of one. `None` where several do, or none is known.
+    /// Returns the size of the only volume with the data: for a partition, of the disk.
     pub fn volume_bytes(&self) -> Option<u64> {
         let [only] = &self.devices[..] else {
             return None;
         };
         let mut device = only;
-        // What a loop device is made of is a file on some disk, which is larger than it.
+        // The device below a loop device holds its file, and is larger than the loop device.
         while device.kind != DeviceKind::Loop && !device.below.is_empty() {
             let [below] = &device.below[..] else {
                 return None;
@@ -58,7 +58,7 @@ impl TargetInfo {
         Some(device.size_bytes)
     }
 
-    /// The devices at the bottom: those that nothing lies below.
+    /// Returns the devices at the bottom, which have no underlying devices.
     pub fn bottom_devices(&self) -> Vec<&DeviceInfo> {
         self.all_devices()
             .into_iter()
@@ -67,14 +67,14 @@ impl TargetInfo {
     }
 }
 
-/// Room in a file system.
+/// Space in a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Space {
     /// Size of the file system in bytes.
     pub total_bytes: u64,
     /// Bytes in use.
     pub used_bytes: Option<u64>,
-    /// Bytes that this user may still write.
+    /// Bytes that this user may write.
     pub available_bytes: Option<u64>,
 }
 
@@ -82,7 +82,7 @@ pub struct Space {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
-    /// Nothing is there yet.
+    /// The path does not exist yet.
     #[default]
     Missing,
     /// A directory.
@@ -100,59 +100,59 @@ pub enum TargetKind {
 /// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Mount {
-    /// Where it is mounted.
+    /// Directory where the file system is mounted.
     pub mount_point: PathBuf,
-    /// Which directory of the file system is mounted there; not `/` for bind mounts and subvolumes.
+    /// Directory within the file system that is mounted; not `/` for bind mounts and subvolumes.
     pub root: String,
     /// Type of the file system, e.g. `ext4`.
     pub fs_type: String,
-    /// What is mounted: a device, a server's export, or a name.
+    /// Source of the mount: a device, an export of a server, or a name.
     pub source: String,
     /// Options of the mount and of the file system, e.g. `rw`, `relatime`, `discard`.
     pub options: Vec<String>,
-    /// The file system's device number; major 0 means that no single block device is behind it.
+    /// Device number of the file system. Major number 0 means that there is no single block device.
     pub device: DeviceNumber,
-    /// Where the data is.
+    /// Location of the data.
     pub locality: Locality,
-    /// Who serves it, for NFS and CephFS.
+    /// Service behind the mount, for NFS and CephFS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<Service>,
 }
 
-/// Who serves a mounted file system, and what of it. What could not be learnt is empty.
+/// Server side of an NFS or CephFS mount. Unknown fields are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Service {
-    /// What speaks to the servers.
+    /// Client that talks to the servers.
     pub client: ServiceClient,
-    /// Version of the protocol, of NFS.
+    /// Version of the NFS protocol.
     pub version: Option<String>,
-    /// NFS: the server as it was named, and its address if that is another. CephFS: the monitors.
+    /// NFS: the server as named, and its address if that differs. CephFS: the monitors.
     pub servers: Vec<String>,
-    /// Which directory of theirs is mounted: the export, or the path in the file system.
+    /// Directory on the server that is mounted: the export, or the path within the file system.
     pub path: Option<String>,
-    /// Name of the Ceph file system, where it was named.
+    /// Name of the Ceph file system, if the mount names it.
     pub file_system: Option<String>,
-    /// Identity of the Ceph cluster.
+    /// fsid of the Ceph cluster.
     pub fsid: Option<String>,
-    /// The Ceph user, without `client.`.
+    /// Ceph user, without `client.`.
     pub user: Option<String>,
 }
 
-/// What speaks to the servers of a mounted file system.
+/// Client that talks to the servers of a network file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum ServiceClient {
-    /// The kernel's NFS.
+    /// NFS client of the kernel.
     #[default]
     Nfs,
-    /// The kernel's CephFS.
+    /// CephFS client of the kernel.
     CephKernel,
-    /// CephFS by a process of its own.
+    /// ceph-fuse, a process.
     CephFuse,
 }
 
 impl ServiceClient {
-    /// In words.
+    /// Returns the name of the client for people.
     pub fn words(self) -> &'static str {
         match self {
             ServiceClient::Nfs => "NFS",
@@ -162,22 +162,22 @@ impl ServiceClient {
     }
 }
 
-/// Where the data of a file system is.
+/// Location of the data of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum Locality {
-    /// On block devices of this machine (which may themselves be remote).
+    /// On block devices of this machine, which may be remote themselves.
     #[default]
     Block,
     /// In memory: tmpfs, ramfs.
     Memory,
     /// On another machine, or on the host of this virtual machine.
     Remote,
-    /// In another file system: overlayfs and its kind.
+    /// In another file system: overlayfs and similar.
     Stacked,
     /// Behind a user-space process (FUSE).
     UserSpace,
-    /// Not a place for data: procfs and its kind.
+    /// No data: procfs and similar.
     Pseudo,
 }
 

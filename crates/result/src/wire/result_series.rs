@@ -1,4 +1,4 @@
-//! The result of a run on the wire: its series in parts, then all else in [`Message::Done`]. No message grows with the run.
+//! Sends a result's time series in parts before [`Message::Done`]: no message grows with the run.
 
 use super::Message;
 use crate::interval::{Interval, Intervals};
@@ -10,23 +10,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// The note in a result whose temporary file failed.
+/// Note in a result whose intervals could not be read back from the temporary file.
 pub const INTERVALS_LOST: &str = "the temporary file with the intervals of this run cannot be read back: some are missing from this result";
-/// Items in one part: an agent holds hundreds of parts in memory.
+/// Items per part. An agent holds hundreds of parts in memory.
 const PART_ITEMS_MAX: usize = 8;
 
-/// A part of the series of a result.
+/// Part of the time series of a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesPart {
-    /// So many intervals of the result are before these. What was sent behind them while the run went on is not in the result.
+    /// Number of intervals in the result before those of this part. The client discards intervals
+    /// beyond this number that were sent during the run.
     pub from: usize,
-    /// Intervals that were not sent while the run went on.
+    /// Intervals that were not sent during the run.
     pub intervals: Vec<Interval>,
-    /// What the machine did, behind the slices of all parts before.
+    /// Slices of the machine's time series, which follow those of all earlier parts.
     pub slices: Vec<MachineSlice>,
 }
 
-/// Hands over the messages that end a run. The first `sent` intervals of its result were sent while it went on.
+/// Passes the messages that end a run to `send`. `sent` intervals were sent during the run.
 pub fn end_run(outcome: Result<RunResult, RunError>, sent: usize, send: &mut dyn FnMut(Message)) {
     let outcome = outcome.map(|mut result| {
         if !result.intervals.is_whole() || !result.series.slices.is_whole() {
@@ -38,7 +39,7 @@ pub fn end_run(outcome: Result<RunResult, RunError>, sent: usize, send: &mut dyn
         let mut slices = slices.iter().map(Cow::into_owned);
         let mut from = sent;
         let mut is_last = false;
-        // The last one is empty, so that one at least says how many of those that were sent count.
+        // At least one part, the empty last one, tells how many of the sent intervals count.
         while !is_last {
             let part = SeriesPart {
                 from,
@@ -54,22 +55,22 @@ pub fn end_run(outcome: Result<RunResult, RunError>, sent: usize, send: &mut dyn
     send(Message::Done(outcome));
 }
 
-/// The series of a run that goes on elsewhere, as far as they have come.
+/// Time series of a remote run, as received so far.
 #[derive(Debug, Default)]
 pub struct ReceivedSeries {
     intervals: Intervals,
     slices: SpillList<MachineSlice>,
-    /// Whether fewer intervals came than were sent.
+    /// Whether fewer intervals arrived than were sent.
     is_incomplete: bool,
 }
 
 impl ReceivedSeries {
-    /// Adds an interval that was sent while the run goes on.
+    /// Adds an interval that was sent during the run.
     pub fn add_interval(&mut self, interval: &Interval) {
         self.intervals.push(interval.clone());
     }
 
-    /// Adds a part of the result's series.
+    /// Adds a part of the result's time series.
     pub fn add_part(&mut self, part: SeriesPart) {
         self.is_incomplete |= self.intervals.len() < part.from;
         if self.intervals.len() > part.from {
@@ -79,7 +80,7 @@ impl ReceivedSeries {
         self.slices.extend(part.slices);
     }
 
-    /// Puts them into the result that came without.
+    /// Moves the series into the result, which arrived without them.
     pub fn complete(&mut self, result: &mut RunResult) {
         let received = std::mem::take(self);
         if received.is_incomplete && !result.notes.iter().any(|note| note == INTERVALS_LOST) {
@@ -120,7 +121,7 @@ mod tests {
     fn result_says_that_intervals_were_lost_on_the_way() {
         let whole = result(100, 0);
         let mut series = ReceivedSeries::default();
-        // Of 90 that the agent sent, 80 came.
+        // 80 of the 90 intervals that the agent sent arrive.
         (10..90).for_each(|number| series.add_interval(&interval(number)));
         let mut received = whole.clone();
         end_run(Ok(whole), 90, &mut |message| {
@@ -141,7 +142,7 @@ mod tests {
             (3, 4, 1),
             (0, 100, 3),
             (90, 100, 1000),
-            // Of these the result has fewer.
+            // The result has fewer intervals than were sent.
             (100, 90, 8),
         ] {
             let whole = result(of_result, slices);
