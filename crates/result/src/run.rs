@@ -220,8 +220,7 @@ pub struct CephUsed {
     pub object_bytes: Option<u64>,
     /// Cache of librbd: `off`, or its policy, e.g. `writearound`. `None` if there is no cache.
     pub cache: Option<String>,
-    /// Zero copy: reads and writes of at least this many bytes passed librados uncopied, if all
-    /// did.
+    /// Zero copy: librados did not copy I/Os of at least this many bytes. `None`: it copied some.
     #[serde(default)]
     pub uncopied_from: Option<u64>,
 }

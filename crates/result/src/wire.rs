@@ -17,7 +17,7 @@ use iosonde_job::plan::{PerDirection, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Version of the protocol, equal on both sides: a checksum of all fields of requests and messages.
+/// Version of the protocol, equal on both sides: a checksum of the names and types of its fields.
 pub const PROTOCOL: u32 = 0x9312_2900;
 /// Longest message: the result of many jobs, or of a rendered job with all its intervals.
 pub const LONGEST_MESSAGE_BYTES: usize = 512 << 20;

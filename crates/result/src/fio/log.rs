@@ -1,4 +1,4 @@
-//! fio's logs: names and lines of `write_{bw,iops,lat,hist}_log`.
+//! fio's logs: `write_bw_log`, `write_iops_log`, `write_lat_log` and `write_hist_log`.
 
 use super::bins;
 use crate::histogram::Histogram;
