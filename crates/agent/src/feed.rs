@@ -310,7 +310,7 @@ impl Observer for &Feed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_engine::local::LocalRunner;
+    use iosonde_engine::runner::LocalRunner;
     use iosonde_job::env::FakeEnv;
     use iosonde_result::session::Session;
 

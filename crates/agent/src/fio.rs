@@ -1,7 +1,7 @@
 //! As fio: its command line and its outputs, without a status line.
 
 use crate::Failure;
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::cmdline::Action;
 use iosonde_job::{CommandLine, Plan, help, parse};
 use iosonde_machine::consent::Consent;

@@ -4,7 +4,7 @@ use crate::arguments::read_options;
 use crate::look::look;
 use crate::{Failure, fio, scratch, volume};
 use iosonde_engine::interrupt::Interrupt;
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::place::{DEVICE, into_volume, vary};
 use iosonde_job::{Plan, escape_control_characters, parse};
 use iosonde_machine::consent::Consent;

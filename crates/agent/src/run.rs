@@ -1,7 +1,7 @@
 //! One plan from a file or from standard input; messages and the result to standard output.
 
 use crate::Failure;
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::Plan;
 use iosonde_machine::bounded_read::{self, TEXT_BYTES_MAX};
 use iosonde_result::interval::Interval;

@@ -9,7 +9,7 @@ use crate::feed::{Feed, Position};
 use crate::look::look;
 use crate::{Failure, program, scratch, volume};
 use iosonde_engine::interrupt::Interrupt;
-use iosonde_engine::local::{LocalRunner, LocalSession};
+use iosonde_engine::runner::{LocalRunner, LocalSession};
 use iosonde_job::Plan;
 use iosonde_machine::consent::Consent;
 use iosonde_machine::device_watch::MachineSampler;

@@ -1,6 +1,6 @@
 //! The rules for plans on the pod's volume: those of a client and those of a manifest.
 
-use iosonde_engine::local::Permissions;
+use iosonde_engine::runner::Permissions;
 use std::path::Path;
 
 /// Permits jobs the volume alone: its scratch directory or its device. They run no commands and write no logs.

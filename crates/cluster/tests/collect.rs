@@ -1,7 +1,7 @@
 //! Results of rendered manifests, as an API server hands them out: a small one that knows pods and their logs.
 
 use iosonde_cluster::{ClusterOptions, Collected, Told, Watch, collect};
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::Target;
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_result::run::RunResult;

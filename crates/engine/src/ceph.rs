@@ -1,7 +1,7 @@
 //! Ceph's pools and images, spoken to without a kernel between: how a cluster is reached, where data lie in it, and what must
 //! be true before they are read or written.
 //!
-//! The engines are in [`crate::backend`]; what calls the libraries is in [`crate::sys`].
+//! The engines are in [`crate::io`]; what calls the libraries is in [`crate::sys`].
 
 mod access;
 mod backend;

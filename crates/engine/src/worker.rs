@@ -5,25 +5,41 @@
 //! The loop allocates nothing, takes no lock and formats nothing. It reads the clock once after submitting a batch and once
 //! after reaping, never for each I/O.
 
+#[cfg(feature = "ceph")]
+pub(crate) mod callback_driver;
+pub mod clock;
 mod complete;
-mod files;
+pub mod counters;
+mod file_switch;
+pub mod flow;
+pub mod io_failure;
+pub mod io_log;
+pub mod io_priority;
+pub mod latency_depth;
+mod log_exchange;
+mod next_io;
+pub mod pacing;
 mod phases;
-mod prepare;
+pub(crate) mod process_stops;
+pub mod recorder;
+pub mod replay;
 mod submit;
+pub mod verification;
+pub mod write_contents;
 
-use crate::backend::{Backend, Completion, Slab};
-use crate::clock::Clock;
-use crate::cmdprio::Cmdprio;
-use crate::contents::Contents;
-use crate::depth::DepthControl;
-use crate::flow::FlowShare;
-use crate::iolog::IoLog;
-use crate::pacing::Pacer;
-use crate::prepare::{CachedFiles, FileKeeper};
-use crate::recorder::Recorder;
-use crate::replay::Replayer;
-use crate::tally::Shared;
-use crate::verifying::Verification;
+use crate::files::{CachedFiles, FileKeeper};
+use crate::io::{Backend, Completion, Slab};
+use crate::worker::clock::Clock;
+use crate::worker::counters::Shared;
+use crate::worker::flow::FlowShare;
+use crate::worker::io_log::IoLog;
+use crate::worker::io_priority::Cmdprio;
+use crate::worker::latency_depth::DepthControl;
+use crate::worker::pacing::Pacer;
+use crate::worker::recorder::Recorder;
+use crate::worker::replay::Replayer;
+use crate::worker::verification::Verification;
+use crate::worker::write_contents::Contents;
 use iosonde_job::plan::{ErrorPolicy, PerDirection};
 use iosonde_result::run::{IoFailure, RampResult};
 use iosonde_workload::{Generator, Io, StartOver};

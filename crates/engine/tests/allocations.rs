@@ -3,16 +3,16 @@
 #[path = "common/worker_parts.rs"]
 mod worker_parts;
 
-use iosonde_engine::backend::aio::Aio;
-use iosonde_engine::backend::at_once::AtOnce;
-use iosonde_engine::backend::mmap::Mmap;
-use iosonde_engine::backend::null::Null;
-use iosonde_engine::backend::sync::{Sync, Vsync};
-use iosonde_engine::backend::uring::Uring;
-use iosonde_engine::backend::{Backend, Handle};
-use iosonde_engine::clock::RealClock;
+use iosonde_engine::io::immediate::AtOnce;
+use iosonde_engine::io::io_uring::Uring;
+use iosonde_engine::io::libaio::Aio;
+use iosonde_engine::io::mmap_backend::Mmap;
+use iosonde_engine::io::null::Null;
+use iosonde_engine::io::sync::{Sync, Vsync};
+use iosonde_engine::io::{Backend, Handle};
 use iosonde_engine::sys::ring::RingOptions;
 use iosonde_engine::sys::rw::Call;
+use iosonde_engine::worker::clock::RealClock;
 use iosonde_engine::worker::{Parts, Step, Worker};
 use iosonde_job::plan::*;
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -3,7 +3,7 @@
 #[path = "common/loop_device.rs"]
 mod loop_device;
 
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::{Extent, Job, Mode, Plan, ReadWrite};
 use iosonde_machine::cache::{Traffic, moved, served_from_cache};
 use iosonde_machine::consent::Consent;

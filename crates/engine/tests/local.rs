@@ -1,6 +1,6 @@
 //! Plans on real files, by every engine that runs here.
 
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::*;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};

@@ -3,8 +3,8 @@
 #[path = "common/worker_parts.rs"]
 mod worker_parts;
 
-use iosonde_engine::backend::{Backend, Completion, Handle, Slab};
-use iosonde_engine::clock::RealClock;
+use iosonde_engine::io::{Backend, Completion, Handle, Slab};
+use iosonde_engine::worker::clock::RealClock;
 use iosonde_engine::worker::{Step, Worker};
 use iosonde_job::plan::Mode;
 use std::io;

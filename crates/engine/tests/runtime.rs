@@ -1,6 +1,6 @@
 //! What the runtime of a direction is, which its rates are divided by: on simulated devices, where time is exact.
 
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::*;
 use iosonde_result::run::DirectionStats;
 use iosonde_result::session::Session;

@@ -1,6 +1,6 @@
 //! What goes wrong on a simulated device arrives where it must.
 
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::*;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;

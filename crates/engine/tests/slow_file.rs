@@ -1,7 +1,7 @@
 //! A ring that is dropped by a panic while a slow file is read: afterwards, nothing is written to the memory of its buffers.
 
-use iosonde_engine::backend::uring::Uring;
-use iosonde_engine::backend::{Backend, Handle, Op, Slab, Slot};
+use iosonde_engine::io::io_uring::Uring;
+use iosonde_engine::io::{Backend, Handle, Op, Slab, Slot};
 use iosonde_engine::sys::memory::{IoMemory, MemoryKind};
 use iosonde_engine::sys::ring::RingOptions;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};

@@ -3,7 +3,7 @@
 //!
 //! Every one is the result of a real run of the engine on a simulated device; the same every time.
 
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::{
     Direction, Engine, Extent, GivenOption, Job, Mode, PerDirection, Plan, ReadWrite,
 };

@@ -4,7 +4,7 @@
 
 use crate::signals;
 use crate::store::StoreError;
-use iosonde_engine::failure::errno_name;
+use iosonde_engine::worker::io_failure::errno_name;
 use iosonde_job::control_characters::is_escaped;
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_machine::write_obstacles::lasting_name;

@@ -1,6 +1,6 @@
 //! Whether comparisons of whole runs say what is so: simulated devices whose truth is known, each measured for a minute.
 
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::{Engine, Extent, Job, Mode, PerDirection, Plan, ReadWrite};
 use iosonde_result::compare::{Measure, Measured, Subject, Verdict, compare, parts};
 use iosonde_result::session::Session;

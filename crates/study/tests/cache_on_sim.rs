@@ -1,6 +1,6 @@
 //! Caches of known size and cost, found again by sweeps over the working set of simulated devices.
 
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_job::env::FakeEnv;
 use iosonde_job::plan::Plan;

@@ -4,7 +4,7 @@
 //! With `IOSONDE_TEST_FULL=yes` 600 runs and 40 pairs of each difference are tried, else 40 and 8. `IOSONDE_TRIALS` names another
 //! number of runs.
 
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::{Engine, Extent, Job, Mode, PerDirection, Plan, ReadWrite};
 use iosonde_result::compare::{Figure, Measure, Measured, Subject, Verdict, compare, parts};
 use iosonde_result::histogram;

@@ -5,7 +5,7 @@
 
 mod loads;
 
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_study::load::{LoadOptions, load};
 use iosonde_study::probe::{ProbeTarget, TargetKind};
 use loads::{SECOND_NS, load_options};

@@ -3,7 +3,7 @@
 mod loads;
 mod lost;
 
-use iosonde_engine::local::{LocalRunner, LocalSession};
+use iosonde_engine::runner::{LocalRunner, LocalSession};
 use iosonde_job::Plan;
 use iosonde_job::plan::{Direction, Job};
 use iosonde_result::observer::Observer;

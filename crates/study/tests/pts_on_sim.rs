@@ -2,7 +2,7 @@
 
 mod lost;
 
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::{Engine, Mode, Plan};
 use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;

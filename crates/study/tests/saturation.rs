@@ -4,7 +4,7 @@
 
 mod living;
 
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::*;
 use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;

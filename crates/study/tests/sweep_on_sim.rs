@@ -3,7 +3,7 @@
 mod living;
 mod lost;
 
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_job::env::FakeEnv;
 use iosonde_job::plan::Plan;

@@ -1,8 +1,8 @@
 //! Stands for the Ceph engines in programs that are built without them.
 
+use crate::files::WorkerFiles;
 use crate::interrupt::Interrupt;
-use crate::local::Member;
-use crate::prepare::WorkerFiles;
+use crate::runner::Member;
 use iosonde_job::plan::{CephAccess, Job, Plan};
 use iosonde_machine::consent::Consent;
 use iosonde_result::host::TargetInfo;

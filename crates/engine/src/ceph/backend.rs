@@ -3,11 +3,11 @@
 use super::access::{InFlight, connect_for_objects, connect_to_limit};
 use super::stripes::count;
 use super::{CephError, Cluster, Image, IoCtx, Lending, connect, version};
-use crate::backend::Slab;
-use crate::backend::rados::Rados;
-use crate::backend::rbd::Rbd;
+use crate::files::WorkerFiles;
 use crate::interrupt::Interrupt;
-use crate::prepare::WorkerFiles;
+use crate::io::Slab;
+use crate::io::rados_backend::Rados;
+use crate::io::rbd_backend::Rbd;
 use crate::sys::rados::WeakCluster;
 use crate::sys::rbd::WeakImage;
 use iosonde_job::plan::{Ceph, CephAccess, Direction, Engine, Job, ObjectNames};

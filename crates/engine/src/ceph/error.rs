@@ -1,6 +1,6 @@
 //! What goes wrong with a Ceph cluster, in words.
 
-use crate::failure::errno_name;
+use crate::worker::io_failure::errno_name;
 use iosonde_result::session::RunError;
 
 /// Why something could not be had of a cluster.

@@ -3,9 +3,9 @@
 use super::backend::{of, uri, used};
 use super::image::{self, ImageUse};
 use super::pool::PoolUse;
+use crate::files::{WorkerFiles, needs_data};
 use crate::interrupt::Interrupt;
-use crate::local::{LayoutProgress, Member};
-use crate::prepare::{WorkerFiles, needs_data};
+use crate::runner::{LayoutProgress, Member};
 use iosonde_job::plan::{Direction, Engine, Job, Mode, ObjectNames, Plan};
 use iosonde_machine::consent::{Agreement, Consent};
 use iosonde_result::observer::Observer;

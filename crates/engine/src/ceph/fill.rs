@@ -1,7 +1,7 @@
 //! Filling what a backend reaches with data that neither compress nor repeat.
 
-use crate::backend::{Backend, Op, Slab, Slot};
 use crate::interrupt::Interrupt;
+use crate::io::{Backend, Op, Slab, Slot};
 use crate::sys::memory::{IoMemory, MemoryKind};
 use iosonde_result::session::RunError;
 use iosonde_workload::rng::{Rng, mix64};

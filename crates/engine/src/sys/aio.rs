@@ -1,7 +1,7 @@
 //! Linux native AIO by its raw system calls.
 
 use super::memory::IoMemory;
-use crate::backend::{Completion, Op, Slab};
+use crate::io::{Completion, Op, Slab};
 use std::io;
 use std::os::fd::RawFd;
 

@@ -3,7 +3,7 @@
 //! Each slot in flight has a [`Tag`], which counts the requests that its I/O was cut into. The last of them to be over puts
 //! the slot on the [`Board`], from where the worker takes it: it sleeps until then, or the library's thread calls it.
 
-use crate::backend::{Called, Completion};
+use crate::io::{Called, Completion};
 use std::ffi::c_void;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};

@@ -1,5 +1,6 @@
 //! I/O buffers: one mapping, cut into slots.
 
+use crate::slot::Slot;
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -239,4 +240,12 @@ impl Drop for LockedMemory {
         // SAFETY: exactly the mapping made in `lock`.
         unsafe { libc::munmap(self.base, self.length) };
     }
+}
+/// All slots of a worker and their buffers.
+#[derive(Debug)]
+pub struct Slab {
+    /// Descriptors.
+    pub slots: Box<[Slot]>,
+    /// Buffers, one for each slot.
+    pub memory: IoMemory,
 }

@@ -1,7 +1,7 @@
 //! POSIX asynchronous I/O, as the C library offers it: threads of its own that make ordinary calls.
 
 use super::memory::IoMemory;
-use crate::backend::{Completion, Op, Slab};
+use crate::io::{Completion, Op, Slab};
 use std::io;
 use std::os::fd::RawFd;
 use std::ptr;

@@ -1,6 +1,6 @@
 //! An io_uring: one submission queue, one completion queue, registered files and buffers.
 
-use crate::backend::{Completion, Op, Slab, Slot};
+use crate::io::{Completion, Op, Slab, Slot};
 use crate::sys::memory::{IoMemory, LeftMapped};
 use io_uring::squeue::{PushError, SubmissionQueue};
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};

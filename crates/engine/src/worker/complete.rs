@@ -1,9 +1,9 @@
 //! What becomes of completions: counted, continued, checked, or failed.
 
 use super::{Phase, Step, Worker};
-use crate::backend::{Backend, Completion, Op, Slot};
-use crate::clock::Clock;
-use crate::depth::DepthControl;
+use crate::io::{Backend, Completion, Op, Slot};
+use crate::worker::clock::Clock;
+use crate::worker::latency_depth::DepthControl;
 use iosonde_job::plan::{Direction, ErrorPolicy};
 
 impl<B: Backend, C: Clock> Worker<B, C> {
@@ -58,7 +58,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
         let lost = std::mem::take(&mut self.in_flight);
         self.failure
-            .get_or_insert(crate::failure::of_wait(errno, lost));
+            .get_or_insert(crate::worker::io_failure::of_wait(errno, lost));
         self.batch.clear();
         self.batched = [0; 3];
         self.next_phase()
@@ -164,7 +164,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     fn give_up_on_latency(&mut self, slot: &Slot) {
         let file = self.parts.file_names.get(slot.file as usize).cloned();
         self.failure
-            .get_or_insert(crate::failure::too_slow(slot, file));
+            .get_or_insert(crate::worker::io_failure::too_slow(slot, file));
     }
 
     pub(super) fn verify(&mut self, index: u32, slot: &Slot) {
@@ -236,7 +236,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 "interrupted: {count} I/Os were in flight and not answered, and were given up ({place})"
             ));
         }
-        let failure = crate::failure::of_io(slot, errno, file);
+        let failure = crate::worker::io_failure::of_io(slot, errno, file);
         if survives(&self.parts.errors, slot, errno) {
             if self.parts.errors.dump {
                 self.parts.shared.note(failure.message);

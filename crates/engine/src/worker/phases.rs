@@ -1,8 +1,8 @@
 //! What follows when a phase is over: flush, reading back, another pass, the end.
 
 use super::{Phase, StartOver, Step, Worker};
-use crate::backend::Backend;
-use crate::clock::Clock;
+use crate::io::Backend;
+use crate::worker::clock::Clock;
 use iosonde_result::observer::WorkerState;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -1,8 +1,8 @@
 //! Handing a batch to the backend, and the time stamps that its I/Os share.
 
 use super::Worker;
-use crate::backend::Backend;
-use crate::clock::Clock;
+use crate::io::Backend;
+use crate::worker::clock::Clock;
 
 impl<B: Backend, C: Clock> Worker<B, C> {
     /// Hands the batch to the backend and stamps it.

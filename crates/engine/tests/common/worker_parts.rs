@@ -1,14 +1,14 @@
 //! What a worker is made of, over one file.
 
-use iosonde_engine::backend::{Slab, Slot};
-use iosonde_engine::clock::{Clock, RealClock};
-use iosonde_engine::contents::Contents;
-use iosonde_engine::iolog::IoLog;
-use iosonde_engine::pacing::Pacer;
-use iosonde_engine::recorder::Recorder;
+use iosonde_engine::io::{Slab, Slot};
 use iosonde_engine::sys::memory::{IoMemory, MemoryKind};
-use iosonde_engine::tally::Shared;
-use iosonde_engine::verifying::Verification;
+use iosonde_engine::worker::clock::{Clock, RealClock};
+use iosonde_engine::worker::counters::Shared;
+use iosonde_engine::worker::io_log::IoLog;
+use iosonde_engine::worker::pacing::Pacer;
+use iosonde_engine::worker::recorder::Recorder;
+use iosonde_engine::worker::verification::Verification;
+use iosonde_engine::worker::write_contents::Contents;
 use iosonde_engine::worker::{DepthRules, Limits, Parts, Refill};
 use iosonde_job::plan::*;
 use iosonde_workload::rng::Stream;

@@ -1,7 +1,7 @@
 //! fio's options on real files: each does what it says.
 
 use iosonde_engine::interrupt::Interrupt;
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::env::FakeEnv;
 use iosonde_job::plan::*;
 use iosonde_result::observer::{Control, Observer, Progress, WorkerState};

@@ -1,6 +1,6 @@
 //! The loop on simulated devices, where the right answer is known.
 
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::*;
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress};

@@ -191,7 +191,7 @@ fn existing(path: &Path) -> Result<TargetInfo, Failure> {
     let unusable = |error: &io::Error| {
         Failure::Run(RunError::Target {
             path: name.clone(),
-            problem: iosonde_engine::failure::in_words(error),
+            problem: iosonde_engine::worker::io_failure::in_words(error),
             remedy: "name a directory, file or block device that exists and can be reached"
                 .to_owned(),
         })

@@ -14,7 +14,7 @@ use crate::output::{Output, is_reader_gone};
 use crate::signals::Stop;
 use crate::store::{Keeper, target_here};
 use elsewhere::Elsewhere;
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::cmdline::Action;
 use iosonde_job::parse::parse_for;
 use iosonde_job::{CommandLine, Plan, help};

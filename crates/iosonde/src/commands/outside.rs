@@ -3,7 +3,7 @@
 use crate::args::OutsideArgs;
 use crate::failure::Failure;
 use crate::store::random_id;
-use iosonde_engine::local::Permissions;
+use iosonde_engine::runner::Permissions;
 use iosonde_job::outside_access::{AccessKind, outside_accesses, relocate_logs};
 use iosonde_job::plan::Job;
 use std::collections::BTreeSet;

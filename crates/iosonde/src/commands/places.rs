@@ -8,7 +8,7 @@ use crate::failure::{Failure, told_at_once};
 use crate::live::cluster::PodLive;
 use crate::signals::Stop;
 use iosonde_cluster::{AnySession, Pods, Told, Watch};
-use iosonde_engine::local::{LocalRunner, LocalSession, Permissions};
+use iosonde_engine::runner::{LocalRunner, LocalSession, Permissions};
 use iosonde_job::Target;
 use iosonde_job::plan::{Job, Plan};
 use iosonde_machine::consent::Consent;

@@ -13,7 +13,7 @@ use crate::report;
 use crate::signals::Stop;
 use crate::store::{Keeper, KeepingSession, probe_document, random_id};
 use iosonde_cluster::{Told, Watch};
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::Target;
 use iosonde_machine::consent::Consent;
 use iosonde_result::session::{RunError, Session};

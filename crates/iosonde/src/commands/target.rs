@@ -4,8 +4,8 @@ pub(super) mod working_file;
 
 use super::ceph;
 use crate::failure::Failure;
-use iosonde_engine::failure::remedy_for_forbidden;
-use iosonde_engine::local::HeldPaths;
+use iosonde_engine::runner::HeldPaths;
+use iosonde_engine::worker::io_failure::remedy_for_forbidden;
 use iosonde_job::plan::CephAccess;
 use iosonde_machine::space::{space, view_of_kernel};
 use iosonde_result::session::RunError;

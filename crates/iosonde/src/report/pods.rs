@@ -77,7 +77,7 @@ fn rows(table: &mut Table, name: &str, shares: Vec<Share>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_engine::local::LocalRunner;
+    use iosonde_engine::runner::LocalRunner;
     use iosonde_machine::system_env::SystemEnv;
     use iosonde_result::nfs::NfsSide;
     use iosonde_result::pods::{PodRun, combined};

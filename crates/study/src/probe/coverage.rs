@@ -5,7 +5,7 @@
 use super::Figure;
 use super::observer::PhaseObserver;
 use super::phase::{self, Budget, Common, Phase};
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_result::session::Session;
 
 /// What the device does on average, whatever its noise: each read takes a millisecond of its only server.

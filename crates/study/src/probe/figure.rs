@@ -231,7 +231,7 @@ impl Estimate {
 mod tests {
     use super::*;
     use crate::probe::{Budget, ProbeOptions, ProbeTarget, TargetKind, probe};
-    use iosonde_engine::local::LocalRunner;
+    use iosonde_engine::runner::LocalRunner;
     use iosonde_result::compare::{Measure, parts};
 
     #[test]

@@ -147,7 +147,7 @@ impl saturation::Watcher for Passing<'_> {
 mod tests {
     use super::*;
     use crate::probe::{ProbeOptions, ProbeResult, ProbeTarget, TargetKind, probe};
-    use iosonde_engine::local::LocalRunner;
+    use iosonde_engine::runner::LocalRunner;
 
     fn probed(device: &str, budget: Budget) -> ProbeResult {
         let target = ProbeTarget {

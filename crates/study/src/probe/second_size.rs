@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use crate::ceiling::{Counted, Holder};
     use crate::probe::{ProbeOptions, ProbeResult, ProbeTarget, TargetKind, probe};
-    use iosonde_engine::local::LocalRunner;
+    use iosonde_engine::runner::LocalRunner;
 
     fn probed(device: &str, budget: Budget) -> ProbeResult {
         let target = ProbeTarget {

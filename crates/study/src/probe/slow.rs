@@ -108,7 +108,7 @@ pub(super) fn trial(common: &Common<'_>, direction: Direction) -> Plan {
 mod tests {
     use super::*;
     use crate::probe::{Budget, ProbeOptions, ProbeResult, ProbeTarget, TargetKind, probe};
-    use iosonde_engine::local::LocalRunner;
+    use iosonde_engine::runner::LocalRunner;
 
     fn probed(device: &str, budget: Budget) -> ProbeResult {
         let target = ProbeTarget {

@@ -1,6 +1,6 @@
 //! A simulated device that goes on living.
 
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::Plan;
 use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;

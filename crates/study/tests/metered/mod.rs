@@ -1,6 +1,6 @@
 //! A session on simulated devices whose watchers know what time it is.
 
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::{Engine, Plan};
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, Progress};

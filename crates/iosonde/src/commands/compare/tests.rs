@@ -4,7 +4,7 @@ use super::*;
 use crate::args::TextFormat;
 use crate::report::comparison::Document;
 use crate::store::{Filter, Place, Store};
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::{env::FakeEnv, parse};
 use iosonde_result::compare::{Measured, Verdict, compare, is_same_plan_and_target, parts};
 use iosonde_result::run::RunResult;

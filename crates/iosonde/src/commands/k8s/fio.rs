@@ -291,7 +291,7 @@ fn class_run(
 mod tests {
     use super::*;
     use clap::Parser;
-    use iosonde_engine::local::LocalRunner;
+    use iosonde_engine::runner::LocalRunner;
     use iosonde_job::env::FakeEnv;
 
     #[derive(Debug, Parser)]

@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::report::rados::{self, Head, Seconds, Summary};
 use crate::signals::Stop;
 use crate::store::Keeper;
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::{Ceph, ObjectNames};
 use iosonde_result::run::{IoFailure, RunResult, WorkerResult};
 use iosonde_result::session::{RunError, Session};

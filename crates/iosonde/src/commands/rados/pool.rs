@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::signals::Stop;
 use crate::store::random_id;
 use iosonde_engine::ceph::{CephError, IoCtx, Removal, remove_objects, share};
-use iosonde_engine::failure::errno_name;
+use iosonde_engine::worker::io_failure::errno_name;
 use iosonde_result::session::RunError;
 use std::ops::Range;
 

@@ -3,7 +3,7 @@
 use super::measure::{Live, Place, plan};
 use crate::output::Output;
 use crate::report::rados::{self, Head, Mode, Seconds, Summary};
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
 

@@ -6,7 +6,7 @@ use crate::commands::outside::Outside;
 use crate::commands::target::check;
 use crate::commands::{ceph, cluster};
 use crate::failure::Failure;
-use iosonde_engine::local::{LocalRunner, ToBe};
+use iosonde_engine::runner::{LocalRunner, ToBe};
 use iosonde_job::plan::{Engine, Extent, Job, Plan};
 use iosonde_result::session::RunError;
 use iosonde_study::load::{self, LoadOptions};

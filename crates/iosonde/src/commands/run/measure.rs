@@ -15,7 +15,7 @@ use crate::live::suite::SuiteLive;
 use crate::report::suite::plan;
 use crate::signals::Stop;
 use crate::store::{Keeper, random_id};
-use iosonde_engine::local::{LocalRunner, LocalSession};
+use iosonde_engine::runner::{LocalRunner, LocalSession};
 use iosonde_result::session::{RunError, Session};
 use iosonde_study::suite::{
     Baselines, Expected, FORMAT, StepOutcome, StepResult, Suite, SuiteResult, SuiteStep,

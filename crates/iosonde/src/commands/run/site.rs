@@ -7,7 +7,7 @@ use crate::commands::places::Tell;
 use crate::commands::target::{Opened, check};
 use crate::failure::Failure;
 use iosonde_cluster::{AnySession, ClusterOptions, Watch};
-use iosonde_engine::local::{HeldPaths, LocalSession};
+use iosonde_engine::runner::{HeldPaths, LocalSession};
 use iosonde_job::Plan;
 use iosonde_machine::identify::identify;
 use iosonde_result::session::{RunError, Session};

@@ -91,7 +91,7 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_engine::local::LocalRunner;
+    use iosonde_engine::runner::LocalRunner;
     use iosonde_job::plan::{Engine, Extent, Job};
     use iosonde_study::saturation::measure_cell;
     use std::fs::File;

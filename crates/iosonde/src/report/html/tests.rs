@@ -1,5 +1,5 @@
 use super::*;
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::control_characters::is_escaped;
 use iosonde_job::plan::{Direction, Engine, Extent, Job, Mode, PerDirection, Plan, ReadWrite};
 use iosonde_result::compare::{Measure, Subject, parts};

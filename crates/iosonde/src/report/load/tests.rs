@@ -1,5 +1,5 @@
 use super::*;
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_study::load::{LoadOptions, MatrixOptions, Pattern, load};
 use iosonde_study::probe::{ProbeTarget, TargetKind};
 

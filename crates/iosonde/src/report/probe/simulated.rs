@@ -4,7 +4,7 @@ use super::{rest, table};
 use crate::args::Format;
 use crate::live::probe::ProbeLive;
 use crate::signals::Stop;
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_study::limits::{Held, Limits, Outcome};
 use iosonde_study::probe::{
     Budget, DeviceClass, ProbeOptions, ProbeResult, ProbeTarget, TargetKind, probe,

@@ -1,5 +1,5 @@
 use super::*;
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_result::session::RunError;
 use iosonde_study::probe::{ProbeTarget, TargetKind};
 use iosonde_study::pts::{Preset, PtsOptions, Purge, pts};

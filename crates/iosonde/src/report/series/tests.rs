@@ -1,5 +1,5 @@
 use super::*;
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::{Engine, Extent, Job, Mode, Plan, ReadWrite};
 use iosonde_result::machine::{CpuShares, DeviceRates, MachineSlice, Pressure, Pressures};
 use iosonde_result::session::Session;

@@ -1,5 +1,5 @@
 use super::*;
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_job::env::FakeEnv;
 use iosonde_study::probe::{ProbeTarget, TargetKind};

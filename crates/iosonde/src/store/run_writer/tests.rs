@@ -3,7 +3,7 @@
 use super::super::open::PATIENCE;
 use super::super::tests::Scratch;
 use super::super::{Document, Keeper};
-use iosonde_engine::local::LocalRunner;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_job::env::FakeEnv;
 use iosonde_job::plan::Plan;
 use iosonde_result::interval::{Interval, Intervals};

@@ -1,0 +1,319 @@
+//! Opening a worker's files the way its job asks for.
+
+use super::created::{CreatedFiles, OpenFailure};
+use super::layout::must_not_create;
+use super::resolve::{FileKind, FileUse, WorkerFiles, target_error};
+use crate::io::Handle;
+use crate::sys::block;
+use iosonde_job::plan::{Direction, Engine, Fadvise, Job, SyncMode};
+use iosonde_machine::proc_root::device_number;
+use iosonde_machine::write_hold::WriteHold;
+use iosonde_result::session::RunError;
+use std::fs::{File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::sync::Arc;
+
+/// Bytes of one read of `pre_read`.
+const PRE_READ_BYTES: usize = 1 << 20;
+
+/// What a worker may write.
+#[derive(Debug, Clone, Copy)]
+pub struct WriteAccess<'a> {
+    /// The block devices that it holds.
+    pub hold: &'a WriteHold,
+    /// The files that its run has made.
+    pub created: &'a CreatedFiles,
+}
+
+/// The open files of a worker.
+#[derive(Debug, Default)]
+pub struct OpenSet {
+    files: Vec<File>,
+    handles: Vec<Handle>,
+}
+
+impl OpenSet {
+    /// What a backend needs to know of them.
+    pub fn handles(&self) -> &[Handle] {
+        debug_assert_eq!(self.files.len(), self.handles.len());
+        &self.handles
+    }
+
+    /// Does what the job wants done before its files are closed.
+    pub fn before_close(&self, job: &Job, worker: &WorkerFiles) -> Result<(), RunError> {
+        let opener = Opener::new(job);
+        let mut files = worker.files.iter().zip(&self.files);
+        files.try_for_each(|(file, opened)| opener.before_close(file, opened))
+    }
+}
+
+/// Opens all files of a worker, which writes no block devices but those that it holds.
+pub fn open_files(
+    job: &Job,
+    worker: &WorkerFiles,
+    access: WriteAccess<'_>,
+) -> Result<OpenSet, RunError> {
+    let opener = Opener::new(job).writing(access);
+    let mut set = OpenSet::default();
+    for file in &worker.files {
+        let opened = opener.open(file)?;
+        set.handles.push(Handle {
+            fd: opened.as_raw_fd(),
+            block_device: file.kind == FileKind::BlockDevice,
+            size: file.size_needed,
+        });
+        set.files.push(opened);
+    }
+    Ok(set)
+}
+
+/// The page cache of a job's files, where the job is to drop it each time it starts over (`invalidate`).
+#[derive(Debug)]
+pub struct CachedFiles {
+    opener: Opener,
+    files: Vec<FileUse>,
+    /// Open for as long as the worker runs.
+    opened: Arc<OpenSet>,
+}
+
+impl CachedFiles {
+    /// `None` where the job bypasses the page cache, or is to keep it.
+    pub fn new(job: &Job, worker: &WorkerFiles, opened: Arc<OpenSet>) -> Option<CachedFiles> {
+        let opener = Opener::new(job);
+        opener.drops_cache.then(|| CachedFiles {
+            opener,
+            files: worker.files.clone(),
+            opened,
+        })
+    }
+
+    /// Drops the cache of one file, or of all.
+    pub fn drop_cache(&self, file: Option<u32>) -> Result<(), RunError> {
+        self.each(file, |file, fd| {
+            self.opener
+                .drop_cache(file, fd)
+                .map_err(|error| target_error(&file.path, "drop the cache of", &error))
+        })
+    }
+
+    /// Writes back what the cache holds of all files, so that it can be dropped.
+    pub fn write_back(&self) -> Result<(), RunError> {
+        self.each(None, |file, fd| match self.opener.write {
+            true => block::flush(fd).map_err(|error| target_error(&file.path, "flush", &error)),
+            false => Ok(()),
+        })
+    }
+
+    fn each(
+        &self,
+        only: Option<u32>,
+        act: impl Fn(&FileUse, RawFd) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        let files = self.files.iter().zip(&self.opened.handles).zip(0..);
+        files
+            .filter(|((file, _), number)| {
+                only.is_none_or(|only| only == *number) && file.kind != FileKind::Stream
+            })
+            .try_for_each(|((file, handle), _)| act(file, handle.fd))
+    }
+}
+
+/// Reads all of a job's regions into the cache (`pre_read`).
+pub fn pre_read(worker: &WorkerFiles) -> Result<(), RunError> {
+    let mut buffer = vec![0; PRE_READ_BYTES];
+    for file in &worker.files {
+        let failed =
+            |error: std::io::Error| target_error(&file.path, "read ahead of the job", &error);
+        let opened = File::open(&file.path).map_err(failed)?;
+        let mut offset = file.region.start_bytes;
+        let end = offset + file.region.size_bytes;
+        while offset < end {
+            let wanted = (end - offset).min(PRE_READ_BYTES as u64) as usize;
+            match opened.read_at(&mut buffer[..wanted], offset) {
+                Ok(0) => break,
+                Ok(read) => offset += read as u64,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How a job opens its files.
+#[derive(Debug, Clone)]
+pub(super) struct Opener {
+    read: bool,
+    write: bool,
+    create: bool,
+    flags: i32,
+    invalidate: bool,
+    /// Whether the cache is dropped each time the job starts over, too.
+    pub(super) drops_cache: bool,
+    /// Whether accesses will be random; `None` says nothing.
+    order: Option<bool>,
+    fsync_on_close: bool,
+    /// `write_hint` in the kernel's numbers.
+    write_hint: Option<u64>,
+    /// The block devices that may be written.
+    hold: WriteHold,
+    created: CreatedFiles,
+}
+
+impl Opener {
+    /// What a job's options mean for its files.
+    pub(super) fn new(job: &Job) -> Opener {
+        let rw = job.workload.rw;
+        let changes = rw.has(Direction::Write) || rw.has(Direction::Trim);
+        let reads = rw.has(Direction::Read) || job.verify.is_some();
+        let direct = if job.io.direct { libc::O_DIRECT } else { 0 };
+        let sync = match job.io.sync {
+            SyncMode::None => 0,
+            SyncMode::Sync => libc::O_SYNC,
+            SyncMode::Dsync => libc::O_DSYNC,
+        };
+        let invalidate = job.files.invalidate && !job.files.pre_read;
+        let is_cached = !job.io.direct || job.io.engine == Engine::Mmap;
+        Opener {
+            read: reads || !changes || job.io.engine == Engine::Mmap,
+            write: changes,
+            create: changes && job.files.allow_file_create,
+            flags: direct | sync,
+            invalidate,
+            drops_cache: invalidate && is_cached && job.io.engine.has_paths(),
+            order: match job.files.fadvise {
+                Fadvise::None => None,
+                Fadvise::Pattern => Some(rw.random),
+                Fadvise::Random => Some(true),
+                Fadvise::Sequential => Some(false),
+            },
+            fsync_on_close: changes && job.workload.fsync_on_close,
+            write_hint: job.io.write_hint.map(|hint| hint as u64),
+            hold: WriteHold::default(),
+            created: CreatedFiles::default(),
+        }
+    }
+
+    /// Lets it write the block devices that have been checked, and the files of the run.
+    pub(super) fn writing(self, access: WriteAccess<'_>) -> Opener {
+        Opener {
+            hold: access.hold.clone(),
+            created: access.created.clone(),
+            ..self
+        }
+    }
+
+    /// Opens a file, drops its cache (`invalidate`) and tells the kernel the order of accesses.
+    pub(super) fn open(&self, file: &FileUse) -> Result<File, RunError> {
+        let mut options = OpenOptions::new();
+        options
+            .read(self.read)
+            .write(self.write)
+            .custom_flags(self.flags);
+        let opened = self
+            .open_file(file, &mut options)
+            .map_err(|failure| match failure {
+                OpenFailure::Io(error) => self.open_error(file, &error),
+                others => others.into_error(&file.path, "open"),
+            })?;
+        if self.write {
+            self.refuse_unchecked(file, &opened)?;
+        }
+        self.ready_cache(file, opened.as_raw_fd())
+            .map_err(|error| target_error(&file.path, "drop the cache of", &error))?;
+        if let Some(hint) = self.write_hint {
+            block::set_write_hint(opened.as_raw_fd(), hint)
+                .map_err(|error| target_error(&file.path, "set write_hint of", &error))?;
+        }
+        Ok(opened)
+    }
+
+    fn open_file(&self, file: &FileUse, options: &mut OpenOptions) -> Result<File, OpenFailure> {
+        let path = &file.path;
+        if !self.write || file.kind != FileKind::Regular {
+            return self.created.open_by_descriptor(path, options);
+        }
+        if !self.create {
+            return self.created.open_existing(path, options);
+        }
+        if file.size_now.is_some() {
+            match self.created.open_existing(path, options) {
+                // `unlink_each_loop` has removed it.
+                Err(OpenFailure::Io(error)) if error.kind() == ErrorKind::NotFound => {}
+                opened => return opened,
+            }
+        }
+        let is_direct = self.flags & libc::O_DIRECT != 0;
+        let (file, _) = self.created.open_missing(path, options, is_direct)?;
+        Ok(file)
+    }
+
+    fn open_error(&self, file: &FileUse, error: &std::io::Error) -> RunError {
+        match error.raw_os_error() {
+            Some(libc::ENOENT) if self.write && !self.create => must_not_create(&file.path),
+            // Studies go on without it where they read this.
+            Some(libc::EINVAL) if self.flags & libc::O_DIRECT != 0 => RunError::Target {
+                path: file.path.display().to_string(),
+                problem: "it cannot be opened with O_DIRECT (EINVAL)".to_owned(),
+                remedy: "this target does not accept it; use direct=0".to_owned(),
+            },
+            _ => target_error(&file.path, "open", error),
+        }
+    }
+
+    /// Refuses a block device that was not checked: since the check the name has come to mean another one.
+    fn refuse_unchecked(&self, file: &FileUse, opened: &File) -> Result<(), RunError> {
+        let metadata = opened
+            .metadata()
+            .map_err(|error| target_error(&file.path, "look at", &error))?;
+        let number = device_number(metadata.rdev());
+        if metadata.file_type().is_block_device() && !self.hold.has(number) {
+            return Err(RunError::Refused {
+                device: file.path.display().to_string(),
+                found: "its name has come to mean another device since it was checked".to_owned(),
+                remedy: "find out what renames devices, and run it again".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Drops what the page cache holds of a file's region.
+    pub(super) fn drop_cache(&self, file: &FileUse, fd: RawFd) -> std::io::Result<()> {
+        if file.kind == FileKind::BlockDevice {
+            // Not every block device can, and not everybody may: then the advice below has to do.
+            let _ = block::flush_device_cache(fd);
+        }
+        let (start, length) = (file.region.start_bytes, file.region.size_bytes);
+        block::drop_cache(fd, start, length).or_else(ignore_unsupported)
+    }
+
+    fn ready_cache(&self, file: &FileUse, fd: RawFd) -> std::io::Result<()> {
+        let (start, length) = (file.region.start_bytes, file.region.size_bytes);
+        if self.invalidate && file.kind != FileKind::Stream {
+            self.drop_cache(file, fd)?;
+        }
+        if let Some(random) = self.order {
+            block::advise_order(fd, start, length, random);
+        }
+        Ok(())
+    }
+
+    /// `fsync_on_close`.
+    pub(super) fn before_close(&self, use_: &FileUse, file: &File) -> Result<(), RunError> {
+        if self.fsync_on_close && use_.kind != FileKind::Stream {
+            file.sync_all()
+                .map_err(|error| target_error(&use_.path, "flush", &error))?;
+        }
+        Ok(())
+    }
+}
+
+/// File systems without a cache have none to drop.
+pub(super) fn ignore_unsupported(error: std::io::Error) -> std::io::Result<()> {
+    match error.raw_os_error() {
+        Some(libc::EINVAL | libc::ESPIPE | libc::EOPNOTSUPP) => Ok(()),
+        _ => Err(error),
+    }
+}

@@ -1,0 +1,559 @@
+//! Names, sizes and regions of a job's files, before anything is touched.
+
+use super::region::{Held, behind_offset, end_of_part};
+use crate::sys::block;
+use crate::worker::io_failure;
+use iosonde_job::plan::{Direction, Engine, Extent, Files, Job, MAX_FILE_BYTES};
+use iosonde_machine::space::{is_boundless, space};
+use iosonde_result::session::RunError;
+use iosonde_workload::files::start_offset_bytes;
+use iosonde_workload::{FileLayout, FileRegion};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+/// What is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A file of a file system, or nothing yet. Files are made, grow and are removed; nothing else does or is.
+    Regular,
+    /// A block device.
+    BlockDevice,
+    /// A character device or a pipe: it has no size.
+    Stream,
+}
+
+/// One file as one worker uses it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileUse {
+    /// Path as it will be opened.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: FileKind,
+    /// Size it has now; `None` when it does not exist.
+    pub size_now: Option<u64>,
+    /// Size it must have.
+    pub size_needed: u64,
+    /// Which part is used.
+    pub region: FileRegion,
+}
+
+/// All files of one worker.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkerFiles {
+    /// In the order that I/Os number them.
+    pub files: Vec<FileUse>,
+    /// Bytes of one pass; `size` where it is given.
+    pub size_bytes: u64,
+    /// `io_size`, where it is given.
+    pub io_bytes: Option<u64>,
+}
+
+impl WorkerFiles {
+    /// No files: what a job uses whose trace is not known yet.
+    pub const NONE: WorkerFiles = WorkerFiles {
+        files: Vec::new(),
+        size_bytes: 0,
+        io_bytes: None,
+    };
+
+    /// The files by their names alone, for a job whose files are made by another: nothing is known of them yet.
+    pub fn by_name(job: &Job, clone: u32) -> Result<WorkerFiles, RunError> {
+        let nothing = FileRegion {
+            start_bytes: 0,
+            size_bytes: 0,
+            file_bytes: 0,
+        };
+        let named = |path| FileUse {
+            path,
+            kind: FileKind::Regular,
+            size_now: None,
+            size_needed: 0,
+            region: nothing,
+        };
+        Ok(WorkerFiles {
+            files: paths(job, clone)?.into_iter().map(named).collect(),
+            size_bytes: 0,
+            io_bytes: None,
+        })
+    }
+
+    /// What the workload needs to know of them.
+    pub fn layout(&self) -> FileLayout {
+        FileLayout {
+            files: self.files.iter().map(|file| file.region).collect(),
+            size_bytes: self.size_bytes,
+            io_bytes: self.io_bytes,
+        }
+    }
+}
+
+/// Finds the files of clone `clone` of a job and their sizes.
+pub fn resolve(job: &Job, clone: u32) -> Result<WorkerFiles, RunError> {
+    resolve_beside(job, clone, &|_| None)
+}
+
+/// The same beside workers before this one. As in fio, one that appends begins where the layout for those will have ended
+/// a file: `laid_out` returns its size.
+pub fn resolve_beside(
+    job: &Job,
+    clone: u32,
+    laid_out: &dyn Fn(&Path) -> Option<u64>,
+) -> Result<WorkerFiles, RunError> {
+    let paths = paths(job, clone)?;
+    if matches!(job.io.engine, Engine::Null | Engine::Sim) {
+        return without_files(job, clone, &paths);
+    }
+    let mut files = Vec::with_capacity(paths.len());
+    let count = paths.len() as u64;
+    for (path, index) in paths.into_iter().zip(0u64..) {
+        let end = laid_out(&path).filter(|_| job.files.file_append);
+        files.push(one_file(job, clone, path, (index, count), end)?);
+    }
+    let sizes = files.iter().map(|file| file.region.size_bytes);
+    let regions: u64 = sizes.fold(0, u64::saturating_add);
+    if regions == 0 {
+        return Err(no_size(job));
+    }
+    let size_bytes = match job.files.size {
+        Some(Extent::Bytes(size)) => size.min(regions),
+        _ => regions,
+    };
+    Ok(WorkerFiles {
+        files,
+        size_bytes,
+        io_bytes: io_bytes(&job.files, size_bytes),
+    })
+}
+
+/// `io_size` in bytes, of which a percentage is of the size.
+fn io_bytes(files: &Files, size_bytes: u64) -> Option<u64> {
+    files.io_size.map(|extent| match extent {
+        Extent::Bytes(bytes) => bytes,
+        Extent::Percent(percent) => (size_bytes as f64 * percent / 100.0) as u64,
+    })
+}
+
+fn no_size(job: &Job) -> RunError {
+    RunError::Target {
+        path: job.name.clone(),
+        problem: "the job says no size, and its files do not exist yet or are empty".to_owned(),
+        remedy: "add size=, e.g. size=1g, or name an existing file or device with filename="
+            .to_owned(),
+    }
+}
+
+/// Paths by `filename`, or made from `filename_format`; below `directory`.
+fn paths(job: &Job, clone: u32) -> Result<Vec<PathBuf>, RunError> {
+    let files = &job.files;
+    if job.io.engine == Engine::Rbd {
+        let image = job.io.ceph.as_ref().and_then(|ceph| ceph.image.clone());
+        return Ok(vec![PathBuf::from(image.unwrap_or_default())]);
+    }
+    let prefix = match files.directories.len() {
+        0 => String::new(),
+        count => {
+            // As in fio, files that have names of their own are all in the first.
+            let made_up = files.filenames.is_empty();
+            let directory = &files.directories[if made_up { clone as usize % count } else { 0 }];
+            check_directory(job, directory)?;
+            format!("{}/", directory.trim_end_matches('/'))
+        }
+    };
+    let names: Vec<String> = if files.filenames.is_empty() && !files.opendir.is_empty() {
+        Vec::new()
+    } else if files.filenames.is_empty() {
+        let format = files
+            .filename_format
+            .as_deref()
+            .unwrap_or("$jobname.$jobnum.$filenum");
+        let job_name = files.section.as_ref().unwrap_or(&job.name);
+        (0..files.nrfiles)
+            .map(|file| file_name(format, job_name, clone, file))
+            .collect()
+    } else {
+        files.filenames.clone()
+    };
+    let mut paths: Vec<PathBuf> = names
+        .into_iter()
+        .map(|name| PathBuf::from(format!("{prefix}{name}")))
+        .collect();
+    for directory in &files.opendir {
+        paths.extend(files_below(Path::new(directory))?);
+    }
+    Ok(paths)
+}
+
+/// All files below a directory, in the order of their names.
+fn files_below(directory: &Path) -> Result<Vec<PathBuf>, RunError> {
+    let mut found = Vec::new();
+    walk(directory, &mut found).map_err(|error| target_error(directory, "read", &error))?;
+    found.sort();
+    Ok(found)
+}
+
+/// `directory` must be there: only directories within file names are made.
+fn check_directory(job: &Job, directory: &str) -> Result<(), RunError> {
+    if !job.io.engine.has_paths() {
+        return Ok(());
+    }
+    let path = Path::new(directory);
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(RunError::Target {
+            path: directory.to_owned(),
+            problem: "directory= names a file, not a directory".to_owned(),
+            remedy: "use filename= for a file or device".to_owned(),
+        }),
+        Err(error) => Err(target_error(path, "use", &error)),
+    }
+}
+
+/// Expands `filename_format`.
+fn file_name(format: &str, job: &str, clone: u32, file: u32) -> String {
+    let mut name = String::new();
+    let mut rest = format;
+    while let Some(at) = rest.find('$') {
+        name.push_str(&rest[..at]);
+        let tail = &rest[at..];
+        let lower = tail.to_ascii_lowercase();
+        let (value, length) = if lower.starts_with("$jobname") {
+            // As in fio, a slash in a job's name makes a directory.
+            (job.to_owned(), 8)
+        } else if lower.starts_with("$jobnum") {
+            (clone.to_string(), 7)
+        } else if lower.starts_with("$filenum") {
+            (file.to_string(), 8)
+        } else if lower.starts_with("$clientuid") {
+            (String::new(), 10)
+        } else {
+            ("$".to_owned(), 1)
+        };
+        name.push_str(&value);
+        rest = &tail[length..];
+    }
+    name.push_str(rest);
+    name
+}
+
+fn walk(directory: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            walk(&entry.path(), found)?;
+        } else if kind.is_file() {
+            found.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// The engine does no I/O: sizes are as given.
+fn without_files(job: &Job, clone: u32, paths: &[PathBuf]) -> Result<WorkerFiles, RunError> {
+    let count = paths.len().max(1) as u64;
+    let each = match (job.files.filesize, job.files.size) {
+        (Some((_, high)), _) => high,
+        (None, Some(Extent::Bytes(size))) => size / count,
+        (None, _) => return Err(no_size(job)),
+    };
+    let start_bytes = start_offset_bytes(&job.files, clone, each, min_block(job));
+    let size_bytes = match job.files.filesize {
+        Some(_) => behind_offset(each, start_bytes, Path::new(&job.name))?,
+        None => each,
+    };
+    let region = FileRegion {
+        start_bytes,
+        size_bytes,
+        file_bytes: end_of_part(start_bytes, size_bytes, Path::new(&job.name))?,
+    };
+    // Without size=, the job is as large as its files.
+    let regions = size_bytes.saturating_mul(count);
+    let size = match job.files.size {
+        Some(Extent::Bytes(size)) => size,
+        Some(Extent::Percent(percent)) => (regions as f64 * percent.min(100.0) / 100.0) as u64,
+        None => regions,
+    };
+    let files = paths
+        .iter()
+        .map(|path| FileUse {
+            path: path.clone(),
+            kind: FileKind::Regular,
+            size_now: Some(region.file_bytes),
+            size_needed: region.file_bytes,
+            region,
+        })
+        .collect();
+    Ok(WorkerFiles {
+        files,
+        size_bytes: size,
+        io_bytes: io_bytes(&job.files, size),
+    })
+}
+
+pub(super) fn min_block(job: &Job) -> u64 {
+    job.workload
+        .block_size
+        .iter()
+        .filter(|(direction, _)| job.workload.rw.has(*direction))
+        .map(|(_, size)| size.min())
+        .min()
+        .unwrap_or(512)
+}
+
+fn one_file(
+    job: &Job,
+    clone: u32,
+    path: PathBuf,
+    (index, count): (u64, u64),
+    laid_out: Option<u64>,
+) -> Result<FileUse, RunError> {
+    let (size_now, kind) = found(job, &path)?;
+    let known = size_now.max(laid_out).unwrap_or(0);
+    let wanted = wanted_size(job, known, kind, index, count, &path)?;
+    let file = Held {
+        path: &path,
+        kind,
+        bytes: known,
+    };
+    let (start, size_bytes) = file.part(job, clone, wanted)?;
+    let needed = match kind {
+        FileKind::BlockDevice => known,
+        FileKind::Regular | FileKind::Stream => end_of_part(start, size_bytes, &path)?.max(known),
+    };
+    let region = FileRegion {
+        start_bytes: start,
+        size_bytes,
+        file_bytes: needed,
+    };
+    Ok(FileUse {
+        path,
+        kind,
+        size_now,
+        size_needed: needed,
+        region,
+    })
+}
+
+/// Size and kind of what a job's file is now. Objects are looked for when they are made ready; an image is as a device.
+fn found(job: &Job, path: &Path) -> Result<(Option<u64>, FileKind), RunError> {
+    match job.io.engine {
+        Engine::Rados => Ok((None, FileKind::Regular)),
+        Engine::Rbd => Ok((Some(crate::ceph::image_bytes(job)?), FileKind::BlockDevice)),
+        _ => existing(path),
+    }
+}
+
+/// Size and kind of what is at a path now.
+pub(super) fn existing(path: &Path) -> Result<(Option<u64>, FileKind), RunError> {
+    if path == Path::new("-") {
+        return Err(RunError::Target {
+            path: "-".to_owned(),
+            problem: "standard input and output have neither a size nor offsets".to_owned(),
+            remedy: "name a file or a device; /dev/null and /dev/zero work with size=".to_owned(),
+        });
+    }
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok((None, FileKind::Regular));
+        }
+        Err(error) => return Err(target_error(path, "look at", &error)),
+    };
+    let kind = metadata.file_type();
+    if metadata.is_dir() {
+        return Err(RunError::Target {
+            path: path.display().to_string(),
+            problem: "it is a directory, not a file".to_owned(),
+            remedy: "use directory= for a directory, filename= for a file or device".to_owned(),
+        });
+    }
+    if kind.is_block_device() {
+        let file = std::fs::File::open(path).map_err(|error| target_error(path, "open", &error))?;
+        let size =
+            block::size(file.as_raw_fd()).map_err(|error| target_error(path, "measure", &error))?;
+        return Ok((Some(size), FileKind::BlockDevice));
+    }
+    if kind.is_fifo() || kind.is_socket() {
+        return Err(RunError::Target {
+            path: path.display().to_string(),
+            problem: "a pipe or socket has neither a size nor offsets".to_owned(),
+            remedy: "name a file or a device; /dev/null and /dev/zero work with size=".to_owned(),
+        });
+    }
+    match kind.is_file() {
+        true => Ok((Some(metadata.len()), FileKind::Regular)),
+        false => Ok((Some(0), FileKind::Stream)),
+    }
+}
+
+/// The size a file is to have by `filesize` or `size`; `None` leaves it as it is, which a share of it does, too.
+fn wanted_size(
+    job: &Job,
+    known: u64,
+    kind: FileKind,
+    index: u64,
+    count: u64,
+    path: &Path,
+) -> Result<Option<u64>, RunError> {
+    if let Some((low, high)) = job.files.filesize {
+        // The same file has the same size in every run.
+        let span = (high - low).saturating_add(1);
+        let drawn = low + iosonde_workload::rng::mix64(index + 1) % span;
+        return Ok(Some(
+            if low == high {
+                low
+            } else {
+                drawn - drawn % min_block(job).max(1)
+            }
+            .max(low),
+        ));
+    }
+    if fills_device(job) && kind == FileKind::Regular {
+        if job.io.engine == Engine::Mmap {
+            return Err(RunError::Unsupported {
+                problem: format!(
+                    "job {}: fill_device needs files that grow, and ioengine=mmap has none",
+                    job.name
+                ),
+                remedy: "use another ioengine, or give size=".to_owned(),
+            });
+        }
+        return room_to_fill(job, known, path);
+    }
+    Ok(match job.files.size {
+        Some(Extent::Bytes(size)) => Some(size / count.max(1)),
+        Some(Extent::Percent(_)) | None => None,
+    })
+}
+
+/// Whether the job goes on until the file system is full. As in fio, a size goes before `fill_device`.
+pub(super) fn fills_device(job: &Job) -> bool {
+    job.files.fill_device && job.files.size.is_none()
+}
+
+/// Whether nothing but a full file system ends what the job writes to a file, or lays out of it.
+pub(crate) fn fills_all(job: &Job) -> bool {
+    let of_ios = job.files.io_size.is_some() || job.workload.number_ios.is_some();
+    let is_bounded = of_ios || job.schedule.runtime_ns > 0;
+    fills_device(job) && (needs_data(job) || !is_bounded)
+}
+
+/// A region that is sure to hit the end of the file system, or for reads, the file that fills it.
+fn room_to_fill(job: &Job, known: u64, path: &Path) -> Result<Option<u64>, RunError> {
+    if needs_data(job) && known > 0 {
+        return Ok(None);
+    }
+    if is_boundless(path) {
+        return Err(RunError::Target {
+            path: path.display().to_string(),
+            problem: "fill_device would take all of the memory: this is a ramfs, which has no size of its own".to_owned(),
+            remedy: "give a size=, or use a tmpfs".to_owned(),
+        });
+    }
+    let space =
+        space(path).map_err(|error| target_error(path, "measure the file system of", &error))?;
+    let beyond = space.total_bytes.saturating_mul(2).min(MAX_FILE_BYTES / 2);
+    Ok(Some(beyond.max(known)))
+}
+
+/// Whether a job needs data to be there before it starts. As in fio, a file that will be mapped is filled.
+pub(crate) fn needs_data(job: &Job) -> bool {
+    let is_mapped = job.io.engine == Engine::Mmap;
+    job.workload.rw.has(Direction::Read) || job.files.overwrite || is_mapped
+}
+
+/// An error of a path, with the errno's name.
+pub(crate) fn target_error(path: &Path, doing: &str, error: &std::io::Error) -> RunError {
+    let name = error
+        .raw_os_error()
+        .map(|errno| format!(" ({})", crate::worker::io_failure::errno_name(errno)))
+        .unwrap_or_default();
+    let remedy = match error.raw_os_error() {
+        Some(libc::ENOENT) => "check the path; directories are not made for you".to_owned(),
+        Some(libc::EACCES | libc::EPERM) => io_failure::remedy_for_forbidden().to_owned(),
+        Some(libc::EROFS) => "the file system is mounted read-only; use another target".to_owned(),
+        Some(libc::EINVAL) => "this target does not accept O_DIRECT; use direct=0".to_owned(),
+        Some(libc::EBUSY) => "something else holds it; see lsblk and the mounts".to_owned(),
+        Some(libc::ENOSPC) => {
+            "the target is full; free some space or use a smaller size=".to_owned()
+        }
+        Some(libc::ENOTCONN | libc::ECONNABORTED | libc::ECONNRESET | libc::EPIPE) => {
+            io_failure::NO_SERVER.to_owned()
+        }
+        Some(libc::EMFILE | libc::ENFILE) => {
+            "raise the limit on open files (ulimit -n), or use openfiles=".to_owned()
+        }
+        _ => "see errno(3)".to_owned(),
+    };
+    let text = error.to_string();
+    let text = text
+        .split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    RunError::Target {
+        path: path.display().to_string(),
+        problem: format!("cannot {doing} it: {text}{name}"),
+        remedy,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_files_a_job_is_as_large_as_filesize_says() {
+        let size = |options: &str| {
+            let words = format!("--name=a --ioengine=null {options}");
+            let words: Vec<std::ffi::OsString> = words.split(' ').map(Into::into).collect();
+            let parsed = iosonde_job::parse(&words, &iosonde_job::env::FakeEnv::new()).unwrap();
+            let made = resolve(&parsed.plan.jobs[0], 0).map_err(|error| error.to_string())?;
+            Ok::<_, String>((made.size_bytes, made.files[0].region.size_bytes))
+        };
+        assert_eq!(size("--filesize=1m"), Ok((1 << 20, 1 << 20)));
+        assert_eq!(size("--filesize=1m --nrfiles=4"), Ok((4 << 20, 1 << 20)));
+        assert_eq!(size("--filesize=1m --size=50%"), Ok((512 << 10, 1 << 20)));
+        assert_eq!(
+            size("--filesize=1m --offset=256k"),
+            Ok((768 << 10, 768 << 10))
+        );
+        let error = size("--size=50%").unwrap_err();
+        assert!(error.contains("says no size"), "{error}");
+    }
+
+    #[test]
+    fn parts_end_where_offsets_end() {
+        let resolved = |options: &str| {
+            let words = format!("--name=a --filename=/nonexistent {options}");
+            let words: Vec<std::ffi::OsString> = words.split(' ').map(Into::into).collect();
+            let parsed = iosonde_job::parse(&words, &iosonde_job::env::FakeEnv::new()).unwrap();
+            resolve(&parsed.plan.jobs[0], 2).map(drop)
+        };
+        for engine in ["null", "psync"] {
+            for options in [
+                "--size=9223372036854775807 --offset=4k",
+                "--size=1m --offset=9223372036854775807 --offset_increment=9223372036854775807",
+            ] {
+                let error = resolved(&format!("--ioengine={engine} {options}"));
+                let error = error.unwrap_err().to_string();
+                assert!(error.contains("8 EiB"), "{engine} {options}: {error}");
+            }
+        }
+        assert!(resolved("--filesize=0-9223372036854775807").is_ok());
+        let many = "--ioengine=null --filesize=9223372036854775807 --nrfiles=4";
+        assert!(resolved(many).is_ok());
+    }
+
+    #[test]
+    fn file_names_follow_the_format() {
+        assert_eq!(
+            file_name("$jobname.$jobnum.$filenum", "job", 2, 7),
+            "job.2.7"
+        );
+        assert_eq!(file_name("x$JobNum$$y", "job", 3, 0), "x3$$y");
+        assert_eq!(file_name("$jobname", "a/b", 0, 0), "a/b");
+        assert_eq!(file_name("f.$clientuid.$jobnum", "a", 1, 0), "f..1");
+    }
+}

@@ -1,0 +1,108 @@
+//! Linux native AIO (libaio).
+
+use super::{Backend, Completion, Handle, Op, Slab, io_uring::trim};
+use crate::sys::aio::Context;
+use crate::sys::rw;
+use std::io;
+use std::os::fd::RawFd;
+
+/// I/O through an AIO context.
+pub struct Aio {
+    context: Context,
+    handles: Vec<Handle>,
+    fds: Vec<RawFd>,
+    /// What AIO cannot do (trims, sync_file_range) and is done at once, but not yet reaped.
+    finished: Vec<Completion>,
+    sync_range_flags: u32,
+}
+
+impl Aio {
+    /// A context for `depth` I/Os in flight.
+    pub fn new(depth: u32, nowait: bool, sync_range_flags: u32) -> io::Result<Aio> {
+        let context = Context::new(depth as usize, if nowait { libc::RWF_NOWAIT } else { 0 })?;
+        let finished = Vec::with_capacity(depth as usize);
+        Ok(Aio {
+            context,
+            handles: Vec::new(),
+            fds: Vec::new(),
+            finished,
+            sync_range_flags,
+        })
+    }
+
+    /// Does at once what AIO has no opcode for. `None` when it has one.
+    fn at_once(&self, slab: &Slab, index: u32) -> Option<i32> {
+        let slot = &slab.slots[index as usize];
+        let handle = self.handles[slot.file as usize];
+        match slot.op {
+            Op::Trim => Some(trim(handle, slot.offset, slot.len)),
+            Op::SyncFileRange => Some(rw::sync_file_range(
+                handle.fd,
+                slot.offset,
+                slot.len.into(),
+                self.sync_range_flags,
+            )),
+            _ => None,
+        }
+    }
+}
+
+impl Backend for Aio {
+    const SYNCHRONOUS: bool = false;
+
+    fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+        let mut taken = 0;
+        while taken < batch.len() {
+            let rest = &batch[taken..];
+            if let Some(result) = self.at_once(slab, rest[0]) {
+                self.finished.push(Completion {
+                    slot: rest[0],
+                    result,
+                });
+                taken += 1;
+                continue;
+            }
+            let special = |index: &u32| {
+                matches!(slab.slots[*index as usize].op, Op::Trim | Op::SyncFileRange)
+            };
+            let plain = rest.iter().position(special).unwrap_or(rest.len());
+            match self.context.submit(slab, &rest[..plain], &self.fds) {
+                Ok(0) => break,
+                Ok(count) => taken += count,
+                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => break,
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => continue,
+                // The first slot cannot even be queued: it fails like an I/O, so that it is reported with its offset.
+                Err(error) => {
+                    let errno = error.raw_os_error().unwrap_or(libc::EIO);
+                    self.finished.push(Completion {
+                        slot: rest[0],
+                        result: -errno,
+                    });
+                    taken += 1;
+                }
+            }
+        }
+        Ok(taken)
+    }
+
+    fn reap(
+        &mut self,
+        _: &Slab,
+        min: usize,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
+        done.append(&mut self.finished);
+        if min > 0 && done.len() >= min {
+            return Ok(());
+        }
+        self.context
+            .reap(min.saturating_sub(done.len()), timeout_ns, done)
+    }
+
+    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {
+        self.handles = handles.to_vec();
+        self.fds = handles.iter().map(|handle| handle.fd).collect();
+        Ok(())
+    }
+}

@@ -1,0 +1,358 @@
+//! Sessions on this machine: plans become threads, threads become a result.
+//!
+//! [`LocalSession::run`] goes through the same steps for every plan: find the files ([`crate::files`]), refuse what must
+//! not be written, lay out, run the jobs in their groups (`crew`), and put the result together.
+
+mod backend_choice;
+mod buffer_memory;
+mod commands;
+mod coordinator;
+mod device_watch;
+mod eta;
+mod io_scheduler;
+mod job_clones;
+mod job_result;
+mod layout_progress;
+mod log_files;
+mod min_rate_watch;
+mod permissions;
+mod replay_plan;
+mod run_evidence;
+mod run_files;
+pub mod sampler;
+mod series_sampler;
+mod simulated_run;
+mod status;
+mod steady_state_watch;
+mod threaded_run;
+mod trace_file;
+mod worker_setup;
+mod worker_thread;
+mod write_guard;
+
+use crate::ceph::{Estate, Terms, Watch};
+pub use crate::files::HeldPaths;
+pub use crate::files::ToBe;
+use crate::files::{CreatedFiles, FileKind, FileUse, Made};
+use crate::interrupt::Interrupt;
+use crate::placed::placed;
+use crate::sys::thread::raise_open_files;
+use iosonde_job::plan::{CephAccess, Plan};
+use iosonde_machine::consent::Consent;
+use iosonde_machine::host::memory_to_take;
+use iosonde_machine::proc_root::System;
+use iosonde_machine::write_hold::DeviceHolds;
+use iosonde_result::interval::Intervals;
+use iosonde_result::observer::Observer;
+use iosonde_result::run::{Event, FORMAT, RunResult, Verdict, WorkerResult};
+use iosonde_result::session::{RunError, Session};
+pub(crate) use job_clones::Member;
+#[cfg(feature = "ceph")]
+pub(crate) use layout_progress::LayoutProgress;
+pub use permissions::Permissions;
+use replay_plan::Traced;
+pub(crate) use run_files::expand;
+use std::os::unix::fs::FileTypeExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// How sessions on this machine are made.
+#[derive(Debug, Clone, Default)]
+pub struct LocalRunner {
+    /// What may be overwritten whatever it carries, and which of it even while others use it.
+    pub consent: Consent,
+    /// The user's wish to stop.
+    pub interrupt: Arc<Interrupt>,
+    /// Whether files that a run made stay after the session, also when it was interrupted (as with fio). A file whose layout
+    /// was interrupted never does, nor do those of a run that failed.
+    pub keep_files: bool,
+    /// Whether a job may write files that do not fit beside what is there: as with fio, the first write that finds no room ends it.
+    /// Files that are laid out, and those of a ramfs, must fit in any case.
+    pub may_run_full: bool,
+    /// Where blocks that fail verification are saved (`verify_dump`); empty is the current directory.
+    pub dump_directory: PathBuf,
+    /// How Ceph clusters are reached by plans whose files are named by URIs ([`crate::placed`]).
+    pub ceph: CephAccess,
+    /// Whether nothing may be laid out (`--readonly`): files that a reading job needs must be there, and large enough.
+    pub readonly: bool,
+    /// Files and devices that nobody has agreed to lose: a job that would write to one or remove it, or that needs more of it than
+    /// there is, is refused, whatever it says.
+    pub only_read: Vec<PathBuf>,
+    /// What jobs and traces may touch, whatever they name; `None` is everything, as with fio.
+    pub permissions: Option<Permissions>,
+}
+
+impl LocalRunner {
+    /// Says whether a plan could be run, as far as that is known before anything is made or changed, by a session that has run what was
+    /// looked at before: what that leaves is in `to_be`, and what this one will leave goes there. What is in a Ceph cluster is not looked
+    /// at.
+    ///
+    /// # Errors
+    /// What [`LocalSession::run`] would refuse.
+    pub fn check(&self, plan: &Plan, to_be: &mut ToBe) -> Result<(), RunError> {
+        let plan = placed(plan, &self.ceph)?;
+        self.check_permitted(plan.as_ref())?;
+        let traced = Traced::read(plan.as_ref(), self.readonly)?;
+        if simulated_run::is_simulated(plan.as_ref())? {
+            run_files::find(&traced)?;
+            return simulated_run::check(&traced.plan);
+        }
+        let memory = memory_to_take(&System::live());
+        buffer_memory::check(&traced.plan, memory)?;
+        run_files::check(&traced, self, to_be)
+    }
+
+    /// Refuses what its jobs are not permitted to touch.
+    fn check_permitted(&self, plan: &Plan) -> Result<(), RunError> {
+        match &self.permissions {
+            Some(permissions) => permissions.check_plan(plan, &self.ceph),
+            None => Ok(()),
+        }
+    }
+
+    /// Regular files and block devices that a plan would use and that are there already. What cannot be read of it, a run will tell.
+    pub fn there_already(&self, plan: &Plan) -> Vec<PathBuf> {
+        let Ok(traced) = Traced::read(plan, false) else {
+            return Vec::new();
+        };
+        let paths = run_files::named(&traced);
+        let paths = paths.iter();
+        let holds_data = |path: &&PathBuf| {
+            let kind = path.metadata().map(|facts| facts.file_type());
+            kind.is_ok_and(|kind| kind.is_file() || kind.is_block_device())
+        };
+        let mut paths: Vec<PathBuf> = paths.filter(holds_data).cloned().collect();
+        paths.sort_unstable();
+        paths.dedup();
+        paths
+    }
+
+    /// What bounds the preparation of what is in Ceph clusters.
+    fn terms(&self) -> Terms<'_> {
+        Terms {
+            consent: &self.consent,
+            readonly: self.readonly,
+            interrupt: &self.interrupt,
+        }
+    }
+
+    /// A session.
+    pub fn open(self) -> LocalSession {
+        LocalSession {
+            runner: self,
+            made: Made::default(),
+            held: HeldPaths::default(),
+            estate: Mutex::default(),
+            worn: simulated_run::Worn::default(),
+        }
+    }
+}
+
+/// A place on this machine where plans are run.
+#[derive(Debug)]
+pub struct LocalSession {
+    runner: LocalRunner,
+    made: Made,
+    held: HeldPaths,
+    estate: Mutex<Estate>,
+    /// What runs have made of simulated devices.
+    worn: simulated_run::Worn,
+}
+
+impl LocalSession {
+    /// From now on a file or device is one of [`LocalRunner::only_read`].
+    pub fn only_read(&mut self, path: PathBuf) {
+        self.runner.only_read.push(path);
+    }
+
+    /// From now on this may be overwritten, and nothing else ([`LocalRunner::consent`]).
+    pub fn agree_to(&mut self, consent: Consent) {
+        self.runner.consent = consent;
+    }
+
+    /// Where the caller notes what it has made for plans and holds open.
+    pub fn held_paths(&self) -> HeldPaths {
+        self.held.clone()
+    }
+
+    /// From now on jobs may touch these targets and nothing else ([`Permissions::targets`]).
+    pub fn permit_targets(&mut self, targets: Vec<String>) {
+        let permissions = self.runner.permissions.get_or_insert_default();
+        permissions.targets = Some(targets);
+    }
+
+    /// From now on logs, and blocks that fail verification, are saved below this directory, and jobs may run commands or not
+    /// ([`Permissions`]).
+    pub fn permit_outside(&mut self, logs: PathBuf, commands: bool) {
+        self.runner.dump_directory.clone_from(&logs);
+        let permissions = self.runner.permissions.get_or_insert_default();
+        permissions.logs = Some(logs);
+        permissions.commands = commands;
+    }
+
+    fn estate(&self) -> MutexGuard<'_, Estate> {
+        self.estate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Session for LocalSession {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let begun = Instant::now();
+        let plan = placed(plan, &self.runner.ceph)?;
+        let plan = plan.as_ref();
+        self.runner.check_permitted(plan)?;
+        if let Some(permissions) = &self.runner.permissions {
+            permissions.make_log_directories(plan)?;
+        }
+        let traced = Traced::read(plan, self.runner.readonly)?;
+        if simulated_run::is_simulated(plan)? {
+            return simulated(plan, &traced, &mut self.worn, &self.runner, observer);
+        }
+        let started_at_ms = epoch_ms();
+        raise_open_files();
+        let asked = plan;
+        let plan = &traced.plan;
+        buffer_memory::check(plan, memory_to_take(&System::live()))?;
+        let holds = DeviceHolds::default();
+        let created = CreatedFiles::after(self.made.created.ids()).with_held(self.held.clone());
+        let (clones, mut made, _hold) =
+            run_files::make_ready(&traced, (&self.runner, &holds), &created, begun, observer)?;
+        let created = created.with_commands(run_files::has_commands(plan));
+        self.estate()
+            .make_ready(plan, &clones, &self.runner.terms(), begun, observer)
+            .inspect_err(|_| made.remove())?;
+        let targets = device_watch::targets(plan, &clones);
+        let cluster = Watch::of(plan, &targets, &self.runner.ceph);
+        let mut watch = device_watch::DeviceWatch::begin(plan, &clones, targets);
+        let around = coordinator::Around {
+            interrupt: &self.runner.interrupt,
+            begun: Some(begun),
+            started_at_ms,
+            watch: Some(&mut watch),
+        };
+        let session = threaded_run::Held {
+            runner: &self.runner,
+            estate: &self.estate,
+            holds: &holds,
+            created: &created,
+        };
+        let mut outcome = threaded_run::run(plan, &clones, &session, around, observer)
+            .inspect_err(|_| made.remove())?;
+        for late in clones.iter().filter_map(Member::made_at_start) {
+            made.extend(late.clone());
+        }
+        let failed = outcome.workers.iter().any(|worker| worker.error.is_some());
+        let is_unwanted = self.runner.interrupt.is_requested() && !self.runner.keep_files;
+        if failed || is_unwanted {
+            made.remove();
+        } else {
+            self.made.extend(made);
+        }
+        let given_up = outcome.workers.iter().any(|worker| {
+            worker
+                .error
+                .as_ref()
+                .is_some_and(|error| error.errno == libc::ECANCELED)
+        });
+        let ceph = cluster.map(|cluster| cluster.end(given_up));
+        let watched = watch.end(plan, &outcome, ceph.as_ref());
+        outcome.series = watched.series;
+        unlink(plan, &clones, &self.made.created);
+        let elapsed_ns = begun.elapsed().as_nanos() as u64;
+        let elapsed_ns = elapsed_ns.saturating_sub(outcome.stopped_ns);
+        Ok(RunResult {
+            host: iosonde_machine::host::host(&System::live()),
+            targets: watched.targets,
+            disks: watched.disks,
+            verdicts: watched.verdicts,
+            nfs: watched.nfs,
+            ceph,
+            ..result(asked, outcome, started_at_ms, elapsed_ns)
+        })
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        if !self.runner.keep_files {
+            self.made.remove();
+        }
+        // As with fio, objects do not outlive the run.
+        self.estate().remove()
+    }
+}
+
+/// Runs a plan on simulated devices. Nothing of this machine is in the result.
+fn simulated(
+    plan: &Plan,
+    traced: &Traced,
+    worn: &mut simulated_run::Worn,
+    runner: &LocalRunner,
+    observer: &mut dyn Observer,
+) -> Result<RunResult, RunError> {
+    let clones = run_files::find(traced)?;
+    let bounds = (&*runner.interrupt, runner.dump_directory.as_path());
+    let outcome = simulated_run::run(&traced.plan, &clones, worn, bounds, observer)?;
+    let elapsed_ns = outcome.elapsed_ns;
+    Ok(result(plan, outcome, 0, elapsed_ns))
+}
+
+/// What the crew has found, without what was around it.
+fn result(plan: &Plan, outcome: CrewOutcome, started_at_ms: u64, elapsed_ns: u64) -> RunResult {
+    RunResult {
+        format: FORMAT,
+        program: concat!("iosonde ", env!("CARGO_PKG_VERSION")).to_owned(),
+        started_at_ms,
+        elapsed_ns,
+        plan: plan.clone(),
+        host: Default::default(),
+        targets: Vec::new(),
+        labels: Default::default(),
+        workers: outcome.workers,
+        disks: Vec::new(),
+        intervals: outcome.intervals,
+        series: outcome.series,
+        pods: Vec::new(),
+        nodes: Vec::new(),
+        ceph: None,
+        nfs: Vec::new(),
+        events: outcome.events,
+        verdicts: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// Removes the files of jobs that ask for it (`unlink`).
+fn unlink(plan: &Plan, clones: &[Member], created: &CreatedFiles) {
+    for clone in clones {
+        let job = &plan.jobs[clone.job];
+        if job.files.unlink && job.io.engine.has_paths() {
+            let regular = |file: &&FileUse| file.kind == FileKind::Regular;
+            for file in clone.files().files.iter().filter(regular) {
+                // Another clone may have removed it already.
+                let _ = std::fs::remove_file(&file.path);
+                created.forget(&file.path);
+            }
+        }
+    }
+}
+
+/// What the crew brings home.
+#[derive(Default)]
+pub(crate) struct CrewOutcome {
+    pub(crate) workers: Vec<WorkerResult>,
+    pub(crate) intervals: Intervals,
+    pub(crate) series: iosonde_result::machine::MachineSeries,
+    pub(crate) events: Vec<Event>,
+    pub(crate) elapsed_ns: u64,
+    /// How long the process was stopped, where that time is left out.
+    pub(crate) stopped_ns: u64,
+    /// What is to be told of stops, left out or not.
+    pub(crate) stopped: Option<Verdict>,
+}
+
+/// Milliseconds of the Unix epoch, now.
+pub(crate) fn epoch_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.as_millis() as u64)
+}

@@ -1,0 +1,65 @@
+//! `exec_prerun` and `exec_postrun`: what a job runs before and after its I/O, outside of what is measured.
+
+use crate::files::target_error;
+use iosonde_job::plan::Job;
+use iosonde_result::session::RunError;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A command that was run.
+pub(super) struct CommandRun {
+    /// Where its output went, and how it failed.
+    pub(super) note: String,
+    pub(super) has_failed: bool,
+}
+
+/// Runs `exec_prerun`, if the job has one. As in fio, a job whose command fails does no I/O.
+pub(super) fn run_before(job: &Job, directory: &Path) -> Result<Option<CommandRun>, RunError> {
+    let Some(command) = job.schedule.exec_prerun.as_deref() else {
+        return Ok(None);
+    };
+    let mut ran = run(job, "prerun", command, directory)?;
+    if ran.has_failed {
+        ran.note.push_str(": the job does no I/O");
+    }
+    Ok(Some(ran))
+}
+
+/// Runs `exec_postrun`, if the job has one, and returns a note on it. The result of the job does not depend on it.
+pub(super) fn run_after(job: &Job, directory: &Path) -> Option<String> {
+    let command = job.schedule.exec_postrun.as_deref()?;
+    let note = run(job, "postrun", command, directory).map(|ran| ran.note);
+    Some(note.unwrap_or_else(|error| error.to_string()))
+}
+
+/// As in fio, the shell runs the command, and its output goes to JOB.prerun.txt or JOB.postrun.txt.
+fn run(job: &Job, moment: &str, command: &str, directory: &Path) -> Result<CommandRun, RunError> {
+    let name = format!("{}.{moment}.txt", job.name.replace('/', "."));
+    let path = &directory.join(&name);
+    let unwritable = |error| target_error(path, "write", &error);
+    if !directory.as_os_str().is_empty() {
+        fs::create_dir_all(directory).map_err(unwritable)?;
+    }
+    let output = File::create(path).map_err(unwritable)?;
+    let errors = output.try_clone().map_err(unwritable)?;
+    let status = Command::new("sh")
+        .args(["-c", command])
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(errors)
+        .status();
+    let status = status.map_err(|error| RunError::Unsupported {
+        problem: format!("exec_{moment}={command}: sh cannot be started: {error}"),
+        remedy: format!("leave exec_{moment} out, or run it where there is a shell"),
+    })?;
+    let outcome = if status.success() {
+        String::new()
+    } else {
+        format!(", which failed ({status})")
+    };
+    Ok(CommandRun {
+        note: format!("Saving output of {moment} in {}{outcome}", path.display()),
+        has_failed: !status.success(),
+    })
+}

@@ -1,0 +1,235 @@
+//! The thread that writes a worker's logs.
+
+use super::Member;
+use super::trace_file::TraceFile;
+use crate::files::target_error;
+use crate::worker::io_failure::no_thread;
+use crate::worker::io_log::{FromWorker, LogBatch, LogEntry, LogKind as Kind};
+use iosonde_job::plan::{Direction, Logs, Plan};
+use iosonde_result::fio::log::{LogKind, LogRecord, file_name, write_histogram};
+use iosonde_result::histogram::Histogram;
+use iosonde_result::session::RunError;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+/// A thread that writes the logs of one worker.
+pub(super) struct Writing<'scope>(ScopedJoinHandle<'scope, Result<(), RunError>>);
+
+impl Writing<'_> {
+    /// Waits until all is written, after the worker has ended.
+    pub(super) fn end(self) -> Result<(), RunError> {
+        self.0.join().expect("the log writer does not panic")
+    }
+}
+
+/// First line of a trace.
+const TRACE_HEADER: &str = "fio version 3 iolog";
+
+/// A log file, which several workers may write.
+pub(super) type Shared = Arc<Mutex<BufWriter<File>>>;
+
+/// All logs of a run. With `per_job_logs=0` workers share some of them; the first one begins the file anew.
+#[derive(Debug, Default)]
+pub(super) struct LogShelf(Mutex<BTreeMap<PathBuf, Shared>>);
+
+impl LogShelf {
+    /// The file of a log, begun anew.
+    fn take(&self, path: &Path) -> Result<Shared, RunError> {
+        self.open(path, |path| File::create(path))
+    }
+
+    /// The file of a trace. As in fio, one that exists is added to.
+    pub(super) fn take_trace(&self, path: &Path) -> Result<Shared, RunError> {
+        self.open(path, |path| {
+            let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+            writeln!(file, "{TRACE_HEADER}")?;
+            Ok(file)
+        })
+    }
+
+    fn open(
+        &self,
+        path: &Path,
+        open: impl FnOnce(&Path) -> std::io::Result<File>,
+    ) -> Result<Shared, RunError> {
+        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = shelf.get(path) {
+            return Ok(known.clone());
+        }
+        let file = open(path).map_err(|error| target_error(path, "write", &error))?;
+        let file = Arc::new(Mutex::new(BufWriter::new(file)));
+        shelf.insert(path.to_owned(), file.clone());
+        Ok(file)
+    }
+}
+
+/// The open log files of one worker, by kind.
+pub(super) struct LogFiles {
+    files: Vec<(LogKind, PathBuf, Shared)>,
+    trace: Option<TraceFile>,
+    logs: Logs,
+    /// Added to all times: the Unix epoch's milliseconds with `log_unix_epoch`.
+    base_ms: u64,
+    block_bytes: u64,
+}
+
+impl LogFiles {
+    /// Opens the logs that the job writes; `None` when it writes none.
+    pub(super) fn open(
+        shelf: &LogShelf,
+        plan: &Plan,
+        clone: &Member,
+    ) -> Result<Option<LogFiles>, RunError> {
+        let job = &plan.jobs[clone.job];
+        let logs = job.measure.logs.clone();
+        let mut files = Vec::new();
+        for kind in LogKind::ALL {
+            let measure = &plan.jobs[clone.job].measure;
+            let is_off = match kind {
+                LogKind::Slat => !measure.slat,
+                LogKind::Clat => !measure.clat,
+                LogKind::Lat => !measure.lat,
+                _ => false,
+            };
+            if is_off {
+                continue;
+            }
+            if let Some(name) = file_name(plan, clone.job, clone.clone, kind) {
+                let path = PathBuf::from(name);
+                let file = shelf.take(&path)?;
+                files.push((kind, path, file));
+            }
+        }
+        let trace = match &logs.trace {
+            Some(path) => Some(TraceFile::begin(shelf, path, clone)?),
+            None => None,
+        };
+        let block_bytes = job.workload.block_size.read.max();
+        Ok((!files.is_empty() || trace.is_some()).then_some(LogFiles {
+            files,
+            trace,
+            logs,
+            base_ms: 0,
+            block_bytes,
+        }))
+    }
+
+    /// The same for a worker whose times count from this one of the Unix epoch: where its ramp ends.
+    pub(super) fn counted_from(self, epoch_ms: u64) -> LogFiles {
+        LogFiles {
+            base_ms: if self.logs.unix_epoch { epoch_ms } else { 0 },
+            ..self
+        }
+    }
+
+    /// Writes in a thread of its own.
+    pub(super) fn write_aside<'scope>(
+        self,
+        from_worker: FromWorker,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Result<Writing<'scope>, RunError> {
+        Builder::new()
+            .spawn_scoped(scope, move || self.write(from_worker))
+            .map(Writing)
+            .map_err(|error| no_thread("that writes a job's logs", &error))
+    }
+
+    /// All files that are written.
+    fn all(&self) -> impl Iterator<Item = (&PathBuf, &Shared)> {
+        let logs = self.files.iter().map(|(_, path, file)| (path, file));
+        logs.chain(self.trace.iter().map(|trace| (&trace.path, &trace.file)))
+    }
+
+    /// Writes all that arrives, until the worker has ended.
+    fn write(mut self, from_worker: FromWorker) -> Result<(), RunError> {
+        while let Some(batch) = from_worker.take() {
+            let written = match &batch {
+                LogBatch::Entries(entries) => {
+                    entries.iter().try_for_each(|entry| self.entry(entry))
+                }
+                LogBatch::Histogram {
+                    direction,
+                    at_ns,
+                    counts,
+                } => self.histogram(*direction, *at_ns, counts),
+            };
+            written.map_err(|(path, error)| target_error(&path, "write", &error))?;
+            from_worker.give_back(batch);
+        }
+        if let Some(trace) = &mut self.trace {
+            trace
+                .end()
+                .map_err(|error| target_error(&trace.path, "write", &error))?;
+        }
+        for (path, file) in self.all() {
+            file.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .flush()
+                .map_err(|error| target_error(path, "write", &error))?;
+        }
+        Ok(())
+    }
+
+    fn histogram(
+        &mut self,
+        direction: Direction,
+        at_ns: u64,
+        counts: &[u64],
+    ) -> Result<(), (PathBuf, std::io::Error)> {
+        let mut histogram = Histogram::default();
+        for (index, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            histogram.add_bucket(index, *count);
+        }
+        let (at_ms, block) = (self.base_ms + at_ns / 1_000_000, self.block_bytes);
+        let coarseness = self.logs.hist_coarseness;
+        self.with_file(LogKind::ClatHistogram, |file, _| {
+            write_histogram(file, at_ms, direction, block, &histogram, coarseness)
+        })
+    }
+
+    fn entry(&mut self, entry: &LogEntry) -> Result<(), (PathBuf, std::io::Error)> {
+        let kind = match entry.kind {
+            Kind::Issued => {
+                let Some(trace) = &mut self.trace else {
+                    return Ok(());
+                };
+                return trace
+                    .line(entry)
+                    .map_err(|error| (trace.path.clone(), error));
+            }
+            Kind::Slat => LogKind::Slat,
+            Kind::Clat => LogKind::Clat,
+            Kind::Lat => LogKind::Lat,
+            Kind::Bw => LogKind::Bandwidth,
+            Kind::Iops => LogKind::Iops,
+        };
+        let Some(direction) = entry.op.direction() else {
+            return Ok(());
+        };
+        let record = LogRecord {
+            at_ms: self.base_ms + entry.at_ns / 1_000_000,
+            value: entry.value,
+            direction,
+            block_size_bytes: entry.block_bytes.into(),
+            offset_bytes: entry.offset,
+            priority: entry.priority,
+        };
+        self.with_file(kind, |file, logs| record.write(file, logs))
+    }
+
+    fn with_file(
+        &mut self,
+        kind: LogKind,
+        write: impl FnOnce(&mut BufWriter<File>, &Logs) -> std::io::Result<()>,
+    ) -> Result<(), (PathBuf, std::io::Error)> {
+        let Some((_, path, file)) = self.files.iter().find(|(other, _, _)| *other == kind) else {
+            return Ok(());
+        };
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        write(&mut file, &self.logs).map_err(|error| (path.clone(), error))
+    }
+}

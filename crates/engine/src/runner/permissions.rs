@@ -1,0 +1,341 @@
+//! What the jobs of a session may touch: the targets that the user named, and a directory for logs.
+//!
+//! Placing a job on a target replaces its names and its engine. This is the one place that checks the placed job, for
+//! every option that can name a file, a device or an image, before anything is opened.
+
+use crate::files::{WorkerFiles, target_error};
+use crate::placed::file_in;
+use iosonde_job::Target;
+use iosonde_job::outside_access::{AccessKind, OutsideAccess, outside_accesses};
+use iosonde_job::plan::{CephAccess, Engine, Job, Plan};
+use iosonde_result::session::RunError;
+use std::path::{Component, Path, PathBuf};
+
+/// What the jobs of a session may touch, whatever their options say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Permissions {
+    /// Files, devices and directories, images (`rbd://POOL/IMAGE`), and objects of pools (`rados://POOL/FILE`, or where such
+    /// names begin, up to a `-`). `None` permits whatever the jobs name.
+    pub targets: Option<Vec<String>>,
+    /// Where logs are written. `None` permits none.
+    pub logs: Option<PathBuf>,
+    /// Whether jobs may run commands, change settings of the machine, and make files for their buffers.
+    pub commands: bool,
+}
+
+impl Permissions {
+    /// Refuses jobs whose engine or options lead out of the targets. [`Permissions::check_files`] does so for their files.
+    pub(super) fn check_plan(&self, plan: &Plan, access: &CephAccess) -> Result<(), RunError> {
+        for job in &plan.jobs {
+            let accesses = outside_accesses(job);
+            if let Some(refused) = accesses.iter().find(|access| !self.permits(access)) {
+                return Err(RunError::Unsupported {
+                    problem: refused.to_string(),
+                    remedy: "leave it out, or run the job with `iosonde fio`".to_owned(),
+                });
+            }
+            self.check_ceph(job, access)?;
+        }
+        Ok(())
+    }
+
+    fn permits(&self, access: &OutsideAccess) -> bool {
+        if access.needs_trust() {
+            return self.commands;
+        }
+        let path = Path::new(&access.value);
+        let is_upward = path.components().any(|step| step == Component::ParentDir);
+        let is_below = |logs: &PathBuf| path.starts_with(logs) && !is_upward;
+        access.kind == AccessKind::Read || self.logs.as_ref().is_some_and(is_below)
+    }
+
+    /// Makes the directories of logs.
+    pub(super) fn make_log_directories(&self, plan: &Plan) -> Result<(), RunError> {
+        let accesses = plan.jobs.iter().flat_map(outside_accesses);
+        for access in accesses.filter(|access| access.kind == AccessKind::Log) {
+            let directory = Path::new(&access.value).parent();
+            let directory = directory.unwrap_or(Path::new("."));
+            std::fs::create_dir_all(directory)
+                .map_err(|error| target_error(directory, "make", &error))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses objects and images of Ceph beside the targets, and other clusters than theirs.
+    fn check_ceph(&self, job: &Job, access: &CephAccess) -> Result<(), RunError> {
+        let (Some(targets), Some(ceph)) = (&self.targets, job.io.ceph.as_deref()) else {
+            return Ok(());
+        };
+        let namespace = ceph.namespace.as_deref().unwrap_or_default();
+        let names: Vec<String> = match job.io.engine {
+            Engine::Rados => {
+                let pool = Target::Rados {
+                    pool: ceph.pool.clone(),
+                    namespace: ceph.namespace.clone(),
+                };
+                let files = &job.files;
+                let format = files.filename_format.as_ref();
+                let format = format.filter(|_| files.filenames.is_empty());
+                let names = files.filenames.iter().chain(format);
+                names.filter_map(|name| file_in(&pool, name)).collect()
+            }
+            Engine::Rbd => {
+                let image = ceph.image.as_deref().unwrap_or_default();
+                let parts = [&ceph.pool, namespace, image].into_iter();
+                let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+                vec![format!("rbd://{}", parts.join("/"))]
+            }
+            _ => return Ok(()),
+        };
+        let is_permitted = |name: &String| {
+            targets.iter().any(|target| {
+                name == target || target.ends_with('-') && name.starts_with(target.as_str())
+            })
+        };
+        if names.is_empty() || !names.iter().all(is_permitted) {
+            let path = names.into_iter().find(|name| !is_permitted(name));
+            return Err(outside(
+                job,
+                path.as_deref().unwrap_or("no object"),
+                targets,
+            ));
+        }
+        let own = &ceph.access;
+        for (option, own, given) in [
+            ("conf", &own.conf, &access.conf),
+            ("clustername", &own.cluster, &access.cluster),
+        ] {
+            if let Some(own) = own.as_ref().filter(|_| own != given) {
+                return Err(RunError::Unsupported {
+                    problem: format!(
+                        "the job {} names a Ceph cluster of its own ({option}={own}), not that of the target",
+                        job.name
+                    ),
+                    remedy: format!(
+                        "leave {option}= out of the job, and name the cluster with --ceph-conf FILE"
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses files outside of the targets, whether they are there or not.
+    pub(super) fn check_files<'a>(
+        &self,
+        workers: impl Iterator<Item = (&'a Job, &'a WorkerFiles)>,
+    ) -> Result<(), RunError> {
+        let Some(targets) = &self.targets else {
+            return Ok(());
+        };
+        let bounds: Vec<PathBuf> = targets.iter().map(|path| real(Path::new(path))).collect();
+        for (job, files) in workers.filter(|(job, _)| job.io.engine.has_paths()) {
+            let is_outside = |path: &Path| {
+                let is_dangling = path.is_symlink() && !path.exists();
+                let path = real(path);
+                let is_upward = path.components().any(|step| step == Component::ParentDir);
+                is_dangling || is_upward || !bounds.iter().any(|bounds| path.starts_with(bounds))
+            };
+            if let Some(file) = files.files.iter().find(|file| is_outside(&file.path)) {
+                return Err(outside(job, &file.path.to_string_lossy(), targets));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn outside(job: &Job, path: &str, targets: &[String]) -> RunError {
+    let targets = match targets {
+        [] => "the simulated device".to_owned(),
+        targets => targets.join(", "),
+    };
+    RunError::Target {
+        path: path.to_owned(),
+        problem: format!(
+            "the job {} names this file, which is not in {targets}",
+            job.name
+        ),
+        remedy: "only the target is touched here; `iosonde fio` takes files wherever they are"
+            .to_owned(),
+    }
+}
+
+/// A path without symbolic links, as far as there is something.
+fn real(path: &Path) -> PathBuf {
+    let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let is_there = |path: &&Path| path.exists();
+    let nearest = path.ancestors().find(is_there).unwrap_or(Path::new("/"));
+    let found = nearest.canonicalize();
+    match (found, path.strip_prefix(nearest)) {
+        (Ok(found), Ok(rest)) if rest.as_os_str().is_empty() => found,
+        (Ok(found), Ok(rest)) => found.join(rest),
+        _ => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::placed::placed;
+    use iosonde_job::plan::{Ceph, Memory};
+
+    fn refused(targets: &[&str], names: &[&str], ceph: Option<Ceph>) -> Option<String> {
+        let mut job = Job::new("a");
+        job.files.filenames = names.iter().map(|&name| name.to_owned()).collect();
+        job.io.ceph = ceph.map(Box::new);
+        let plan = Plan {
+            jobs: vec![job],
+            ..Plan::default()
+        };
+        let access = CephAccess::default();
+        let plan = placed(&plan, &access).unwrap();
+        let permissions = Permissions {
+            targets: Some(targets.iter().map(|&target| target.to_owned()).collect()),
+            ..Permissions::default()
+        };
+        let checked = permissions.check_plan(&plan, &access);
+        checked.err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn ceph_target_permits_its_own_objects_alone() {
+        for (target, name, is_permitted) in [
+            ("rbd://p/i", "rbd://p/i", true),
+            ("rbd://p/i", "rbd://p/i2", false),
+            ("rbd://p/i", "rbd://q/i", false),
+            ("rbd://p/i", "rados://p/i", false),
+            ("/mnt/file", "rbd://p/i", false),
+            ("rados://p/iosonde-1-data", "rados://p/iosonde-1-data", true),
+            (
+                "rados://p/iosonde-1-data",
+                "rados://p/iosonde-1-data2",
+                false,
+            ),
+            ("rados://p/iosonde-1-", "rados://p/iosonde-1-data", true),
+            ("rados://p/iosonde-1-", "rados://p/iosonde-2-data", false),
+            ("rados://p/iosonde-1-", "rados://p/ns/iosonde-1-data", false),
+            (
+                "rados://p/ns/iosonde-1-",
+                "rados://p/ns/iosonde-1-data",
+                true,
+            ),
+        ] {
+            let refused = refused(&[target], &[name], None);
+            assert_eq!(refused.is_none(), is_permitted, "{name}: {refused:?}");
+        }
+        assert!(refused(&[], &["rbd://p/i"], None).is_some());
+    }
+
+    #[test]
+    fn ceph_options_that_lead_elsewhere_are_refused() {
+        let namespace = Ceph {
+            namespace: Some("own".to_owned()),
+            ..Ceph::default()
+        };
+        let (image, object) = ("rbd://p/i", "rados://p/iosonde-1-data");
+        let told = refused(&[image], &[image], Some(namespace.clone())).unwrap();
+        assert!(told.contains("rbd://p/own/i"), "{told}");
+        let told = refused(&[object], &[object], Some(namespace)).unwrap();
+        assert!(told.contains("rados://p/own/"), "{told}");
+        for (option, access) in [
+            (
+                "conf=/c",
+                CephAccess {
+                    conf: Some("/c".to_owned()),
+                    ..CephAccess::default()
+                },
+            ),
+            (
+                "clustername=other",
+                CephAccess {
+                    cluster: Some("other".to_owned()),
+                    ..CephAccess::default()
+                },
+            ),
+        ] {
+            let ceph = Ceph {
+                access,
+                ..Ceph::default()
+            };
+            let told = refused(&[image], &[image], Some(ceph)).unwrap();
+            assert!(told.contains(option), "{told}");
+        }
+        assert_eq!(refused(&[image], &[image], Some(Ceph::default())), None);
+    }
+
+    #[test]
+    fn files_outside_of_a_target_are_refused_by_whatever_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        std::fs::create_dir(path("target")).unwrap();
+        std::fs::write(path("victim"), "mine").unwrap();
+        std::os::unix::fs::symlink(path("victim"), path("target/link")).unwrap();
+        std::os::unix::fs::symlink(path("missing"), path("target/dangling")).unwrap();
+        let permissions = Permissions {
+            targets: Some(vec![path("target").to_string_lossy().into_owned()]),
+            ..Permissions::default()
+        };
+        for (name, is_permitted) in [
+            ("target/new", true),
+            ("target/new/deeper", true),
+            ("victim", false),
+            ("target/../victim", false),
+            ("target/new/../../victim", false),
+            ("target/link", false),
+            ("target/dangling", false),
+            ("target2", false),
+        ] {
+            let mut job = Job::new("a");
+            job.io.engine = Engine::Psync;
+            job.files.filenames = vec![path(name).to_string_lossy().into_owned()];
+            let files = WorkerFiles::by_name(&job, 0).unwrap();
+            let checked = permissions.check_files([(&job, &files)].into_iter());
+            assert_eq!(checked.is_ok(), is_permitted, "{name}: {checked:?}");
+        }
+    }
+
+    #[test]
+    fn commands_and_logs_elsewhere_are_refused_unless_permitted() {
+        let default = Permissions::default();
+        let with_logs = Permissions {
+            logs: Some("/logs".into()),
+            ..Permissions::default()
+        };
+        let trusting = Permissions {
+            commands: true,
+            ..with_logs.clone()
+        };
+        let checked = |permissions: &Permissions, set: &dyn Fn(&mut Job)| {
+            let mut job = Job::new("a");
+            set(&mut job);
+            let plan = Plan {
+                jobs: vec![job],
+                ..Plan::default()
+            };
+            permissions
+                .check_plan(&plan, &CephAccess::default())
+                .is_ok()
+        };
+        let trusted: [&dyn Fn(&mut Job); 4] = [
+            &|job| job.schedule.exec_prerun = Some("true".to_owned()),
+            &|job| job.schedule.exec_postrun = Some("true".to_owned()),
+            &|job| job.io.scheduler = Some("none".to_owned()),
+            &|job| job.io.mem = Memory::Mmap(Some("/m".to_owned())),
+        ];
+        for set in trusted {
+            assert!(!checked(&default, set) && !checked(&with_logs, set));
+            assert!(checked(&trusting, set));
+        }
+        for (name, is_permitted) in [
+            ("/logs/x", true),
+            ("/logs/deep/x", true),
+            ("/logs/../x", false),
+            ("/logs2/x", false),
+            ("x", false),
+        ] {
+            let set = |job: &mut Job| job.measure.logs.trace = Some(name.to_owned());
+            assert_eq!(checked(&with_logs, &set), is_permitted, "{name}");
+            assert!(!checked(&default, &set), "{name}");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The traces that jobs replay: read before anything else, as they say which files are used, and how.
+
+use super::run_files::starts_later;
+use crate::files::target_error;
+use iosonde_job::plan::{BlockSize, Direction, Job, Mode, PerDirection, Plan, Replay, Workload};
+use iosonde_job::trace::{self, Trace, TracedFile};
+use iosonde_machine::bounded_read;
+use iosonde_result::session::RunError;
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A plan whose jobs know what their traces do, and the traces.
+#[derive(Default)]
+pub(super) struct Traced {
+    /// The plan that is run: directions and block sizes are those of the traces.
+    pub(super) plan: Plan,
+    by_worker: BTreeMap<u32, Arc<Trace>>,
+    late: BTreeMap<u32, LateTrace>,
+}
+
+/// A trace that an earlier job of the same run writes. As in fio, it is read when the job starts that replays it.
+#[derive(Debug, Clone)]
+pub(super) struct LateTrace {
+    path: String,
+}
+
+impl LateTrace {
+    /// The trace, and the job as it does what the trace says.
+    pub(super) fn read(&self, job: &Job, readonly: bool) -> Result<(Trace, Job), RunError> {
+        let replay = job.replay.as_ref().expect("a job that replays a trace");
+        let trace = read(&self.path, replay, readonly)?;
+        let mut job = job.clone();
+        adopt(&mut job, &trace, true);
+        Ok((trace, job))
+    }
+}
+
+impl Traced {
+    /// Reads the traces of a plan. With `readonly` their writes and trims are left out.
+    pub(super) fn read(plan: &Plan, readonly: bool) -> Result<Traced, RunError> {
+        let mut traced = Traced {
+            plan: plan.clone(),
+            by_worker: BTreeMap::new(),
+            late: BTreeMap::new(),
+        };
+        let is_simulated = super::simulated_run::is_simulated(plan)?;
+        for (job, clone, number) in super::expand(plan) {
+            let Some(replay) = &plan.jobs[job].replay else {
+                continue;
+            };
+            refuse_cluster(&plan.jobs[job])?;
+            let count = replay.traces.len() as u32;
+            let path = &replay.traces[(clone % count) as usize];
+            if !is_simulated && is_written_before(plan, job, path) {
+                traced.late.insert(number, LateTrace { path: path.clone() });
+                expect_anything(&mut traced.plan.jobs[job]);
+                continue;
+            }
+            // Clones of a job are numbered one after the other.
+            let trace = match clone.checked_sub(count) {
+                Some(_) => traced.by_worker[&(number - count)].clone(),
+                None => Arc::new(read(path, replay, readonly)?),
+            };
+            traced.by_worker.insert(number, trace);
+        }
+        for (job, clone, number) in super::expand(plan) {
+            if let Some(trace) = traced.by_worker.get(&number) {
+                adopt(&mut traced.plan.jobs[job], trace, clone == 0);
+            }
+        }
+        Ok(traced)
+    }
+
+    /// The trace of a worker.
+    pub(super) fn of(&self, number: u32) -> Option<&Arc<Trace>> {
+        self.by_worker.get(&number)
+    }
+
+    /// The trace of a worker that an earlier job writes.
+    pub(super) fn late(&self, number: u32) -> Option<&LateTrace> {
+        self.late.get(&number)
+    }
+}
+
+/// Whether a job that starts after others replays what one of them records.
+fn is_written_before(plan: &Plan, job: usize, path: &str) -> bool {
+    let mut earlier = plan.jobs[..job].iter();
+    starts_later(plan, job)
+        && earlier.any(|earlier| earlier.measure.logs.trace.as_deref() == Some(path))
+}
+
+/// Until the trace of a job is known, it may do anything.
+fn expect_anything(job: &mut Job) {
+    job.workload.rw.mode = Mode::All;
+    job.verify = None;
+}
+
+/// A job that names a Ceph target by a path, not by its engine, is known only here.
+fn refuse_cluster(job: &Job) -> Result<(), RunError> {
+    if !job.io.engine.is_ceph() {
+        return Ok(());
+    }
+    Err(RunError::Unsupported {
+        problem: format!(
+            "{}: read_iolog opens files by the names that its trace says, and a Ceph target has none of them",
+            job.name
+        ),
+        remedy: "map the image (rbd map) and name the device: replay_redirect=/dev/rbd0".to_owned(),
+    })
+}
+
+fn read(path: &str, replay: &Replay, readonly: bool) -> Result<Trace, RunError> {
+    let wrong = |problem: String, remedy: &str| RunError::Target {
+        path: path.to_owned(),
+        problem,
+        remedy: remedy.to_owned(),
+    };
+    let bytes_max = bounded_read::document_bytes_max();
+    let read = match path {
+        "-" => bounded_read::standard_input(bytes_max),
+        path => bounded_read::file(path, bytes_max),
+    };
+    let bytes = read.map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => wrong(
+            format!("cannot read the trace: {error}"),
+            "a trace is kept in memory: name a file that write_iolog=FILE has recorded, or a shorter part of it",
+        ),
+        _ => target_error(Path::new(path), "read", &error),
+    })?;
+    let mut trace = trace::parse(&bytes).map_err(|error| {
+        wrong(
+            format!("{}: {}", error.place, error.problem),
+            "replay what write_iolog=FILE has recorded, or what `blkparse -d FILE` wrote",
+        )
+    })?;
+    trace.shape(replay, readonly);
+    if trace.ios.is_empty() {
+        let remedy = match readonly {
+            true => "leave --readonly out, or replay a trace that reads",
+            false => "record it anew, or see replay_skip=",
+        };
+        return Err(wrong(
+            "it holds no I/O that may be replayed".to_owned(),
+            remedy,
+        ));
+    }
+    for file in &mut trace.files {
+        if let TracedFile::Device { major, minor } = *file {
+            *file = TracedFile::Path(device(major, minor).ok_or_else(|| {
+                wrong(
+                    format!("this machine has no block device {major}:{minor}"),
+                    "say where to replay it: replay_redirect=DEVICE",
+                )
+            })?);
+        }
+    }
+    Ok(trace)
+}
+
+/// The path of a block device, by its numbers.
+fn device(major: u32, minor: u32) -> Option<String> {
+    let facts = std::fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/uevent")).ok()?;
+    let name = facts
+        .lines()
+        .find_map(|line| line.strip_prefix("DEVNAME="))?;
+    Some(format!("/dev/{name}"))
+}
+
+/// Lets a job be what its trace does. `first` is said for the first of its clones: what the others do is added.
+fn adopt(job: &mut Job, trace: &Trace, first: bool) {
+    let mut has = trace.directions();
+    let mut longest = u64::from(trace.buffer_bytes()).max(512);
+    let workload = &job.workload;
+    if !first {
+        has = PerDirection::from_fn(|direction| has[direction] || workload.rw.has(direction));
+        longest = longest.max(workload.block_size.read.max());
+    }
+    let mut rw = workload.rw;
+    rw.mode = mode(has);
+    job.workload = Workload {
+        rw,
+        block_size: PerDirection::all(BlockSize::Fixed(longest)),
+        end_fsync: workload.end_fsync,
+        fsync_on_close: workload.fsync_on_close,
+        buffers: workload.buffers.clone(),
+        ..Workload::default()
+    };
+    job.verify = None;
+}
+
+fn mode(has: PerDirection<bool>) -> Mode {
+    let has = |direction: Direction| has[direction];
+    match (
+        has(Direction::Read),
+        has(Direction::Write),
+        has(Direction::Trim),
+    ) {
+        (_, false, false) => Mode::Read,
+        (false, true, false) => Mode::Write,
+        (false, false, true) => Mode::Trim,
+        (true, true, false) => Mode::ReadWrite,
+        (false, true, true) => Mode::TrimWrite,
+        (true, _, true) => Mode::All,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_job::plan::Engine;
+
+    #[test]
+    fn a_ceph_target_replays_no_trace() {
+        let mut job = Job::new("x");
+        assert!(refuse_cluster(&job).is_ok());
+        job.io.engine = Engine::Rbd;
+        let error = refuse_cluster(&job).unwrap_err();
+        let RunError::Unsupported { problem, remedy } = error else {
+            panic!("{error}");
+        };
+        assert!(problem.starts_with("x: read_iolog"), "{problem}");
+        assert!(remedy.contains("replay_redirect"), "{remedy}");
+    }
+
+    #[test]
+    fn a_job_opens_its_files_for_what_the_traces_of_its_clones_do() {
+        let parse = |text: &str| {
+            let text = format!("fio version 2 iolog\n{text}\n");
+            trace::parse(text.as_bytes()).unwrap()
+        };
+        let mut job = Job::new("x");
+        adopt(&mut job, &parse("f write 0 65536"), true);
+        assert_eq!(job.workload.rw.mode, Mode::Write);
+        adopt(&mut job, &parse("f read 0 4096"), false);
+        assert_eq!(job.workload.rw.mode, Mode::ReadWrite);
+        assert_eq!(job.workload.block_size.read, BlockSize::Fixed(65_536));
+        adopt(&mut job, &parse("f trim 0 4096"), false);
+        assert_eq!(job.workload.rw.mode, Mode::All);
+        // A trim needs no buffer.
+        adopt(&mut job, &parse("f trim 0 1073741824\nf read 0 4096"), true);
+        assert_eq!(job.workload.block_size.trim, BlockSize::Fixed(4096));
+        // A sync alone writes nothing.
+        adopt(&mut job, &parse("f sync 0 0"), true);
+        assert_eq!(job.workload.rw.mode, Mode::Read);
+    }
+}

@@ -1,0 +1,460 @@
+//! What is known of a run, in the terms in which its bottleneck is judged.
+
+use super::CrewOutcome;
+use super::series_sampler::Counted;
+use iosonde_job::plan::{Direction, Job, PerDirection, Plan};
+use iosonde_machine::cache::Traffic;
+use iosonde_machine::diskstats::DiskCounters;
+use iosonde_machine::identify::identify;
+use iosonde_machine::proc_root::System;
+use iosonde_machine::{cgroup, host};
+use iosonde_result::bottleneck::{Callers, DeviceLoad, Observed, Place};
+use iosonde_result::host::{
+    DeviceInfo, DeviceKind, IoLimit, Locality, Mount, ServiceClient, TargetInfo, Transport,
+};
+use iosonde_result::interval::{Interval, IntervalCounts, Intervals};
+use iosonde_result::run::WorkerResult;
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// Puts together what was seen, except for what caches did.
+pub(super) fn observed(
+    plan: &Plan,
+    outcome: &CrewOutcome,
+    targets: &[TargetInfo],
+    counted: &Counted,
+    system: &System,
+) -> Observed {
+    let intervals = Counting::of(&outcome.intervals);
+    let mut own = PerDirection::<IntervalCounts>::default();
+    let mut length_ns = 0;
+    for interval in intervals.iter() {
+        length_ns += interval.length_ns;
+        for direction in Direction::ALL {
+            own[direction].ios += interval.directions[direction].ios;
+            own[direction].bytes += interval.directions[direction].bytes;
+        }
+    }
+    let mut callers = callers(plan, &outcome.workers);
+    callers.least_latency_ns = least(callers.least_latency_ns, &outcome.intervals);
+    let virtual_machine = host::host(system).platform.virtual_machine == Some(true);
+    let buffered_writes = !callers.direct && own.write.bytes > 0;
+    let device = busiest(targets, counted).map(|(info, moved)| DeviceLoad {
+        rotational: turns(info) && !virtual_machine,
+        plain: !buffered_writes
+            && targets.iter().all(is_plain)
+            && (own.write.bytes == 0 || !targets.iter().any(writes_more)),
+        ..load(info, moved, counted.elapsed)
+    });
+    let quota = cgroup::limits(system).cpu_quota;
+    let held = counted.cpu_throttled_ns.map(|ns| {
+        let workers = callers.workers.max(1) as f64;
+        ns as f64 / 1e9 / counted.elapsed.as_secs_f64().max(1e-9) / workers
+    });
+    Observed {
+        seconds: length_ns as f64 / 1e9,
+        own,
+        flushes: outcome
+            .workers
+            .iter()
+            .map(|worker| worker.sync.total_ios)
+            .sum(),
+        callers,
+        job_limit: job_limit(plan, &outcome.workers),
+        place: place(targets),
+        device,
+        limits: io_limits(targets),
+        cpu: counted.cpu,
+        cpu_throttled: held.zip(quota),
+        rates: rates(&intervals, ramp_ends_ns(plan)),
+        virtual_machine,
+        ..Observed::default()
+    }
+}
+
+/// Share of the bytes asked for that the devices did not move.
+pub(super) fn missing(asked: Traffic, moved: Traffic) -> f64 {
+    let missing = asked.read_bytes.saturating_sub(moved.read_bytes)
+        + asked.written_bytes.saturating_sub(moved.written_bytes);
+    let all = asked.read_bytes + asked.written_bytes;
+    if all == 0 {
+        return 0.0;
+    }
+    missing as f64 / all as f64
+}
+
+/// The intervals that count: those of the ramp only where there is nothing else.
+struct Counting<'a> {
+    all: &'a Intervals,
+    with_ramp: bool,
+}
+
+impl<'a> Counting<'a> {
+    fn of(all: &'a Intervals) -> Counting<'a> {
+        Counting {
+            all,
+            with_ramp: all.iter().all(|each| each.ramp),
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Cow<'a, Interval>> {
+        let with_ramp = self.with_ramp;
+        self.all.iter().filter(move |each| with_ramp || !each.ramp)
+    }
+}
+
+/// When the last job begins to count, since the start of the run.
+fn ramp_ends_ns(plan: &Plan) -> u64 {
+    let ramps = plan.jobs.iter().map(|job| job.schedule.ramp_time_ns);
+    ramps.max().unwrap_or(0)
+}
+
+/// I/Os per second in each interval that is whole: neither the one in which a ramp ends nor the last, which has the drain.
+fn rates(intervals: &Counting<'_>, ramp_ends_ns: u64) -> Vec<f64> {
+    let (longest_ns, count) = intervals.iter().fold((0, 0), |(longest_ns, count), each| {
+        (each.length_ns.max(longest_ns), count + 1)
+    });
+    let before_last = intervals.iter().take(usize::saturating_sub(count, 1));
+    let whole = before_last.filter(|each| {
+        each.start_ns >= ramp_ends_ns && each.length_ns > 0 && each.length_ns * 10 >= longest_ns * 9
+    });
+    let rate = |each: Cow<'_, Interval>| {
+        let ios: u64 = each.directions.iter().map(|(_, counts)| counts.ios).sum();
+        ios as f64 * 1e9 / each.length_ns as f64
+    };
+    whole.map(rate).collect()
+}
+
+fn callers(plan: &Plan, workers: &[WorkerResult]) -> Callers {
+    let ran: Vec<&WorkerResult> = workers.iter().filter(|each| each.runtime_ns > 0).collect();
+    let share = |worker: &WorkerResult, ns: u64| (ns as f64 / worker.runtime_ns as f64).min(1.0);
+    let ready = |worker: &&&WorkerResult| {
+        let cpu = &worker.cpu;
+        cpu.user_ns + cpu.system_ns + cpu.queued_ns
+    };
+    let busiest = ran.iter().max_by_key(ready);
+    let asleep = |worker: &&WorkerResult| 1.0 - share(worker, ready(&worker));
+    let (latency_ns, least_latency_ns) = latency(&ran);
+    let job = |worker: &WorkerResult| &plan.jobs[worker.job];
+    let depth = |worker: &&WorkerResult| u64::from(super::backend_choice::depth(job(worker)));
+    Callers {
+        workers: ran.len(),
+        depth: ran.iter().map(depth).sum(),
+        waiting_engine: ran
+            .iter()
+            .map(|worker| {
+                let waits = depth(worker) == 1 && job(worker).io.iodepth > 1;
+                waits.then(|| worker.backend.engine.name())
+            })
+            .reduce(|one, other| one.and(other))
+            .flatten(),
+        latency_ns,
+        least_latency_ns,
+        busiest: busiest.map_or((0.0, 0.0), |worker| {
+            let cpu = &worker.cpu;
+            (share(worker, cpu.user_ns), share(worker, cpu.system_ns))
+        }),
+        queued: busiest.map_or(0.0, |worker| share(worker, worker.cpu.queued_ns)),
+        asleep: ran.iter().map(asleep).sum::<f64>() / ran.len().max(1) as f64,
+        flushing: flushing(&ran),
+        polling: ran.iter().any(|worker| {
+            let uring = &job(worker).io.uring;
+            uring.hipri || uring.sqthread_poll
+        }),
+        direct: !ran.is_empty() && ran.iter().all(|worker| worker.backend.direct),
+    }
+}
+
+/// Mean and shortest latency of all I/Os; 0 where none was measured.
+fn latency(workers: &[&WorkerResult]) -> (f64, f64) {
+    let mut all = iosonde_result::stats::Moments::default();
+    for worker in workers {
+        for (_, stats) in worker.directions.iter() {
+            let total = &stats.lat.moments;
+            let moments = if total.count > 0 {
+                total
+            } else {
+                &stats.clat.moments
+            };
+            all.merge(moments);
+        }
+    }
+    (all.mean, all.min)
+}
+
+/// Share of the workers' time in fsync and its kin, and how long each took.
+fn flushing(workers: &[&WorkerResult]) -> (f64, f64) {
+    let mut all = iosonde_result::stats::Moments::default();
+    let mut runtime_ns = 0;
+    for worker in workers {
+        all.merge(&worker.sync.lat.moments);
+        runtime_ns += worker.runtime_ns;
+    }
+    let spent_ns = all.mean * all.count as f64;
+    ((spent_ns / runtime_ns.max(1) as f64).min(1.0), all.mean)
+}
+
+/// The shortest latency, that of the ramp included: where a queue never empties, only the first I/Os are not in line.
+fn least(measured_ns: f64, intervals: &Intervals) -> f64 {
+    let each = intervals
+        .iter()
+        .filter_map(|interval| interval.latency.percentile(0.0));
+    each.map(|ns| ns as f64)
+        .filter(|ns| *ns > 0.0)
+        .fold(measured_ns, f64::min)
+}
+
+/// What the jobs ask for themselves, where all of them got it.
+fn job_limit(plan: &Plan, workers: &[WorkerResult]) -> Option<String> {
+    let ran = workers.iter().filter(|worker| worker.runtime_ns > 0);
+    let reasons: Option<Vec<String>> = ran
+        .map(|worker| {
+            rate_reached(&plan.jobs[worker.job], worker)
+                .or_else(|| pauses(&plan.jobs[worker.job], worker))
+        })
+        .collect();
+    reasons?.into_iter().next()
+}
+
+fn rate_reached(job: &Job, worker: &WorkerResult) -> Option<String> {
+    let seconds = worker.runtime_ns as f64 / 1e9;
+    let schedule = &job.schedule;
+    Direction::ALL.into_iter().find_map(|direction| {
+        let stats = &worker.directions[direction];
+        let sides = [
+            ("rate", schedule.rate_bytes[direction], stats.io_bytes),
+            ("rate_iops", schedule.rate_iops[direction], stats.total_ios),
+        ];
+        sides.into_iter().find_map(|(option, rate, done)| {
+            let rate = rate.filter(|rate| done as f64 / seconds >= 0.95 * *rate as f64)?;
+            Some(format!(
+                "{option}={rate} is what {} asks for, and {:.0} was done",
+                job.name,
+                done as f64 / seconds
+            ))
+        })
+    })
+}
+
+fn pauses(job: &Job, worker: &WorkerResult) -> Option<String> {
+    let think = job.schedule.thinktime?;
+    let ios: u64 = worker
+        .directions
+        .iter()
+        .map(|(_, stats)| stats.total_ios)
+        .sum();
+    let paused_ns = think.pause_ns * (ios / u64::from(think.blocks.max(1)));
+    let share = paused_ns as f64 / worker.runtime_ns as f64;
+    (share >= 0.5).then(|| {
+        format!(
+            "with its thinktime, {} paused for {:.0} % of the time",
+            job.name,
+            100.0 * share.min(1.0)
+        )
+    })
+}
+
+fn io_limits(targets: &[TargetInfo]) -> Vec<IoLimit> {
+    let mut limits: Vec<IoLimit> = Vec::new();
+    for limit in targets.iter().flat_map(|target| &target.limits) {
+        if !limits.contains(limit) {
+            limits.push(limit.clone());
+        }
+    }
+    limits
+}
+
+fn place(targets: &[TargetInfo]) -> Place {
+    targets.first().map_or(Place::Nowhere, |target| {
+        let remote = target.all_devices().into_iter().find_map(network_device);
+        match (remote, &target.mount) {
+            (Some(device), _) => Place::Served(device),
+            (None, Some(mount)) => place_of_mount(mount),
+            (None, None) => target
+                .all_devices()
+                .iter()
+                .find_map(|device| backing_server(device))
+                .unwrap_or(Place::Device),
+        }
+    })
+}
+
+fn place_of_mount(mount: &Mount) -> Place {
+    match mount.locality {
+        Locality::Memory => Place::Memory(mount.fs_type.clone()),
+        Locality::Remote => Place::Served(match &mount.service {
+            Some(service) if service.client != ServiceClient::Nfs => {
+                service.client.words().to_owned()
+            }
+            _ => format!("{} ({})", mount.source, mount.fs_type),
+        }),
+        Locality::UserSpace => Place::Served(format!(
+            "the process that serves {} ({})",
+            mount.mount_point.display(),
+            mount.fs_type
+        )),
+        Locality::Block | Locality::Stacked | Locality::Pseudo => {
+            Place::FileSystem(mount.fs_type.clone())
+        }
+    }
+}
+
+/// A loop device may be over a file that is elsewhere.
+fn backing_server(device: &DeviceInfo) -> Option<Place> {
+    let backing = identify(device.backing_file.as_ref()?).ok()?;
+    let place = place_of_mount(&backing.mount?);
+    matches!(place, Place::Served(_)).then_some(place)
+}
+
+fn network_device(device: &DeviceInfo) -> Option<String> {
+    let by_kind = matches!(
+        device.kind,
+        DeviceKind::Nbd | DeviceKind::Rbd | DeviceKind::Drbd
+    );
+    let by_transport = matches!(
+        device.transport,
+        Some(Transport::NvmeTcp | Transport::NvmeRdma | Transport::Iscsi | Transport::Network)
+    );
+    (by_kind || by_transport).then(|| format!("the server behind {}", device.name))
+}
+
+/// The device that did most of those under the files: busy the longest, and of equals the lowest.
+fn busiest<'a>(
+    targets: &'a [TargetInfo],
+    counted: &Counted,
+) -> Option<(&'a DeviceInfo, DiskCounters)> {
+    let devices = targets.iter().flat_map(TargetInfo::all_devices);
+    // A partition has no queue of its own.
+    let whole = devices.filter(|device| device.kind != DeviceKind::Partition);
+    let mut found: Option<(&DeviceInfo, DiskCounters)> = None;
+    for info in whole {
+        let Some(moved) = counted.disks.get(info.number) else {
+            continue;
+        };
+        // Those above come first, and wait for those below.
+        let least_ms = found.map_or(0, |(_, known)| known.busy_ms * 9 / 10);
+        if moved.busy_ms >= least_ms {
+            found = Some((info, *moved));
+        }
+    }
+    found
+}
+
+fn load(info: &DeviceInfo, moved: DiskCounters, elapsed: Duration) -> DeviceLoad {
+    let requests = moved.reads.ios + moved.writes.ios;
+    let ticks_ms = moved.reads.ticks_ms + moved.writes.ticks_ms;
+    DeviceLoad {
+        name: info.name.clone(),
+        busy: (moved.busy_percent(elapsed) / 100.0).min(1.0),
+        queue: moved.in_queue_ms as f64 / 1e3 / elapsed.as_secs_f64().max(1e-9),
+        request_ns: ticks_ms as f64 * 1e6 / requests.max(1) as f64,
+        requests,
+        bytes: [moved.read_bytes(), moved.written_bytes()],
+        ..DeviceLoad::default()
+    }
+}
+
+fn turns(info: &DeviceInfo) -> bool {
+    let says_so = info.queue.as_ref().and_then(|queue| queue.rotational) == Some(true);
+    says_so && matches!(info.kind, DeviceKind::Scsi | DeviceKind::Ata)
+}
+
+/// Whether the file system writes much more than it is asked to: metadata with each block, or data twice.
+fn writes_more(target: &TargetInfo) -> bool {
+    const COPY_ON_WRITE: [&str; 5] = ["btrfs", "zfs", "bcachefs", "f2fs", "nilfs2"];
+    target.mount.as_ref().is_some_and(|mount| {
+        COPY_ON_WRITE.contains(&mount.fs_type.as_str())
+            || mount.options.iter().any(|option| option == "data=journal")
+    })
+}
+
+/// Whether each device is on one other: an array or a copy writes more than it is asked to.
+fn is_plain(target: &TargetInfo) -> bool {
+    target.devices.len() == 1
+        && target.all_devices().iter().all(|device| {
+            device.below.len() <= 1 && device.kind != DeviceKind::Md && !has_snapshots(device)
+        })
+}
+
+/// Whether a volume copies what is overwritten: LVM names the data below such a one `*-real`.
+fn has_snapshots(device: &DeviceInfo) -> bool {
+    let name = device.detail.as_deref().unwrap_or_default();
+    device.kind == DeviceKind::Lvm && name.ends_with("-real")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_those_of_whole_intervals() {
+        let second = |start_ns: u64, length_ns: u64, ios: u64| {
+            let mut interval = Interval {
+                start_ns,
+                length_ns,
+                ..Interval::default()
+            };
+            interval.directions.read.ios = ios;
+            interval
+        };
+        let all = [
+            second(2_000_000, 1_100_000_000, 900),
+            second(1_102_000_000, 1_000_000_000, 500),
+            second(2_102_000_000, 1_000_000_000, 500),
+            second(3_102_000_000, 990_000_000, 475),
+        ];
+        let rates = |all: &[Interval], ramp_ends_ns| {
+            rates(&Counting::of(&all.to_vec().into()), ramp_ends_ns)
+        };
+        assert_eq!(rates(&all, 1_000_000_000), [500.0, 500.0]);
+        assert_eq!(rates(&all[1..], 0), [500.0, 500.0]);
+        assert_eq!(rates(&[], 0), [0.0; 0]);
+    }
+
+    #[test]
+    fn where_writes_are_multiplied_others_cannot_be_told() {
+        let on = |fs_type: &str, options: &[&str]| TargetInfo {
+            mount: Some(Mount {
+                fs_type: fs_type.into(),
+                options: options.iter().map(|option| (*option).to_owned()).collect(),
+                ..Mount::default()
+            }),
+            ..TargetInfo::default()
+        };
+        assert!(writes_more(&on("btrfs", &["rw"])));
+        assert!(writes_more(&on("ext4", &["rw", "data=journal"])));
+        assert!(!writes_more(&on("ext4", &["rw", "data=ordered"])));
+        assert!(!writes_more(&TargetInfo::default()));
+        let volume = |detail: &str| {
+            let disk = DeviceInfo {
+                kind: DeviceKind::Lvm,
+                detail: Some(detail.into()),
+                ..DeviceInfo::default()
+            };
+            let devices = vec![disk];
+            is_plain(&TargetInfo {
+                devices,
+                ..TargetInfo::default()
+            })
+        };
+        assert!(volume("vg/data") && volume("vg/really"));
+        assert!(!volume("vg-data-real"), "its origin has snapshots");
+    }
+
+    #[test]
+    fn the_shortest_latency_may_be_in_the_ramp() {
+        let mut ramp = Interval {
+            ramp: true,
+            ..Interval::default()
+        };
+        ramp.latency.record(200);
+        ramp.latency.record(31_000_000);
+        let mut measured = Interval::default();
+        measured.latency.record(30_000_000);
+        assert_eq!(least(30_000_000.0, &vec![ramp, measured].into()), 200.0);
+        assert_eq!(
+            least(30_000_000.0, &vec![Interval::default()].into()),
+            30_000_000.0
+        );
+    }
+}

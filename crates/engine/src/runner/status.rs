@@ -1,0 +1,84 @@
+//! Asking running workers for their statistics without holding them up.
+
+use crate::worker::counters::Shared;
+use iosonde_result::observer::WorkerState;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// How soon to look whether workers have answered.
+const LOOK_NS: u64 = 5_000_000;
+/// Longest wait for an answer: a worker that waits for a slow device is reported as it was when it answered last.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
+/// The request that is on its way, if there is one.
+#[derive(Debug, Default)]
+pub(super) struct StatusRequest {
+    asked_ns: Option<u64>,
+    next_look_ns: u64,
+}
+
+impl StatusRequest {
+    /// Whether workers have been asked and not all have answered.
+    pub(super) fn is_open(&self) -> bool {
+        self.asked_ns.is_some()
+    }
+
+    /// Asks all workers that run.
+    pub(super) fn begin(&mut self, now_ns: u64, workers: &[Arc<Shared>]) {
+        self.asked_ns = Some(now_ns);
+        for worker in workers.iter().filter(|worker| runs(worker)) {
+            worker.asked.store(true, Relaxed);
+        }
+    }
+
+    /// Whether all have answered, or waiting any longer is too long. Told once for each request.
+    pub(super) fn is_answered(&mut self, now_ns: u64, workers: &[Arc<Shared>]) -> bool {
+        let Some(asked_ns) = self.asked_ns else {
+            return false;
+        };
+        let waiting = |worker: &Arc<Shared>| runs(worker) && worker.asked.load(Relaxed);
+        if workers.iter().any(waiting) && now_ns.saturating_sub(asked_ns) < PATIENCE_NS {
+            self.next_look_ns = now_ns + LOOK_NS;
+            return false;
+        }
+        self.asked_ns = None;
+        true
+    }
+
+    /// When to look again, while a request is open.
+    pub(super) fn next_look_ns(&self) -> Option<u64> {
+        self.asked_ns.map(|_| self.next_look_ns)
+    }
+}
+
+/// Whether a worker is in its loop, where it sees that it is asked.
+fn runs(worker: &Arc<Shared>) -> bool {
+    matches!(
+        worker.state(),
+        WorkerState::Ramp | WorkerState::Running | WorkerState::Verifying | WorkerState::Syncing
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_run_are_waited_for_but_not_for_ever() {
+        let workers = [Arc::new(Shared::default()), Arc::new(Shared::default())];
+        let mut request = StatusRequest::default();
+        assert!(!request.is_answered(0, &workers));
+        request.begin(10, &workers);
+        assert!(request.is_answered(10, &workers), "nobody runs");
+        workers[1].enter(WorkerState::Running);
+        request.begin(20, &workers);
+        assert!(!request.is_answered(20, &workers));
+        assert!(!workers[0].asked.load(Relaxed));
+        assert_eq!(request.next_look_ns(), Some(20 + LOOK_NS));
+        workers[1].asked.store(false, Relaxed);
+        assert!(request.is_answered(21, &workers));
+        assert!(!request.is_open());
+        request.begin(30, &workers);
+        assert!(request.is_answered(30 + PATIENCE_NS, &workers));
+    }
+}

@@ -1,0 +1,76 @@
+//! Writing a trace (`write_iolog`), in version 3 of fio's format.
+
+use super::Member;
+use super::log_files::{LogShelf, Shared};
+use crate::worker::io_log::LogEntry;
+use iosonde_result::session::RunError;
+use iosonde_workload::Op;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::PoisonError;
+
+/// The trace of one worker.
+pub(super) struct TraceFile {
+    pub(super) path: PathBuf,
+    pub(super) file: Shared,
+    /// Names of the worker's files, in the order of their numbers.
+    names: Vec<String>,
+    last_us: u64,
+}
+
+impl TraceFile {
+    /// Opens the trace and names the files.
+    pub(super) fn begin(
+        shelf: &LogShelf,
+        path: &str,
+        clone: &Member,
+    ) -> Result<TraceFile, RunError> {
+        let path = PathBuf::from(path);
+        let files = clone.files().files.iter();
+        let mut trace = TraceFile {
+            file: shelf.take_trace(&path)?,
+            path,
+            names: files.map(|file| file.path.display().to_string()).collect(),
+            last_us: 0,
+        };
+        let named = trace.files("add").and_then(|()| trace.files("open"));
+        named.map_err(|error| crate::files::target_error(&trace.path, "write", &error))?;
+        Ok(trace)
+    }
+
+    /// An I/O.
+    pub(super) fn line(&mut self, entry: &LogEntry) -> io::Result<()> {
+        let action = match entry.op {
+            Op::Read => "read",
+            Op::Write => "write",
+            Op::Trim => "trim",
+            Op::Fsync => "sync",
+            Op::Fdatasync => "datasync",
+            Op::SyncFileRange => "sync_file_range",
+        };
+        self.last_us = entry.at_ns / 1000;
+        let name = self.names.get(entry.value as usize);
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        writeln!(
+            file,
+            "{} {} {action} {} {}",
+            self.last_us,
+            name.map_or("-", String::as_str),
+            entry.offset,
+            entry.block_bytes
+        )
+    }
+
+    /// Behind the last I/O.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        self.files("close")
+    }
+
+    /// The same action on all files.
+    fn files(&mut self, action: &str) -> io::Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        self.names
+            .iter()
+            .try_for_each(|name| writeln!(file, "{} {name} {action}", self.last_us))
+    }
+}

@@ -1,0 +1,102 @@
+//! Refusing to write where data of others may be.
+
+use crate::files::{FileKind, FileUse, WorkerFiles};
+use iosonde_job::plan::{Direction, Job};
+use iosonde_machine::consent::Consent;
+use iosonde_machine::write_hold::{DeviceHolds, WriteHold};
+use iosonde_machine::write_obstacles::lasting_name;
+use iosonde_result::session::RunError;
+use std::path::PathBuf;
+
+/// Which files are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileScope {
+    All,
+    /// All but regular files.
+    Devices,
+}
+
+/// Checks all that a job would write and that is there already, and holds its block devices. What consent overrides comes back
+/// as warnings.
+pub(super) fn check(
+    job: &Job,
+    files: &WorkerFiles,
+    (which, consent, holds): (FileScope, &Consent, &DeviceHolds),
+) -> Result<(Vec<String>, WriteHold), RunError> {
+    let rw = job.workload.rw;
+    let changes = rw.has(Direction::Write) || rw.has(Direction::Trim);
+    let (mut warnings, mut hold) = (Vec::new(), WriteHold::default());
+    if !changes || !job.io.engine.has_paths() {
+        return Ok((warnings, hold));
+    }
+    let is_checked = |file: &&FileUse| {
+        let is_regular = file.kind == FileKind::Regular;
+        file.size_now.is_some() && (which == FileScope::All || !is_regular)
+    };
+    for file in files.files.iter().filter(is_checked) {
+        let path = &file.path;
+        let (overridden, held) = holds
+            .hold(path, consent, job.files.allow_mounted_write)
+            .map_err(|refusal| RunError::Refused {
+                device: path.display().to_string(),
+                found: refusal.found(),
+                remedy: refusal.remedy(),
+            })?;
+        hold.extend(held);
+        warnings.extend(overridden.iter().map(|obstacle| {
+            let path = path.display();
+            format!("{path}: overwriting by consent: {obstacle}")
+        }));
+    }
+    Ok((warnings, hold))
+}
+
+/// Refuses to write to what is only read, to make it longer, or to remove it.
+pub(super) fn keep<'a>(
+    workers: impl Iterator<Item = (&'a Job, &'a WorkerFiles)>,
+    only_read: &[PathBuf],
+) -> Result<(), RunError> {
+    // By whatever name. What is not there cannot be lost.
+    let kept: Vec<PathBuf> = only_read
+        .iter()
+        .filter_map(|path| path.canonicalize().ok())
+        .collect();
+    if kept.is_empty() {
+        return Ok(());
+    }
+    for (job, files) in workers.filter(|(job, _)| job.io.engine.has_paths()) {
+        for file in &files.files {
+            let is_kept = file
+                .path
+                .canonicalize()
+                .is_ok_and(|path| kept.contains(&path));
+            if let (true, Some(harm)) = (is_kept, harm(job, file)) {
+                return Err(RunError::Target {
+                    path: file.path.display().to_string(),
+                    problem: format!("the job {} {harm}, but it is only read", job.name),
+                    remedy: format!(
+                        "let the job do with what is there, or consent to lose it with --allow-overwrite {}",
+                        lasting_name(&file.path).display()
+                    ),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a job would do to a file.
+fn harm(job: &Job, file: &FileUse) -> Option<String> {
+    let rw = job.workload.rw;
+    let size = file.size_now.unwrap_or(0);
+    if rw.has(Direction::Write) || rw.has(Direction::Trim) {
+        Some("would write to it".to_owned())
+    } else if job.files.unlink || job.files.unlink_each_loop {
+        Some("would remove it".to_owned())
+    } else if file.size_needed > size {
+        let needed = file.size_needed;
+        Some(format!("needs {needed} bytes of it, which has {size}"))
+    } else {
+        None
+    }
+}

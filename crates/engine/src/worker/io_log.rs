@@ -1,0 +1,409 @@
+//! Logs of single I/Os or of windows: `write_lat_log`, `write_bw_log`, `write_iops_log`, `write_hist_log`; and the trace of
+//! `write_iolog`.
+//!
+//! A worker fills a chunk of entries and hands it to a writing thread when it is full, so that logs are on disk while the
+//! run goes on and are not lost when it fails. Chunks are made at the start and go round: a worker whose chunks are all with
+//! the writer waits for one; nothing is dropped, and nothing is allocated on the way.
+
+use super::log_exchange::ToWriter;
+use crate::io::{Op, Slab, Slot};
+use iosonde_job::plan::{Direction, Logs};
+use iosonde_result::fio::log::bandwidth_of_io;
+use iosonde_result::histogram::{BUCKETS, index_of};
+
+pub use super::log_exchange::FromWorker;
+
+/// Entries handed over at once.
+pub(super) const CHUNK: usize = 4096;
+
+/// Which log an entry belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+#[allow(missing_docs)]
+pub enum LogKind {
+    Slat = 0,
+    Clat = 1,
+    Lat = 2,
+    Bw = 3,
+    Iops = 4,
+    /// A line of the trace.
+    Issued = 5,
+}
+
+impl LogKind {
+    /// Those that windows are made of.
+    const ALL: [LogKind; 5] = [
+        LogKind::Slat,
+        LogKind::Clat,
+        LogKind::Lat,
+        LogKind::Bw,
+        LogKind::Iops,
+    ];
+}
+
+/// One line of a log, or the mean (or maximum) of a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogEntry {
+    /// Which log.
+    pub kind: LogKind,
+    /// What the I/O was.
+    pub op: Op,
+    /// Nanoseconds since the worker's start.
+    pub at_ns: u64,
+    /// Nanoseconds, KiB/s or I/Os per second, by kind; of a line of the trace the number of its file.
+    pub value: u64,
+    /// Block size in bytes; 0 for windows.
+    pub block_bytes: u32,
+    /// Offset in bytes.
+    pub offset: u64,
+    /// Its priority in the kernel's encoding; 0 for windows.
+    pub priority: u16,
+}
+
+/// What a worker hands to the writer.
+#[derive(Debug)]
+pub enum LogBatch {
+    /// Lines of the value logs.
+    Entries(Vec<LogEntry>),
+    /// One line of the histogram log: counts of completion latencies by bucket.
+    Histogram {
+        /// Direction of the I/Os.
+        direction: Direction,
+        /// End of the window, nanoseconds since the worker's start.
+        at_ns: u64,
+        /// Buckets of `iosonde_result::histogram`.
+        counts: Box<[u64]>,
+    },
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Window {
+    start_ns: u64,
+    count: u64,
+    sum: u64,
+    max: u64,
+    bytes: u64,
+}
+
+/// The logging side of one worker.
+#[derive(Debug)]
+pub struct IoLog {
+    rule: Logs,
+    /// Priority of I/Os that carry none.
+    own_priority: u16,
+    /// What times count from: the worker's start, or the end of its ramp.
+    start_ns: u64,
+    /// What the times of the trace count from.
+    begun_ns: u64,
+    chunk: Vec<LogEntry>,
+    to_writer: ToWriter,
+    windows: [[Window; 3]; 5],
+    /// Whether there was an I/O.
+    used: [[bool; 3]; 5],
+    histograms: Option<[Box<[u64]>; 3]>,
+    histogram_start_ns: u64,
+}
+
+impl IoLog {
+    /// A log whose times count from `start_ns`, and the end where its batches arrive. I/Os that started before are left
+    /// out: they are the ramp's. `own_priority` is that of the job, in
+    /// the kernel's encoding.
+    pub fn new(rule: &Logs, own_priority: u16, start_ns: u64) -> (IoLog, FromWorker) {
+        let (to_writer, from_worker) = super::log_exchange::exchange(rule.hist.is_some());
+        let empty = || vec![0u64; BUCKETS].into_boxed_slice();
+        let log = IoLog {
+            chunk: Vec::with_capacity(CHUNK),
+            to_writer,
+            windows: [[Window {
+                start_ns,
+                ..Window::default()
+            }; 3]; 5],
+            used: [[false; 3]; 5],
+            histograms: rule.hist.is_some().then(|| [empty(), empty(), empty()]),
+            histogram_start_ns: start_ns,
+            start_ns,
+            begun_ns: start_ns,
+            own_priority,
+            rule: rule.clone(),
+        };
+        (log, from_worker)
+    }
+
+    /// The same for a worker whose I/O began at `begun_ns`: the ramp is part of a trace.
+    pub fn begun_at(self, begun_ns: u64) -> IoLog {
+        IoLog { begun_ns, ..self }
+    }
+
+    /// A batch has been submitted.
+    pub fn submitted(&mut self, slab: &Slab, batch: &[u32], prepared_ns: u64, issue_ns: u64) {
+        if self.rule.trace.is_some() {
+            for index in batch {
+                self.trace(&slab.slots[*index as usize], prepared_ns);
+            }
+        }
+        if self.rule.lat.is_none() || issue_ns <= prepared_ns {
+            return;
+        }
+        for index in batch {
+            let slot = slab.slots[*index as usize];
+            if slot.start_ns < self.start_ns {
+                continue;
+            }
+            self.note(LogKind::Slat, &slot, issue_ns, issue_ns - prepared_ns);
+        }
+    }
+
+    /// A line of the trace. The rest of an I/O that was cut short is not another one.
+    fn trace(&mut self, slot: &Slot, at_ns: u64) {
+        if slot.moved > 0 {
+            return;
+        }
+        self.push(LogEntry {
+            kind: LogKind::Issued,
+            op: slot.op,
+            at_ns: at_ns.saturating_sub(self.begun_ns),
+            value: slot.file.into(),
+            block_bytes: slot.len,
+            offset: slot.offset,
+            priority: 0,
+        });
+    }
+
+    /// An I/O has completed.
+    pub fn completed(&mut self, slot: &Slot, now_ns: u64) {
+        if slot.start_ns < self.start_ns {
+            return;
+        }
+        let clat_ns = now_ns.saturating_sub(slot.issue_ns);
+        if self.rule.lat.is_some() {
+            self.note(LogKind::Clat, slot, now_ns, clat_ns);
+            self.note(
+                LogKind::Lat,
+                slot,
+                now_ns,
+                now_ns.saturating_sub(slot.prepared_ns),
+            );
+        }
+        if self.rule.bw.is_some() {
+            let rate = bandwidth_of_io(slot.len.into(), clat_ns);
+            self.note(LogKind::Bw, slot, now_ns, rate);
+        }
+        if self.rule.iops.is_some() {
+            self.note(LogKind::Iops, slot, now_ns, 1);
+        }
+        if let (Some(histograms), Some(direction)) = (&mut self.histograms, slot.op.direction()) {
+            histograms[direction as usize][index_of(clat_ns)] += 1;
+            if now_ns - self.histogram_start_ns >= self.rule.hist_ms.max(1) * 1_000_000 {
+                self.close_histograms(now_ns);
+            }
+        }
+    }
+
+    fn note(&mut self, kind: LogKind, slot: &Slot, now_ns: u64, value: u64) {
+        let Some(direction) = slot.op.direction() else {
+            return;
+        };
+        let at_ns = now_ns.saturating_sub(self.start_ns);
+        if self.rule.avg_ms == 0 {
+            return self.push(LogEntry {
+                kind,
+                op: slot.op,
+                at_ns,
+                value,
+                block_bytes: slot.len,
+                offset: slot.offset,
+                priority: if slot.priority == 0 {
+                    self.own_priority
+                } else {
+                    slot.priority
+                },
+            });
+        }
+        self.close_windows(kind, direction, now_ns);
+        self.used[kind as usize][direction as usize] = true;
+        let window = &mut self.windows[kind as usize][direction as usize];
+        window.count += 1;
+        window.sum += value;
+        window.max = window.max.max(value);
+        window.bytes += u64::from(slot.len);
+    }
+
+    /// Writes out the windows that are over. Rates of windows without an I/O are 0, and are written too.
+    fn close_windows(&mut self, kind: LogKind, direction: Direction, now_ns: u64) {
+        let length_ns = self.rule.avg_ms * 1_000_000;
+        loop {
+            let window = self.windows[kind as usize][direction as usize];
+            if now_ns < window.start_ns + length_ns {
+                return;
+            }
+            let end_ns = window.start_ns + length_ns;
+            self.close_window(kind, direction, window, end_ns);
+            self.windows[kind as usize][direction as usize] = Window {
+                start_ns: end_ns,
+                ..Window::default()
+            };
+        }
+    }
+
+    fn close_window(&mut self, kind: LogKind, direction: Direction, window: Window, end_ns: u64) {
+        let length_ns = (end_ns - window.start_ns).max(1);
+        let per_second =
+            |amount: u64| (u128::from(amount) * 1_000_000_000 / u128::from(length_ns)) as u64;
+        let value = match kind {
+            LogKind::Bw => per_second(window.bytes) / 1024,
+            LogKind::Iops => per_second(window.count),
+            _ if window.count == 0 => return,
+            _ if self.rule.max_value => window.max,
+            _ => window.sum / window.count,
+        };
+        let at_ns = end_ns.saturating_sub(self.start_ns);
+        self.push(LogEntry {
+            kind,
+            op: direction.into(),
+            at_ns,
+            value,
+            block_bytes: 0,
+            offset: 0,
+            priority: 0,
+        });
+    }
+
+    fn push(&mut self, entry: LogEntry) {
+        self.chunk.push(entry);
+        if self.chunk.len() == CHUNK {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        match self.to_writer.empty_chunk() {
+            Some(empty) => {
+                let full = std::mem::replace(&mut self.chunk, empty);
+                self.to_writer.hand_over(LogBatch::Entries(full));
+            }
+            // The writer is gone only when it has failed, which it reports itself.
+            None => self.chunk.clear(),
+        }
+    }
+
+    fn close_histograms(&mut self, now_ns: u64) {
+        let at_ns = now_ns.saturating_sub(self.start_ns);
+        let Some(histograms) = &mut self.histograms else {
+            return;
+        };
+        for (direction, counts) in Direction::ALL.into_iter().zip(histograms) {
+            if counts.iter().all(|count| *count == 0) {
+                continue;
+            }
+            match self.to_writer.empty_histogram() {
+                Some(empty) => self.to_writer.hand_over(LogBatch::Histogram {
+                    direction,
+                    at_ns,
+                    counts: std::mem::replace(counts, empty),
+                }),
+                None => counts.fill(0),
+            }
+        }
+        self.histogram_start_ns = now_ns;
+    }
+
+    /// Hands over what is left.
+    pub fn finish(mut self, now_ns: u64) {
+        if self.rule.avg_ms > 0 {
+            for kind in LogKind::ALL {
+                for direction in Direction::ALL {
+                    if self.used[kind as usize][direction as usize] {
+                        self.close_windows(kind, direction, now_ns);
+                        self.close_last_window(kind, direction, now_ns);
+                    }
+                }
+            }
+        }
+        if self.histograms.is_some() {
+            self.close_histograms(now_ns);
+        }
+        let last = std::mem::take(&mut self.chunk);
+        self.to_writer.hand_over(LogBatch::Entries(last));
+    }
+
+    /// Writes out the window that the end has cut short. Latencies are as good as any; a rate over a few milliseconds says
+    /// nothing, and is left out unless it is all there is.
+    fn close_last_window(&mut self, kind: LogKind, direction: Direction, now_ns: u64) {
+        let window = self.windows[kind as usize][direction as usize];
+        let is_rate = matches!(kind, LogKind::Bw | LogKind::Iops);
+        let half_ns = self.rule.avg_ms * 1_000_000 / 2;
+        let tells = window.start_ns == self.start_ns || now_ns >= window.start_ns + half_ns;
+        if window.count > 0 && (tells || !is_rate) {
+            self.close_window(kind, direction, window, now_ns);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn entries(end_ms: u64, ios: &[(u64, Op)]) -> Vec<LogEntry> {
+        let rule = Logs {
+            bw: Some(String::new()),
+            lat: Some(String::new()),
+            avg_ms: 100,
+            ..Logs::default()
+        };
+        let (mut log, from_worker) = IoLog::new(&rule, 0, 0);
+        for (at_ms, op) in ios {
+            let slot = Slot {
+                len: 1024 * 1024,
+                op: *op,
+                start_ns: at_ms * MS - MS,
+                issue_ns: at_ms * MS - MS,
+                ..Slot::IDLE
+            };
+            log.completed(&slot, at_ms * MS);
+        }
+        log.finish(end_ms * MS);
+        let batches = std::iter::from_fn(|| from_worker.take()).flat_map(|batch| match batch {
+            LogBatch::Entries(entries) => entries,
+            LogBatch::Histogram { .. } => Vec::new(),
+        });
+        batches.collect()
+    }
+
+    fn of(entries: &[LogEntry], kind: LogKind, direction: Direction) -> Vec<(u64, u64)> {
+        entries
+            .iter()
+            .filter(|entry| entry.kind == kind && entry.op == direction.into())
+            .map(|entry| (entry.at_ns / MS, entry.value))
+            .collect()
+    }
+
+    #[test]
+    fn windows_without_an_io_have_a_rate_of_zero() {
+        let found = entries(301, &[(10, Op::Read), (250, Op::Read)]);
+        // One MiB in a tenth of a second.
+        let expected = [(100, 10_240), (200, 0), (300, 10_240)];
+        assert_eq!(of(&found, LogKind::Bw, Direction::Read), expected);
+        let expected = [(100, MS), (300, MS)];
+        assert_eq!(of(&found, LogKind::Clat, Direction::Read), expected);
+    }
+
+    #[test]
+    fn directions_without_an_io_have_no_lines() {
+        let found = entries(301, &[(10, Op::Read), (250, Op::Read)]);
+        assert!(found.iter().all(|entry| entry.op == Op::Read));
+    }
+
+    #[test]
+    fn a_last_window_of_moments_has_no_rate() {
+        let bw =
+            |end_ms, ios: &[(u64, Op)]| of(&entries(end_ms, ios), LogKind::Bw, Direction::Write);
+        let ios = [(10, Op::Write), (101, Op::Write)];
+        assert_eq!(bw(101, &ios), [(100, 10_240)]);
+        assert_eq!(bw(150, &ios), [(100, 10_240), (150, 20_480)]);
+        assert_eq!(bw(20, &ios[..1]), [(20, 51_200)], "all there is");
+        let clat = of(&entries(101, &ios), LogKind::Clat, Direction::Write);
+        assert_eq!(clat, [(100, MS), (101, MS)]);
+    }
+}

@@ -1,0 +1,184 @@
+//! The buffers of a worker's logs, which go round between the worker and the thread that writes.
+//!
+//! All of them are made before the worker starts. A lock and a condition instead of a channel: waiting for one allocates
+//! nothing either, and the lock is taken once in thousands of entries.
+
+use super::io_log::{CHUNK, LogBatch, LogEntry};
+use iosonde_result::histogram::BUCKETS;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Chunks of entries beside the one that the worker fills. They cost memory only once they have been used.
+const CHUNKS: usize = 16;
+/// Histograms beside the three that the worker counts in: two windows.
+const HISTOGRAMS: usize = 6;
+
+#[derive(Debug, Default)]
+struct State {
+    full: VecDeque<LogBatch>,
+    /// The last one given back is used first: its memory is the warmest.
+    chunks: Vec<Vec<LogEntry>>,
+    histograms: Vec<Box<[u64]>>,
+    worker_gone: bool,
+    writer_gone: bool,
+}
+
+#[derive(Debug, Default)]
+struct Exchange {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Exchange {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    /// Waits until there is something to take. `None` when whoever would bring it is gone.
+    fn wait_for<T>(
+        &self,
+        take: impl Fn(&mut State) -> Option<T>,
+        is_gone: impl Fn(&State) -> bool,
+    ) -> Option<T> {
+        let mut state = self.lock();
+        loop {
+            let taken = take(&mut state);
+            if taken.is_some() || is_gone(&state) {
+                return taken;
+            }
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// The worker's end.
+#[derive(Debug)]
+pub(super) struct ToWriter(Arc<Exchange>);
+
+/// The writer's end, where a worker's batches arrive.
+#[derive(Debug)]
+pub struct FromWorker(Arc<Exchange>);
+
+/// Two ends, with empty histograms where the job logs some.
+pub(super) fn exchange(with_histograms: bool) -> (ToWriter, FromWorker) {
+    let histograms = if with_histograms { HISTOGRAMS } else { 0 };
+    let state = State {
+        full: VecDeque::with_capacity(CHUNKS + 1 + histograms + 3),
+        chunks: (0..CHUNKS).map(|_| Vec::with_capacity(CHUNK)).collect(),
+        histograms: (0..histograms)
+            .map(|_| vec![0; BUCKETS].into_boxed_slice())
+            .collect(),
+        worker_gone: false,
+        writer_gone: false,
+    };
+    let exchange = Arc::new(Exchange {
+        state: Mutex::new(state),
+        changed: Condvar::new(),
+    });
+    (ToWriter(exchange.clone()), FromWorker(exchange))
+}
+
+impl ToWriter {
+    /// Hands a batch over. Nobody takes it when the writer has failed, which it reports itself.
+    pub(super) fn hand_over(&self, batch: LogBatch) {
+        self.0.change(|state| state.full.push_back(batch));
+    }
+
+    /// An empty chunk; `None` when the writer is gone.
+    pub(super) fn empty_chunk(&self) -> Option<Vec<LogEntry>> {
+        self.0
+            .wait_for(|state| state.chunks.pop(), |state| state.writer_gone)
+    }
+
+    /// A histogram without counts; `None` when the writer is gone.
+    pub(super) fn empty_histogram(&self) -> Option<Box<[u64]>> {
+        self.0
+            .wait_for(|state| state.histograms.pop(), |state| state.writer_gone)
+    }
+}
+
+impl FromWorker {
+    /// The next batch; `None` when the worker has ended and all have been taken. To be given back.
+    pub fn take(&self) -> Option<LogBatch> {
+        self.0
+            .wait_for(|state| state.full.pop_front(), |state| state.worker_gone)
+    }
+
+    /// Gives a batch back to be used again.
+    pub fn give_back(&self, batch: LogBatch) {
+        match batch {
+            LogBatch::Entries(mut entries) => {
+                entries.clear();
+                self.0.change(|state| state.chunks.push(entries));
+            }
+            LogBatch::Histogram { mut counts, .. } => {
+                counts.fill(0);
+                self.0.change(|state| state.histograms.push(counts));
+            }
+        }
+    }
+}
+
+impl Drop for ToWriter {
+    fn drop(&mut self) {
+        self.0.change(|state| state.worker_gone = true);
+    }
+}
+
+impl Drop for FromWorker {
+    fn drop(&mut self) {
+        self.0.change(|state| state.writer_gone = true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries_of(batch: &LogBatch) -> usize {
+        match batch {
+            LogBatch::Entries(entries) => entries.capacity(),
+            LogBatch::Histogram { .. } => 0,
+        }
+    }
+
+    #[test]
+    fn chunks_go_round() {
+        let (worker, writer) = exchange(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while let Some(batch) = writer.take() {
+                    assert_eq!(entries_of(&batch), CHUNK, "one that was made at the start");
+                    writer.give_back(batch);
+                }
+            });
+            let worker = worker;
+            for _ in 0..10 * CHUNKS {
+                let chunk = worker.empty_chunk().unwrap();
+                assert!(chunk.is_empty());
+                worker.hand_over(LogBatch::Entries(chunk));
+            }
+        });
+    }
+
+    #[test]
+    fn nobody_waits_for_one_who_is_gone() {
+        let (worker, writer) = exchange(true);
+        drop(writer);
+        while worker.empty_chunk().is_some() {}
+        while worker.empty_histogram().is_some() {}
+        let (worker, writer) = exchange(true);
+        worker.hand_over(LogBatch::Entries(Vec::new()));
+        drop(worker);
+        assert!(writer.take().is_some());
+        assert!(writer.take().is_none());
+    }
+}

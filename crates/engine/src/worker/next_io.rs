@@ -1,0 +1,271 @@
+//! What to issue next: from the generator as it comes, or held back by rates, pauses, flows and verification.
+
+use super::{DepthRules, Phase, Worker};
+use crate::io::{Backend, Op, Slot};
+use crate::worker::clock::Clock;
+use iosonde_job::plan::Direction;
+use iosonde_workload::Io;
+
+impl<B: Backend, C: Clock> Worker<B, C> {
+    /// Fills the batch with as many I/Os as may start now. When the next may start, where it has to wait.
+    #[inline(always)]
+    pub(super) fn prepare(&mut self) -> Option<u64> {
+        let goes_on = std::mem::take(&mut self.to_follow) > 0;
+        let rules = &self.parts.rules;
+        let depth = match &self.parts.depth_control {
+            Some(control) => control.depth(),
+            None => rules.iodepth,
+        };
+        let busy = self.in_flight + self.batch.len() as u32;
+        if self.draining && busy > rules.low {
+            return None;
+        }
+        self.draining = false;
+        let room = depth.saturating_sub(busy).min(rules.batch_submit);
+        if room < rules.refill.slots && !goes_on && self.holds_back() {
+            return None;
+        }
+        self.prepared_ns = self.now_ns;
+        let count = room.min(rules.call_limit);
+        let wake_ns = if self.phase == Phase::Main && self.plain {
+            self.prepare_plain(count)
+        } else {
+            self.prepare_one_by_one(count)
+        };
+        if self.batch.len() as u32 >= count {
+            self.to_follow = room - count;
+        }
+        if self.in_flight + self.batch.len() as u32 >= depth && rules_low_differs(&self.parts.rules)
+        {
+            self.draining = true;
+        }
+        wake_ns
+    }
+
+    /// Whether to wait for more free slots before submitting again. Where completions trickle in fast, a call to the kernel
+    /// for each would cost more than the I/O itself; where they are slow, none is held up, as the time since the last
+    /// submission is then long over. Time stamps are not touched: only the depth is a little lower for a moment.
+    #[inline(always)]
+    fn holds_back(&self) -> bool {
+        self.in_flight > 0
+            && self.batch.is_empty()
+            && self.now_ns.saturating_sub(self.submitted_ns) < self.parts.rules.refill.hold_ns
+    }
+
+    #[inline(always)]
+    pub(super) fn prepare_plain(&mut self, room: u32) -> Option<u64> {
+        let wanted = room as usize;
+        let count = self.parts.generator.fill(&mut self.ios[..wanted]);
+        self.dry = count < wanted;
+        self.place_all(count);
+        None
+    }
+
+    /// Puts what was generated into free slots, as [`Worker::place`] does one by one.
+    #[inline(always)]
+    fn place_all(&mut self, count: usize) {
+        let kept = self.free.len().checked_sub(count);
+        let kept = kept.expect("as many slots as iodepth");
+        let (first, start_ns) = (self.batch.len(), self.now_ns);
+        self.batch.extend(self.free[kept..].iter().rev());
+        self.free.truncate(kept);
+        let mut counts = [0; 3];
+        for (io, index) in self.ios[..count].iter().zip(&self.batch[first..]) {
+            self.parts.slab.slots[*index as usize] = Slot {
+                offset: io.offset,
+                start_ns,
+                len: io.len,
+                file: io.file,
+                op: io.op,
+                prepared_ns: start_ns,
+                ..Slot::IDLE
+            };
+            if let Some(direction) = io.op.direction() {
+                counts[direction as usize] += 1;
+            }
+        }
+        for (batched, count) in self.batched.iter_mut().zip(counts) {
+            *batched += count;
+        }
+        if let Some(cmdprio) = &mut self.parts.cmdprio {
+            for index in &self.batch[first..] {
+                let slot = &mut self.parts.slab.slots[*index as usize];
+                slot.priority = cmdprio.draw(slot.op, slot.len);
+            }
+        }
+        if counts[Direction::Write as usize] > 0 {
+            for position in first..self.batch.len() {
+                let index = self.batch[position];
+                if self.parts.slab.slots[index as usize].op == Op::Write {
+                    self.fill(index);
+                }
+            }
+        }
+    }
+
+    /// The general case: pauses, rates, flows, verification, overlaps.
+    #[inline(never)]
+    pub(super) fn prepare_one_by_one(&mut self, room: u32) -> Option<u64> {
+        for _ in 0..room {
+            if self.parts.pacer.pause_due() {
+                if self.in_flight > 0 || !self.batch.is_empty() {
+                    return None;
+                }
+                let (spin_until_ns, resume_ns) = self.parts.pacer.pause(self.now_ns);
+                (self.spin_until_ns, self.resume_ns) = (spin_until_ns, resume_ns);
+            }
+            if self.now_ns < self.resume_ns {
+                return Some(self.resume_ns);
+            }
+            if let Some(flow) = &self.parts.flow
+                && flow.must_wait()
+            {
+                return Some(self.now_ns + flow.sleep_ns());
+            }
+            let (io, check) = self.next_io()?;
+            let start_ns = match self.due_ns(&io) {
+                Some(start_ns) if start_ns > self.now_ns && !check => {
+                    self.held = Some((io, false));
+                    return Some(start_ns);
+                }
+                Some(start_ns) if !check => start_ns,
+                _ => self.now_ns,
+            };
+            let overlaps = self.parts.rules.serialize_overlap && self.overlaps(&io);
+            if overlaps || self.parts.keeper.is_some() && !self.opens_file(&io) {
+                self.held = Some((io, check));
+                return None;
+            }
+            if let (Some(direction), false) = (io.op.direction(), check) {
+                self.parts
+                    .pacer
+                    .issued(direction, u64::from(io.len), self.now_ns);
+                if let Some(flow) = &mut self.parts.flow {
+                    flow.issued();
+                }
+            }
+            self.place(io, start_ns, check);
+        }
+        None
+    }
+
+    /// The next I/O of the phase, and whether it is one that checks. Sets `dry` at the end.
+    pub(super) fn next_io(&mut self) -> Option<(Io, bool)> {
+        if let Some(held) = self.held.take() {
+            return Some(held);
+        }
+        let next = match (self.phase, &mut self.parts.verifier) {
+            (Phase::Main, _) if self.parts.replayer.is_some() => {
+                self.replayed_io().map(|io| (io, false))
+            }
+            (Phase::Main, verifier) => {
+                if let Some(io) = verifier
+                    .as_mut()
+                    .and_then(|verifier| verifier.next_of_backlog())
+                {
+                    return Some((io, true));
+                }
+                let io = match self.parts.pacer.turn(self.now_ns) {
+                    Some(direction) => self.parts.generator.next_io_of(direction),
+                    None => self.parts.generator.next_io(),
+                };
+                io.map(|io| (io, false))
+            }
+            (Phase::Verify, Some(verifier)) => verifier.next_read().map(|io| (io, true)),
+            (Phase::EndSync, _) => {
+                let file = self.parts.end_sync_files.get(self.end_syncs).copied();
+                self.end_syncs += 1;
+                file.map(|file| {
+                    (
+                        Io {
+                            offset: 0,
+                            len: 0,
+                            file,
+                            op: Op::Fsync,
+                        },
+                        false,
+                    )
+                })
+            }
+            _ => None,
+        };
+        self.dry = next.is_none();
+        next
+    }
+
+    /// The next I/O of the trace. As in fio, a file that the trace opens again loses its page cache.
+    fn replayed_io(&mut self) -> Option<Io> {
+        let replayer = self.parts.replayer.as_mut()?;
+        let io = replayer.next_io(self.now_ns)?;
+        if replayer.is_reopened() {
+            self.drop_cache(Some(io.file));
+        }
+        Some(io)
+    }
+
+    /// When an I/O is meant to start, by its trace or a rate; `None` is at once.
+    fn due_ns(&self, io: &Io) -> Option<u64> {
+        let by_trace = self.parts.replayer.as_ref().and_then(|it| it.due_ns());
+        by_trace.or_else(|| self.parts.pacer.start_ns(io.op.direction()?))
+    }
+
+    pub(super) fn overlaps(&self, io: &Io) -> bool {
+        let end = io.offset + u64::from(io.len);
+        (0..self.parts.slab.slots.len() as u32)
+            .filter(|index| !self.free.contains(index))
+            .any(|index| {
+                let slot = &self.parts.slab.slots[index as usize];
+                slot.file == io.file
+                    && slot.offset < end
+                    && io.offset < slot.offset + u64::from(slot.len)
+            })
+    }
+
+    /// Puts an I/O into a free slot and the slot into the batch.
+    #[inline(always)]
+    pub(super) fn place(&mut self, io: Io, start_ns: u64, check: bool) {
+        let index = self.free.pop().expect("as many slots as iodepth");
+        let priority = match &mut self.parts.cmdprio {
+            None => 0,
+            Some(cmdprio) => cmdprio.draw(io.op, io.len),
+        };
+        self.parts.slab.slots[index as usize] = Slot {
+            offset: io.offset,
+            start_ns,
+            issue_ns: 0,
+            sequence: 0,
+            len: io.len,
+            moved: 0,
+            file: io.file,
+            op: io.op,
+            priority,
+            check,
+            prepared_ns: self.prepared_ns,
+        };
+        if io.op == Op::Write {
+            self.fill(index);
+        } else if check && let Some(verifier) = &self.parts.verifier {
+            self.parts.slab.slots[index as usize].sequence = verifier.mark(&io);
+        }
+        if let Some(direction) = io.op.direction() {
+            self.batched[direction as usize] += 1;
+        }
+        self.batch.push(index);
+    }
+
+    #[inline(always)]
+    pub(super) fn fill(&mut self, index: u32) {
+        let parts = &mut self.parts;
+        let slot = &mut parts.slab.slots[index as usize];
+        let buffer = parts.slab.memory.slot_mut(index, slot.len as usize);
+        match &mut parts.verifier {
+            Some(verifier) => slot.sequence = verifier.seal(slot, buffer),
+            None => parts.contents.fill(slot.offset, buffer),
+        }
+    }
+}
+
+#[inline(always)]
+fn rules_low_differs(rules: &DepthRules) -> bool {
+    rules.low < rules.iodepth
+}

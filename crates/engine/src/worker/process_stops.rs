@@ -1,0 +1,394 @@
+//! Time in which this process was stopped as a whole: by SIGSTOP or Ctrl-Z, in a frozen control group, by a debugger, or with
+//! the machine, which slept or was paused by its hypervisor.
+//!
+//! A thread of its own ([`watch`]) sleeps for [`BEAT`] again and again. It reads no file of the target and waits for nothing
+//! else, so when it wakes a second late, the process did not run; unless the processors were given to others, which the
+//! kernel counts apart. The clocks of workers ([`crate::worker::clock::RealClock`]) leave that time out where a plan asks for it.
+
+use iosonde_machine::cgroup;
+use iosonde_machine::cpu_use;
+use iosonde_machine::proc_root::System;
+use iosonde_machine::processors::CpuTimes;
+use iosonde_result::run::{Verdict, VerdictKind};
+use iosonde_result::words;
+use rustix::time::{ClockId, clock_gettime};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+/// From one look of the watching thread to the next.
+const BEAT: Duration = Duration::from_millis(50);
+const BEAT_NS: u64 = BEAT.as_nanos() as u64;
+/// A look that comes so late is a stop.
+const LEAST_STOP_NS: u64 = 1_000_000_000;
+/// A clock that was not read for so long looks whether the process was stopped meanwhile.
+pub(crate) const LONG_GAP_NS: u64 = 100_000_000;
+/// Longest wait of a clock for the watching thread, which wakes at the same moment.
+const JUDGE_WAIT: Duration = Duration::from_millis(200);
+/// Between two readings of counters that take a file each. They tell whether a late look is a stop, to about as much.
+const COUNTERS_EVERY_NS: u64 = 1_000_000_000;
+/// Less sleep of the machine than this is the time between reading one clock and the next.
+const LEAST_SLEEP_NS: u64 = 50_000_000;
+
+/// A time in which the process did not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stop {
+    /// When it began, since the start of the run's clock.
+    pub(crate) at_ns: u64,
+    /// How long it was, by the clock that stands still while the machine sleeps.
+    pub(crate) length_ns: u64,
+    /// How long the machine slept beside that.
+    pub(crate) slept_ns: u64,
+}
+
+/// The stops of a run, as its clocks read them.
+#[derive(Debug)]
+pub(crate) struct Stops {
+    /// The last look, on CLOCK_MONOTONIC; `u64::MAX` while no thread watches.
+    looked_ns: AtomicU64,
+    /// Length of all stops.
+    total_ns: AtomicU64,
+    stops: Mutex<Vec<Stop>>,
+}
+
+impl Default for Stops {
+    fn default() -> Self {
+        Stops {
+            looked_ns: AtomicU64::new(u64::MAX),
+            total_ns: AtomicU64::new(0),
+            stops: Mutex::default(),
+        }
+    }
+}
+
+impl Stops {
+    /// Length of all stops until now, for a clock that reads `now_ns` on CLOCK_MONOTONIC and read `gap_ns` less before. Where that
+    /// gap may be a stop that the watching thread has yet to judge, it is waited for.
+    #[cold]
+    pub(crate) fn total_ns(&self, now_ns: u64, gap_ns: u64) -> u64 {
+        if gap_ns >= LEAST_STOP_NS {
+            let begun = Instant::now();
+            let is_late = || now_ns.saturating_sub(self.looked_ns.load(Acquire)) > LEAST_STOP_NS;
+            while is_late() && begun.elapsed() < JUDGE_WAIT {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        self.total_ns.load(Acquire)
+    }
+
+    /// Length of all stops so far.
+    pub(crate) fn so_far_ns(&self) -> u64 {
+        self.total_ns.load(Acquire)
+    }
+
+    fn add(&self, stop: Stop) {
+        let stops = self.stops.lock();
+        stops.unwrap_or_else(PoisonError::into_inner).push(stop);
+        self.total_ns.fetch_add(stop.length_ns, Relaxed);
+    }
+
+    /// The verdict on them; `None` where there were none.
+    pub(crate) fn verdict(&self, are_left_out: bool) -> Option<Verdict> {
+        let stops = self.stops.lock();
+        let stops = stops.unwrap_or_else(PoisonError::into_inner);
+        let first = stops.first()?;
+        let length = |stop: &Stop| stop.length_ns + stop.slept_ns;
+        let total_ns: u64 = stops.iter().map(length).sum();
+        let times = match stops.len() {
+            1 => String::new(),
+            times => format!(" in {times} stops"),
+        };
+        let cause = match stops.iter().any(|stop| stop.slept_ns > 0) {
+            true => "the machine was suspended",
+            false => {
+                "a stop signal or Ctrl-Z, a frozen control group, a debugger, or a paused virtual machine"
+            }
+        };
+        let counts = match are_left_out {
+            true => {
+                "that time is left out of the figures, and so are the latencies of the I/Os that were in flight; the storage may have done its own work meanwhile"
+            }
+            false => "as with fio, that time counts in the figures",
+        };
+        Some(Verdict {
+            kind: VerdictKind::Stopped,
+            evidence: format!(
+                "this process did not run for {}{times}, first {} after its jobs were prepared ({cause}): {counts}",
+                words::latency(total_ns as f64),
+                words::latency(first.at_ns as f64),
+            ),
+        })
+    }
+}
+
+/// What the watching thread reads at a look.
+#[derive(Debug, Clone, Copy, Default)]
+struct Look {
+    monotonic_ns: u64,
+    boottime_ns: u64,
+    /// Processor time of the process.
+    process_cpu_ns: u64,
+    /// How long the watching thread was ready and waited for a processor.
+    queued_ns: u64,
+}
+
+impl Look {
+    fn now() -> Look {
+        let read = |clock: ClockId| {
+            let time = clock_gettime(clock);
+            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+        };
+        Look {
+            monotonic_ns: read(ClockId::Monotonic),
+            boottime_ns: read(ClockId::Boottime),
+            process_cpu_ns: read(ClockId::ProcessCPUTime),
+            queued_ns: cpu_use::queued_ns(),
+        }
+    }
+
+    /// The stop between the look before and this one, if there was one. `withheld_ns` is how long the processors were kept from
+    /// this process meanwhile, by a control group or a hypervisor.
+    fn stop_since(&self, before: &Look, processors: u64, withheld_ns: u64) -> Option<Stop> {
+        let passed_ns = self.monotonic_ns.saturating_sub(before.monotonic_ns);
+        let with_sleep_ns = self.boottime_ns.saturating_sub(before.boottime_ns);
+        let slept_ns = match with_sleep_ns.saturating_sub(passed_ns) {
+            slept_ns if slept_ns >= LEAST_SLEEP_NS => slept_ns,
+            _ => 0,
+        };
+        let late_ns = passed_ns.saturating_sub(BEAT_NS);
+        if late_ns + slept_ns < LEAST_STOP_NS {
+            return None;
+        }
+        let used_ns = self.process_cpu_ns.saturating_sub(before.process_cpu_ns);
+        let queued_ns = self.queued_ns.saturating_sub(before.queued_ns);
+        // Before the stop all its threads may have run for the rest of a beat.
+        let is_busy = used_ns > BEAT_NS * processors + late_ns / 10;
+        let is_starved = queued_ns.max(withheld_ns) > late_ns / 2;
+        if slept_ns == 0 && (is_busy || is_starved) {
+            return None;
+        }
+        Some(Stop {
+            at_ns: before.monotonic_ns,
+            length_ns: passed_ns,
+            slept_ns,
+        })
+    }
+}
+
+/// Counters of what keeps processors from a process that is ready.
+#[derive(Debug, Clone, Copy)]
+struct Withheld {
+    read_ns: u64,
+    /// By control groups.
+    throttled_ns: u64,
+    /// By the hypervisor.
+    processors: CpuTimes,
+}
+
+impl Withheld {
+    fn now(system: &System, cpu_stat_files: &[PathBuf], now_ns: u64) -> Withheld {
+        Withheld {
+            read_ns: now_ns,
+            throttled_ns: cgroup::cpu_throttled_ns(system, cpu_stat_files).unwrap_or(0),
+            processors: CpuTimes::take(system).unwrap_or_default(),
+        }
+    }
+
+    fn ns_since(&self, before: &Withheld) -> u64 {
+        let passed_ns = self.read_ns.saturating_sub(before.read_ns);
+        let shares = self.processors.since(&before.processors).shares();
+        let stolen = shares.map_or(0.0, |shares| shares.steal / 100.0);
+        let throttled_ns = self.throttled_ns.saturating_sub(before.throttled_ns);
+        throttled_ns.max((passed_ns as f64 * stolen) as u64)
+    }
+}
+
+/// Ends [`watch`] when it goes.
+#[derive(Debug)]
+pub(crate) struct WatchEnd {
+    thread: Option<Thread>,
+    stops: Arc<Stops>,
+}
+
+impl WatchEnd {
+    /// Of the thread that watches, if there is one.
+    pub(crate) fn new(thread: Option<Thread>, stops: &Arc<Stops>) -> WatchEnd {
+        WatchEnd {
+            thread,
+            stops: stops.clone(),
+        }
+    }
+}
+
+impl Drop for WatchEnd {
+    fn drop(&mut self) {
+        self.stops.looked_ns.store(u64::MAX, Release);
+        if let Some(thread) = &self.thread {
+            thread.unpark();
+        }
+    }
+}
+
+impl Stops {
+    /// Marks the start of [`watch`], which runs until the mark is removed. Call it before the thread starts.
+    pub(crate) fn begin(&self) {
+        self.looked_ns.store(Look::now().monotonic_ns, Release);
+    }
+}
+
+/// Looks for stops until [`WatchEnd`] is dropped. `origin_ns` is the start of the run's clock on CLOCK_MONOTONIC.
+pub(crate) fn watch(stops: &Stops, origin_ns: u64) {
+    let system = System::live();
+    let files = cgroup::cpu_stat_files(&system);
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    let mut before = Look::now();
+    let mut counters = Withheld::now(&system, &files, before.monotonic_ns);
+    let mut last_ns = before.monotonic_ns;
+    // `u64::MAX` ends the loop: a plain store would overwrite it.
+    while stops
+        .looked_ns
+        .fetch_update(Release, Acquire, |looked_ns| {
+            (looked_ns != u64::MAX).then_some(last_ns)
+        })
+        .is_ok()
+    {
+        std::thread::park_timeout(BEAT);
+        let now = Look::now();
+        last_ns = now.monotonic_ns;
+        let is_late = last_ns - before.monotonic_ns > LEAST_STOP_NS / 2
+            || now.boottime_ns - before.boottime_ns > LEAST_STOP_NS;
+        if is_late || last_ns - counters.read_ns >= COUNTERS_EVERY_NS {
+            let read = Withheld::now(&system, &files, last_ns);
+            let withheld_ns = read.ns_since(&counters);
+            counters = read;
+            if let Some(stop) = now.stop_since(&before, processors, withheld_ns) {
+                stops.add(Stop {
+                    at_ns: stop.at_ns.saturating_sub(origin_ns),
+                    ..stop
+                });
+            }
+        }
+        before = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::clock::{Clock, RealClock};
+
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn later(before: &Look, passed_ns: u64) -> Look {
+        Look {
+            monotonic_ns: before.monotonic_ns + passed_ns,
+            boottime_ns: before.boottime_ns + passed_ns,
+            ..*before
+        }
+    }
+
+    #[test]
+    fn look_that_comes_a_second_late_is_a_stop() {
+        let before = Look::default();
+        let on_time = later(&before, BEAT_NS + 900_000_000);
+        assert_eq!(on_time.stop_since(&before, 2, 0), None);
+        let mut late = later(&before, 3 * SECOND_NS);
+        // Two threads that ran until the stop.
+        late.process_cpu_ns += 2 * BEAT_NS;
+        let stop = late.stop_since(&before, 2, 0);
+        assert_eq!(stop.map(|stop| stop.length_ns), Some(3 * SECOND_NS));
+    }
+
+    #[test]
+    fn starved_process_was_not_stopped() {
+        let before = Look::default();
+        let mut ran = later(&before, 3 * SECOND_NS);
+        ran.process_cpu_ns += SECOND_NS;
+        assert_eq!(ran.stop_since(&before, 2, 0), None, "others of it ran");
+        let mut queued = later(&before, 3 * SECOND_NS);
+        queued.queued_ns += 2 * SECOND_NS;
+        assert_eq!(queued.stop_since(&before, 2, 0), None, "no processor");
+        let throttled = later(&before, 3 * SECOND_NS);
+        assert_eq!(throttled.stop_since(&before, 2, 2 * SECOND_NS), None);
+    }
+
+    #[test]
+    fn machine_that_slept_is_a_stop_of_its_time_awake() {
+        let before = Look::default();
+        let mut woken = later(&before, 300_000_000);
+        woken.boottime_ns += 60 * SECOND_NS;
+        let stop = woken.stop_since(&before, 2, 0).expect("it slept");
+        assert_eq!(
+            (stop.length_ns, stop.slept_ns),
+            (300_000_000, 60 * SECOND_NS)
+        );
+    }
+
+    #[test]
+    fn steal_and_throttle_are_time_withheld() {
+        let at = |read_ns: u64, throttled_ns: u64, text: &str| Withheld {
+            read_ns,
+            throttled_ns,
+            processors: CpuTimes::parse(text).unwrap(),
+        };
+        let before = at(0, 0, "cpu 0 0 0 0 0 0 0 0");
+        let stolen = at(4 * SECOND_NS, 0, "cpu 100 0 0 100 0 0 0 600");
+        assert_eq!(stolen.ns_since(&before), 3 * SECOND_NS);
+        let throttled = at(4 * SECOND_NS, 2 * SECOND_NS, "cpu 0 0 0 800 0 0 0 0");
+        assert_eq!(throttled.ns_since(&before), 2 * SECOND_NS);
+    }
+
+    #[test]
+    fn clock_leaves_a_stop_out_and_never_goes_back() {
+        let stops = Arc::new(Stops::default());
+        let clock = RealClock::starting_now().without(stops.clone());
+        let other = RealClock::starting_now();
+        let (before_ns, all_ns) = (clock.now_ns(), other.now_ns());
+        assert_eq!(clock.resumed_ns(), 0);
+        // Longer than the gap between two readings: of that nothing is left.
+        stops.add(Stop {
+            at_ns: 0,
+            length_ns: 5 * SECOND_NS,
+            slept_ns: 0,
+        });
+        std::thread::sleep(2 * Duration::from_nanos(LONG_GAP_NS));
+        let after_ns = clock.now_ns();
+        assert_eq!(after_ns, before_ns + 1);
+        assert!(other.now_ns() - all_ns > LONG_GAP_NS, "it counts all time");
+        assert_eq!(clock.resumed_ns(), after_ns + 1);
+        // Once noticed it is history.
+        std::thread::sleep(2 * Duration::from_nanos(LONG_GAP_NS));
+        assert!(clock.now_ns() - after_ns > LONG_GAP_NS);
+        // A clock that is made after it never sees it.
+        let late = RealClock::starting_now().without(stops);
+        std::thread::sleep(2 * Duration::from_nanos(LONG_GAP_NS));
+        assert!(late.now_ns() > LONG_GAP_NS);
+    }
+
+    #[test]
+    fn stops_are_told_once() {
+        let stops = Stops::default();
+        assert_eq!(stops.verdict(true), None);
+        for at_ns in [SECOND_NS, 9 * SECOND_NS] {
+            stops.add(Stop {
+                at_ns,
+                length_ns: 2 * SECOND_NS,
+                slept_ns: 0,
+            });
+        }
+        let told = stops.verdict(true).expect("there were two");
+        assert_eq!(told.kind, VerdictKind::Stopped);
+        assert!(
+            told.evidence
+                .starts_with("this process did not run for 4.00 s in 2 stops, first 1.00 s after"),
+            "{}",
+            told.evidence
+        );
+        assert!(told.evidence.contains("left out of the figures"));
+        let counted = stops.verdict(false).expect("there were two");
+        assert!(counted.evidence.ends_with("counts in the figures"));
+    }
+}

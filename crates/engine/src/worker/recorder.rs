@@ -1,0 +1,443 @@
+//! What one worker measures, kept apart by direction and free of allocation.
+//!
+//! I/Os that were submitted together and reaped together have the same latencies to the nanosecond, because a batch
+//! shares its time stamps. They are counted as one group, which makes full statistics nearly free at depth.
+
+use crate::io::{Op, Slot};
+use crate::worker::counters::{LatencyTally, Shared};
+use iosonde_job::plan::{Direction, Measure, PerDirection};
+use iosonde_result::run::{DirectionStats, RampResult, SyncStats};
+use std::sync::Arc;
+
+/// Neighbouring completions with the same time stamps.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    op: Op,
+    start_ns: u64,
+    issue_ns: u64,
+    ios: u64,
+    bytes: u64,
+    prepared_ns: u64,
+}
+
+const NO_GROUP: Group = Group {
+    op: Op::Read,
+    start_ns: u64::MAX,
+    issue_ns: u64::MAX,
+    ios: 0,
+    bytes: 0,
+    prepared_ns: u64::MAX,
+};
+
+#[derive(Debug)]
+#[repr(C)]
+struct DirectionTally {
+    clat: LatencyTally,
+    lat: LatencyTally,
+    slat: LatencyTally,
+    ios: u64,
+    bytes: u64,
+    issued: u64,
+    short: u64,
+    dropped: u64,
+}
+
+impl DirectionTally {
+    fn new() -> DirectionTally {
+        DirectionTally {
+            issued: 0,
+            ios: 0,
+            bytes: 0,
+            short: 0,
+            dropped: 0,
+            slat: LatencyTally::default(),
+            clat: LatencyTally::default(),
+            lat: LatencyTally::default(),
+        }
+    }
+}
+
+/// The measurements of one worker. What each round touches comes first.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Recorder {
+    group: Group,
+    shared: Arc<Shared>,
+    /// I/Os that started before are not measured (`ramp_time`).
+    measure_from_ns: u64,
+    /// I/Os that were submitted before were in flight when the process was stopped.
+    resumed_ns: u64,
+    slat: bool,
+    clat: bool,
+    lat: bool,
+    /// Reaps by size.
+    pub complete: [u64; 7],
+    /// Submissions by size: 0, up to 4, 8, 16, 32, 64, and more.
+    pub submit: [u64; 7],
+    /// I/Os by depth at submission: 1, 2, 4, 8, 16, 32, 64 and more.
+    pub level: [u64; 7],
+    directions: [DirectionTally; 3],
+    syncs: SyncCounts,
+    sync_latency: LatencyTally,
+    /// What is done in a ramp.
+    ramp: Option<Box<RampTally>>,
+    /// Total latencies from the real start, where `lat` counts from when I/Os were due.
+    started: Option<Box<[LatencyTally; 3]>>,
+}
+
+/// Syncs by kind.
+#[derive(Debug, Default, Clone, Copy)]
+struct SyncCounts {
+    all: u64,
+    other_than_fsync: u64,
+}
+
+impl SyncCounts {
+    fn add(&mut self, group: Group) {
+        self.all += group.ios;
+        if group.op != Op::Fsync {
+            self.other_than_fsync += group.ios;
+        }
+    }
+}
+
+/// What is counted of a ramp, for the case that it never ends. Bytes are counted by [`Shared`].
+#[derive(Debug, Default)]
+struct RampTally {
+    issued: [u64; 3],
+    syncs: SyncCounts,
+    level: [u64; 7],
+    submit: [u64; 7],
+    complete: [u64; 7],
+}
+
+impl Recorder {
+    /// Records what `measure` asks for, of I/Os that start at `measure_from_ns` or later.
+    pub fn new(measure: &Measure, measure_from_ns: u64, shared: Arc<Shared>) -> Recorder {
+        Recorder {
+            measure_from_ns,
+            resumed_ns: 0,
+            slat: measure.slat,
+            clat: measure.clat,
+            lat: measure.lat,
+            directions: [
+                DirectionTally::new(),
+                DirectionTally::new(),
+                DirectionTally::new(),
+            ],
+            syncs: SyncCounts::default(),
+            sync_latency: LatencyTally::default(),
+            ramp: (measure_from_ns > 0).then(Box::default),
+            started: None,
+            level: [0; 7],
+            submit: [0; 7],
+            complete: [0; 7],
+            group: NO_GROUP,
+            shared,
+        }
+    }
+
+    /// Records total latencies from the real start too, for jobs whose I/Os have a time at which they are due.
+    pub fn with_due_times(mut self, has_due_times: bool) -> Recorder {
+        self.started = (has_due_times && self.lat).then(Box::default);
+        self
+    }
+
+    /// I/Os that were submitted before `resumed_ns` and have not completed were in flight in a stop of the process: how long they took
+    /// is not known. Those that completed count: the queue that has to be filled again takes as long.
+    #[inline(always)]
+    pub fn resumed(&mut self, resumed_ns: u64) {
+        self.resumed_ns = resumed_ns;
+    }
+
+    /// When measuring begins.
+    pub fn measure_from_ns(&self) -> u64 {
+        self.measure_from_ns
+    }
+
+    /// A batch prepared at `prepared_ns` has been submitted; `depth` I/Os are in flight now.
+    #[inline(always)]
+    pub fn submitted(
+        &mut self,
+        counts: &[u64; 3],
+        prepared_ns: u64,
+        issue_ns: u64,
+        depth: u32,
+        timed: bool,
+    ) {
+        if prepared_ns < self.measure_from_ns {
+            return self.submitted_in_ramp(counts, depth);
+        }
+        let batch = counts[0] + counts[1] + counts[2];
+        self.level[level_index(depth)] += batch;
+        self.submit[batch_index(batch)] += 1;
+        for (direction, count) in self
+            .directions
+            .iter_mut()
+            .zip(counts)
+            .filter(|(_, count)| **count > 0)
+        {
+            direction.issued += count;
+            if timed && self.slat {
+                direction.slat.record_n(issue_ns - prepared_ns, *count);
+            }
+        }
+    }
+
+    #[cold]
+    fn submitted_in_ramp(&mut self, counts: &[u64; 3], depth: u32) {
+        if let Some(ramp) = &mut self.ramp {
+            let batch = counts.iter().sum();
+            ramp.level[level_index(depth)] += batch;
+            ramp.submit[batch_index(batch)] += 1;
+            for (issued, count) in ramp.issued.iter_mut().zip(counts) {
+                *issued += count;
+            }
+        }
+    }
+
+    #[cold]
+    fn reaped_in_ramp(&mut self, count: usize) {
+        if let Some(ramp) = &mut self.ramp {
+            ramp.complete[batch_index(count as u64)] += 1;
+        }
+    }
+
+    /// What was done in the ramp, which began at `start_ns` and has not ended by `now_ns`.
+    pub fn ramp_result(&self, start_ns: u64, now_ns: u64) -> Option<Box<RampResult>> {
+        let ramp = self.ramp.as_ref()?;
+        let moved = PerDirection::from_fn(|direction| self.shared.counts(direction));
+        Some(Box::new(RampResult {
+            io_bytes: PerDirection::from_fn(|direction| moved[direction].bytes),
+            total_ios: PerDirection::from_fn(|direction| ramp.issued[direction as usize]),
+            runtime_ns: PerDirection::from_fn(|direction| match moved[direction].ios {
+                0 => 0,
+                _ => now_ns.saturating_sub(start_ns),
+            }),
+            syncs: ramp.syncs.all,
+            syncs_other_than_fsync: ramp.syncs.other_than_fsync,
+            iodepth_level: ramp.level,
+            iodepth_submit: ramp.submit,
+            iodepth_complete: ramp.complete,
+        }))
+    }
+
+    /// A slot has completed in full. To be followed by [`Recorder::reaped`].
+    #[inline(always)]
+    pub fn completed(&mut self, slot: &Slot, now_ns: u64) {
+        let group = &mut self.group;
+        if group.issue_ns == slot.issue_ns && group.start_ns == slot.start_ns && group.op == slot.op
+        {
+            group.ios += 1;
+            group.bytes += u64::from(slot.len);
+        } else {
+            self.close_group(now_ns);
+            self.group = Group {
+                op: slot.op,
+                start_ns: slot.start_ns,
+                issue_ns: slot.issue_ns,
+                ios: 1,
+                bytes: u64::from(slot.len),
+                prepared_ns: slot.prepared_ns,
+            };
+        }
+    }
+
+    /// All completions of one reap have been handed over.
+    #[inline(always)]
+    pub fn reaped(&mut self, count: usize, now_ns: u64) {
+        self.close_group(now_ns);
+        self.group = NO_GROUP;
+        if now_ns >= self.measure_from_ns {
+            self.complete[batch_index(count as u64)] += 1;
+        } else {
+            self.reaped_in_ramp(count);
+        }
+    }
+
+    #[inline(always)]
+    fn close_group(&mut self, now_ns: u64) {
+        let group = self.group;
+        if group.ios == 0 {
+            return;
+        }
+        if group.issue_ns < self.resumed_ns {
+            return self.count_without_latency(group);
+        }
+        let total_ns = now_ns.saturating_sub(group.start_ns);
+        let Some(direction) = group.op.direction() else {
+            return self.synced(group, total_ns);
+        };
+        self.shared.add(direction, group.ios, group.bytes);
+        if self.lat || self.clat {
+            self.shared.latency.record_n(total_ns, group.ios);
+            self.shared.latency_sum_ns.add(total_ns * group.ios);
+        }
+        if group.start_ns < self.measure_from_ns {
+            return;
+        }
+        let tally = &mut self.directions[direction as usize];
+        tally.ios += group.ios;
+        tally.bytes += group.bytes;
+        if self.clat {
+            tally
+                .clat
+                .record_n(now_ns.saturating_sub(group.issue_ns), group.ios);
+        }
+        if self.lat {
+            tally.lat.record_n(total_ns, group.ios);
+            if let Some(started) = &mut self.started {
+                let started_ns = now_ns.saturating_sub(group.prepared_ns);
+                started[direction as usize].record_n(started_ns, group.ios);
+            }
+        }
+    }
+
+    #[cold]
+    fn count_without_latency(&mut self, group: Group) {
+        let is_measured = group.start_ns >= self.measure_from_ns;
+        let Some(direction) = group.op.direction() else {
+            if is_measured {
+                self.syncs.add(group);
+            }
+            return;
+        };
+        self.shared.add(direction, group.ios, group.bytes);
+        if is_measured {
+            let tally = &mut self.directions[direction as usize];
+            tally.ios += group.ios;
+            tally.bytes += group.bytes;
+        }
+    }
+
+    #[cold]
+    fn synced(&mut self, group: Group, total_ns: u64) {
+        if self.lat {
+            self.shared.synced(total_ns, group.ios);
+        }
+        if group.start_ns >= self.measure_from_ns {
+            self.syncs.add(group);
+            if self.lat {
+                self.sync_latency.record_n(total_ns, group.ios);
+            }
+        } else if let Some(ramp) = &mut self.ramp {
+            ramp.syncs.add(group);
+        }
+    }
+
+    /// An I/O moved less than asked for, and is continued.
+    pub fn short(&mut self, direction: Direction) {
+        self.directions[direction as usize].short += 1;
+    }
+
+    /// An I/O moved nothing.
+    pub fn dropped(&mut self, direction: Direction) {
+        self.directions[direction as usize].dropped += 1;
+    }
+
+    /// I/Os measured so far, all directions.
+    pub fn measured_ios(&self) -> u64 {
+        self.directions.iter().map(|tally| tally.ios).sum()
+    }
+
+    /// I/Os measured so far in this direction.
+    pub fn ios(&self, direction: Direction) -> u64 {
+        self.directions[direction as usize].ios
+    }
+
+    /// The statistics, without samples. `runtime_ns` is set where something was moved.
+    pub fn results(
+        &self,
+        runtime_ns: PerDirection<u64>,
+    ) -> (PerDirection<DirectionStats>, SyncStats) {
+        let directions = PerDirection::from_fn(|direction| {
+            let tally = &self.directions[direction as usize];
+            DirectionStats {
+                io_bytes: tally.bytes,
+                total_ios: tally.issued,
+                short_ios: tally.short,
+                drop_ios: tally.dropped,
+                runtime_ns: if tally.ios > 0 {
+                    runtime_ns[direction]
+                } else {
+                    0
+                },
+                slat: tally.slat.stats(),
+                clat: tally.clat.stats(),
+                lat: tally.lat.stats(),
+                started_lat: (self.started.as_ref())
+                    .map(|started| started[direction as usize].stats())
+                    .filter(|stats| stats.moments.count > 0),
+                ..DirectionStats::default()
+            }
+        });
+        (
+            directions,
+            SyncStats {
+                total_ios: self.syncs.all,
+                other_than_fsync: self.syncs.other_than_fsync,
+                lat: self.sync_latency.stats(),
+            },
+        )
+    }
+}
+
+/// The bucket of a depth: its power of two, up to 64.
+#[inline(always)]
+fn level_index(depth: u32) -> usize {
+    (31 - depth.max(1).leading_zeros()).min(6) as usize
+}
+
+/// The bucket of a batch size: 0, up to 4, 8, 16, 32, 64, more.
+#[inline(always)]
+fn batch_index(count: u64) -> usize {
+    match count {
+        0 => 0,
+        1..=4 => 1,
+        5..=8 => 2,
+        9..=16 => 3,
+        17..=32 => 4,
+        33..=64 => 5,
+        _ => 6,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_flight_in_a_stop_counts_without_a_latency() {
+        let shared = Arc::new(Shared::default());
+        let mut recorder = Recorder::new(&Measure::default(), 0, shared.clone());
+        let slot = |issue_ns: u64| Slot {
+            op: Op::Read,
+            len: 4096,
+            start_ns: issue_ns,
+            issue_ns,
+            ..Slot::IDLE
+        };
+        recorder.resumed(1_000);
+        recorder.completed(&slot(900), 1_005);
+        recorder.completed(&slot(1_000), 1_005);
+        recorder.reaped(2, 1_005);
+        let (directions, _) = recorder.results(PerDirection::all(1));
+        assert_eq!(recorder.ios(Direction::Read), 2);
+        assert_eq!(directions.read.io_bytes, 8192);
+        let latency = &directions.read.lat.moments;
+        assert_eq!((latency.count, latency.max), (1, 5.0));
+        assert_eq!(shared.counts(Direction::Read).ios, 2);
+    }
+
+    #[test]
+    fn buckets_of_depth_and_batch() {
+        assert_eq!(
+            [1, 2, 3, 4, 31, 32, 63, 64, 1000].map(level_index),
+            [0, 1, 1, 2, 4, 5, 5, 6, 6]
+        );
+        assert_eq!(
+            [0, 1, 4, 5, 16, 17, 64, 65].map(batch_index),
+            [0, 1, 1, 2, 3, 4, 5, 6]
+        );
+    }
+}
