@@ -1,7 +1,7 @@
-//! Ceph's pools and images, spoken to without a kernel between: how a cluster is reached, where data lie in it, and what must
-//! be true before they are read or written.
+//! Access to pools and images of Ceph in user space: connecting to a cluster, placement of data,
+//! and checks before data are read or written.
 //!
-//! The engines are in [`crate::io`]; what calls the libraries is in [`crate::sys`].
+//! The backends are in [`crate::io`], the calls of the libraries in [`crate::sys`].
 
 mod access;
 mod backend;

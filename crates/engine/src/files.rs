@@ -1,4 +1,4 @@
-//! What must be true before the first I/O: which files a job uses, how large they are, and that they hold data.
+//! Preparation before the first I/O: files of a job, their sizes, and their layout with data.
 
 mod created;
 mod file_contents;

@@ -1,25 +1,25 @@
-//! The user's wish to stop, as a signal handler can leave it.
+//! Stop requests of the user, set by a signal handler.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Counts the wishes to stop. Setting it is safe in a signal handler.
+/// Counts stop requests. [`Interrupt::request`] is safe in a signal handler.
 #[derive(Debug, Default)]
 pub struct Interrupt {
     requests: AtomicU32,
 }
 
 impl Interrupt {
-    /// One more wish.
+    /// Adds one stop request.
     pub fn request(&self) {
         self.requests.fetch_add(1, Relaxed);
     }
 
-    /// Whether there was one.
+    /// Whether a stop was requested.
     pub fn is_requested(&self) -> bool {
         self.count() > 0
     }
 
-    /// How many there were: after the first the run ends as if its time were over, after the second at once.
+    /// Number of requests. The first ends the run as its runtime does, the second ends it at once.
     pub fn count(&self) -> u32 {
         self.requests.load(Relaxed)
     }

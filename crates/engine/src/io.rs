@@ -1,7 +1,7 @@
-//! How one batch of I/O descriptors reaches the kernel, and how completions come back.
+//! Backends: how a batch of I/Os reaches the kernel or a library, and how completions come back.
 //!
-//! A backend is handed slots that the worker has filled, and hands back which of them are done. It takes no time stamps,
-//! counts nothing and knows nothing about workloads.
+//! A backend takes slots that the worker has filled and returns their completions. It takes no time
+//! stamps, counts nothing and knows nothing about workloads.
 
 pub mod immediate;
 pub mod io_uring;
@@ -22,27 +22,27 @@ pub use crate::slot::{Completion, Handle, Slot};
 pub use crate::sys::memory::Slab;
 pub use iosonde_workload::Op;
 
-/// Somebody who is called by the thread that has news, instead of being woken up by it.
+/// Callback that a library's thread invokes on completions, instead of waking the worker thread.
 pub trait Called: Send + Sync {
-    /// What was waited for is there.
+    /// Reports that the requested number of completions has arrived.
     fn call(&self);
 }
 
 /// Moves I/O between slots and files.
 pub trait Backend {
-    /// Whether I/O is over when [`Backend::submit`] returns. Such a backend is given one slot at a time, and its completion
-    /// latency is the length of that call.
+    /// Whether the I/O is complete when [`Backend::submit`] returns. The worker passes one slot at
+    /// a time then, and measures the length of that call as completion latency.
     const SYNCHRONOUS: bool;
 
-    /// Whether [`Backend::submit`] carries out all that it takes. Its time then belongs to the completion latency, and there
-    /// is no submission latency.
+    /// Whether [`Backend::submit`] carries out the I/Os it takes. Its time then counts as
+    /// completion latency, and submission latency is not measured.
     const CARRIES_OUT_IN_SUBMIT: bool = Self::SYNCHRONOUS;
 
-    /// Hands a batch to the kernel. Returns how many slots, from the front, were taken: fewer when a queue is full.
+    /// Submits a batch. Returns the number of slots taken from the front: fewer if a queue is full.
     fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize>;
 
-    /// Appends finished I/Os to `done`. Returns when there are at least `min` or after `timeout_ns`; with `min` 0 it only
-    /// looks. `done` has room for all slots.
+    /// Appends completions to `done`, which has room for all slots. Returns once `done` holds `min`
+    /// or after `timeout_ns`. With `min` 0 it does not wait.
     fn reap(
         &mut self,
         slab: &Slab,
@@ -51,18 +51,18 @@ pub trait Backend {
         done: &mut Vec<Completion>,
     ) -> io::Result<()>;
 
-    /// When the next I/O will be finished, on simulated devices; never by itself where somebody is [`Called`] for it. Such a
-    /// backend never blocks in [`Backend::reap`].
+    /// Time of the next completion on simulated devices. `None` if a callback ([`Called`]) reports
+    /// it. Such a backend never blocks in [`Backend::reap`].
     fn next_completion_ns(&self) -> Option<u64> {
         None
     }
 
-    /// Looks after what is under way, where somebody is [`Called`]: several times a second.
+    /// Checks I/Os in flight for timeouts, if a [`Called`] is set: several times a second.
     fn look_after(&mut self) {}
 
-    /// Lets go of pages of files that it has mapped: the page cache keeps what is mapped.
+    /// Unmaps pages of mapped files: the page cache keeps mapped pages.
     fn unmap_pages(&mut self) {}
 
-    /// Takes note of another set of files, in the order that slots number them.
+    /// Sets the files, in the order in which slots number them.
     fn set_files(&mut self, handles: &[Handle]) -> io::Result<()>;
 }

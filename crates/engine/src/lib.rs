@@ -1,4 +1,4 @@
-//! A plan to measurements, on this Linux machine.
+//! Runs a plan on this Linux machine and returns the measurements.
 
 #[cfg(feature = "ceph")]
 pub mod ceph;

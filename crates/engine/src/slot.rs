@@ -1,42 +1,42 @@
-//! One I/O of the queue: what a worker fills, a backend carries out, and both know by its index.
+//! One I/O of the queue: filled by the worker, carried out by a backend, named by its index.
 
 use iosonde_workload::Op;
 use std::os::fd::RawFd;
 
-/// One I/O from its preparation to its completion. A slot's index is its identity everywhere. It fills a cache line of its
-/// own.
+/// One I/O from its preparation to its completion, on a cache line of its own. Its index names it
+/// everywhere.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Slot {
     /// Position in the file, in bytes.
     pub offset: u64,
-    /// When it was meant to start: total latency of open loops counts from here.
+    /// Intended start: the total latency of open loops counts from here.
     pub start_ns: u64,
-    /// When it had been submitted: completion latency counts from here.
+    /// Time at which the I/O had been submitted: completion latency counts from here.
     pub issue_ns: u64,
-    /// Which I/O of the worker it is, counted from 0 (for verification).
+    /// Number of the I/O within its worker, counted from 0 (for verification).
     pub sequence: u64,
-    /// Bytes asked for.
+    /// Bytes requested.
     pub len: u32,
-    /// Bytes moved by earlier, short completions of it.
+    /// Bytes moved by earlier, short completions of this I/O.
     pub moved: u32,
     /// Index into the worker's files.
     pub file: u32,
-    /// What is asked for.
+    /// Operation requested.
     pub op: Op,
-    /// I/O priority in the kernel's encoding; 0 is that of the thread (`cmdprio_percentage`).
+    /// I/O priority in the kernel's encoding (`cmdprio_percentage`); 0 uses that of the thread.
     pub priority: u16,
-    /// It reads back what was written, to check it.
+    /// Whether this is a verification read.
     pub check: bool,
-    /// When it was really started: fio's total latency counts from here. Later than `start_ns` where a rate or a trace says
-    /// when I/Os are due.
+    /// Actual start: fio's total latency counts from here. It is later than `start_ns` if a rate or
+    /// a trace sets due times.
     pub prepared_ns: u64,
 }
 
 const _: () = assert!(size_of::<Slot>() == 64);
 
 impl Slot {
-    /// A slot at rest.
+    /// An unused slot.
     pub const IDLE: Slot = Slot {
         offset: 0,
         start_ns: 0,
@@ -55,18 +55,18 @@ impl Slot {
 /// A finished I/O.
 #[derive(Debug, Clone, Copy)]
 pub struct Completion {
-    /// Which.
+    /// Index of the slot.
     pub slot: u32,
     /// Bytes moved, or the negated errno.
     pub result: i32,
 }
 
-/// A file as backends see it.
+/// A file as a backend sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Handle {
     /// File descriptor.
     pub fd: RawFd,
-    /// Whether it is a block device: trims are discards there and holes elsewhere.
+    /// Whether the file is a block device: a trim is a discard there and punches a hole elsewhere.
     pub block_device: bool,
     /// Length in bytes.
     pub size: u64,

@@ -1,7 +1,7 @@
 //! The only unsafe code of the engine: memory that the kernel writes to, and system calls on it.
 //!
-//! Everything here is a thin, safe face over one kernel concept. Addresses never leave this module as anything but
-//! [`memory::IoMemory`] slots, so that a caller cannot make the kernel write where no buffer is.
+//! Each module wraps one kernel concept in a safe interface. Buffer addresses never leave `sys`:
+//! callers name [`memory::IoMemory`] slots, so the kernel only writes to buffers.
 #![allow(unsafe_code)]
 
 pub mod aio;

@@ -1,4 +1,4 @@
-//! Linux native AIO by its raw system calls.
+//! Linux native AIO (io_submit(2), io_getevents(2)) by its raw system calls.
 
 use super::memory::IoMemory;
 use crate::io::{Completion, Op, Slab};
@@ -49,11 +49,11 @@ pub struct Context {
     rw_flags: i32,
 }
 
-// SAFETY: the context is an id; `pointers` point into `blocks`, which move with it on the heap.
+// SAFETY: the context is an id. `pointers` point into `blocks`, which stays in place on the heap.
 unsafe impl Send for Context {}
 
 impl Context {
-    /// A context for `depth` I/Os in flight.
+    /// Creates a context for `depth` I/Os in flight.
     pub fn new(depth: usize, rw_flags: i32) -> io::Result<Context> {
         let mut id: libc::c_ulong = 0;
         // SAFETY: io_setup writes one context id.
@@ -69,14 +69,14 @@ impl Context {
         })
     }
 
-    /// Submits slots; the number taken, from the front.
+    /// Submits slots. Returns the number taken from the front.
     pub fn submit(&mut self, slab: &Slab, batch: &[u32], fds: &[RawFd]) -> io::Result<usize> {
         self.pointers.clear();
         for index in batch {
             self.blocks[*index as usize] = self.block(slab, *index, fds);
             self.pointers.push(&raw const self.blocks[*index as usize]);
         }
-        // SAFETY: the pointers are to blocks that stay until the context is destroyed; buffers are those of slots in flight.
+        // SAFETY: the blocks live as long as the context; the buffers are those of slots in flight.
         let taken = unsafe {
             libc::syscall(
                 libc::SYS_io_submit,
@@ -145,7 +145,7 @@ impl Context {
         let time = time
             .as_ref()
             .map_or(std::ptr::null(), |time| &raw const *time);
-        // SAFETY: the kernel writes at most `events.len()` events, and reads the time that lives on this stack frame.
+        // SAFETY: the kernel writes up to `events.len()` events and reads a timeout on this stack.
         let count = unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,
@@ -176,7 +176,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: the id is that of io_setup; the call waits for I/O in flight, so buffers are free afterwards.
+        // SAFETY: the id is that of io_setup. The call waits for I/O in flight.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.id) };
     }
 }

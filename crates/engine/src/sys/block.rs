@@ -1,4 +1,4 @@
-//! Block devices and files as a whole: size, discard, reservation, cache.
+//! Operations on whole block devices and files: size, discard, allocation, cache.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -7,34 +7,34 @@ const BLKDISCARD: libc::c_ulong = 0x1277;
 const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
 const BLKFLSBUF: libc::c_ulong = 0x1261;
 
-/// fcntl(2) command that says how long what is written to an inode will live.
+/// fcntl(2) command that sets the write lifetime hint of an inode.
 const F_SET_RW_HINT: libc::c_int = 1024 + 12;
 
-/// Says how long what is written to a file will live, in the kernel's numbers.
+/// Sets the write lifetime hint of a file, with the kernel's values (`RWH_WRITE_LIFE_*`).
 pub fn set_write_hint(fd: RawFd, hint: u64) -> io::Result<()> {
-    // SAFETY: the kernel reads one u64, which is what it is given.
+    // SAFETY: the kernel reads one u64, and the pointer is to a u64.
     check(unsafe { libc::fcntl(fd, F_SET_RW_HINT, &hint) })
 }
 
 /// Size of a block device in bytes.
 pub fn size(fd: RawFd) -> io::Result<u64> {
     let mut bytes = 0u64;
-    // SAFETY: BLKGETSIZE64 writes one u64, which is what it is given.
+    // SAFETY: BLKGETSIZE64 writes one u64, and the pointer is to a u64.
     check(unsafe { libc::ioctl(fd, BLKGETSIZE64, &mut bytes) })?;
     Ok(bytes)
 }
 
-/// Discards a range of a block device; the negated errno on failure, else the length as a count of bytes.
+/// Discards a range of a block device. Returns its length in bytes, or the negated errno.
 pub fn discard(fd: RawFd, offset: u64, length: u32) -> i32 {
     let range = [offset, u64::from(length)];
-    // SAFETY: BLKDISCARD reads two u64, which is what it is given.
+    // SAFETY: BLKDISCARD reads two u64, and the pointer is to two u64.
     match check(unsafe { libc::ioctl(fd, BLKDISCARD, &range) }) {
         Ok(()) => length as i32,
         Err(error) => -error.raw_os_error().unwrap_or(libc::EIO),
     }
 }
 
-/// Punches a hole into a file; result as for [`discard`].
+/// Punches a hole into a file. The result is that of [`discard`].
 pub fn punch_hole(fd: RawFd, offset: u64, length: u32) -> i32 {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     match fallocate(fd, mode, offset, u64::from(length)) {
@@ -69,24 +69,24 @@ pub fn drop_cache(fd: RawFd, offset: u64, length: u64) -> io::Result<()> {
     }
 }
 
-/// Writes back what the cache holds of a file or device.
+/// Writes the dirty pages of a file or device back, by fsync(2).
 pub fn flush(fd: RawFd) -> io::Result<()> {
     // SAFETY: no memory is passed.
     check(unsafe { libc::fsync(fd) })
 }
 
-/// Tells the kernel whether accesses will be random or sequential.
+/// Advises the kernel to expect random or sequential accesses.
 pub fn advise_order(fd: RawFd, offset: u64, length: u64, random: bool) {
     let advice = if random {
         libc::POSIX_FADV_RANDOM
     } else {
         libc::POSIX_FADV_SEQUENTIAL
     };
-    // SAFETY: no memory is passed. Advice that is not taken changes nothing that is promised.
+    // SAFETY: no memory is passed. The advice only affects readahead, so a failure is ignored.
     unsafe { libc::posix_fadvise(fd, offset as i64, length as i64, advice) };
 }
 
-/// Writes back and drops a block device's cache.
+/// Writes back and drops the page cache of a block device.
 pub fn flush_device_cache(fd: RawFd) -> io::Result<()> {
     // SAFETY: BLKFLSBUF takes no argument.
     check(unsafe { libc::ioctl(fd, BLKFLSBUF, 0) })

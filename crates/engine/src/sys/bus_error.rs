@@ -1,14 +1,14 @@
 //! Copies from and to mapped files that survive SIGBUS.
 //!
-//! The kernel raises SIGBUS where a mapped page cannot be had: the file was cut short, its file system is full, or the
-//! device failed. The handler here puts an empty page there, so that the copy goes on, and leaves word of it. A SIGBUS from
-//! anywhere else does what it did before.
+//! The kernel raises SIGBUS if it cannot provide a mapped page: the file was truncated, its file
+//! system is full, or the device failed. The handler maps an empty page there, so that the copy
+//! continues, and sets a flag. Any other SIGBUS gets the previous action.
 
 use std::io;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, compiler_fence};
 
-/// Where this thread copies to and from.
+/// Address range that this thread copies to or from.
 struct Watched {
     start: AtomicUsize,
     end: AtomicUsize,
@@ -16,7 +16,7 @@ struct Watched {
 }
 
 thread_local! {
-    // Without a destructor or a lazy start, which a signal handler could not bear.
+    // No destructor and no lazy initialisation, because neither is safe in a signal handler.
     static WATCHED: Watched = const {
         Watched {
             start: AtomicUsize::new(0),
@@ -28,14 +28,14 @@ thread_local! {
 
 static INSTALLED: Once = Once::new();
 static PAGE: AtomicUsize = AtomicUsize::new(4096);
-/// What SIGBUS did before. Never freed.
+/// Previous action of SIGBUS. Never freed.
 static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Installs the handler, once in a process.
+/// Installs the handler, once per process.
 pub(super) fn install() {
     INSTALLED.call_once(|| {
-        // SAFETY: sysconf only reads; zeroed is a valid sigaction (no flags, an empty mask); the pointers are to values
-        // that live through the calls, and the one kept is leaked.
+        // SAFETY: sysconf only reads; a zeroed sigaction is valid (no flags, an empty mask); the
+        // pointers are to values that live through the calls, and the one kept is leaked.
         unsafe {
             if let Ok(page) = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)) {
                 PAGE.store(page, Ordering::Relaxed);
@@ -51,8 +51,8 @@ pub(super) fn install() {
     });
 }
 
-/// Runs `copy`, which touches `length` bytes of a mapping from `start` on. Whether all of them were there; where one was not,
-/// pages of the mapping have been replaced and it must be mapped anew.
+/// Runs `copy`, which accesses `length` bytes of a mapping from `start`. Returns whether all pages
+/// were present. If not, empty pages replaced some of them, and the file must be mapped again.
 #[inline]
 pub(super) fn survived(start: *const u8, length: usize, copy: impl FnOnce()) -> bool {
     WATCHED.with(|watched| {
@@ -72,7 +72,7 @@ pub(super) fn survived(start: *const u8, length: usize, copy: impl FnOnce()) -> 
 extern "C" fn on_bus_error(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid siginfo of a SIGBUS, which has an address.
     let address = unsafe { (*info).si_addr() } as usize;
-    // SAFETY: errno of this thread is restored at the end, so that the interrupted code does not see a change.
+    // SAFETY: errno of this thread is restored below, so the interrupted code sees no change.
     let errno = unsafe { *libc::__errno_location() };
     let mended = WATCHED.with(|watched| {
         let watches = (watched.start.load(Ordering::Relaxed)..watched.end.load(Ordering::Relaxed))
@@ -84,8 +84,8 @@ extern "C" fn on_bus_error(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
         mended
     });
     if !mended {
-        // SAFETY: the action was filled in `install`; back in the interrupted code the access fails again, and that action
-        // has it.
+        // SAFETY: `install` has stored this action. The access faults again on return, and the
+        // previous action handles it.
         unsafe {
             libc::sigaction(
                 libc::SIGBUS,
@@ -100,8 +100,8 @@ extern "C" fn on_bus_error(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
 
 fn put_empty_page(address: usize) -> io::Result<()> {
     let page = PAGE.load(Ordering::Relaxed);
-    // SAFETY: the page is part of a mapping of this program that a `survived` of this thread copies from or to, and nothing
-    // else refers to it. mmap(2) is a plain system call and may be made in a signal handler.
+    // SAFETY: the page belongs to a mapping that a `survived` of this thread copies from or to, and
+    // nothing else refers to it. mmap(2) is a plain system call, allowed in a signal handler.
     let base = unsafe {
         libc::mmap(
             (address & !(page - 1)) as *mut libc::c_void,

@@ -13,13 +13,13 @@ pub struct Mapping {
     length: usize,
     protection: i32,
     advice: i32,
-    /// The file once more, which is mapped anew after an error.
+    /// A duplicate of the descriptor, to map the file again after an error.
     file: File,
-    /// That failed: there are pages in the mapping that are not the file's.
+    /// Whether mapping again failed: the mapping then contains pages that are not the file's.
     broken: bool,
 }
 
-// SAFETY: the mapping is owned by this value alone.
+// SAFETY: this value alone owns the mapping.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
@@ -54,7 +54,7 @@ impl Mapping {
         } else {
             libc::MADV_SEQUENTIAL
         };
-        // SAFETY: the range is the mapping just made; advice changes no contents.
+        // SAFETY: the range is the mapping just made. The advice changes no contents.
         unsafe { libc::madvise(base, length, advice) };
         Ok(Mapping {
             base: base.cast(),
@@ -66,7 +66,7 @@ impl Mapping {
         })
     }
 
-    /// Copies between a slot and the file. The count of bytes copied, less at the end of the mapping, or an errno below 0.
+    /// Copies between a slot and the file. Returns the bytes copied, or the negated errno.
     pub fn copy(
         &mut self,
         memory: &IoMemory,
@@ -99,7 +99,7 @@ impl Mapping {
         }
     }
 
-    /// The errno for a page before byte `end` that could not be had. The file is mapped anew.
+    /// Maps the file again. Returns the errno for a missing page before byte `end`.
     #[cold]
     fn why_not(&mut self, end: u64) -> i32 {
         if self.map_anew().is_err() {
@@ -115,7 +115,7 @@ impl Mapping {
     }
 
     fn map_anew(&mut self) -> io::Result<()> {
-        // SAFETY: exactly the range mapped in `map`, which this value owns, is replaced; nothing refers to it now.
+        // SAFETY: replaces exactly the range of `map`, which this value owns and nothing refers to.
         let base = unsafe {
             libc::mmap(
                 self.base.cast(),
@@ -129,19 +129,19 @@ impl Mapping {
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the range is the mapping just made; advice changes no contents.
+        // SAFETY: the range is the mapping just made. The advice changes no contents.
         unsafe { libc::madvise(base, self.length, self.advice) };
         Ok(())
     }
 
-    /// Lets go of all pages: the next access maps them anew. What was written to them stays in the page cache.
+    /// Unmaps all pages: the next access maps them again. Written data stay in the page cache.
     pub fn unmap_pages(&self) {
-        // SAFETY: the range is this value's own shared mapping of a file, whose contents stay. Advice that is not taken
-        // changes nothing that is promised.
+        // SAFETY: the range is this value's own shared mapping of a file, whose contents stay. A
+        // failure is ignored: the pages stay mapped.
         unsafe { libc::madvise(self.base.cast(), self.length, libc::MADV_DONTNEED) };
     }
 
-    /// Writes back (and with `drop`, forgets) the pages of a range.
+    /// Writes the pages of a range back.
     pub fn sync(&self, offset: u64, length: u64) -> i32 {
         let start = offset as usize & !4095;
         let end = ((offset + length) as usize).min(self.length);
@@ -165,7 +165,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: exactly the mapping made in `map`.
+        // SAFETY: the mapping made in `map`.
         unsafe { libc::munmap(self.base.cast(), self.length) };
     }
 }

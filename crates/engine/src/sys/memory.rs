@@ -1,4 +1,4 @@
-//! I/O buffers: one mapping, cut into slots.
+//! I/O buffers: one mapping, divided into slots.
 
 use crate::slot::Slot;
 use std::io;
@@ -6,7 +6,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Where I/O buffers come from.
+/// Source of the memory for I/O buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryKind {
     /// Ordinary pages.
@@ -15,7 +15,7 @@ pub enum MemoryKind {
     HugePages(usize),
     /// Huge pages, shared.
     SharedHugePages(usize),
-    /// A file that is open for reading and writing; it is made as large as needed, in multiples of this.
+    /// A file open for reading and writing. It is extended to a multiple of this many bytes.
     File(RawFd, usize),
     /// Ordinary pages, shared.
     Shared,
@@ -23,36 +23,36 @@ pub enum MemoryKind {
 
 /// Buffers for I/O: `slots` areas of `stride` bytes each, zeroed and page-aligned.
 ///
-/// Invariant: while a slot is in flight (handed to a backend and not yet reaped) only the kernel touches it. The worker
-/// keeps the list of free slots and upholds this; [`IoMemory::slot_mut`] is called for free slots only.
+/// Invariant: only the kernel accesses a slot in flight (submitted and not yet reaped). The worker
+/// keeps a list of free slots and calls [`IoMemory::slot_mut`] for these only.
 #[derive(Debug)]
 pub struct IoMemory {
     base: *mut u8,
     length: usize,
-    /// Offset of the first slot: `iomem_align` may ask for misalignment.
+    /// Offset of the first slot, to align it (`iomem_align`).
     lead: usize,
     stride: usize,
     slots: usize,
     left_mapped: LeftMapped,
 }
 
-/// Whether buffers stay mapped for as long as this process lives, because something that cannot be made to let go of a request may still
-/// write to them: a kernel worker, or a library.
+/// Whether buffers stay mapped until the process ends, because a kernel worker or a library that
+/// cannot cancel a request may still write to them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LeftMapped(Arc<AtomicBool>);
 
 impl LeftMapped {
-    /// Leaves them mapped.
+    /// Leaves the buffers mapped.
     pub(crate) fn leave(&self) {
         self.0.store(true, Relaxed);
     }
 }
 
-// SAFETY: the mapping is owned by this value alone and is not tied to the thread that made it.
+// SAFETY: this value alone owns the mapping, which is not tied to a thread.
 unsafe impl Send for IoMemory {}
 
 impl IoMemory {
-    /// Maps memory for `slots` buffers of at least `bytes` each, aligned to `align` (0 for a page).
+    /// Maps memory for `slots` buffers of at least `bytes` each, aligned to `align` (0: to a page).
     pub fn map(slots: usize, bytes: usize, align: usize, kind: MemoryKind) -> io::Result<IoMemory> {
         let page = 4096;
         let unit = align.max(page);
@@ -80,8 +80,8 @@ impl IoMemory {
                 (libc::MAP_SHARED, fd)
             }
         };
-        // SAFETY: a fresh mapping; no address is asked for, so nothing is replaced. A file is the caller's alone and has
-        // just been made as long as the mapping.
+        // SAFETY: a new mapping at an address of the kernel's choice replaces nothing. A file
+        // belongs to the caller alone and was just resized to the length of the mapping.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -107,7 +107,7 @@ impl IoMemory {
         })
     }
 
-    /// Bytes that one slot can hold.
+    /// Size of one slot in bytes.
     pub fn stride(&self) -> usize {
         self.stride
     }
@@ -121,7 +121,7 @@ impl IoMemory {
     #[inline(always)]
     pub(super) fn address(&self, slot: u32) -> *mut u8 {
         debug_assert!((slot as usize) < self.slots);
-        // SAFETY: lead + slots * stride lies within the mapping, by construction in `map`.
+        // SAFETY: `map` makes the mapping larger than lead + slots * stride.
         unsafe { self.base.add(self.lead + slot as usize * self.stride) }
     }
 
@@ -129,37 +129,37 @@ impl IoMemory {
     #[inline]
     pub fn slot(&self, slot: u32, length: usize) -> &[u8] {
         assert!((slot as usize) < self.slots && length <= self.stride);
-        // SAFETY: within the mapping by the assertion; not written meanwhile because the slot is not in flight.
+        // SAFETY: within the mapping by the assertion. A slot that is not in flight is not written.
         unsafe { std::slice::from_raw_parts(self.address(slot), length) }
     }
 
-    /// The first `length` bytes of a slot that is not in flight, to be written.
+    /// The first `length` bytes of a slot that is not in flight, to write to.
     #[inline]
     pub fn slot_mut(&mut self, slot: u32, length: usize) -> &mut [u8] {
         assert!((slot as usize) < self.slots && length <= self.stride);
-        // SAFETY: within the mapping by the assertion; `&mut self` excludes other safe access, the invariant the kernel's.
+        // SAFETY: within the mapping by the assertion, and `&mut self` is exclusive (see the type).
         unsafe { std::slice::from_raw_parts_mut(self.address(slot), length) }
     }
 
-    /// Copies `data` to position `at` of a slot that is in flight, in the place of the kernel: for backends that move data
+    /// Copies `data` to position `at` of a slot in flight, for backends that move the data
     /// themselves.
     pub(crate) fn deliver(&self, slot: u32, at: usize, data: &[u8]) {
         assert!(
             (slot as usize) < self.slots && at <= self.stride && data.len() <= self.stride - at
         );
-        // SAFETY: within the slot by the assertion. The slot is in flight, so no reference to it is alive: `data` lies
-        // elsewhere, and nobody reads or writes the slot meanwhile.
+        // SAFETY: within the slot by the assertion. The slot is in flight, so no reference to it
+        // exists: `data` is other memory, and no other code accesses the slot meanwhile.
         unsafe {
             std::ptr::copy_nonoverlapping(data.as_ptr(), self.address(slot).add(at), data.len())
         };
     }
 
-    /// For backends that may have to leave the memory mapped.
+    /// Flag for backends that may have to leave the memory mapped.
     pub(crate) fn left_mapped(&self) -> LeftMapped {
         self.left_mapped.clone()
     }
 
-    /// The whole area of all slots, for registration with the kernel.
+    /// The area of all slots, to register with the kernel.
     pub(super) fn area(&self) -> libc::iovec {
         libc::iovec {
             iov_base: self.address(0).cast(),
@@ -173,12 +173,12 @@ impl Drop for IoMemory {
         if self.left_mapped.0.load(Relaxed) {
             return;
         }
-        // SAFETY: exactly the mapping made in `map`; backends are dropped before this, and wait for their I/O or have it left mapped.
+        // SAFETY: the mapping of `map`. Backends drop first: they wait for I/O or leave it mapped.
         unsafe { libc::munmap(self.base.cast(), self.length) };
     }
 }
 
-/// mmap(2) is told the size of huge pages by its logarithm.
+/// mmap(2) takes the logarithm of the size of huge pages.
 fn huge_flags(size: usize) -> libc::c_int {
     libc::MAP_HUGETLB | (size.trailing_zeros() << libc::MAP_HUGE_SHIFT) as libc::c_int
 }
@@ -195,18 +195,18 @@ fn too_large() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOMEM)
 }
 
-/// Locks `bytes` of fresh memory, so that less is left for caches (`lockmem`).
+/// Locked memory of `bytes`, which leaves less memory for caches (`lockmem`).
 #[derive(Debug)]
 pub struct LockedMemory {
     base: *mut libc::c_void,
     length: usize,
 }
 
-// SAFETY: as for `IoMemory`; the memory is never looked at.
+// SAFETY: as for `IoMemory`. The memory is never accessed.
 unsafe impl Send for LockedMemory {}
 
 impl LockedMemory {
-    /// Maps and locks.
+    /// Maps and locks the memory.
     pub fn lock(bytes: usize) -> io::Result<LockedMemory> {
         // SAFETY: a fresh anonymous mapping.
         let base = unsafe {
@@ -237,14 +237,14 @@ impl LockedMemory {
 
 impl Drop for LockedMemory {
     fn drop(&mut self) {
-        // SAFETY: exactly the mapping made in `lock`.
+        // SAFETY: the mapping made in `lock`.
         unsafe { libc::munmap(self.base, self.length) };
     }
 }
 /// All slots of a worker and their buffers.
 #[derive(Debug)]
 pub struct Slab {
-    /// Descriptors.
+    /// I/Os, by index.
     pub slots: Box<[Slot]>,
     /// Buffers, one for each slot.
     pub memory: IoMemory,

@@ -1,22 +1,22 @@
-//! How long a cluster that is silent is waited for once the user wants to stop.
+//! How long iosonde waits for a cluster that does not answer, after the user requested a stop.
 
 use crate::interrupt::Interrupt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often somebody who waits looks whether the user wants to stop.
+/// Interval at which a waiting thread checks for a stop request.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
-/// After the user's wish to stop, what is under way is given up when nothing was answered for so long.
+/// After a stop request, I/Os in flight are abandoned once nothing has completed for this long.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
-/// The user's wish to stop, and since when nothing was answered despite it.
+/// The stop request, and the time since when nothing has completed despite it.
 pub(crate) struct Patience {
     wish: Arc<Interrupt>,
     silent_since: Option<Instant>,
 }
 
 impl Patience {
-    /// Waits for as long as this wish has not come.
+    /// Waits without a limit until a stop is requested.
     pub(crate) fn until(wish: &Arc<Interrupt>) -> Patience {
         Patience {
             wish: wish.clone(),
@@ -24,12 +24,12 @@ impl Patience {
         }
     }
 
-    /// Whether the wish has come.
+    /// Whether a stop was requested.
     pub(crate) fn is_wished(&self) -> bool {
         self.wish.is_requested()
     }
 
-    /// Whether it is at an end, after a look that took something home or did not.
+    /// Whether the wait expired. `something_came`: whether an I/O completed since the last call.
     pub(crate) fn is_over(&mut self, something_came: bool) -> bool {
         if something_came || !self.wish.is_requested() {
             self.silent_since = None;

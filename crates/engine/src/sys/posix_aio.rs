@@ -1,4 +1,4 @@
-//! POSIX asynchronous I/O, as the C library offers it: threads of its own that make ordinary calls.
+//! POSIX asynchronous I/O of the C library, whose threads make synchronous system calls.
 
 use super::memory::IoMemory;
 use crate::io::{Completion, Op, Slab};
@@ -6,34 +6,34 @@ use std::io;
 use std::os::fd::RawFd;
 use std::ptr;
 
-/// How many of the oldest requests are waited for at once. The C library serves the requests of a file in order.
+/// Number of oldest requests to wait for. The C library serves the requests of a file in order.
 const WAITED_FOR: usize = 8;
 
-/// Why a wait ended.
+/// Reason why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waited {
-    /// A request is over, or a signal came.
+    /// A request completed, or a signal arrived.
     Woken,
-    /// The time has passed.
+    /// The timeout passed.
     TimedOut,
 }
 
-/// Requests, one for each slot, and which of them are under way.
+/// Requests, one for each slot, and the list of those in flight.
 pub struct Requests {
-    /// One for each slot; they stay where they are while the C library knows them.
+    /// One for each slot. They do not move while the C library uses them.
     blocks: Box<[libc::aiocb]>,
-    /// Slots under way, in the order of their submission.
+    /// Slots in flight, in the order of submission.
     pending: Vec<u32>,
 }
 
-// SAFETY: the pointers within control blocks are to slots of the worker's memory, which moves with them; the C library
-// accepts calls from any thread.
+// SAFETY: control blocks point to slots of the worker's memory, which moves with them. The C
+// library accepts calls from any thread.
 unsafe impl Send for Requests {}
 
 impl Requests {
-    /// Room for `depth` I/Os in flight.
+    /// Creates requests for `depth` I/Os in flight.
     pub fn new(depth: usize) -> Requests {
-        // SAFETY: a control block is plain data, for which all zeros are a valid value.
+        // SAFETY: a control block is plain data, and all zeros are a valid value of it.
         let blocks = (0..depth).map(|_| unsafe { std::mem::zeroed() });
         Requests {
             blocks: blocks.collect(),
@@ -41,17 +41,17 @@ impl Requests {
         }
     }
 
-    /// Whether none is under way.
+    /// Whether no request is in flight.
     pub fn is_idle(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// Starts a read, a write, or a flush.
+    /// Starts a read, a write or a flush.
     pub fn start(&mut self, slab: &Slab, index: u32, fd: RawFd) -> io::Result<()> {
         let op = slab.slots[index as usize].op;
         self.fill(slab, index, fd);
         let block: *mut libc::aiocb = &raw mut self.blocks[index as usize];
-        // SAFETY: the block stays until the request is over (`drop` waits), and its buffer is that of a slot in flight.
+        // SAFETY: the block and the slot's buffer live until the request completes (see `drop`).
         let status = unsafe {
             match op {
                 Op::Read => libc::aio_read(block),
@@ -93,17 +93,17 @@ impl Requests {
             .cast::<libc::c_void>()
     }
 
-    /// Appends what is over, without waiting.
+    /// Appends completions without waiting.
     pub fn collect(&mut self, done: &mut Vec<Completion>) {
         let blocks = &mut self.blocks;
         self.pending.retain(|index| {
             let block: *mut libc::aiocb = &raw mut blocks[*index as usize];
-            // SAFETY: the block is of a request that was started and whose result has not been taken yet.
+            // SAFETY: the request of this block was started, and its result has not been taken yet.
             let error = unsafe { libc::aio_error(block) };
             if error == libc::EINPROGRESS {
                 return true;
             }
-            // SAFETY: as above, and the request is over.
+            // SAFETY: as above, and the request is complete.
             let moved = unsafe { libc::aio_return(block) };
             done.push(Completion {
                 slot: *index,
@@ -113,7 +113,7 @@ impl Requests {
         });
     }
 
-    /// Waits until one of the oldest is over, a signal arrives, or `timeout_ns` has passed.
+    /// Waits until one of the oldest requests completes, a signal arrives or `timeout_ns` passes.
     pub fn wait(&self, timeout_ns: Option<u64>) -> io::Result<Waited> {
         let mut oldest = [ptr::null::<libc::aiocb>(); WAITED_FOR];
         for (place, index) in oldest.iter_mut().zip(&self.pending) {
@@ -124,7 +124,7 @@ impl Requests {
             tv_nsec: (ns % 1_000_000_000) as i64,
         });
         let time = time.as_ref().map_or(ptr::null(), |time| &raw const *time);
-        // SAFETY: the list, its blocks (null ones are skipped) and the time outlive the call.
+        // SAFETY: the list, its blocks (null ones are skipped) and the timeout outlive the call.
         let status = unsafe { libc::aio_suspend(oldest.as_ptr(), WAITED_FOR as i32, time) };
         if status == 0 {
             return Ok(Waited::Woken);
@@ -140,7 +140,7 @@ impl Requests {
 
 impl Drop for Requests {
     fn drop(&mut self) {
-        // The C library writes to buffers and blocks until a request is over.
+        // The C library writes to buffers and blocks until a request completes.
         let mut done = Vec::with_capacity(self.pending.len());
         while !self.is_idle() && self.wait(None).is_ok() {
             self.collect(&mut done);

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
-/// How long the end of a ring waits for I/O in flight.
+/// How long dropping a ring waits for I/O in flight.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// IORING_ENTER_GETEVENTS.
@@ -17,29 +17,29 @@ const GETEVENTS: u32 = 1;
 /// IORING_ENTER_EXT_ARG.
 const EXT_ARG: u32 = 8;
 
-/// What is asked of the ring itself.
+/// Options of the ring.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RingOptions {
     /// Poll the device for completions.
     pub iopoll: bool,
-    /// Let a kernel thread submit.
+    /// Let a kernel thread submit (SQPOLL).
     pub sqpoll: bool,
-    /// CPU of that thread.
+    /// CPU of that kernel thread.
     pub sqpoll_cpu: Option<u32>,
     /// RWF_NOWAIT on reads and writes.
     pub nowait: bool,
-    /// Every Nth I/O is forced to a kernel worker; 0 is none.
+    /// Every Nth I/O is forced to a kernel worker (IOSQE_ASYNC). 0: none.
     pub force_async: u32,
-    /// Vectored opcodes are used (`nonvectored=0`).
+    /// Use vectored opcodes (`nonvectored=0`).
     pub vectored: bool,
     /// Flags of sync_file_range(2).
     pub sync_range_flags: u32,
 }
 
-/// A read or write as the kernel reads it from the queue (`struct io_uring_sqe`).
+/// A read or write as the kernel reads it from the submission queue (`struct io_uring_sqe`).
 ///
-/// Written in one piece: the library's builders leave the unused end to be copied by way of the stack, in words that do not match
-/// the stores before them, and each entry waited for that.
+/// Written in one store: the builders of the crate `io-uring` copy the unused part through the
+/// stack in words of another size, which stalls store forwarding for each entry.
 #[repr(C)]
 struct Transfer {
     opcode: u8,
@@ -51,7 +51,7 @@ struct Transfer {
     length: u32,
     rw_flags: u32,
     user_data: u64,
-    /// All buffers are one registered area.
+    /// 0: all buffers are one registered area.
     buffer_index: u16,
     personality: u16,
     splice_fd: i32,
@@ -61,12 +61,12 @@ struct Transfer {
 impl Transfer {
     #[inline(always)]
     fn entry(self) -> squeue::Entry {
-        // SAFETY: both are 64 bytes of plain integers; `Entry` is the kernel's entry (`repr(C)`), field by field as here.
+        // SAFETY: both are 64 bytes of plain integers; `Entry` is a `repr(C)` `io_uring_sqe`.
         unsafe { std::mem::transmute::<Transfer, squeue::Entry>(self) }
     }
 }
 
-/// Builds the entry for a slot that is not a plain read or write. A macro, because the types of registered and plain files share no public trait.
+/// Builds the entry of a slot that is no plain read or write. `Fixed` and `Fd` share no trait.
 macro_rules! operation {
     ($maker:ident, $fd:expr, $slab:ident, $slot:ident, $index:ident) => {{
         let offset = $slot.offset + u64::from($slot.moved);
@@ -85,7 +85,7 @@ macro_rules! operation {
             Op::Fdatasync => opcode::Fsync::new($fd).flags(FsyncFlags::DATASYNC).build(),
             Op::SyncFileRange => opcode::SyncFileRange::new($fd, $slot.len)
                 .offset($slot.offset).flags($maker.options.sync_range_flags).build(),
-            // The backend carries out trims itself, as no opcode of this kind is as old as the ring.
+            // The backend carries out trims itself: an opcode for them is newer than io_uring.
             Op::Trim => opcode::Nop::new().build(),
         }
     }};
@@ -96,13 +96,13 @@ pub struct Ring {
     ring: IoUring,
     deferred: bool,
     maker: EntryMaker,
-    /// Entries put into the queue whose completions have not been taken from theirs.
+    /// Entries pushed to the submission queue whose completions have not been reaped.
     in_flight: usize,
-    /// Leaves the buffers mapped where I/O is still in flight at the end.
+    /// Leaves the buffers mapped if I/O is still in flight when the ring is dropped.
     memory: LeftMapped,
 }
 
-/// What entries are made of.
+/// Builds submission queue entries.
 struct EntryMaker {
     options: RingOptions,
     files: Vec<RawFd>,
@@ -115,7 +115,7 @@ struct EntryMaker {
 }
 
 impl Ring {
-    /// A ring for `depth` I/Os in flight, whose buffers are the slots of `memory`. Falls back to what older kernels know.
+    /// Creates a ring for `depth` I/Os in flight in slots of `memory`, with fewer flags if need be.
     pub fn new(depth: u32, options: RingOptions, memory: &IoMemory) -> io::Result<Ring> {
         let entries = depth.next_power_of_two();
         let (ring, deferred) = match build(entries, options, true) {
@@ -125,7 +125,7 @@ impl Ring {
             }
             Err(error) => return Err(error),
         };
-        // Saves the kernel a look-up at each call; older kernels do without.
+        // Saves a descriptor lookup in each call. Older kernels refuse it.
         let _ = ring.submitter().register_ring_fd();
         let empty = libc::iovec {
             iov_base: std::ptr::null_mut(),
@@ -147,7 +147,7 @@ impl Ring {
         })
     }
 
-    /// Sets the files that slots number; with `register`, also with the kernel.
+    /// Sets the files that slots number. `register` also registers them with the kernel.
     pub fn set_files(&mut self, files: &[RawFd], register: bool) -> io::Result<()> {
         if self.maker.registered_files {
             self.ring.submitter().unregister_files()?;
@@ -161,9 +161,9 @@ impl Ring {
         Ok(())
     }
 
-    /// Registers all of the buffers with the kernel.
+    /// Registers all buffers with the kernel.
     pub fn register_buffers(&mut self, memory: &IoMemory) -> io::Result<()> {
-        // SAFETY: the area is mapped for as long as `memory` lives; the worker drops its backend before its memory.
+        // SAFETY: `memory` keeps the area mapped. The worker drops its backend before its memory.
         unsafe { self.ring.submitter().register_buffers(&[memory.area()]) }?;
         self.maker.fixed_buffers = true;
         Ok(())
@@ -179,8 +179,8 @@ impl Ring {
         self.maker.registered_files
     }
 
-    /// Queues and submits a batch. The number queued, all of which is in flight from then on: what the kernel did not consume, whatever its
-    /// error, stays queued and goes with the next call. An error that persists is found by the next wait.
+    /// Queues and submits a batch. Returns the number queued, which are all in flight. Entries that
+    /// the kernel did not consume stay queued for the next call. The next wait reports a failure.
     #[inline]
     pub fn submit(&mut self, slab: &Slab, batch: &[u32]) -> usize {
         let mut queue = self.ring.submission();
@@ -195,7 +195,7 @@ impl Ring {
         drop(queue);
         self.in_flight += pushed;
         let _ = if self.deferred {
-            // GETEVENTS without waiting runs deferred completions on the way, which often saves a call to wait for them.
+            // GETEVENTS without waiting runs deferred task work, which often saves a call to wait.
             self.enter(queued, 0)
         } else {
             self.ring.submitter().submit().map(|_| ())
@@ -214,7 +214,7 @@ impl Ring {
         .map(|_| ())
     }
 
-    /// Appends completions; waits for `min` of them, at most `timeout_ns`.
+    /// Appends completions. Waits for `min` of them, at most `timeout_ns`.
     #[inline]
     pub fn reap(
         &mut self,
@@ -280,13 +280,13 @@ impl Ring {
         self.in_flight -= done.len() - before;
     }
 
-    /// Waits for what the kernel has in hand, without giving it what is still queued. Whether nothing is left.
+    /// Waits for the consumed I/Os without submitting queued ones. Returns whether all completed.
     fn await_in_flight(&mut self) -> bool {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let completed = self.ring.completion().count();
             self.in_flight = self.in_flight.saturating_sub(completed);
-            // A thread of the kernel takes from the queue by itself.
+            // The kernel thread of SQPOLL consumes the queue by itself.
             let queued = match self.maker.options.sqpoll {
                 true => 0,
                 false => self.ring.submission().len(),
@@ -297,7 +297,7 @@ impl Ring {
             }
             let time = Timespec::from(left);
             let arguments = SubmitArgs::new().timespec(&time);
-            // SAFETY: the time lives through the call, and no signal mask is passed.
+            // SAFETY: the timeout lives through the call, and no signal mask is passed.
             let waited = unsafe {
                 let flags = GETEVENTS | EXT_ARG;
                 self.ring.submitter().enter(0, 1, flags, Some(&arguments))
@@ -312,7 +312,7 @@ impl Ring {
     }
 }
 
-/// Closing a ring does not wait for I/O in flight: the kernel ends it later, and its workers may write to the buffers meanwhile.
+/// Waits, as closing a ring does not: kernel workers may write to buffers after the close.
 impl Drop for Ring {
     fn drop(&mut self) {
         if self.in_flight > 0 && !self.await_in_flight() {
@@ -322,8 +322,8 @@ impl Drop for Ring {
 }
 
 impl EntryMaker {
-    /// Queues the I/O of a slot. Each kind of entry is pushed where it is made: one that comes from either of two functions is put
-    /// together in memory, and the processor waits for that.
+    /// Queues the I/O of a slot. Each kind of entry is pushed where it is built: an entry merged
+    /// from two branches goes through the stack, which stalls store forwarding.
     #[inline(always)]
     fn push(
         &mut self,
@@ -336,16 +336,16 @@ impl EntryMaker {
         let plain = self.fixed_buffers || !self.options.vectored;
         if plain && matches!(slot.op, Op::Read | Op::Write) {
             let entry = self.transfer(slab, slot, index, forced);
-            // SAFETY: the buffer of a slot stays mapped and is left alone until its completion is reaped (see IoMemory).
+            // SAFETY: the buffer stays mapped and untouched until its completion is reaped.
             unsafe { queue.push(&entry) }
         } else {
             let entry = self.other(slab, slot, index, forced);
-            // SAFETY: as above, and vectors live as long as the ring.
+            // SAFETY: as above, and the vectors live as long as the ring.
             unsafe { queue.push(&entry) }
         }
     }
 
-    /// Whether it is the turn of an entry that a kernel worker carries out.
+    /// Whether this entry is forced to a kernel worker (`force_async`).
     #[inline(always)]
     fn is_forced(&mut self) -> bool {
         let every = self.options.force_async;
@@ -426,7 +426,7 @@ impl EntryMaker {
     }
 }
 
-/// Address and length of what is still to be moved.
+/// Address and length of the rest of an I/O that moved `slot.moved` bytes.
 #[inline(always)]
 fn remaining(slab: &Slab, slot: &Slot, index: u32) -> (*mut u8, u32) {
     debug_assert!(slot.moved <= slot.len && slot.len as usize <= slab.memory.stride());
@@ -436,7 +436,7 @@ fn remaining(slab: &Slab, slot: &Slot, index: u32) -> (*mut u8, u32) {
     )
 }
 
-/// Makes a small ring and lets it go: whether this process may use io_uring at all.
+/// Creates and drops a small ring, to check whether this process may use io_uring.
 pub fn try_one() -> io::Result<()> {
     build(2, RingOptions::default(), false).map(drop)
 }
@@ -496,7 +496,7 @@ mod tests {
                 memory: IoMemory::map(DEPTH as usize, BYTES, 0, MemoryKind::Pages).unwrap(),
             };
             let mut ring = Ring::new(DEPTH, RingOptions::default(), &slab.memory).unwrap();
-            // Calls go by the descriptor then. Refused where it was not registered.
+            // Calls use the descriptor afterwards. Fails if it was not registered.
             let _ = ring.ring.submitter().unregister_ring_fd();
             let mut file = tempfile::tempfile().unwrap();
             std::io::Write::write_all(&mut file, &[1; BYTES]).unwrap();
@@ -508,7 +508,7 @@ mod tests {
             assert_eq!(self.ring.submit(&self.slab, slots), slots.len());
         }
 
-        /// The slots that are over, when `min` of them are.
+        /// Slots completed, once there are `min` of them.
         fn reap(&mut self, min: usize) -> io::Result<Vec<u32>> {
             let mut done = Vec::new();
             self.ring.reap(min, None, &mut done)?;
@@ -522,7 +522,7 @@ mod tests {
             *self.slab.memory.slot(slot, BYTES) == [1; BYTES]
         }
 
-        /// Puts a file in the place of the ring's descriptor, so that the kernel refuses each call. What was there.
+        /// Replaces the ring's descriptor by a file, so that calls fail. Returns a duplicate of it.
         fn break_ring(&self) -> RawFd {
             let fd = self.ring.ring.as_raw_fd();
             // SAFETY: no memory is passed, and both descriptors belong to this fixture.
@@ -557,7 +557,7 @@ mod tests {
         fixture.submit(&[0, 1]);
         let error = fixture.reap(1).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP));
-        // Nothing reached the kernel, so that nothing is waited for and nothing left.
+        // The kernel consumed nothing, so nothing is in flight.
         assert!(fixture.ring.await_in_flight());
     }
 
@@ -582,7 +582,7 @@ mod tests {
     }
 
     fn is_mapped(address: *const u8) -> bool {
-        // SAFETY: mincore(2) writes one byte for the one page, and fails where it is not mapped.
+        // SAFETY: mincore(2) writes one byte for one page, and fails if the page is not mapped.
         unsafe { libc::mincore(address.cast_mut().cast(), BYTES, &mut 0) == 0 }
     }
 }

@@ -1,10 +1,10 @@
-//! Reads and writes of one slot, or of neighbouring ones, by the synchronous system calls.
+//! Synchronous system calls that read or write one slot, or several contiguous ones.
 
 use super::memory::IoMemory;
 use std::io;
 use std::os::fd::RawFd;
 
-/// Which system call moves the data.
+/// System call that moves the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
     /// lseek(2), then read(2) or write(2).
@@ -17,16 +17,16 @@ pub enum Call {
     Vectored2(i32),
 }
 
-/// One transfer of a slot.
+/// One read or write of a slot.
 #[derive(Debug, Clone, Copy)]
 pub struct Transfer {
     /// File descriptor.
     pub fd: RawFd,
-    /// To the device rather than from it.
+    /// Whether data are written.
     pub write: bool,
     /// Position in the file.
     pub offset: u64,
-    /// Buffer.
+    /// Index of the slot and its buffer.
     pub slot: u32,
     /// First byte within the buffer.
     pub skip: u32,
@@ -34,12 +34,12 @@ pub struct Transfer {
     pub len: u32,
 }
 
-/// Moves the data of one transfer. The count of bytes, or the negated errno.
+/// Reads or writes one slot. Returns the number of bytes, or the negated errno.
 pub fn transfer(memory: &IoMemory, io: Transfer, call: Call) -> i32 {
     assert!(io.skip as usize + io.len as usize <= memory.stride());
     let length = io.len as usize;
     let offset = io.offset as libc::off_t;
-    // SAFETY: `skip + len` lies within the slot by the assertion; the slot is owned by the caller until this returns.
+    // SAFETY: the assertion keeps `skip + len` within the slot, which the caller owns meanwhile.
     let moved = unsafe {
         let address = memory
             .address(io.slot)
@@ -70,11 +70,11 @@ pub fn transfer(memory: &IoMemory, io: Transfer, call: Call) -> i32 {
     outcome(moved as i64)
 }
 
-/// How many neighbours one call may join.
+/// Maximum number of slots in one call of [`transfer_many`].
 pub const MOST_NEIGHBOURS: usize = 64;
 
-/// Reads or writes `slots` (at most [`MOST_NEIGHBOURS`]) as neighbours, beginning at `offset`, with one readv(2) or
-/// writev(2). The count of bytes, or the negated errno.
+/// Reads or writes `slots` (at most [`MOST_NEIGHBOURS`]), which are contiguous in the file from
+/// `offset`, by one readv(2) or writev(2). Returns the number of bytes, or the negated errno.
 pub fn transfer_many(
     memory: &IoMemory,
     fd: RawFd,
@@ -94,7 +94,7 @@ pub fn transfer_many(
         };
     }
     let count = slots.len().min(MOST_NEIGHBOURS) as i32;
-    // SAFETY: each vector lies within its slot by the assertion above; the slots are the caller's until this returns.
+    // SAFETY: the assertion keeps each vector within its slot, which the caller owns meanwhile.
     let moved = unsafe {
         if libc::lseek(fd, offset as libc::off_t, libc::SEEK_SET) < 0 {
             -1

@@ -1,11 +1,11 @@
-//! The calling thread: what it used, where and how urgently it runs.
+//! Settings of the calling thread: CPU affinity, priorities, identity, memory policy, timers.
 
 use iosonde_job::plan::{IoPriority, NumaMemKind, NumaMemPolicy};
 use std::io;
 
 /// Binds the calling thread to these CPUs.
 pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
-    // As long as its highest number: cpu_set_t ends at 1024.
+    // Sized by the highest CPU number, because cpu_set_t ends at 1024.
     let highest = cpus.iter().max().map_or(0, |cpu| *cpu as usize);
     let mut mask = vec![0u64; highest / 64 + 1];
     for cpu in cpus {
@@ -23,8 +23,8 @@ pub fn set_nice(nice: i32) -> io::Result<()> {
     check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }.into())
 }
 
-/// Makes the calling thread, and it alone, another group's and another user's; `None` leaves it. The C library's functions
-/// would change all threads.
+/// Changes the user and group of the calling thread only; `None` keeps one. The C library's
+/// functions would change all threads of the process.
 pub fn set_identity(uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
     if let Some(gid) = gid {
         // SAFETY: no memory is passed.
@@ -81,13 +81,13 @@ pub fn set_memory_policy(policy: &NumaMemPolicy) -> io::Result<()> {
     check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, pointer, bits) })
 }
 
-/// Lets the process open as many files as the administrator allows it: the soft limit is there for old programs.
+/// Raises the soft limit of open files (RLIMIT_NOFILE) to the hard limit.
 pub fn raise_open_files() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: getrlimit writes one rlimit and setrlimit reads one. Where it is refused, opening files says what is missing.
+    // SAFETY: getrlimit writes one rlimit, setrlimit reads one. On failure open(2) reports EMFILE.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
             limit.rlim_cur = limit.rlim_max;
@@ -96,9 +96,9 @@ pub fn raise_open_files() {
     }
 }
 
-/// Lets sleeps of the calling thread end as exactly as the kernel can, instead of 50 us late.
+/// Sets the timer slack of the calling thread to 1 ns, so that sleeps do not end up to 50 us late.
 pub fn set_fine_timers() {
-    // SAFETY: no memory is passed. A kernel that refuses leaves sleeps less exact, nothing else.
+    // SAFETY: no memory is passed. If the call fails, sleeps are only less exact.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
