@@ -85,7 +85,7 @@ macro_rules! operation {
             Op::Fdatasync => opcode::Fsync::new($fd).flags(FsyncFlags::DATASYNC).build(),
             Op::SyncFileRange => opcode::SyncFileRange::new($fd, $slot.len)
                 .offset($slot.offset).flags($maker.options.sync_range_flags).build(),
-            // The backend carries out trims itself: an opcode for them is newer than io_uring.
+            // The backend carries out trims by system calls, as an opcode for them is newer than io_uring.
             Op::Trim => opcode::Nop::new().build(),
         }
     }};
