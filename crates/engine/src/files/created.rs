@@ -1,7 +1,7 @@
-//! Files that a run makes, known by device and inode.
+//! Files that a run creates, identified by device and inode.
 //!
-//! Between the check of a name and its use another program can put a file there. So a file that was missing is made with `O_EXCL`,
-//! a file that the run made is compared with its device and inode when it is opened again for writing, and nothing else is removed.
+//! Another program can create a file between the check of a name and its use. So missing files are
+//! created with `O_EXCL`, created ones are compared when reopened, and no other file is removed.
 
 use super::resolve::target_error;
 use iosonde_result::session::RunError;
@@ -14,10 +14,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Links that a name may lead through, as for the kernel.
+/// Maximum number of symbolic links followed, as in the kernel.
 const LINKS_MAX: usize = 40;
 
-/// A file, whatever its names are.
+/// Identity of a file, independent of its names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileId {
     device: u64,
@@ -25,7 +25,7 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// That of an open file, or of what a name stands for.
+    /// Identity of the file with this metadata.
     pub fn of(metadata: &Metadata) -> FileId {
         FileId {
             device: metadata.dev(),
@@ -37,33 +37,33 @@ impl FileId {
 #[derive(Debug, Clone)]
 struct CreatedFile {
     id: FileId,
-    /// Its name behind all links that the job's name for it may be.
+    /// Path after resolving symbolic links of the job's path.
     behind_links: PathBuf,
 }
 
-/// The files that a run has made, by the names of its jobs. Clones of this value share them.
+/// Files that a run has created, by their paths in the jobs. Clones share the list.
 #[derive(Debug, Clone, Default)]
 pub struct CreatedFiles {
     files: Arc<Mutex<BTreeMap<PathBuf, CreatedFile>>>,
-    /// Files that were made for the run before it, which it does not remove.
+    /// Files created for this run before it started. The run does not remove them.
     before: Arc<BTreeMap<PathBuf, FileId>>,
-    /// Whether jobs run commands, which may make files of any name.
+    /// Whether jobs run commands, which may create files of any name.
     has_commands: bool,
     held: HeldPaths,
 }
 
-/// Working files and scratch directories that the caller has made and holds open; clones share them. In a directory that others can write to, anybody
-/// can put something else in their place, so they and what is in them are opened by descriptor, not by name.
+/// Working files and scratch directories that the caller created and holds open. Clones share the
+/// list. Where other users can replace these paths, they are opened by descriptor, not by name.
 #[derive(Debug, Clone, Default)]
 pub struct HeldPaths {
     held: Arc<Mutex<Held>>,
 }
 
-/// Names, and what they meant when it was opened.
+/// Paths, with the file that each named when the caller opened it.
 type Held = Vec<(PathBuf, Weak<File>)>;
 
 impl HeldPaths {
-    /// As long as this file or directory is open, its name, and what is in it, means it.
+    /// While `opened` is open, `path` and all paths below it refer to it.
     pub fn hold(&self, path: &Path, opened: &Arc<File>) {
         let mut held = self.lock();
         held.retain(|(_, opened)| opened.strong_count() > 0);
@@ -74,16 +74,16 @@ impl HeldPaths {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A name of what a path meant when it was opened.
+    /// Path below /proc/self/fd if the caller holds this path, else the path itself.
     fn reach<'a>(&self, path: &'a Path) -> Cow<'a, Path> {
         let held = self.lock();
         let mut found = held.iter().filter_map(|(name, opened)| {
             let rest = path.strip_prefix(name).ok()?;
             let opened = opened.upgrade()?;
             let descriptor = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
-            // Without /proc there is only the name.
+            // Without /proc, only the name is left.
             descriptor.try_exists().ok().filter(|is_there| *is_there)?;
-            // A join with nothing would end in a slash.
+            // Joining an empty path would append a slash.
             Some(match rest.as_os_str().is_empty() {
                 true => descriptor,
                 false => descriptor.join(rest),
@@ -100,7 +100,7 @@ impl HeldPaths {
 }
 
 impl CreatedFiles {
-    /// Nothing that this run has made, and what was made for it before.
+    /// An empty list for a run, with the files created before it.
     pub fn after(before: BTreeMap<PathBuf, FileId>) -> CreatedFiles {
         CreatedFiles {
             before: Arc::new(before),
@@ -108,12 +108,12 @@ impl CreatedFiles {
         }
     }
 
-    /// The same files, with what the caller holds.
+    /// Adds the paths that the caller holds.
     pub fn with_held(self, held: HeldPaths) -> CreatedFiles {
         CreatedFiles { held, ..self }
     }
 
-    /// The same files, for jobs that run commands or not.
+    /// Sets whether jobs run commands.
     pub fn with_commands(self, has_commands: bool) -> CreatedFiles {
         CreatedFiles {
             has_commands,
@@ -121,7 +121,7 @@ impl CreatedFiles {
         }
     }
 
-    /// What a name stands for, as far as it was made for this run.
+    /// Identities of all files created for this run, by path.
     pub fn ids(&self) -> BTreeMap<PathBuf, FileId> {
         let mut ids = (*self.before).clone();
         let files = self.lock();
@@ -129,11 +129,11 @@ impl CreatedFiles {
         ids
     }
 
-    /// Opens a file that was missing when its name was looked up: makes it, or opens the one that this run has made since. Whether
-    /// it is made now comes with it. With `is_direct`, `options` include `O_DIRECT`.
+    /// Opens a file that was missing at its check: creates it, or reopens the one this run created.
+    /// Returns whether it was created now. `is_direct`: `options` include `O_DIRECT`.
     ///
     /// # Errors
-    /// Another program has made a file of this name meanwhile, which is left alone.
+    /// Another program has created a file of this name, which is left alone.
     pub(super) fn open_missing(
         &self,
         path: &Path,
@@ -143,7 +143,7 @@ impl CreatedFiles {
         if self.held.has(path) {
             return Ok((options.open(self.held.reach(path))?, false));
         }
-        // Locked until the file is noted: clones that start together make one.
+        // Locked until the file is recorded, so that clones that start together create one file.
         let mut files = self.lock();
         if files.contains_key(path) {
             match self.open_known(&files, path, options) {
@@ -152,7 +152,7 @@ impl CreatedFiles {
             }
         }
         let behind_links = behind_links(&self.held.reach(path));
-        // Where O_DIRECT is refused (EINVAL), the file has been made nevertheless.
+        // Created without O_DIRECT: a refused open (EINVAL) creates the file nevertheless.
         let made = match is_direct {
             true => File::create_new(&behind_links),
             false => options.clone().create_new(true).open(&behind_links),
@@ -173,10 +173,10 @@ impl CreatedFiles {
         }
     }
 
-    /// Opens a file that was there when its name was looked up.
+    /// Opens a file that existed at the check of its name.
     ///
     /// # Errors
-    /// The name was that of a file made for this run, and means another one by now.
+    /// The path named a file created for this run, and names another one now.
     pub(super) fn open_existing(
         &self,
         path: &Path,
@@ -190,7 +190,7 @@ impl CreatedFiles {
         }
     }
 
-    /// Opens what a name means, or meant when the caller has opened it.
+    /// Opens the file at a path, or the one that the caller holds for it.
     pub(super) fn open_by_descriptor(
         &self,
         path: &Path,
@@ -199,7 +199,7 @@ impl CreatedFiles {
         Ok(options.open(self.held.reach(path))?)
     }
 
-    /// Opens a file that was made for this run, by whatever name.
+    /// Opens a file that was created for this run, by any of its names.
     fn open_known(
         &self,
         files: &BTreeMap<PathBuf, CreatedFile>,
@@ -212,7 +212,7 @@ impl CreatedFiles {
             let by_name = by_name.or_else(|| self.before.get(path).copied());
             by_name == Some(id) || self.has_commands || self.is_among(files, id)
         };
-        // Another program's file is not even opened: a FIFO would block.
+        // Checked before the open, which would block on another program's FIFO.
         let reached = self.held.reach(path);
         if !is_known(&reached.metadata()?) {
             return Err(OpenFailure::MadeByOthers);
@@ -224,7 +224,7 @@ impl CreatedFiles {
         }
     }
 
-    /// Whether a file is one of those made for this run.
+    /// Whether a file was created for this run.
     pub(super) fn has(&self, id: FileId) -> bool {
         self.is_among(&self.lock(), id)
     }
@@ -234,7 +234,7 @@ impl CreatedFiles {
         created.any(|file| file.id == id) || self.before.values().any(|before| *before == id)
     }
 
-    /// Takes over what another run has made.
+    /// Adds the files that another run has created.
     pub(super) fn extend(&self, other: &CreatedFiles) {
         if Arc::ptr_eq(&self.files, &other.files) {
             return;
@@ -243,24 +243,24 @@ impl CreatedFiles {
         self.lock().extend(others);
     }
 
-    /// A file was removed by its job: a later file of this name, or of this inode, is another one.
+    /// Forgets a file that its job removed: its name and inode may be reused by another file.
     pub(crate) fn forget(&self, path: &Path) {
         self.lock().remove(path);
     }
 
-    /// Removes a file that was made, if its name still means it.
+    /// Removes a created file, if its path still names it.
     pub(super) fn remove(&self, path: &Path) {
         let Some(file) = self.lock().remove(path) else {
             return;
         };
         let found = file.behind_links.symlink_metadata();
         if found.is_ok_and(|found| FileId::of(&found) == file.id) {
-            // A file that is gone already is what is wanted.
+            // An error means that the file is gone already.
             let _ = std::fs::remove_file(&file.behind_links);
         }
     }
 
-    /// Removes all files that were made, as [`CreatedFiles::remove`] does.
+    /// Removes all created files, as [`CreatedFiles::remove`] does.
     pub(super) fn remove_all(&self) {
         let paths: Vec<PathBuf> = self.lock().keys().cloned().collect();
         paths.iter().for_each(|path| self.remove(path));
@@ -271,10 +271,10 @@ impl CreatedFiles {
     }
 }
 
-/// Why a file of a run cannot be opened.
+/// Reason why a file of a run cannot be opened.
 #[derive(Debug)]
 pub(super) enum OpenFailure {
-    /// Another program has put a file in its place.
+    /// Another program has replaced the file.
     MadeByOthers,
     Io(std::io::Error),
 }
@@ -286,7 +286,7 @@ impl From<std::io::Error> for OpenFailure {
 }
 
 impl OpenFailure {
-    /// The error of a run that was `doing` something with a file.
+    /// Error of a run that failed `doing` something with a file.
     pub(super) fn into_error(self, path: &Path, doing: &str) -> RunError {
         match self {
             OpenFailure::Io(error) => target_error(path, doing, &error),
@@ -299,7 +299,7 @@ impl OpenFailure {
     }
 }
 
-/// Where a name leads through links, the last of which may point to nothing.
+/// Resolves symbolic links. The target of the last one may be missing.
 fn behind_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
@@ -363,7 +363,7 @@ mod tests {
         held.hold(&file, &opened);
         let opened_directory = Arc::new(File::open(&directory).unwrap());
         held.hold(&directory, &opened_directory);
-        // Others replace both by links.
+        // Another program replaces both by symbolic links.
         let aside = scratch.path().join("aside");
         std::fs::rename(&directory, &aside).unwrap();
         std::os::unix::fs::symlink(&victim, &directory).unwrap();

@@ -1,4 +1,4 @@
-//! Filling files with data that neither compress nor repeat.
+//! Fills files with random data, which neither compress nor deduplicate.
 
 use super::resolve::target_error;
 use crate::interrupt::Interrupt;
@@ -15,28 +15,28 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::thread::Builder;
 
-/// Bytes written by one call.
+/// Bytes per write.
 const CHUNK: usize = 4 << 20;
-/// Chunks that one thread fills while another writes.
+/// Number of buffers: one thread fills chunks ahead while another writes.
 const AHEAD: usize = 3;
-/// O_DIRECT needs offsets and lengths that every device takes.
+/// Alignment for O_DIRECT that every device accepts, in bytes.
 const DIRECT_UNIT: u64 = 4096;
 
-/// Fills files, one after the other. Its memory is made once, however many files there are.
+/// Fills files one after the other. Buffers are allocated once and reused.
 #[derive(Debug, Default)]
 pub(super) struct Filler {
     buffers: Vec<IoMemory>,
 }
 
-/// How far a fill is to go.
+/// End of a fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Until {
     Size(u64),
-    /// ENOSPC is the end, not an error.
+    /// Until ENOSPC, which is then no error.
     Full,
 }
 
-/// A chunk on its way from the thread that fills to the one that writes.
+/// A chunk passed from the filling thread to the writing thread.
 struct Chunk {
     memory: IoMemory,
     offset: u64,
@@ -44,7 +44,7 @@ struct Chunk {
 }
 
 impl Filler {
-    /// Writes bytes `range` of the file, past the page cache where the file system allows it.
+    /// Writes bytes `range` of the file, with O_DIRECT if the file system allows it.
     pub(super) fn fill(
         &mut self,
         path: &Path,
@@ -63,7 +63,7 @@ impl Filler {
         )
     }
 
-    /// Writes from byte `from` on until there is no room left.
+    /// Writes from byte `from` until the file system is full.
     pub(super) fn until_full(
         &mut self,
         path: &Path,
@@ -75,7 +75,7 @@ impl Filler {
         self.run(path, file, from, Until::Full, stops, written)
     }
 
-    /// One thread makes data while another writes them, so that the device does not wait for random numbers.
+    /// One thread generates data while another writes, so random numbers do not delay the device.
     fn run(
         &mut self,
         path: &Path,
@@ -91,7 +91,7 @@ impl Filler {
             direct: OpenOptions::new()
                 .write(true)
                 .custom_flags(libc::O_DIRECT)
-                // By its name it might be another file by now.
+                // By descriptor, because the path may name another file by now.
                 .open(format!("/proc/self/fd/{}", file.as_raw_fd()))
                 .ok(),
         };
@@ -134,7 +134,7 @@ impl Filler {
     }
 }
 
-/// Fills here, writes in a second thread. The buffers, and whether it came to its end (or was interrupted).
+/// Fills here and writes in a second thread. Returns the buffers, and whether the fill finished.
 fn pipeline(
     target: &Target<'_>,
     mut free: Vec<IoMemory>,
@@ -150,7 +150,7 @@ fn pipeline(
         let write_all = move || {
             for chunk in chunks {
                 let outcome = target.write(chunk.memory.slot(0, chunk.length), chunk.offset);
-                // Nobody listens any more when the other side has given up.
+                // Fails if the filling thread has stopped after an error.
                 let _ = to_fill.send((chunk, outcome));
             }
         };
@@ -159,7 +159,7 @@ fn pipeline(
         }
         let (mut offset, mut in_flight, mut outcome) = (from, 0, Ok(true));
         loop {
-            // All chunks but the first begin at a multiple of their size, as O_DIRECT wants it.
+            // All chunks but the first start at a multiple of their size, as O_DIRECT requires.
             let whole = CHUNK as u64 - offset % CHUNK as u64;
             let wanted = match until {
                 Until::Size(size) => size.saturating_sub(offset).min(whole) as usize,
@@ -205,7 +205,7 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT))
 }
 
-/// Different for each file, the same in every run.
+/// Seed of a file's data: differs between paths, equal in all runs.
 fn seed_of(path: &Path) -> u64 {
     let bytes = path.as_os_str().as_encoded_bytes();
     bytes.iter().fold(mix64(bytes.len() as u64), |seed, byte| {

@@ -1,4 +1,4 @@
-//! Laying files out: every byte that will be read is written first, with data that do not compress.
+//! Lays files out: writes all data that jobs will read, with data that do not compress.
 
 use super::created::{CreatedFiles, FileId};
 use super::file_contents::Filler;
@@ -16,56 +16,56 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// What one file needs.
+/// Layout of one file.
 #[derive(Debug, Clone, PartialEq)]
 struct Need {
     size: u64,
     existed: bool,
-    /// Size of a file that was found. What lies below it is the user's and stays.
+    /// Size of an existing file. Its data below this offset belong to the user and are kept.
     from: u64,
     data: bool,
-    /// The file must have its size before the first write: it will be mapped.
+    /// Whether the file is mapped, and so needs its size before the first write.
     mapped: bool,
-    /// Data are written until the file system is full.
+    /// Whether data are written until the file system is full.
     until_full: bool,
-    /// Space that cannot be reserved is no error: the job's writes find out.
+    /// Whether ENOSPC is ignored here, because the job's writes report it.
     may_run_full: bool,
     fallocate: Fallocate,
     create: bool,
     fsync: bool,
-    /// The worker that needed it first, and its job.
+    /// Number and job name of the first worker that needs the file.
     owner: (u32, String),
 }
 
-/// The files that a plan needs and that are not there yet.
+/// Files that a plan needs and that are missing or too short.
 #[derive(Debug, Default)]
 pub struct Layout {
     needs: BTreeMap<PathBuf, Need>,
-    /// Sizes that files will have in the end, laid out or not; without those that may find no room.
+    /// Final sizes of files, laid out or not, without files that may run out of space.
     sizes: BTreeMap<PathBuf, Size>,
-    /// Whether files that jobs write need not fit.
+    /// Whether files that jobs write may exceed the available space.
     may_run_full: bool,
 }
 
-/// How long a file will be.
+/// Final size of a file.
 #[derive(Debug, Clone, Copy, Default)]
 struct Size {
     bytes: u64,
-    /// Bytes of it that come behind what the file holds when its job starts (`file_append`).
+    /// Bytes of these that follow the size at the start of the job (`file_append`).
     appended: u64,
 }
 
-/// What has been made on the way to a run.
+/// Files and directories created for a run.
 #[derive(Debug, Clone, Default)]
 pub struct Made {
-    /// Files that were not there before.
+    /// Created files.
     pub created: CreatedFiles,
-    /// Directories that were not there before, outer ones first.
+    /// Created directories, outer ones first.
     pub directories: Vec<PathBuf>,
 }
 
 impl Layout {
-    /// What no job needs yet. With `may_run_full`, files that jobs write need not fit.
+    /// An empty layout. `may_run_full`: files that jobs write may exceed the available space.
     pub fn new(may_run_full: bool) -> Layout {
         Layout {
             may_run_full,
@@ -73,15 +73,15 @@ impl Layout {
         }
     }
 
-    /// Whether a file may be written until its file system is full. A ramfs would take all memory before, and a file
-    /// system that only shows the state of the kernel is never written.
+    /// Whether writes to a file may end with ENOSPC. Never on a ramfs, which would exhaust memory
+    /// first, nor on file systems that show kernel state.
     fn may_find_no_room(&self, job: &Job, path: &Path, data: bool) -> bool {
         let is_written = !data && job.io.engine != Engine::Mmap;
         let may = is_written && (self.may_run_full || job.files.fill_device);
         may && !is_boundless(path) && space::view_of_kernel(path).is_none()
     }
 
-    /// Notes what worker number `number` needs. Files that several workers share are laid out once.
+    /// Adds the files of worker `number`. A file shared by several workers is laid out once.
     pub fn add(&mut self, job: &Job, number: u32, worker: &WorkerFiles) {
         if !job.io.engine.has_paths() {
             return;
@@ -90,7 +90,7 @@ impl Layout {
         for file in worker.files.iter().filter(regular) {
             let data = needs_data(job);
             let enough = file.size_now.is_some_and(|size| size >= file.size_needed);
-            // What is there in its size is used as it is, holes or not.
+            // An existing file of sufficient size is used unchanged, even if it is sparse.
             let may_run_full = fills_device(job) || self.may_find_no_room(job, &file.path, data);
             if !enough && !may_run_full {
                 let size = self.sizes.entry(file.path.clone()).or_default();
@@ -100,7 +100,7 @@ impl Layout {
                     size.appended = size.appended.max(appended);
                 }
             }
-            // As in fio, a file of no bytes is made when it is opened for writing, and never for reading.
+            // As in fio, an open for writing creates an empty file; an open for reading does not.
             if file.size_needed == 0 {
                 continue;
             }
@@ -112,7 +112,7 @@ impl Layout {
         }
     }
 
-    /// How long a file will be when the jobs start, if it is made longer before; a file that only gets blocks is not.
+    /// Size of a file when the jobs start, if the layout changes it. `Fallocate::Keep` does not.
     pub fn size_at_start(&self, path: &Path) -> Option<u64> {
         let grows = |need: &&Need| {
             let sets_size = !matches!(need.fallocate, Fallocate::None | Fallocate::Keep);
@@ -143,7 +143,7 @@ impl Layout {
         need.until_full |= data && fills_device(job);
     }
 
-    /// Refuses what `--readonly` forbids: to make a file, or to write to one that is too small.
+    /// Refuses layout with `--readonly`: creating a file, or extending one that is too short.
     pub fn refuse_writes(&self) -> Result<(), RunError> {
         let Some((path, need)) = self.needs.iter().next() else {
             return Ok(());
@@ -163,11 +163,11 @@ impl Layout {
         })
     }
 
-    /// Refuses, before anything is written, what will not fit beside what will have been left by then.
+    /// Checks before any write that all files fit, next to those that earlier plans will leave.
     pub fn check_space(&self, to_be: &ToBe) -> Result<(), RunError> {
         let own = self.sizes.keys().map(|path| self.room_beside(path, to_be));
         let own: Vec<Room> = own.collect();
-        // A file system that is full is in nobody's way who needs no more of it.
+        // A full file system only matters to files that need more space of it.
         let wanted: BTreeSet<u64> = (own.iter().filter(|room| room.bytes > 0))
             .filter_map(|room| file_system(&room.path))
             .collect();
@@ -186,7 +186,7 @@ impl Layout {
         })
     }
 
-    /// What a file needs beyond what it will hold by then.
+    /// Space that a file needs beyond its size after the earlier plans.
     fn room_beside(&self, path: &Path, to_be: &ToBe) -> Room {
         let before = Room::to_fill(path, to_be.size(path)).bytes;
         let mut room = Room::to_fill(path, self.size_beside(path, to_be));
@@ -194,7 +194,7 @@ impl Layout {
         room
     }
 
-    /// How long a file will be in the end, if it is then as it will have been left; 0 for one that is not made longer.
+    /// Final size of a file, given its size after the earlier plans. 0 if it does not grow.
     pub fn size_beside(&self, path: &Path, to_be: &ToBe) -> u64 {
         let size = self.sizes.get(path).copied().unwrap_or_default();
         let appended = to_be.size(path).saturating_add(size.appended);
@@ -204,7 +204,7 @@ impl Layout {
         }
     }
 
-    /// The announcements, one for each worker that needs files: its job, the number of files, their bytes in total.
+    /// Announcements, one for each worker with a layout: job name, number of files, total bytes.
     pub fn announcements(&self) -> Vec<(String, usize, u64)> {
         let mut of_workers: BTreeMap<u32, (String, usize, u64)> = BTreeMap::new();
         for need in self.needs.values() {
@@ -218,30 +218,30 @@ impl Layout {
         of_workers.into_values().collect()
     }
 
-    /// Whether a worker waits for files that are to be laid out.
+    /// Whether a worker needs files that will be laid out.
     pub fn concerns(&self, worker: &WorkerFiles) -> bool {
         let mut files = worker.files.iter();
         files.any(|file| self.needs.contains_key(&file.path))
     }
 
-    /// Whether nothing is to be laid out.
+    /// Whether no file has to be laid out.
     pub fn is_empty(&self) -> bool {
         self.needs.is_empty()
     }
 
-    /// Bytes to be written.
+    /// Bytes to write.
     pub fn bytes(&self) -> u64 {
         let data = self.needs.values().filter(|need| need.data);
         data.map(|need| need.size.saturating_sub(need.from)).sum()
     }
 }
 
-/// Which file system a path is on.
+/// Identity of the file system of a path.
 fn file_system(path: &Path) -> Option<u64> {
     space::space(path).ok().map(|space| space.file_system)
 }
 
-/// As it would be told by then: what will have been left is gone from the room, and no part of what is asked for.
+/// Error with the figures at that time: space that earlier plans will take is not available.
 fn no_space(short: &Shortage, own: &[Room], to_be: &ToBe) -> RunError {
     let at = file_system(&short.path);
     let there = own.iter().filter(|room| file_system(&room.path) == at);
@@ -252,8 +252,8 @@ fn no_space(short: &Shortage, own: &[Room], to_be: &ToBe) -> RunError {
     }
 }
 
-/// Lays out all files, and adds those that it makes to `created`. They are removed again when it fails or any of `stops` is requested;
-/// with `keep`, files that were laid out wholly stay when it is interrupted. `written` is called with the bytes so far.
+/// Lays out all files and adds new ones to `created`. A failure or a request of `stops` removes
+/// them; with `keep`, an interrupt keeps complete ones. Calls `written` with the bytes so far.
 pub fn lay_out(
     layout: &Layout,
     keep: bool,
@@ -288,7 +288,7 @@ fn lay_out_into<'a>(
 ) -> Result<(), RunError> {
     let mut filler = Filler::default();
     let mut done = 0;
-    // Files that were there and that this layout may have made longer, by this name or another one.
+    // Identities of existing files that this layout has extended, to recognise their other names.
     let mut extended = BTreeSet::new();
     for (path, need) in &layout.needs {
         if stops.iter().any(|stop| stop.is_requested()) {
@@ -308,7 +308,7 @@ fn lay_out_into<'a>(
             Ok(()) if is_new => finished.push(path.as_path()),
             Ok(()) => {}
             Err(error) => {
-                // A part of a file is of no use.
+                // An incomplete file is of no use.
                 if is_new {
                     made.created.remove(path);
                 }
@@ -319,7 +319,7 @@ fn lay_out_into<'a>(
     Ok(())
 }
 
-/// Opens a file, which is as it was when it was looked up: missing, or of that length. Whether it was made now comes with it.
+/// Opens a file that is as it was at its check, or fails. Returns whether it was created now.
 fn open_to_lay_out(
     path: &Path,
     need: &Need,
@@ -328,7 +328,7 @@ fn open_to_lay_out(
 ) -> Result<(File, bool), RunError> {
     let fail = |error: std::io::Error| target_error(path, "look at", &error);
     let mut options = OpenOptions::new();
-    // What has come to be a FIFO is not waited for.
+    // O_NONBLOCK, because the path may have become a FIFO.
     options.write(true).custom_flags(libc::O_NONBLOCK);
     let (file, is_new) = match need.existed {
         true => (created.open_existing(path, &options), false),
@@ -350,7 +350,7 @@ fn open_to_lay_out(
     Ok((file, is_new))
 }
 
-/// Another program writes to a file.
+/// Error: another program writes to the file.
 fn has_changed(path: &Path, before: u64, now: u64) -> RunError {
     RunError::Target {
         path: path.display().to_string(),
@@ -361,7 +361,7 @@ fn has_changed(path: &Path, before: u64, now: u64) -> RunError {
     }
 }
 
-/// `allow_file_create=0` and the file is not there.
+/// Error: the file does not exist, and `allow_file_create=0`.
 pub(super) fn must_not_create(path: &Path) -> RunError {
     RunError::Target {
         path: path.display().to_string(),
@@ -371,7 +371,7 @@ pub(super) fn must_not_create(path: &Path) -> RunError {
 }
 
 impl Made {
-    /// Makes the directories that a file's name contains, as fio does.
+    /// Creates the missing parent directories of a path, as fio does.
     pub fn parents_of(&mut self, path: &Path) -> Result<(), RunError> {
         let missing: Vec<&Path> = path
             .ancestors()
@@ -386,13 +386,13 @@ impl Made {
         Ok(())
     }
 
-    /// Takes over what another has made.
+    /// Adds files and directories that another layout has created.
     pub fn extend(&mut self, other: Made) {
         self.created.extend(&other.created);
         self.directories.extend(other.directories);
     }
 
-    /// Removes what was made.
+    /// Removes all created files and directories.
     pub fn remove(&self) {
         self.created.remove_all();
         self.remove_directories();
@@ -400,7 +400,7 @@ impl Made {
 
     fn remove_directories(&self) {
         for path in self.directories.iter().rev() {
-            // One that holds files of others stays.
+            // A directory with files of others is kept.
             let _ = std::fs::remove_dir(path);
         }
     }
@@ -433,7 +433,7 @@ fn one_file(
         file.sync_all().map_err(fail("flush"))?;
     }
     if need.size > need.from {
-        // As in fio, whatever `invalidate` says: what was laid out is read from the device.
+        // As in fio, regardless of `invalidate`: reads of laid-out data reach the device.
         block::drop_cache(file.as_raw_fd(), need.from, need.size - need.from)
             .or_else(ignore_unsupported)
             .map_err(fail("drop the cache of"))?;
@@ -441,7 +441,7 @@ fn one_file(
     Ok(())
 }
 
-/// Reserves space as `fallocate` says, and sets the size.
+/// Reserves space by the method of `fallocate`, and sets the size.
 fn reserve(file: &File, need: &Need) -> std::io::Result<()> {
     let fd = file.as_raw_fd();
     let unsupported = |error: &std::io::Error| {
@@ -458,12 +458,12 @@ fn reserve(file: &File, need: &Need) -> std::io::Result<()> {
         },
         Fallocate::Posix => block::posix_fallocate(fd, need.size),
         Fallocate::Truncate => grow(file, need.size),
-        // Writes make the file grow by themselves.
+        // Writes extend the file.
         Fallocate::None => Ok(()),
     }
 }
 
-/// Makes a file longer, never shorter.
+/// Extends a file. Never truncates it.
 fn grow(file: &File, bytes: u64) -> std::io::Result<()> {
     match file.metadata()?.len() < bytes {
         true => file.set_len(bytes),

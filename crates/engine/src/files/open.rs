@@ -1,4 +1,4 @@
-//! Opening a worker's files the way its job asks for.
+//! Opens a worker's files as its job requests.
 
 use super::created::{CreatedFiles, OpenFailure};
 use super::layout::must_not_create;
@@ -15,15 +15,15 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::sync::Arc;
 
-/// Bytes of one read of `pre_read`.
+/// Size of one read of `pre_read`, in bytes.
 const PRE_READ_BYTES: usize = 1 << 20;
 
-/// What a worker may write.
+/// Targets that a worker may write.
 #[derive(Debug, Clone, Copy)]
 pub struct WriteAccess<'a> {
-    /// The block devices that it holds.
+    /// Block devices that the worker holds.
     pub hold: &'a WriteHold,
-    /// The files that its run has made.
+    /// Files that the run created.
     pub created: &'a CreatedFiles,
 }
 
@@ -35,13 +35,13 @@ pub struct OpenSet {
 }
 
 impl OpenSet {
-    /// What a backend needs to know of them.
+    /// Files as the backend needs them.
     pub fn handles(&self) -> &[Handle] {
         debug_assert_eq!(self.files.len(), self.handles.len());
         &self.handles
     }
 
-    /// Does what the job wants done before its files are closed.
+    /// Carries out `fsync_on_close` before the files are closed.
     pub fn before_close(&self, job: &Job, worker: &WorkerFiles) -> Result<(), RunError> {
         let opener = Opener::new(job);
         let mut files = worker.files.iter().zip(&self.files);
@@ -49,7 +49,7 @@ impl OpenSet {
     }
 }
 
-/// Opens all files of a worker, which writes no block devices but those that it holds.
+/// Opens all files of a worker. It may write to the block devices that it holds only.
 pub fn open_files(
     job: &Job,
     worker: &WorkerFiles,
@@ -69,17 +69,17 @@ pub fn open_files(
     Ok(set)
 }
 
-/// The page cache of a job's files, where the job is to drop it each time it starts over (`invalidate`).
+/// Page cache of a job's files, which the job drops each time it starts over (`invalidate`).
 #[derive(Debug)]
 pub struct CachedFiles {
     opener: Opener,
     files: Vec<FileUse>,
-    /// Open for as long as the worker runs.
+    /// Open while the worker runs.
     opened: Arc<OpenSet>,
 }
 
 impl CachedFiles {
-    /// `None` where the job bypasses the page cache, or is to keep it.
+    /// `None` if the job bypasses the page cache or keeps its contents.
     pub fn new(job: &Job, worker: &WorkerFiles, opened: Arc<OpenSet>) -> Option<CachedFiles> {
         let opener = Opener::new(job);
         opener.drops_cache.then(|| CachedFiles {
@@ -89,7 +89,7 @@ impl CachedFiles {
         })
     }
 
-    /// Drops the cache of one file, or of all.
+    /// Drops the page cache of one file, or of all files.
     pub fn drop_cache(&self, file: Option<u32>) -> Result<(), RunError> {
         self.each(file, |file, fd| {
             self.opener
@@ -98,7 +98,7 @@ impl CachedFiles {
         })
     }
 
-    /// Writes back what the cache holds of all files, so that it can be dropped.
+    /// Writes dirty pages of all files back, because only clean pages can be dropped.
     pub fn write_back(&self) -> Result<(), RunError> {
         self.each(None, |file, fd| match self.opener.write {
             true => block::flush(fd).map_err(|error| target_error(&file.path, "flush", &error)),
@@ -120,7 +120,7 @@ impl CachedFiles {
     }
 }
 
-/// Reads all of a job's regions into the cache (`pre_read`).
+/// Reads the regions of all files into the page cache (`pre_read`).
 pub fn pre_read(worker: &WorkerFiles) -> Result<(), RunError> {
     let mut buffer = vec![0; PRE_READ_BYTES];
     for file in &worker.files {
@@ -142,7 +142,7 @@ pub fn pre_read(worker: &WorkerFiles) -> Result<(), RunError> {
     Ok(())
 }
 
-/// How a job opens its files.
+/// Options with which a job opens its files.
 #[derive(Debug, Clone)]
 pub(super) struct Opener {
     read: bool,
@@ -150,20 +150,20 @@ pub(super) struct Opener {
     create: bool,
     flags: i32,
     invalidate: bool,
-    /// Whether the cache is dropped each time the job starts over, too.
+    /// Whether each start over of the job drops the page cache too.
     pub(super) drops_cache: bool,
-    /// Whether accesses will be random; `None` says nothing.
+    /// Whether accesses are random, for posix_fadvise(2). `None`: no advice.
     order: Option<bool>,
     fsync_on_close: bool,
-    /// `write_hint` in the kernel's numbers.
+    /// `write_hint` with the kernel's value.
     write_hint: Option<u64>,
-    /// The block devices that may be written.
+    /// Block devices that may be written.
     hold: WriteHold,
     created: CreatedFiles,
 }
 
 impl Opener {
-    /// What a job's options mean for its files.
+    /// Derives the options from those of a job.
     pub(super) fn new(job: &Job) -> Opener {
         let rw = job.workload.rw;
         let changes = rw.has(Direction::Write) || rw.has(Direction::Trim);
@@ -196,7 +196,7 @@ impl Opener {
         }
     }
 
-    /// Lets it write the block devices that have been checked, and the files of the run.
+    /// Allows writes to the checked block devices and to the files of the run.
     pub(super) fn writing(self, access: WriteAccess<'_>) -> Opener {
         Opener {
             hold: access.hold.clone(),
@@ -205,7 +205,7 @@ impl Opener {
         }
     }
 
-    /// Opens a file, drops its cache (`invalidate`) and tells the kernel the order of accesses.
+    /// Opens a file, drops its page cache (`invalidate`) and advises the order of accesses.
     pub(super) fn open(&self, file: &FileUse) -> Result<File, RunError> {
         let mut options = OpenOptions::new();
         options
@@ -240,7 +240,7 @@ impl Opener {
         }
         if file.size_now.is_some() {
             match self.created.open_existing(path, options) {
-                // `unlink_each_loop` has removed it.
+                // `unlink_each_loop` has removed the file.
                 Err(OpenFailure::Io(error)) if error.kind() == ErrorKind::NotFound => {}
                 opened => return opened,
             }
@@ -253,7 +253,7 @@ impl Opener {
     fn open_error(&self, file: &FileUse, error: &std::io::Error) -> RunError {
         match error.raw_os_error() {
             Some(libc::ENOENT) if self.write && !self.create => must_not_create(&file.path),
-            // Studies go on without it where they read this.
+            // Studies fall back to buffered I/O when they find this text.
             Some(libc::EINVAL) if self.flags & libc::O_DIRECT != 0 => RunError::Target {
                 path: file.path.display().to_string(),
                 problem: "it cannot be opened with O_DIRECT (EINVAL)".to_owned(),
@@ -263,7 +263,7 @@ impl Opener {
         }
     }
 
-    /// Refuses a block device that was not checked: since the check the name has come to mean another one.
+    /// Refuses a block device that was not checked: its name was reused since the check.
     fn refuse_unchecked(&self, file: &FileUse, opened: &File) -> Result<(), RunError> {
         let metadata = opened
             .metadata()
@@ -279,10 +279,10 @@ impl Opener {
         Ok(())
     }
 
-    /// Drops what the page cache holds of a file's region.
+    /// Drops the page cache of a file's region.
     pub(super) fn drop_cache(&self, file: &FileUse, fd: RawFd) -> std::io::Result<()> {
         if file.kind == FileKind::BlockDevice {
-            // Not every block device can, and not everybody may: then the advice below has to do.
+            // Fails for some devices and without privileges. The advice below then has to suffice.
             let _ = block::flush_device_cache(fd);
         }
         let (start, length) = (file.region.start_bytes, file.region.size_bytes);
@@ -300,7 +300,7 @@ impl Opener {
         Ok(())
     }
 
-    /// `fsync_on_close`.
+    /// Carries out `fsync_on_close`.
     pub(super) fn before_close(&self, use_: &FileUse, file: &File) -> Result<(), RunError> {
         if self.fsync_on_close && use_.kind != FileKind::Stream {
             file.sync_all()
@@ -310,7 +310,7 @@ impl Opener {
     }
 }
 
-/// File systems without a cache have none to drop.
+/// Ignores errors of file systems without a page cache.
 pub(super) fn ignore_unsupported(error: std::io::Error) -> std::io::Result<()> {
     match error.raw_os_error() {
         Some(libc::EINVAL | libc::ESPIPE | libc::EOPNOTSUPP) => Ok(()),

@@ -1,4 +1,4 @@
-//! Keeping no more files open than `openfiles` allows, and beginning each pass anew with `unlink_each_loop`.
+//! Cache of open files: limits them to `openfiles`, and recreates files for `unlink_each_loop`.
 
 use super::open::{Opener, WriteAccess};
 use super::resolve::{FileKind, FileUse, WorkerFiles, target_error};
@@ -11,28 +11,28 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Whether an I/O can have its file.
+/// Result of a request for a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// It is open.
+    /// The file is open.
     Ready,
-    /// It has just been opened: the handles have changed.
+    /// The file was just opened, so the handles have changed.
     Opened,
-    /// As many files are in use as may be open: not before one of their I/Os has completed.
+    /// The limit is reached and all open files are in use: retry after a completion.
     Later,
 }
 
-/// A file of the job.
+/// Cache entry of a file.
 #[derive(Debug, Default)]
 struct Place {
     file: Option<File>,
-    /// I/Os that need it.
+    /// Number of I/Os that use the file.
     busy: u32,
-    /// When it was used last, counted in uses of all files.
+    /// Last use, counted in uses of all files (for LRU).
     used: u64,
 }
 
-/// The files of a worker, of which some are open.
+/// Files of a worker, of which at most `most` are open.
 #[derive(Debug)]
 pub struct FileKeeper {
     opener: Opener,
@@ -48,10 +48,10 @@ pub struct FileKeeper {
 }
 
 impl FileKeeper {
-    /// A keeper, where a job needs one.
+    /// Creates a cache, if the job needs one.
     ///
     /// # Errors
-    /// Engines whose files must all be open.
+    /// Fails for engines that need all files open.
     pub fn new(
         job: &Job,
         worker: &WorkerFiles,
@@ -96,12 +96,12 @@ impl FileKeeper {
         }))
     }
 
-    /// What the backend needs to know; closed files have no descriptor.
+    /// Handles for the backend. The descriptor of a closed file is -1.
     pub fn handles(&self) -> &[Handle] {
         &self.handles
     }
 
-    /// Sees to it that a file is open, and notes that an I/O needs it.
+    /// Opens a file if necessary, and counts an I/O that uses it.
     pub fn access(&mut self, file: u32) -> Result<Access, RunError> {
         let index = file as usize;
         let mut access = Access::Ready;
@@ -122,14 +122,14 @@ impl FileKeeper {
         Ok(access)
     }
 
-    /// An I/O needs its file no longer.
+    /// Ends the use of a file by an I/O.
     pub fn let_go(&mut self, file: u32) {
         let place = &mut self.places[file as usize];
         place.busy = place.busy.saturating_sub(1);
     }
 
-    /// Before the first I/O of a pass: with `unlink_each_loop` all files are removed, to be made anew. False when I/Os are
-    /// still in flight.
+    /// Called before the first I/O of a pass. `unlink_each_loop` removes all files, which are then
+    /// created again. Returns false while I/Os are in flight.
     pub fn begin_pass(&mut self, pass: u64, idle: bool) -> Result<bool, RunError> {
         if pass == self.pass || !self.unlink_each_pass {
             return Ok(true);
@@ -143,7 +143,7 @@ impl FileKeeper {
             .iter()
             .filter(|file| file.kind == FileKind::Regular)
         {
-            // Another clone may have removed it already.
+            // Another clone may have removed the file.
             match std::fs::remove_file(&file.path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(target_error(&file.path, "remove", &error));
@@ -155,12 +155,12 @@ impl FileKeeper {
         Ok(true)
     }
 
-    /// Whether files lose their page cache each time the job starts over.
+    /// Whether each start over of the job drops the page cache.
     pub fn drops_cache(&self) -> bool {
         self.opener.drops_cache
     }
 
-    /// Drops the page cache of one file that is open. All files lose it by being closed: it is dropped when they are opened.
+    /// Drops the page cache of one open file. `None` closes all files: opening drops their caches.
     pub fn drop_cache(&mut self, file: Option<u32>) -> Result<(), RunError> {
         let Some(file) = file else {
             return self.close_all();
@@ -175,7 +175,7 @@ impl FileKeeper {
         }
     }
 
-    /// Writes back what the page cache holds of open files, so that it can be dropped.
+    /// Writes dirty pages of open files back, because only clean pages can be dropped.
     pub fn write_back(&self) -> Result<(), RunError> {
         for (place, file_use) in self.places.iter().zip(&self.files) {
             if let Some(opened) = &place.file
@@ -194,7 +194,7 @@ impl FileKeeper {
         (0..self.places.len()).try_for_each(|index| self.close(index))
     }
 
-    /// Closes the file that was not used for longest and that no I/O needs. Whether there is one.
+    /// Closes the least recently used idle file. Returns whether there was one.
     fn close_one(&mut self) -> Result<bool, RunError> {
         let idle = |place: &&(usize, &Place)| place.1.file.is_some() && place.1.busy == 0;
         let places = self.places.iter().enumerate();

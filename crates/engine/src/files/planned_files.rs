@@ -1,18 +1,18 @@
-//! What plans that were only looked at would have left behind, for the look at those after them.
+//! Files that checked plans will leave, which the checks of later plans have to take into account.
 
 use iosonde_machine::space::{Need, space};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Files that will be there when plans that were looked at have been run.
+/// Files that will exist after the checked plans have run.
 #[derive(Debug, Clone, Default)]
 pub struct ToBe {
-    /// How long each will be at least; `u64::MAX` is one that takes all the room there is.
+    /// Minimum size of each file in bytes. `u64::MAX`: the file fills its file system.
     sizes: BTreeMap<PathBuf, u64>,
 }
 
 impl ToBe {
-    /// Bytes that they will take of the room that there is at a path now.
+    /// Bytes that these files will take of the space available at a path now.
     pub fn taken_bytes(&self, path: &Path) -> u64 {
         let Ok(asked) = space(path) else {
             return 0;
@@ -24,28 +24,28 @@ impl ToBe {
         needs.fold(0, |sum, need| sum.saturating_add(need.bytes))
     }
 
-    /// Whether a file will be there.
+    /// Whether a file will exist.
     pub(crate) fn has(&self, path: &Path) -> bool {
         self.sizes.contains_key(path)
     }
 
-    /// A file will be there, at least so long.
+    /// Records that a file will exist, with at least this size.
     pub(crate) fn leave(&mut self, path: &Path, bytes: u64) {
         let size = self.sizes.entry(path.to_owned()).or_default();
         *size = (*size).max(bytes);
     }
 
-    /// A file will be removed.
+    /// Records that a file will be removed.
     pub(crate) fn remove(&mut self, path: &Path) {
         self.sizes.remove(path);
     }
 
-    /// How long a file will be; 0 where it is none of them.
+    /// Future size of a file. 0 if it is not among these files.
     pub(super) fn size(&self, path: &Path) -> u64 {
         self.sizes.get(path).copied().unwrap_or(0)
     }
 
-    /// What each takes of the room that there is now.
+    /// Space that each file needs beyond what it has now.
     pub(super) fn needs(&self) -> impl Iterator<Item = Need> {
         let sizes = self.sizes.iter();
         sizes.map(|(path, bytes)| Need::to_fill(path, *bytes))

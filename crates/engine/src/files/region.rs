@@ -1,4 +1,4 @@
-//! Which part of a file a worker uses: where `offset` and its kin begin it, and how long `size` and `filesize` make it.
+//! Region of a file that a worker uses, by `offset`, `offset_increment`, `size` and `filesize`.
 
 use super::resolve::{FileKind, min_block};
 use iosonde_job::plan::{Engine, Extent, Job, MAX_FILE_BYTES};
@@ -6,19 +6,19 @@ use iosonde_result::session::RunError;
 use iosonde_workload::files::start_offset_bytes;
 use std::path::Path;
 
-/// A file before the job has touched it.
+/// A file before the job changes it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Held<'a> {
-    /// Its name, for errors.
+    /// Path, for errors.
     pub path: &'a Path,
-    /// What it is.
+    /// Type of the file.
     pub kind: FileKind,
-    /// What it holds; nothing when it does not exist.
+    /// Size in bytes. 0 if the file does not exist.
     pub bytes: u64,
 }
 
 impl Held<'_> {
-    /// Start and length of the part that clone `clone` uses, in bytes, if the file is to be `wanted` long.
+    /// Start and length in bytes of the region of clone `clone`, for a file of `wanted` bytes.
     pub(super) fn part(
         &self,
         job: &Job,
@@ -26,7 +26,7 @@ impl Held<'_> {
         wanted: Option<u64>,
     ) -> Result<(u64, u64), RunError> {
         let mut start = self.start(job, clone, wanted);
-        // As in fio, whatever the offset.
+        // As in fio, `file_append` overrides the offset.
         let is_file = self.kind == FileKind::Regular && job.io.engine.has_paths();
         if job.files.file_append && is_file {
             start = self.bytes;
@@ -51,13 +51,13 @@ impl Held<'_> {
         Ok((start, shared(job, start, whole)))
     }
 
-    /// Where the part begins. As in fio, a share is one of what the file holds when the clone's turn comes: nothing of a new
-    /// file, and of one that clones share, what those before it have made it.
+    /// Start of the region. As in fio, a percentage refers to the file size when the clone starts:
+    /// 0 for a new file, and the size after the clones before it for a shared file.
     fn start(&self, job: &Job, clone: u32, wanted: Option<u64>) -> u64 {
         let min_block = min_block(job);
         let begins = |clone, held| start_offset_bytes(&job.files, clone, held, min_block);
         let mut held = match job.io.engine {
-            // Objects are looked for later, and are as long as they are to be.
+            // Objects are looked up later. Their size is the one requested.
             Engine::Rados => wanted.unwrap_or(0),
             _ => self.bytes,
         };
@@ -76,12 +76,12 @@ impl Held<'_> {
     }
 }
 
-/// Whether the length wanted is that of the whole file, not of the part behind the offset.
+/// Whether the requested length is that of the whole file, not of the region after the offset.
 fn is_of_whole(job: &Job) -> bool {
     job.files.filesize.is_some()
 }
 
-/// The share that `size` in per cent leaves of a part: of the whole file, in whole blocks, and never past its end.
+/// Length of a region with `size` in per cent: of the whole file, rounded down to whole blocks.
 fn shared(job: &Job, start: u64, part_bytes: u64) -> u64 {
     let Some(Extent::Percent(percent)) = job.files.size else {
         return part_bytes;
@@ -94,7 +94,7 @@ fn shared(job: &Job, start: u64, part_bytes: u64) -> u64 {
     share - share % min_block(job).max(1)
 }
 
-/// The end of a part, which must be one that offsets reach.
+/// End of a region. Fails if it exceeds the largest offset.
 pub(super) fn end_of_part(start: u64, size_bytes: u64, path: &Path) -> Result<u64, RunError> {
     let end = start.checked_add(size_bytes);
     end.filter(|end| *end <= MAX_FILE_BYTES)
@@ -107,7 +107,7 @@ pub(super) fn end_of_part(start: u64, size_bytes: u64, path: &Path) -> Result<u6
         })
 }
 
-/// What `filesize` leaves behind the offset: as in fio, it is the size of the whole file.
+/// Bytes after the offset: as in fio, `filesize` is the size of the whole file.
 pub(super) fn behind_offset(filesize: u64, start: u64, path: &Path) -> Result<u64, RunError> {
     match filesize.checked_sub(start) {
         Some(left) if left > 0 => Ok(left),

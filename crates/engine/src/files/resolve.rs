@@ -1,4 +1,4 @@
-//! Names, sizes and regions of a job's files, before anything is touched.
+//! Resolves names, sizes and regions of a job's files, without changing anything.
 
 use super::region::{Held, behind_offset, end_of_part};
 use crate::sys::block;
@@ -12,14 +12,14 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// What is at a path.
+/// Type of the file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// A file of a file system, or nothing yet. Files are made, grow and are removed; nothing else does or is.
+    /// A regular file, or a missing one. Only regular files are created, extended and removed.
     Regular,
     /// A block device.
     BlockDevice,
-    /// A character device or a pipe: it has no size.
+    /// A character device or a pipe, which has no size.
     Stream,
 }
 
@@ -28,36 +28,36 @@ pub enum FileKind {
 pub struct FileUse {
     /// Path as it will be opened.
     pub path: PathBuf,
-    /// What it is.
+    /// Type of the file.
     pub kind: FileKind,
-    /// Size it has now; `None` when it does not exist.
+    /// Current size in bytes. `None` if the file does not exist.
     pub size_now: Option<u64>,
-    /// Size it must have.
+    /// Required size in bytes.
     pub size_needed: u64,
-    /// Which part is used.
+    /// Region in use.
     pub region: FileRegion,
 }
 
 /// All files of one worker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerFiles {
-    /// In the order that I/Os number them.
+    /// Files, in the order in which I/Os number them.
     pub files: Vec<FileUse>,
-    /// Bytes of one pass; `size` where it is given.
+    /// Bytes of one pass: `size` if given.
     pub size_bytes: u64,
-    /// `io_size`, where it is given.
+    /// `io_size` in bytes, if given.
     pub io_bytes: Option<u64>,
 }
 
 impl WorkerFiles {
-    /// No files: what a job uses whose trace is not known yet.
+    /// No files, for a job whose trace has not been read yet.
     pub const NONE: WorkerFiles = WorkerFiles {
         files: Vec::new(),
         size_bytes: 0,
         io_bytes: None,
     };
 
-    /// The files by their names alone, for a job whose files are made by another: nothing is known of them yet.
+    /// Files with names only, for a job whose files another job creates: sizes are not known yet.
     pub fn by_name(job: &Job, clone: u32) -> Result<WorkerFiles, RunError> {
         let nothing = FileRegion {
             start_bytes: 0,
@@ -78,7 +78,7 @@ impl WorkerFiles {
         })
     }
 
-    /// What the workload needs to know of them.
+    /// File layout, as the workload needs it.
     pub fn layout(&self) -> FileLayout {
         FileLayout {
             files: self.files.iter().map(|file| file.region).collect(),
@@ -88,13 +88,13 @@ impl WorkerFiles {
     }
 }
 
-/// Finds the files of clone `clone` of a job and their sizes.
+/// Resolves the files of clone `clone` of a job, and their sizes.
 pub fn resolve(job: &Job, clone: u32) -> Result<WorkerFiles, RunError> {
     resolve_beside(job, clone, &|_| None)
 }
 
-/// The same beside workers before this one. As in fio, one that appends begins where the layout for those will have ended
-/// a file: `laid_out` returns its size.
+/// Like [`resolve`], with the layout of earlier workers: as in fio, `file_append` starts at the
+/// size that their layout gives a file, which `laid_out` returns.
 pub fn resolve_beside(
     job: &Job,
     clone: u32,
@@ -126,7 +126,7 @@ pub fn resolve_beside(
     })
 }
 
-/// `io_size` in bytes, of which a percentage is of the size.
+/// `io_size` in bytes. A percentage refers to the size.
 fn io_bytes(files: &Files, size_bytes: u64) -> Option<u64> {
     files.io_size.map(|extent| match extent {
         Extent::Bytes(bytes) => bytes,
@@ -143,7 +143,7 @@ fn no_size(job: &Job) -> RunError {
     }
 }
 
-/// Paths by `filename`, or made from `filename_format`; below `directory`.
+/// Paths below `directory`, from `filename` or `filename_format`.
 fn paths(job: &Job, clone: u32) -> Result<Vec<PathBuf>, RunError> {
     let files = &job.files;
     if job.io.engine == Engine::Rbd {
@@ -153,7 +153,7 @@ fn paths(job: &Job, clone: u32) -> Result<Vec<PathBuf>, RunError> {
     let prefix = match files.directories.len() {
         0 => String::new(),
         count => {
-            // As in fio, files that have names of their own are all in the first.
+            // As in fio, all files of `filename` are in the first directory.
             let made_up = files.filenames.is_empty();
             let directory = &files.directories[if made_up { clone as usize % count } else { 0 }];
             check_directory(job, directory)?;
@@ -184,7 +184,7 @@ fn paths(job: &Job, clone: u32) -> Result<Vec<PathBuf>, RunError> {
     Ok(paths)
 }
 
-/// All files below a directory, in the order of their names.
+/// All files below a directory, sorted by path.
 fn files_below(directory: &Path) -> Result<Vec<PathBuf>, RunError> {
     let mut found = Vec::new();
     walk(directory, &mut found).map_err(|error| target_error(directory, "read", &error))?;
@@ -192,7 +192,7 @@ fn files_below(directory: &Path) -> Result<Vec<PathBuf>, RunError> {
     Ok(found)
 }
 
-/// `directory` must be there: only directories within file names are made.
+/// Requires that `directory` exists: only directories within file names are created.
 fn check_directory(job: &Job, directory: &str) -> Result<(), RunError> {
     if !job.io.engine.has_paths() {
         return Ok(());
@@ -249,7 +249,7 @@ fn walk(directory: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The engine does no I/O: sizes are as given.
+/// Regions for engines without files, with the sizes of the options.
 fn without_files(job: &Job, clone: u32, paths: &[PathBuf]) -> Result<WorkerFiles, RunError> {
     let count = paths.len().max(1) as u64;
     let each = match (job.files.filesize, job.files.size) {
@@ -267,7 +267,7 @@ fn without_files(job: &Job, clone: u32, paths: &[PathBuf]) -> Result<WorkerFiles
         size_bytes,
         file_bytes: end_of_part(start_bytes, size_bytes, Path::new(&job.name))?,
     };
-    // Without size=, the job is as large as its files.
+    // Without `size`, the job's size is the sum of its files.
     let regions = size_bytes.saturating_mul(count);
     let size = match job.files.size {
         Some(Extent::Bytes(size)) => size,
@@ -335,7 +335,7 @@ fn one_file(
     })
 }
 
-/// Size and kind of what a job's file is now. Objects are looked for when they are made ready; an image is as a device.
+/// Current size and type of a job's file. Objects are looked up later. An image is like a device.
 fn found(job: &Job, path: &Path) -> Result<(Option<u64>, FileKind), RunError> {
     match job.io.engine {
         Engine::Rados => Ok((None, FileKind::Regular)),
@@ -344,7 +344,7 @@ fn found(job: &Job, path: &Path) -> Result<(Option<u64>, FileKind), RunError> {
     }
 }
 
-/// Size and kind of what is at a path now.
+/// Current size and type of the file at a path.
 pub(super) fn existing(path: &Path) -> Result<(Option<u64>, FileKind), RunError> {
     if path == Path::new("-") {
         return Err(RunError::Target {
@@ -387,7 +387,7 @@ pub(super) fn existing(path: &Path) -> Result<(Option<u64>, FileKind), RunError>
     }
 }
 
-/// The size a file is to have by `filesize` or `size`; `None` leaves it as it is, which a share of it does, too.
+/// File size requested by `filesize` or `size`. `None` keeps the size, also with a percentage.
 fn wanted_size(
     job: &Job,
     known: u64,
@@ -397,7 +397,7 @@ fn wanted_size(
     path: &Path,
 ) -> Result<Option<u64>, RunError> {
     if let Some((low, high)) = job.files.filesize {
-        // The same file has the same size in every run.
+        // Derived from the index, so that a file has the same size in every run.
         let span = (high - low).saturating_add(1);
         let drawn = low + iosonde_workload::rng::mix64(index + 1) % span;
         return Ok(Some(
@@ -427,19 +427,19 @@ fn wanted_size(
     })
 }
 
-/// Whether the job goes on until the file system is full. As in fio, a size goes before `fill_device`.
+/// Whether the job writes until the file system is full. As in fio, `size` overrides `fill_device`.
 pub(super) fn fills_device(job: &Job) -> bool {
     job.files.fill_device && job.files.size.is_none()
 }
 
-/// Whether nothing but a full file system ends what the job writes to a file, or lays out of it.
+/// Whether only ENOSPC ends the job's writes, or the layout of its file.
 pub(crate) fn fills_all(job: &Job) -> bool {
     let of_ios = job.files.io_size.is_some() || job.workload.number_ios.is_some();
     let is_bounded = of_ios || job.schedule.runtime_ns > 0;
     fills_device(job) && (needs_data(job) || !is_bounded)
 }
 
-/// A region that is sure to hit the end of the file system, or for reads, the file that fills it.
+/// File size beyond the file system, so that writes reach ENOSPC. `None`: read what exists.
 fn room_to_fill(job: &Job, known: u64, path: &Path) -> Result<Option<u64>, RunError> {
     if needs_data(job) && known > 0 {
         return Ok(None);
@@ -457,13 +457,13 @@ fn room_to_fill(job: &Job, known: u64, path: &Path) -> Result<Option<u64>, RunEr
     Ok(Some(beyond.max(known)))
 }
 
-/// Whether a job needs data to be there before it starts. As in fio, a file that will be mapped is filled.
+/// Whether the job needs data before it starts. As in fio, a mapped file is filled.
 pub(crate) fn needs_data(job: &Job) -> bool {
     let is_mapped = job.io.engine == Engine::Mmap;
     job.workload.rw.has(Direction::Read) || job.files.overwrite || is_mapped
 }
 
-/// An error of a path, with the errno's name.
+/// Error on a path, with the errno's name.
 pub(crate) fn target_error(path: &Path, doing: &str, error: &std::io::Error) -> RunError {
     let name = error
         .raw_os_error()

@@ -1,4 +1,4 @@
-//! The files of a job that replays a trace.
+//! Files of a job that replays a trace.
 
 use super::resolve::{FileKind, FileUse, WorkerFiles, existing, target_error};
 use iosonde_job::plan::Job;
@@ -8,7 +8,7 @@ use iosonde_workload::FileRegion;
 use std::path::PathBuf;
 
 impl WorkerFiles {
-    /// The files that a trace names, as large as its I/Os need them.
+    /// Files named in a trace, each as large as its I/Os require.
     pub fn of_trace(job: &Job, clone: u32, trace: &Trace) -> Result<WorkerFiles, RunError> {
         let files = trace
             .files
@@ -24,7 +24,7 @@ impl WorkerFiles {
     }
 }
 
-/// A relative path is below `directory`.
+/// Path of a traced file. Relative names are below `directory`.
 fn path(job: &Job, clone: u32, file: &TracedFile) -> PathBuf {
     let name = match file {
         TracedFile::Path(name) => PathBuf::from(name),

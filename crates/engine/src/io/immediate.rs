@@ -1,9 +1,9 @@
-//! Backends that have carried out what they were given when `submit` returns.
+//! Backends that carry out I/Os within [`Backend::submit`].
 
 use super::{Backend, Completion, Handle, Slab};
 use std::io;
 
-/// What carries out I/O in the call that submits it.
+/// Carries out I/Os in the call that submits them.
 pub trait CarryOut {
     /// As [`Backend::SYNCHRONOUS`].
     const SYNCHRONOUS: bool;
@@ -11,7 +11,7 @@ pub trait CarryOut {
     /// As [`Backend::CARRIES_OUT_IN_SUBMIT`].
     const CARRIES_OUT_IN_SUBMIT: bool = Self::SYNCHRONOUS;
 
-    /// Carries out slots from the front of `batch`, and appends each that it took to `finished`.
+    /// Carries out slots from the front of `batch`. Appends each one to `finished`.
     fn carry_out(&mut self, slab: &Slab, batch: &[u32], finished: &mut Vec<Completion>);
 
     /// As [`Backend::unmap_pages`].
@@ -21,14 +21,14 @@ pub trait CarryOut {
     fn set_files(&mut self, handles: &[Handle]) -> io::Result<()>;
 }
 
-/// Keeps what is done until it is reaped.
+/// Keeps completions until they are reaped.
 pub struct AtOnce<C> {
     carrier: C,
     finished: Vec<Completion>,
 }
 
 impl<C: CarryOut> AtOnce<C> {
-    /// A backend for `depth` I/Os between two reapings.
+    /// A backend for up to `depth` I/Os between two calls of [`Backend::reap`].
     pub fn new(carrier: C, depth: u32) -> AtOnce<C> {
         AtOnce {
             carrier,

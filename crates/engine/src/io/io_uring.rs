@@ -1,4 +1,4 @@
-//! io_uring.
+//! Backend of io_uring.
 
 use super::{Backend, Completion, Handle, Op, Slab};
 use crate::sys::block;
@@ -11,14 +11,14 @@ pub struct Uring {
     handles: Vec<Handle>,
     register_files: bool,
     refused: Vec<String>,
-    /// Trims, which are system calls of their own, that are done but not yet reaped.
+    /// Trims, carried out by system calls and not yet reaped.
     trimmed: Vec<Completion>,
     rest: Vec<u32>,
 }
 
 impl Uring {
-    /// A ring for `depth` I/Os. Registration is asked for by `files` and `buffers`; where the kernel refuses, plain ones are
-    /// used, and [`Uring::refused`] says why.
+    /// A ring for `depth` I/Os. `files` and `buffers` request registration. If the kernel refuses
+    /// it, plain ones are used, and [`Uring::refused`] has the reason.
     pub fn new(
         depth: u32,
         options: RingOptions,
@@ -47,7 +47,7 @@ impl Uring {
         })
     }
 
-    /// What the kernel would not register, and why, in words for the result.
+    /// Registrations that the kernel refused, with the reasons, as texts for the result.
     pub fn refused(&self) -> &[String] {
         &self.refused
     }
@@ -80,7 +80,7 @@ impl Uring {
     }
 }
 
-/// Discards a range: on a device by BLKDISCARD, in a file by a hole.
+/// Discards a range: BLKDISCARD on a device, a punched hole in a file.
 pub(super) fn trim(handle: Handle, offset: u64, length: u32) -> i32 {
     if handle.block_device {
         block::discard(handle.fd, offset, length)
@@ -122,7 +122,7 @@ impl Backend for Uring {
         self.handles = handles.to_vec();
         let fds: Vec<_> = handles.iter().map(|handle| handle.fd).collect();
         match self.ring.set_files(&fds, self.register_files) {
-            // Too many files, or an old kernel: plain files do as well.
+            // Too many files, or an old kernel: continue with plain file descriptors.
             Err(error) if self.register_files => {
                 self.register_files = false;
                 self.refused.push(format!("files not registered: {error}"));

@@ -1,4 +1,4 @@
-//! Linux native AIO (libaio).
+//! Backend of Linux native AIO (libaio).
 
 use super::{Backend, Completion, Handle, Op, Slab, io_uring::trim};
 use crate::sys::aio::Context;
@@ -11,13 +11,13 @@ pub struct Aio {
     context: Context,
     handles: Vec<Handle>,
     fds: Vec<RawFd>,
-    /// What AIO cannot do (trims, sync_file_range) and is done at once, but not yet reaped.
+    /// Completed operations without an AIO opcode (trim, sync_file_range), not yet reaped.
     finished: Vec<Completion>,
     sync_range_flags: u32,
 }
 
 impl Aio {
-    /// A context for `depth` I/Os in flight.
+    /// A backend for `depth` I/Os in flight.
     pub fn new(depth: u32, nowait: bool, sync_range_flags: u32) -> io::Result<Aio> {
         let context = Context::new(depth as usize, if nowait { libc::RWF_NOWAIT } else { 0 })?;
         let finished = Vec::with_capacity(depth as usize);
@@ -30,7 +30,7 @@ impl Aio {
         })
     }
 
-    /// Does at once what AIO has no opcode for. `None` when it has one.
+    /// Carries out an operation for which AIO has no opcode. `None` if it has one.
     fn at_once(&self, slab: &Slab, index: u32) -> Option<i32> {
         let slot = &slab.slots[index as usize];
         let handle = self.handles[slot.file as usize];
@@ -71,7 +71,7 @@ impl Backend for Aio {
                 Ok(count) => taken += count,
                 Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => break,
                 Err(error) if error.raw_os_error() == Some(libc::EINTR) => continue,
-                // The first slot cannot even be queued: it fails like an I/O, so that it is reported with its offset.
+                // The first slot cannot be queued: it completes with the errno and its offset.
                 Err(error) => {
                     let errno = error.raw_os_error().unwrap_or(libc::EIO);
                     self.finished.push(Completion {

@@ -1,4 +1,4 @@
-//! Memory-mapped files.
+//! Backend of memory-mapped files.
 
 use super::immediate::CarryOut;
 use super::{Completion, Handle, Op, Slab, io_uring::trim};
@@ -6,10 +6,10 @@ use crate::sys::mapping::Mapping;
 use crate::sys::rw;
 use std::io;
 
-/// Copies between buffers and mapped files; O_DIRECT becomes a write-back after each write.
+/// Copies between buffers and mapped files. O_DIRECT becomes an msync(2) after each write.
 pub struct Mmap {
     handles: Vec<Handle>,
-    /// `None` for an empty file, which cannot be mapped.
+    /// `None`: an empty file, which cannot be mapped.
     mappings: Vec<Option<Mapping>>,
     write: bool,
     random: bool,
@@ -17,7 +17,7 @@ pub struct Mmap {
 }
 
 impl Mmap {
-    /// Maps files for reading, or with `write` also for writing; `random` is advice to the kernel.
+    /// Maps files for reads, and with `write` for writes. `random` is the advice for madvise(2).
     pub fn new(write: bool, random: bool, write_through: bool) -> Mmap {
         Mmap {
             handles: Vec::new(),
@@ -31,7 +31,7 @@ impl Mmap {
     fn copy(&mut self, slab: &Slab, index: u32) -> i32 {
         let slot = &slab.slots[index as usize];
         let file = slot.file as usize;
-        // An empty file gets no I/O, but it may be synced.
+        // An empty file has no I/O, but a flush of it is possible.
         let Some(mapping) = &mut self.mappings[file] else {
             return rw::fsync(self.handles[file].fd);
         };

@@ -1,4 +1,4 @@
-//! POSIX AIO (posixaio): the C library's threads make the calls, one for each file.
+//! Backend of POSIX AIO (posixaio), where a thread of the C library per file does the I/O.
 
 use super::{Backend, Completion, Handle, Op, Slab, io_uring::trim};
 use crate::sys::posix_aio::{Requests, Waited};
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 pub struct PosixAio {
     requests: Requests,
     handles: Vec<Handle>,
-    /// What AIO cannot do or would not take, and is over but not yet reaped.
+    /// Operations without asynchronous call and failed submissions, not yet reaped.
     finished: Vec<Completion>,
     sync_range_flags: u32,
 }
 
 impl PosixAio {
-    /// Room for `depth` I/Os in flight.
+    /// A backend for `depth` I/Os in flight.
     pub fn new(depth: u32, sync_range_flags: u32) -> PosixAio {
         PosixAio {
             requests: Requests::new(depth as usize),
@@ -26,7 +26,7 @@ impl PosixAio {
         }
     }
 
-    /// Starts one I/O, or carries it out if AIO has no call for it. The error is of one that could not be started.
+    /// Starts an I/O, or carries it out if AIO has no call for it. Fails if it cannot be started.
     fn start(&mut self, slab: &Slab, index: u32) -> io::Result<Option<i32>> {
         let slot = &slab.slots[index as usize];
         let handle = self.handles[slot.file as usize];
@@ -55,7 +55,7 @@ impl Backend for PosixAio {
                 Ok(Some(result)) => result,
                 Err(error) => {
                     let errno = error.raw_os_error().unwrap_or(libc::EIO);
-                    // The C library has no room now, and gets some when one under way is over.
+                    // EAGAIN: the C library has no free request until one in flight completes.
                     if errno == libc::EAGAIN && !self.requests.is_idle() {
                         return Ok(taken);
                     }

@@ -1,4 +1,4 @@
-//! Objects of a Ceph pool.
+//! Backend of objects in a Ceph pool.
 
 use super::{Backend, Called, Completion, Handle, Op, Slab};
 use crate::ceph::stripes::{Name, count, parts};
@@ -8,7 +8,7 @@ use std::io;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// I/O on objects. Files are known by their names, in the order that slots number them.
+/// I/O on objects. Files are named in the order in which slots number them.
 pub struct Rados {
     requests: Requests,
     names: Vec<Name>,
@@ -16,7 +16,7 @@ pub struct Rados {
 }
 
 impl Rados {
-    /// Room for `depth` I/Os on these files, each in one object, or spread over objects of `object_bytes`.
+    /// A backend for `depth` I/Os on these files, each one object or striped over `object_bytes`.
     pub fn new(
         io: IoCtx,
         files: &[String],
@@ -32,40 +32,40 @@ impl Rados {
         }
     }
 
-    /// Does not wait for a cluster that is silent once the user wants to stop.
+    /// After a stop request, cancels requests once the cluster stops answering.
     pub fn heeding(mut self, wish: &Arc<Interrupt>) -> Rados {
         self.requests.heed(wish);
         self
     }
 
-    /// Ends I/Os that are not answered within this time, for a client without a limit of its own.
+    /// Requests time out after `time`, for a client without a timeout of its own.
     pub fn limited_to(mut self, time: Duration) -> Rados {
         self.requests.limit(time);
         self
     }
 
-    /// Has librados' thread call when I/Os are over. From here on this does not wait for any.
+    /// librados' thread invokes the callback on completions. [`Backend::reap`] no longer waits.
     pub fn call(&mut self, called: Weak<dyn Called>) {
         self.requests.call(called);
     }
 
-    /// Whether somebody can be called: waits sleep, and librados does not hold anybody back, who would then hold up the others.
+    /// Whether a callback can be used: no busy polling, and librados cannot block the caller.
     pub fn can_call(&self) -> bool {
         !self.requests.polls() && self.requests.is_limited()
     }
 
-    /// Does without copies of large pieces, as [`Requests::lending`] says. The slab that it is used with outlives it.
+    /// Uses zero copy for large pieces (see [`Requests::lending`]). The slab outlives the backend.
     pub fn lending(mut self, which: Lending) -> Rados {
         self.requests.lending(which);
         self
     }
 
-    /// Pieces of so many bytes or more are not copied, as far as was asked for; `None` is none.
+    /// Smallest piece in bytes that is not copied, where requested; `None`: all are copied.
     pub fn lends_from(&self) -> Option<u64> {
         self.requests.lends_from()
     }
 
-    /// Names the objects of these files as `rados bench` does.
+    /// Names the objects of these files like `rados bench`.
     pub fn named_as_by_rados_bench(mut self, files: &[String]) -> Rados {
         self.names = files
             .iter()
@@ -77,7 +77,7 @@ impl Rados {
     fn start(&mut self, slab: &Slab, index: u32) {
         let slot = slab.slots[index as usize];
         if slot.op.direction().is_none() {
-            // What is written is safe when its completion comes.
+            // A write is durable when it completes, so a flush has nothing to do.
             self.requests.begin(index, 1);
             return self.requests.nothing(index);
         }

@@ -1,4 +1,4 @@
-//! A Ceph image.
+//! Backend of a Ceph image.
 
 use super::{Backend, Completion, Handle, Op, Slab};
 use crate::ceph::{Image, ImageRequests, Piece};
@@ -13,14 +13,14 @@ pub struct Rbd {
 }
 
 impl Rbd {
-    /// Room for `depth` I/Os.
+    /// A backend for `depth` I/Os in flight.
     pub fn new(image: &Image, depth: u32, polls: bool) -> Rbd {
         Rbd {
             requests: ImageRequests::new(image, depth as usize, polls),
         }
     }
 
-    /// Does not wait for a cluster that is silent once the user wants to stop.
+    /// After a stop request, abandons requests once the cluster stops answering.
     pub fn heeding(mut self, wish: &Arc<Interrupt>) -> Rbd {
         self.requests.heed(wish);
         self

@@ -1,4 +1,4 @@
-//! The way of a worker to a simulated device.
+//! Backend of simulated devices.
 
 #[cfg(test)]
 mod tests;
@@ -12,10 +12,10 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::rc::Rc;
 
-/// What is read where nothing was written.
+/// Data read from ranges that were never written.
 static ZEROS: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
 
-/// An I/O on its way; ordered by the end, then by the order of submission.
+/// An I/O in flight, ordered by completion time, then by submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Pending {
     done_ns: u64,
@@ -25,7 +25,7 @@ struct Pending {
     from_device: bool,
 }
 
-/// One worker's way to a simulated device.
+/// Backend of one worker on a simulated device.
 #[derive(Debug)]
 pub struct SimBackend {
     device: Rc<RefCell<SimDevice>>,
@@ -38,7 +38,7 @@ pub struct SimBackend {
 }
 
 impl SimBackend {
-    /// A way to `device`, at the time of `clock`. With `direct`, I/O passes by a page cache.
+    /// A backend of `device` at the time of `clock`. `direct` bypasses the simulated page cache.
     ///
     /// In the handles given to [`Backend::set_files`], `fd` is any number that names the file.
     /// Workers that give the same number use the same file.
@@ -106,7 +106,7 @@ impl SimBackend {
         }));
     }
 
-    /// Hands one I/O back: its data lie in its buffer from now on.
+    /// Completes one I/O: a read copies its data to the buffer.
     fn finish(&self, slab: &Slab, pending: &Pending) {
         let slot = &slab.slots[pending.slot as usize];
         let mut device = self.device.borrow_mut();
@@ -137,7 +137,7 @@ impl Backend for SimBackend {
         Ok(batch.len())
     }
 
-    /// Never waits, whatever `min` and the timeout are: simulated time stands still meanwhile.
+    /// Never waits, whatever `min` and the timeout are: simulated time does not advance meanwhile.
     fn reap(
         &mut self,
         slab: &Slab,

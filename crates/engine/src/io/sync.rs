@@ -1,4 +1,4 @@
-//! The synchronous system calls: sync, psync, pvsync, pvsync2, and vsync, which joins neighbours.
+//! Backends of synchronous system calls: sync, psync, pvsync, pvsync2 and vsync.
 
 use super::immediate::CarryOut;
 use super::{Completion, Handle, Op, Slab, io_uring::trim};
@@ -6,18 +6,18 @@ use crate::sys::rw::{self, Call, Transfer};
 use iosonde_workload::rng::Rng;
 use std::io;
 
-/// One system call for each I/O.
+/// Makes one system call per I/O.
 pub struct Sync {
     call: Call,
     handles: Vec<Handle>,
     sync_range_flags: u32,
-    /// Share of the I/Os that poll (RWF_HIPRI), in per cent.
+    /// Share of I/Os with RWF_HIPRI (polled completion), in per cent.
     polling_percent: u8,
     rng: Rng,
 }
 
 impl Sync {
-    /// I/O by this system call.
+    /// A backend with this system call.
     pub fn new(call: Call, sync_range_flags: u32) -> Sync {
         Sync {
             call,
@@ -28,7 +28,7 @@ impl Sync {
         }
     }
 
-    /// Makes so many per cent of the I/Os of pvsync2 poll for their completion.
+    /// Makes this percentage of the I/Os of pvsync2 poll for completion.
     pub fn polling(self, percent: u8) -> Sync {
         Sync {
             polling_percent: percent,
@@ -91,7 +91,7 @@ impl CarryOut for Sync {
     }
 }
 
-/// readv(2) and writev(2): neighbouring I/Os in one direction become one call.
+/// readv(2) and writev(2): contiguous I/Os in one direction become one call.
 pub struct Vsync {
     handles: Vec<Handle>,
     run: Vec<(u32, u32)>,
@@ -99,7 +99,7 @@ pub struct Vsync {
 }
 
 impl Vsync {
-    /// Joins up to `depth` I/Os.
+    /// A backend for up to `depth` I/Os per call.
     pub fn new(depth: u32, sync_range_flags: u32) -> Vsync {
         Vsync {
             handles: Vec::new(),
@@ -108,7 +108,7 @@ impl Vsync {
         }
     }
 
-    /// How many slots at the front of `batch` are neighbours.
+    /// Number of slots at the front of `batch` that are contiguous.
     fn neighbours(slab: &Slab, batch: &[u32]) -> usize {
         let first = &slab.slots[batch[0] as usize];
         if !matches!(first.op, Op::Read | Op::Write) {
@@ -127,8 +127,8 @@ impl Vsync {
         count
     }
 
-    /// Moves neighbours by one call. How many of them are finished: those behind a short one or a failed one were not
-    /// tried, and their turn comes by calls of their own.
+    /// Moves contiguous slots by one call. Returns the number completed. Slots after a short or
+    /// failed one were not tried and get calls of their own.
     fn move_run(&mut self, slab: &Slab, batch: &[u32], finished: &mut Vec<Completion>) -> usize {
         let first = &slab.slots[batch[0] as usize];
         self.run.clear();

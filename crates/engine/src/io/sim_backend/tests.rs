@@ -1,4 +1,4 @@
-//! The backend as a worker sees it: slots, buffers, contents, errors.
+//! Tests of the backend's interface: slots, buffers, contents, errors.
 
 use super::*;
 use crate::sys::memory::{IoMemory, MemoryKind};
@@ -11,7 +11,7 @@ fn spec(text: &str) -> SimSpec {
     SimSpec::parse(text).unwrap()
 }
 
-/// A worker in miniature: it keeps all its slots in flight.
+/// A minimal worker that keeps all its slots in flight.
 struct Driver {
     slab: Slab,
     backend: SimBackend,
@@ -58,7 +58,7 @@ impl Driver {
         assert_eq!(self.backend.submit(&self.slab, &[slot]).unwrap(), 1);
     }
 
-    /// Goes to the next completions.
+    /// Advances the clock to the next completions.
     fn reap(&mut self) -> Vec<Completion> {
         let mut done = Vec::new();
         self.clock
@@ -75,7 +75,7 @@ impl Driver {
     }
 }
 
-/// The rate of a closed loop of reads through the backend, without its first second.
+/// IOPS of a closed loop of reads through the backend, without the first second.
 fn rate(device: Rc<RefCell<SimDevice>>, depth: u32, bytes: u32, until_ns: u64) -> f64 {
     let mut driver = Driver::new(device, depth, bytes);
     let mut count = 0u64;
