@@ -1,4 +1,4 @@
-//! The agent on its way into a pod whose image has none.
+//! Uploads the agent into a pod whose image has none.
 
 use crate::api;
 use crate::lifecycle::Objects;
@@ -12,15 +12,15 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-/// How long the pod may take to check what was sent, the last pieces of which are still on their way.
+/// Timeout for the answer of the pod, which receives the last bytes and checks them all.
 const ANSWER: Duration = Duration::from_secs(60);
-/// How long after a connection broke the agent is sent again.
+/// Delay before the upload is repeated after a broken connection.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Bytes of the agent that are handed over at once.
+/// Bytes of the agent per write.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Sends the agent into the pod, where its container waits for it, and has the pod check that all of it arrived. Where the
-/// connection breaks, or nothing moves on it any more, it is sent again over another one.
+/// Uploads the agent into the pod, whose container waits for it. The pod verifies the checksum. The
+/// upload is repeated if the connection breaks or makes no progress.
 pub(crate) async fn send_agent(
     objects: &Objects,
     pod: &str,
@@ -80,9 +80,9 @@ fn not_sent(cause: &str) -> RunError {
     )
 }
 
-/// What receives the agent. The number of bytes ends it, not the end of its input, which some runtimes never pass on; and
-/// `head` must not be the last command, for the shell would become it, and containerd then cuts its input short.
-/// Each attempt has a file of its own: what an earlier one wrote to may still be fed.
+/// Returns the script that receives the agent. It counts bytes, since some runtimes never pass on
+/// the end of input. `head` must not be the last command: the shell would exec it, and containerd
+/// then truncates its input. An earlier attempt may still write, so each has its own file.
 fn receive(bytes: usize, sha256: &str, attempt: u32) -> String {
     let part = format!("{AGENT_DIRECTORY}/agent.part{attempt}");
     format!(
@@ -93,7 +93,7 @@ fn receive(bytes: usize, sha256: &str, attempt: u32) -> String {
     )
 }
 
-/// What the pod says of the bytes that were sent; `None` when the connection broke before it said anything.
+/// Returns the answer of the pod to the upload, or `None` if the connection broke before it.
 async fn send(
     objects: &Objects,
     pod: &str,
@@ -116,7 +116,7 @@ async fn send(
     Ok(Some(said).filter(|said| !said.trim().is_empty()))
 }
 
-/// Writes these bytes and waits for the answer; `None` when a piece is not taken, or the answer does not come, in the given times.
+/// Writes the bytes and returns the answer. `None`: a write or the answer timed out.
 async fn answer(
     mut stdin: impl AsyncWrite + Unpin,
     bytes: &[u8],
@@ -128,7 +128,7 @@ async fn answer(
         for piece in bytes.chunks(PIECE_BYTES) {
             match timeout(silence, stdin.write_all(piece)).await {
                 Ok(Ok(())) => {}
-                // Whether all of it arrived is for the other side to say.
+                // The pod decides whether all bytes have arrived.
                 Ok(Err(_)) => break,
                 Err(_) => return,
             }
@@ -136,7 +136,7 @@ async fn answer(
         let _ = timeout(silence, stdin.flush()).await;
         sleep(patience).await;
     };
-    // The answer may come while there is still something to send: then sending is pointless.
+    // An answer before the last byte ends the upload: the pod has given up.
     let is_answered = tokio::select! {
         () = write => false,
         () = read_to_end(stdout, &mut said) => true,
@@ -161,14 +161,14 @@ mod tests {
         let short = Duration::from_millis(300);
         let bytes = vec![7; 8 * PIECE_BYTES];
         runtime.block_on(async {
-            // Nobody reads: the API server is gone, and its connection was never closed.
+            // No reader: the API server is gone, and its connection was never closed.
             let (client, _gone) = tokio::io::duplex(1024);
             let (_open, stdout) = tokio::io::duplex(1024);
             assert_eq!(
                 answer(client, &bytes, Some(stdout), (short, short)).await,
                 None
             );
-            // Slow, but each piece is taken in time.
+            // Slow, but each write completes in time.
             let (client, mut pod) = tokio::io::duplex(PIECE_BYTES);
             let (mut says, stdout) = tokio::io::duplex(1024);
             let reading = async {
@@ -186,7 +186,7 @@ mod tests {
         });
     }
 
-    /// What the receiving script says of these bytes, in a directory of this machine.
+    /// Returns the answer of the receiving script for these bytes, run in a local directory.
     fn received(announced: &[u8], sent: &[u8]) -> (String, bool) {
         let scratch = std::env::temp_dir().join(format!(
             "iosonde-receive-{}-{}",

@@ -1,4 +1,4 @@
-//! One pod or several, for those to whom it makes no difference.
+//! [`AnySession`]: a session of one pod or of several.
 
 use crate::pods::PodsSession;
 use crate::session::ClusterSession;
@@ -8,19 +8,19 @@ use iosonde_result::run::RunResult;
 use iosonde_result::session::{RunError, Session};
 use iosonde_result::wire::Place;
 
-/// Pods of one run.
+/// Session of the pods of one run.
 pub enum AnySession<'w> {
-    /// One.
+    /// One pod.
     One(Box<ClusterSession<'w>>),
-    /// Several.
+    /// Several pods.
     Several(Box<PodsSession<'w>>),
 }
 
 impl AnySession<'_> {
-    /// Follows the run that goes on, or has ended, to its result.
+    /// Follows the run in the pods, running or finished, and returns its result.
     ///
     /// # Errors
-    /// When a pod is lost, or has no run that can be taken up.
+    /// If a pod is lost, or has no run that can be followed.
     pub fn attend(&mut self, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         match self {
             AnySession::One(session) => session.attend(observer),
@@ -28,7 +28,7 @@ impl AnySession<'_> {
         }
     }
 
-    /// The path that plans use: a directory of the volume, or its device. Several pods have each its own in its place.
+    /// Returns the path that plans use: directory or device. Each of several pods has its own.
     pub fn path(&self) -> &str {
         match self {
             AnySession::One(session) => session.path(),
@@ -36,10 +36,10 @@ impl AnySession<'_> {
         }
     }
 
-    /// What is at [`path`](Self::path), in the first pod.
+    /// Inspects [`path`](Self::path) in the first pod.
     ///
     /// # Errors
-    /// When the volume cannot be used, or the agent does not answer.
+    /// If the volume cannot be used, or the agent does not answer.
     pub fn look(&mut self) -> Result<Place, RunError> {
         match self {
             AnySession::One(session) => session.look(),
@@ -47,7 +47,7 @@ impl AnySession<'_> {
         }
     }
 
-    /// Where the pods are, in a few words.
+    /// Returns a short description of the pods and their nodes.
     pub fn whereabouts(&self) -> String {
         match self {
             AnySession::One(session) => session.whereabouts(),
@@ -55,7 +55,7 @@ impl AnySession<'_> {
         }
     }
 
-    /// Moves all files of a plan into the volume, where there is one. Returns what the user should know about it.
+    /// Moves all files of a plan into the volume. Returns notes for the user.
     pub fn adopt(&self, plan: &mut Plan) -> Vec<String> {
         match self {
             AnySession::One(session) => session.adopt(plan),
@@ -63,7 +63,7 @@ impl AnySession<'_> {
         }
     }
 
-    /// How many pods.
+    /// Returns the number of pods.
     pub fn pods(&self) -> usize {
         match self {
             AnySession::One(_) => 1,

@@ -1,9 +1,9 @@
-//! What the API server answers, as errors of a run.
+//! Converts errors of the Kubernetes API into errors of a run.
 
 use iosonde_result::session::RunError;
 use kube::client::UpgradeConnectionError;
 
-/// An error of the API while something was done, with what to do about it.
+/// Converts an API error into a [`RunError`] with a remedy.
 pub(crate) fn failed(doing: &str, error: &kube::Error) -> RunError {
     let (problem, remedy) = match error {
         kube::Error::Api(status) => (status.message.clone(), remedy(status.code)),
@@ -34,11 +34,11 @@ fn remedy(code: u16) -> &'static str {
     }
 }
 
-/// Whether the API server is away, or too busy for an answer: it may have one soon.
+/// Whether the API server is unavailable or overloaded, so that a retry may succeed.
 pub(crate) fn is_away(error: &kube::Error) -> bool {
     match error {
         kube::Error::Api(status) => is_away_with(status.code),
-        // The answer to the wish to run a command in a pod.
+        // Answer to the exec request.
         kube::Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(status)) => {
             is_away_with(status.as_u16())
         }
@@ -55,22 +55,22 @@ pub(crate) fn is_refused(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 403)
 }
 
-/// Whether the object is not any more what it was when it was looked at.
+/// Whether the object was changed since it was read.
 pub(crate) fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409)
 }
 
-/// Whether the API server says that there is no such thing.
+/// Whether the object does not exist.
 pub(crate) fn is_missing(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
-/// Whether the API server says that there is such a thing already.
+/// Whether the object already exists.
 pub(crate) fn is_there(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409 && status.is_already_exists())
 }
 
-/// An error with its causes.
+/// Formats an error with its causes.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,4 +1,4 @@
-//! Taking up a run whose client is gone: the pod goes on without one, and keeps what it has found for a while.
+//! Attaches to a run without a client. Its pod continues, and keeps its result for a while.
 
 use crate::any::AnySession;
 use crate::api;
@@ -21,18 +21,18 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use std::collections::BTreeMap;
 
-/// A run that was taken up.
+/// A run of another client that this client follows.
 pub struct Attached<'w> {
-    /// Its pods. They are removed when this is closed or dropped.
+    /// Session of its pods, which are removed on close or drop.
     pub session: AnySession<'w>,
-    /// What it measures, as it was named then; `None` where its pods do not say.
+    /// The target as the first client named it. `None` if the pods have no annotation.
     pub target: Option<String>,
 }
 
-/// Connects with the pods of a run: by its id, or by the name of its Job.
+/// Connects to the pods of a run, given by its id or the name of its Job.
 ///
 /// # Errors
-/// When there is no such run, or its agents do not answer.
+/// If there is no such run, or its agents do not answer.
 pub fn attach<'w>(
     options: &ClusterOptions,
     run: &str,
@@ -74,7 +74,7 @@ pub fn attach<'w>(
     })
 }
 
-/// What the client that made the run has written down with its pods.
+/// Facts that the client which created the run stored in annotations of its pods.
 #[derive(Debug, Default, PartialEq)]
 struct Known {
     target: Option<String>,
@@ -98,7 +98,7 @@ impl Known {
     }
 }
 
-/// A pod whose agent answers.
+/// Connects to the agent of a pod.
 async fn taken(objects: &Objects, pod: &Pod) -> Result<MadePod, RunError> {
     let name = pod.metadata.name.clone().unwrap_or_default();
     let connection = Connection::open(objects, &name).await?;
@@ -107,7 +107,7 @@ async fn taken(objects: &Objects, pod: &Pod) -> Result<MadePod, RunError> {
     Ok(MadePod {
         name,
         labels,
-        // Its plan is there already.
+        // Unused: the pod already has its plan.
         scratch: String::new(),
         connection,
     })
@@ -122,7 +122,7 @@ async fn find(mut cluster: Cluster, id: &str) -> Result<Objects, RunError> {
         agent: Start::Streamed.agent(),
         made_namespace: true,
     };
-    // The least role may get a job that it can name, and list none.
+    // A minimal role may get a Job by its name but list none.
     let here: Api<Job> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
     let there = here.get_opt(&job).await;
     let there = there.map_err(|error| api::failed("looking for the run", &error))?;
@@ -147,14 +147,14 @@ async fn find(mut cluster: Cluster, id: &str) -> Result<Objects, RunError> {
     Ok(objects(cluster, job))
 }
 
-/// Where the agent of this pod is.
+/// Returns the path of the agent in this pod.
 fn agent(pod: &Pod) -> String {
     let container = pod.spec.as_ref().and_then(|spec| spec.containers.first());
     let image = container.and_then(|container| container.image.as_deref());
     Start::of_image(image.unwrap_or_default()).agent()
 }
 
-/// All pods of the run, by their index: one that is gone has taken its part of the result with it.
+/// Returns the pods of the run by index. A missing pod is an error: its result is lost.
 async fn running_pods(objects: &Objects) -> Result<Vec<Pod>, RunError> {
     let sights = objects.sights().await;
     let sights = sights.map_err(|error| api::failed("looking for the run's pods", &error))?;
@@ -209,7 +209,7 @@ mod tests {
         let device =
             json!({"name": "iosonde", "volumeDevices": [{"name": "d", "devicePath": "/dev/d"}]});
         assert_eq!(known("pvc://data", "{}", device).lasting, None);
-        // One of another version says nothing.
+        // Pods of another version have no annotations.
         let silent = serde_json::from_value(json!({"metadata": {}})).unwrap();
         assert_eq!(Known::of(&silent), Known::default());
     }

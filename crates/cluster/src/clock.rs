@@ -1,30 +1,30 @@
-//! What the clock of a pod reads, told from what it answered and how long that took.
+//! Estimates the offset of a pod's clock from exchanges of a request and its answer.
 //!
-//! The answer was given between the question and its arrival here. Of several exchanges the fastest says most: half of its
-//! time is how far off the estimate can be, whatever the way there and the way back took each.
+//! The pod reads its clock between request and answer. The fastest exchange gives the best
+//! estimate: its error is at most half of its round-trip time, however the delay is split.
 
-/// How the clock of a pod stands to that of the client, both in nanoseconds since some moment of their own.
+/// Offset of a pod's clock to the client's. Both count nanoseconds from origins of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offset {
-    /// What must be added to the client's clock.
+    /// Nanoseconds to add to the client's clock.
     pub ahead_ns: i128,
-    /// How far off that may be.
+    /// Largest error of the offset, in nanoseconds.
     pub error_ns: u64,
 }
 
-/// A question for the pod's clock, by the clock of the client, and the answer.
+/// One reading of the pod's clock, with the client's times of request and answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// When it was asked.
+    /// Time of the request on the client's clock.
     pub asked_ns: u64,
-    /// What the pod's clock read.
+    /// Reading of the pod's clock.
     pub answer_ns: u64,
-    /// When the answer was here.
+    /// Arrival of the answer on the client's clock.
     pub heard_ns: u64,
 }
 
 impl Offset {
-    /// From some exchanges; `None` without any.
+    /// Estimates the offset from the fastest exchange. Returns `None` without exchanges.
     pub fn estimate(exchanges: &[Exchange]) -> Option<Offset> {
         let took = |exchange: &&Exchange| exchange.heard_ns.saturating_sub(exchange.asked_ns);
         let fastest = exchanges.iter().min_by_key(took)?;
@@ -36,7 +36,7 @@ impl Offset {
         })
     }
 
-    /// A moment of the client, on the pod's clock.
+    /// Converts a time of the client's clock to the pod's clock.
     pub fn there_ns(&self, here_ns: u64) -> u64 {
         u64::try_from(i128::from(here_ns) + self.ahead_ns).unwrap_or(0)
     }
@@ -48,7 +48,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the clock of the pod reads, and however uneven the ways are, the truth is within the error.
+        /// The true offset is within the error for any offset and any asymmetry of the delays.
         #[test]
         fn the_truth_is_within_the_error(
             shift_ns in -1_000_000_000_000i64..1_000_000_000_000,

@@ -1,4 +1,4 @@
-//! Which cluster is meant, as kubectl understands it: `--kubeconfig`, `KUBECONFIG`, `~/.kube/config`, or the pod's own.
+//! Selects the cluster like kubectl: `--kubeconfig`, `KUBECONFIG`, `~/.kube/config`, or in-cluster.
 
 mod proxy;
 
@@ -11,7 +11,7 @@ use kube::{Client, Config};
 use std::time::Duration;
 use tower::timeout::TimeoutLayer;
 
-/// How long the API server may take to begin its answer: a connection whose other end vanished gives none, and says nothing of it.
+/// Timeout for the first byte of an answer. A connection to a vanished server reports no error.
 const ANSWER: Duration = Duration::from_secs(20);
 
 /// A connection to an API server.
@@ -20,15 +20,15 @@ pub struct Cluster {
     pub(crate) client: Client,
     /// The namespace in use.
     pub namespace: String,
-    /// The context's name, where there is one.
+    /// Name of the context, if there is one.
     pub context: Option<String>,
 }
 
 impl Cluster {
-    /// Reads the configuration. Nothing is sent yet.
+    /// Reads the configuration. Sends nothing yet.
     ///
     /// # Errors
-    /// When there is no configuration, or it cannot be used.
+    /// If there is no configuration, or it is not usable.
     pub(crate) async fn connect(options: &ClusterOptions) -> Result<Cluster, RunError> {
         let wanted = KubeConfigOptions {
             context: options.context.clone(),
@@ -52,7 +52,7 @@ impl Cluster {
                 _ => return Err(unusable(&error)),
             },
         };
-        // Not as the library finds it, which holds NO_PROXY against the proxy's own name.
+        // Not determined by kube, which compares NO_PROXY with the proxy's own name.
         let variable = |name: &str| std::env::var(name).ok();
         config.proxy_url =
             proxy::proxy(&config.cluster_url, said.as_deref(), variable).map_err(|problem| {
@@ -75,7 +75,7 @@ impl Cluster {
     }
 }
 
-/// A client whose every request has an answer or an error within that time.
+/// Builds a client with a timeout for each request.
 fn client(config: Config, answer: Duration) -> kube::Result<Client> {
     let builder = ClientBuilder::try_from(config)?;
     Ok(builder.with_layer(&TimeoutLayer::new(answer)).build())

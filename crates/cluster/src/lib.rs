@@ -1,8 +1,8 @@
-//! The same contract as the local engine, kept by a pod of a Kubernetes cluster: plans to results, where the volume is.
+//! Runs plans in pods of a Kubernetes cluster, with the same contract as the local engine.
 //!
-//! [`ClusterRunner::open`] asks whether the run can be done at all ([`preflight`]), creates one Job that owns everything else
-//! ([`manifest`]), waits for its pod (`lifecycle`) with what hinders it in words ([`diagnose`]), sends the agent into it
-//! (`transport`), and is a [`Session`](iosonde_result::session::Session) from then on.
+//! [`ClusterRunner::open`] checks the prerequisites ([`preflight`]), creates one Job
+//! ([`manifest`]), waits for its pod (`lifecycle`, [`diagnose`]), sends the agent (`agent_upload`),
+//! and is then a [`Session`](iosonde_result::session::Session). The Job owns all other objects.
 
 mod agent_upload;
 mod any;

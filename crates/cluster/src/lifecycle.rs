@@ -1,5 +1,5 @@
-//! The life of a run's objects: created, waited for, deleted. Every wait ends in success, in an explained failure, or when the
-//! user no longer wants it.
+//! Creates, waits for and deletes the objects of a run. Each wait ends with success, an explained
+//! failure, or an interrupt of the user.
 
 use crate::api;
 use crate::connect::Cluster;
@@ -14,26 +14,26 @@ use k8s_openapi::api::core::v1::{Event, Node, PersistentVolumeClaim, Pod};
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use std::time::{Duration, Instant};
 
-/// How long pods on a node that the cluster takes for dead are waited for.
+/// Time before a deletion gives up on pods whose nodes are not ready.
 const NODE: Duration = Duration::from_secs(5);
-/// How often the cluster is asked while something is waited for.
+/// Polling interval of all waits.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long a server may be away while pods are waited for.
+/// Time for which an unavailable API server is tolerated while waiting for pods.
 pub(crate) const AWAY: Duration = Duration::from_secs(60);
-/// How long a job whose pods are deleted may take to say that it does so.
+/// Time for a Job that deletes its pods to report the reason.
 const EXPLAINED: Duration = Duration::from_secs(3);
-/// How long deleting may take before the user is told what is left: the grace period of the pod, and its volume.
+/// Timeout of a deletion: the grace period of the pod, and its volume.
 const REMOVAL: Duration = Duration::from_secs(90);
 
-/// The objects of one run.
+/// Objects of one run, identified by its id.
 #[derive(Clone)]
 pub(crate) struct Objects {
     pub(crate) cluster: Cluster,
     pub(crate) id: String,
     pub(crate) job: String,
-    /// Where the agent's executable is in the pods.
+    /// Path of the agent's executable in the pods.
     pub(crate) agent: String,
-    /// Whether the namespace was to be made for runs.
+    /// Whether the run was to create the namespace.
     pub(crate) made_namespace: bool,
 }
 
@@ -54,13 +54,13 @@ impl Objects {
         ListParams::default().labels(&format!("{RUN_LABEL}={}", self.id))
     }
 
-    /// Its pods, where this user may see them.
+    /// Returns the run's pods, or none if this user may not list them.
     pub(crate) async fn all_pods(&self) -> Vec<Pod> {
         let pods = self.pods().list(&self.ours()).await;
         pods.map(|pods| pods.items).unwrap_or_default()
     }
 
-    /// What removes all of it, whoever does it.
+    /// Returns the kubectl command that removes all objects of the run.
     pub(crate) fn removal(&self) -> String {
         format!(
             "kubectl -n {} delete job {}",
@@ -68,12 +68,12 @@ impl Objects {
         )
     }
 
-    /// Creates the root, which the cluster makes everything else from, and the claim, if there is only one. Where that fails,
-    /// some of it may be there.
+    /// Creates the Job, which owns all other objects, and the claim if there is only one. Both may
+    /// exist after a failure.
     pub(crate) async fn create(&self, spec: &RunSpec<'_>) -> Result<(), RunError> {
         let post = PostParams::default();
         let created = match self.jobs().create(&post, &spec.job()?).await {
-            // The client asks again where the first answer did not come: the name is nobody else's.
+            // A retry may find the Job of the first attempt: its name is unique.
             Err(error) if api::is_there(&error) => self.jobs().get(&self.job).await,
             created => created,
         };
@@ -89,7 +89,7 @@ impl Objects {
         }
     }
 
-    /// What is there now of each pod, and what is said about it: at least one, also when there are no pods yet.
+    /// Observes each pod with its claims and events. Returns one entry if there are no pods yet.
     pub(crate) async fn sights(&self) -> Result<Vec<Sight>, kube::Error> {
         let ours = self.ours();
         let (jobs, pods, claims) = (self.jobs(), self.pods(), self.claims());
@@ -132,7 +132,7 @@ impl Objects {
             }
             let sights = match self.sights().await {
                 Ok(sights) => sights,
-                // A server that is away, and not one that refuses: it may be back soon.
+                // The API server is unavailable rather than refusing, so the poll is retried.
                 Err(error) if api::is_away(&error) && unheard.elapsed() < AWAY => {
                     tokio::time::sleep(LOOK).await;
                     continue;
@@ -184,13 +184,13 @@ impl Objects {
         }
     }
 
-    /// Why a connection to the agent of this pod broke: `None` while its container still runs.
+    /// Returns why the connection to this pod's agent broke, or `None` if its container runs.
     pub(crate) async fn loss(&self, pod: &str) -> Result<Option<RunError>, kube::Error> {
         let begun = Instant::now();
         loop {
             let sights = self.sights().await?;
             let (loss, is_explained) = loss_seen(pod, &sights);
-            // A job that ends its pods says so a moment after.
+            // A Job that terminates its pods reports the reason a moment later.
             if is_explained || begun.elapsed() > EXPLAINED {
                 return Ok(loss);
             }
@@ -198,21 +198,21 @@ impl Objects {
         }
     }
 
-    /// The pod with its node, if that is not ready and this user may see nodes.
+    /// Returns the pod and its node, if the node is not ready and this user may read nodes.
     pub(crate) async fn dead_node(&self, pod: &str) -> Option<Stranded> {
         let placed = self.placed().await?;
         let is_it = |(placed, is_dead): &(Stranded, bool)| *is_dead && placed.pod == pod;
         placed.into_iter().find(is_it).map(first)
     }
 
-    /// All pods that are left, if the nodes of all of them are dead: nothing more happens to them by itself.
+    /// Returns all remaining pods if the nodes of all are not ready: they cannot end by themselves.
     async fn stranded(&self) -> Option<Vec<Stranded>> {
         let placed = self.placed().await?;
         let is_over = !placed.is_empty() && placed.iter().all(|(_, is_dead)| *is_dead);
         is_over.then(|| placed.into_iter().map(first).collect())
     }
 
-    /// Where this run's pods are, and whether the node is dead.
+    /// Returns the run's pods with their nodes, and whether each node is not ready.
     async fn placed(&self) -> Option<Vec<(Stranded, bool)>> {
         let pods = self.pods().list(&self.ours()).await.ok()?;
         let nodes: Api<Node> = Api::all(self.cluster.client.clone());
@@ -227,12 +227,12 @@ impl Objects {
         Some(placed)
     }
 
-    /// Deletes everything, and waits until it is gone: some classes keep the data of claims that are.
+    /// Deletes all objects and waits for it. Some storage classes keep the data of deleted claims.
     pub(crate) async fn delete(&self, interrupts: &dyn Fn() -> u32) -> Result<(), RunError> {
         self.delete_since(interrupts(), interrupts).await
     }
 
-    /// As [`delete`](Self::delete), for a user who had interrupted so often when all of this began: once more ends the wait.
+    /// Like [`delete`](Self::delete). One more interrupt than `before` ends the wait.
     pub(crate) async fn delete_since(
         &self,
         before: u32,
@@ -241,7 +241,7 @@ impl Objects {
         let begun = Instant::now();
         let mut is_asked = false;
         loop {
-            // A server that is away may be back before the time is over.
+            // An unavailable API server may be back before the timeout.
             let left = match is_asked {
                 false => self.ask_to_delete().await,
                 true => self.is_gone().await,
@@ -250,7 +250,7 @@ impl Objects {
             if let Ok(None) = left {
                 let is_wanted = || interrupts() <= before.max(1);
                 let left = namespace::leave(&self.cluster, Some(&self.id), &is_wanted).await;
-                // What holds it is told to whoever wanted it made.
+                // A namespace that stays is only reported if this run was to create it.
                 return left.map(drop).or_else(|left| match self.made_namespace {
                     true => Err(left),
                     false => Ok(()),
@@ -276,7 +276,7 @@ impl Objects {
         }
     }
 
-    /// Asks the cluster to delete the root and with it all others. Returns what is left, as far as is known.
+    /// Requests deletion of the Job with its dependents. Returns the Job, as still present.
     pub(crate) async fn ask_to_delete(&self) -> Result<Option<String>, kube::Error> {
         let parameters = DeleteParams::foreground();
         match self.jobs().delete(&self.job, &parameters).await {
@@ -285,7 +285,7 @@ impl Objects {
         }
     }
 
-    /// The first object that is left.
+    /// Returns the first object that is left.
     async fn is_gone(&self) -> Result<Option<String>, kube::Error> {
         let ours = self.ours();
         if self.jobs().get_opt(&self.job).await?.is_some() {
@@ -298,8 +298,8 @@ impl Objects {
         Ok((!claims.is_empty()).then(|| "its claim".to_owned()))
     }
 
-    /// A node that does not answer cannot say that its pod is gone, so the cluster keeps it. To believe so unasked would be
-    /// dangerous: the pod may still write.
+    /// Returns the error for pods on nodes that are not ready. They are not deleted by force,
+    /// because a pod may still write.
     fn left_on(&self, stranded: &[Stranded]) -> RunError {
         let each: Vec<String> = stranded
             .iter()
@@ -330,7 +330,7 @@ impl Objects {
     }
 }
 
-/// A pod and the node that it is on.
+/// A pod and its node.
 pub(crate) struct Stranded {
     pub(crate) pod: String,
     pub(crate) node: String,
@@ -340,14 +340,14 @@ fn first((stranded, _): (Stranded, bool)) -> Stranded {
     stranded
 }
 
-/// Where all pods stand together: what hinders one hinders all, and the last to run is waited for.
+/// Judges all pods together: a problem of one counts for all, and the last to run is awaited.
 fn judge_all(sights: &[Sight], pods: u32) -> State {
     let states: Vec<State> = sights.iter().map(Sight::judge).collect();
     let hindrances = states.iter().filter_map(|state| match state {
         State::Hindered(hindrance) => Some(hindrance),
         _ => None,
     });
-    // What cannot go away is told before what may.
+    // Permanent problems are reported before those that may pass.
     if let Some(hindrance) = hindrances.min_by_key(|hindrance| hindrance.patience) {
         return State::Hindered(hindrance.clone());
     }
@@ -367,7 +367,7 @@ fn judge_all(sights: &[Sight], pods: u32) -> State {
     })
 }
 
-/// Why this pod is lost by what was seen, and whether there will be no better answer in a moment.
+/// Returns why the pod is lost, and whether that is final: a later poll may explain more.
 fn loss_seen(pod: &str, sights: &[Sight]) -> (Option<RunError>, bool) {
     let is_meant = |sight: &&Sight| sight.pod_name() == Some(pod);
     let gone = Sight::default();
@@ -376,7 +376,7 @@ fn loss_seen(pod: &str, sights: &[Sight]) -> (Option<RunError>, bool) {
         .pod
         .as_ref()
         .is_some_and(|pod| pod.metadata.deletion_timestamp.is_some());
-    // What ends pods by deleting them is asked first.
+    // A deadline ends pods by deleting them, so it is checked first.
     let (state, is_explained) = match sights.iter().find_map(Sight::deadline) {
         Some(deadline) => (State::Hindered(deadline), true),
         None if is_deleted || sight.pod.is_none() => {
@@ -409,14 +409,14 @@ fn deleted() -> Hindrance {
     }
 }
 
-/// What hinders, and since when.
+/// The current problem, and the time when it was first seen.
 #[derive(Default)]
 pub(crate) struct Hindered {
     known: Option<(Hindrance, Instant)>,
 }
 
 impl Hindered {
-    /// How long this has hindered.
+    /// Returns how long this problem has lasted. Another problem restarts the time.
     pub(crate) fn by(&mut self, hindrance: &Hindrance) -> Duration {
         let since = match self.known.take() {
             Some((known, since)) if known.remedy == hindrance.remedy => since,

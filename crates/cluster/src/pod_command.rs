@@ -1,4 +1,4 @@
-//! A command in a pod and what it prints, over exec.
+//! Runs a command in a pod over exec, and reads its output.
 
 use crate::manifest::CONTAINER;
 use crate::transport::{BUFFER_BYTES, SILENCE};
@@ -11,29 +11,29 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
-/// What a command has printed in a pod, as far as it came here.
+/// Output of a command in a pod, as far as it was received.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Printed {
     pub(crate) bytes: Vec<u8>,
-    /// How the command ended. `None`: the connection broke before that was said, and there may be more.
+    /// Exit of the command. `None`: the connection broke earlier, and output may be missing.
     pub(crate) end: Option<CommandEnd>,
 }
 
-/// How a command has ended, as the node says it.
+/// Exit of a command, as the kubelet reports it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CommandEnd {
-    /// With exit status 0.
+    /// Exit status 0.
     Success,
-    /// With another exit status, or it was not started.
+    /// Another exit status, or the command was not started.
     Failure {
-        /// The exit status, if it had one.
+        /// The exit status, if there is one.
         status: Option<i32>,
-        /// What the node says of it.
+        /// Message of the kubelet.
         message: String,
     },
 }
 
-/// Runs a command and reads what it prints, for as long as that takes: only a silent connection is given up.
+/// Runs a command and reads its output without a time limit. Only silence ends the connection.
 pub(crate) async fn output_of(
     pods: &Api<Pod>,
     pod: &str,
@@ -55,7 +55,7 @@ pub(crate) async fn output_of(
     Ok(printed)
 }
 
-/// Reads until the command has ended, the connection has, or nothing has come for `silence`.
+/// Reads until the command or the connection ends, or no bytes arrive for `silence`.
 async fn read(
     mut from: impl AsyncRead + Unpin,
     status: impl Future<Output = Option<Status>>,
@@ -64,7 +64,7 @@ async fn read(
     let mut status = pin!(status);
     let mut bytes = Vec::new();
     let mut buffer = vec![0; BUFFER_BYTES];
-    // It may be seen before the last bytes that were printed.
+    // The status may arrive before the last bytes of the output.
     let mut seen: Option<Status> = None;
     let end = loop {
         let next = async {
@@ -77,7 +77,7 @@ async fn read(
         match timeout(silence, next).await {
             Ok(Ok(count @ 1..)) => bytes.extend_from_slice(&buffer[..count]),
             Ok(Err(Some(status))) => seen = Some(status),
-            // The connection broke. Its output may never end.
+            // The connection broke. The output stream may never end.
             Ok(Err(None)) => break None,
             Ok(Ok(0)) if seen.is_none() => {
                 break timeout(silence, &mut status).await.ok().flatten();
@@ -138,7 +138,7 @@ mod tests {
             message: "exit 4".to_owned(),
         };
         assert_eq!(failed.end, Some(expected));
-        // The connection broke: behind what was printed, and without an end of the output.
+        // The connection broke: after the output, and without an end of the output.
         let half = read_all(b"half", ready(None));
         assert_eq!((half.bytes, half.end), (b"half".to_vec(), None));
         let silent = read_all(b"half", pending());

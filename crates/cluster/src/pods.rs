@@ -1,4 +1,4 @@
-//! Several pods as one place where plans are run: all prepare, start at one instant, and are one result.
+//! [`PodsSession`]: pods that prepare, start at the same instant, and yield one result.
 
 mod link;
 
@@ -26,32 +26,32 @@ use std::sync::mpsc::{RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// How often the pods are listened to.
+/// Interval at which messages of the pods are polled.
 const LISTEN: Duration = Duration::from_millis(5);
-/// Questions for the clock of each pod.
+/// Number of clock exchanges with each pod.
 const EXCHANGES: usize = 10;
-/// From the agreement to the start: the word must have reached all pods by then.
+/// Lead of the common start, so that the request reaches all pods before it.
 const AHEAD: Duration = Duration::from_millis(200);
 
-/// Pods that run a plan at the same time, each on its volume. They are kept between runs, and removed when this is closed or
-/// dropped.
+/// Pods that run a plan at the same time, each on its volume. They are kept between runs, and
+/// removed on close or drop.
 pub struct PodsSession<'w> {
     runtime: Runtime,
     objects: Objects,
     labels: BTreeMap<String, String>,
     links: Vec<Link>,
     nodes: Nodes,
-    /// The volume, in words, if it is there before and after.
+    /// Description of the volume, if it outlives the run.
     lasting: Option<String>,
-    /// The volume, where it is a block device that was looked at.
+    /// The volume, if it is a block device that was inspected.
     device: Option<DeviceTarget>,
-    /// Whether the observer waits for what has been measured by now.
+    /// Whether the observer waits for an intermediate result.
     is_status_due: bool,
     watch: Watch<'w>,
-    /// The client's clock counts from here.
+    /// Origin of the client's clock.
     begun: Instant,
     runs: u64,
-    /// What all pods were told of ending the run.
+    /// Stop requests sent to all pods for this run.
     stops: Vec<Stop>,
     is_closed: bool,
 }
@@ -80,28 +80,28 @@ impl<'w> PodsSession<'w> {
         }
     }
 
-    /// The session of pods that somebody else has made.
+    /// Creates the session of pods that another client created.
     pub(crate) fn taken_up(made: Made, watch: Watch<'w>) -> PodsSession<'w> {
         let mut session = PodsSession::new(made, watch);
         session.runs = 1;
         session
     }
 
-    /// Follows the run that goes on in all pods, or has ended, to its result.
+    /// Follows the run in all pods, running or finished, and returns its result.
     ///
     /// # Errors
-    /// When a pod is lost, or has no run that can be taken up.
+    /// If a pod is lost, or has no run that can be followed.
     pub fn attend(&mut self, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         let run = self.runs;
         for link in &self.links {
             link.connection.ask(&Request::Follow { run, have: 0 });
         }
-        // An agent that has this run says something of it at once.
+        // An agent that has this run answers at once.
         for link in &mut self.links {
             match link.connection.heard.recv_timeout(ANSWER) {
                 Ok(Heard::Message(message)) => link.hear(message, observer)?,
                 _ => {
-                    // It is somebody else's, and may go on.
+                    // The pods belong to another client and may still run, so they are not removed.
                     self.is_closed = true;
                     return Err(not_to_be_taken_up(&self.objects));
                 }
@@ -119,7 +119,7 @@ impl<'w> PodsSession<'w> {
         }
     }
 
-    /// The path that plans use, in the first pod: each pod has its own in its place.
+    /// Returns the path that plans use in the first pod. Each pod replaces it by its own path.
     pub fn path(&self) -> &str {
         let first = self.links.first();
         first
@@ -127,15 +127,15 @@ impl<'w> PodsSession<'w> {
             .unwrap_or(place::DEVICE)
     }
 
-    /// What is at [`path`](Self::path).
+    /// Inspects [`path`](Self::path) in the first pod.
     ///
     /// # Errors
-    /// When the volume cannot be used, or the agent does not answer.
+    /// If the volume cannot be used, or the agent does not answer.
     pub fn look(&mut self) -> Result<Place, RunError> {
         self.look_in(0)
     }
 
-    /// What each pod finds at its path, one after the other: two that open a device with `O_EXCL` would see each other.
+    /// Inspects the path of each pod, one by one: concurrent opens with `O_EXCL` would conflict.
     pub(crate) fn look_in_all(&mut self) -> Result<Vec<Place>, RunError> {
         (0..self.links.len())
             .map(|index| self.look_in(index))
@@ -154,12 +154,12 @@ impl<'w> PodsSession<'w> {
         there.unwrap_or_else(|broken| Err(broken.unwrap_or_else(|| mute(&link.name))))
     }
 
-    /// From now on the agents may do with their block devices what was agreed.
+    /// Sets the consent that later runs give to the agents for their block devices.
     pub(crate) fn agree_to(&mut self, device: DeviceTarget) {
         self.device = Some(device);
     }
 
-    /// Where the pods are, in a few words.
+    /// Returns a short description of the pods' nodes.
     pub fn whereabouts(&self) -> String {
         let mut nodes: Vec<String> = self.links.iter().map(Link::node).collect();
         nodes.sort_unstable();
@@ -168,7 +168,7 @@ impl<'w> PodsSession<'w> {
         format!("{} pods on {}{beside}", self.links.len(), nodes.join(", "))
     }
 
-    /// Watches these nodes from now on, while plans run.
+    /// Samples these nodes during all later runs.
     pub(crate) fn watch_nodes(
         &mut self,
         wanted: Vec<Wanted>,
@@ -179,18 +179,18 @@ impl<'w> PodsSession<'w> {
         Ok(())
     }
 
-    /// How many pods.
+    /// Returns the number of pods.
     pub fn count(&self) -> usize {
         self.links.len()
     }
 
-    /// What the user should know about a plan whose files are moved into volumes.
+    /// Returns notes for the user on a plan whose files are moved into the volumes.
     pub fn notes(&self, plan: &Plan) -> Vec<String> {
         let scratch = self.links.first().and_then(|link| link.scratch.as_deref());
         place::into_volume(&mut plan.clone(), scratch)
     }
 
-    /// All pods get their plan, with the files of their volume.
+    /// Sends the plan to all pods, with the files of each pod's volume.
     fn ask_all(&mut self, plan: &Plan, interval_ns: u64) {
         let consent = self.device.as_ref().and_then(|device| device.consent);
         for (index, link) in (0..).zip(&mut self.links) {
@@ -211,7 +211,7 @@ impl<'w> PodsSession<'w> {
         self.begun.elapsed().as_nanos() as u64
     }
 
-    /// Hears what all pods have said so far. A connection that broke is taken up again.
+    /// Handles the messages received from all pods so far. Reconnects broken connections.
     fn listen(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         for index in 0..self.links.len() {
             loop {
@@ -234,7 +234,7 @@ impl<'w> PodsSession<'w> {
         Ok(())
     }
 
-    /// A pod that was told to end is known to the cluster, which says why.
+    /// Replaces a lost connection by the cause that the cluster knows, with the pod's name.
     fn better(&self, index: usize, error: RunError) -> RunError {
         let name = &self.links[index].name;
         let RunError::Lost { .. } = error else {
@@ -263,7 +263,7 @@ impl<'w> PodsSession<'w> {
         Ok(())
     }
 
-    /// Learns how all clocks stand, and tells all pods when to start.
+    /// Estimates the clock offset of each pod, and sends all pods their start time.
     fn start(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         for index in 0..self.links.len() {
             let mut exchanges = Vec::with_capacity(EXCHANGES);
@@ -310,7 +310,7 @@ impl<'w> PodsSession<'w> {
                 Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER => {}
                 Err(RecvTimeoutError::Timeout) if is_second => return Err(mute(&link.name)),
                 broken => {
-                    // A connection without another end gets one more chance, one that ends as many as it takes.
+                    // A silent connection is retried once, a closed one without limit.
                     is_second = broken.is_err_and(|error| error == RecvTimeoutError::Timeout);
                     self.take_up(index, observer)?;
                     (begun, asked_ns) = (Instant::now(), self.now_ns());
@@ -366,7 +366,7 @@ impl<'w> PodsSession<'w> {
         }
     }
 
-    /// Tells the observer of all pods together.
+    /// Reports the summed progress, results and intervals of all pods to the observer.
     fn show(&mut self, together: &mut Together, observer: &mut dyn Observer) -> Control {
         let mut control = Control::Continue;
         let reports = self.links.iter().map(|link| link.progress.as_ref());
@@ -392,7 +392,7 @@ impl<'w> PodsSession<'w> {
             }
         }
         loop {
-            // Those that have ended have no more slices than they have told.
+            // A pod that has ended sends no more intervals, so the others do not wait for it.
             let is_due = |link: &Link| !link.intervals.is_empty() || link.result.is_some();
             let slices: Vec<Interval> = match self.links.iter().all(is_due) {
                 true => self
@@ -412,7 +412,7 @@ impl<'w> PodsSession<'w> {
         }
     }
 
-    /// What all have brought home.
+    /// Combines the results of all pods.
     fn gather(&mut self) -> Option<RunResult> {
         let labels = &self.labels;
         let run = |link: &mut Link| {
@@ -422,7 +422,7 @@ impl<'w> PodsSession<'w> {
         combined(self.links.iter_mut().filter_map(run).collect())
     }
 
-    /// What all have measured by now, once all have answered.
+    /// Combines the intermediate results of all pods, once each has sent its own.
     fn so_far(&self) -> Option<RunResult> {
         let answers = self.links.iter().map(|link| {
             let result = link.status.as_ref().or(link.result.as_ref())?;
@@ -441,7 +441,7 @@ impl<'w> PodsSession<'w> {
     }
 }
 
-/// The agent of a pod whose connection holds.
+/// Returns the error for an agent that does not answer on an open connection.
 fn mute(pod: &str) -> RunError {
     RunError::Lost {
         what: format!("the connection to the pod {pod}"),
@@ -450,7 +450,7 @@ fn mute(pod: &str) -> RunError {
     }
 }
 
-/// Which of the pods was lost.
+/// Adds the name of the pod to the error for a lost pod.
 fn named(error: RunError, pod: &str) -> RunError {
     match error {
         RunError::Lost { cause, remedy, .. } => RunError::Lost {
@@ -480,7 +480,7 @@ impl Session for PodsSession<'_> {
     }
 }
 
-/// Whatever went wrong, nothing is left.
+/// Removes pods and volumes, also after an error.
 impl Drop for PodsSession<'_> {
     fn drop(&mut self) {
         if let Err(left) = self.remove() {

@@ -1,4 +1,4 @@
-//! Another connection in place of one that broke: as long as the pod runs, and nobody wants it no longer.
+//! Replaces a broken connection, as long as the pod runs and the user does not interrupt.
 
 use crate::lifecycle::Objects;
 use crate::node_watch::{NodeWatch, node_cause_and_remedy};
@@ -12,13 +12,13 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// How long a lost connection is taken up again.
+/// Time for attempts to reconnect.
 const RECONNECT: Duration = Duration::from_secs(120);
 
-/// Why there is no new connection in place of one that is lost.
+/// Reason why a lost connection was not replaced.
 pub(crate) struct Broken {
     pub(crate) error: RunError,
-    /// The run is out of sight, and may go on: it is left alone, for its result. It ends and goes away by itself.
+    /// The run may continue unobserved. It is kept for its result, and cleans up after itself.
     pub(crate) may_go_on: bool,
 }
 
@@ -31,7 +31,7 @@ impl From<RunError> for Broken {
     }
 }
 
-/// A new connection in place of one that is lost, as long as the pod runs.
+/// Replaces a lost connection, as long as the pod runs.
 pub(crate) fn reconnected(
     runtime: &Runtime,
     objects: &Objects,
@@ -70,7 +70,7 @@ pub(crate) fn reconnected(
     }
 }
 
-/// Why a connection could not be taken up again for all the time that was given to it.
+/// Returns the error after all attempts to reconnect have failed.
 async fn given_up(objects: &Objects, pod: &str, error: &RunError) -> Broken {
     let dead = objects.dead_node(pod).await;
     let may_go_on = dead.is_none();
@@ -96,8 +96,8 @@ async fn given_up(objects: &Objects, pod: &str, error: &RunError) -> Broken {
     Broken { error, may_go_on }
 }
 
-/// What is asked over a new connection. An agent that has said nothing of a run may never have got it; one that has it goes on
-/// telling about it.
+/// Returns the first request on a new connection. An agent that has sent nothing of a run may not
+/// have received its request. Otherwise it continues sending its messages.
 pub(crate) fn resumed(begin: Option<&Request>, is_known: bool, run: u64, have: usize) -> Request {
     match begin {
         Some(begin) if !is_known => begin.clone(),
@@ -105,10 +105,10 @@ pub(crate) fn resumed(begin: Option<&Request>, is_known: bool, run: u64, have: u
     }
 }
 
-/// What the agent of this pod finds at a path. A connection may have broken while others were measured: it is made again, once.
+/// Has the agent of this pod inspect a path. A connection that broke while idle is replaced once.
 ///
 /// # Errors
-/// Why there is none, as far as it is known.
+/// The reason why there is no answer, if it is known.
 pub(crate) fn found_at(
     (runtime, objects, pod): (&Runtime, &Objects, &str),
     connection: &mut Connection,
@@ -126,7 +126,7 @@ pub(crate) fn found_at(
             Ok(Heard::Unreadable(problem)) => return Err(Some(unreadable(problem))),
             Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER => {}
             Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) if !is_new => {
-                // No run goes on that could be left alone.
+                // No run is active that would have to be kept.
                 let again = reconnected(runtime, objects, pod, interrupts, &mut ());
                 *connection = again.map_err(|lost| (!lost.may_go_on).then_some(lost.error))?;
                 connection.ask(&look);

@@ -1,4 +1,4 @@
-//! From options to pods whose agents answer: asked, created, waited for, or removed again.
+//! [`ClusterRunner`]: checks a cluster, creates pods and waits until their agents answer.
 
 use crate::agent_upload::send_agent;
 use crate::any::AnySession;
@@ -24,47 +24,47 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Runtime;
 
-/// Time between two attempts to connect with an agent.
+/// Time between two attempts to connect to an agent.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// How sessions in a cluster are made.
+/// Options and agent from which sessions in a cluster are opened.
 #[derive(Debug, Clone)]
 pub struct ClusterRunner<'a> {
-    /// Which cluster and volume.
+    /// Cluster, volume and pods.
     pub options: ClusterOptions,
-    /// What runs in the pod.
+    /// The program that runs in the pods.
     pub agent: AgentProgram<'a>,
 }
 
-/// What has been made: pods with agents that answer.
+/// The pods of a run, with connected agents.
 pub(crate) struct Made {
     pub(crate) runtime: Runtime,
     pub(crate) objects: Objects,
-    /// Labels of the result that are the same for all pods.
+    /// Labels of the result that all pods share.
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) pods: Vec<MadePod>,
     pub(crate) is_block: bool,
-    /// Where the volumes come from; not looked at unless they are block devices.
+    /// Origin of the volumes. Only determined for block devices.
     pub(crate) origin: VolumeOrigin,
-    /// The volume, in words, if it is there before and after.
+    /// Description of the volume, if it outlives the run.
     pub(crate) lasting: Option<String>,
-    /// Nodes to watch besides.
+    /// Nodes to sample during the runs.
     pub(crate) wanted: Vec<Wanted>,
 }
 
 pub(crate) struct MadePod {
     pub(crate) name: String,
-    /// Labels that say where it is.
+    /// Labels of the pod's node and namespace.
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) scratch: String,
     pub(crate) connection: Connection,
 }
 
 impl ClusterRunner<'_> {
-    /// Creates the pod and its volume, and waits until plans can be run in it. Nothing is left if that fails.
+    /// Creates pod and volume, and waits until plans can run. Removes both on failure.
     ///
     /// # Errors
-    /// Before anything is created: what cannot succeed. After it: what hindered it, explained.
+    /// Before anything is created: the unmet prerequisite. Later: the explained cause.
     pub fn open<'w>(&self, mut watch: Watch<'w>) -> Result<ClusterSession<'w>, RunError> {
         let mut made = self.make(&mut watch)?;
         let wanted = std::mem::take(&mut made.wanted);
@@ -78,10 +78,10 @@ impl ClusterRunner<'_> {
         Ok(session)
     }
 
-    /// As [`open`](Self::open), with as many pods as the options ask for.
+    /// Like [`open`](Self::open), with as many pods as the options request.
     ///
     /// # Errors
-    /// As those of [`open`](Self::open).
+    /// See [`open`](Self::open).
     pub fn open_any<'w>(&self, mut watch: Watch<'w>) -> Result<AnySession<'w>, RunError> {
         if self.options.pods.is_none() {
             return Ok(AnySession::One(Box::new(self.open(watch)?)));
@@ -98,7 +98,7 @@ impl ClusterRunner<'_> {
         Ok(AnySession::Several(Box::new(session)))
     }
 
-    /// Creates what plans are run in.
+    /// Checks the prerequisites, then creates the pods and waits for their agents.
     pub(crate) fn make(&self, watch: &mut Watch<'_>) -> Result<Made, RunError> {
         let runtime = runtime()?;
         let options = with_namespace(&self.options);
@@ -170,7 +170,7 @@ impl ClusterRunner<'_> {
     }
 }
 
-/// The namespace is there, or made, and this user may do in it what a run does. Where that fails, it is as it was.
+/// Creates the namespace if needed and checks the permissions in it. Undoes this on failure.
 async fn come_in(
     objects: &Objects,
     options: &ClusterOptions,
@@ -179,7 +179,7 @@ async fn come_in(
 ) -> Result<(), RunError> {
     let cluster = &objects.cluster;
     (watch.tell)(Told::Waiting("the namespace"));
-    // What is asked for is not forgotten, or it would come when nobody waits for it any more.
+    // The request is not dropped on an interrupt: the namespace could be created afterwards.
     let mut entered = namespace::enter(cluster, &objects.id, &|| (watch.interrupts)() == 0).await;
     if ready.makes_namespace && entered.is_ok() {
         let judged = preflight::judge_new_namespace(cluster, options);
@@ -194,19 +194,19 @@ async fn come_in(
     entered
 }
 
-/// What can be said of a target before anything is made.
+/// Facts about a target that are known before anything is created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checked {
-    /// What should be known before.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// Size of the volume that will be measured, as far as it is known.
+    /// Size of the volume in bytes, if known.
     pub volume_bytes: Option<u64>,
 }
 
-/// Asks the cluster whether a run could be done; nothing is made.
+/// Checks whether a run is possible, without creating anything.
 ///
 /// # Errors
-/// What it could not be done for.
+/// If the run is not possible, or the cluster does not answer.
 pub fn check(
     options: &ClusterOptions,
     arch: &str,
@@ -221,7 +221,7 @@ pub fn check(
     })
 }
 
-/// The cluster, and what its answers mean for a run.
+/// Connects to the cluster and judges whether a run is possible.
 async fn asked(options: &ClusterOptions, arch: &str) -> Result<(Cluster, Readiness), RunError> {
     let cluster = Cluster::connect(options).await?;
     let facts = preflight::look(&cluster, options).await?;
@@ -229,7 +229,7 @@ async fn asked(options: &ClusterOptions, arch: &str) -> Result<(Cluster, Readine
     Ok((cluster, ready))
 }
 
-/// The pods run, and the agents in them answer.
+/// Waits until the pods run and their agents answer.
 async fn begin(
     objects: &Objects,
     spec: &RunSpec<'_>,
@@ -251,7 +251,7 @@ async fn begin(
     unless_interrupted(watch.interrupts, try_join_all(starting)).await
 }
 
-/// What comes of it, unless the user wants it no longer.
+/// Awaits `work`, or returns [`RunError::Interrupted`] on an interrupt.
 pub(crate) async fn unless_interrupted<T>(
     interrupts: &dyn Fn() -> u32,
     work: impl Future<Output = Result<T, RunError>>,
@@ -283,7 +283,7 @@ async fn start(
     };
     let connection = match started.await {
         Ok(connection) => connection,
-        // The pod may know better why.
+        // The state of the pod may give a more precise cause.
         Err(error) => {
             return Err(match objects.loss(&name).await {
                 Ok(Some(RunError::Lost {
@@ -320,7 +320,7 @@ async fn start(
     })
 }
 
-/// Connects with the agent of a pod that has just started, again while the API server is away.
+/// Connects to the agent of a new pod, with retries while the API server is unavailable.
 async fn connect(objects: &Objects, pod: &str) -> Result<Connection, RunError> {
     let begun = Instant::now();
     loop {
@@ -340,7 +340,7 @@ async fn connect(objects: &Objects, pod: &str) -> Result<Connection, RunError> {
     }
 }
 
-/// The volume, in words, if it is there before and after.
+/// Returns a description of the volume, if it outlives the run.
 pub(crate) fn lasting(target: &Target, is_block: bool) -> Option<String> {
     match target {
         Target::Claim { name, .. } if !is_block => Some(format!("the claim {name}")),
@@ -349,7 +349,7 @@ pub(crate) fn lasting(target: &Target, is_block: bool) -> Option<String> {
     }
 }
 
-/// Which of the Job's pods this is.
+/// Returns the completion index of the pod in its Job.
 pub(crate) fn index(pod: &Pod) -> u32 {
     let annotations = pod.metadata.annotations.as_ref();
     let index = annotations.and_then(|all| all.get("batch.kubernetes.io/job-completion-index"));
@@ -367,7 +367,7 @@ pub(crate) fn runtime() -> Result<Runtime, RunError> {
         })
 }
 
-/// A claim's own namespace is where its pod must be.
+/// Selects the namespace of the claim, since a pod can only use claims of its own namespace.
 fn with_namespace(options: &ClusterOptions) -> ClusterOptions {
     let mut options = options.clone();
     if let Target::Claim {
@@ -380,7 +380,7 @@ fn with_namespace(options: &ClusterOptions) -> ClusterOptions {
     options
 }
 
-/// Letters and digits that no other run has: from the time and the process.
+/// Returns a new run id of eight hex digits, from the time and the process id.
 fn new_id() -> String {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -390,7 +390,7 @@ fn new_id() -> String {
     format!("{:08x}", mixed >> 32)
 }
 
-/// Where the pod is.
+/// Adds the labels for namespace, context and node of the pod.
 pub(crate) async fn complete(labels: &mut BTreeMap<String, String>, cluster: &Cluster, pod: &Pod) {
     labels.insert("namespace".to_owned(), cluster.namespace.clone());
     if let Some(context) = &cluster.context {
@@ -401,7 +401,7 @@ pub(crate) async fn complete(labels: &mut BTreeMap<String, String>, cluster: &Cl
     };
     labels.insert("node".to_owned(), name.clone());
     let nodes: Api<Node> = Api::all(cluster.client.clone());
-    // Labels that this user may not see are not in the result.
+    // Node labels that this user may not read are omitted.
     if let Ok(node) = nodes.get(name).await {
         labels.extend(preflight::node_labels(&node));
     }

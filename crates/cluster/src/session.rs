@@ -1,4 +1,4 @@
-//! A pod as a place where plans are run.
+//! [`ClusterSession`]: a session that runs plans in one pod.
 
 use crate::device_consent::DeviceTarget;
 use crate::lifecycle::Objects;
@@ -18,33 +18,33 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// How often the user's wish to stop is looked at.
+/// Interval at which the interrupts of the user are polled.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
-/// How long the agent may take for an answer that is no run.
+/// Timeout for an answer of the agent to any request but a run.
 pub(crate) const ANSWER: Duration = Duration::from_secs(30);
-/// How long the agent may take to remove its files.
+/// Timeout for the agents to remove their files.
 const CLOSE: Duration = Duration::from_secs(30);
 
-/// What is told while a session is opened and closed.
+/// Event while a session is opened or closed.
 #[derive(Debug, Clone, Copy)]
 pub enum Told<'a> {
-    /// What is waited for: replaced by the next.
+    /// Text on what the session waits for. It replaces the previous one.
     Waiting(&'a str),
-    /// What the user should know.
+    /// Note for the user.
     Note(&'a str),
-    /// Nothing is waited for any more.
+    /// The wait has ended.
     Over,
 }
 
-/// The user's side of opening a session.
+/// Callbacks to the user while a session is open.
 pub struct Watch<'a> {
-    /// Tells something.
+    /// Reports an event.
     pub tell: &'a mut dyn FnMut(Told<'_>),
-    /// How often the user wished to stop.
+    /// Returns the number of interrupts (Ctrl-C) so far.
     pub interrupts: &'a (dyn Fn() -> u32 + Send + Sync),
 }
 
-/// A pod that runs plans on its volume. Pod and volume are kept between runs, and removed when it is closed or dropped.
+/// A pod that runs plans on its volume. Both are kept between runs, and removed on close or drop.
 pub struct ClusterSession<'w> {
     runtime: Runtime,
     objects: Objects,
@@ -53,9 +53,9 @@ pub struct ClusterSession<'w> {
     labels: BTreeMap<String, String>,
     connection: Connection,
     nodes: Nodes,
-    /// The volume, in words, if it is there before and after.
+    /// Description of the volume, if it outlives the run.
     lasting: Option<String>,
-    /// The volume, where it is a block device that was looked at.
+    /// The volume, if it is a block device that was inspected.
     device: Option<DeviceTarget>,
     watch: Watch<'w>,
     runs: u64,
@@ -63,7 +63,7 @@ pub struct ClusterSession<'w> {
 }
 
 impl<'w> ClusterSession<'w> {
-    /// The session of the one pod that was made.
+    /// Creates the session of the only pod of a run.
     pub(crate) fn new(made: Made, watch: Watch<'w>) -> ClusterSession<'w> {
         let Made {
             runtime,
@@ -93,26 +93,26 @@ impl<'w> ClusterSession<'w> {
         }
     }
 
-    /// The session of a pod that somebody else has made, and has given its plan.
+    /// Creates the session of a pod that another client created and that already has its plan.
     pub(crate) fn taken_up(made: Made, watch: Watch<'w>) -> ClusterSession<'w> {
         let mut session = ClusterSession::new(made, watch);
         session.runs = 1;
         session
     }
 
-    /// Follows the run that goes on, or has ended, to its result.
+    /// Follows the run in the pod, running or finished, and returns its result.
     ///
     /// # Errors
-    /// When the pod is lost, or has no run that can be taken up.
+    /// If the pod is lost, or has no run that can be followed.
     pub fn attend(&mut self, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         let follow = Request::Follow {
             run: self.runs,
             have: 0,
         };
         self.connection.ask(&follow);
-        // An agent that has this run says something of it at once: where it stands, or how it ended.
+        // An agent that has this run answers at once, with its state or its result.
         let Ok(first) = self.connection.heard.recv_timeout(ANSWER) else {
-            // It is somebody else's, and may go on.
+            // The pod belongs to another client and may still run, so it is not removed.
             self.is_closed = true;
             return Err(not_to_be_taken_up(&self.objects));
         };
@@ -129,12 +129,12 @@ impl<'w> ClusterSession<'w> {
         }
     }
 
-    /// The path that plans use: a directory of the volume, or its device.
+    /// Returns the path that plans use: a directory of the volume, or its device.
     pub fn path(&self) -> &str {
         self.scratch.as_deref().unwrap_or(DEVICE)
     }
 
-    /// The mode of the volume.
+    /// Returns the mode of the volume.
     pub fn volume_mode(&self) -> VolumeMode {
         match self.scratch {
             Some(_) => VolumeMode::Filesystem,
@@ -142,14 +142,14 @@ impl<'w> ClusterSession<'w> {
         }
     }
 
-    /// Where the pod is, in a few words.
+    /// Returns a short description of the pod and its nodes.
     pub fn whereabouts(&self) -> String {
         let node = self.labels.get("node").map_or("a node", String::as_str);
         let beside = self.nodes.in_words();
         format!("pod {} on {node}{beside}", self.pod)
     }
 
-    /// Watches these nodes from now on, while plans run.
+    /// Samples these nodes during all later runs.
     pub(crate) fn watch_nodes(
         &mut self,
         wanted: Vec<Wanted>,
@@ -160,15 +160,15 @@ impl<'w> ClusterSession<'w> {
         Ok(())
     }
 
-    /// Moves all files of a plan into the volume. Returns what the user should know about it.
+    /// Moves all files of a plan into the volume. Returns notes for the user.
     pub fn adopt(&self, plan: &mut Plan) -> Vec<String> {
         place::into_volume(plan, self.scratch.as_deref())
     }
 
-    /// What is at [`path`](Self::path).
+    /// Inspects [`path`](Self::path).
     ///
     /// # Errors
-    /// When the volume cannot be used, or the agent does not answer.
+    /// If the volume cannot be used, or the agent does not answer.
     pub fn look(&mut self) -> Result<Place, RunError> {
         let path = self.path().to_owned();
         let there = found_at(
@@ -180,12 +180,12 @@ impl<'w> ClusterSession<'w> {
         there.unwrap_or_else(|broken| Err(broken.unwrap_or_else(|| self.lost())))
     }
 
-    /// From now on the agent may do with its block device what was agreed.
+    /// Sets the consent that later runs give to the agent for its block device.
     pub(crate) fn agree_to(&mut self, device: DeviceTarget) {
         self.device = Some(device);
     }
 
-    /// Why the agent no longer answers.
+    /// Returns the reason why the agent no longer answers.
     fn lost(&self) -> RunError {
         let known = self.runtime.block_on(self.objects.loss(&self.pod));
         known.ok().flatten().unwrap_or_else(|| RunError::Lost {
@@ -196,7 +196,7 @@ impl<'w> ClusterSession<'w> {
         })
     }
 
-    /// Why the pod was told to end, which it is only when somebody or something else wants it gone.
+    /// Returns why the pod was terminated during a run, which this client never requests.
     fn cut_short(&self) -> RunError {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(10) {
@@ -216,8 +216,8 @@ impl<'w> ClusterSession<'w> {
         (self.watch.interrupts)()
     }
 
-    /// Follows the run to its end, over as many connections as it takes. `begin` is what asked for it, if this client did,
-    /// `first` what was heard of it already.
+    /// Follows the run to its end, reconnecting as needed. `begin` is the request of this client,
+    /// if it started the run. `first` is a message that was already received.
     fn follow(
         &mut self,
         begin: Option<&Request>,
@@ -276,7 +276,7 @@ impl<'w> ClusterSession<'w> {
                 Ok(Heard::Ended) | Err(_) => {
                     self.reconnect(observer)?;
                     self.connection.ask(&resumed(begin, is_known, run, have));
-                    // The wish may have been lost with the connection.
+                    // The stop request may have been lost with the connection.
                     is_enough = false;
                     passed_on = 0;
                     Control::Continue
@@ -294,7 +294,7 @@ impl<'w> ClusterSession<'w> {
         self.connection.ask(&Request::Stop { run, stop });
     }
 
-    /// Connects again, as long as the pod runs.
+    /// Reconnects, as long as the pod runs.
     fn reconnect(&mut self, observer: &mut dyn Observer) -> Result<(), RunError> {
         let interrupts = self.watch.interrupts;
         let again = reconnected(
@@ -321,7 +321,7 @@ impl<'w> ClusterSession<'w> {
     }
 }
 
-/// The agents of a study have had other runs, or wait for the first.
+/// Returns the error for agents that had earlier runs, or wait for their first, as in a study.
 pub(crate) fn not_to_be_taken_up(objects: &Objects) -> RunError {
     RunError::Unsupported {
         problem: format!("{} is not the run of a single job", objects.job),
@@ -332,10 +332,10 @@ pub(crate) fn not_to_be_taken_up(objects: &Objects) -> RunError {
     }
 }
 
-/// Pods with what belongs to them, and the agents in them.
+/// The runtime, the objects of a run, and connections to its agents.
 type Pods<'a> = (&'a Runtime, &'a Objects, &'a [&'a Connection]);
 
-/// The agents remove their files, then the cluster everything else. Pods that are left alone, for their result, stay.
+/// Has the agents remove their files and the cluster all objects. `None` keeps the pods.
 pub(crate) fn remove(
     pods: Option<Pods<'_>>,
     nodes: &mut Nodes,
@@ -387,7 +387,7 @@ fn pass_on(message: &Message, observer: &mut dyn Observer) -> Control {
     }
 }
 
-/// An agent that is lost cannot remove its files, which matters where the volume stays.
+/// Adds to the remedy that a lost agent may have left files in a volume that outlives the run.
 pub(crate) fn may_be_left(error: RunError, volume: Option<&str>, id: &str) -> RunError {
     match (error, volume) {
         (
@@ -408,7 +408,7 @@ pub(crate) fn may_be_left(error: RunError, volume: Option<&str>, id: &str) -> Ru
     }
 }
 
-/// What an agent refuses, in words of its client.
+/// Puts an agent's refusal into the terms of its client, which knows target and options.
 pub(crate) fn explained(error: RunError, device: Option<&DeviceTarget>) -> RunError {
     match device {
         Some(device) => device.explain(error),
@@ -457,7 +457,7 @@ impl ClusterSession<'_> {
     }
 }
 
-/// Whatever went wrong, nothing is left.
+/// Removes pod and volume, also after an error.
 impl Drop for ClusterSession<'_> {
     fn drop(&mut self) {
         if let Err(left) = self.remove() {
@@ -478,7 +478,7 @@ mod tests {
 
     impl Observer for Nobody {}
 
-    /// A session that was taken up, its agent's ears and mouth.
+    /// Returns an attached session, the requests it sends, and a sender of its agent's messages.
     fn taken_up(
         watch: Watch<'_>,
     ) -> (

@@ -1,18 +1,18 @@
-//! Where several pods stand, as if they were one.
+//! Sums up the progress of several pods.
 
 use iosonde_job::plan::{Direction, PerDirection};
 use iosonde_result::interval::IntervalCounts;
 use iosonde_result::observer::WorkerProgress;
 use iosonde_result::wire::ProgressReport;
 
-/// Sums up progress, and knows what was told last.
+/// Sums up progress, and remembers the time of the last sum.
 #[derive(Debug, Default)]
 pub(crate) struct Together {
     told_at_ns: Option<u64>,
 }
 
 impl Together {
-    /// All pods together, when there is something new and all have said something.
+    /// Returns the sum, if all pods have reported and a report is newer than the last sum.
     pub(crate) fn progress<'a>(
         &mut self,
         reports: impl Iterator<Item = Option<&'a ProgressReport>>,
@@ -37,7 +37,7 @@ fn add(sum: &mut ProgressReport, more: &ProgressReport) {
     for (sum, more) in sum.workers.iter_mut().zip(&more.workers) {
         add_worker(sum, more);
     }
-    // The last to end ends the run.
+    // The run ends with its last pod.
     sum.left_ns = sum.left_ns.max(more.left_ns);
     sum.done = match (sum.done, more.done) {
         (Some(one), Some(other)) => Some(one.min(other)),

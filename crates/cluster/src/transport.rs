@@ -1,4 +1,4 @@
-//! Messages of the agent, over exec in its pod.
+//! Connection to the agent: messages over exec in its pod.
 
 use crate::api;
 use crate::lifecycle::Objects;
@@ -15,25 +15,25 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-/// How long sending the agent may take: megabytes over a bad line.
+/// Timeout for the upload of the agent: megabytes, possibly over a slow connection.
 pub(crate) const UPLOAD: Duration = Duration::from_secs(180);
-/// How long the agent may take to say its first word.
+/// Timeout for the greeting of the agent.
 const HELLO: Duration = Duration::from_secs(30);
-/// How often the agent is told that its client lives, and answers that it does, while nothing else is asked.
+/// Interval of keep-alive messages on an idle connection. The agent answers each.
 const ALIVE: Duration = Duration::from_secs(5);
-/// A connection on which nothing is said for so long has no other end: one whose server vanished may never be told so.
+/// Time of silence after which a connection counts as broken: a vanished server may never close it.
 pub(crate) const SILENCE: Duration = Duration::from_secs(20);
-/// How long after the end of a connection another stands in for it.
+/// Delay before the keep-alive connection replaces a connection that has ended.
 const STAND_IN: Duration = Duration::from_secs(5);
-/// Bytes on their way in each direction.
+/// Buffer size of the streams in each direction.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
-/// Messages that wait for the session. When they are as many, nothing is read until it takes one: an agent sends a whole week at once
-/// to a client that connects late.
+/// Limit of queued messages for the session. Reading pauses while the queue is full: an agent may
+/// send the messages of a week to a client that connects late.
 const WAITING_MESSAGES_MAX: usize = 64;
 
 pub(crate) async fn read_to_end(from: Option<impl AsyncRead + Unpin>, text: &mut String) {
     if let Some(mut from) = from {
-        // What was read until a connection broke is all there is to say.
+        // A broken connection ends the text: the part read so far is used.
         let _ = from.read_to_string(text).await;
     }
 }
@@ -55,31 +55,31 @@ pub(crate) async fn exec(
     objects.pods().exec(pod, command, &params).await
 }
 
-/// What comes from the agent.
+/// Event of the connection to the agent.
 #[derive(Debug)]
 pub(crate) enum Heard {
     Message(Message),
-    /// Something that is no message, and why. Nothing else follows.
+    /// Input that is not a message, with the reason. It is the last event.
     Unreadable(String),
     /// The connection has ended.
     Ended,
 }
 
-/// A connection to the agent. It ends when it is dropped; the agent then goes on.
+/// A connection to the agent. Dropping it closes it, and the agent continues.
 pub(crate) struct Connection {
     asked: UnboundedSender<String>,
     pub(crate) heard: Receiver<Heard>,
-    /// None where a test speaks for the agent.
+    /// `None` if a test acts as the agent.
     process: Option<Process>,
-    /// What hears the agent.
+    /// Task that reads the messages of the agent.
     hearing: Option<JoinHandle<()>>,
 }
 
-/// Why there is no connection.
+/// Reason why the connection was not opened.
 #[derive(Debug)]
 pub(crate) struct OpenFailure {
     pub(crate) error: RunError,
-    /// Whether the API server was away, or the connection broke: another attempt may succeed.
+    /// Whether the API server was unavailable or the connection broke, so that a retry may succeed.
     pub(crate) is_passing: bool,
 }
 
@@ -92,11 +92,11 @@ impl From<RunError> for OpenFailure {
     }
 }
 
-/// A process of the pod, as far as this client is concerned: over when it is dropped.
+/// A process in the pod. Dropping it closes its streams.
 struct Process(AttachedProcess);
 
 impl Process {
-    /// What passes on everything between this client and the agent.
+    /// Starts `call` in the pod, which relays between this client and the agent's socket.
     async fn call(objects: &Objects, pod: &str) -> Result<Process, kube::Error> {
         let socket = format!("{AGENT_DIRECTORY}/socket");
         let command = [objects.agent.as_str(), "call", "--socket", &socket];
@@ -111,14 +111,14 @@ impl Drop for Process {
 }
 
 impl Connection {
-    /// Connects with the agent that serves in the pod.
+    /// Connects to the agent that runs in the pod.
     pub(crate) async fn open(objects: &Objects, pod: &str) -> Result<Connection, RunError> {
         Connection::try_open(objects, pod)
             .await
             .map_err(|failure| failure.error)
     }
 
-    /// Connects with the agent that serves in the pod. The failure tells whether another attempt may succeed.
+    /// Like [`open`](Self::open), but the error includes whether a retry may succeed.
     pub(crate) async fn try_open(objects: &Objects, pod: &str) -> Result<Connection, OpenFailure> {
         let mut process = Process::call(objects, pod)
             .await
@@ -139,7 +139,7 @@ impl Connection {
         let read = timeout(HELLO, from.read_line(&mut first)).await;
         let first = matches!(read, Ok(Ok(1..))).then_some(first);
         greeted(first.as_deref()).map_err(|error| OpenFailure {
-            // The connection broke before the agent said anything.
+            // The connection broke before the greeting of the agent.
             is_passing: matches!(read, Ok(Ok(0) | Err(_))),
             error,
         })?;
@@ -157,7 +157,7 @@ impl Connection {
         })
     }
 
-    /// A connection, what is asked over it, and a way to be its agent.
+    /// Returns a connection, the requests sent over it, and a sender of its agent's messages.
     #[cfg(test)]
     pub(crate) fn fake() -> (Connection, UnboundedReceiver<String>, SyncSender<Heard>) {
         let (asked, to_ask) = unbounded_channel();
@@ -171,7 +171,7 @@ impl Connection {
         (connection, to_ask, tell)
     }
 
-    /// Asks for something. If the connection has ended, that is heard.
+    /// Sends a request. A closed connection is reported by the receiver, not here.
     pub(crate) fn ask(&self, request: &Request) {
         let _ = self.asked.send(line(request));
     }
@@ -186,7 +186,7 @@ impl Drop for Connection {
     }
 }
 
-/// Whether the first line is of an agent that this client understands.
+/// Checks that the first line is the greeting of an agent with this protocol.
 fn greeted(first: Option<&str>) -> Result<(), RunError> {
     match first.map(serde_json::from_str) {
         Some(Ok(Message::Hello {
@@ -203,7 +203,7 @@ fn greeted(first: Option<&str>) -> Result<(), RunError> {
     }
 }
 
-/// The agent said something that is no message.
+/// Returns the error for input from the agent that is not a message.
 pub(crate) fn unreadable(problem: String) -> RunError {
     RunError::Lost {
         what: "the run".to_owned(),
@@ -223,10 +223,10 @@ fn mute(why: &str) -> RunError {
     }
 }
 
-/// How long it waits before it looks again whether the session has taken a message.
+/// Interval of the retries while the session's queue is full.
 const ROOM_POLL: Duration = Duration::from_millis(5);
 
-/// Gives a message to the session, once it has room for one. `false`: the session is gone.
+/// Queues a message for the session, waiting for room. Returns `false` if the session is gone.
 async fn deliver(tell: &SyncSender<Heard>, mut heard: Heard) -> bool {
     loop {
         heard = match tell.try_send(heard) {
@@ -238,7 +238,7 @@ async fn deliver(tell: &SyncSender<Heard>, mut heard: Heard) -> bool {
     }
 }
 
-/// Passes one line on; `false` if nobody listens.
+/// Handles one line. Returns `false` if reading must end.
 async fn hear(text: &str, tell: &SyncSender<Heard>) -> bool {
     match serde_json::from_str(text) {
         Ok(Message::Alive) => true,
@@ -247,18 +247,18 @@ async fn hear(text: &str, tell: &SyncSender<Heard>) -> bool {
             deliver(tell, Heard::Unreadable(error.to_string())).await;
             false
         }
-        // Not of the agent: a line that the runtime has mixed in.
+        // Not a message of the agent: a line that the container runtime has mixed in.
         Err(_) => true,
     }
 }
 
-/// Whether a line looks like a message, whatever is in it.
+/// Whether a line looks like a message, valid or not.
 fn is_document(text: &str) -> bool {
     text.starts_with(['{', '"', '\0']) || text.contains('\u{fffd}')
 }
 
-/// A session that waits for its turn listens to nobody, and an agent that hears of no client ends: over other connections it is
-/// told that there is one, until the session itself has another.
+/// Keeps the agent alive after a connection has ended. A waiting session does not reconnect, and an
+/// agent without a client exits, so new connections are opened until the session has one.
 async fn stand_in(objects: &Objects, pod: &str) {
     loop {
         sleep(STAND_IN).await;
@@ -276,14 +276,14 @@ async fn stand_in(objects: &Objects, pod: &str) {
     }
 }
 
-/// Reads what an agent says for nobody, until the connection ends.
+/// Reads and discards the output of an agent until the connection ends.
 async fn read_all(from: impl AsyncBufRead + Unpin) {
     let mut lines = Lines::new(from, SILENCE);
     while lines.next().await.is_ok() {}
 }
 
-/// Tells what the agent says, and at last that the connection has ended; `false` if nobody wants to know before. Whoever listens
-/// after that finds nobody there.
+/// Reads messages until the connection ends, which is the last event. Returns `false` if the
+/// session was gone earlier. Later receives report a disconnected channel.
 async fn listen(
     from: impl AsyncBufRead + Unpin,
     silence: Duration,
@@ -303,12 +303,12 @@ async fn listen(
     }
 }
 
-/// Why there are no more lines.
+/// Reason why there are no more lines.
 #[derive(Debug, PartialEq, Eq)]
 enum LinesEnd {
     /// The connection has ended, or was silent for too long.
     Ended,
-    /// A line is longer than any message.
+    /// A line is longer than any message may be.
     TooLong,
 }
 
@@ -316,7 +316,7 @@ fn too_long(longest: usize) -> String {
     format!("a line of more than {} MiB", longest >> 20)
 }
 
-/// The lines of a connection, which ends when it is silent for too long: a long line over a slow connection is not silence.
+/// Lines of a connection. It ends after too long a silence, not for a long line that is slow.
 struct Lines<R> {
     from: R,
     silence: Duration,
@@ -385,7 +385,7 @@ mod tests {
             let saying = async {
                 let text = format!("{alive}mixed in\n");
                 agent.write_all(text.as_bytes()).await.unwrap();
-                // A line that takes longer than silence may, in pieces that do not.
+                // A line that takes longer than the silence limit, in pieces that do not.
                 for piece in ready.as_bytes().chunks(1) {
                     sleep(SILENCE / 4).await;
                     agent.write_all(piece).await.unwrap();
@@ -399,12 +399,12 @@ mod tests {
         let told: Vec<Heard> = heard.try_iter().collect();
         let expected = matches!(told[..], [Heard::Message(Message::Ready), Heard::Ended]);
         assert!(expected, "{told:?}");
-        // Whoever has taken that, and asks again, is not left to wait.
+        // A further receive returns at once.
         assert_eq!(heard.try_recv().unwrap_err(), TryRecvError::Disconnected);
         drop(agent);
     }
 
-    /// What is heard of these bytes until their connection ends.
+    /// Returns the events for these bytes and the end of their connection.
     fn heard_of(bytes: &[u8]) -> Vec<Heard> {
         let runtime = crate::runner::runtime().unwrap();
         let (tell, heard) = sync_channel(WAITING_MESSAGES_MAX);
@@ -412,7 +412,7 @@ mod tests {
         heard.try_iter().collect()
     }
 
-    /// More messages than wait anywhere between an agent and a session that takes nothing.
+    /// More messages than all buffers between an agent and an idle session can hold.
     const WEEK: usize = 10_000;
 
     #[test]
@@ -470,7 +470,7 @@ mod tests {
             matches!(heard_of(&noise)[..], [Heard::Unreadable(_)]),
             "noise"
         );
-        // Half a line is one whose connection broke: the agent is asked again.
+        // An incomplete line means a broken connection, so the client can reconnect.
         let half = &ready[..ready.len() - 3];
         assert!(matches!(heard_of(half.as_bytes())[..], [Heard::Ended]));
     }
@@ -485,7 +485,7 @@ mod tests {
         assert_eq!(too_long(1 << 20), "a line of more than 1 MiB");
     }
 
-    /// As the agent of commit 1b19c80 says it.
+    /// Greeting of the agent of commit 1b19c80.
     const OLD_GREETING: &str = r#"{"hello":{"protocol":4,"program":"iosonde 0.1.0"}}"#;
 
     #[test]

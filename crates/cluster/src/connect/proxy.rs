@@ -1,12 +1,12 @@
-//! Through which proxy an API server is reached, as kubectl decides it: `proxy-url` of the kubeconfig, else `HTTPS_PROXY`
-//! (`HTTP_PROXY` for a server without TLS) unless `NO_PROXY` names the server.
+//! Selects the proxy for an API server like kubectl: `proxy-url` of the kubeconfig, else
+//! `HTTPS_PROXY` (`HTTP_PROXY` for a server without TLS) unless `NO_PROXY` names the server.
 
 use http::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use kube::config::Kubeconfig;
 use std::net::IpAddr;
 
-/// The proxy for a server. `said` is what the kubeconfig says, `variable` reads the environment.
+/// Returns the proxy for a server. `said` is `proxy-url`, `variable` reads the environment.
 pub(super) fn proxy(
     server: &Uri,
     said: Option<&str>,
@@ -36,7 +36,7 @@ pub(super) fn proxy(
     let Some(named) = named.filter(|_| !is_loopback(server)) else {
         return Ok(None);
     };
-    // Which proxy it is was found already: the matcher says whether this server is excepted.
+    // The proxy is already known: the matcher only decides whether the server is an exception.
     let matcher = Matcher::builder()
         .all("http://proxy")
         .no(exceptions(&either("NO_PROXY").unwrap_or_default(), server))
@@ -47,7 +47,7 @@ pub(super) fn proxy(
     }
 }
 
-/// A list of exceptions as the matcher reads it, which knows neither `*.domain` nor ports.
+/// Converts a NO_PROXY list for the matcher, which supports neither `*.domain` nor ports.
 fn exceptions(list: &str, server: &Uri) -> String {
     let is_plain = server.scheme_str() == Some("http");
     let port = server.port_u16().unwrap_or(if is_plain { 80 } else { 443 });
@@ -58,7 +58,7 @@ fn exceptions(list: &str, server: &Uri) -> String {
             None => entry.to_owned(),
         };
         match entry.rsplit_once(':') {
-            // More colons are of an IPv6 address.
+            // An entry with several colons is an IPv6 address.
             Some((host, number)) if !host.contains(':') => {
                 let is_this = number.parse() == Ok(port);
                 is_this.then(|| host.to_owned())
@@ -77,7 +77,7 @@ fn is_loopback(server: &Uri) -> bool {
     host == "localhost" || address.is_some_and(|address| address.is_loopback())
 }
 
-/// What a kubeconfig says of the proxy of a context's cluster.
+/// Returns the `proxy-url` of the context's cluster.
 pub(super) fn said(file: &Kubeconfig, context: Option<&str>) -> Option<String> {
     let name = context.or(file.current_context.as_deref())?;
     let context = file.contexts.iter().find(|known| known.name == name)?;
@@ -124,7 +124,7 @@ mod tests {
         );
         let elsewhere = with("https://10.1.2.3:6443", None, &set("10.1.2.3:443"));
         assert_eq!(elsewhere, through, "another port");
-        // The proxy's own name in the list says nothing about the server.
+        // The name of the proxy in the list does not affect the server.
         assert_eq!(with("https://10.1.2.3:6443", None, &set("proxy")), through);
         for server in [
             "https://127.0.0.1:6443",

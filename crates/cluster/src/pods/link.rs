@@ -1,4 +1,4 @@
-//! One pod of several: its connection, and what it has told.
+//! [`Link`]: the connection to one of several pods, and the state of its run.
 
 use crate::clock::Offset;
 use crate::reconnect::resumed;
@@ -13,33 +13,33 @@ use iosonde_result::session::RunError;
 use iosonde_result::wire::{Message, ProgressReport, ReceivedSeries, Request, Stop};
 use std::collections::{BTreeMap, VecDeque};
 
-/// One pod, and what it has told of the current run.
+/// One pod, and the messages received from it in the current run.
 pub(super) struct Link {
     pub(super) name: String,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) scratch: Option<String>,
     pub(super) connection: Connection,
     pub(super) offset: Option<Offset>,
-    /// The start that it was told, on its own clock.
+    /// Start time sent to the pod, on its own clock.
     pub(super) start_ns: Option<u64>,
     pub(super) have: usize,
-    /// What asked for the run, if this client did.
+    /// Request that started the run, if this client did.
     asked: Option<Request>,
-    /// Whether the agent has said anything of the run.
+    /// Whether the agent has sent any message of the run.
     is_known: bool,
     pub(super) is_ready: bool,
     pub(super) is_cut_short: bool,
     pub(super) progress: Option<ProgressReport>,
-    /// Those that have not been added to those of the other pods.
+    /// Intervals not yet added to those of the other pods.
     pub(super) intervals: VecDeque<Interval>,
     series: ReceivedSeries,
-    /// p50 and p99 of the latest of them that had any I/O.
+    /// p50 and p99 of the latest interval with I/O.
     latency_ns: Option<(u64, u64)>,
-    /// What its clock read when it was last asked.
+    /// Reading of the pod's clock in answer to the last request.
     pub(super) clock_ns: Option<u64>,
-    /// Questions for its clock that it has yet to answer.
+    /// Clock requests that the pod has not answered.
     clocks_due: u32,
-    /// What it had measured when that was last wanted.
+    /// Intermediate result, in answer to the last request.
     pub(super) status: Option<RunResult>,
     pub(super) result: Option<RunResult>,
 }
@@ -69,7 +69,7 @@ impl Link {
         }
     }
 
-    /// Asks for a run, of which nothing is known yet.
+    /// Requests a run and resets the state of the previous one.
     pub(super) fn begin(&mut self, request: Request) {
         self.start_ns = None;
         self.have = 0;
@@ -85,20 +85,20 @@ impl Link {
         self.asked = Some(request);
     }
 
-    /// Asks what its clock reads: [`Link::clock_ns`], once it has answered this and all such questions before.
+    /// Requests the pod's clock. [`Link::clock_ns`] is set once all such requests are answered.
     pub(super) fn ask_clock(&mut self) {
         self.clock_ns = None;
         self.clocks_due += 1;
         self.connection.ask(&Request::Clock);
     }
 
-    /// Goes on with the run over another connection. `stops` is what it was told of ending it.
+    /// Resumes the run over a new connection. `stops` are the stop requests sent so far.
     pub(super) fn take_up(&mut self, connection: Connection, run: u64, stops: &[Stop]) {
         self.connection = connection;
         self.clocks_due = 0;
         let request = resumed(self.asked.as_ref(), self.is_known, run, self.have);
         self.connection.ask(&request);
-        // The word may have been lost with the connection.
+        // The start and stop requests may have been lost with the old connection.
         if let Some(at_ns) = self.start_ns {
             self.connection.ask(&Request::Start { run, at_ns });
         }
@@ -132,7 +132,7 @@ impl Link {
             Message::Status(so_far) => self.status = Some(*so_far),
             Message::Event(event) => observer.event(&event),
             Message::Ending => self.is_cut_short = true,
-            // Also one that was told to end while it laid out, which for an agent is as if somebody had interrupted it.
+            // Also if the pod was terminated during layout, which its agent reports as interrupted.
             Message::Done(_) if self.is_cut_short => {
                 return Err(RunError::Lost {
                     what: format!("the pod {}", self.name),
@@ -152,13 +152,13 @@ impl Link {
         Ok(())
     }
 
-    /// Asks what it has measured by now: [`Link::status`].
+    /// Requests an intermediate result, stored in [`Link::status`].
     pub(super) fn ask_status(&mut self, run: u64) {
         self.status = None;
         self.connection.ask(&Request::Status { run });
     }
 
-    /// One of its results, among those of the others.
+    /// Wraps a result of the pod for combining it with those of the others.
     pub(super) fn run_of(
         &self,
         mut result: RunResult,
@@ -176,10 +176,10 @@ impl Link {
         }
     }
 
-    /// Where it stands, for displays.
+    /// Returns the progress of the pod for displays.
     pub(super) fn stands(&self, number: usize) -> PodProgress {
         let workers = self.progress.iter().flat_map(|progress| &progress.workers);
-        // Of those that go on the one that is the farthest behind, else one that waits for its turn, else one that is over.
+        // The running worker in the earliest state, else a waiting one, else one that has ended.
         let behind = workers.min_by_key(|worker| {
             let waits = worker.state == WorkerState::NotStarted;
             (worker.state.is_over(), waits, worker.state as u8)
@@ -226,7 +226,7 @@ mod tests {
         all
     }
 
-    /// A pod that was asked for a run, and what it hears.
+    /// Returns a pod after its run was requested, the requests it receives, and the run's request.
     fn begun() -> (Link, UnboundedReceiver<String>, Request) {
         let words = ["--name=t", "--rw=read", "--size=1m"].map(Into::into);
         let plan = iosonde_job::parse(&words, &SystemEnv::default()).unwrap();
@@ -250,11 +250,11 @@ mod tests {
         (link, agent, request)
     }
 
-    /// The server may vanish while pods prepare, or wait for each other, of which nothing is told.
+    /// The API server may vanish while pods prepare or wait at the start barrier without messages.
     #[test]
     fn a_pod_that_has_not_begun_to_measure_is_taken_up_too() {
         let (mut link, _agent, request) = begun();
-        // Nobody knows whether the plan has arrived: the agent does.
+        // Only the agent knows whether the plan has arrived.
         let (connection, mut agent, _) = Connection::fake();
         link.take_up(connection, 1, &[]);
         assert_eq!(asked(&mut agent), [request]);
