@@ -1,28 +1,28 @@
-//! An image that carries the agent, made without any tool: one layer with one file.
+//! Builds an image with the agent, without container tools: one layer with one file.
 
 use crate::options::AgentProgram;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::io;
 
-/// Where the agent is in an image that carries it.
+/// Path of the agent in an image that contains it.
 pub const AGENT_IN_IMAGE: &str = "/iosonde-agent";
-/// How images that carry the agent are named, whatever registry and path stand before it.
+/// Last path component of the names of images that contain the agent.
 const NAME: &str = "iosonde-agent";
-/// Seconds between 1970 and nothing: the same agent makes the same image.
+/// Fixed time stamp, so that the same agent always gives the same image.
 const EPOCH: &str = "1970-01-01T00:00:00Z";
 
-/// Whether this image carries the agent: its name says so.
+/// Whether the image contains the agent, judged by its name.
 pub fn carries_agent(image: &str) -> bool {
     let last = image.rsplit('/').next().unwrap_or_default();
     let end = last.find([':', '@']).unwrap_or(last.len());
     &last[..end] == NAME
 }
 
-/// The image as an archive that `docker load`, `ctr images import` and `skopeo copy docker-archive:` read.
+/// Returns an archive for `docker load`, `ctr images import` and `skopeo copy docker-archive:`.
 ///
 /// # Errors
-/// When the archive cannot be put together.
+/// If the archive cannot be built.
 pub fn archive(agent: &AgentProgram<'_>, reference: &str) -> io::Result<Vec<u8>> {
     let layer = tar(&[(NAME, 0o755, agent.bytes)])?;
     let config = json!({

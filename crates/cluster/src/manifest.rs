@@ -1,8 +1,7 @@
-//! The objects of a run. Pure: options in, manifests out.
+//! Builds the objects of a run. Pure: options in, manifests out.
 //!
-//! The Job is the root: its pod belongs to it, and the volume's claim to the pod or to the Job, so that deleting the Job
-//! removes all.
-//! Its deadline and time-to-live let the cluster clean up when the client is gone.
+//! The Job is the root: it owns the pod, and pod or Job own the claim, so deleting the Job removes
+//! all. Its deadline and time-to-live let the cluster clean up if the client is gone.
 
 mod agent_directory;
 mod command;
@@ -30,78 +29,78 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
 use std::collections::BTreeMap;
 
-/// The label that every object of a run has; its value is the run's id.
+/// Label of every object of a run. Its value is the run's id.
 pub const RUN_LABEL: &str = "iosonde/run";
-/// Where the volume is mounted.
+/// Mount point of the volume.
 pub const MOUNT: &str = "/data";
-/// The label that every object of a rendered manifest has instead; its value tells manifests apart.
+/// Label of every object of a rendered manifest, in place of [`RUN_LABEL`]. Its value is the id.
 pub const RENDERED_LABEL: &str = "iosonde/rendered";
-/// What the pods of a run or a rendered manifest measure.
+/// Annotation of the pods with the target.
 pub(crate) const TARGET_ANNOTATION: &str = "iosonde/target";
-/// How many pods a run or a rendered manifest has.
+/// Annotation with the number of pods of a run or rendered manifest.
 pub(crate) const PODS_ANNOTATION: &str = "iosonde/pods";
-/// What is known of the target, as JSON: the labels of the result.
+/// Annotation with the labels of the result, as JSON.
 pub(crate) const LABELS_ANNOTATION: &str = "iosonde/labels";
-/// Where a pod that runs a job by itself finds the job's file.
+/// Directory of the job file in a pod that runs a job by itself.
 pub(crate) const JOB_DIRECTORY: &str = "/job";
-/// The job's file.
+/// Name of the job file.
 pub(crate) const JOB_FILE: &str = "job.fio";
-/// Where the agent and its socket are.
+/// Directory of the agent and its socket.
 pub const AGENT_DIRECTORY: &str = "/iosonde";
-/// Where a pod that stays keeps its result.
+/// Path of the result in a pod that keeps it.
 pub(crate) const RESULT_FILE: &str = "/iosonde/result";
-/// The container's name.
+/// Name of the container.
 pub const CONTAINER: &str = "iosonde";
-/// The label that tells nodes apart.
+/// Label with the name of the node.
 const HOSTNAME: &str = "kubernetes.io/hostname";
-/// Who runs unless the volume needs somebody else: nobody.
+/// Default user and group id of the container: unprivileged.
 const NOBODY: i64 = 65532;
-/// How long the objects of a run stay when it has ended by itself: long enough for its client to come back for the result.
+/// Seconds that the objects of a finished run stay, so that its client can fetch the result.
 const TIME_TO_LIVE_S: i32 = 60;
-/// How long the agent has for removing its files.
+/// Seconds for the agent to remove its files on termination.
 const GRACE_S: i64 = 30;
 
-/// A run, as its manifests need it.
+/// Parameters of the manifests of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct RunSpec<'a> {
-    /// The run's id: letters and digits.
+    /// Id of the run: letters and digits.
     pub id: &'a str,
-    /// The namespace.
+    /// Namespace of the objects.
     pub namespace: &'a str,
-    /// The image.
+    /// Image of the container.
     pub image: &'a str,
-    /// Architecture of the agent, as nodes name it.
+    /// Architecture of the agent, as node labels name it.
     pub arch: &'a str,
-    /// How many pods.
+    /// Number of pods.
     pub pods: u32,
-    /// Whether this user may make claims.
+    /// Whether this user may create claims.
     pub may_claim: bool,
-    /// How the agent gets there.
+    /// How the agent gets into the pod, and its task.
     pub start: Start,
-    /// What is known of the target.
+    /// Labels of the result.
     pub labels: &'a BTreeMap<String, String>,
-    /// The rest.
+    /// Options given by the user.
     pub options: &'a ClusterOptions,
 }
 
 impl RunSpec<'_> {
-    /// Name of the Job.
+    /// Returns the name of the Job.
     pub fn name(&self) -> String {
         format!("iosonde-{}", self.id)
     }
 
-    /// The directory that files go to: ours alone, whatever else is in the volume. Several pods have one each, by index.
+    /// Returns the directory of the run's files in the volume, one per index for several pods.
     pub fn scratch(&self, index: Option<&str>) -> String {
         let index = index.map_or(String::new(), |index| format!("-{index}"));
         format!("{MOUNT}/.iosonde-{}{index}", self.id)
     }
 
-    /// Whether all pods have the same claim.
+    /// Whether all pods share one claim.
     pub fn is_shared(&self) -> bool {
         self.options.pods.is_some_and(|pods| pods.shared)
     }
 
-    /// Whether pods have directories that tell them apart: they may be in one volume, and contents go by the names of files.
+    /// Whether each pod has its own directory. File contents depend on the names.
     pub(crate) fn is_one_of_several(&self) -> bool {
         self.is_shared() || self.pods > 1
     }
@@ -110,22 +109,22 @@ impl RunSpec<'_> {
         matches!(self.start, Start::ByItself { .. })
     }
 
-    /// Whether its pods stay with their result, whose log the nodes go on cutting.
+    /// Whether the pods stay and keep their result, since nodes truncate their logs.
     fn keeps_result(&self) -> bool {
         self.start == Start::ByItself { stays: true }
     }
 
-    /// Whether there is one claim, made beside the Job. Otherwise the cluster makes one for each pod that it sees: by then
-    /// the scheduler has tried to place the pod in vain, and tries again a second later or two.
+    /// Whether there is one claim, created with the Job. Otherwise the cluster creates one per pod,
+    /// after the pod: the scheduler first fails, and retries a second or two later.
     fn has_one_claim(&self) -> bool {
         let is_class = matches!(self.options.target, Target::StorageClass(_));
-        // A patch may change the volume, whose form must then not hang on what the user may do.
+        // A patch may refer to the volume, so its form must not depend on the user's permissions.
         let is_plain = self.options.pod_patch.is_none();
         self.is_shared() || (is_class && is_plain && self.may_claim && self.pods == 1)
     }
 
-    /// The claim of the only pod, or the one that all pods share, owned by the Job of this identifier if there is one; `None`
-    /// where the cluster makes one for each pod.
+    /// Returns the claim of the only pod, or the shared one, owned by the Job with this UID if
+    /// given. `None` if the cluster creates a claim for each pod.
     pub fn only_claim(&self, job_uid: Option<&str>) -> Option<PersistentVolumeClaim> {
         let Target::StorageClass(class) = &self.options.target else {
             return None;
@@ -158,7 +157,7 @@ impl RunSpec<'_> {
         self.options.is_block()
     }
 
-    /// What the pods of this run are found by.
+    /// Returns the label that selects the pods of this run.
     fn label(&self) -> (&str, &str) {
         match self.is_by_itself() {
             true => (RENDERED_LABEL, self.id),
@@ -176,10 +175,10 @@ impl RunSpec<'_> {
         .into()
     }
 
-    /// The Job of the run.
+    /// Returns the Job of the run.
     ///
     /// # Errors
-    /// When the user's patch does not fit a pod.
+    /// If the user's patch does not fit a pod.
     pub fn job(&self) -> Result<Job, RunError> {
         Ok(Job {
             metadata: self.metadata(),
@@ -187,10 +186,10 @@ impl RunSpec<'_> {
                 completion_mode: Some("Indexed".to_owned()),
                 completions: Some(self.pods as i32),
                 parallelism: Some(self.pods as i32),
-                // A pod that failed has measured something else than its successor would.
+                // No retry: a second pod would measure under other conditions.
                 backoff_limit: Some(0),
                 active_deadline_seconds: Some(self.options.deadline.as_secs() as i64),
-                // Who applied a manifest wants to see it there, and would make it again.
+                // A GitOps tool would create a removed Job again.
                 ttl_seconds_after_finished: (!self.is_by_itself()).then_some(TIME_TO_LIVE_S),
                 template: self.template()?,
                 ..JobSpec::default()
@@ -199,7 +198,7 @@ impl RunSpec<'_> {
         })
     }
 
-    /// Of the object that owns the others.
+    /// Returns the metadata of the object that owns all others.
     pub(crate) fn metadata(&self) -> ObjectMeta {
         ObjectMeta {
             name: Some(self.name()),
@@ -209,7 +208,7 @@ impl RunSpec<'_> {
         }
     }
 
-    /// What whoever collects results or takes the run up must know of it.
+    /// Returns the annotations that `collect` and `attach` need.
     fn annotations(&self) -> BTreeMap<String, String> {
         let labels = serde_json::to_string(self.labels).ok();
         let labels = labels.filter(|_| !self.labels.is_empty());
@@ -236,13 +235,13 @@ impl RunSpec<'_> {
             return Ok(template);
         };
         let mut patched = patched(template, patch)?;
-        // By these the pod is found again.
+        // These labels select the pod.
         let labels = &mut patched.metadata.get_or_insert_default().labels;
         labels.get_or_insert_default().extend(self.labels());
         Ok(patched)
     }
 
-    /// By ours the pod is found again, whatever else is asked for.
+    /// Returns the labels of the pod. Labels of iosonde win, since they select the pod.
     fn pod_labels(&self) -> BTreeMap<String, String> {
         let mut labels = self.options.pod.labels.clone();
         labels.extend(self.labels());
@@ -287,7 +286,7 @@ impl RunSpec<'_> {
         }
     }
 
-    /// The pods of this run, node by node.
+    /// Returns the selector for the pods of this run.
     pub(crate) fn selector(&self) -> LabelSelector {
         LabelSelector {
             match_labels: Some(
@@ -361,17 +360,17 @@ impl RunSpec<'_> {
                 max_skew: 1,
                 topology_key: HOSTNAME.to_owned(),
                 when_unsatisfiable: "DoNotSchedule".to_owned(),
-                // Nodes that no pod of ours may use do not count.
+                // Nodes with taints that keep the pods away do not count.
                 node_taints_policy: Some("Honor".to_owned()),
                 ..TopologySpreadConstraint::default()
             }]
         })
     }
 
-    /// As the "restricted" Pod Security Standard wants it, unless the volume needs more.
+    /// Follows the Pod Security Standard `restricted`, unless the volume needs more.
     fn pod_security(&self) -> PodSecurityContext {
         let user = self.user();
-        // A claim that exists keeps the group that its files have.
+        // The group of files on an existing claim is not changed.
         let is_ours = matches!(
             self.options.target,
             Target::StorageClass(_) | Target::Ephemeral(_) | Target::EmptyDir
@@ -390,7 +389,7 @@ impl RunSpec<'_> {
         }
     }
 
-    /// Block devices belong to root, and so do most directories of nodes.
+    /// Returns the user: root for block devices and node directories, which belong to root.
     fn user(&self) -> i64 {
         let usual = self.options.why_root().map_or(NOBODY, |_| 0);
         self.options.run_as.unwrap_or(usual)
@@ -440,7 +439,7 @@ impl RunSpec<'_> {
     fn resources(&self) -> Option<ResourceRequirements> {
         let wanted = &self.options.pod;
         let mut requests = BTreeMap::new();
-        // Space of an emptyDir is the node's, and is asked for.
+        // The space of an emptyDir is taken from the node, so it is requested.
         if self.options.target == Target::EmptyDir && !self.options.in_memory {
             let bytes = quantity(self.options.claim_bytes);
             requests.insert("ephemeral-storage".to_owned(), bytes);
@@ -466,7 +465,7 @@ impl RunSpec<'_> {
         volumes
     }
 
-    /// The claim that a StatefulSet makes for each of its pods.
+    /// Returns the claim that a StatefulSet creates for each of its pods.
     pub(crate) fn claim_template(&self) -> Option<PersistentVolumeClaimTemplate> {
         match (&self.options.target, self.start) {
             (
@@ -523,7 +522,7 @@ impl RunSpec<'_> {
                     size_limit: Some(quantity(self.options.claim_bytes)),
                 });
             }
-            // The others are not of a cluster, and are refused before.
+            // Targets outside a cluster are rejected earlier.
             _ => volume.empty_dir = Some(EmptyDirVolumeSource::default()),
         }
         volume

@@ -1,4 +1,4 @@
-//! What a run in a cluster needs to know beyond its plan.
+//! Options of a run in a cluster, besides its plan.
 
 pub mod pod;
 
@@ -9,80 +9,80 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Which cluster, which volume, and what the pod is like.
+/// Cluster, volume and properties of the pods.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterOptions {
-    /// The kubeconfig file; `None` is what kubectl would take.
+    /// The kubeconfig file. `None` selects it like kubectl.
     pub kubeconfig: Option<PathBuf>,
-    /// The context in it; `None` is the current one.
+    /// The context of the kubeconfig. `None` is the current one.
     pub context: Option<String>,
-    /// The namespace; `None` is the context's.
+    /// The namespace. `None` is that of the context.
     pub namespace: Option<String>,
-    /// Whether the namespace is made where there is none, for as long as runs are in it.
+    /// Whether to create a missing namespace, which is removed after the last run in it.
     pub create_namespace: bool,
-    /// Where to measure.
+    /// The target.
     pub target: Target,
     /// Size of the claim in bytes.
     pub claim_bytes: u64,
     /// Whether the volume is a file system or a block device.
     pub volume_mode: VolumeMode,
-    /// The image of the pod; `None` looks for one that is on a node already.
+    /// Image of the pod. `None` selects one that a node already has.
     pub image: Option<String>,
     /// Labels that the node must have.
     pub node_selector: BTreeMap<String, String>,
-    /// Taints of nodes that the pod puts up with.
+    /// Taints that the pod tolerates.
     pub tolerations: Vec<Toleration>,
-    /// How the claim is mounted, as Kubernetes names it, such as `ReadWriteOnce`.
+    /// Access mode of the claim, such as `ReadWriteOnce`.
     pub access_mode: String,
     /// Whether an emptyDir is in the node's memory.
     pub in_memory: bool,
-    /// The rest of what the pod is like.
+    /// Further properties of the pod.
     pub pod: PodOptions,
-    /// Merged into the pod's template, with `metadata` and `spec`.
+    /// Patch merged into the pod template, with `metadata` and `spec`.
     pub pod_patch: Option<serde_json::Value>,
-    /// User and group in the pod; `None` is nobody, or root where the volume needs it.
+    /// User and group of the pod. `None` is unprivileged, or root if the volume needs it.
     pub run_as: Option<i64>,
-    /// How long may pass until the pod runs.
+    /// Timeout for the start of the pod.
     pub timeout: Duration,
-    /// When the cluster ends the run by itself.
+    /// Time after which the cluster ends the run.
     pub deadline: Duration,
-    /// Nodes to watch besides; `None` is the one that serves the volume, where it can be found.
+    /// Further nodes to sample. `None` samples the server of the volume, if known.
     pub watch_nodes: Option<Vec<String>>,
-    /// Whether the user agreed to lose what the block device of an existing claim carries.
+    /// Whether the user accepts the loss of data on the block device of an existing claim.
     pub allow_overwrite: bool,
-    /// Several pods, which start together; `None` is one pod.
+    /// Several pods with a common start. `None` is one pod.
     pub pods: Option<Pods>,
 }
 
 /// Pods that run a plan at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pods {
-    /// How many; `None` is one on each node that can take one.
+    /// Number of pods. `None` is one on each suitable node.
     pub count: Option<u32>,
-    /// On which nodes.
+    /// Placement on the nodes.
     pub placement: Placement,
-    /// Whether all have one claim, each a directory of its own in it, instead of a claim each.
+    /// Whether all pods share one claim, with a directory each, instead of a claim each.
     pub shared: bool,
 }
 
-/// How pods are spread over nodes.
+/// Distribution of pods over nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
-    /// As the scheduler likes.
+    /// Left to the scheduler.
     Any,
-    /// Evenly.
+    /// Evenly spread.
     Spread,
     /// All on one node.
     Pack,
-    /// At most one on a node.
+    /// At most one per node.
     PerNode,
 }
 
 impl ClusterOptions {
-    /// Size of a claim when nothing is said.
+    /// Default size of a claim in bytes.
     pub const CLAIM_BYTES: u64 = 5 << 30;
 
-    /// The usual for a target.
+    /// Returns the default options for a target.
     pub fn new(target: Target) -> ClusterOptions {
         ClusterOptions {
             kubeconfig: None,
@@ -119,13 +119,13 @@ impl ClusterOptions {
         takes_mode && self.volume_mode == VolumeMode::Block
     }
 
-    /// Whether all pods write into the same volume.
+    /// Whether all pods write to the same volume.
     pub fn is_one_volume(&self) -> bool {
         let is_shared = self.pods.is_some_and(|pods| pods.shared);
         is_shared || matches!(self.target, Target::Claim { .. } | Target::HostPath(_))
     }
 
-    /// Why the pod runs as root, where nobody has said who it is to run as.
+    /// Returns why the pod runs as root, if the user gave no user id.
     pub fn why_root(&self) -> Option<&'static str> {
         match (self.run_as, &self.target) {
             (Some(_), _) => None,
@@ -135,7 +135,7 @@ impl ClusterOptions {
     }
 }
 
-/// A taint to put up with, as kubectl writes taints: `KEY[=VALUE][:EFFECT]`; `*` is every one.
+/// Parses a toleration in kubectl's notation of taints: `KEY[=VALUE][:EFFECT]`, or `*` for all.
 pub fn toleration(text: &str) -> Option<Toleration> {
     const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
     let (rest, effect) = match text.rsplit_once(':') {
@@ -157,7 +157,7 @@ pub fn toleration(text: &str) -> Option<Toleration> {
     })
 }
 
-/// What a claim gives.
+/// Kind of volume that a claim provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VolumeMode {
     /// A mounted file system.
@@ -171,11 +171,11 @@ pub enum VolumeMode {
 pub struct AgentProgram<'a> {
     /// The static executable.
     pub bytes: &'a [u8],
-    /// What it runs on, as nodes name it: `amd64`, `arm64`.
+    /// Its architecture, as node labels name it: `amd64`, `arm64`.
     pub arch: &'a str,
 }
 
-/// The architecture that this program was built for, as nodes name it.
+/// Returns the architecture of this program, as node labels name it.
 pub fn own_arch() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",

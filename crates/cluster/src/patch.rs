@@ -1,14 +1,14 @@
-//! What a user adds to the pod's manifest, merged as kubectl merges patches.
+//! Merges the user's patch into the manifest of the pod, like kubectl.
 
 use iosonde_result::session::RunError;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// A manifest with a patch merged into it.
+/// Returns the manifest with the patch merged into it.
 ///
 /// # Errors
-/// When the result is no manifest of its kind, or has no place for something in the patch: a misspelt name would otherwise be lost
-/// without a word.
+/// If the result is not a manifest of its kind, or lacks a field of the patch. A misspelt name
+/// would otherwise be dropped silently.
 pub(crate) fn patched<T: Serialize + DeserializeOwned>(
     manifest: T,
     patch: &Value,
@@ -33,7 +33,7 @@ fn refused(why: &str) -> RunError {
     }
 }
 
-/// Objects are merged key by key, lists of named things by name; everything else is replaced, and null removes.
+/// Merges objects by key and lists of named items by name. Other values are replaced, null removes.
 fn merge(base: &mut Value, patch: &Value) {
     match (base, patch) {
         (Value::Object(base), Value::Object(patch)) => {
@@ -56,7 +56,7 @@ fn merge(base: &mut Value, patch: &Value) {
             }
         }
         (base, patch) => {
-            // What was not there is still cleaned of its nulls.
+            // A new value is also merged, which drops its nulls.
             *base = match patch {
                 Value::Object(_) => Value::Object(serde_json::Map::new()),
                 other => other.clone(),
@@ -72,7 +72,7 @@ fn name(item: &Value) -> Option<&str> {
     item.get("name")?.as_str()
 }
 
-/// The first thing of a patch that the manifest does not have.
+/// Returns the first path of the patch that the manifest lacks.
 fn lost(patch: &Value, there: &Value, path: &str) -> Option<String> {
     match (patch, there) {
         (Value::Object(patch), there) => patch
@@ -98,7 +98,7 @@ fn lost(patch: &Value, there: &Value, path: &str) -> Option<String> {
                 found.map_or_else(|| Some(path.to_owned()), |there| lost(value, there, path))
             })
         }
-        // Values may be written in another way, such as a quantity that is a number.
+        // Values may change their notation, such as a quantity given as a number.
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
-//! Manifests for whoever applies them without iosonde: `kubectl apply`, or what keeps a cluster as a repository says.
+//! Renders manifests for use without iosonde: with `kubectl apply`, or from a GitOps repository.
 //!
-//! The pods run the job by themselves, and write the result where `collect` finds it. Nothing is asked of the cluster.
+//! The pods run the job by themselves, and write the result for `collect`. No cluster is contacted.
 
 use crate::image::carries_agent;
 use crate::manifest::{JOB_FILE, RunSpec, Start};
@@ -18,27 +18,27 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// What owns the pods.
+/// Kind of object that owns the pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A Job: its pods end with the job.
+    /// A Job: its pods end with the fio job.
     Job,
-    /// A StatefulSet: its pods stay, each with the claim that was made for it.
+    /// A StatefulSet: its pods stay, each with the claim created for it.
     StatefulSet,
 }
 
-/// What to render.
+/// Parameters of a rendered manifest.
 #[derive(Debug, Clone, Copy)]
 pub struct Rendering<'a> {
-    /// What owns the pods.
+    /// Kind of object that owns the pods.
     pub form: Form,
-    /// Which volume, and what the pods are like.
+    /// Volume and properties of the pods.
     pub options: &'a ClusterOptions,
-    /// The text of the fio job file.
+    /// Text of the fio job file.
     pub job_file: &'a str,
 }
 
-/// What stands above the manifests, with the place of the run's id.
+/// Comment at the top of the manifests, with placeholders.
 const HEAD: &str = "\
 # A storage benchmark on TARGET: COUNT.
 #
@@ -48,10 +48,10 @@ const HEAD: &str = "\
 ";
 
 impl Rendering<'_> {
-    /// The manifests as YAML. The same benchmark has the same text, and another one another name.
+    /// Returns the manifests as YAML. The text is deterministic, and the id is a hash of it.
     ///
     /// # Errors
-    /// When this kind of run needs the cluster's answer, or the image does not carry the agent.
+    /// If a run of this kind needs answers of a cluster, or the image does not contain the agent.
     pub fn yaml(&self) -> Result<String, RunError> {
         judge_mode(self.options)?;
         let image = self.image()?;
@@ -139,7 +139,7 @@ impl Rendering<'_> {
             start: Start::ByItself {
                 stays: self.form == Form::StatefulSet,
             },
-            // Nobody has asked a cluster.
+            // No cluster was contacted.
             labels: &BTreeMap::new(),
             options: self.options,
         };
@@ -166,7 +166,7 @@ impl Rendering<'_> {
     }
 }
 
-/// What whoever collects the results needs, and nothing else: the pods themselves need no rights.
+/// Returns the role with the permissions that `collect` needs. The pods need none.
 fn role(spec: &RunSpec<'_>, form: Form) -> Role {
     let rule_of = |group: &str, resource: &str, verbs: &[&str]| PolicyRule {
         api_groups: Some(vec![group.to_owned()]),
@@ -178,12 +178,12 @@ fn role(spec: &RunSpec<'_>, form: Form) -> Role {
     let mut rules = vec![
         rule("", "pods", "list"),
         rule("", "pods/log", "get"),
-        // What hinders pods is said in these.
+        // Events explain why pods do not run.
         rule("", "events", "list"),
         rule("batch", "jobs", "get"),
     ];
     if form == Form::StatefulSet {
-        // A result whose log the node has cut is read in the pod.
+        // A result whose log was truncated by the node is read in the pod.
         rules.push(rule_of("", "pods/exec", &["create", "get"]));
     }
     Role {
@@ -267,7 +267,7 @@ mod tests {
         Ok(text)
     }
 
-    /// The text as it is wherever it is made: the architecture is in it, and in the name.
+    /// Returns the text with architecture and id of the build machine replaced.
     fn anywhere(text: &str) -> String {
         let arch = format!("kubernetes.io/arch: {}", own_arch());
         text.replace(&arch, "kubernetes.io/arch: amd64")

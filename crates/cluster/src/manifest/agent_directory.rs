@@ -1,23 +1,23 @@
-//! The directory of the pod that the agent writes to, besides the volume that is measured: an emptyDir, as the root file system is
-//! only read.
+//! The directory that the agent writes to, besides the measured volume. It is an emptyDir, because
+//! the root file system is read-only.
 
 use super::{AGENT_DIRECTORY, RunSpec, quantity};
 use iosonde_result::wire::LONGEST_MESSAGE_BYTES;
 use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, EnvVar, Volume};
 
-/// Its volume.
+/// Name of the volume with the agent directory.
 pub(super) const AGENT_VOLUME: &str = "agent";
-/// Room for the agent and its socket.
+/// Bytes for the agent and its socket.
 const AGENT_BYTES: u64 = 64 << 20;
-/// Room for a result that is kept: twice the longest that is read, as a new one is written beside the old one.
+/// Bytes for the kept result: twice the limit, since a new result is written beside the old one.
 const RESULT_BYTES: u64 = 2 * LONGEST_MESSAGE_BYTES as u64;
-/// Room for what is kept of each second of a run: its message, its interval, and what the machine did, each 2.6 KB on a device whose
-/// latencies vary much.
+/// Bytes per second of a run for its message, interval and machine slice. Each has up to 2.6 KB on
+/// a device with widely spread latencies.
 const SPILL_BYTES_PER_SECOND: u64 = 8 << 10;
 
 impl RunSpec<'_> {
-    /// Room for what the agent keeps until the Job's deadline. A pod that exceeds it is evicted, where its node sees that; a node
-    /// that has no room keeps the rest in memory.
+    /// Returns the space for the agent until the Job's deadline. The kubelet evicts a pod that
+    /// exceeds it. On a full node the agent keeps the rest in memory.
     fn agent_directory_bytes(&self) -> u64 {
         let spilled = self
             .options
@@ -29,7 +29,7 @@ impl RunSpec<'_> {
             false => AGENT_BYTES,
         };
         let bytes = own.saturating_add(spilled);
-        // Whole MiB, as people write it.
+        // Rounded up to whole MiB for a readable manifest.
         bytes.div_ceil(1 << 20) << 20
     }
 
@@ -45,7 +45,7 @@ impl RunSpec<'_> {
     }
 }
 
-/// Where the agent makes its temporary files.
+/// Sets the directory of the agent's temporary files.
 pub(super) fn temporary_directory() -> EnvVar {
     EnvVar {
         name: "TMPDIR".to_owned(),

@@ -1,27 +1,27 @@
-//! What the container starts: a shell that waits for the agent, or the agent that its image carries.
+//! Command of the container: a shell that waits for the agent, or the agent in the image.
 
 use super::{AGENT_DIRECTORY, DEVICE, JOB_DIRECTORY, JOB_FILE, RESULT_FILE, RunSpec};
 use crate::image::AGENT_IN_IMAGE;
 
-/// How long an agent waits for a client that is gone, in seconds.
+/// Seconds that an agent waits for a client that is gone.
 const IDLE_S: u32 = 120;
 
-/// How the agent comes into the pod, and what it does there.
+/// How the agent gets into the pod, and its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// It is sent over exec into an image with a shell, and serves clients.
+    /// The agent is sent over exec into an image with a shell, and serves clients.
     Streamed,
-    /// The image carries it; it serves clients.
+    /// The image contains the agent, which serves clients.
     InImage,
-    /// The image carries it; it runs a job file by itself.
+    /// The image contains the agent, which runs a job file by itself.
     ByItself {
-        /// Whether it stays when the job has ended: a StatefulSet would start it again.
+        /// Whether it keeps running after the job: a StatefulSet would restart it.
         stays: bool,
     },
 }
 
 impl Start {
-    /// For this image.
+    /// Selects the start for this image.
     pub fn of_image(image: &str) -> Start {
         match crate::image::carries_agent(image) {
             true => Start::InImage,
@@ -29,7 +29,7 @@ impl Start {
         }
     }
 
-    /// Where the agent's executable is in the pod.
+    /// Returns the path of the agent's executable in the pod.
     pub(crate) fn agent(self) -> String {
         match self {
             Start::Streamed => format!("{AGENT_DIRECTORY}/agent"),
@@ -39,7 +39,7 @@ impl Start {
 }
 
 impl RunSpec<'_> {
-    /// The container's command.
+    /// Returns the command of the container.
     pub(super) fn command(&self) -> Vec<String> {
         let agent = self.start.agent();
         match self.start {
@@ -66,7 +66,7 @@ impl RunSpec<'_> {
         }
     }
 
-    /// Waits for the agent to be sent, and becomes it.
+    /// Returns a script that waits for the agent to be sent, and then execs it.
     fn script(&self, agent: &str) -> String {
         let ticks = self.first_s().unwrap_or(300) * 10;
         format!(
@@ -77,12 +77,12 @@ impl RunSpec<'_> {
         )
     }
 
-    /// How long the first of several pods waits for its client, which waits for the last one.
+    /// Returns how many seconds the first of several pods waits for its client.
     fn first_s(&self) -> Option<u64> {
         (self.pods > 1).then(|| self.options.timeout.as_secs() + u64::from(IDLE_S))
     }
 
-    /// What makes the agent serve; `index` is how the pod's own index is written.
+    /// Returns the arguments for serving. `index` is the reference to the pod's own index.
     fn serve(&self, index: &str) -> String {
         let use_of_volume = match self.is_block() {
             true => format!("--device {DEVICE}"),
@@ -94,8 +94,8 @@ impl RunSpec<'_> {
         format!("serve --socket {AGENT_DIRECTORY}/socket --idle {IDLE_S}{first} {use_of_volume}")
     }
 
-    /// What the agent of a manifest may do with its device. Pods that share one on a node are in each other's way when each holds it
-    /// for itself.
+    /// Returns the options for consent in a manifest. Pods on one node that share a device need
+    /// `--allow-in-use`, since each would claim it exclusively.
     fn device_consent(&self) -> Vec<&'static str> {
         let mut words = Vec::new();
         if self.is_block() && self.options.allow_overwrite {

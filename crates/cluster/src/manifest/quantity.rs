@@ -1,8 +1,8 @@
-//! Bytes as Kubernetes writes them.
+//! Quantities of bytes in the notation of Kubernetes.
 
 pub use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-/// Bytes as Kubernetes writes them: in the largest binary unit that is exact.
+/// Formats bytes in the largest binary unit that is exact.
 pub fn quantity(bytes: u64) -> Quantity {
     let units = [
         (1 << 40, "Ti"),
@@ -19,14 +19,14 @@ pub fn quantity(bytes: u64) -> Quantity {
     })
 }
 
-/// A quantity of bytes as a number; `None` if it is none.
+/// Parses a quantity of bytes. Returns `None` if the text is not a quantity.
 pub fn quantity_bytes(quantity: &Quantity) -> Option<u64> {
     let text = quantity.0.trim();
     let digits = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    // Without a digit it is a word, and a number to some.
+    // Text such as `inf` has no digit, but the parser below would accept it.
     number.find(|c: char| c.is_ascii_digit())?;
     let factor = match unit {
         "" => 1.0,

@@ -43,7 +43,7 @@ fn a_block_volume_is_a_device_and_needs_root() {
     assert_eq!(container["volumeMounts"].as_array().unwrap().len(), 1);
     let script = container["command"][2].as_str().unwrap();
     assert!(script.contains("--device /dev/iosonde") && !script.contains("--scratch"));
-    // Consent comes with the run, after the agent's look.
+    // Each run request carries the consent, after the agent's inspection.
     assert!(!script.contains("--allow"), "{script}");
     assert_eq!(pod["securityContext"]["runAsUser"], 0);
     assert!(pod["securityContext"].get("runAsNonRoot").is_none());
@@ -269,7 +269,7 @@ fn each_of_several_pods_has_a_directory_of_its_own() {
         pod(&job)["containers"][0]["command"][2].to_string()
     };
     let own = "--scratch /data/.iosonde-3f2a9c-$JOB_COMPLETION_INDEX";
-    // Those with a volume of their own have other contents in it, which go by the names of files.
+    // File contents depend on file names, so pods with a volume each get directories of their own.
     for target in ["pvc://data", "hostpath:///mnt", "sc://fast"] {
         assert!(script(target, 2).contains(own), "{target}");
         assert!(!script(target, 1).contains(own), "{target}");

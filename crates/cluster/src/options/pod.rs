@@ -1,35 +1,35 @@
-//! What the pod is like beyond its volume.
+//! Options of the pod, besides its volume.
 
 pub use crate::manifest::Quantity;
 use crate::manifest::quantity_bytes;
 pub use k8s_openapi::api::core::v1::NodeSelectorRequirement;
 use std::collections::BTreeMap;
 
-/// Parts of a pod's manifest that clusters ask for.
+/// Parts of the pod's manifest that some clusters require.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PodOptions {
-    /// The node, by its name.
+    /// Name of the node.
     pub node: Option<String>,
-    /// What the labels of the node must be, all of it.
+    /// Requirements on the labels of the node, which must all hold.
     pub node_affinity: Vec<NodeSelectorRequirement>,
     /// The priority class.
     pub priority_class: Option<String>,
-    /// What the container is given at least, by the names of Kubernetes: `cpu`, `memory`.
+    /// Resource requests of the container by their Kubernetes names: `cpu`, `memory`.
     pub requests: BTreeMap<String, Quantity>,
-    /// What the container may have at most.
+    /// Resource limits of the container.
     pub limits: BTreeMap<String, Quantity>,
-    /// Secrets by which the image may be pulled.
+    /// Secrets for pulling the image.
     pub image_pull_secrets: Vec<String>,
-    /// The account that the pod runs under.
+    /// Service account of the pod.
     pub service_account: Option<String>,
-    /// Labels besides ours.
+    /// Additional labels.
     pub labels: BTreeMap<String, String>,
     /// Annotations.
     pub annotations: BTreeMap<String, String>,
 }
 
-/// What a node's labels must be, as kubectl writes selectors: `KEY`, `!KEY`, `KEY=VALUE`, `KEY!=VALUE`, `KEY in (A,B)`,
-/// `KEY notin (A,B)`, and as node affinity has besides, `KEY>NUMBER` and `KEY<NUMBER`.
+/// Parses a requirement on node labels like kubectl: `KEY`, `!KEY`, `KEY=VALUE`, `KEY!=VALUE`, `KEY
+/// in (A,B)`, `KEY notin (A,B)`; and for node affinity `KEY>NUMBER`, `KEY<NUMBER`.
 pub fn requirement(text: &str) -> Option<NodeSelectorRequirement> {
     let text = text.trim();
     let of = |key: &str, operator: &str, values: Vec<String>| {
@@ -73,7 +73,7 @@ pub fn requirement(text: &str) -> Option<NodeSelectorRequirement> {
     of(text, "Exists", Vec::new())
 }
 
-/// Whether labels are as a requirement wants them, by the rules of node affinity.
+/// Whether labels meet a requirement, by the rules of node affinity.
 pub(crate) fn holds(
     requirement: &NodeSelectorRequirement,
     labels: &BTreeMap<String, String>,
@@ -94,7 +94,7 @@ pub(crate) fn holds(
     }
 }
 
-/// A requirement as it would be written.
+/// Formats a requirement in the notation of [`requirement`].
 pub(crate) fn in_words(requirement: &NodeSelectorRequirement) -> String {
     let key = &requirement.key;
     let values = requirement.values.as_deref().unwrap_or_default().join(",");
@@ -108,7 +108,7 @@ pub(crate) fn in_words(requirement: &NodeSelectorRequirement) -> String {
     }
 }
 
-/// A resource and how much of it, as kubectl writes them: `cpu=500m`, `memory=1Gi`.
+/// Parses a resource and its quantity in kubectl's notation: `cpu=500m`, `memory=1Gi`.
 pub fn resource(text: &str) -> Option<(String, Quantity)> {
     let (name, amount) = text.split_once('=')?;
     let quantity = Quantity(amount.to_owned());
