@@ -1,4 +1,4 @@
-//! The results of rendered manifests: what their pods have written, put together.
+//! [`collect`]: combines the results that the pods of a rendered manifest have written.
 
 mod kept;
 
@@ -23,38 +23,38 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How often the pods are looked at.
+/// Polling interval for the pods.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How long the pods of a manifest that has just been applied are waited for.
+/// Time to wait for the first pod of a manifest that was just applied.
 const APPLIED: Duration = Duration::from_secs(10);
-/// So many lines of a log are its end.
+/// Number of last log lines that are searched for the end marker.
 const END_LINES: i64 = 200;
 
-/// What was collected.
+/// The collected result and its circumstances.
 #[derive(Debug, Clone)]
 pub struct Collected {
-    /// The result: of the one pod, or of all together.
+    /// Result of the only pod, or of all pods combined.
     pub result: RunResult,
-    /// What was measured.
+    /// Target of the manifest.
     pub target: String,
-    /// What the user should know of it.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// Why the result is not that of the whole job, if it is not.
+    /// Reason why the result does not cover the whole job. `None` if it does.
     pub cut: Option<RunError>,
 }
 
-/// What a pod that runs by itself has left.
+/// Result of a pod that runs a job by itself.
 struct Found {
     result: RunResult,
-    /// It was told to end before its job was over.
+    /// Whether the pod was terminated before its job ended.
     is_cut: bool,
 }
 
-/// Waits until all pods of a rendered manifest have their result, and puts the results together. Nothing is removed.
+/// Waits for the results of all pods of a rendered manifest and combines them. Removes nothing.
 ///
 /// # Errors
-/// When there is no such manifest in the namespace, or a pod has no result and will have none.
+/// If the namespace has no such manifest, or a pod will never have a result.
 pub fn collect(
     options: &ClusterOptions,
     run: Option<&str>,
@@ -78,7 +78,7 @@ pub fn collect(
     collected
 }
 
-/// The manifest that is meant: the one that is named, or the only one there is. One that has just been applied has no pods yet.
+/// Returns the named manifest, or the only one. Waits for the first pod of a new manifest.
 async fn find(
     cluster: &Cluster,
     run: Option<&str>,
@@ -100,7 +100,7 @@ async fn find(
     }
 }
 
-/// The rendered manifests of which there are pods.
+/// Returns the ids of the rendered manifests that have pods.
 async fn known(cluster: &Cluster) -> Result<Vec<String>, RunError> {
     let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
     let all = pods
@@ -152,7 +152,7 @@ fn phase(pod: &Pod) -> &str {
     phase.unwrap_or_default()
 }
 
-/// How often its container was started again.
+/// Returns the number of container restarts of the pod.
 fn restarts(pod: &Pod) -> i32 {
     let statuses = pod
         .status
@@ -168,7 +168,7 @@ fn restarts(pod: &Pod) -> i32 {
 /// The results so far, by the names of their pods.
 type Results = BTreeMap<String, (Pod, Found)>;
 
-/// How long is waited for pods of which none runs.
+/// Timeouts while no pod runs.
 struct Patience {
     timeout: Duration,
     hindered: Hindered,
@@ -184,7 +184,7 @@ impl Patience {
         }
     }
 
-    /// What hinders the pods that have no result, or is waited for; `None` while they run. An error when it lasts for too long.
+    /// Returns what pods without result wait for, or `None` while one runs. An error ends the wait.
     fn judge(&mut self, due: &[Sight]) -> Result<Option<String>, RunError> {
         match judge_due(due) {
             State::Running => {
@@ -236,7 +236,7 @@ impl Gathering {
                         results.insert(name(pod).to_owned(), (pod.clone(), result));
                     }
                 }
-                // Pods that are removed meanwhile do not make fewer of them the whole.
+                // The count never falls: pods that are removed meanwhile still belong to the whole.
                 expected = expected.max(announced(&pods));
                 if results.len() >= expected {
                     return self.together(results).await;
@@ -255,7 +255,7 @@ impl Gathering {
         }
     }
 
-    /// The pods of the run; `None` where the server is away, and does not refuse: it may be back soon.
+    /// Returns the pods of the run, or `None` while the API server is unavailable.
     async fn listed(&self, unheard: &mut Instant) -> Result<Option<Vec<Pod>>, RunError> {
         let ours = ListParams::default().labels(&format!("{RENDERED_LABEL}={}", self.id));
         match self.pods().list(&ours).await {
@@ -268,7 +268,7 @@ impl Gathering {
         }
     }
 
-    /// The pods without a result.
+    /// Returns the pods without a result.
     async fn due(&self, pods: Vec<Pod>, results: &Results, expected: usize) -> Vec<Sight> {
         let has_result = |sight: &Sight| {
             let name = sight.pod_name();
@@ -276,19 +276,19 @@ impl Gathering {
         };
         let mut due = self.sights(pods).await;
         due.retain(|sight| !has_result(sight));
-        // Pods that are gone with their result are not missing.
+        // A removed pod whose result was read is not missing.
         let there = due.iter().filter(|sight| sight.pod.is_some()).count();
         due.retain(|sight| sight.pod.is_some() || results.len() + there < expected);
         due
     }
 
-    /// The result of a pod that has one; an error when it never will.
+    /// Returns the result of a pod if it has one, or an error if it never will.
     async fn result_of(&self, pod: &Pod) -> Result<Option<Found>, RunError> {
         let has_ended = matches!(phase(pod), "Succeeded" | "Failed");
         let log = match self.whole_log(pod).await {
             Ok(Some(log)) => log,
             Ok(None) => return Ok(None),
-            // A server that is away, or a pod that has gone or whose container never began: the next look says more.
+            // Server unavailable, pod gone or container not started: the next poll decides.
             Err(error) if api::is_away(&error) || api::is_missing(&error) => return Ok(None),
             Err(kube::Error::Api(status)) if status.code == 400 => return Ok(None),
             Err(error) => {
@@ -332,12 +332,12 @@ impl Gathering {
         }
     }
 
-    /// All that a pod has written which has nothing more to say.
+    /// Returns the whole log of a pod once nothing more will be written to it.
     async fn whole_log(&self, pod: &Pod) -> Result<Option<String>, kube::Error> {
         let is_over = match phase(pod) {
             "Succeeded" | "Failed" => true,
-            // A pod of a StatefulSet stays; its log may be long, its end is not. What went to standard error before the last word
-            // may stand behind it: the node reads the two as they come.
+            // A pod of a StatefulSet keeps running, and only the end of its log is read. Standard
+            // error may follow the end marker, since the node merges both streams.
             "Running" => {
                 let end = self.log(pod, Some(END_LINES)).await?;
                 end.lines().any(|line| line == LAST_WORD)
@@ -358,7 +358,7 @@ impl Gathering {
         self.pods().logs(name(pod), &params).await
     }
 
-    /// What is there of each pod, and is said about it, where this user may see it.
+    /// Observes each pod with its events and its Job, if this user may read them.
     async fn sights(&self, pods: Vec<Pod>) -> Vec<Sight> {
         let client = || self.cluster.client.clone();
         let (jobs, events): (Api<Job>, Api<Event>) = (
@@ -416,7 +416,7 @@ impl Gathering {
         })
     }
 
-    /// Why a pod was told to end before its job was over.
+    /// Returns the reason why a pod was terminated before its job ended.
     async fn why_cut(&self, pod: &Pod) -> RunError {
         let seen = self.sights(vec![pod.clone()]).await;
         let (cause, remedy) = match seen.iter().find_map(Sight::deadline) {
@@ -432,8 +432,8 @@ impl Gathering {
     }
 }
 
-/// Where those stand together that have no result yet: while one runs there is something to wait for, unless another never will.
-/// What may go away by itself matters only where none runs.
+/// Judges the pods without result. A permanent problem of one comes first, then a running pod,
+/// which is worth waiting for. Problems that may pass count only if none runs.
 fn judge_due(due: &[Sight]) -> State {
     let states: Vec<State> = due.iter().map(judge_one).collect();
     let for_good = |state: &&State| matches!(state, State::Hindered(h) if h.patience.is_zero());
@@ -449,7 +449,7 @@ fn judge_due(due: &[Sight]) -> State {
     telling.next().cloned().unwrap_or_else(others)
 }
 
-/// A container that has ended is no hindrance: what it has written is yet to be read, or it is started again.
+/// A terminated container is no problem: its log is still to be read, or it is restarted.
 fn judge_one(sight: &Sight) -> State {
     match (sight.judge(), &sight.pod) {
         (State::Hindered(_), Some(pod)) if has_ended(pod) => {
@@ -459,7 +459,7 @@ fn judge_one(sight: &Sight) -> State {
     }
 }
 
-/// Whether its container has ended, and the node says nothing of why.
+/// Whether the container has terminated and the kubelet reports no reason for the pod.
 fn has_ended(pod: &Pod) -> bool {
     let Some(status) = &pod.status else {
         return false;
@@ -480,7 +480,7 @@ fn unready(due: &[Sight], hindrance: Hindrance) -> RunError {
     }
 }
 
-/// How many pods there are to be.
+/// Returns the announced number of pods.
 fn announced(pods: &[Pod]) -> usize {
     let first = pods
         .first()
@@ -488,7 +488,7 @@ fn announced(pods: &[Pod]) -> usize {
     first.and_then(|count| count.parse().ok()).unwrap_or(1)
 }
 
-/// When its first job began, by the clock of its node.
+/// Returns the start of the first job, in milliseconds by the clock of its node.
 fn began_ms(result: &RunResult) -> u64 {
     let workers = result.workers.iter().map(|worker| worker.started_at_ms);
     workers.min().unwrap_or(result.started_at_ms)

@@ -1,7 +1,7 @@
-//! Whether the block device of a target may be written: judged by what the agents have found on it, before the first run.
+//! Decides whether a target's block device may be written, from the agents' inspection of it.
 //!
-//! A device that a provisioner has made for the run carries nothing of anybody. That of a claim that exists may be somebody's, and so may
-//! a volume that a new claim got though it was there before: only a pod can see. An agent has no consent of its own: it gets it with each run, after its look.
+//! A device provisioned for the run holds no data of others. An existing claim may, and so may a
+//! reused volume of a new claim: only a pod can inspect it. Each run request carries the consent.
 
 use crate::manifest::DEVICE;
 use crate::options::ClusterOptions;
@@ -10,7 +10,7 @@ use iosonde_job::Target;
 use iosonde_result::session::RunError;
 use iosonde_result::wire::{DeviceConsent, Place};
 
-/// The option by which the user agrees to lose what a claim carries.
+/// Option by which the user accepts the loss of data on a claim.
 const CONSENT_OPTION: &str = "--allow-overwrite";
 
 /// The block device of a session.
@@ -19,15 +19,15 @@ pub(crate) struct DeviceTarget {
     /// The target as the user named it.
     target: Target,
     origin: VolumeOrigin,
-    /// What the agents may do with it.
+    /// Consent given to the agents.
     pub(crate) consent: Option<DeviceConsent>,
 }
 
 impl DeviceTarget {
-    /// Decides what the agents may do, by what each of them has found.
+    /// Decides on the consent, from the inspection of each agent.
     ///
     /// # Errors
-    /// When a process uses the device, or it carries data without consent to overwrite them.
+    /// If a process uses the device, or it holds data and the user did not consent to the loss.
     pub(crate) fn judge(
         options: &ClusterOptions,
         origin: VolumeOrigin,
@@ -64,7 +64,7 @@ impl DeviceTarget {
         }
         let is_shared = found.len() > 1 && options.is_one_volume();
         let consent = match (is_shared, is_agreed) {
-            // The agents look again before each write: what has come meanwhile is not theirs to lose.
+            // The agents check again before each write, so data that arrived meanwhile are safe.
             (_, false) => None,
             (true, true) => Some(DeviceConsent::Shared),
             (false, true) => Some(DeviceConsent::Overwrite),
@@ -76,14 +76,14 @@ impl DeviceTarget {
         })
     }
 
-    /// What an agent refuses to write, in words of its client: the name and the options that the user knows.
+    /// Rewrites an agent's refusal with the target and the options that the user knows.
     pub(crate) fn explain(&self, error: RunError) -> RunError {
         match error {
             RunError::Refused { device, found, .. } if device == DEVICE => RunError::Refused {
                 device: self.target.to_string(),
                 found,
                 remedy: match self.consent {
-                    // Only what is in use is refused then.
+                    // With consent, only use of the device is refused.
                     Some(_) => remedy_of_use(&self.target),
                     None => remedy_of_contents(&self.target, self.origin),
                 },
@@ -93,7 +93,7 @@ impl DeviceTarget {
     }
 }
 
-/// Whether the target asks for new volumes. What it gets may be old.
+/// Whether the target requests new volumes. The volume it gets may still be an old one.
 fn is_of_a_class(target: &Target) -> bool {
     matches!(target, Target::StorageClass(_) | Target::Ephemeral(_))
 }
@@ -200,7 +200,7 @@ mod tests {
             "pvc://raw: this block device carries swap space"
         );
         assert!(error.remedy().ends_with("--allow-overwrite=pvc://raw"));
-        // What is made for the run is nobody's.
+        // The volume is provisioned for the run, so its data belong to no other user.
         let own = options("sc://fast", false, 1);
         assert_eq!(judge(&own, &[swap]), Ok(overwrite));
     }
@@ -216,7 +216,7 @@ mod tests {
             assert!(error.to_string().contains("mounted at /srv"), "{error}");
             assert!(!error.remedy().contains("--allow"), "{error:?}");
         }
-        // Also where only one of several pods sees it.
+        // Also if only one of several pods sees the use.
         let several = options("pvc://raw", true, 2);
         assert!(judge(&several, &[found(None, None), used]).is_err());
     }

@@ -1,60 +1,60 @@
-//! Why a pod does not run, in words: the state and the events of its objects become a cause and a remedy.
+//! Explains why a pod does not run: cause and remedy, from the state and events of its objects.
 //!
-//! Pure: [`Sight`] is what was seen, [`Sight::judge`] says what it means. Some causes cannot go away by waiting and end the
-//! wait at once; others, such as a node that is short of room, only after a while; a node that an autoscaler has promised is
-//! waited for as long as the user wants.
+//! Pure: [`Sight`] is the observation, [`Sight::judge`] its meaning. A permanent cause ends the
+//! wait at once. A cause that may pass, such as a full node, ends it after a timeout. The wait for
+//! a node that an autoscaler adds has no timeout of its own.
 
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::{ContainerState, Event, PersistentVolumeClaim, Pod};
 use std::time::Duration;
 
-/// What was seen of a run's objects.
+/// Observed state of the objects of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Sight {
-    /// The Job; `None` when it is gone.
+    /// The Job. `None` if it is gone.
     pub job: Option<Job>,
-    /// Its pod, when there is one.
+    /// The pod, if there is one.
     pub pod: Option<Pod>,
     /// The claims of the pod.
     pub claims: Vec<PersistentVolumeClaim>,
-    /// Events of all of these, oldest first.
+    /// Events of these objects, oldest first.
     pub events: Vec<Event>,
 }
 
-/// Where a pod stands.
+/// State of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// Its container runs.
     Running,
-    /// It is on its way; what it waits for, in a few words.
+    /// The pod makes progress. The text names the condition it waits for.
     Waiting(String),
-    /// Something hinders it.
+    /// A problem prevents it from running.
     Hindered(Hindrance),
 }
 
-/// What hinders a pod.
+/// Problem that prevents a pod from running.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hindrance {
-    /// The cause, in the cluster's words where they are clear.
+    /// The cause, in the cluster's words if they are clear.
     pub cause: String,
-    /// What to do about it.
+    /// Action to take.
     pub remedy: String,
-    /// How long it may last before the wait ends: it may go away by itself.
+    /// Time that the problem may last before the wait ends: it may pass by itself.
     pub patience: Duration,
 }
 
-/// It will not go away.
+/// Timeout of a permanent problem.
 const AT_ONCE: Duration = Duration::ZERO;
-/// Retries of kubelets and provisioners help within this time, or not at all.
+/// Timeout of problems that retries of kubelets and provisioners solve, if at all.
 const RETRIES: Duration = Duration::from_secs(30);
-/// A node may be freed.
+/// Timeout of problems that end when a node has room again.
 const NODES: Duration = Duration::from_secs(120);
-/// Something is on its way, and takes as long as it takes.
+/// No timeout: the cluster is solving the problem, in a time that is not known.
 const FOR_EVER: Duration = Duration::MAX;
 
 impl Sight {
-    /// What was seen of a run, pod by pod: to each what is about it, and what is about all. Pods that are not there yet are
-    /// one more sight, without a pod.
+    /// Splits the objects of a run by pod, with those that all pods share. Missing pods are
+    /// represented by one entry without a pod.
     pub(crate) fn each(
         name: &str,
         job: Option<Job>,
@@ -99,14 +99,14 @@ impl Sight {
         sights
     }
 
-    /// Name of its pod.
+    /// Returns the name of the pod.
     pub(crate) fn pod_name(&self) -> Option<&str> {
         self.pod.as_ref()?.metadata.name.as_deref()
     }
 
-    /// What it means.
+    /// Returns the state of the pod.
     pub fn judge(&self) -> State {
-        // What hindered it before is over.
+        // A running container means that earlier problems are solved.
         if self.of_pod().is_none()
             && self
                 .container_state()
@@ -138,7 +138,7 @@ impl Sight {
         })
     }
 
-    /// The first thing that hinders, the most telling first.
+    /// Returns the first problem found, most specific first.
     fn hindrance(&self) -> Option<Hindrance> {
         self.of_job()
             .or_else(|| self.of_pod())
@@ -158,7 +158,7 @@ impl Sight {
         self.deadline()
     }
 
-    /// The run has had all the time that the cluster gives it: its pods are ended, and gone soon.
+    /// Returns the problem that the Job exceeded its deadline, so that its pods are deleted.
     pub(crate) fn deadline(&self) -> Option<Hindrance> {
         let is_over = self.failed()?.reason.as_deref() == Some("DeadlineExceeded");
         is_over.then(|| {
@@ -170,14 +170,14 @@ impl Sight {
         })
     }
 
-    /// Whether its job is there, has not failed, and nobody has deleted it.
+    /// Whether the Job exists, has not failed, and is not being deleted.
     pub(crate) fn has_job_that_goes_on(&self) -> bool {
         let is_kept = |job: &Job| job.metadata.deletion_timestamp.is_none();
         self.job.as_ref().is_some_and(is_kept) && self.failed().is_none()
     }
 
-    /// The condition that says so of the job. Newer clusters have failed a job only when its pods are gone, and say before
-    /// that it is meant to.
+    /// Returns the condition for failure of the Job. Newer clusters set `Failed` only once the pods
+    /// are gone, and `FailureTarget` before.
     fn failed(&self) -> Option<&JobCondition> {
         let conditions = self.job.as_ref()?.status.as_ref()?.conditions.as_ref()?;
         conditions.iter().find(|condition| {
@@ -186,7 +186,7 @@ impl Sight {
         })
     }
 
-    /// Nothing else tells why: its pod is gone.
+    /// Returns the problem of a failed Job whose pod is gone, for lack of a known cause.
     fn of_failed_job(&self) -> Option<Hindrance> {
         let failed = self.failed()?;
         let said = failed.message.as_deref().unwrap_or_default();
@@ -215,7 +215,7 @@ impl Sight {
                 "run it again on another node",
                 AT_ONCE,
             )),
-            // The node has not admitted it, or somebody needed its place.
+            // The kubelet did not admit the pod, or the pod was preempted.
             Some(reason) => Some(hindrance(
                 format!("the pod has failed: {reason}: {said}"),
                 "see `kubectl describe pod`, and run it again, on another node with --node-selector",
@@ -292,7 +292,7 @@ impl Sight {
         }
         let event = self.last_event(&["FailedScheduling"])?;
         let said = message(event);
-        // Steps on the way: the claim is about to be made, or to be seen.
+        // Intermediate steps: the claim is about to be created or observed.
         let is_ours = said.contains("persistentvolumeclaim \"iosonde-");
         if said.contains("waiting for ephemeral volume controller")
             || said.contains("could not find v1.PersistentVolumeClaim")
@@ -300,14 +300,14 @@ impl Sight {
         {
             return None;
         }
-        // The scheduler says this while claims that bind at once are on their way.
+        // The scheduler reports this while claims with immediate binding are being provisioned.
         let patience = if said.contains("unbound immediate PersistentVolumeClaims") {
             NODES
         } else {
             RETRIES
         };
         let cause = format!("no node takes the pod: {said}");
-        // As the autoscaler of Kubernetes and Karpenter say it.
+        // Event reasons of the Cluster Autoscaler and of Karpenter.
         if self.has_event("TriggeredScaleUp") || self.has_event("Nominated") {
             let cause = format!("the cluster adds a node; until then, {cause}");
             let remedy = "wait longer with --timeout, or see `kubectl describe pod`";
@@ -348,7 +348,7 @@ impl Sight {
 
 fn not_created(said: &str) -> Hindrance {
     if said.contains("looking up service account") {
-        // In a new namespace it is made a moment later.
+        // The service account of a new namespace is created a moment later.
         return hindrance(
             format!("the pod is refused: {said}"),
             "name an account that exists with --service-account; see `kubectl get serviceaccounts`",
@@ -405,7 +405,7 @@ fn ended_early(exit_code: i32, reason: &str, said: &str) -> Hindrance {
 }
 
 fn image(reason: &str, said: &str, image: &str) -> Hindrance {
-    // The kubelet's first attempt may fail for a moment; its back-off, or an image that is not there, does not pass.
+    // The first pull may fail temporarily. A back-off, or a missing image, is permanent.
     let is_final = reason != "ErrImagePull" || said.contains("not found") || said.contains("404");
     hindrance(
         format!("{reason}: the image {image} cannot be pulled: {said}"),
@@ -464,7 +464,7 @@ fn hindrance(cause: impl Into<String>, remedy: &str, patience: Duration) -> Hind
     }
 }
 
-/// The first line, and not more than can be read: some drivers pass on all that a command has printed.
+/// Returns the first line, shortened: some drivers report the whole output of a command.
 fn in_short(said: &str) -> String {
     const LONGEST: usize = 400;
     let line = said.lines().next().unwrap_or_default().trim_end();

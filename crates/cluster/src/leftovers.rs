@@ -1,4 +1,4 @@
-//! What runs have left in a cluster: found by our label, and removed on request.
+//! Finds leftovers of runs in a cluster by their label, and removes them on request.
 
 use crate::api;
 use crate::connect::Cluster;
@@ -13,37 +13,37 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// How long removing may take.
+/// Timeout for the removal.
 const REMOVAL: Duration = Duration::from_secs(90);
 
-/// A run whose Job is in the cluster: it goes on, or its client is gone.
+/// A run whose Job exists. It is still running, or its client is gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Leftover {
-    /// The namespace.
+    /// Namespace of the Job.
     pub namespace: String,
-    /// The Job.
+    /// Name of the Job.
     pub job: String,
-    /// When it was created, as the cluster writes it.
+    /// Creation time in the format of the cluster.
     pub created: String,
-    /// Whether its pod still runs.
+    /// Whether a pod of the Job is active.
     pub is_running: bool,
 }
 
-/// A volume of a run whose claim is gone: its class retains volumes.
+/// A volume of a run whose claim is gone, because its class retains volumes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LostVolume {
-    /// Its name.
+    /// Name of the volume.
     pub name: String,
-    /// The namespace that its claim was in.
+    /// Namespace of its former claim.
     pub namespace: String,
-    /// Its size, as Kubernetes writes it.
+    /// Size in the notation of Kubernetes.
     pub size: String,
 }
 
-/// A namespace that was made for runs, and in which none is any more.
+/// A namespace that iosonde created and that has no run any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LostNamespace {
-    /// Its name.
+    /// Name of the namespace.
     pub name: String,
 }
 
@@ -63,7 +63,7 @@ impl Leftover {
     }
 }
 
-/// The runs that are in the cluster, in all namespaces that this user may see.
+/// Returns the runs in all namespaces that this user may list.
 pub(crate) async fn find(cluster: &Cluster) -> Result<Vec<Leftover>, RunError> {
     let ours = ListParams::default().labels(RUN_LABEL);
     let everywhere: Api<Job> = Api::all(cluster.client.clone());
@@ -76,7 +76,7 @@ pub(crate) async fn find(cluster: &Cluster) -> Result<Vec<Leftover>, RunError> {
     Ok(found.items.iter().map(Leftover::of).collect())
 }
 
-/// This volume, if it is of a run whose claim is gone. Volumes have no labels of their claims, but remember their names.
+/// Returns the volume if it is of a run whose claim is gone, judged by the claim's name.
 pub(crate) fn lost_volume(volume: &PersistentVolume) -> Option<LostVolume> {
     let status = volume.status.as_ref()?;
     let spec = volume.spec.as_ref()?;
@@ -97,14 +97,14 @@ pub(crate) fn lost_volume(volume: &PersistentVolume) -> Option<LostVolume> {
     })
 }
 
-/// The namespaces that were made for runs, and in which none is, as far as this user may look into them.
+/// Returns namespaces created for runs that contain none, as far as this user may list them.
 pub(crate) async fn lost_namespaces(cluster: &Cluster) -> Result<Vec<LostNamespace>, RunError> {
     let all: Api<Namespace> = Api::all(cluster.client.clone());
     let made = ListParams::default().labels(namespace::MADE_LABEL);
     let failed = |error| api::failed("looking for namespaces", &error);
     let made = match all.list(&made).await {
         Ok(made) => made.items,
-        // Whoever may not list them may see the one that is named.
+        // A user who may not list namespaces may be allowed to get the selected one.
         Err(error) if api::is_refused(&error) => match all.get_opt(&cluster.namespace).await {
             Err(error) if api::is_refused(&error) => Vec::new(),
             there => there.map_err(failed)?.into_iter().collect(),
@@ -126,11 +126,11 @@ pub(crate) async fn lost_namespaces(cluster: &Cluster) -> Result<Vec<LostNamespa
     Ok(lost)
 }
 
-/// Removes runs, lost volumes and lost namespaces, and waits until they are gone. A namespace that was made for runs goes with
-/// the last of them. Returns how many went.
+/// Removes runs, lost volumes and lost namespaces, and waits until they are gone. Namespaces
+/// created for runs are removed with their last run. Returns the number of removed namespaces.
 ///
 /// # Errors
-/// When the cluster does not delete, or something is still there after a while.
+/// If the cluster refuses, or an object still exists at the timeout.
 pub fn remove(
     options: &ClusterOptions,
     runs: &[Leftover],
@@ -145,7 +145,7 @@ pub fn remove(
         }
         let all: Api<PersistentVolume> = Api::all(cluster.client.clone());
         for volume in volumes {
-            // Only what makes volumes can remove their data: it is asked to, as for a class that deletes.
+            // Only the provisioner can delete the data, which the reclaim policy `Delete` causes.
             let delete = serde_json::json!({"spec": {"persistentVolumeReclaimPolicy": "Delete"}});
             let patched = all
                 .patch(&volume.name, &PatchParams::default(), &Patch::Merge(delete))
@@ -167,7 +167,7 @@ pub fn remove(
             }
         }
         let (mut gone, mut held) = (0, None);
-        // Also those that were left for their last run.
+        // Includes the namespaces of the removed runs.
         let of_runs = runs.iter().map(|run| &run.namespace);
         let lost = namespaces.iter().map(|lost| &lost.name);
         for name in of_runs.chain(lost).collect::<BTreeSet<_>>() {
@@ -175,7 +175,7 @@ pub fn remove(
                 namespace: name.clone(),
                 ..cluster.clone()
             };
-            // What holds one of them holds no other.
+            // An error for one namespace does not stop the others.
             match namespace::leave(&there, None, &|| true).await {
                 Ok(went) => gone += usize::from(went),
                 Err(left) => {
@@ -200,7 +200,7 @@ async fn remove_run(cluster: &Cluster, run: &Leftover) -> Result<(), RunError> {
         still_there(begun, &format!("the job {}", run.job))?;
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
-    // A claim that belongs to the Job itself goes after it.
+    // A claim owned by the Job itself is deleted after the Job.
     let claims: Api<PersistentVolumeClaim> =
         Api::namespaced(cluster.client.clone(), &run.namespace);
     let id = run.job.trim_start_matches("iosonde-");
@@ -216,7 +216,7 @@ async fn remove_run(cluster: &Cluster, run: &Leftover) -> Result<(), RunError> {
     Ok(())
 }
 
-/// What is gone already need not be removed.
+/// An object that is already gone is not an error.
 fn accept(doing: &str, answer: Result<(), kube::Error>) -> Result<(), RunError> {
     match answer {
         Err(error) if !api::is_missing(&error) => Err(api::failed(doing, &error)),

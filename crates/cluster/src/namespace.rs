@@ -1,4 +1,4 @@
-//! A namespace that is made for runs, and goes with the last of them.
+//! Creates a namespace for runs, and removes it after the last of them.
 
 use crate::api;
 use crate::connect::Cluster;
@@ -19,28 +19,28 @@ use serde_json::json;
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
-/// The label of such a namespace; its value is the id of the run that made it.
+/// Label of such a namespace. Its value is the id of the run that created it.
 pub(crate) const MADE_LABEL: &str = "iosonde/made-for";
-/// The run that came into it last.
+/// Annotation with the id of the run that entered last.
 const ENTERED: &str = "iosonde/entered";
-/// How often the cluster is asked while something is waited for.
+/// Polling interval of all waits.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long a new namespace waits for the account of its pods: a Job that comes before it tries again only after a while.
+/// Time to wait for the service account of a new namespace. An earlier Job is retried late.
 const ACCOUNT: Duration = Duration::from_secs(5);
-/// How long a run that has come into a namespace may take to be seen in it.
+/// Time within which the Job of a run that has entered a namespace appears in it.
 const ENTRY: Duration = Duration::from_secs(10);
-/// How long an empty namespace may take to go.
+/// Timeout for the removal of an empty namespace.
 const REMOVAL: Duration = Duration::from_secs(90);
-/// What clusters put into every namespace by themselves comes that soon after it, mostly.
+/// Seconds within which a cluster usually creates its default objects in a new namespace.
 const BY_ITSELF_S: i64 = 5;
-/// Else it is known by its name.
+/// Default objects that may be created later, known by name.
 const BY_ITSELF: [&str; 3] = [
     "kube-root-ca.crt",
     "openshift-service-ca.crt",
     "istio-ca-root-cert",
 ];
 
-/// A run comes into its namespace, which is made if it is not there, or on its way out. Whoever leaves it meanwhile sees that.
+/// Enters the run's namespace, creating it if missing. A leaving run sees the annotation.
 pub(crate) async fn enter(
     cluster: &Cluster,
     id: &str,
@@ -78,7 +78,7 @@ pub(crate) async fn enter(
     Err(RunError::Interrupted)
 }
 
-/// `false` if another has just made it.
+/// Creates the namespace. Returns `false` if it already exists.
 async fn make(cluster: &Cluster, id: &str) -> Result<bool, kube::Error> {
     let name = &cluster.namespace;
     let owned = |all: &[(&str, &str)]| {
@@ -114,22 +114,22 @@ async fn make(cluster: &Cluster, id: &str) -> Result<bool, kube::Error> {
     Ok(true)
 }
 
-/// Whether it was made for runs.
+/// Whether the namespace was created for runs.
 pub(crate) fn is_made_for_runs(namespace: &Namespace) -> bool {
     let labels = namespace.metadata.labels.as_ref();
     labels.is_some_and(|labels| labels.contains_key(MADE_LABEL))
 }
 
-/// Whether it is being removed: nothing can be made in it.
+/// Whether the namespace is being removed, so that no objects can be created in it.
 pub(crate) fn is_going(namespace: &Namespace) -> bool {
     namespace.metadata.deletion_timestamp.is_some()
 }
 
-/// A run is over, and nothing of it is left: a namespace that was made for runs goes, unless another run is in it. `own` is
-/// the id of the run, where one leaves; `is_wanted` says whether the user still waits. Returns whether it went.
+/// Removes a namespace that was created for runs, unless it contains a run. `own` is the id of the
+/// leaving run, `is_wanted` whether the user still waits. Returns whether it was removed.
 ///
 /// # Errors
-/// When it stays, though no run is in it.
+/// If it remains although no run is in it.
 pub(crate) async fn leave(
     cluster: &Cluster,
     own: Option<&str>,
@@ -142,7 +142,7 @@ pub(crate) async fn leave(
     loop {
         let there = match all(cluster).get_opt(name).await {
             Ok(Some(there)) if is_made_for_runs(&there) => there,
-            // Whoever may not see namespaces has made none.
+            // A user who may not read namespaces has created none.
             Err(error) if api::is_refused(&error) => return Ok(false),
             Ok(_) => return Ok(false),
             Err(error) => {
@@ -168,7 +168,7 @@ pub(crate) async fn leave(
                 continue;
             }
         }
-        // Another has come into it since: it is gone again, or yet to be seen.
+        // Another run has entered: its Job is already gone again, or will appear soon.
         if let Some(newest) = newest(&there)
             && waited_for.as_deref() != Some(newest)
         {
@@ -184,14 +184,14 @@ pub(crate) async fn leave(
         }
         match remove(cluster, &there).await {
             Ok(()) => return gone(cluster, &there, is_wanted).await,
-            // Somebody has changed it since it was looked at.
+            // The namespace was modified since it was read.
             Err(error) if api::is_conflict(&error) && begun.elapsed() < REMOVAL && is_wanted() => {}
             Err(error) => return Err(wrong(error)),
         }
     }
 }
 
-/// As [`leave`], for a run that could not begin: what it has made itself, and nobody has come into since, goes unseen.
+/// Like [`leave`], for a failed start. A namespace that only this run entered is removed unchecked.
 pub(crate) async fn undo(
     cluster: &Cluster,
     id: &str,
@@ -216,7 +216,7 @@ pub(crate) async fn undo(
     leave(cluster, Some(id), is_wanted).await.map(drop)
 }
 
-/// Asks for its removal, if it is still what it was when it was looked at.
+/// Requests the removal of the namespace, if it is unmodified since it was read.
 async fn remove(cluster: &Cluster, there: &Namespace) -> Result<(), kube::Error> {
     let as_seen = DeleteParams::default().preconditions(Preconditions {
         uid: there.metadata.uid.clone(),
@@ -228,7 +228,7 @@ async fn remove(cluster: &Cluster, there: &Namespace) -> Result<(), kube::Error>
     }
 }
 
-/// Waits until it is gone: another may be made with its name.
+/// Waits until the namespace is gone, or replaced by another of the same name.
 async fn gone(
     cluster: &Cluster,
     there: &Namespace,
@@ -240,7 +240,7 @@ async fn gone(
         match all(cluster).get_opt(name).await {
             Ok(Some(now)) if now.metadata.uid == there.metadata.uid => {}
             Ok(_) => return Ok(true),
-            // Rights that were given within it go with it.
+            // Permissions granted within the namespace vanish with it.
             Err(error) if api::is_refused(&error) => return Ok(true),
             Err(_) => {}
         }
@@ -255,7 +255,7 @@ async fn gone(
     }
 }
 
-/// Waits a moment for a server that is away; `None` if it has been for too long, or refuses.
+/// Sleeps before a retry. Returns `None` after the timeout, on an interrupt or if refused.
 async fn again(error: &kube::Error, begun: Instant, is_wanted: &dyn Fn() -> bool) -> Option<()> {
     if !api::is_away(error) || begun.elapsed() > REMOVAL || !is_wanted() {
         return None;
@@ -264,22 +264,22 @@ async fn again(error: &kube::Error, begun: Instant, is_wanted: &dyn Fn() -> bool
     Some(())
 }
 
-/// The run that came into it last.
+/// Returns the id of the run that entered last.
 fn newest(namespace: &Namespace) -> Option<&str> {
     let annotations = namespace.metadata.annotations.as_ref()?;
     annotations.get(ENTERED).map(String::as_str)
 }
 
-/// What is in a namespace.
+/// Content of a namespace that prevents its removal.
 #[derive(Debug, PartialEq, Eq)]
 enum Inhabitant {
-    /// A run, which will remove the namespace itself.
+    /// Another run, which will remove the namespace itself.
     Run,
-    /// Something else, in words.
+    /// Another object, described for the user.
     Other(String),
 }
 
-/// Who would lose something if the namespace went: somebody else before another run.
+/// Returns the content that prevents removal. Objects that are not of a run come first.
 async fn inhabitant(
     cluster: &Cluster,
     namespace: &Namespace,
@@ -315,7 +315,7 @@ async fn inhabitant(
     Ok(first(&all))
 }
 
-/// The one to be told.
+/// Selects the object to report.
 fn first(found: &[(&str, Vec<ObjectMeta>)]) -> Option<Inhabitant> {
     let is_of_run = |one: &ObjectMeta| {
         let labels = one.labels.as_ref();
@@ -329,7 +329,7 @@ fn first(found: &[(&str, Vec<ObjectMeta>)]) -> Option<Inhabitant> {
     other.or(each().next().map(|_| Inhabitant::Run))
 }
 
-/// Certificates, tokens and the like that a cluster puts into every namespace.
+/// Whether the object is a certificate, token or the like that the cluster creates by default.
 fn comes_by_itself(one: &ObjectMeta, namespace: &ObjectMeta) -> bool {
     let made_s = |meta: &ObjectMeta| {
         let made = meta.creation_timestamp.as_ref();
@@ -346,7 +346,7 @@ fn comes_by_itself(one: &ObjectMeta, namespace: &ObjectMeta) -> bool {
     is_token || is_known || made_s(one) - made_s(namespace) < BY_ITSELF_S
 }
 
-/// As [`found`]; what this user may not see is not looked for.
+/// Like [`found`], but kinds that this user may not list count as empty.
 async fn seen<T>(cluster: &Cluster) -> Result<Vec<ObjectMeta>, kube::Error>
 where
     T: Resource<Scope = NamespaceResourceScope, DynamicType = ()>

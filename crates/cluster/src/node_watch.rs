@@ -1,19 +1,19 @@
-//! Whether the node of a pod is dead, as the cluster sees it.
+//! Detects whether the node of a pod is not ready.
 
 use crate::lifecycle::{Objects, Stranded};
 use std::time::{Duration, Instant};
 
-/// How long a node that the cluster takes for dead has to come back.
+/// Time for a node that is not ready to recover.
 const NODE_NOT_READY_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Looks at the node of a pod while the pod does not answer.
+/// Polls the node of a pod while the pod does not answer.
 #[derive(Debug, Default)]
 pub(crate) struct NodeWatch {
     dead_since: Option<Instant>,
 }
 
 impl NodeWatch {
-    /// The pod with its node, if that was dead each time for long enough.
+    /// Returns pod and node if the node was not ready at each poll, for longer than the timeout.
     pub(crate) async fn find_dead_node(
         &mut self,
         objects: &Objects,
@@ -31,7 +31,7 @@ impl NodeWatch {
     }
 }
 
-/// Cause and remedy of what fails because a node is dead.
+/// Returns cause and remedy of a failure because a node is not ready.
 pub(crate) fn node_cause_and_remedy(dead: &Stranded) -> (String, String) {
     let node = &dead.node;
     (

@@ -1,7 +1,7 @@
-//! Nodes that are watched while pods on other nodes measure: those that serve the volume, and those that are asked for.
+//! Samples nodes without a measuring pod: servers of the volume, and nodes named by the user.
 //!
-//! A watcher is a pod like any other, without a volume and on a node that nobody chose for measuring: it is unprivileged, puts up
-//! with every taint, and only reads counters. One that fails once plans run fails no run.
+//! A node watcher is an unprivileged pod without a volume that tolerates every taint and only reads
+//! counters. Its failure during a run does not fail the run.
 
 mod serving;
 
@@ -27,52 +27,52 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-/// Room that a watcher asks for: it writes nothing.
+/// Bytes of the emptyDir of a watcher, which writes nothing.
 const NO_ROOM: u64 = 1 << 20;
-/// How long to wait for a watcher that nobody asked for.
+/// Timeout for the start of a watcher that the user did not request.
 const UNASKED: Duration = Duration::from_secs(30);
-/// How long a watcher may take for an answer while a run goes on.
+/// Timeout for the answer of a watcher during a run.
 const ANSWER: Duration = Duration::from_secs(2);
-/// How long to wait before a watcher that is lost is sought again.
+/// Delay before reconnecting to a lost watcher.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// A node to be watched, and why.
+/// A node to sample, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) node: String,
     pub(crate) why: String,
-    /// Whether the volume is known to be served from there.
+    /// Whether the node is known to serve the volume.
     pub(crate) serves: bool,
 }
 
-/// A node that is watched.
+/// A sampled node.
 struct Watcher {
     wanted: Wanted,
     runtime: Runtime,
     objects: Objects,
     pod: String,
     connection: Connection,
-    /// Since when its pod does not answer, or was last sought.
+    /// Time when the pod was lost, or of the last attempt to reconnect.
     lost: Option<Instant>,
-    /// Of this run.
+    /// Samples of this run.
     seen: Seen,
 }
 
-/// What a watcher saw of a run.
+/// Samples of a node during a run.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Whether a slice of measured time has begun, and not before it.
+    /// Whether sampling has reached the measured time.
     is_measured: bool,
     series: MachineSeries,
 }
 
-/// All nodes that are watched beside a session.
+/// All sampled nodes of a session.
 #[derive(Default)]
 pub(crate) struct Nodes {
     all: Vec<Watcher>,
 }
 
-/// Which nodes are to be watched beside these pods: those that are asked for, or those that serve their volumes.
+/// Returns the nodes to sample: those named by the user, or the servers of the volumes.
 pub(crate) async fn wanted(options: &ClusterOptions, objects: &Objects) -> Vec<Wanted> {
     let Some(named) = &options.watch_nodes else {
         return serving_nodes(objects).await;
@@ -89,11 +89,11 @@ pub(crate) async fn wanted(options: &ClusterOptions, objects: &Objects) -> Vec<W
 }
 
 impl Nodes {
-    /// Makes a watcher on each of these nodes.
+    /// Starts a watcher on each of these nodes.
     ///
     /// # Errors
-    /// When one that was asked for cannot be made, or the user wants it all no longer. One that was found is done without, which is
-    /// said.
+    /// On an interrupt, or if a watcher that the user requested does not start. Otherwise a note
+    /// reports the failure.
     pub(crate) fn open(
         wanted: Vec<Wanted>,
         like: &ClusterRunner<'_>,
@@ -134,7 +134,7 @@ impl Nodes {
             agent: like.agent,
         };
         let tell = &mut *watch.tell;
-        // What it waits for is said above.
+        // The waiting text above already names the node.
         let mut notes = |told: Told<'_>| {
             if let Told::Note(_) = told {
                 tell(told);
@@ -157,7 +157,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// Which nodes, and why, behind where the pods are.
+    /// Returns the nodes with their reasons, to append to the description of the pods.
     pub(crate) fn in_words(&self) -> String {
         let name = |node: &Watcher| format!("{} ({})", node.wanted.node, node.wanted.why);
         let names: Vec<String> = self.all.iter().map(name).collect();
@@ -167,7 +167,7 @@ impl Nodes {
         }
     }
 
-    /// Runs something with these nodes beside it.
+    /// Runs `run` while sampling these nodes.
     pub(crate) fn beside(
         &mut self,
         observer: &mut dyn Observer,
@@ -187,16 +187,16 @@ impl Nodes {
         Ok(result)
     }
 
-    /// Asks the cluster to remove the watchers, without waiting for it.
+    /// Requests the removal of the watchers without waiting for it.
     pub(crate) fn ask_to_go(&self) {
         for node in &self.all {
-            // Where it fails, `close` asks again.
+            // On failure, `close` requests it again.
             let asked = async { timeout(ANSWER, node.objects.ask_to_delete()).await };
             let _ = node.runtime.block_on(asked);
         }
     }
 
-    /// Removes the watchers, for a user who had interrupted so often before. What is left is said: no run fails by it.
+    /// Removes the watchers, noting leftovers. One more interrupt than `before` ends the wait.
     pub(crate) fn close(&mut self, before: u32, watch: &mut Watch<'_>) {
         for node in self.all.drain(..) {
             let deleted = node.objects.delete_since(before, watch.interrupts);
@@ -227,7 +227,7 @@ impl Watcher {
         }
     }
 
-    /// What was seen of the run, if anything was.
+    /// Returns the samples of the run, if there are any.
     fn result(&mut self) -> Option<NodeResult> {
         let series = std::mem::take(&mut self.seen).series;
         (!series.slices.is_empty()).then(|| NodeResult {
@@ -238,8 +238,8 @@ impl Watcher {
         })
     }
 
-    /// What the node did since this was last asked, and what is to be said. The run is not to wait for a watcher that does not
-    /// answer: it goes on without, and the watcher is sought again now and then.
+    /// Returns the activity of the node since the last sample, and a message for the user. A
+    /// watcher that does not answer is skipped, and reconnected after [`AGAIN`].
     fn sample(&mut self) -> (Option<MachineSlice>, Option<String>) {
         let is_back = match self.lost {
             Some(since) if since.elapsed() < AGAIN => return (None, None),
@@ -277,7 +277,7 @@ impl Watcher {
 }
 
 impl Seen {
-    /// Keeps what belongs to an interval. What came before the first that is measured, such as layout, is no part of it.
+    /// Appends the sample of an interval. Skips layout and other time before the measurement.
     fn keep(&mut self, slice: MachineSlice, interval: &Interval) {
         if interval.ramp {
             return;
@@ -294,7 +294,7 @@ impl Seen {
     }
 }
 
-/// What the machine of an agent did since this was last asked over this connection; the first answer is empty.
+/// Returns the activity since the last request on this connection. The first one is empty.
 fn ask(connection: &Connection) -> Option<MachineSlice> {
     connection.ask(&Request::Sample);
     let begun = Instant::now();
@@ -308,9 +308,9 @@ fn ask(connection: &Connection) -> Option<MachineSlice> {
     }
 }
 
-/// What a watcher is like.
+/// Returns the options of a watcher pod.
 fn watcher(options: &ClusterOptions, node: &str, namespace: &str) -> ClusterOptions {
-    // Quotas ask for both.
+    // Quotas may demand requests and limits for both.
     let little = |resources: &BTreeMap<String, Quantity>| -> BTreeMap<String, Quantity> {
         let known = [("cpu", "100m"), ("memory", "64Mi")];
         let asked_for = known
@@ -336,7 +336,7 @@ fn watcher(options: &ClusterOptions, node: &str, namespace: &str) -> ClusterOpti
             ..options.pod.clone()
         },
         pod_patch: None,
-        // It comes into a namespace that is there.
+        // The namespace exists already.
         create_namespace: false,
         run_as: options.run_as.filter(|user| *user != 0),
         pods: None,
@@ -345,14 +345,14 @@ fn watcher(options: &ClusterOptions, node: &str, namespace: &str) -> ClusterOpti
     }
 }
 
-/// Passes everything on, and samples the nodes at the end of each interval.
+/// Forwards all calls to the observer, and samples the nodes at the end of each interval.
 struct Beside<'a, 'n> {
     observer: &'a mut dyn Observer,
     nodes: &'n mut Nodes,
 }
 
 impl Beside<'_, '_> {
-    /// From here on they are watched.
+    /// Starts sampling: discards earlier activity.
     fn begin(&mut self) {
         for node in &mut self.nodes.all {
             node.seen = Seen::default();
@@ -459,7 +459,7 @@ mod tests {
     #[test]
     fn what_came_before_the_measured_time_is_no_part_of_it() {
         let mut seen = Seen::default();
-        // Layout, or what others did between two runs; then a ramp; then an answer that came late.
+        // Layout or activity between two runs, then a ramp, then a late answer.
         seen.keep(slice(60.0), &interval(0, false));
         seen.keep(slice(1.0), &interval(1, true));
         seen.keep(slice(1.0), &interval(2, false));

@@ -1,7 +1,7 @@
-//! Whether a run can be done at all, asked before anything is created.
+//! Checks whether a run is possible, before anything is created.
 //!
-//! `look` asks the cluster, [`Facts::judge`] decides: pure, on what was answered. What this user may not see is not
-//! judged; the run then finds out. `volume`, `security` and `nodes` judge a part each.
+//! `look` queries the cluster, [`Facts::judge`] is pure and decides on the answers. Facts that this
+//! user may not read are not judged. `volume`, `security` and `nodes` judge one aspect each.
 
 mod claim_users;
 mod nodes;
@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 /// Verb, API group, resource, subresource.
 type Right = (&'static str, &'static str, &'static str, &'static str);
 
-/// What a run does in its namespace.
+/// Permissions that a run needs in its namespace.
 pub const RIGHTS: [Right; 8] = [
     ("create", "batch", "jobs", ""),
     ("get", "batch", "jobs", ""),
@@ -43,24 +43,24 @@ pub const RIGHTS: [Right; 8] = [
     ("list", "", "persistentvolumeclaims", ""),
     ("list", "", "events", ""),
 ];
-/// What a claim that several pods share needs besides.
+/// Additional permission for a claim that several pods share.
 const RIGHT_TO_CLAIM: Right = ("create", "", "persistentvolumeclaims", "");
-/// What some clusters want of whoever gives an object its owner.
+/// Additional permission that some clusters require for setting an owner reference.
 const RIGHT_TO_OWN: Right = ("delete", "", "persistentvolumeclaims", "");
 
-/// What a namespace that is made for the run needs.
+/// Permissions for creating and removing a namespace.
 const RIGHTS_TO_MAKE: [Right; 4] = [
     ("create", "", "namespaces", ""),
     ("get", "", "namespaces", ""),
     ("patch", "", "namespaces", ""),
     ("delete", "", "namespaces", ""),
 ];
-/// And whoever leaves it must see whether somebody else is in it.
+/// Additional permission for checking that a namespace is empty before its removal.
 const RIGHT_TO_LEAVE: Right = ("list", "batch", "jobs", "");
-/// How long whoever makes a namespace may wait for rights in it, which some clusters give then.
+/// Time to wait for permissions in a new namespace, which some clusters grant to its creator.
 const GIVEN: Duration = Duration::from_secs(5);
 
-/// What the cluster answered. `None`: this user may not ask.
+/// Answers of the cluster. `None`: this user may not read them.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// All storage classes.
@@ -69,51 +69,51 @@ pub struct Facts {
     pub nodes: Option<Vec<Node>>,
     /// The namespace.
     pub namespace: Option<Namespace>,
-    /// The quotas of the namespace.
+    /// Quotas of the namespace.
     pub quotas: Option<Vec<ResourceQuota>>,
-    /// What the namespace allows a single object.
+    /// Limits of the namespace for a single object.
     pub limits: Option<Vec<LimitRange>>,
-    /// What drivers publish of the space that is left.
+    /// Free space that drivers publish.
     pub capacities: Option<Vec<CSIStorageCapacity>>,
     /// All CSI drivers.
     pub drivers: Option<Vec<CSIDriver>>,
-    /// Which of them each node has.
+    /// CSI drivers registered on each node.
     pub driver_nodes: Option<Vec<CSINode>>,
-    /// The claim, where one is the target and it exists.
+    /// The claim, if it is the target and exists.
     pub claim: Option<PersistentVolumeClaim>,
-    /// Pods that have it, and are not over.
+    /// Unfinished pods that use the claim.
     pub claim_users: Vec<String>,
-    /// What of [`RIGHTS`] this user does not have, in words.
+    /// Descriptions of the [`RIGHTS`] that this user lacks.
     pub missing_rights: Vec<String>,
-    /// Whether this user may make claims, and give them an owner.
+    /// Whether this user may create claims with an owner.
     pub may_claim: bool,
-    /// Whether there is no such namespace, which is made then.
+    /// Whether the namespace is missing and must be created.
     pub lacks_namespace: bool,
 }
 
-/// What follows for the run.
+/// Decisions for the run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Readiness {
     /// The image to use.
     pub image: String,
-    /// What the user should know before anything is created.
+    /// Notes for the user before anything is created.
     pub notes: Vec<String>,
     /// Labels of the result.
     pub labels: BTreeMap<String, String>,
-    /// How many pods.
+    /// Number of pods.
     pub pods: u32,
-    /// Whether this user may make claims.
+    /// Whether this user may create claims.
     pub may_claim: bool,
-    /// Whether the namespace is to be made.
+    /// Whether to create the namespace.
     pub makes_namespace: bool,
-    /// Size of the volume that will be measured, as far as it is known.
+    /// Size of the volume in bytes, if known.
     pub volume_bytes: Option<u64>,
 }
 
-/// Asks the cluster.
+/// Queries the cluster.
 ///
 /// # Errors
-/// When it cannot be reached.
+/// If the cluster cannot be reached.
 pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<Facts, RunError> {
     let client = &cluster.client;
     let (missing_rights, may_claim) = rights(cluster, options).await?;
@@ -155,7 +155,7 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
             remedy: "wait until it is gone, or choose another with -n".to_owned(),
         });
     }
-    // What is on its way out is waited for, and made again.
+    // A namespace that is being removed is awaited, and created again.
     let lacks_namespace = is_missing || is_going;
     if lacks_namespace {
         judge_making(cluster).await?;
@@ -192,7 +192,7 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
     })
 }
 
-/// What this user may not do of what the run needs, and whether claims may be made.
+/// Returns descriptions of the missing permissions, and whether claims may be created.
 async fn rights(
     cluster: &Cluster,
     options: &ClusterOptions,
@@ -208,7 +208,7 @@ async fn rights(
     Ok((missing.into_iter().map(in_words).collect(), may_claim))
 }
 
-/// What this user may not do of what making and removing a namespace needs.
+/// Fails if this user may not create and remove a namespace.
 async fn judge_making(cluster: &Cluster) -> Result<(), RunError> {
     let missing = missing(cluster, RIGHTS_TO_MAKE.into_iter()).await?;
     if missing.is_empty() {
@@ -225,10 +225,10 @@ async fn judge_making(cluster: &Cluster) -> Result<(), RunError> {
     })
 }
 
-/// Whether this user may do in a new namespace what a run does.
+/// Checks the permissions of this user in a new namespace, with retries.
 ///
 /// # Errors
-/// When not, also after a while.
+/// If permissions are still missing after [`GIVEN`].
 pub(crate) async fn judge_new_namespace(
     cluster: &Cluster,
     options: &ClusterOptions,
@@ -249,7 +249,7 @@ pub(crate) async fn judge_new_namespace(
     }
 }
 
-/// Which of these rights this user does not have.
+/// Returns those permissions that this user lacks.
 async fn missing(
     cluster: &Cluster,
     wanted: impl Iterator<Item = Right> + Clone,
@@ -284,7 +284,7 @@ fn review(namespace: &str, (verb, group, resource, sub): Right) -> SelfSubjectAc
     SelfSubjectAccessReview {
         spec: SelfSubjectAccessReviewSpec {
             resource_attributes: Some(ResourceAttributes {
-                // Namespaces themselves are in none; their deletion is asked of the one by its name.
+                // Namespaces are cluster-scoped. All verbs but `create` are checked for the name.
                 namespace: (resource != "namespaces").then(|| namespace.to_owned()),
                 name: (resource == "namespaces" && verb != "create").then(|| namespace.to_owned()),
                 verb: Some(verb.to_owned()),
@@ -300,12 +300,12 @@ fn review(namespace: &str, (verb, group, resource, sub): Right) -> SelfSubjectAc
 }
 
 impl Facts {
-    /// Decides whether the run may begin, and how.
+    /// Decides whether the run may begin, and with which parameters.
     ///
     /// # Errors
-    /// When it cannot succeed, with the cause and a remedy.
+    /// If the run cannot succeed, with cause and remedy.
     pub fn judge(&self, options: &ClusterOptions, arch: &str) -> Result<Readiness, RunError> {
-        // Who makes a namespace may be given rights in it, which nobody has before.
+        // A missing namespace is checked later: its creator may be granted permissions.
         if !self.lacks_namespace {
             self.judge_rights()?;
         }

@@ -1,6 +1,6 @@
-//! What a cluster has to measure, and what would spoil it: storage classes, nodes, and what runs have left.
+//! Surveys a cluster: storage classes, nodes, leftovers, and problems that affect measurements.
 //!
-//! [`survey`] asks, `Seen::survey` decides: pure, on what was answered. What this user may not see is left out, and said.
+//! [`survey`] queries, `Seen::survey` is pure and judges. It omits facts this user may not read.
 
 mod drivers;
 
@@ -19,98 +19,98 @@ use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, StorageClass};
 use kube::api::{Api, DynamicObject, ListParams};
 use serde::Serialize;
 
-/// What is known of a cluster.
+/// Facts about a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Survey {
-    /// The context of the kubeconfig, where there is one.
+    /// The context of the kubeconfig, if there is one.
     pub context: Option<String>,
     /// Version of the API server.
     pub version: String,
-    /// Storage classes, by name. `None`: this user may not see them.
+    /// Storage classes, by name. `None`: this user may not list them.
     pub classes: Option<Vec<ClassFacts>>,
-    /// CSI drivers, by name. `None`: this user may not see them.
+    /// CSI drivers, by name. `None`: this user may not list them.
     pub drivers: Option<Vec<DriverFacts>>,
-    /// Snapshot classes. `None`: this user may not see them, or the cluster has no snapshots.
+    /// Snapshot classes. `None`: this user may not list them, or the cluster has no snapshots.
     pub snapshot_classes: Option<Vec<SnapshotClass>>,
-    /// Nodes, by name. `None`: this user may not see them.
+    /// Nodes, by name. `None`: this user may not list them.
     pub nodes: Option<Vec<NodeFacts>>,
-    /// Runs that are in the cluster.
+    /// Runs whose Jobs exist.
     pub leftovers: Vec<Leftover>,
     /// Volumes of runs whose claims are gone.
     pub lost_volumes: Vec<LostVolume>,
-    /// Namespaces that were made for runs, and in which none is any more.
+    /// Namespaces that were created for runs and contain none.
     pub lost_namespaces: Vec<LostNamespace>,
-    /// What would spoil a measurement, the worst first.
+    /// Problems that affect measurements, the worst first.
     pub findings: Vec<Finding>,
 }
 
 /// A storage class.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ClassFacts {
-    /// Its name.
+    /// Name of the class.
     pub name: String,
-    /// What makes its volumes.
+    /// Provisioner of its volumes.
     pub provisioner: String,
-    /// Whether claims without a class get this one.
+    /// Whether it is the default for claims without a class.
     pub is_default: bool,
-    /// Whether it binds when a pod needs the claim, not before.
+    /// Whether binding waits for the first pod that uses the claim.
     pub waits_for_pod: bool,
-    /// What becomes of volumes whose claims are gone: `Delete` or `Retain`.
+    /// Reclaim policy of its volumes: `Delete` or `Retain`.
     pub reclaim: String,
-    /// Whether claims can grow.
+    /// Whether claims can be expanded.
     pub expands: bool,
-    /// Volumes of it that exist. `None`: this user may not see them.
+    /// Number of existing volumes. `None`: this user may not list them.
     pub volumes: Option<usize>,
-    /// What a trial claim showed, where one was made.
+    /// Result of a trial claim, if one was created.
     pub trial: Option<Trial>,
 }
 
-/// A claim and a pod that were made to see whether that works.
+/// Result of creating a claim and a pod to test a class.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trial {
-    /// The claim was bound and mounted, and the agent answered from within.
+    /// The claim was bound and mounted, and the agent in the pod answered.
     Works {
-        /// From the request to the agent's answer.
+        /// Time from the request to the agent's answer.
         elapsed_ms: u64,
-        /// Room in the volume, in bytes.
+        /// Free space of the volume, in bytes.
         free_bytes: Option<u64>,
     },
-    /// It did not come that far.
+    /// The trial failed.
     Fails {
-        /// Why.
+        /// The cause.
         cause: String,
-        /// What to do about it.
+        /// Action to take.
         remedy: String,
     },
 }
 
-/// A node.
+/// A node of the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NodeFacts {
-    /// Its name.
+    /// Name of the node.
     pub name: String,
-    /// Whether it takes pods.
+    /// Whether it accepts pods.
     pub is_usable: bool,
-    /// Its processors' architecture.
+    /// Architecture of its processors.
     pub arch: String,
-    /// The provider's machine type.
+    /// Machine type of the provider.
     pub machine: Option<String>,
-    /// The provider's zone.
+    /// Zone of the provider.
     pub zone: Option<String>,
-    /// Local disk that pods may have, in bytes.
+    /// Local disk space that pods may use, in bytes.
     pub disk_bytes: Option<u64>,
-    /// Local SSDs, as its labels tell: how they are offered.
+    /// Labels of the node that announce local SSDs.
     pub local_ssd: Vec<String>,
-    /// Size in bytes of each volume that was made of a disk of this node.
+    /// Size in bytes of each local volume of this node.
     pub local_volumes: Vec<u64>,
-    /// Taints, as kubectl writes them.
+    /// Taints in kubectl's notation.
     pub taints: Vec<String>,
-    /// What it is short of: `DiskPressure`, `MemoryPressure`, `PIDPressure`.
+    /// Resource shortages: `DiskPressure`, `MemoryPressure`, `PIDPressure`.
     pub pressure: Vec<String>,
 }
 
-/// What was answered.
+/// Answers of the cluster.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seen {
     pub(crate) context: Option<String>,
@@ -125,10 +125,10 @@ pub(crate) struct Seen {
     pub(crate) leftovers: Vec<Leftover>,
 }
 
-/// Looks at a cluster. Nothing is created. With a namespace, only what runs have left in that one counts.
+/// Surveys a cluster without creating anything. A namespace limits the leftovers to it.
 ///
 /// # Errors
-/// When it cannot be asked.
+/// If the cluster does not answer.
 pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
     let runtime = crate::runner::runtime()?;
     let seen = runtime.block_on(async {
@@ -189,7 +189,7 @@ pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
 }
 
 impl Seen {
-    /// What it means.
+    /// Derives the survey from the answers.
     pub(crate) fn survey(&self) -> Survey {
         let sorted = |classes: &Vec<StorageClass>| {
             let mut facts: Vec<_> = classes.iter().map(|class| self.class(class)).collect();
@@ -262,7 +262,7 @@ impl Seen {
     }
 }
 
-/// The size of a volume that is a disk, or a part of one, of this node.
+/// Returns the size of a local volume of this node: a disk, or a part of one.
 fn local_bytes(volume: &PersistentVolume, node: &str) -> Option<u64> {
     let spec = volume.spec.as_ref()?;
     spec.local.as_ref()?;
@@ -306,7 +306,7 @@ fn node_facts(node: &Node) -> NodeFacts {
     }
 }
 
-/// How providers say that a node has disks of its own.
+/// Returns the node's labels by which providers announce local SSDs.
 fn local_ssd(node: &Node) -> Vec<String> {
     const LABELS: [&str; 5] = [
         "cloud.google.com/gke-ephemeral-storage-local-ssd",
@@ -392,7 +392,7 @@ impl Survey {
         self.findings = found;
     }
 
-    /// A finding that one command mends, in its namespace alone.
+    /// Adds the command that removes the leftovers of one namespace to a finding.
     fn clean(&self, namespace: &str, finding: Finding) -> Finding {
         let context = self.context.as_deref();
         let context = context.map_or(String::new(), |name| format!(" --context {name}"));
@@ -406,7 +406,7 @@ impl Survey {
 }
 
 impl Survey {
-    /// A class whose driver runs nowhere.
+    /// Returns the finding for a class whose driver runs on no node.
     fn of_driver(&self, class: &ClassFacts) -> Option<Finding> {
         let mut drivers = self.drivers.iter().flatten();
         let driver = drivers.find(|driver| driver.name == class.provisioner)?;
@@ -526,9 +526,9 @@ fn finding(
     }
 }
 
-/// Bytes as Kubernetes writes them.
+/// Formats bytes in the notation of Kubernetes.
 pub fn size(bytes: u64) -> String {
-    // A node's disk is seldom a round number: what matters is its order.
+    // Rounded down, since sizes of node disks are rarely round and only the magnitude matters.
     let rounded = if bytes > 10 << 30 {
         bytes >> 30 << 30
     } else {

@@ -1,28 +1,28 @@
-//! Whether the volumes of a run were made for it. A claim of a class may get a volume that was there before: one that an administrator
-//! has made by hand, or one that was released and made available again.
+//! Determines whether the volumes of a run were provisioned for it. A claim may also be bound to an
+//! existing volume: created by an administrator, or released and made available again.
 
 use crate::lifecycle::Objects;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::api::{Api, ListParams};
 use std::collections::BTreeSet;
 
-/// Which provisioner has made a volume. Scripts that restore volumes write it, too.
+/// Annotation with the provisioner of a volume. Tools that restore volumes also set it.
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
-/// The controller has chosen the volume for the claim: it was there already.
+/// Annotation of a volume that the controller bound to the claim, so that it already existed.
 const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
 
-/// Where the volumes of a run come from.
+/// Origin of the volumes of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum VolumeOrigin {
-    /// A provisioner has made each of them for the claim of this run.
+    /// Each was provisioned for the claim of this run.
     Provisioned,
-    /// The user may not see as much.
+    /// This user may not read the objects.
     Unknown,
-    /// One was there before.
+    /// At least one existed before.
     Existing,
 }
 
-/// Where the volumes of the run's pods come from.
+/// Determines the origin of the volumes of the run's pods.
 pub(crate) async fn volume_origin(objects: &Objects) -> VolumeOrigin {
     let pods = objects.all_pods().await;
     let names: BTreeSet<String> = pods.iter().filter_map(claim_of).collect();
@@ -36,7 +36,7 @@ pub(crate) async fn volume_origin(objects: &Objects) -> VolumeOrigin {
     origin
 }
 
-/// The claims of these names; `None` where not all of them can be seen.
+/// Returns the claims of these names, or `None` if one of them is not visible.
 async fn claims(objects: &Objects, names: &BTreeSet<String>) -> Option<Vec<PersistentVolumeClaim>> {
     let (client, namespace) = (&objects.cluster.client, &objects.cluster.namespace);
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
@@ -67,8 +67,8 @@ async fn origin_of(objects: &Objects, claim: &PersistentVolumeClaim) -> VolumeOr
     }
 }
 
-/// Whether the name of the claim's volume has the claim's UID in it, as provisioners name volumes. Nobody knew that UID before
-/// there was the claim.
+/// Whether the name of the claim's volume contains the claim's UID, as provisioners name volumes.
+/// The UID did not exist before the claim.
 fn is_named_after(claim: &PersistentVolumeClaim) -> bool {
     let volume = claim
         .spec
@@ -81,7 +81,7 @@ fn is_named_after(claim: &PersistentVolumeClaim) -> bool {
     }
 }
 
-/// Whether a provisioner has made a volume for this claim: bound to it from the start, and after the claim.
+/// Whether a volume was provisioned for this claim: created after it and bound from the start.
 fn is_made_for(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
     let has = |key: &str| {
         let annotations = volume.metadata.annotations.as_ref();
@@ -98,7 +98,7 @@ fn is_made_for(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool
     is_bound && is_later && has(PROVISIONED_BY) && !has(BOUND_BY_CONTROLLER)
 }
 
-/// The claim behind the volume `data` of a pod.
+/// Returns the claim of the volume `data` of a pod.
 pub(crate) fn claim_of(pod: &Pod) -> Option<String> {
     let volumes = pod.spec.as_ref()?.volumes.as_ref()?;
     let data = volumes.iter().find(|volume| volume.name == "data")?;

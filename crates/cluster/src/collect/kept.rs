@@ -1,4 +1,4 @@
-//! The result that a pod of a StatefulSet has kept in a file, read over as many connections as it takes.
+//! Reads the result file of a StatefulSet's pod, over several connections if needed.
 
 use super::{Gathering, lost, name, restarts};
 use crate::api;
@@ -13,14 +13,14 @@ use kube::client::UpgradeConnectionError;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// What was read of the results of pods until a connection broke, by the container that wrote them.
+/// Parts of results read before a connection broke, by pod UID and restarts of the container.
 pub(super) type KeptParts = BTreeMap<(String, i32), KeptPart>;
 
-/// A part of a result.
+/// Part of a result.
 #[derive(Debug)]
 pub(super) struct KeptPart {
     bytes: Vec<u8>,
-    /// When something came last.
+    /// Time of the last bytes received.
     at: Instant,
 }
 
@@ -34,7 +34,7 @@ impl Default for KeptPart {
 }
 
 impl Gathering {
-    /// What a pod that stays has kept: its node has cut its log since. `None`: not all of it is there yet, the next look reads on.
+    /// Reads the result file, if the node truncated the log. `None`: the next poll continues.
     pub(super) async fn kept(&self, pod: &Pod) -> Result<Option<String>, RunError> {
         let uid = pod.metadata.uid.clone().unwrap_or_default();
         let container = (uid, restarts(pod));
@@ -89,7 +89,7 @@ impl Gathering {
     }
 }
 
-/// An error where more would be read than a result has, or nothing has come for too long.
+/// Fails if the result is larger than allowed, or no bytes have arrived for too long.
 fn check_progress(pod: &Pod, part: &KeptPart) -> Result<(), RunError> {
     if part.bytes.len() >= LONGEST_MESSAGE_BYTES {
         let most_mib = LONGEST_MESSAGE_BYTES >> 20;
@@ -105,7 +105,7 @@ fn check_progress(pod: &Pod, part: &KeptPart) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The command in the pod has failed.
+/// Returns the error for a failed command in the pod.
 fn command_error(pod: &Pod, status: Option<i32>, message: &str) -> RunError {
     if status == Some(i32::from(NOT_KEPT_STATUS)) {
         return lost(

@@ -84,7 +84,7 @@ fn on_its_way() {
     assert_eq!(seen.judge(), State::Running);
 }
 
-/// What the cluster says, what is made of it, and whether the wait ends at once.
+/// Message of the cluster, text of the cause, and whether the wait ends at once.
 #[test]
 fn every_hindrance_has_a_cause_and_a_remedy() {
     let none = || json!([]);
@@ -249,7 +249,7 @@ fn every_hindrance_has_a_cause_and_a_remedy() {
 
 #[test]
 fn a_deadline_that_has_passed_is_named() {
-    // The second comes first in newer clusters, while the pod is still being ended.
+    // Newer clusters set the second first, while the pod is still being terminated.
     for condition in ["Failed", "FailureTarget"] {
         let job = json!({"metadata": {}, "status": {"conditions": [
             {"type": condition, "status": "True", "reason": "DeadlineExceeded"}]}});

@@ -1,4 +1,4 @@
-//! Which node serves a pod's volume over the network: the volume names a server, and its address is a node's.
+//! Finds the node that serves a pod's volume, by the address of the volume's server.
 
 use super::Wanted;
 use crate::lifecycle::Objects;
@@ -7,10 +7,10 @@ use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
 use kube::api::{Api, ListParams};
 use std::collections::BTreeSet;
 
-/// Of how many pods the volumes are looked at.
+/// Maximum number of claims whose volumes are inspected.
 const PODS: usize = 8;
 
-/// The nodes that serve the volumes of pods, where this user may see as much.
+/// Returns the nodes that serve the volumes of the pods, if this user may read the objects.
 pub(crate) async fn serving_nodes(objects: &Objects) -> Vec<Wanted> {
     let pods = objects.all_pods().await;
     let names: BTreeSet<String> = pods.iter().filter_map(claim_of).take(PODS).collect();
@@ -53,7 +53,7 @@ async fn found(objects: &Objects, names: &BTreeSet<String>) -> Result<Vec<Wanted
     Ok(served)
 }
 
-/// What a volume says of its server, without a port.
+/// Returns the server of a volume, without a port.
 fn server(volume: &PersistentVolume) -> Option<String> {
     let spec = volume.spec.as_ref()?;
     let of_nfs = spec.nfs.as_ref().map(|nfs| nfs.server.clone());
@@ -62,7 +62,7 @@ fn server(volume: &PersistentVolume) -> Option<String> {
         let attributes = spec.csi.as_ref()?.volume_attributes.as_ref()?;
         let keys = ["server", "targetPortal", "portal", "source"];
         let found = keys.iter().find_map(|key| attributes.get(*key))?;
-        // As SMB writes it: //server/share.
+        // SMB writes the server as //server/share.
         let found = found.trim_start_matches('/');
         found.split('/').next().map(str::to_owned)
     };
@@ -78,7 +78,7 @@ fn server(volume: &PersistentVolume) -> Option<String> {
     (!plain.is_empty()).then_some(plain)
 }
 
-/// More colons are of an IPv6 address, which stands in brackets before a port.
+/// An IPv6 address has several colons, and is in brackets if a port follows.
 fn is_a_host(host: &str) -> bool {
     !host.contains(':') || (host.starts_with('[') && host.ends_with(']'))
 }

@@ -1,4 +1,4 @@
-//! Which pods use a claim: those that name it, and the one that it was made for, as a generic ephemeral volume.
+//! Finds the pods that use a claim: by its name, or as a generic ephemeral volume.
 
 use crate::api;
 use crate::connect::Cluster;
@@ -9,7 +9,7 @@ use iosonde_result::session::RunError;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Volume};
 use kube::api::{Api, ListParams};
 
-/// The pods that have this claim, are not over, and do not belong to this run.
+/// Returns the unfinished pods that use this claim and do not belong to this run.
 pub(super) fn users(claim: &PersistentVolumeClaim, pods: &[Pod], own: Option<&str>) -> Vec<String> {
     let is_user = |pod: &&Pod| {
         let volumes = pod.spec.iter().flat_map(|spec| &spec.volumes).flatten();
@@ -28,8 +28,8 @@ fn is_of(claim: &PersistentVolumeClaim, pod: &Pod, volume: &Volume) -> bool {
     if let Some(named) = &volume.persistent_volume_claim {
         return named.claim_name == name;
     }
-    // Such a claim is named after its pod and volume, and belongs to the pod. One of that name that belongs to another is not given
-    // to this pod, which waits.
+    // The claim of an ephemeral volume is named after pod and volume, and owned by the pod. If
+    // another object owns a claim of that name, the pod does not get it and waits.
     let own_name = pod.metadata.name.as_deref().unwrap_or_default();
     let owners = claim.metadata.owner_references.iter().flatten();
     volume.ephemeral.is_some()
@@ -52,10 +52,10 @@ fn run_of(pod: &Pod) -> Option<&str> {
     labels.get(RUN_LABEL).map(String::as_str)
 }
 
-/// Looks again once the pods of this run are there: another pod may have started meanwhile.
+/// Checks again once the run's pods exist, since another pod may have started meanwhile.
 ///
 /// # Errors
-/// When another pod uses the claim, or the cluster cannot be asked.
+/// If another pod uses the claim, or the cluster does not answer.
 pub(crate) async fn refuse_other_users(
     cluster: &Cluster,
     options: &ClusterOptions,
@@ -77,7 +77,7 @@ pub(crate) async fn refuse_other_users(
     }
 }
 
-/// What is wrong with a block device that a pod has.
+/// Returns the error for a block device that another pod uses.
 pub(super) fn in_use(target: &Target, user: &str) -> RunError {
     RunError::Target {
         path: target.to_string(),

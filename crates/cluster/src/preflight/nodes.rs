@@ -1,4 +1,4 @@
-//! Which nodes may have the pods, how many pods that makes, and which image is on one of them already.
+//! Selects suitable nodes, the number of pods, and an image that a node already has.
 
 use super::Facts;
 use crate::options::{ClusterOptions, pod};
@@ -7,13 +7,13 @@ use iosonde_result::session::RunError;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use std::collections::BTreeMap;
 
-/// Images with a shell, the smallest first: by the last part of their name.
+/// Images with a shell, smallest first, by the last part of their name.
 const SHELLS: [&str; 5] = ["busybox", "alpine", "debian", "ubuntu", "bash"];
-/// What is used where no node has any of them.
+/// Image that is used if no node has one of these.
 pub(super) const FALLBACK_IMAGE: &str = "busybox";
 
 impl Facts {
-    /// As many as asked for, or one for each node that can take one.
+    /// Returns the requested number of pods, or one for each suitable node.
     pub(super) fn pods(&self, options: &ClusterOptions, arch: &str) -> Result<u32, RunError> {
         let Some(pods) = options.pods else {
             return Ok(1);
@@ -28,7 +28,7 @@ impl Facts {
             });
         };
         let fitting = nodes.iter().filter(|node| takes_a_pod(node, options, arch));
-        // Where none fits, what follows says why.
+        // `judge_nodes` explains it if no node is suitable.
         Ok(fitting.count().max(1) as u32)
     }
 
@@ -89,7 +89,7 @@ impl Facts {
                 "use an iosonde that was built for these nodes",
             );
         }
-        // Who puts up with every taint is also let onto a node that is closed.
+        // A pod that tolerates every taint is also admitted to a cordoned node.
         let takes = |node: &Node| match options.pod.node.is_some() {
             true => is_ready(node),
             false => is_usable(node),
@@ -103,7 +103,7 @@ impl Facts {
         Ok(())
     }
 
-    /// An image with a shell that is on a node already, so that nothing need be pulled.
+    /// Returns an image with a shell that a node already has, which saves the pull.
     pub(super) fn image(&self, options: &ClusterOptions, arch: &str) -> String {
         let nodes = self.nodes.iter().flatten();
         let fitting = nodes.filter(|node| takes_a_pod(node, options, arch));
@@ -112,7 +112,7 @@ impl Facts {
             .flatten()
             .filter_map(|image| image.names.as_ref())
             .flatten()
-            // A name with a digest alone is as good, but says nothing to a reader.
+            // A name with a digest would work, but is not readable.
             .filter(|name| !name.contains('@'))
             .collect();
         let of = |shell: &&str| {
@@ -153,7 +153,7 @@ pub(crate) fn is_usable(node: &Node) -> bool {
     is_ready(node) && !is_closed
 }
 
-/// Whether the node says that it is well.
+/// Whether the node has the condition `Ready`.
 pub(crate) fn is_ready(node: &Node) -> bool {
     let status = node.status.as_ref();
     let conditions = status.and_then(|status| status.conditions.as_ref());
@@ -161,7 +161,7 @@ pub(crate) fn is_ready(node: &Node) -> bool {
     conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
-/// Labels of a result that the node of its pod tells.
+/// Returns the labels of a result that are derived from the node of its pod.
 pub(crate) fn node_labels(node: &Node) -> BTreeMap<String, String> {
     let known = [
         ("topology.kubernetes.io/region", "region"),
@@ -174,7 +174,7 @@ pub(crate) fn node_labels(node: &Node) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Whether a pod of the run could be on this node.
+/// Whether a pod of the run could be placed on this node.
 pub(super) fn takes_a_pod(node: &Node, options: &ClusterOptions, arch: &str) -> bool {
     is_selected(node, options)
         && node_arch(node) == arch
@@ -182,7 +182,7 @@ pub(super) fn takes_a_pod(node: &Node, options: &ClusterOptions, arch: &str) -> 
         && is_tolerated(node, options)
 }
 
-/// Whether all taints that keep pods away are put up with.
+/// Whether all taints that keep pods away are tolerated.
 fn is_tolerated(node: &Node, options: &ClusterOptions) -> bool {
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
     let keeps_away = |taint: &&Taint| taint.effect != "PreferNoSchedule";

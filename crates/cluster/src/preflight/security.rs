@@ -1,21 +1,21 @@
-//! Whether the namespace's Pod Security Standard admits the pod.
+//! Checks whether the namespace's Pod Security Standard admits the pod.
 
 use super::Facts;
 use crate::options::{ClusterOptions, VolumeMode};
 use iosonde_result::session::RunError;
 
 impl Facts {
-    /// The Pod Security Standard that the namespace enforces.
+    /// Returns the Pod Security Standard that the namespace enforces.
     fn level(&self) -> Option<&str> {
         let labels = self.namespace.as_ref()?.metadata.labels.as_ref()?;
         let level = labels.get("pod-security.kubernetes.io/enforce")?;
         Some(level.as_str())
     }
 
-    /// Block devices belong to root.
+    /// Fails if the namespace forbids root and the pod needs it, as for block devices.
     pub(super) fn judge_root(&self, options: &ClusterOptions) -> Result<(), RunError> {
         let is_block = options.volume_mode == VolumeMode::Block;
-        // A directory of a node is root's, and was judged before.
+        // A directory of a node also needs root, but was judged before.
         let is_root = options.run_as.map_or(is_block, |user| user == 0);
         if !is_root || self.level() != Some("restricted") {
             return Ok(());

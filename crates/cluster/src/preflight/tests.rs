@@ -370,7 +370,7 @@ fn a_claim_that_is_a_block_device_is_measured_where_that_is_wanted_and_nobody_us
     assert!(error.to_string().contains("the pod db-0 uses"), "{error}");
 }
 
-/// As API server 1.34 shows them, without what is of no interest here.
+/// Objects as API server 1.34 returns them, without irrelevant fields.
 #[test]
 fn the_pod_of_a_generic_ephemeral_volume_uses_its_claim() {
     let pods = pods_of(json!([
@@ -390,7 +390,7 @@ fn the_pod_of_a_generic_ephemeral_volume_uses_its_claim() {
     };
     let theirs = claim("0b9c4b60-7f0c-4f5e-9a56-3b0f6f3f1d11");
     assert_eq!(claim_users::users(&theirs, &pods, None), ["theirs"]);
-    // A claim of that name which belongs to an earlier pod is none of this one: the cluster does not give it to it.
+    // The cluster does not give a claim of that name to this pod if an earlier pod owns it.
     let earlier = claim("55d3b8f2-0f0a-4a4e-8a4b-9a3c8f3a7c22");
     assert!(claim_users::users(&earlier, &pods, None).is_empty());
 }

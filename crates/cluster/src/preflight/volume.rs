@@ -1,4 +1,4 @@
-//! Whether there can be a volume: of this class or claim, of this size, of this kind.
+//! Checks whether the volume is possible: class or claim, size and mode.
 
 use super::claim_users::in_use;
 use super::{Facts, Readiness};
@@ -63,7 +63,7 @@ impl Facts {
         Ok(())
     }
 
-    /// Whether a provisioner is a CSI driver that no node has.
+    /// Whether the provisioner is a CSI driver that no node has.
     fn is_nowhere(&self, provisioner: &str) -> bool {
         let (Some(drivers), Some(nodes)) = (&self.drivers, &self.driver_nodes) else {
             return false;
@@ -159,7 +159,7 @@ impl Facts {
         Ok(())
     }
 
-    /// Where drivers publish how much is left, and it is too little everywhere.
+    /// Fails if the drivers publish their free space, and it is too little everywhere.
     pub(super) fn judge_capacity(&self, class: &str, claim_bytes: u64) -> Result<(), RunError> {
         let published = self.capacities.iter().flatten();
         let of_class = published.filter(|capacity| capacity.storage_class_name == class);
@@ -222,7 +222,7 @@ impl Facts {
     }
 }
 
-/// A directory of the node is no block device.
+/// Fails if a directory of a node is requested as a block device.
 pub(crate) fn judge_mode(options: &ClusterOptions) -> Result<(), RunError> {
     let is_directory = matches!(options.target, Target::EmptyDir | Target::HostPath(_));
     if !is_directory || options.volume_mode == VolumeMode::Filesystem {

@@ -1,4 +1,4 @@
-//! What makes and mounts volumes, and what takes snapshots of them.
+//! Facts about CSI drivers and snapshot classes.
 
 use super::Seen;
 use k8s_openapi::api::storage::v1::CSINode;
@@ -9,26 +9,26 @@ use serde::Serialize;
 /// A CSI driver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DriverFacts {
-    /// Its name, which classes have as their provisioner.
+    /// Name of the driver, which classes use as provisioner.
     pub name: String,
-    /// On how many nodes it can mount volumes. `None`: this user may not see that.
+    /// Number of nodes that it can mount volumes on. `None`: this user may not list them.
     pub nodes: Option<usize>,
-    /// Whether it publishes how much room there is.
+    /// Whether it publishes its free space.
     pub publishes_capacity: bool,
 }
 
-/// A class of snapshots.
+/// A snapshot class.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SnapshotClass {
-    /// Its name.
+    /// Name of the class.
     pub name: String,
-    /// What takes them.
+    /// Driver that takes the snapshots.
     pub driver: String,
-    /// What becomes of snapshots whose objects are gone: `Delete` or `Retain`.
+    /// Deletion policy of the snapshots: `Delete` or `Retain`.
     pub deletion_policy: String,
 }
 
-/// Snapshot classes are no part of Kubernetes itself, but of an extension that most clusters have.
+/// Snapshot classes are custom resources of an extension that most clusters have.
 pub(super) fn snapshot_classes(client: &Client) -> Api<DynamicObject> {
     let kind = GroupVersionKind::gvk("snapshot.storage.k8s.io", "v1", "VolumeSnapshotClass");
     let resource = ApiResource::from_gvk_with_plural(&kind, "volumesnapshotclasses");
@@ -52,7 +52,7 @@ impl Seen {
         Some(facts)
     }
 
-    /// On how many nodes a driver has registered.
+    /// Returns the number of nodes on which a driver is registered.
     fn nodes_with(&self, driver: &str) -> Option<usize> {
         let has = |node: &&CSINode| node.spec.drivers.iter().any(|known| known.name == driver);
         Some(self.driver_nodes.as_ref()?.iter().filter(has).count())
