@@ -1,9 +1,9 @@
-//! The hot loop: one worker, one clone of a job.
+//! The I/O loop: one worker runs one clone of a job.
 //!
-//! A worker is a state machine. On real targets a thread calls [`Worker::step`] until it is done; in a simulation one event
-//! loop steps all workers in the order of simulated time. Either way the same code prepares, submits, reaps and records.
-//! The loop allocates nothing, takes no lock and formats nothing. It reads the clock once after submitting a batch and once
-//! after reaping, never for each I/O.
+//! A worker is a state machine. On real targets a thread calls [`Worker::step`] until the worker is
+//! done. In a simulation one event loop steps all workers in order of simulated time. Both use the
+//! same code to prepare, submit, reap and record I/Os. The loop does not allocate, lock or format.
+//! It reads the clock after each submission and after each reap, never per I/O.
 
 #[cfg(feature = "ceph")]
 pub(crate) mod callback_driver;
@@ -52,61 +52,61 @@ const ENDED_IN_RAMP: &str = "the job ended within its ramp_time: bytes and rates
 /// What the caller of [`Worker::step`] does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Call again.
+    /// Call `step` again at once.
     Again,
-    /// Call again at this time, or earlier.
+    /// Call `step` again at this time on the worker's clock, or earlier.
     Wait(u64),
-    /// It is over.
+    /// The worker is done.
     Done,
 }
 
-/// Where a worker is in its life.
+/// Phase of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// The job's own I/O.
+    /// Issues the job's own I/O.
     Main,
-    /// Reading back what was written.
+    /// Reads back the written blocks and verifies them.
     Verify,
-    /// The flush at the end of a pass.
+    /// Flushes the files at the end of a pass.
     EndSync,
-    /// Nothing left.
+    /// No phase follows.
     Done,
 }
 
-/// The rules of submission and reaping.
+/// Rules of submission and reaping.
 #[derive(Debug, Clone, Copy)]
 pub struct DepthRules {
-    /// `iodepth`.
+    /// Maximum number of I/Os in flight (`iodepth`).
     pub iodepth: u32,
-    /// Most I/Os in one submission.
+    /// Maximum number of I/Os in one submission.
     pub batch_submit: u32,
-    /// Most that one call hands to the kernel; a submission of more goes in several calls.
+    /// Maximum number of I/Os in one call of the backend; a larger submission takes several calls.
     pub call_limit: u32,
-    /// Fewest completions to wait for.
+    /// Minimum number of completions to wait for.
     pub complete_min: u32,
-    /// Most completions to look at before more is submitted.
+    /// Maximum number of completions to process before the next submission.
     pub complete_max: u32,
-    /// When full, drain to this depth before filling again.
+    /// Depth to which a full queue drains before the worker fills it again (`iodepth_low`).
     pub low: u32,
-    /// When free slots are worth a submission of their own.
+    /// When the worker submits I/Os for free slots.
     pub refill: Refill,
-    /// Whether overlapping I/Os wait for each other.
+    /// Whether an I/O waits for overlapping I/Os to complete (`serialize_overlap`).
     pub serialize_overlap: bool,
 }
 
-/// How long free slots wait for company, where I/O is fast.
+/// Batching of free slots where I/O is fast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refill {
-    /// As many free slots are submitted at once.
+    /// Number of free slots that the worker submits at once.
     pub slots: u32,
-    /// Fewer are, this long after the last submission.
+    /// Fewer free slots are submitted this long after the last submission.
     pub hold_ns: u64,
-    /// Completions that are waited for meanwhile.
+    /// Minimum number of completions to wait for while free slots are held back.
     pub together: u32,
 }
 
 impl Refill {
-    /// No slot waits.
+    /// Submits each free slot at once.
     pub const AT_ONCE: Refill = Refill {
         slots: 1,
         hold_ns: 0,
@@ -114,180 +114,180 @@ impl Refill {
     };
 }
 
-/// When the worker ends by itself.
+/// Conditions that end a worker.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Start of its I/O.
+    /// Start of the worker's I/O, on its clock.
     pub start_ns: u64,
-    /// End of its time; `u64::MAX` is none.
+    /// End of the worker's run time; `u64::MAX` stands for no limit.
     pub deadline_ns: u64,
-    /// A completion that takes longer is an error, by direction.
+    /// Maximum latency by direction; a slower completion is an error.
     pub max_latency_ns: PerDirection<Option<u64>>,
-    /// ENOSPC ends the job without an error (`fill_device`).
+    /// Whether ENOSPC ends the job without an error (`fill_device`).
     pub fill_device: bool,
 }
 
-/// What a worker is made of beside its backend and clock. What each round touches comes first and lies together.
+/// Components of a worker, except its backend and clock. Fields that each step uses come first.
 #[repr(C)]
 pub struct Parts {
-    /// Whether latencies are wanted at all.
+    /// Whether latencies are measured.
     pub timed: bool,
-    /// Whether each pass over the files is verified before the next is begun.
+    /// Whether each pass over the files is verified before the next pass starts.
     pub verifies_each_pass: bool,
     /// Submission rules.
     pub rules: DepthRules,
-    /// What others see.
+    /// Counters and flags that other threads read.
     pub shared: Arc<Shared>,
-    /// Ends.
+    /// Conditions that end the worker.
     pub limits: Limits,
-    /// Descriptors and buffers, one more than `iodepth` never needed: exactly `iodepth` slots.
+    /// I/O slots and their buffers: exactly `iodepth` of them.
     pub slab: Slab,
-    /// Measurements.
+    /// Statistics of the completed I/Os.
     pub recorder: Recorder,
-    /// The job's I/O.
+    /// Generator of the job's I/Os.
     pub generator: Generator,
-    /// What write buffers hold.
+    /// Source of the data to write.
     pub contents: Contents,
-    /// Priorities of single I/Os, where the job has some.
+    /// Priorities of single I/Os, if the job sets any.
     pub cmdprio: Option<Box<Cmdprio>>,
-    /// Opens and closes files on the way, where not all are open from start to end.
+    /// Opens and closes files during the run, if the job does not keep all of them open.
     pub keeper: Option<Box<FileKeeper>>,
     /// Rates and think times.
     pub pacer: Pacer,
-    /// A trace to replay instead of what the generator makes.
+    /// Trace to replay instead of the generator's I/Os.
     pub replayer: Option<Box<Replayer>>,
-    /// Checks contents, where the job verifies.
+    /// Verifies blocks, if the job verifies.
     pub verifier: Option<Verification>,
-    /// Depth by latency, where the job has a latency target.
+    /// Controls the depth, if the job has a latency target.
     pub depth_control: Option<DepthControl>,
-    /// Share of a flow, where the job has one.
+    /// This worker's share of a flow, if the job has one.
     pub flow: Option<FlowShare>,
-    /// Logs of single I/Os, where the job writes some.
+    /// Logs of single I/Os, if the job writes any.
     pub log: Option<IoLog>,
-    /// Which errors are survived.
+    /// Errors that do not end the job.
     pub errors: ErrorPolicy,
-    /// Names of the files, for errors.
+    /// Names of the files, for error messages.
     pub file_names: Vec<String>,
     /// Files to flush at the end of each pass (`end_fsync`, `fsync_on_close`).
     pub end_sync_files: Vec<u32>,
-    /// Where blocks that fail verification are saved (`verify_dump`).
+    /// Directory for blocks that fail verification (`verify_dump`).
     pub dump_directory: PathBuf,
-    /// The page cache of files that are open from start to end, where it is dropped each time the job starts over.
+    /// Drops the page cache of files that stay open, if the job drops it each time it starts over.
     pub cache: Option<Box<CachedFiles>>,
 }
 
-/// One clone of a job at work.
+/// Runs one clone of a job.
 ///
-/// What each round touches comes first and lies together: where completions come one by one, the kernel's work between two of
-/// them has driven all of it out of the nearest cache.
+/// The fields that each step uses come first and share cache lines. With single completions, the
+/// kernel's work between two of them evicts these lines from the L1 cache.
 #[repr(C)]
 pub struct Worker<B, C> {
-    /// The last reading of the clock: after the last reap.
+    /// Last reading of the clock, taken after the last reap.
     now_ns: u64,
-    /// When the last batch had been submitted.
+    /// Time at which the last submission returned.
     submitted_ns: u64,
     prepared_ns: u64,
     in_flight: u32,
-    /// I/Os of this submission that go with the next call.
+    /// I/Os of this submission that are left for the next call of the backend.
     to_follow: u32,
     phase: Phase,
     dry: bool,
-    /// The depth has been reached once.
+    /// Whether the queue has reached `iodepth` once.
     was_full: bool,
-    /// `iodepth_low`: filled up, now draining.
+    /// Whether the queue drains to `iodepth_low` after it was full.
     draining: bool,
-    /// Whether I/Os are taken from the generator as they come, without pauses, rates, flows or verification.
+    /// See `is_plain`.
     plain: bool,
-    /// Whether completions need more than to be counted, in whatever phase.
+    /// See `is_special`.
     special: bool,
     clock: C,
     done: Vec<Completion>,
-    /// Prepared slots that the backend has not taken.
+    /// Prepared slots that the backend has not accepted yet.
     batch: Vec<u32>,
-    /// Slots that are not in flight.
+    /// Slots that are neither in `batch` nor in flight.
     free: Vec<u32>,
     /// Data I/Os in `batch`, by direction.
     batched: [u64; 3],
-    /// Room for what the generator hands out at once.
+    /// Buffer for the I/Os that the generator returns in one call.
     ios: Box<[Io]>,
-    /// Dropped before `parts`, so that nothing is in flight when the buffers go.
+    /// Dropped before `parts`, so that no I/O is in flight when the buffers are freed.
     backend: B,
     parts: Parts,
-    /// An I/O whose time has not come, and whether it checks.
+    /// An I/O that waits for its start time, and whether it verifies.
     held: Option<(Io, bool)>,
-    /// What follows the main phase that is over: reading back, and another pass.
+    /// Whether verification and another pass follow the finished main phase.
     checks_pass: bool,
     has_next_pass: bool,
-    /// Directions that moved something in that phase: its flush is their time too.
+    /// Directions that transferred data in that phase: its flush counts as their run time too.
     moved: PerDirection<bool>,
     resume_ns: u64,
     spin_until_ns: u64,
-    /// When the phase began.
+    /// Start of the current phase.
     phase_start_ns: u64,
-    /// I/Os measured by then, by direction.
+    /// I/Os measured before the current phase, by direction.
     phase_start_ios: PerDirection<u64>,
-    /// Length of the phases that are over, for each direction that moved something in them.
+    /// Length of the finished phases, for each direction that transferred data in them.
     runtime_ns: PerDirection<u64>,
-    /// When the main phase stopped to start I/Os, for whatever reason.
+    /// Time from which the main phase starts no more I/O, whatever the reason.
     stopped_ns: u64,
     end_syncs: usize,
-    /// The job is done before its sequence is: no pass follows.
+    /// The job ends before its generator does: no pass follows.
     over: bool,
     failure: Option<IoFailure>,
     survived: u64,
     first_error: i32,
 }
 
-/// What a worker has measured, at its end or on the way.
+/// Measurements of a worker, final or interim.
 pub struct Standing<'a> {
-    /// Measurements.
+    /// Statistics of the completed I/Os.
     pub recorder: &'a Recorder,
-    /// Length of the measured part, by direction.
+    /// Length of the measured time, by direction, in nanoseconds.
     pub runtime_ns: PerDirection<u64>,
-    /// The error that ended it.
+    /// The error that ended the worker.
     pub failure: Option<&'a IoFailure>,
-    /// Errors survived.
+    /// Number of errors that did not end the worker.
     pub survived: u64,
-    /// errno of the first of them.
+    /// errno of the first of these errors.
     pub first_error: i32,
-    /// The depth that a latency target arrived at.
+    /// Depth in force: that of the latency target, or `iodepth`.
     pub depth: u32,
     /// Latencies by priority.
     pub cmdprio: Option<&'a Cmdprio>,
-    /// What was done in a ramp that has not ended.
+    /// I/O done in a ramp that has not ended.
     pub only_ramp: Option<Box<RampResult>>,
-    /// When this is.
+    /// Time of these measurements.
     pub now_ns: u64,
 }
 
-/// What is left of a worker that is done.
+/// Output of a worker that is done.
 pub struct Outcome {
-    /// Measurements.
+    /// Statistics of the completed I/Os.
     pub recorder: Recorder,
-    /// Length of the measured part, by direction.
+    /// Length of the measured time, by direction, in nanoseconds.
     pub runtime_ns: PerDirection<u64>,
-    /// The error that ended it.
+    /// The error that ended the worker.
     pub failure: Option<IoFailure>,
-    /// Errors survived.
+    /// Number of errors that did not end the worker.
     pub survived: u64,
-    /// errno of the first of them.
+    /// errno of the first of these errors.
     pub first_error: i32,
-    /// The depth that a latency target arrived at.
+    /// Depth in force at the end: that of the latency target, or `iodepth`.
     pub depth: u32,
-    /// Logs still to be closed.
+    /// Logs, which the caller closes.
     pub log: Option<IoLog>,
     /// Latencies by priority.
     pub cmdprio: Option<Box<Cmdprio>>,
-    /// What was done in a ramp that never ended.
+    /// I/O done in a ramp that did not end.
     pub only_ramp: Option<Box<RampResult>>,
-    /// Files still to be closed.
+    /// Open files, which the caller closes.
     pub keeper: Option<Box<FileKeeper>>,
-    /// When it ended.
+    /// Time at which the worker ended.
     pub end_ns: u64,
 }
 
 impl Outcome {
-    /// What the worker measured.
+    /// Returns the worker's final measurements.
     pub fn standing(&self) -> Standing<'_> {
         Standing {
             recorder: &self.recorder,
@@ -303,7 +303,7 @@ impl Outcome {
     }
 }
 
-/// Whether I/Os can be taken from the generator as they come.
+/// Whether the worker can issue I/Os in the order and at the time that the generator returns them.
 fn is_plain(parts: &Parts) -> bool {
     parts.pacer.is_free()
         && parts.verifier.is_none()
@@ -313,7 +313,7 @@ fn is_plain(parts: &Parts) -> bool {
         && !parts.rules.serialize_overlap
 }
 
-/// Whether completions need more than to be counted.
+/// Whether completions need more work than counting, in any phase.
 fn is_special(parts: &Parts) -> bool {
     parts.verifier.is_some()
         || parts.log.is_some()
@@ -325,7 +325,7 @@ fn is_special(parts: &Parts) -> bool {
 }
 
 impl<B: Backend, C: Clock> Worker<B, C> {
-    /// A worker that is ready to step.
+    /// Creates a worker that is ready to step.
     pub fn new(backend: B, clock: C, mut parts: Parts) -> Worker<B, C> {
         let depth = parts.slab.slots.len();
         let now_ns = clock.now_ns();
@@ -374,28 +374,28 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
     }
 
-    /// The worker's last reading of the clock.
+    /// Returns the worker's last reading of the clock.
     #[inline(always)]
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// Its clock: each thread's notices stops of the process by itself.
+    /// Returns the worker's clock. The clock of each thread detects process stops on its own.
     pub fn clock(&self) -> &C {
         &self.clock
     }
 
-    /// Takes note of the time after a wait.
+    /// Reads the clock after a wait.
     pub fn wake(&mut self) {
         self.now_ns = self.clock.now_ns();
     }
 
-    /// Looks after what is under way, where nobody waits for it: see [`Backend::look_after`].
+    /// Checks the I/Os in flight for timeouts: see [`Backend::look_after`].
     pub fn look_after(&mut self) {
         self.backend.look_after();
     }
 
-    /// Goes one round: prepare, submit, reap, record.
+    /// Performs one step: prepare, submit, reap, record.
     #[inline]
     pub fn step(&mut self) -> Step {
         let mut wake_ns = None;
@@ -433,17 +433,17 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
     }
 
-    /// Whether no more I/O is to be started in this phase.
+    /// Whether the current phase starts no more I/O.
     #[inline(always)]
     fn is_ending(&self) -> bool {
-        // As in fio, what is left to verify when the time is over stays unverified.
+        // As in fio, blocks that are not verified when the time is over stay unverified.
         let timed_out = self.now_ns >= self.parts.limits.deadline_ns
             && matches!(self.phase, Phase::Main | Phase::Verify);
         timed_out || self.failure.is_some() || self.parts.shared.stop.load(Relaxed)
     }
 
-    /// From here on no I/O is started, or from before: one that waits hears of the wish to stop when something arrives. What lets
-    /// I/Os through in lumps, as throttles do, would otherwise have each such measurement end just before a lump.
+    /// Records when I/O stopped: at the stop request, not at the completion that ends a wait.
+    /// Otherwise every measurement of a throttled target would end just before a burst.
     #[cold]
     fn note_end(&mut self) {
         let shared = &self.parts.shared;
@@ -458,7 +458,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.stopped_ns = self.stopped_ns.min(end_ns);
     }
 
-    /// What the worker has measured so far.
+    /// Returns the measurements so far.
     pub fn standing(&self) -> Standing<'_> {
         let now_ns = self.clock.now_ns();
         Standing {
@@ -474,19 +474,19 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
     }
 
-    /// The depth that a latency target has arrived at, else the job's.
+    /// Returns the depth that the latency target has set, else the job's `iodepth`.
     fn depth(&self) -> u32 {
         let control = self.parts.depth_control.as_ref();
         control.map_or(self.parts.rules.iodepth, DepthControl::depth)
     }
 
-    /// Length of the phases in which a direction moved something, as fio counts: all of a phase, with its waits, not only
-    /// up to the direction's last I/O.
+    /// Returns the length of the phases in which a direction transferred data. As in fio, a whole
+    /// phase counts, waits included, not only the time up to the direction's last I/O.
     fn runtime_until(&self, now_ns: u64) -> PerDirection<u64> {
         let limits = &self.parts.limits;
         let recorder = &self.parts.recorder;
         let mut end_ns = now_ns;
-        // With a ramp, I/Os count by their start: those in flight at the end count in full, so their drain is not time.
+        // With a ramp, an I/O in flight at the end counts in full: the drain is no measured time.
         if recorder.measure_from_ns() > limits.start_ns {
             end_ns = end_ns.min(limits.deadline_ns).min(self.stopped_ns);
         }
@@ -509,7 +509,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         })
     }
 
-    /// Adds the phase that is over to the runtimes.
+    /// Adds the finished phase to the run times.
     fn count_runtime(&mut self) {
         let before_ns = self.runtime_ns;
         self.runtime_ns = self.runtime_until(self.now_ns);
@@ -519,7 +519,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             PerDirection::from_fn(|direction| self.parts.recorder.ios(direction));
     }
 
-    /// What was done in the ramp, where it has not ended, or the job ended by itself before anything was measured.
+    /// Returns the ramp's I/O if it has not ended, or if the job ended without measured I/O.
     fn only_ramp(&self, now_ns: u64) -> Option<Box<RampResult>> {
         let recorder = &self.parts.recorder;
         let ended_by_itself = self.phase == Phase::Done && self.stopped_ns == u64::MAX;
@@ -530,7 +530,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             .flatten()
     }
 
-    /// Takes a worker apart that is done.
+    /// Converts a worker that is done into its output.
     pub fn finish(self) -> Outcome {
         let end_ns = self.clock.now_ns();
         let only_ramp = self.only_ramp(end_ns);

@@ -1,8 +1,8 @@
-//! A worker whose completions come on a thread of a library, which steps it there and then.
+//! Steps a worker on the library thread that delivers its completions.
 //!
-//! To wake the worker's own thread for each completion costs as much as the I/O itself where I/Os are small: a system call to wake
-//! it, another to sleep, and two changes of threads. So the thread that has the news goes on with the worker's work itself, and the
-//! worker's own sees to what depends on time: the end of the run, the wish to stop, and what is not answered.
+//! Waking the worker's own thread for each completion costs as much as a small I/O: one system call
+//! to wake it, one to sleep, and two context switches. So the library thread steps the worker
+//! itself. The worker's own thread handles the end of the run, stop requests and timeouts.
 
 use crate::io::{Backend, Called};
 use crate::worker::clock::Clock;
@@ -18,23 +18,23 @@ use std::sync::atomic::fence;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The worker's own thread gives others a turn after so many rounds.
+/// Maximum number of steps before the worker's own thread unlocks the worker.
 const MOST_ROUNDS: u32 = 1000;
-/// How often a library's thread notes what it has used.
+/// Interval at which a library thread records its CPU use, in nanoseconds.
 const USE_NOTED_NS: u64 = 20_000_000;
 
 thread_local! {
-    /// What this thread, one of a library, had used when it was last noted.
+    /// CPU use of this library thread when it was last recorded.
     static NOTED: Cell<Option<CpuUse>> = const { Cell::new(None) };
 }
 
-/// What is stepped: a [`Worker`].
+/// A worker that the driver steps: [`Worker`], or a stand-in of a test.
 pub(crate) trait Stepped {
     /// See [`Worker::step`].
     fn step(&mut self) -> Step;
     /// See [`Worker::now_ns`].
     fn now_ns(&self) -> u64;
-    /// Takes note of the time, and looks after what is under way.
+    /// Reads the clock and checks the I/Os in flight for timeouts.
     fn look_around(&mut self);
 }
 
@@ -53,10 +53,10 @@ impl<B: Backend, C: Clock> Stepped for Worker<B, C> {
     }
 }
 
-/// A worker, and whose turn it is to step it.
+/// A worker, and the lock that a thread holds while it steps the worker.
 pub(crate) struct Stage<W> {
     seat: Mutex<Seated<W>>,
-    /// How often somebody had news. Who finds the seat taken leaves it at that: who has it looks again.
+    /// Number of calls. A thread that fails to lock returns: the holder re-reads it after unlock.
     calls: AtomicU64,
     is_done: Mutex<bool>,
     done: Condvar,
@@ -65,14 +65,14 @@ pub(crate) struct Stage<W> {
 struct Seated<W> {
     worker: Option<W>,
     is_done: bool,
-    /// Why it did not get to its end.
+    /// The panic that ended the worker.
     panic: Option<Box<dyn Any + Send>>,
-    /// Processor time of the library's threads that stepped it.
+    /// CPU use of the library threads that stepped the worker.
     lent: CpuUse,
     noted_ns: u64,
 }
 
-/// Whether the worker of these parts has nothing to wait for but completions.
+/// Whether a worker with these parts waits for completions only.
 pub(crate) fn fits(parts: &Parts) -> bool {
     parts.pacer.is_free()
         && parts.flow.is_none()
@@ -81,7 +81,7 @@ pub(crate) fn fits(parts: &Parts) -> bool {
 }
 
 impl<W: Stepped> Stage<W> {
-    /// With nobody on it.
+    /// Creates a driver without a worker.
     pub(crate) fn new() -> Stage<W> {
         Stage {
             seat: Mutex::new(Seated {
@@ -97,12 +97,12 @@ impl<W: Stepped> Stage<W> {
         }
     }
 
-    /// The worker comes.
+    /// Puts a worker into the driver.
     pub(crate) fn enter(&self, worker: W) {
         self.seat().worker = Some(worker);
     }
 
-    /// The worker goes, with what others have used for it.
+    /// Takes the worker out, with the CPU use of the library threads that stepped it.
     pub(crate) fn leave(&self) -> Option<(W, CpuUse)> {
         let mut seat = self.seat();
         let worker = seat.worker.take()?;
@@ -113,11 +113,11 @@ impl<W: Stepped> Stage<W> {
         self.seat.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A round of the worker's own thread: has `look` look at the worker, and at what others have used for it, sees to what depends on
-    /// time, and does what there is to do. Whether the worker is done.
+    /// Runs on the worker's own thread: passes the worker and the CPU use of library threads to
+    /// `look`, checks timeouts, and steps the worker. Returns whether the worker is done.
     ///
     /// # Panics
-    /// When the worker did, on whatever thread.
+    /// If the worker panicked, on any thread.
     pub(crate) fn tend(&self, look: impl FnOnce(&W, &CpuUse)) -> bool {
         let mut look = Some(look);
         loop {
@@ -142,7 +142,7 @@ impl<W: Stepped> Stage<W> {
         }
     }
 
-    /// Waits until the worker is done, at most `most`.
+    /// Waits until the worker is done, but no longer than `most`.
     pub(crate) fn wait(&self, most: Duration) {
         let is_done = self.is_done.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.done.wait_timeout_while(is_done, most, |done| !*done);
@@ -156,7 +156,7 @@ impl<W: Stepped> Stage<W> {
 }
 
 impl<W: Stepped> Seated<W> {
-    /// Steps the worker until it waits or is done, at most so many times. Whether there is more to do.
+    /// Steps the worker at most `most` times, until it waits or is done. Returns whether to go on.
     fn step(&mut self, most: u32) -> bool {
         let Some(worker) = self.worker.as_mut().filter(|_| !self.is_done) else {
             return false;
@@ -174,7 +174,7 @@ impl<W: Stepped> Seated<W> {
         true
     }
 
-    /// Takes note of what this thread has used, now and then.
+    /// Records the CPU use of this thread, once per `USE_NOTED_NS`.
     fn note_use(&mut self) {
         let now_ns = self.worker.as_ref().map_or(0, W::now_ns);
         if now_ns < self.noted_ns + USE_NOTED_NS && !self.is_done {
@@ -192,7 +192,7 @@ impl<W: Stepped + Send> Called for Stage<W> {
         self.calls.fetch_add(1, SeqCst);
         fence(SeqCst);
         loop {
-            // Where the worker's own thread has panicked, there is nothing to do any more.
+            // This fails as well if the worker's own thread panicked: the worker is then lost.
             let Ok(mut seat) = self.seat.try_lock() else {
                 return;
             };
@@ -202,7 +202,7 @@ impl<W: Stepped + Send> Called for Stage<W> {
                 seat.note_use();
             }));
             if let Err(panic) = stepped {
-                // It is for the worker's own thread: a library's cannot do with it.
+                // The worker's own thread resumes the panic: a library thread must not unwind.
                 seat.panic = Some(panic);
                 seat.is_done = true;
             }
@@ -225,13 +225,13 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::Ordering::Relaxed;
 
-    /// Takes what others put somewhere, and is done after so much of it.
+    /// A test worker: takes the items that others put, and is done after `most` of them.
     struct Taker {
         put: Arc<AtomicU64>,
         taken: u64,
         most: u64,
         looks: u64,
-        /// Done once, before it waits.
+        /// Runs once, before the first wait.
         before_wait: Option<Box<dyn FnOnce() + Send>>,
     }
 
@@ -277,7 +277,7 @@ mod tests {
         for own in [false, true] {
             let (put, stage) = stage(u64::MAX);
             let (other, items) = (stage.clone(), put.clone());
-            // When the worker has found nothing and is about to be left, another thread has something, and finds the seat taken.
+            // Before the worker unlocks, another thread adds an item and fails to take the lock.
             let late = move || {
                 let (other, items) = (other.clone(), items.clone());
                 let late = std::thread::spawn(move || {
@@ -354,7 +354,7 @@ mod tests {
         let (put, stage) = stage(u64::MAX);
         let other = stage.clone();
         let caller = std::thread::spawn(move || {
-            // Of the first call it is not known what the thread had used before.
+            // The first call records no use, as the thread's use before it is unknown.
             for _ in 0..20 {
                 put.fetch_add(AT_ONCE / 10, Relaxed);
                 other.call();

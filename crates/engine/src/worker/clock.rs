@@ -1,4 +1,4 @@
-//! Time, real or simulated.
+//! Clocks, real and simulated.
 
 use crate::worker::process_stops::{LONG_GAP_NS, Stops};
 use std::cell::Cell;
@@ -8,36 +8,36 @@ use std::time::Duration;
 
 /// A source of monotonic time in nanoseconds.
 pub trait Clock {
-    /// Whether time goes on while a worker spins. Where it does not, spinning would never end.
+    /// Whether time passes while a worker spins. If not, spinning would never end.
     const GOES_ON: bool = true;
 
-    /// Now.
+    /// Returns the current time.
     fn now_ns(&self) -> u64;
 
-    /// Just after the process went on from the last stop that this clock leaves out; 0 where there was none. An I/O that was
-    /// submitted before was in flight in the stop: how long it took is not known.
+    /// Returns the time just after the last stop of the process that this clock leaves out, or 0.
+    /// An I/O submitted before it was in flight during the stop: its latency is unknown.
     #[inline(always)]
     fn resumed_ns(&self) -> u64 {
         0
     }
 }
 
-/// CLOCK_MONOTONIC, counted from an origin that all workers of a run share. It may leave out the time in which the process was
-/// stopped (`crate::worker::process_stops`): that time is noticed by each clock at its next reading, so each thread has a clock of its own.
+/// CLOCK_MONOTONIC from an origin common to the run, optionally without `process_stops`. A clock
+/// detects a stop at its next reading, so each thread has its own clock.
 #[derive(Debug, Clone)]
 pub struct RealClock {
     origin_ns: u64,
-    /// The last reading of CLOCK_MONOTONIC.
+    /// Last reading of CLOCK_MONOTONIC.
     read_ns: Cell<u64>,
-    /// The origin and all stops that were noticed.
+    /// Sum of the origin and all noticed stops.
     left_out_ns: Cell<u64>,
     resumed_ns: Cell<u64>,
-    /// Stops that are left out, and their length when they were noticed.
+    /// Stops to leave out, and their total length at the last update.
     stops: Option<(Arc<Stops>, Cell<u64>)>,
 }
 
 impl RealClock {
-    /// A clock that reads 0 now, and counts all time.
+    /// Returns a clock that reads 0 now and leaves out no time.
     pub fn starting_now() -> RealClock {
         let now_ns = monotonic_ns();
         RealClock {
@@ -49,25 +49,25 @@ impl RealClock {
         }
     }
 
-    /// The same clock; from now on it leaves out these stops.
+    /// Returns this clock, set to leave out `stops` from now on.
     pub(crate) fn without(mut self, stops: Arc<Stops>) -> RealClock {
         let known_ns = Cell::new(stops.so_far_ns());
         self.stops = Some((stops, known_ns));
         self
     }
 
-    /// The origin on CLOCK_MONOTONIC.
+    /// Returns the origin on CLOCK_MONOTONIC.
     pub(crate) fn origin_ns(&self) -> u64 {
         self.origin_ns
     }
 
-    /// Sleeps until `until_ns`, at most `most`.
+    /// Sleeps until `until_ns`, but no longer than `most`.
     pub fn sleep_until(&self, until_ns: u64, most: Duration) {
         let left = until_ns.saturating_sub(self.now_ns());
         std::thread::sleep(Duration::from_nanos(left).min(most));
     }
 
-    /// The clock was not read for `gap_ns`: leaves out the stop in it, if there was one.
+    /// Leaves out the stop, if any, within the `gap_ns` since the last reading.
     #[cold]
     fn leave_out_stops(&self, now_ns: u64, gap_ns: u64) {
         let Some((stops, known_ns)) = &self.stops else {
@@ -76,10 +76,10 @@ impl RealClock {
         let total_ns = stops.total_ns(now_ns, gap_ns);
         let new_ns = total_ns - known_ns.replace(total_ns);
         if new_ns > 0 {
-            // The watching thread knows the stop to one beat; it lay within this gap, and time goes on after it.
+            // The watching thread measures a stop to one beat. The stop lies within this gap.
             let stop_ns = new_ns.min(gap_ns - 1);
             self.left_out_ns.set(self.left_out_ns.get() + stop_ns);
-            // An I/O with this reading as its time was submitted before the stop.
+            // An I/O stamped with this reading was submitted before the stop.
             self.resumed_ns.set(now_ns - self.left_out_ns.get() + 1);
         }
     }
@@ -108,14 +108,14 @@ impl Clock for RealClock {
     }
 }
 
-/// The clock of a simulation: it stands still until the event loop moves it.
+/// Clock of a simulation: it advances only when the event loop sets it.
 #[derive(Debug, Clone, Default)]
 pub struct SimClock {
     now_ns: Rc<Cell<u64>>,
 }
 
 impl SimClock {
-    /// Moves time on; never back.
+    /// Advances the time to `now_ns`, never backwards.
     pub fn advance_to(&self, now_ns: u64) {
         debug_assert!(now_ns >= self.now_ns.get());
         self.now_ns.set(now_ns.max(self.now_ns.get()));

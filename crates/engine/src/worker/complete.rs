@@ -1,4 +1,4 @@
-//! What becomes of completions: counted, continued, checked, or failed.
+//! Processing of completions: recorded, continued, verified or failed.
 
 use super::{Phase, Step, Worker};
 use crate::io::{Backend, Completion, Op, Slot};
@@ -7,7 +7,7 @@ use crate::worker::latency_depth::DepthControl;
 use iosonde_job::plan::{Direction, ErrorPolicy};
 
 impl<B: Backend, C: Clock> Worker<B, C> {
-    /// Reaps and records. Waits as far as the rules say.
+    /// Reaps and records completions. Waits for as many as the rules require.
     #[inline(always)]
     pub(super) fn collect(&mut self, wake_ns: Option<u64>, ending: bool) -> Step {
         let rules = &self.parts.rules;
@@ -23,7 +23,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             || !self.batch.is_empty()
             || self.held.is_some();
         let held_back = depth - self.in_flight.min(depth) < rules.refill.slots;
-        // What waits for company to be submitted may arrive in company, too.
+        // While free slots are held back, a wait for several completions costs fewer system calls.
         let at_least = match held_back && self.plain {
             true => rules.refill.together,
             false => 1,
@@ -35,7 +35,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             0
         };
         let timeout_ns = wake_ns.map(|wake_ns| wake_ns.saturating_sub(self.now_ns));
-        // What iodepth_batch_complete_max has left over comes before anything new.
+        // Completions left over by iodepth_batch_complete_max are processed first.
         if self.done.is_empty()
             && let Err(error) = self
                 .backend
@@ -51,8 +51,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         Step::Again
     }
 
-    /// Completions cannot be had any more: the end of the worker, whatever errors its job survives. Its slots stay taken, as the kernel
-    /// may still use their buffers.
+    /// Fails the worker after an error of the reap call, whatever errors the job ignores. The slots
+    /// stay in use, as the kernel may still write to their buffers.
     #[cold]
     fn lose_sight(&mut self, error: &std::io::Error) -> Step {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
@@ -84,7 +84,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let count = self.done.len().min(self.parts.rules.complete_max as usize);
         let special = self.special || self.phase == Phase::EndSync;
         let mut position = 0;
-        // The common case first, without looks at what cannot be.
+        // The fast path: full completions without further work.
         let plain = if special { 0 } else { count };
         for completion in &self.done[..plain] {
             let slot = &self.parts.slab.slots[completion.slot as usize];
@@ -108,7 +108,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
     }
 
-    /// A completion with an error, a short one, one that others want to see, or one that came behind such a one.
+    /// Records a completion off the fast path: an error, a short I/O, or an I/O with more to do.
     #[inline(never)]
     pub(super) fn record_special(&mut self, index: u32, result: i32) {
         let slot = self.parts.slab.slots[index as usize];
@@ -126,7 +126,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         if let Some(direction) = slot.op.direction() {
             self.see_latency(&slot, direction);
         }
-        // As in fio, the flush at the end is none of the job's own.
+        // As in fio, the flush at the end does not count as the job's own I/O.
         if self.phase != Phase::EndSync {
             self.parts.recorder.completed(&slot, self.now_ns);
         }
@@ -159,7 +159,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
     }
 
-    /// An I/O took longer than the job allows: its end, which no option survives.
+    /// Fails the worker: an I/O exceeded the maximum latency, an error that no option ignores.
     #[cold]
     fn give_up_on_latency(&mut self, slot: &Slot) {
         let file = self.parts.file_names.get(slot.file as usize).cloned();
@@ -196,7 +196,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.let_go(index);
     }
 
-    /// Continues an I/O that moved only `moved` bytes; one that moved nothing is an error.
+    /// Continues an I/O that transferred only `moved` bytes; a transfer of 0 bytes is an error.
     #[cold]
     pub(super) fn continue_short(&mut self, index: u32, moved: u32) {
         let slot = &mut self.parts.slab.slots[index as usize];
@@ -220,7 +220,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.batch.push(index);
     }
 
-    /// An error: survived, ignored, or the end of the worker.
+    /// Handles an error: the job survives it, ignores it, or fails.
     #[cold]
     pub(super) fn fail(&mut self, slot: &Slot, errno: i32) {
         let full = matches!(errno, libc::ENOSPC | libc::EDQUOT);
@@ -254,8 +254,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     }
 }
 
-/// Whether an error is one that the job survives. As in fio, continue_on_error alone means EIO and EILSEQ; ignore_error
-/// names others instead.
+/// Whether the job survives an error. As in fio, continue_on_error alone covers EIO and EILSEQ, and
+/// ignore_error lists other errors instead.
 fn survives(policy: &ErrorPolicy, slot: &Slot, errno: i32) -> bool {
     match slot.op {
         Op::Read if slot.check => survives_verify(policy, errno),
@@ -264,7 +264,7 @@ fn survives(policy: &ErrorPolicy, slot: &Slot, errno: i32) -> bool {
     }
 }
 
-/// The same for a block that is not what was written.
+/// Whether the job survives a verification error.
 fn survives_verify(policy: &ErrorPolicy, errno: i32) -> bool {
     is_listed(&policy.ignore[2], policy.continue_verify, errno)
 }

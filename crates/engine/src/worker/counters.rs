@@ -1,4 +1,4 @@
-//! Counting, without locks and without allocation: what a worker writes and others may read at any time.
+//! Counters that one worker writes and any thread reads, without locks or allocation.
 
 use iosonde_job::plan::Direction;
 use iosonde_result::histogram::{self, BUCKETS, Histogram};
@@ -9,18 +9,18 @@ use iosonde_result::stats::{LatencyStats, Moments};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// A count with one writer. Plain loads and stores: no other thread ever adds.
+/// A counter with one writer. Plain loads and stores suffice, as no other thread adds.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// Adds; only the owner may.
+    /// Adds `n`. Only the owner may call this.
     #[inline(always)]
     pub fn add(&self, n: u64) {
         self.0.store(self.0.load(Relaxed) + n, Relaxed);
     }
 
-    /// The count now.
+    /// Returns the current count.
     #[inline(always)]
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
@@ -44,7 +44,7 @@ impl LiveHistogram {
         self.0[histogram::index_of(value)].add(n);
     }
 
-    /// Adds to `into` what was counted since `before`, and brings `before` up to date.
+    /// Adds to `into` the counts since `before`, and updates `before`.
     pub fn take_new(&self, before: &mut [u64], into: &mut Histogram) {
         for (index, (counter, old)) in self.0.iter().zip(before).enumerate() {
             let now = counter.get();
@@ -58,8 +58,8 @@ impl LiveHistogram {
 
 /// Exact moments of latencies, and their histogram.
 ///
-/// One cache line beside the histogram: where completions come one by one, the kernel's work between two of them has driven
-/// the worker's memory out of the nearest cache, and every line that is touched costs.
+/// All but the histogram fits one cache line. With single completions, the kernel's work between
+/// two of them evicts the worker's memory from the L1 cache, so each line touched costs time.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct LatencyTally {
@@ -98,14 +98,14 @@ impl LatencyTally {
         self.histogram[histogram::index_of(value)] += n;
     }
 
-    /// The statistics so far.
+    /// Returns the statistics so far.
     pub fn stats(&self) -> LatencyStats {
         if self.count == 0 {
             return LatencyStats::default();
         }
         let n = self.count as f64;
         let mean = self.sum as f64 / n;
-        // n * sum(x^2) - sum(x)^2 in integers where it fits: the difference of two large numbers must not be rounded.
+        // n * sum(x^2) - sum(x)^2 in integers if they fit: floats would lose the difference.
         let m2 = match (
             self.sum_of_squares.checked_mul(u128::from(self.count)),
             self.sum.checked_mul(self.sum),
@@ -136,13 +136,13 @@ impl LatencyTally {
     }
 }
 
-/// Messages that one worker may leave between two looks; the last says that there were more.
+/// Maximum number of messages that a worker keeps between two reads; the last one reports the loss.
 const MOST_NOTES: usize = 1_000;
 const FULL_NOTES: usize = MOST_NOTES - 1;
 
-/// What a running worker shows to the others: counters for displays and samples, and the flag that ends it.
+/// State of a running worker for other threads: counters for displays and samples, and a stop flag.
 ///
-/// What the loop touches in each round comes first, in as few cache lines as it takes.
+/// The fields that each step uses come first, in as few cache lines as possible.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct Shared {
@@ -154,33 +154,33 @@ pub struct Shared {
     pub latency: LiveHistogram,
     /// Set to end the worker as if its time were over.
     pub stop: AtomicBool,
-    /// When that was, on the run's clock; 0 where it does not matter.
+    /// Time of the stop request on the run's clock; 0 if it does not matter.
     pub stop_ns: AtomicU64,
-    /// Set when the worker is to publish its statistics; cleared when it has.
+    /// Set to make the worker publish its statistics; cleared once they are published.
     pub asked: AtomicBool,
     state: AtomicU8,
-    /// Files it has open.
+    /// Number of files that the worker has open.
     pub open_files: AtomicU32,
-    /// Latencies of fsync and its kin, ramp included, and how many there are.
+    /// Number and latencies of fsync, fdatasync and sync_file_range, ramp included.
     syncs: Counter,
     sync_latency: LiveHistogram,
-    /// The statistics that the worker published last.
+    /// The statistics published last.
     published: Mutex<Option<Box<WorkerResult>>>,
-    /// Messages for the user that nobody has seen yet.
+    /// Messages for the user that were not read yet.
     notes: Mutex<Vec<Note>>,
 }
 
 /// A message for the user.
 #[derive(Debug)]
 pub struct Note {
-    /// The message, without the job's name.
+    /// Text of the message, without the job's name.
     pub text: String,
-    /// All clones of the job may leave the same message, which is shown once.
+    /// Whether all clones of the job may add this message, which is then shown once.
     pub is_of_job: bool,
 }
 
 impl Shared {
-    /// What the worker does now.
+    /// Returns the worker's state.
     pub fn state(&self) -> WorkerState {
         const STATES: [WorkerState; 9] = [
             WorkerState::NotStarted,
@@ -196,7 +196,7 @@ impl Shared {
         STATES[usize::from(self.state.load(Relaxed)).min(STATES.len() - 1)]
     }
 
-    /// Hands out statistics that were asked for. Not for the loop: it locks.
+    /// Publishes the requested statistics. Not for the I/O loop, as it locks.
     pub fn publish(&self, result: WorkerResult) {
         *self
             .published
@@ -205,14 +205,14 @@ impl Shared {
         self.asked.store(false, Relaxed);
     }
 
-    /// The statistics that were published last.
+    /// Returns the statistics published last.
     pub fn published(&self) -> Option<WorkerResult> {
         let published = self.published.lock();
         let published = published.unwrap_or_else(PoisonError::into_inner);
         published.as_deref().cloned()
     }
 
-    /// Leaves a message for the user. Not for the loop: it locks and allocates.
+    /// Adds a message for the user. Not for the I/O loop, as it locks and allocates.
     pub fn note(&self, text: String) {
         self.leave(Note {
             text,
@@ -220,7 +220,7 @@ impl Shared {
         });
     }
 
-    /// Leaves a message that is shown once for all clones of the job.
+    /// Adds a message that is shown once for all clones of the job.
     pub fn note_of_job(&self, text: String) {
         self.leave(Note {
             text,
@@ -240,30 +240,30 @@ impl Shared {
         }
     }
 
-    /// The messages since the last call.
+    /// Returns the messages since the last call.
     pub fn take_notes(&self) -> Vec<Note> {
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Enters a state.
+    /// Sets the worker's state.
     pub fn enter(&self, state: WorkerState) {
         self.state.store(state as u8, Relaxed);
     }
 
-    /// Counts completed I/Os; only the owner may.
+    /// Counts completed I/Os. Only the owner may call this.
     #[inline(always)]
     pub fn add(&self, direction: Direction, ios: u64, bytes: u64) {
         self.ios[direction as usize].add(ios);
         self.bytes[direction as usize].add(bytes);
     }
 
-    /// Counts a sync that took so long; only the owner may.
+    /// Counts `n` syncs of this latency. Only the owner may call this.
     pub fn synced(&self, latency_ns: u64, n: u64) {
         self.sync_latency.record_n(latency_ns, n);
         self.syncs.add(n);
     }
 
-    /// Adds to `into` the latencies of syncs since the last call with the same `before` and `syncs_before`.
+    /// Adds to `into` the sync latencies since the call that last updated the `before` values.
     pub fn take_new_syncs(
         &self,
         before: &mut [u64],
@@ -271,7 +271,7 @@ impl Shared {
         into: &mut Option<Histogram>,
     ) {
         let syncs = self.syncs.get();
-        // Most workers have none, and a histogram is long.
+        // Most workers issue no syncs, and reading a histogram is slow.
         if syncs != *syncs_before {
             *syncs_before = syncs;
             self.sync_latency
@@ -279,7 +279,7 @@ impl Shared {
         }
     }
 
-    /// Counts so far, ramp included.
+    /// Returns the counts so far, ramp included.
     pub fn counts(&self, direction: Direction) -> IntervalCounts {
         IntervalCounts {
             ios: self.ios[direction as usize].get(),

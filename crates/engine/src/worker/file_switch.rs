@@ -1,4 +1,4 @@
-//! Jobs that open and close files on the way: `openfiles`, `unlink_each_loop`.
+//! Jobs that open and close files during the run: `openfiles`, `unlink_each_loop`.
 
 use super::Worker;
 use crate::files::Access;
@@ -8,7 +8,7 @@ use iosonde_result::session::RunError;
 use iosonde_workload::Io;
 
 impl<B: Backend, C: Clock> Worker<B, C> {
-    /// Opens the file of an I/O. False when it has to wait for others to complete, or when the worker has failed.
+    /// Opens the file of an I/O. Returns false if the I/O has to wait, or if the worker has failed.
     #[cold]
     pub(super) fn opens_file(&mut self, io: &Io) -> bool {
         let idle = self.in_flight == 0 && self.batch.is_empty();
@@ -31,7 +31,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
     }
 
-    /// Drops the page cache of one file, or of all, where the job wants that.
+    /// Drops the page cache of one file, or of all files, if the job asks for it.
     #[cold]
     pub(super) fn drop_cache(&mut self, file: Option<u32>) {
         let dropped = match (&mut self.parts.keeper, &self.parts.cache) {
@@ -53,7 +53,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         false
     }
 
-    /// A slot needs its file no longer.
+    /// Releases the file of a slot.
     #[inline]
     pub(super) fn let_go(&mut self, index: u32) {
         if let Some(keeper) = &mut self.parts.keeper {

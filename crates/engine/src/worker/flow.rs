@@ -4,7 +4,7 @@ use iosonde_job::plan::Flow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-/// What all workers of one flow share.
+/// Counts that all workers of one flow share.
 #[derive(Debug, Default)]
 pub struct FlowPool {
     weight: AtomicI64,
@@ -20,16 +20,16 @@ pub struct FlowShare {
 }
 
 impl FlowShare {
-    /// Joins a flow.
+    /// Adds a worker to a flow.
     pub fn join(rule: Flow, pool: Arc<FlowPool>) -> FlowShare {
         pool.weight.fetch_add(rule.weight, Relaxed);
         FlowShare { rule, pool, ios: 0 }
     }
 
-    /// Whether this worker is ahead of its share.
+    /// Whether this worker is ahead of its share and has to wait.
     pub fn must_wait(&self) -> bool {
         let total_weight = self.pool.weight.load(Relaxed);
-        // Alone in the flow (the others have ended): go on.
+        // Continue if the other workers of the flow have ended.
         if total_weight <= self.rule.weight || self.ios == 0 {
             return false;
         }
@@ -38,12 +38,12 @@ impl FlowShare {
             + i128::from(total_weight)
     }
 
-    /// How long to wait before looking again.
+    /// Returns the time to wait before the next check.
     pub fn sleep_ns(&self) -> u64 {
         self.rule.sleep_ns.max(10_000)
     }
 
-    /// An I/O has been issued.
+    /// Counts an issued I/O.
     pub fn issued(&mut self) {
         self.ios += 1;
         self.pool.ios.fetch_add(1, Relaxed);

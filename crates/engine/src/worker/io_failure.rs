@@ -1,4 +1,4 @@
-//! What went wrong with an I/O, in words.
+//! Error messages of failed I/Os.
 
 use crate::io::Slot;
 use iosonde_job::errno;
@@ -7,14 +7,14 @@ use iosonde_result::run::IoFailure;
 use iosonde_result::session::RunError;
 use iosonde_workload::Op;
 
-/// The errno whose name stands in a text, e.g. in `cannot open it: ... (ENOENT)`.
+/// Returns the errno whose name a text contains, e.g. `cannot open it: ... (ENOENT)`.
 pub fn errno_named_in(text: &str) -> Option<i32> {
     errno::all()
         .find(|(_, name)| text.contains(&format!("({name})")) || text.ends_with(name))
         .map(|(errno, _)| errno)
 }
 
-/// What to do where this user may not use something (EACCES, EPERM).
+/// Returns the remedy for a refused access (EACCES, EPERM).
 pub fn remedy_for_forbidden() -> &'static str {
     for_forbidden(rustix::process::geteuid().is_root())
 }
@@ -30,7 +30,7 @@ fn for_forbidden(is_root: bool) -> &'static str {
     }
 }
 
-/// The failure of a step that is no I/O, e.g. of opening a file.
+/// Returns the failure of a step that is no I/O, e.g. of opening a file.
 pub fn of_target(error: &RunError) -> IoFailure {
     IoFailure {
         errno: errno_of(error),
@@ -41,7 +41,7 @@ pub fn of_target(error: &RunError) -> IoFailure {
     }
 }
 
-/// The errno that a failure before an I/O is reported under.
+/// Returns the errno under which a failure before the first I/O is reported.
 fn errno_of(error: &RunError) -> i32 {
     match error {
         RunError::NoSpace { .. } => libc::ENOSPC,
@@ -54,7 +54,7 @@ fn errno_of(error: &RunError) -> i32 {
     }
 }
 
-/// The failure of one I/O: errno by name, file, offset, and what to do.
+/// Returns the failure of one I/O: name of the errno, file, offset and remedy.
 pub fn of_io(slot: &Slot, errno: i32, file: Option<String>) -> IoFailure {
     let is_ceph = file
         .as_deref()
@@ -66,7 +66,7 @@ pub fn of_io(slot: &Slot, errno: i32, file: Option<String>) -> IoFailure {
     told(slot, errno, file, remedy)
 }
 
-/// The kernel or a library does not say any more which of the I/Os in flight are over.
+/// Returns the failure of a wait for completions: the state of the I/Os in flight is unknown.
 pub fn of_wait(errno: i32, in_flight: u32) -> IoFailure {
     let name = errno_name(errno);
     IoFailure {
@@ -81,7 +81,7 @@ pub fn of_wait(errno: i32, in_flight: u32) -> IoFailure {
     }
 }
 
-/// The failure of an I/O that took longer than its job allows.
+/// Returns the failure of an I/O that exceeded the job's maximum latency.
 pub fn too_slow(slot: &Slot, file: Option<String>) -> IoFailure {
     let remedy = "it took longer than max_latency= allows, or than latency_target= with nothing else in flight";
     told(slot, libc::ETIMEDOUT, file, remedy)
@@ -114,7 +114,7 @@ fn told(slot: &Slot, errno: i32, file: Option<String>, remedy: &str) -> IoFailur
     }
 }
 
-/// The same where the file is an object or image of a Ceph cluster.
+/// Returns the remedy for an object or image of a Ceph cluster.
 fn remedy_in_cluster(errno: i32, slot: &Slot) -> &'static str {
     match errno {
         libc::ETIMEDOUT => {
@@ -147,7 +147,7 @@ fn remedy_in_cluster(errno: i32, slot: &Slot) -> &'static str {
     }
 }
 
-/// For a file system whose program has ended, as those of FUSE can.
+/// Remedy for a file system whose server process has ended, e.g. one of FUSE.
 pub const NO_SERVER: &str = "the program that serves this file system has ended; start it again, or unmount what it left (`findmnt` shows it)";
 
 fn remedy(errno: i32, slot: &Slot) -> &'static str {
@@ -190,7 +190,7 @@ fn remedy(errno: i32, slot: &Slot) -> &'static str {
     }
 }
 
-/// The kernel refuses a thread. `whose` goes on from "no thread".
+/// Returns the error of a thread that the kernel refused. `whose` continues the text "no thread".
 pub fn no_thread(whose: &str, error: &std::io::Error) -> RunError {
     RunError::Unsupported {
         problem: format!("no thread {whose}: {}", in_words(error)),

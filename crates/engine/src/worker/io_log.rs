@@ -1,9 +1,9 @@
-//! Logs of single I/Os or of windows: `write_lat_log`, `write_bw_log`, `write_iops_log`, `write_hist_log`; and the trace of
-//! `write_iolog`.
+//! Logs of single I/Os or windows (`write_lat_log`, `write_bw_log`, `write_iops_log`,
+//! `write_hist_log`) and the trace of `write_iolog`.
 //!
-//! A worker fills a chunk of entries and hands it to a writing thread when it is full, so that logs are on disk while the
-//! run goes on and are not lost when it fails. Chunks are made at the start and go round: a worker whose chunks are all with
-//! the writer waits for one; nothing is dropped, and nothing is allocated on the way.
+//! A worker fills a chunk of entries and passes a full chunk to a writer thread. Logs reach the
+//! disk during the run and survive a failed run. Chunks are allocated at the start and reused: a
+//! worker without a free chunk waits for the writer, so no entry is lost.
 
 use super::log_exchange::ToWriter;
 use crate::io::{Op, Slab, Slot};
@@ -13,10 +13,10 @@ use iosonde_result::histogram::{BUCKETS, index_of};
 
 pub use super::log_exchange::FromWorker;
 
-/// Entries handed over at once.
+/// Number of entries per chunk.
 pub(super) const CHUNK: usize = 4096;
 
-/// Which log an entry belongs to.
+/// The log that an entry belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)]
@@ -31,7 +31,7 @@ pub enum LogKind {
 }
 
 impl LogKind {
-    /// Those that windows are made of.
+    /// Kinds that are averaged over windows.
     const ALL: [LogKind; 5] = [
         LogKind::Slat,
         LogKind::Clat,
@@ -44,23 +44,23 @@ impl LogKind {
 /// One line of a log, or the mean (or maximum) of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogEntry {
-    /// Which log.
+    /// The log that the entry belongs to.
     pub kind: LogKind,
-    /// What the I/O was.
+    /// Operation of the I/O.
     pub op: Op,
     /// Nanoseconds since the worker's start.
     pub at_ns: u64,
-    /// Nanoseconds, KiB/s or I/Os per second, by kind; of a line of the trace the number of its file.
+    /// Nanoseconds, KiB/s or I/Os per second, by kind; for a line of the trace the file's number.
     pub value: u64,
     /// Block size in bytes; 0 for windows.
     pub block_bytes: u32,
     /// Offset in bytes.
     pub offset: u64,
-    /// Its priority in the kernel's encoding; 0 for windows.
+    /// I/O priority in the kernel's encoding; 0 for windows.
     pub priority: u16,
 }
 
-/// What a worker hands to the writer.
+/// Data that a worker passes to the writer thread.
 #[derive(Debug)]
 pub enum LogBatch {
     /// Lines of the value logs.
@@ -69,7 +69,7 @@ pub enum LogBatch {
     Histogram {
         /// Direction of the I/Os.
         direction: Direction,
-        /// End of the window, nanoseconds since the worker's start.
+        /// End of the window in nanoseconds since the worker's start.
         at_ns: u64,
         /// Buckets of `iosonde_result::histogram`.
         counts: Box<[u64]>,
@@ -85,29 +85,29 @@ struct Window {
     bytes: u64,
 }
 
-/// The logging side of one worker.
+/// The worker's side of its logs.
 #[derive(Debug)]
 pub struct IoLog {
     rule: Logs,
-    /// Priority of I/Os that carry none.
+    /// Priority of I/Os without their own priority.
     own_priority: u16,
-    /// What times count from: the worker's start, or the end of its ramp.
+    /// Origin of the log times: the worker's start, or the end of its ramp.
     start_ns: u64,
-    /// What the times of the trace count from.
+    /// Origin of the trace times.
     begun_ns: u64,
     chunk: Vec<LogEntry>,
     to_writer: ToWriter,
     windows: [[Window; 3]; 5],
-    /// Whether there was an I/O.
+    /// Whether there was an I/O of this kind and direction.
     used: [[bool; 3]; 5],
     histograms: Option<[Box<[u64]>; 3]>,
     histogram_start_ns: u64,
 }
 
 impl IoLog {
-    /// A log whose times count from `start_ns`, and the end where its batches arrive. I/Os that started before are left
-    /// out: they are the ramp's. `own_priority` is that of the job, in
-    /// the kernel's encoding.
+    /// Returns a log with times since `start_ns`, and the receiver of its batches. Ramp I/Os, which
+    /// start before `start_ns`, are left out. `own_priority` is the job's, in the kernel's
+    /// encoding.
     pub fn new(rule: &Logs, own_priority: u16, start_ns: u64) -> (IoLog, FromWorker) {
         let (to_writer, from_worker) = super::log_exchange::exchange(rule.hist.is_some());
         let empty = || vec![0u64; BUCKETS].into_boxed_slice();
@@ -129,12 +129,12 @@ impl IoLog {
         (log, from_worker)
     }
 
-    /// The same for a worker whose I/O began at `begun_ns`: the ramp is part of a trace.
+    /// Sets the origin of the trace times: a trace includes the ramp.
     pub fn begun_at(self, begun_ns: u64) -> IoLog {
         IoLog { begun_ns, ..self }
     }
 
-    /// A batch has been submitted.
+    /// Logs a submitted batch.
     pub fn submitted(&mut self, slab: &Slab, batch: &[u32], prepared_ns: u64, issue_ns: u64) {
         if self.rule.trace.is_some() {
             for index in batch {
@@ -153,7 +153,7 @@ impl IoLog {
         }
     }
 
-    /// A line of the trace. The rest of an I/O that was cut short is not another one.
+    /// Adds a line to the trace. The rest of a short I/O adds no line.
     fn trace(&mut self, slot: &Slot, at_ns: u64) {
         if slot.moved > 0 {
             return;
@@ -169,7 +169,7 @@ impl IoLog {
         });
     }
 
-    /// An I/O has completed.
+    /// Logs a completed I/O.
     pub fn completed(&mut self, slot: &Slot, now_ns: u64) {
         if slot.start_ns < self.start_ns {
             return;
@@ -228,7 +228,7 @@ impl IoLog {
         window.bytes += u64::from(slot.len);
     }
 
-    /// Writes out the windows that are over. Rates of windows without an I/O are 0, and are written too.
+    /// Writes the finished windows. A window without an I/O has the rate 0 and is written too.
     fn close_windows(&mut self, kind: LogKind, direction: Direction, now_ns: u64) {
         let length_ns = self.rule.avg_ms * 1_000_000;
         loop {
@@ -281,7 +281,7 @@ impl IoLog {
                 let full = std::mem::replace(&mut self.chunk, empty);
                 self.to_writer.hand_over(LogBatch::Entries(full));
             }
-            // The writer is gone only when it has failed, which it reports itself.
+            // The writer is gone only after a failure, which it reports itself.
             None => self.chunk.clear(),
         }
     }
@@ -307,7 +307,7 @@ impl IoLog {
         self.histogram_start_ns = now_ns;
     }
 
-    /// Hands over what is left.
+    /// Passes the remaining entries to the writer.
     pub fn finish(mut self, now_ns: u64) {
         if self.rule.avg_ms > 0 {
             for kind in LogKind::ALL {
@@ -326,8 +326,8 @@ impl IoLog {
         self.to_writer.hand_over(LogBatch::Entries(last));
     }
 
-    /// Writes out the window that the end has cut short. Latencies are as good as any; a rate over a few milliseconds says
-    /// nothing, and is left out unless it is all there is.
+    /// Writes the last window, which the end cut short. A rate over less than half a window is too
+    /// imprecise and is left out, unless this is the only window.
     fn close_last_window(&mut self, kind: LogKind, direction: Direction, now_ns: u64) {
         let window = self.windows[kind as usize][direction as usize];
         let is_rate = matches!(kind, LogKind::Bw | LogKind::Iops);
@@ -382,7 +382,7 @@ mod tests {
     #[test]
     fn windows_without_an_io_have_a_rate_of_zero() {
         let found = entries(301, &[(10, Op::Read), (250, Op::Read)]);
-        // One MiB in a tenth of a second.
+        // 1 MiB in 0.1 s.
         let expected = [(100, 10_240), (200, 0), (300, 10_240)];
         assert_eq!(of(&found, LogKind::Bw, Direction::Read), expected);
         let expected = [(100, MS), (300, MS)];

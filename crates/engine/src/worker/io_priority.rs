@@ -1,4 +1,4 @@
-//! `cmdprio`: a share of the I/Os gets a priority of its own, and the latencies of each priority are kept apart.
+//! `cmdprio`: sets the priority of a share of the I/Os, and keeps the latencies of each priority.
 
 use crate::io::Slot;
 use crate::sys::thread::ioprio_bits;
@@ -8,16 +8,16 @@ use iosonde_result::run::PriorityLatency;
 use iosonde_workload::Op;
 use iosonde_workload::rng::Rng;
 
-/// A share of I/Os, and their priority.
+/// A share of the I/Os and its priority.
 #[derive(Debug, Clone, Copy)]
 struct Share {
-    /// `None` is any block size.
+    /// Block size of the share; `None` stands for any.
     block_bytes: Option<u64>,
     percent: u8,
     priority: IoPriority,
 }
 
-/// The latencies of one priority in one direction.
+/// Latencies of one priority in one direction.
 #[derive(Debug)]
 struct Kept {
     bits: u16,
@@ -25,19 +25,19 @@ struct Kept {
     latency: LatencyTally,
 }
 
-/// Gives I/Os their priorities, and keeps latencies by them.
+/// Sets the priorities of I/Os, and keeps their latencies by priority.
 #[derive(Debug)]
 pub struct Cmdprio {
     shares: PerDirection<Vec<Share>>,
     kept: [Vec<Kept>; 3],
-    /// Total instead of completion latency is kept (`lat_percentiles`).
+    /// Whether total instead of completion latencies are kept (`lat_percentiles`).
     total: bool,
     measure_from_ns: u64,
     rng: Rng,
 }
 
 impl Cmdprio {
-    /// The priorities of a job's I/Os; `None` where all have that of the job.
+    /// Returns the priorities of a job's I/Os, or `None` if all I/Os have the job's priority.
     pub fn new(job: &Job, measure_from_ns: u64, rng: Rng) -> Option<Cmdprio> {
         let shares = PerDirection::from_fn(|direction| shares(job, direction));
         if shares.iter().all(|(_, shares)| shares.is_empty()) {
@@ -45,7 +45,7 @@ impl Cmdprio {
         }
         let own = job.io.ioprio.unwrap_or(IoPriority { class: 0, level: 0 });
         let kept = Direction::ALL.map(|direction| {
-            // Slots of the job's own priority carry none: the thread's holds for them.
+            // Slots of the job's own priority carry none: the thread's priority applies.
             let mut kept = vec![Kept::new(0, own)];
             for share in &shares[direction] {
                 let bits = ioprio_bits(share.priority);
@@ -64,7 +64,7 @@ impl Cmdprio {
         })
     }
 
-    /// The priority of an I/O in the kernel's encoding; 0 is that of the job.
+    /// Returns the priority of an I/O in the kernel's encoding; 0 stands for the job's priority.
     pub fn draw(&mut self, op: Op, len: u32) -> u16 {
         let Some(direction) = op.direction() else {
             return 0;
@@ -88,7 +88,7 @@ impl Cmdprio {
         0
     }
 
-    /// An I/O has completed.
+    /// Records the latency of a completed I/O.
     pub fn completed(&mut self, slot: &Slot, now_ns: u64) {
         let Some(direction) = slot.op.direction() else {
             return;
@@ -107,7 +107,7 @@ impl Cmdprio {
         }
     }
 
-    /// The latencies of each priority that occurred.
+    /// Returns the latencies of each priority that occurred.
     pub fn results(&self, direction: Direction) -> Vec<PriorityLatency> {
         self.kept[direction as usize]
             .iter()

@@ -1,27 +1,27 @@
-//! `latency_target`: the largest depth at which latency stays below the target.
+//! `latency_target`: finds the largest depth at which latency stays below the target.
 
 use iosonde_job::plan::LatencyTarget;
 
-/// Finds the depth by bisection, one window at a time.
+/// Searches the depth by bisection, one window per step.
 #[derive(Debug, Clone)]
 pub struct DepthControl {
     rule: LatencyTarget,
     depth: u32,
-    /// Largest depth known to keep the target; 0 is none yet.
+    /// Largest depth known to meet the target; 0 if none is known.
     good: u32,
-    /// Smallest depth known to break it; one more than the job's iodepth when none is.
+    /// Smallest depth known to miss the target; iodepth + 1 if none is known.
     bad: u32,
     window_start_ns: u64,
     ios: u64,
     late: u64,
-    /// Completions still to come of I/Os that were issued at the last depth: they say nothing about this one.
+    /// I/Os in flight from the previous depth: their latencies say nothing about this depth.
     left_over: u32,
     settled: bool,
     missed: bool,
 }
 
 impl DepthControl {
-    /// Begins at depth 1.
+    /// Starts the search at depth 1.
     pub fn new(rule: LatencyTarget, iodepth: u32, start_ns: u64) -> DepthControl {
         DepthControl {
             rule,
@@ -37,23 +37,23 @@ impl DepthControl {
         }
     }
 
-    /// The depth to use now.
+    /// Returns the depth in force.
     pub fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// Whether the depth is found and the job is to end with that.
+    /// Whether the search is over and the job ends with it.
     pub fn is_settled(&self) -> bool {
         self.settled
     }
 
-    /// Whether the job is to fail: all I/Os were to keep the target, and one alone in flight did not. As in fio, a job
-    /// of which some may be late goes on at depth 1 instead, until the target is kept or its time is over.
+    /// Whether the job fails: the percentile is 100 and a single I/O missed the target at depth 1.
+    /// As in fio, with a lower percentile the job continues at depth 1 until the target is met.
     pub fn is_missed(&self) -> bool {
         self.missed
     }
 
-    /// An I/O has completed.
+    /// Records a completed I/O.
     pub fn completed(&mut self, latency_ns: u64, now_ns: u64) {
         if self.left_over > 0 {
             self.left_over -= 1;
@@ -82,7 +82,7 @@ impl DepthControl {
 
     fn next_depth(&mut self, kept: bool) {
         if self.bad <= self.good {
-            // What was good has become bad, with `latency_run` or at depth 1: look again below.
+            // A good depth became bad (`latency_run`, or depth 1): search again below it.
             self.good = 0;
         }
         if self.bad - self.good <= 1 {
@@ -115,7 +115,7 @@ mod tests {
         DepthControl::new(rule, iodepth, 0)
     }
 
-    /// The depth found where I/Os are in time up to the depth `limit`; `None` if there was none in the end.
+    /// Returns the depth found, if any, where I/Os are in time up to depth `limit`.
     fn settle(limit: u32, iodepth: u32, percentile: f64) -> Option<u32> {
         let mut control = control(percentile, iodepth);
         for window in 1..2_000 {

@@ -1,22 +1,22 @@
-//! The buffers of a worker's logs, which go round between the worker and the thread that writes.
+//! Log buffers, which circulate between a worker and the writer thread.
 //!
-//! All of them are made before the worker starts. A lock and a condition instead of a channel: waiting for one allocates
-//! nothing either, and the lock is taken once in thousands of entries.
+//! All buffers are allocated before the worker starts. A mutex and a condition variable replace a
+//! channel, so waiting allocates nothing. The lock is taken once per thousands of entries.
 
 use super::io_log::{CHUNK, LogBatch, LogEntry};
 use iosonde_result::histogram::BUCKETS;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Chunks of entries beside the one that the worker fills. They cost memory only once they have been used.
+/// Number of chunks, besides the worker's own. A chunk takes up memory only after its first use.
 const CHUNKS: usize = 16;
-/// Histograms beside the three that the worker counts in: two windows.
+/// Number of histograms, besides the worker's three: two windows.
 const HISTOGRAMS: usize = 6;
 
 #[derive(Debug, Default)]
 struct State {
     full: VecDeque<LogBatch>,
-    /// The last one given back is used first: its memory is the warmest.
+    /// The chunk returned last is used first, as its memory is likely still cached.
     chunks: Vec<Vec<LogEntry>>,
     histograms: Vec<Box<[u64]>>,
     worker_gone: bool,
@@ -39,7 +39,7 @@ impl Exchange {
         self.changed.notify_all();
     }
 
-    /// Waits until there is something to take. `None` when whoever would bring it is gone.
+    /// Waits for an item and returns it. Returns `None` once the other side is gone.
     fn wait_for<T>(
         &self,
         take: impl Fn(&mut State) -> Option<T>,
@@ -59,15 +59,15 @@ impl Exchange {
     }
 }
 
-/// The worker's end.
+/// The worker's side.
 #[derive(Debug)]
 pub(super) struct ToWriter(Arc<Exchange>);
 
-/// The writer's end, where a worker's batches arrive.
+/// The writer's side, which receives the worker's batches.
 #[derive(Debug)]
 pub struct FromWorker(Arc<Exchange>);
 
-/// Two ends, with empty histograms where the job logs some.
+/// Returns both sides, with empty histograms if the job logs histograms.
 pub(super) fn exchange(with_histograms: bool) -> (ToWriter, FromWorker) {
     let histograms = if with_histograms { HISTOGRAMS } else { 0 };
     let state = State {
@@ -87,18 +87,18 @@ pub(super) fn exchange(with_histograms: bool) -> (ToWriter, FromWorker) {
 }
 
 impl ToWriter {
-    /// Hands a batch over. Nobody takes it when the writer has failed, which it reports itself.
+    /// Passes a batch to the writer. A writer that has failed reports this itself.
     pub(super) fn hand_over(&self, batch: LogBatch) {
         self.0.change(|state| state.full.push_back(batch));
     }
 
-    /// An empty chunk; `None` when the writer is gone.
+    /// Waits for an empty chunk; `None` if the writer is gone.
     pub(super) fn empty_chunk(&self) -> Option<Vec<LogEntry>> {
         self.0
             .wait_for(|state| state.chunks.pop(), |state| state.writer_gone)
     }
 
-    /// A histogram without counts; `None` when the writer is gone.
+    /// Waits for an empty histogram; `None` if the writer is gone.
     pub(super) fn empty_histogram(&self) -> Option<Box<[u64]>> {
         self.0
             .wait_for(|state| state.histograms.pop(), |state| state.writer_gone)
@@ -106,13 +106,13 @@ impl ToWriter {
 }
 
 impl FromWorker {
-    /// The next batch; `None` when the worker has ended and all have been taken. To be given back.
+    /// Waits for the next batch, to be given back after use; `None` once the worker has ended.
     pub fn take(&self) -> Option<LogBatch> {
         self.0
             .wait_for(|state| state.full.pop_front(), |state| state.worker_gone)
     }
 
-    /// Gives a batch back to be used again.
+    /// Returns a batch for reuse.
     pub fn give_back(&self, batch: LogBatch) {
         match batch {
             LogBatch::Entries(mut entries) => {

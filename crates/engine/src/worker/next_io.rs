@@ -1,4 +1,4 @@
-//! What to issue next: from the generator as it comes, or held back by rates, pauses, flows and verification.
+//! Selects the next I/O: from the generator, or delayed by rates, pauses, flows and verification.
 
 use super::{DepthRules, Phase, Worker};
 use crate::io::{Backend, Op, Slot};
@@ -7,7 +7,7 @@ use iosonde_job::plan::Direction;
 use iosonde_workload::Io;
 
 impl<B: Backend, C: Clock> Worker<B, C> {
-    /// Fills the batch with as many I/Os as may start now. When the next may start, where it has to wait.
+    /// Fills the batch with the I/Os that may start now. Returns when a delayed I/O may start.
     #[inline(always)]
     pub(super) fn prepare(&mut self) -> Option<u64> {
         let goes_on = std::mem::take(&mut self.to_follow) > 0;
@@ -42,9 +42,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         wake_ns
     }
 
-    /// Whether to wait for more free slots before submitting again. Where completions trickle in fast, a call to the kernel
-    /// for each would cost more than the I/O itself; where they are slow, none is held up, as the time since the last
-    /// submission is then long over. Time stamps are not touched: only the depth is a little lower for a moment.
+    /// Whether to wait for more free slots before the next submission. With fast completions, a
+    /// call for each would cost more than the I/O itself. With slow ones, `hold_ns` has passed, so
+    /// none waits. Time stamps do not change: only the depth drops for a moment.
     #[inline(always)]
     fn holds_back(&self) -> bool {
         self.in_flight > 0
@@ -61,7 +61,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         None
     }
 
-    /// Puts what was generated into free slots, as [`Worker::place`] does one by one.
+    /// Puts the generated I/Os into free slots, as [`Worker::place`] does for one I/O.
     #[inline(always)]
     fn place_all(&mut self, count: usize) {
         let kept = self.free.len().checked_sub(count);
@@ -149,7 +149,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         None
     }
 
-    /// The next I/O of the phase, and whether it is one that checks. Sets `dry` at the end.
+    /// Returns the next I/O of the phase, and whether it verifies. Sets `dry` at the end.
     pub(super) fn next_io(&mut self) -> Option<(Io, bool)> {
         if let Some(held) = self.held.take() {
             return Some(held);
@@ -193,7 +193,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         next
     }
 
-    /// The next I/O of the trace. As in fio, a file that the trace opens again loses its page cache.
+    /// Returns the trace's next I/O. As in fio, a file that is opened again loses its page cache.
     fn replayed_io(&mut self) -> Option<Io> {
         let replayer = self.parts.replayer.as_mut()?;
         let io = replayer.next_io(self.now_ns)?;
@@ -203,7 +203,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         Some(io)
     }
 
-    /// When an I/O is meant to start, by its trace or a rate; `None` is at once.
+    /// Returns the intended start of an I/O by its trace or rate; `None` stands for at once.
     fn due_ns(&self, io: &Io) -> Option<u64> {
         let by_trace = self.parts.replayer.as_ref().and_then(|it| it.due_ns());
         by_trace.or_else(|| self.parts.pacer.start_ns(io.op.direction()?))

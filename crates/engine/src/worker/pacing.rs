@@ -1,16 +1,16 @@
-//! When the next I/O may start: rates, think times.
+//! Start times of I/Os: rates and think times.
 
 use iosonde_job::plan::{Direction, Job, Mode, PerDirection, ThinkTime};
 use iosonde_workload::rng::Rng;
 
-/// The schedule of one direction.
+/// Schedule of one direction.
 #[derive(Debug, Clone)]
 struct RateClock {
     /// Bytes or I/Os per second.
     per_second: u64,
     by_bytes: bool,
     poisson: bool,
-    /// Start of the schedule; moved on by think times where they do not count.
+    /// Start of the schedule; think times shift it if they do not count (`rate_ignore_thinktime`).
     base_ns: u64,
     /// Units issued since `base_ns`.
     issued: u64,
@@ -22,7 +22,7 @@ impl RateClock {
         let units = if self.by_bytes { bytes } else { 1 };
         if self.poisson {
             let mean_ns = units as f64 * 1e9 / self.per_second as f64;
-            // 1 - u lies in (0, 1]: the logarithm is finite.
+            // 1 - u lies in (0, 1], so the logarithm is finite.
             let gap_ns = -libm::log(1.0 - rng.unit()) * mean_ns;
             self.next_ns += gap_ns.min(1e15) as u64;
         } else {
@@ -43,7 +43,7 @@ struct Thinking {
     rule: ThinkTime,
     /// Blocks since the last pause became due.
     blocks: u32,
-    /// When I/O began again after the last pause.
+    /// Time at which I/O resumed after the last pause.
     since_ns: u64,
     due: bool,
 }
@@ -58,7 +58,7 @@ impl Thinking {
         if self.due {
             return;
         }
-        // Whichever comes first, as in fio.
+        // As in fio, the earlier of the two limits applies.
         let iotime_ns = self.rule.iotime_ns;
         let long = iotime_ns > 0 && now_ns.saturating_sub(self.since_ns) >= iotime_ns;
         if long || self.is_enough() {
@@ -72,13 +72,13 @@ impl Thinking {
     }
 }
 
-/// Says when the next I/O of a worker may start.
+/// Determines when the next I/O of a worker may start.
 #[derive(Debug, Clone)]
 pub struct Pacer {
     rates: PerDirection<Option<RateClock>>,
     /// Directions with a rate of their own.
     paced: Vec<Direction>,
-    /// The other direction of a mix of which one has a rate.
+    /// The other direction of a mix in which one direction has a rate.
     unpaced: Option<Direction>,
     thinking: Option<Thinking>,
     ignore_thinktime: bool,
@@ -87,7 +87,7 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// The pace of a job, from `start_ns` on. `rng` draws the gaps of `rate_process=poisson`.
+    /// Creates a job's schedule from `start_ns` on. `rng` draws the gaps of `rate_process=poisson`.
     pub fn new(job: &Job, start_ns: u64, rng: Rng) -> Pacer {
         let schedule = &job.schedule;
         let rates = PerDirection::from_fn(|direction| {
@@ -140,19 +140,19 @@ impl Pacer {
         }
     }
 
-    /// Whether nothing ever has to wait.
+    /// Whether no I/O ever has to wait.
     #[inline(always)]
     pub fn is_free(&self) -> bool {
         self.free
     }
 
-    /// Whether a rate says when I/Os are due.
+    /// Whether a rate determines when I/Os are due.
     pub fn has_rate(&self) -> bool {
         self.rates.iter().any(|(_, rate)| rate.is_some())
     }
 
-    /// The direction that the next I/O has to be of; `None` leaves it to the mix. Where several directions have rates of
-    /// their own, it is the one whose turn it is. Where one has, the other goes on while that one has to wait.
+    /// Returns the next I/O's direction; `None` leaves it to the mix. Of several rates, the
+    /// earliest is next. A direction without a rate issues I/O while the one with a rate waits.
     pub fn turn(&self, now_ns: u64) -> Option<Direction> {
         if self.paced.len() < 2 {
             let waits = self.start_ns(*self.paced.first()?)? > now_ns;
@@ -164,25 +164,25 @@ impl Pacer {
             .min_by_key(|direction| self.start_ns(*direction))
     }
 
-    /// When the next I/O of this direction is meant to start; `None` where it has no rate.
+    /// Returns the intended start of this direction's next I/O; `None` if it has no rate.
     pub fn start_ns(&self, direction: Direction) -> Option<u64> {
         self.rates[direction].as_ref().map(|clock| clock.next_ns)
     }
 
-    /// An I/O has been prepared.
+    /// Counts a prepared I/O.
     pub fn issued(&mut self, direction: Direction, bytes: u64, now_ns: u64) {
         if let Some(clock) = &mut self.rates[direction] {
             clock.issue(bytes, &mut self.rng);
         }
         match &mut self.thinking {
             Some(thinking) if thinking.rule.count_issued => thinking.count(now_ns),
-            // As in fio, blocks that completed while the last pause was waited for count for the next one, after one I/O.
+            // As in fio, blocks completed while a pause was awaited count for the next one.
             Some(thinking) if thinking.is_enough() => thinking.make_due(),
             _ => {}
         }
     }
 
-    /// An I/O has completed.
+    /// Counts a completed I/O.
     pub fn completed(&mut self, now_ns: u64) {
         match &mut self.thinking {
             Some(thinking) if !thinking.rule.count_issued => thinking.count(now_ns),
@@ -190,13 +190,13 @@ impl Pacer {
         }
     }
 
-    /// Whether a pause is due: no I/O may start, and the pause begins when nothing is in flight.
+    /// Whether a pause is due: no I/O may start, and the pause begins once none is in flight.
     #[inline]
     pub fn pause_due(&self) -> bool {
         self.thinking.as_ref().is_some_and(|thinking| thinking.due)
     }
 
-    /// Begins the pause that is due. Until when to spin, and until when to pause.
+    /// Begins the pause that is due. Returns the end of spinning and the end of the pause.
     pub fn pause(&mut self, now_ns: u64) -> (u64, u64) {
         let Some(thinking) = &mut self.thinking else {
             return (now_ns, now_ns);

@@ -1,4 +1,4 @@
-//! What follows when a phase is over: flush, reading back, another pass, the end.
+//! Changes of phase: flush, verification, the next pass, the end.
 
 use super::{Phase, StartOver, Step, Worker};
 use crate::io::Backend;
@@ -7,8 +7,8 @@ use iosonde_result::observer::WorkerState;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl<B: Backend, C: Clock> Worker<B, C> {
-    /// Nothing is in flight and nothing more is to come in this phase. As in fio, each pass is flushed (`end_fsync`) and
-    /// read back (`verify`) before the next begins, and each begins without what the page cache holds (`invalidate`).
+    /// Starts the next phase once no I/O is in flight or left. As in fio, each pass is flushed
+    /// (`end_fsync`) and verified (`verify`) before the next, which starts uncached (`invalidate`).
     #[cold]
     pub(super) fn next_phase(&mut self) -> Step {
         self.dry = false;
@@ -42,7 +42,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         Step::Done
     }
 
-    /// Whether the worker ends, whatever is left to do.
+    /// Whether the worker ends regardless of the I/O that is left.
     fn is_stopped(&self) -> bool {
         self.failure.is_some()
             || self.over
@@ -53,7 +53,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     fn begin_flush(&mut self, stopped: bool) -> Step {
         self.parts.shared.enter(WorkerState::Syncing);
         if stopped {
-            // The wish to stop has been heard: what follows the flush is decided already.
+            // The stop request is handled: the phase after the flush is decided already.
             self.parts.shared.stop.store(false, Relaxed);
         }
         self.end_syncs = 0;
@@ -66,7 +66,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         verifier.is_some_and(|verifier| verifier.begin_reading())
     }
 
-    /// Reading back must not be served from what writing has left in the page cache.
+    /// Starts verification with an empty page cache, so that reads do not return cached writes.
     fn begin_verify(&mut self) -> Step {
         let written_back = match (&self.parts.keeper, &self.parts.cache) {
             (Some(keeper), _) => keeper.write_back(),
@@ -76,7 +76,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         if let Err(error) = written_back {
             self.cannot_open(&error);
         }
-        // Writing back belongs to neither phase.
+        // The time of writing back belongs to neither phase.
         self.phase_start_ns = self.clock.now_ns();
         self.drop_cache(None);
         self.parts.shared.enter(WorkerState::Verifying);

@@ -1,9 +1,9 @@
-//! Time in which this process was stopped as a whole: by SIGSTOP or Ctrl-Z, in a frozen control group, by a debugger, or with
-//! the machine, which slept or was paused by its hypervisor.
+//! Detects the times in which the whole process was stopped: by SIGSTOP or Ctrl-Z, in a frozen
+//! control group, by a debugger, or by suspending or pausing the machine.
 //!
-//! A thread of its own ([`watch`]) sleeps for [`BEAT`] again and again. It reads no file of the target and waits for nothing
-//! else, so when it wakes a second late, the process did not run; unless the processors were given to others, which the
-//! kernel counts apart. The clocks of workers ([`crate::worker::clock::RealClock`]) leave that time out where a plan asks for it.
+//! A thread ([`watch`]) sleeps for [`BEAT`] in a loop, does no target I/O and takes no lock. If it
+//! wakes a second late, the process did not run, or lacked processors, which the kernel counts. The
+//! clocks of workers ([`crate::worker::clock::RealClock`]) leave stops out if the plan asks for it.
 
 use iosonde_machine::cgroup;
 use iosonde_machine::cpu_use;
@@ -19,37 +19,37 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// From one look of the watching thread to the next.
+/// Interval at which the watching thread samples.
 const BEAT: Duration = Duration::from_millis(50);
 const BEAT_NS: u64 = BEAT.as_nanos() as u64;
-/// A look that comes so late is a stop.
+/// Minimum delay of a sample that counts as a stop.
 const LEAST_STOP_NS: u64 = 1_000_000_000;
-/// A clock that was not read for so long looks whether the process was stopped meanwhile.
+/// A clock that was not read for this long checks for stops.
 pub(crate) const LONG_GAP_NS: u64 = 100_000_000;
-/// Longest wait of a clock for the watching thread, which wakes at the same moment.
+/// Maximum wait of a clock for the watching thread, which wakes at the same moment.
 const JUDGE_WAIT: Duration = Duration::from_millis(200);
-/// Between two readings of counters that take a file each. They tell whether a late look is a stop, to about as much.
+/// Interval of the counters that need a file each. They tell a stop from starvation.
 const COUNTERS_EVERY_NS: u64 = 1_000_000_000;
-/// Less sleep of the machine than this is the time between reading one clock and the next.
+/// Minimum sleep of the machine. A shorter time is the delay between two clock readings.
 const LEAST_SLEEP_NS: u64 = 50_000_000;
 
 /// A time in which the process did not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stop {
-    /// When it began, since the start of the run's clock.
+    /// Start of the stop, since the start of the run's clock.
     pub(crate) at_ns: u64,
-    /// How long it was, by the clock that stands still while the machine sleeps.
+    /// Length of the stop, by the clock that does not advance while the machine sleeps.
     pub(crate) length_ns: u64,
-    /// How long the machine slept beside that.
+    /// Time that the machine slept, which `length_ns` excludes.
     pub(crate) slept_ns: u64,
 }
 
-/// The stops of a run, as its clocks read them.
+/// The stops of a run, for its clocks.
 #[derive(Debug)]
 pub(crate) struct Stops {
-    /// The last look, on CLOCK_MONOTONIC; `u64::MAX` while no thread watches.
+    /// Time of the last sample on CLOCK_MONOTONIC; `u64::MAX` while no thread watches.
     looked_ns: AtomicU64,
-    /// Length of all stops.
+    /// Total length of the stops.
     total_ns: AtomicU64,
     stops: Mutex<Vec<Stop>>,
 }
@@ -65,8 +65,8 @@ impl Default for Stops {
 }
 
 impl Stops {
-    /// Length of all stops until now, for a clock that reads `now_ns` on CLOCK_MONOTONIC and read `gap_ns` less before. Where that
-    /// gap may be a stop that the watching thread has yet to judge, it is waited for.
+    /// Returns the total length of stops at `now_ns` on CLOCK_MONOTONIC, `gap_ns` after the last
+    /// reading. Waits for the watching thread if the gap may hold a stop that it has not sampled.
     #[cold]
     pub(crate) fn total_ns(&self, now_ns: u64, gap_ns: u64) -> u64 {
         if gap_ns >= LEAST_STOP_NS {
@@ -79,7 +79,7 @@ impl Stops {
         self.total_ns.load(Acquire)
     }
 
-    /// Length of all stops so far.
+    /// Returns the total length of the stops so far.
     pub(crate) fn so_far_ns(&self) -> u64 {
         self.total_ns.load(Acquire)
     }
@@ -90,7 +90,7 @@ impl Stops {
         self.total_ns.fetch_add(stop.length_ns, Relaxed);
     }
 
-    /// The verdict on them; `None` where there were none.
+    /// Returns the verdict on the stops, or `None` if there were none.
     pub(crate) fn verdict(&self, are_left_out: bool) -> Option<Verdict> {
         let stops = self.stops.lock();
         let stops = stops.unwrap_or_else(PoisonError::into_inner);
@@ -124,14 +124,14 @@ impl Stops {
     }
 }
 
-/// What the watching thread reads at a look.
+/// A sample of the watching thread.
 #[derive(Debug, Clone, Copy, Default)]
 struct Look {
     monotonic_ns: u64,
     boottime_ns: u64,
-    /// Processor time of the process.
+    /// CPU time of the process.
     process_cpu_ns: u64,
-    /// How long the watching thread was ready and waited for a processor.
+    /// Time that the watching thread was runnable and waited for a processor.
     queued_ns: u64,
 }
 
@@ -149,8 +149,8 @@ impl Look {
         }
     }
 
-    /// The stop between the look before and this one, if there was one. `withheld_ns` is how long the processors were kept from
-    /// this process meanwhile, by a control group or a hypervisor.
+    /// Returns the stop between the sample `before` and this one, if any. `withheld_ns` is the CPU
+    /// time that a control group or a hypervisor withheld from the process in between.
     fn stop_since(&self, before: &Look, processors: u64, withheld_ns: u64) -> Option<Stop> {
         let passed_ns = self.monotonic_ns.saturating_sub(before.monotonic_ns);
         let with_sleep_ns = self.boottime_ns.saturating_sub(before.boottime_ns);
@@ -164,7 +164,7 @@ impl Look {
         }
         let used_ns = self.process_cpu_ns.saturating_sub(before.process_cpu_ns);
         let queued_ns = self.queued_ns.saturating_sub(before.queued_ns);
-        // Before the stop all its threads may have run for the rest of a beat.
+        // Before the stop all threads of the process may have run for the rest of a beat.
         let is_busy = used_ns > BEAT_NS * processors + late_ns / 10;
         let is_starved = queued_ns.max(withheld_ns) > late_ns / 2;
         if slept_ns == 0 && (is_busy || is_starved) {
@@ -178,7 +178,7 @@ impl Look {
     }
 }
 
-/// Counters of what keeps processors from a process that is ready.
+/// Counters of CPU time withheld from a runnable process.
 #[derive(Debug, Clone, Copy)]
 struct Withheld {
     read_ns: u64,
@@ -206,7 +206,7 @@ impl Withheld {
     }
 }
 
-/// Ends [`watch`] when it goes.
+/// Ends [`watch`] on drop.
 #[derive(Debug)]
 pub(crate) struct WatchEnd {
     thread: Option<Thread>,
@@ -214,7 +214,7 @@ pub(crate) struct WatchEnd {
 }
 
 impl WatchEnd {
-    /// Of the thread that watches, if there is one.
+    /// Creates the guard of the watching thread, if there is one.
     pub(crate) fn new(thread: Option<Thread>, stops: &Arc<Stops>) -> WatchEnd {
         WatchEnd {
             thread,
@@ -233,13 +233,13 @@ impl Drop for WatchEnd {
 }
 
 impl Stops {
-    /// Marks the start of [`watch`], which runs until the mark is removed. Call it before the thread starts.
+    /// Marks the start of [`watch`], which runs while marked. Call it before its thread starts.
     pub(crate) fn begin(&self) {
         self.looked_ns.store(Look::now().monotonic_ns, Release);
     }
 }
 
-/// Looks for stops until [`WatchEnd`] is dropped. `origin_ns` is the start of the run's clock on CLOCK_MONOTONIC.
+/// Detects stops until [`WatchEnd`] is dropped. `origin_ns` is the run's start on CLOCK_MONOTONIC.
 pub(crate) fn watch(stops: &Stops, origin_ns: u64) {
     let system = System::live();
     let files = cgroup::cpu_stat_files(&system);
@@ -247,7 +247,7 @@ pub(crate) fn watch(stops: &Stops, origin_ns: u64) {
     let mut before = Look::now();
     let mut counters = Withheld::now(&system, &files, before.monotonic_ns);
     let mut last_ns = before.monotonic_ns;
-    // `u64::MAX` ends the loop: a plain store would overwrite it.
+    // `u64::MAX` ends the loop, and a plain store would overwrite it.
     while stops
         .looked_ns
         .fetch_update(Release, Acquire, |looked_ns| {
@@ -296,7 +296,7 @@ mod tests {
         let on_time = later(&before, BEAT_NS + 900_000_000);
         assert_eq!(on_time.stop_since(&before, 2, 0), None);
         let mut late = later(&before, 3 * SECOND_NS);
-        // Two threads that ran until the stop.
+        // Two threads ran until the stop.
         late.process_cpu_ns += 2 * BEAT_NS;
         let stop = late.stop_since(&before, 2, 0);
         assert_eq!(stop.map(|stop| stop.length_ns), Some(3 * SECOND_NS));
@@ -348,7 +348,7 @@ mod tests {
         let other = RealClock::starting_now();
         let (before_ns, all_ns) = (clock.now_ns(), other.now_ns());
         assert_eq!(clock.resumed_ns(), 0);
-        // Longer than the gap between two readings: of that nothing is left.
+        // The stop is longer than the gap between two readings: only 1 ns of the gap remains.
         stops.add(Stop {
             at_ns: 0,
             length_ns: 5 * SECOND_NS,
@@ -359,10 +359,10 @@ mod tests {
         assert_eq!(after_ns, before_ns + 1);
         assert!(other.now_ns() - all_ns > LONG_GAP_NS, "it counts all time");
         assert_eq!(clock.resumed_ns(), after_ns + 1);
-        // Once noticed it is history.
+        // A noticed stop is left out only once.
         std::thread::sleep(2 * Duration::from_nanos(LONG_GAP_NS));
         assert!(clock.now_ns() - after_ns > LONG_GAP_NS);
-        // A clock that is made after it never sees it.
+        // A clock that is created later ignores the stop.
         let late = RealClock::starting_now().without(stops);
         std::thread::sleep(2 * Duration::from_nanos(LONG_GAP_NS));
         assert!(late.now_ns() > LONG_GAP_NS);

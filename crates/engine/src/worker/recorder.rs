@@ -1,7 +1,7 @@
-//! What one worker measures, kept apart by direction and free of allocation.
+//! Measurements of one worker, by direction, without allocation.
 //!
-//! I/Os that were submitted together and reaped together have the same latencies to the nanosecond, because a batch
-//! shares its time stamps. They are counted as one group, which makes full statistics nearly free at depth.
+//! I/Os of one submission and one reap share their time stamps, so their latencies are equal. They
+//! are counted as one group, which makes full statistics nearly free at high depth.
 
 use crate::io::{Op, Slot};
 use crate::worker::counters::{LatencyTally, Shared};
@@ -9,7 +9,7 @@ use iosonde_job::plan::{Direction, Measure, PerDirection};
 use iosonde_result::run::{DirectionStats, RampResult, SyncStats};
 use std::sync::Arc;
 
-/// Neighbouring completions with the same time stamps.
+/// Adjacent completions with the same time stamps.
 #[derive(Debug, Clone, Copy)]
 struct Group {
     op: Op,
@@ -57,31 +57,31 @@ impl DirectionTally {
     }
 }
 
-/// The measurements of one worker. What each round touches comes first.
+/// Measurements of one worker. The fields that each step uses come first.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Recorder {
     group: Group,
     shared: Arc<Shared>,
-    /// I/Os that started before are not measured (`ramp_time`).
+    /// Earlier I/Os are not measured (`ramp_time`).
     measure_from_ns: u64,
-    /// I/Os that were submitted before were in flight when the process was stopped.
+    /// I/Os submitted before this time were in flight during a stop of the process.
     resumed_ns: u64,
     slat: bool,
     clat: bool,
     lat: bool,
-    /// Reaps by size.
+    /// Reaps by number of completions, in the buckets of `submit`.
     pub complete: [u64; 7],
-    /// Submissions by size: 0, up to 4, 8, 16, 32, 64, and more.
+    /// Submissions by number of I/Os: 0, up to 4, 8, 16, 32, 64, and more.
     pub submit: [u64; 7],
     /// I/Os by depth at submission: 1, 2, 4, 8, 16, 32, 64 and more.
     pub level: [u64; 7],
     directions: [DirectionTally; 3],
     syncs: SyncCounts,
     sync_latency: LatencyTally,
-    /// What is done in a ramp.
+    /// Counts of the ramp.
     ramp: Option<Box<RampTally>>,
-    /// Total latencies from the real start, where `lat` counts from when I/Os were due.
+    /// Total latencies from the actual start, if `lat` counts from the intended start.
     started: Option<Box<[LatencyTally; 3]>>,
 }
 
@@ -101,7 +101,7 @@ impl SyncCounts {
     }
 }
 
-/// What is counted of a ramp, for the case that it never ends. Bytes are counted by [`Shared`].
+/// Counts of a ramp, in case it does not end. [`Shared`] counts the bytes.
 #[derive(Debug, Default)]
 struct RampTally {
     issued: [u64; 3],
@@ -112,7 +112,7 @@ struct RampTally {
 }
 
 impl Recorder {
-    /// Records what `measure` asks for, of I/Os that start at `measure_from_ns` or later.
+    /// Records the latencies in `measure` for I/Os that start at `measure_from_ns` or later.
     pub fn new(measure: &Measure, measure_from_ns: u64, shared: Arc<Shared>) -> Recorder {
         Recorder {
             measure_from_ns,
@@ -137,25 +137,25 @@ impl Recorder {
         }
     }
 
-    /// Records total latencies from the real start too, for jobs whose I/Os have a time at which they are due.
+    /// Also records total latencies from the actual start, for jobs whose I/Os have a due time.
     pub fn with_due_times(mut self, has_due_times: bool) -> Recorder {
         self.started = (has_due_times && self.lat).then(Box::default);
         self
     }
 
-    /// I/Os that were submitted before `resumed_ns` and have not completed were in flight in a stop of the process: how long they took
-    /// is not known. Those that completed count: the queue that has to be filled again takes as long.
+    /// Sets the end of the last process stop: the latency of I/Os submitted before it is unknown.
+    /// The I/Os count, as refilling the queue costs the time that completing in the stop saved.
     #[inline(always)]
     pub fn resumed(&mut self, resumed_ns: u64) {
         self.resumed_ns = resumed_ns;
     }
 
-    /// When measuring begins.
+    /// Returns the start of the measured time.
     pub fn measure_from_ns(&self) -> u64 {
         self.measure_from_ns
     }
 
-    /// A batch prepared at `prepared_ns` has been submitted; `depth` I/Os are in flight now.
+    /// Counts a submitted batch that was prepared at `prepared_ns`; `depth` I/Os are in flight now.
     #[inline(always)]
     pub fn submitted(
         &mut self,
@@ -203,7 +203,7 @@ impl Recorder {
         }
     }
 
-    /// What was done in the ramp, which began at `start_ns` and has not ended by `now_ns`.
+    /// Returns the I/O of the ramp, which began at `start_ns` and has not ended by `now_ns`.
     pub fn ramp_result(&self, start_ns: u64, now_ns: u64) -> Option<Box<RampResult>> {
         let ramp = self.ramp.as_ref()?;
         let moved = PerDirection::from_fn(|direction| self.shared.counts(direction));
@@ -222,7 +222,7 @@ impl Recorder {
         }))
     }
 
-    /// A slot has completed in full. To be followed by [`Recorder::reaped`].
+    /// Counts a slot that completed in full. [`Recorder::reaped`] must follow.
     #[inline(always)]
     pub fn completed(&mut self, slot: &Slot, now_ns: u64) {
         let group = &mut self.group;
@@ -243,7 +243,7 @@ impl Recorder {
         }
     }
 
-    /// All completions of one reap have been handed over.
+    /// Ends one reap, after all its completions were counted.
     #[inline(always)]
     pub fn reaped(&mut self, count: usize, now_ns: u64) {
         self.close_group(now_ns);
@@ -325,27 +325,27 @@ impl Recorder {
         }
     }
 
-    /// An I/O moved less than asked for, and is continued.
+    /// Counts an I/O that transferred less than requested and is continued.
     pub fn short(&mut self, direction: Direction) {
         self.directions[direction as usize].short += 1;
     }
 
-    /// An I/O moved nothing.
+    /// Counts an I/O that transferred 0 bytes.
     pub fn dropped(&mut self, direction: Direction) {
         self.directions[direction as usize].dropped += 1;
     }
 
-    /// I/Os measured so far, all directions.
+    /// Returns the number of I/Os measured so far, in all directions.
     pub fn measured_ios(&self) -> u64 {
         self.directions.iter().map(|tally| tally.ios).sum()
     }
 
-    /// I/Os measured so far in this direction.
+    /// Returns the number of I/Os measured so far in this direction.
     pub fn ios(&self, direction: Direction) -> u64 {
         self.directions[direction as usize].ios
     }
 
-    /// The statistics, without samples. `runtime_ns` is set where something was moved.
+    /// Returns the statistics without samples. `runtime_ns` is set for directions with I/O.
     pub fn results(
         &self,
         runtime_ns: PerDirection<u64>,
@@ -382,13 +382,13 @@ impl Recorder {
     }
 }
 
-/// The bucket of a depth: its power of two, up to 64.
+/// Returns the bucket of a depth: its power of two, up to 64.
 #[inline(always)]
 fn level_index(depth: u32) -> usize {
     (31 - depth.max(1).leading_zeros()).min(6) as usize
 }
 
-/// The bucket of a batch size: 0, up to 4, 8, 16, 32, 64, more.
+/// Returns the bucket of a batch size: 0, up to 4, 8, 16, 32, 64, and more.
 #[inline(always)]
 fn batch_index(count: u64) -> usize {
     match count {

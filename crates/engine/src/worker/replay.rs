@@ -1,21 +1,21 @@
-//! Replaying a trace: its I/Os in their order, at their times.
+//! Replays a trace: its I/Os in their order, at their times.
 
 use iosonde_job::plan::Replay;
 use iosonde_job::trace::{Timing, Trace, TracedIo, TracedOp};
 use iosonde_workload::{Io, Op};
 use std::sync::Arc;
 
-/// Hands out the I/Os of a trace, and says when each may start.
+/// Returns the I/Os of a trace and their start times.
 ///
-/// Times of a version 3 trace are kept as a schedule: an I/O that is late does not put off those behind it, and its total
-/// latency counts from the moment at which it was due. Where a trace has pauses instead, they begin at the I/O before.
+/// Version 3 traces have a schedule: a late I/O does not delay the next ones, and its total latency
+/// counts from the due time. Other traces have pauses, which start at the previous I/O.
 #[derive(Debug, Clone)]
 pub struct Replayer {
     trace: Arc<Trace>,
     next: usize,
     stalls: bool,
     start_ns: u64,
-    /// Time of the first I/O, from which the others count.
+    /// Time of the first I/O, the origin of the other times.
     first_at_ns: u64,
     last_at_ns: u64,
     due_ns: Option<u64>,
@@ -23,10 +23,10 @@ pub struct Replayer {
 }
 
 impl Replayer {
-    /// A replay that starts at `start_ns`.
+    /// Creates a replay that starts at `start_ns`.
     pub fn new(trace: Arc<Trace>, rule: &Replay, start_ns: u64) -> Replayer {
         let first_at_ns = trace.ios.iter().map(|io| io.at_ns).min().unwrap_or(0);
-        // Where all times are the same, they say nothing.
+        // Equal times of all I/Os carry no information.
         let has_times = trace.ios.iter().any(|io| io.at_ns != first_at_ns);
         Replayer {
             stalls: has_times && !rule.no_stall,
@@ -40,7 +40,7 @@ impl Replayer {
         }
     }
 
-    /// The next I/O; `None` at the end.
+    /// Returns the next I/O, or `None` at the end of the trace.
     pub fn next_io(&mut self, now_ns: u64) -> Option<Io> {
         let io = *self.trace.ios.get(self.next)?;
         self.next += 1;
@@ -60,12 +60,12 @@ impl Replayer {
         })
     }
 
-    /// Whether the file of the I/O that was handed out last was closed and opened again before it.
+    /// Whether the trace closed and opened the file of the last returned I/O again before that I/O.
     pub fn is_reopened(&self) -> bool {
         self.reopened
     }
 
-    /// When the I/O that was handed out last may start; `None` is at once.
+    /// Returns when the last returned I/O may start; `None` stands for at once.
     pub fn due_ns(&self) -> Option<u64> {
         self.due_ns
     }

@@ -1,11 +1,11 @@
-//! Handing a batch to the backend, and the time stamps that its I/Os share.
+//! Submission of a batch to the backend, and the time stamps that its I/Os share.
 
 use super::Worker;
 use crate::io::Backend;
 use crate::worker::clock::Clock;
 
 impl<B: Backend, C: Clock> Worker<B, C> {
-    /// Hands the batch to the backend and stamps it.
+    /// Submits the batch to the backend and stamps its slots.
     #[inline(always)]
     pub(super) fn submit(&mut self) {
         if B::SYNCHRONOUS && self.parts.timed {
@@ -41,7 +41,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.in_flight += taken as u32;
         let mut depth = self.in_flight;
         if self.was_full {
-            // As in fio, slots that were reaped together count as taken until it is their turn.
+            // As in fio, slots that were reaped together count as in flight until submitted.
             depth += self.to_follow;
         } else {
             self.was_full = depth >= self.parts.rules.iodepth;
@@ -65,7 +65,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
     }
 
-    /// How many of the first `taken` slots of the batch go in each direction; the others stay counted as batched.
+    /// Counts the first `taken` slots of the batch by direction; `batched` keeps the others.
     #[cold]
     fn count(&mut self, taken: usize) -> [u64; 3] {
         let mut counts = [0; 3];

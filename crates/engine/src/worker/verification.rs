@@ -1,4 +1,4 @@
-//! Verification as a worker does it: sealing writes, choosing what to read back, checking it.
+//! Verification of a worker's I/O: prepares writes, selects the blocks to read, and checks them.
 
 use crate::io::Slot;
 use iosonde_job::plan::{BlockSize, Direction, Engine, Job, Mode, RandomMap, Verify, VerifyMethod};
@@ -9,58 +9,58 @@ use iosonde_workload::{Generator, Io, Op};
 use std::collections::VecDeque;
 use std::path::Path;
 
-/// Memory that the record of writes may take, for each file.
+/// Maximum size of the record of writes, per file.
 const RECORD_LIMIT_BYTES: u64 = 1 << 30;
 
-/// Room for so many blocks is made before the run at most; a longer `verify_backlog` grows as it fills.
+/// Maximum number of blocks preallocated for `verify_backlog`; a longer backlog grows as it fills.
 const MOST_BACKLOG_READY: u64 = 1 << 20;
 
-/// How the blocks to be read back are found.
+/// Source of the blocks to read back.
 enum ReadBack {
-    /// What the backlog still holds.
+    /// The blocks left in the backlog.
     Backlog,
-    /// All recorded blocks in the order of their places: files from `file` on, from interval `offset` on.
+    /// All recorded blocks by offset: files from `file` on, from interval `offset` on.
     Scan {
         unit_bytes: u64,
         file: usize,
         offset: u64,
     },
-    /// The writes of the generator once more, as reads.
+    /// The writes of the generator, repeated as reads.
     Replay(Box<Generator>),
 }
 
-/// A file's verified region.
+/// Verified region of a file.
 #[derive(Debug, Clone, Copy)]
 struct Region {
     start: u64,
     end: u64,
 }
 
-/// The verification of one worker.
+/// Verification of one worker.
 pub struct Verification {
     rule: Verify,
     verifier: Verifier,
     written: Vec<Written>,
     regions: Vec<Region>,
-    /// Every read is checked, not only those that verification asks for.
+    /// Whether every read is verified, not only those that verification issues.
     checks_all_reads: bool,
-    /// Buffers hold what was read. With the null engine they do not, and as in fio nothing is compared.
+    /// Whether buffers hold the data read. If not (null engine), as in fio none is compared.
     has_data: bool,
     reads_back: bool,
     backlog: VecDeque<Io>,
-    /// Reads of the backlog still to be issued in this batch.
+    /// Backlog reads still to be issued in this batch.
     batch_left: u64,
     read_back: ReadBack,
     fixed_unit: Option<u64>,
     fresh: Generator,
-    /// Writes since the last reading back.
+    /// Writes since the last read-back.
     writes: u64,
-    /// Writes whose places are to be read back by a replay.
+    /// Writes whose offsets a replay reads back.
     to_replay: u64,
     replayed: u64,
 }
 
-/// A mismatch, not yet with its file's name.
+/// A mismatch, without the name of its file.
 #[derive(Debug)]
 pub struct Found {
     file: u32,
@@ -68,7 +68,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// As a failure of the worker.
+    /// Converts the mismatch into a failure of the worker.
     pub fn in_file(self, names: &[String]) -> IoFailure {
         let file = names.get(self.file as usize).cloned();
         let place = file.as_deref().unwrap_or("the file").to_owned();
@@ -83,7 +83,7 @@ impl Found {
 }
 
 impl Verification {
-    /// The verification of a job over the files of `generator`, which must be fresh. `None` when the job has none.
+    /// Returns the verification of a job, if any, over the files of the fresh `generator`.
     pub fn new(
         job: &Job,
         regions: &[(u64, u64)],
@@ -93,7 +93,7 @@ impl Verification {
             return Ok(None);
         };
         let sizes = block_sizes(job);
-        // The seed is that of the workload, not of the clone: what one job wrote, another may check.
+        // The seed is the workload's, not the clone's: another job may verify these writes.
         let seed = job.workload.randseed.unwrap_or(0x69_6f_73_6f_6e_64_65);
         let verifier = Verifier::new(rule, &sizes, seed)?;
         let unit = verifier.interval_bytes();
@@ -145,12 +145,12 @@ impl Verification {
         }))
     }
 
-    /// Whether what is written is read back.
+    /// Whether the job reads its writes back.
     pub fn reads_back(&self) -> bool {
         self.reads_back
     }
 
-    /// Whether the job writes nothing and only checks.
+    /// Whether the job only verifies and writes nothing.
     pub fn only(&self) -> bool {
         self.rule.verify_only && !self.checks_all_reads
     }
@@ -160,7 +160,7 @@ impl Verification {
         self.rule.fatal
     }
 
-    /// Fills a block that is to be written, and returns its number.
+    /// Fills a block to write and returns its sequence number.
     pub fn seal(&mut self, slot: &Slot, buffer: &mut [u8]) -> u64 {
         let generation = self.written[slot.file as usize].issue(slot.offset, u64::from(slot.len));
         self.verifier.fill(buffer, slot.offset, generation);
@@ -168,19 +168,19 @@ impl Verification {
         generation
     }
 
-    /// The number to remember with a read that will be checked.
+    /// Returns the sequence number to keep with a read that will be verified.
     pub fn mark(&self, io: &Io) -> u64 {
         self.written[io.file as usize].issued()
     }
 
-    /// A write has failed: its place may hold anything.
+    /// Records a failed write: its range may hold any data.
     pub fn failed(&mut self, slot: &Slot) {
         if slot.op == Op::Write {
             self.written[slot.file as usize].fail(slot.sequence);
         }
     }
 
-    /// An I/O has completed; the check of a read.
+    /// Records a completed write, or verifies a completed read.
     pub fn completed(&mut self, slot: &Slot, buffer: &[u8]) -> Result<(), Found> {
         match slot.op {
             Op::Write => {
@@ -221,8 +221,8 @@ impl Verification {
             })
     }
 
-    /// What a block that was read should hold (`verify_dump`): the write on record where there is a record, else the one that
-    /// the block itself names.
+    /// Returns the expected data of a block (`verify_dump`): that of the recorded write, or without
+    /// a record that of the write that the block itself names.
     fn expected(&self, slot: &Slot, buffer: &[u8]) -> Vec<u8> {
         let unit = self.verifier.interval_bytes() as usize;
         let written = &self.written[slot.file as usize];
@@ -239,8 +239,8 @@ impl Verification {
         expected
     }
 
-    /// Saves a block that differs and what it should hold into `directory` (`verify_dump`), under the names that fio uses:
-    /// `FILE.OFFSET.received` and `FILE.OFFSET.expected`.
+    /// Saves a block that differs and its expected data to `directory` (`verify_dump`), under fio's
+    /// names `FILE.OFFSET.received` and `FILE.OFFSET.expected`.
     pub fn dump(
         &self,
         slot: &Slot,
@@ -263,8 +263,8 @@ impl Verification {
         std::fs::write(path("expected"), self.expected(slot, buffer))
     }
 
-    /// Checks each interval against the write that it must be from. One that was written to since the read was issued, or
-    /// by two writes at once, may hold a mixture that is nobody's fault, and is passed over.
+    /// Checks each interval against its last write. Skips an interval written since the read was
+    /// issued, or by two writes at once, as it may validly hold a mixture.
     fn check_written(&self, slot: &Slot, buffer: &[u8]) -> Result<(), Found> {
         let written = &self.written[slot.file as usize];
         if self.only()
@@ -298,7 +298,7 @@ impl Verification {
         Ok(())
     }
 
-    /// A read of the backlog, if one is due now.
+    /// Returns a read of the backlog, if one is due.
     pub fn next_of_backlog(&mut self) -> Option<Io> {
         if self.rule.backlog == 0 {
             return None;
@@ -310,7 +310,7 @@ impl Verification {
         if self.batch_left == 0 {
             return None;
         }
-        // A block that is being rewritten is left for the end.
+        // A block with a write in flight stays in the backlog for the end.
         let position = self
             .backlog
             .iter()
@@ -319,7 +319,7 @@ impl Verification {
         self.backlog.remove(position)
     }
 
-    /// Begins the phase that reads back. Whether there is one.
+    /// Starts the read-back phase. Returns whether there is one.
     pub fn begin_reading(&mut self) -> bool {
         if !self.reads_back {
             return false;
@@ -334,7 +334,7 @@ impl Verification {
             },
             _ => ReadBack::Replay(Box::new(self.fresh.clone())),
         };
-        // The next pass, if there is one, counts for itself: its places are those of the first.
+        // The next pass counts separately: its offsets are those of the first pass.
         self.to_replay = std::mem::take(&mut self.writes);
         self.replayed = 0;
         true
@@ -346,7 +346,7 @@ impl Verification {
         self.read_back = ReadBack::Replay(Box::new(self.fresh.clone()));
     }
 
-    /// The next block to read back; `None` at the end.
+    /// Returns the next block to read back, or `None` at the end.
     pub fn next_read(&mut self) -> Option<Io> {
         match &mut self.read_back {
             ReadBack::Backlog => self.backlog.pop_front(),
@@ -387,7 +387,7 @@ impl Verification {
     }
 }
 
-/// Whether a write may hit a part of an interval that another one wrote. Where each block is used once it cannot.
+/// Whether a write may partly overlap another's interval: no if each block is used once.
 fn may_overlap_in_part(job: &Job, unit: u64) -> bool {
     let workload = &job.workload;
     let nothing_to_check = matches!(
@@ -409,7 +409,7 @@ fn may_overlap_in_part(job: &Job, unit: u64) -> bool {
     drawn && (workload.bs_unaligned || !align.is_multiple_of(unit))
 }
 
-/// All block sizes that writes (or, in a reading job, reads) can have.
+/// Returns all block sizes of the job's writes, or of its reads if it does not write.
 fn block_sizes(job: &Job) -> Vec<u64> {
     let direction = if job.workload.rw.has(Direction::Write) {
         Direction::Write
@@ -421,12 +421,12 @@ fn block_sizes(job: &Job) -> Vec<u64> {
         BlockSize::Split(split) if job.workload.bs_unaligned => {
             split.iter().map(|(size, _)| *size).collect()
         }
-        // Those of a split are rounded to that, too.
+        // Sizes of a split are rounded down to multiples of the smallest.
         sizes @ BlockSize::Split(split) => {
             let least = sizes.min().max(1);
             split.iter().map(|(size, _)| size - size % least).collect()
         }
-        // Sizes of a range are multiples of its smallest.
+        // Sizes of a range are multiples of the smallest.
         BlockSize::Range { min, max } if job.workload.bs_unaligned => vec![*min, *max],
         BlockSize::Range { min, max } => vec![*min, min * 2.min(max / min), max - max % min],
     }
@@ -460,7 +460,7 @@ mod tests {
         slot.sequence = verification.seal(&slot, &mut block);
         verification.completed(&slot, &block).unwrap();
         let right = block.clone();
-        // One interval loses its payload, another one its header.
+        // One interval loses its payload, another its header.
         block[700] ^= 1;
         block[1024..1100].fill(0);
         let read = Slot {

@@ -1,11 +1,11 @@
-//! What write buffers hold, slot by slot.
+//! Contents of the write buffers, by slot.
 
 use crate::sys::memory::IoMemory;
 use iosonde_job::plan::Buffers;
 use iosonde_workload::Seeds;
 use iosonde_workload::buffers::BufferFiller;
 
-/// Fills write buffers as the job's buffer options say.
+/// Fills write buffers according to the job's buffer options.
 #[derive(Debug)]
 pub struct Contents {
     filler: BufferFiller,
@@ -14,7 +14,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Contents for writes of at least `unit_bytes`, over `size_bytes` in all.
+    /// Creates contents for writes of at least `unit_bytes`, over `size_bytes` in total.
     pub fn new(buffers: &Buffers, unit_bytes: u64, size_bytes: u64, seeds: &Seeds) -> Contents {
         let filler = BufferFiller::new(buffers, unit_bytes, size_bytes, seeds);
         let refreshes = filler.refreshes();
@@ -25,7 +25,7 @@ impl Contents {
         }
     }
 
-    /// Takes duplicates from the working sets of all these clones (`dedupe_global`).
+    /// Draws duplicates from the working sets of all these clones (`dedupe_global`).
     pub fn share_working_sets(&mut self, keys: &[u64]) {
         self.filler.share_working_sets(keys);
     }
@@ -39,7 +39,7 @@ impl Contents {
         }
     }
 
-    /// Changes a buffer before it is written to `offset`.
+    /// Updates a buffer before it is written to `offset`.
     #[inline(always)]
     pub fn fill(&mut self, offset: u64, buffer: &mut [u8]) {
         if self.refreshes {
