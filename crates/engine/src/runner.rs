@@ -1,7 +1,7 @@
-//! Sessions on this machine: plans become threads, threads become a result.
+//! Sessions on this machine: run plans in threads and return results.
 //!
-//! [`LocalSession::run`] goes through the same steps for every plan: find the files ([`crate::files`]), refuse what must
-//! not be written, lay out, run the jobs in their groups (`crew`), and put the result together.
+//! [`LocalSession::run`] takes the same steps for every plan: find the files ([`crate::files`]),
+//! refuse forbidden writes, lay out files, run the jobs (`coordinator`), build the result.
 
 mod backend_choice;
 mod buffer_memory;
@@ -57,39 +57,39 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// How sessions on this machine are made.
+/// Settings of sessions on this machine.
 #[derive(Debug, Clone, Default)]
 pub struct LocalRunner {
-    /// What may be overwritten whatever it carries, and which of it even while others use it.
+    /// Targets that may be overwritten whatever they contain, and those that may be in use.
     pub consent: Consent,
-    /// The user's wish to stop.
+    /// Flag with which the user stops a run.
     pub interrupt: Arc<Interrupt>,
-    /// Whether files that a run made stay after the session, also when it was interrupted (as with fio). A file whose layout
-    /// was interrupted never does, nor do those of a run that failed.
+    /// Whether created files stay after the session, even an interrupted one (as with fio). Files
+    /// of an interrupted layout or a failed run are removed in any case.
     pub keep_files: bool,
-    /// Whether a job may write files that do not fit beside what is there: as with fio, the first write that finds no room ends it.
-    /// Files that are laid out, and those of a ramfs, must fit in any case.
+    /// Whether a job may start without enough space for its files: as with fio, ENOSPC ends it.
+    /// Files to lay out, and those of a ramfs, must always fit.
     pub may_run_full: bool,
-    /// Where blocks that fail verification are saved (`verify_dump`); empty is the current directory.
+    /// Directory for blocks that fail verification (`verify_dump`); empty is the current directory.
     pub dump_directory: PathBuf,
-    /// How Ceph clusters are reached by plans whose files are named by URIs ([`crate::placed`]).
+    /// Access to Ceph clusters for plans whose files are named by URIs ([`crate::placed`]).
     pub ceph: CephAccess,
-    /// Whether nothing may be laid out (`--readonly`): files that a reading job needs must be there, and large enough.
+    /// Whether layout is forbidden (`--readonly`): files to read must exist and be large enough.
     pub readonly: bool,
-    /// Files and devices that nobody has agreed to lose: a job that would write to one or remove it, or that needs more of it than
-    /// there is, is refused, whatever it says.
+    /// Files and devices without consent to data loss. A job that writes or removes one, or needs
+    /// more data than it holds, is refused whatever its options.
     pub only_read: Vec<PathBuf>,
-    /// What jobs and traces may touch, whatever they name; `None` is everything, as with fio.
+    /// What jobs and traces may access; `None` allows everything, as with fio.
     pub permissions: Option<Permissions>,
 }
 
 impl LocalRunner {
-    /// Says whether a plan could be run, as far as that is known before anything is made or changed, by a session that has run what was
-    /// looked at before: what that leaves is in `to_be`, and what this one will leave goes there. What is in a Ceph cluster is not looked
-    /// at.
+    /// Checks whether a session could run a plan, before anything is created or changed. `to_be`
+    /// holds the files that earlier plans will leave; the check adds this plan's. Ceph clusters are
+    /// not read.
     ///
     /// # Errors
-    /// What [`LocalSession::run`] would refuse.
+    /// Those with which [`LocalSession::run`] would refuse the plan.
     pub fn check(&self, plan: &Plan, to_be: &mut ToBe) -> Result<(), RunError> {
         let plan = placed(plan, &self.ceph)?;
         self.check_permitted(plan.as_ref())?;
@@ -103,7 +103,7 @@ impl LocalRunner {
         run_files::check(&traced, self, to_be)
     }
 
-    /// Refuses what its jobs are not permitted to touch.
+    /// Refuses a plan whose jobs access more than their permissions allow.
     fn check_permitted(&self, plan: &Plan) -> Result<(), RunError> {
         match &self.permissions {
             Some(permissions) => permissions.check_plan(plan, &self.ceph),
@@ -111,7 +111,7 @@ impl LocalRunner {
         }
     }
 
-    /// Regular files and block devices that a plan would use and that are there already. What cannot be read of it, a run will tell.
+    /// Returns the existing files and block devices of a plan; none if a trace is unreadable.
     pub fn there_already(&self, plan: &Plan) -> Vec<PathBuf> {
         let Ok(traced) = Traced::read(plan, false) else {
             return Vec::new();
@@ -128,7 +128,7 @@ impl LocalRunner {
         paths
     }
 
-    /// What bounds the preparation of what is in Ceph clusters.
+    /// Returns the limits on the preparation of Ceph targets.
     fn terms(&self) -> Terms<'_> {
         Terms {
             consent: &self.consent,
@@ -137,7 +137,7 @@ impl LocalRunner {
         }
     }
 
-    /// A session.
+    /// Opens a session.
     pub fn open(self) -> LocalSession {
         LocalSession {
             runner: self,
@@ -149,41 +149,41 @@ impl LocalRunner {
     }
 }
 
-/// A place on this machine where plans are run.
+/// A session that runs plans on this machine.
 #[derive(Debug)]
 pub struct LocalSession {
     runner: LocalRunner,
     made: Made,
     held: HeldPaths,
     estate: Mutex<Estate>,
-    /// What runs have made of simulated devices.
+    /// Wear of the simulated devices from earlier runs.
     worn: simulated_run::Worn,
 }
 
 impl LocalSession {
-    /// From now on a file or device is one of [`LocalRunner::only_read`].
+    /// Adds a file or device to [`LocalRunner::only_read`].
     pub fn only_read(&mut self, path: PathBuf) {
         self.runner.only_read.push(path);
     }
 
-    /// From now on this may be overwritten, and nothing else ([`LocalRunner::consent`]).
+    /// Replaces the consent to overwrite targets ([`LocalRunner::consent`]).
     pub fn agree_to(&mut self, consent: Consent) {
         self.runner.consent = consent;
     }
 
-    /// Where the caller notes what it has made for plans and holds open.
+    /// Returns the list of paths that the caller has created for plans and keeps open.
     pub fn held_paths(&self) -> HeldPaths {
         self.held.clone()
     }
 
-    /// From now on jobs may touch these targets and nothing else ([`Permissions::targets`]).
+    /// Restricts jobs to these targets from now on ([`Permissions::targets`]).
     pub fn permit_targets(&mut self, targets: Vec<String>) {
         let permissions = self.runner.permissions.get_or_insert_default();
         permissions.targets = Some(targets);
     }
 
-    /// From now on logs, and blocks that fail verification, are saved below this directory, and jobs may run commands or not
-    /// ([`Permissions`]).
+    /// Sets the directory for logs and blocks that fail verification, and whether jobs may run
+    /// commands ([`Permissions`]).
     pub fn permit_outside(&mut self, logs: PathBuf, commands: bool) {
         self.runner.dump_directory.clone_from(&logs);
         let permissions = self.runner.permissions.get_or_insert_default();
@@ -281,7 +281,7 @@ impl Session for LocalSession {
     }
 }
 
-/// Runs a plan on simulated devices. Nothing of this machine is in the result.
+/// Runs a plan on simulated devices. The result holds no data of this machine.
 fn simulated(
     plan: &Plan,
     traced: &Traced,
@@ -296,7 +296,7 @@ fn simulated(
     Ok(result(plan, outcome, 0, elapsed_ns))
 }
 
-/// What the crew has found, without what was around it.
+/// Converts the measurements of a run into a result, without host, targets and devices.
 fn result(plan: &Plan, outcome: CrewOutcome, started_at_ms: u64, elapsed_ns: u64) -> RunResult {
     RunResult {
         format: FORMAT,
@@ -328,7 +328,7 @@ fn unlink(plan: &Plan, clones: &[Member], created: &CreatedFiles) {
         if job.files.unlink && job.io.engine.has_paths() {
             let regular = |file: &&FileUse| file.kind == FileKind::Regular;
             for file in clone.files().files.iter().filter(regular) {
-                // Another clone may have removed it already.
+                // Another clone may have removed the file already.
                 let _ = std::fs::remove_file(&file.path);
                 created.forget(&file.path);
             }
@@ -336,7 +336,7 @@ fn unlink(plan: &Plan, clones: &[Member], created: &CreatedFiles) {
     }
 }
 
-/// What the crew brings home.
+/// Measurements of a run.
 #[derive(Default)]
 pub(crate) struct CrewOutcome {
     pub(crate) workers: Vec<WorkerResult>,
@@ -344,13 +344,13 @@ pub(crate) struct CrewOutcome {
     pub(crate) series: iosonde_result::machine::MachineSeries,
     pub(crate) events: Vec<Event>,
     pub(crate) elapsed_ns: u64,
-    /// How long the process was stopped, where that time is left out.
+    /// Length of the process stops, if they are left out.
     pub(crate) stopped_ns: u64,
-    /// What is to be told of stops, left out or not.
+    /// Verdict on the process stops, left out or not.
     pub(crate) stopped: Option<Verdict>,
 }
 
-/// Milliseconds of the Unix epoch, now.
+/// Returns the current time in milliseconds of the Unix epoch.
 pub(crate) fn epoch_ms() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

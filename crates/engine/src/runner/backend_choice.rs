@@ -1,4 +1,4 @@
-//! Which backend a job gets, and what it falls back to.
+//! Selects the backend of a job, with its fallbacks.
 
 #[cfg(feature = "ceph")]
 use crate::ceph::{CephBackend, backend_of};
@@ -21,7 +21,7 @@ use iosonde_result::session::RunError;
 use std::io;
 use std::sync::Arc;
 
-/// A backend of any kind. Taken apart once, before the loop: the loop itself is generic.
+/// A backend of any kind. Matched once before the I/O loop, which is generic over the backend.
 pub(super) enum AnyBackend {
     Uring(Box<Uring>),
     Aio(Aio),
@@ -34,7 +34,7 @@ pub(super) enum AnyBackend {
     Ceph(CephBackend),
 }
 
-/// Most I/Os that this engine keeps in flight for a job.
+/// Returns the maximum number of I/Os that the engine keeps in flight for a job.
 pub(super) fn depth(job: &Job) -> u32 {
     match job.io.engine.is_synchronous() {
         true => 1,
@@ -42,7 +42,7 @@ pub(super) fn depth(job: &Job) -> u32 {
     }
 }
 
-/// Makes the backend of a job over these files. With `files_change` they are opened and closed on the way.
+/// Creates a job's backend. With `files_change` the files are opened and closed during the run.
 pub(super) fn choose(
     job: &Job,
     slab: &Slab,
@@ -73,7 +73,7 @@ pub(super) fn choose(
     Ok((backend, used))
 }
 
-/// A pool or an image. No cache of this machine's kernel is in between.
+/// Creates the backend of a pool or an image. The local page cache is not involved.
 #[cfg(feature = "ceph")]
 fn on_cluster(
     job: &Job,
@@ -90,7 +90,7 @@ fn on_cluster(
     Ok((AnyBackend::Ceph(backend), used))
 }
 
-/// Plans with such jobs are refused before.
+/// Never called: plans with Ceph jobs are refused earlier.
 #[cfg(not(feature = "ceph"))]
 fn on_cluster(
     job: &Job,
@@ -118,7 +118,7 @@ fn in_words(reasons: &[String]) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
-/// io_uring, else libaio, else psync; the result says why.
+/// Selects io_uring, else libaio, else psync; the result gives the reason.
 fn automatic(
     job: &Job,
     slab: &Slab,
@@ -222,7 +222,7 @@ fn set_files(backend: &mut AnyBackend, handles: &[Handle]) -> io::Result<()> {
     }
 }
 
-/// Most I/Os that one io_uring takes.
+/// Maximum number of entries of an io_uring.
 const MOST_ENTRIES: u32 = 32_768;
 
 fn unavailable(job: &Job, engine: Engine, error: &io::Error) -> RunError {

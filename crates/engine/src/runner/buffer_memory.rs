@@ -1,6 +1,6 @@
-//! Whether the machine has the memory that the jobs ask for.
+//! Checks that the machine has enough memory for the jobs.
 //!
-//! Buffers are made at once and touched, so that the kernel would end this program, or another one, where they do not fit.
+//! Buffers are allocated and touched at once. If they do not fit, the OOM killer ends a process.
 
 use super::backend_choice;
 use crate::io::Slot;
@@ -24,7 +24,7 @@ pub(super) fn check(plan: &Plan, available: Option<u64>) -> Result<(), RunError>
     }
 }
 
-/// Bytes of the largest group of jobs that run at the same time. One that waits for another is taken to start a group.
+/// Returns the bytes of the largest concurrent group. A job with `wait_for` starts a new group.
 fn needed_bytes(plan: &Plan) -> u128 {
     let (mut most, mut group) = (0, 0);
     for job in &plan.jobs {
@@ -37,7 +37,7 @@ fn needed_bytes(plan: &Plan) -> u128 {
     most
 }
 
-/// Bytes of ordinary memory for one clone. Huge pages and files are set aside beforehand, and refused where they are short.
+/// Returns a clone's ordinary memory in bytes. Huge pages and files fail where they run short.
 fn of_clone(job: &Job) -> u128 {
     let set_aside = match &job.io.mem {
         Memory::Malloc | Memory::Shm | Memory::MmapShared | Memory::Mmap(None) => false,

@@ -1,4 +1,4 @@
-//! `exec_prerun` and `exec_postrun`: what a job runs before and after its I/O, outside of what is measured.
+//! `exec_prerun` and `exec_postrun`: commands of a job before and after its measured I/O.
 
 use crate::files::target_error;
 use iosonde_job::plan::Job;
@@ -7,9 +7,9 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A command that was run.
+/// A command that has run.
 pub(super) struct CommandRun {
-    /// Where its output went, and how it failed.
+    /// The output file, and how the command failed.
     pub(super) note: String,
     pub(super) has_failed: bool,
 }
@@ -26,14 +26,14 @@ pub(super) fn run_before(job: &Job, directory: &Path) -> Result<Option<CommandRu
     Ok(Some(ran))
 }
 
-/// Runs `exec_postrun`, if the job has one, and returns a note on it. The result of the job does not depend on it.
+/// Runs `exec_postrun`, if any, and returns a note on it. The job's result does not depend on it.
 pub(super) fn run_after(job: &Job, directory: &Path) -> Option<String> {
     let command = job.schedule.exec_postrun.as_deref()?;
     let note = run(job, "postrun", command, directory).map(|ran| ran.note);
     Some(note.unwrap_or_else(|error| error.to_string()))
 }
 
-/// As in fio, the shell runs the command, and its output goes to JOB.prerun.txt or JOB.postrun.txt.
+/// As in fio, the shell runs the command, with output to JOB.prerun.txt or JOB.postrun.txt.
 fn run(job: &Job, moment: &str, command: &str, directory: &Path) -> Result<CommandRun, RunError> {
     let name = format!("{}.{moment}.txt", job.name.replace('/', "."));
     let path = &directory.join(&name);

@@ -1,6 +1,6 @@
-//! The jobs of a plan at work: who starts when, who ends whom, and what is seen meanwhile.
+//! Coordinates the jobs of a plan: starts, stops and samples their workers.
 //!
-//! The crew keeps the books. [`super::threaded_run`] and [`super::simulated_run`] run the workers and tell it what happens.
+//! [`super::threaded_run`] and [`super::simulated_run`] run the workers and report events to it.
 
 use super::device_watch::DeviceWatch;
 use super::job_result;
@@ -24,40 +24,40 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Instant;
 
-/// Running workers are looked at as often as this at least.
+/// Maximum interval between two samples of the running workers.
 const TICK_NS: u64 = 100_000_000;
 
-/// Where a worker is in the crew's books.
+/// State of a worker, as the coordinator knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
     Pending,
     Starting,
     Running,
     Done,
-    /// Ended before it began.
+    /// Stopped before it started.
     Dropped,
 }
 
-/// What is around the workers of a run.
+/// Context of a run.
 pub(super) struct Around<'a> {
     pub(super) interrupt: &'a Interrupt,
-    /// Start of the run, layout included; `None` in a simulation, where only its own clock counts.
+    /// Start of the run, layout included; `None` in a simulation, which uses its own clock.
     pub(super) begun: Option<Instant>,
-    /// The same in milliseconds of the Unix epoch.
+    /// Start of the run in milliseconds of the Unix epoch.
     pub(super) started_at_ms: u64,
-    /// What samples the devices and the machine; `None` in a simulation.
+    /// Samples the devices and the machine; `None` in a simulation.
     pub(super) watch: Option<&'a mut DeviceWatch>,
 }
 
 pub(super) struct Crew<'a> {
-    /// The run's clock; `None` in a simulation, where time is told with every tick.
+    /// Clock of the run; `None` in a simulation, where each tick passes the time.
     clock: Option<RealClock>,
-    /// Stops of the process, and their length when an interval began.
+    /// Stops of the process, and their total length at the start of the interval.
     stops: Arc<Stops>,
     stopped_ns: u64,
-    /// The time of a simulation while it is known: between ticks a worker that is stopped says itself when that was.
+    /// Simulated time during a tick; 0 in between, when a stopped worker uses its own time.
     simulated_ns: u64,
-    /// Who was told to stop.
+    /// Workers that were asked to stop.
     told: Vec<bool>,
     plan: &'a Plan,
     clones: &'a [Member],
@@ -67,7 +67,7 @@ pub(super) struct Crew<'a> {
     shared: Vec<Arc<Shared>>,
     life: Vec<Life>,
     results: Vec<Option<WorkerResult>>,
-    /// When each worker's group started.
+    /// Start of each worker's group.
     starts_ns: Vec<Option<u64>>,
     steady: SteadyWatches,
     rates: BTreeMap<usize, RateWatch>,
@@ -80,7 +80,7 @@ pub(super) struct Crew<'a> {
 }
 
 impl<'a> Crew<'a> {
-    /// Everybody is pending.
+    /// Creates a coordinator whose workers are all pending.
     pub(super) fn new(
         plan: &'a Plan,
         clones: &'a [Member],
@@ -116,7 +116,7 @@ impl<'a> Crew<'a> {
             around,
             observer,
             sampler,
-            // Files are laid out by now, and with create_only that was all.
+            // Files are laid out by now, so jobs with create_only are done.
             life: clones
                 .iter()
                 .map(|clone| match only_laid_out(clone) {
@@ -147,26 +147,26 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Whether there is nobody left to wait for.
+    /// Whether all workers are done or dropped.
     pub(super) fn is_finished(&self) -> bool {
         self.life
             .iter()
             .all(|life| matches!(life, Life::Done | Life::Dropped))
     }
 
-    /// When the next look is due.
+    /// Returns when the next tick is due.
     pub(super) fn next_tick_ns(&self) -> u64 {
         let look_ns = self.last_tick_ns + self.tick_ns;
         let others = [self.status.next_look_ns(), self.steady.next_check_ns()];
         others.into_iter().flatten().fold(look_ns, u64::min)
     }
 
-    /// What a worker shares with the crew.
+    /// Returns the counters that a worker shares with the coordinator.
     pub(super) fn shared(&self, number: usize) -> Arc<Shared> {
         self.shared[number].clone()
     }
 
-    /// The flow that a worker takes part in.
+    /// Returns the flow of a worker, if any.
     pub(super) fn flow(&mut self, number: usize) -> Option<Arc<FlowPool>> {
         self.job(number)
             .schedule
@@ -178,7 +178,7 @@ impl<'a> Crew<'a> {
         &self.plan.jobs[self.clones[number].job]
     }
 
-    /// Whom to start now, all to begin at one instant: in order, up to a stonewall that still stands. One group at a time.
+    /// Returns the next group to start at one instant: in order, up to a pending stonewall.
     pub(super) fn call_up(&mut self) -> Vec<usize> {
         let mut starting = Vec::new();
         if self.life.contains(&Life::Starting) {
@@ -219,7 +219,7 @@ impl<'a> Crew<'a> {
         })
     }
 
-    /// A worker is ready. Whether it was the last of its group.
+    /// Marks a worker as ready. Returns whether it completes its group.
     pub(super) fn ready(&mut self, number: usize) -> bool {
         self.life[number] = Life::Running;
         let complete = !self.life.contains(&Life::Starting);
@@ -229,7 +229,7 @@ impl<'a> Crew<'a> {
         complete
     }
 
-    /// When those who wait at the gate start. A run that is ended meanwhile is not waited for.
+    /// Returns when the workers at the start barrier start: at once if the run is stopping.
     pub(super) fn may_start(&mut self) -> Start {
         match self.stopping {
             true => Start::Now,
@@ -237,7 +237,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// The group that is ready starts at `start_ns`.
+    /// Starts the ready group at `start_ns`.
     pub(super) fn start(&mut self, now_ns: u64, start_ns: u64) {
         self.sampler.tick(now_ns);
         self.sampler.begin(start_ns);
@@ -255,7 +255,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// A worker has ended.
+    /// Records the result of a worker, and stops others as `exitall` requires.
     pub(super) fn done(&mut self, number: usize, result: WorkerResult) {
         self.life[number] = Life::Done;
         let job = self.job(number);
@@ -282,14 +282,14 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// With this clock, and the stops of the process that are found meanwhile.
+    /// Sets the run's clock and the process stops that are detected during the run.
     pub(super) fn on(mut self, clock: RealClock, stops: Arc<Stops>) -> Self {
         self.clock = Some(clock);
         self.stops = stops;
         self
     }
 
-    /// Ends a worker, as of now. It is told once: it may have gone on to what comes after its I/O.
+    /// Stops a worker now. Asks only once, as the worker may be in its flush after the I/O.
     fn stop(&mut self, number: usize) {
         if !std::mem::replace(&mut self.told[number], true) {
             let now_ns = match &self.clock {
@@ -311,7 +311,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Looks at everything that runs.
+    /// Samples the running workers.
     pub(super) fn tick(&mut self, now_ns: u64) {
         let is_steady_due = (self.steady.next_check_ns()).is_some_and(|next_ns| next_ns <= now_ns);
         let is_early = now_ns < self.last_tick_ns + self.tick_ns;
@@ -370,7 +370,7 @@ impl<'a> Crew<'a> {
         self.tell_status(now_ns, at_ns);
     }
 
-    /// Asks the workers for their statistics where they are wanted, and passes them on when all have answered.
+    /// Requests statistics from the workers if the observer asks, and reports them once complete.
     fn tell_status(&mut self, now_ns: u64, at_ns: u64) {
         if !self.status.is_open() && self.observer.wants_status(at_ns) {
             self.status.begin(now_ns, &self.shared);
@@ -393,7 +393,7 @@ impl<'a> Crew<'a> {
         self.observer.status(&result);
     }
 
-    /// A worker's result as if it had ended now.
+    /// Returns the result of a worker as if it ended now.
     fn so_far(&self, number: usize) -> WorkerResult {
         let known = self.results[number].clone();
         let mut result = known
@@ -406,7 +406,7 @@ impl<'a> Crew<'a> {
         result
     }
 
-    /// Adds what was seen of a worker from outside.
+    /// Adds the coordinator's samples of a worker to its result.
     fn add_samples(&self, number: usize, result: &mut WorkerResult) {
         let samples = self.sampler.samples(number);
         for direction in Direction::ALL {
@@ -416,13 +416,13 @@ impl<'a> Crew<'a> {
         result.steady_state = self.steady.result(number, self.job(number));
     }
 
-    /// Time since the start of the run.
+    /// Returns the time since the start of the run.
     fn at_ns(&self, now_ns: u64) -> u64 {
         let begun = self.around.begun;
         begun.map_or(now_ns, |begun| begun.elapsed().as_nanos() as u64)
     }
 
-    /// With the time of it that is left out.
+    /// Adds the length of the process stops that the interval leaves out.
     fn with_stops(&mut self, interval: Interval) -> Interval {
         let stopped_ns = match self.plan.counts_stops() {
             true => 0,
@@ -442,7 +442,7 @@ impl<'a> Crew<'a> {
         self.outcome.intervals.push(interval);
     }
 
-    /// Shows what workers have to say.
+    /// Reports the workers' messages.
     fn pass_on_notes(&mut self, now_ns: u64) {
         let at_ns = self.at_ns(now_ns);
         for (clone, shared) in self.clones.iter().zip(&self.shared) {
@@ -468,7 +468,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// `rate_min` and `rate_iops_min`: a job that is too slow fails.
+    /// `rate_min` and `rate_iops_min`: fails jobs that are too slow.
     fn look_for_slow_jobs(&mut self, now_ns: u64) {
         let mut slow = Vec::new();
         for (number, watch) in &mut self.rates {
@@ -482,7 +482,7 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// All results.
+    /// Returns all measurements.
     pub(super) fn finish(mut self, now_ns: u64) -> CrewOutcome {
         self.outcome.elapsed_ns = now_ns;
         self.pass_on_notes(now_ns);
@@ -518,7 +518,7 @@ impl<'a> Crew<'a> {
     }
 }
 
-/// From one look to the next: an interval is a whole number of looks, or it would end late.
+/// Returns the time between ticks. It divides the interval, so that no interval ends late.
 fn tick_ns(interval_ns: u64) -> u64 {
     interval_ns.div_ceil(interval_ns.div_ceil(TICK_NS))
 }

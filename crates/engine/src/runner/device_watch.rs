@@ -1,4 +1,4 @@
-//! What the devices under a run's files did meanwhile, and what that says about its numbers.
+//! Samples the devices under a run's files, and derives verdicts on the run's figures.
 
 use super::run_evidence;
 use super::series_sampler::MachineWatch;
@@ -20,7 +20,7 @@ use iosonde_result::run::{DiskUtil, Verdict, VerdictKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Watches the devices under a run's files.
+/// Samples the devices under a run's files.
 pub(super) struct DeviceWatch {
     system: System,
     targets: Vec<TargetInfo>,
@@ -28,14 +28,14 @@ pub(super) struct DeviceWatch {
     reports_disks: bool,
     machine: MachineWatch,
     nfs: NfsWatch,
-    /// Bytes that this process made storage fetch before.
+    /// Bytes that this process had fetched from storage before the run.
     fetched: Option<u64>,
     begun: Instant,
-    /// What was found before the first I/O.
+    /// Verdicts from before the first I/O.
     verdicts: Vec<Verdict>,
 }
 
-/// What has been seen.
+/// Samples and verdicts of a run.
 pub(super) struct Watched {
     pub(super) targets: Vec<TargetInfo>,
     pub(super) disks: Vec<DiskUtil>,
@@ -44,7 +44,7 @@ pub(super) struct Watched {
     pub(super) verdicts: Vec<Verdict>,
 }
 
-/// What all files are.
+/// Identifies the targets of all files.
 pub(super) fn targets(plan: &Plan, clones: &[Member]) -> Vec<TargetInfo> {
     let mut targets: Vec<TargetInfo> = Vec::new();
     let real = clones
@@ -61,7 +61,7 @@ pub(super) fn targets(plan: &Plan, clones: &[Member]) -> Vec<TargetInfo> {
 }
 
 impl DeviceWatch {
-    /// Looks at the devices under all files.
+    /// Starts to sample the devices under all files.
     pub(super) fn begin(plan: &Plan, clones: &[Member], targets: Vec<TargetInfo>) -> DeviceWatch {
         let system = System::live();
         let verdicts = unwritten(plan, clones, &targets);
@@ -82,12 +82,12 @@ impl DeviceWatch {
         }
     }
 
-    /// What samples the machine while the workers run.
+    /// Returns the sampler of the machine.
     pub(super) fn machine(&mut self) -> &mut MachineWatch {
         &mut self.machine
     }
 
-    /// What the devices did so far.
+    /// Returns the device statistics so far.
     pub(super) fn disks(&self) -> Vec<DiskUtil> {
         if !self.reports_disks {
             return Vec::new();
@@ -96,7 +96,7 @@ impl DeviceWatch {
         disk_util(&self.targets, &difference, self.begun.elapsed())
     }
 
-    /// What happened since.
+    /// Returns the samples and verdicts at the end of the run.
     pub(super) fn end(
         self,
         plan: &Plan,
@@ -112,7 +112,7 @@ impl DeviceWatch {
             false => Vec::new(),
         };
         let asked = asked(outcome);
-        // Where nothing is written on the device, that the device was not asked is no news.
+        // Reads of unwritten data do not reach the device, which is no evidence of a cache.
         let unwritten = self
             .verdicts
             .iter()
@@ -162,7 +162,7 @@ fn is_all_in(plan: &Plan, targets: &[TargetInfo], fsid: &str) -> bool {
     engines().all(|engine| engine.is_ceph() || engine.has_paths()) && targets.iter().all(is_there)
 }
 
-/// Reads of what was never written, found before they happen: in regular files, and in the file of a loop device.
+/// Finds reads of unwritten data before the run, in regular files and below loop devices.
 fn unwritten(plan: &Plan, clones: &[Member], targets: &[TargetInfo]) -> Vec<Verdict> {
     let mut verdicts: Vec<Verdict> = Vec::new();
     for clone in clones {
@@ -180,7 +180,7 @@ fn unwritten(plan: &Plan, clones: &[Member], targets: &[TargetInfo]) -> Vec<Verd
             let Some(path) = behind else { continue };
             let range = file.region.start_bytes..file.region.start_bytes + file.region.size_bytes;
             let found = std::fs::File::open(&path).and_then(|opened| extents(&opened, range));
-            // A file system that cannot tell leaves the question open: no verdict.
+            // A file system that does not report extents gives no verdict.
             let verdict = found
                 .ok()
                 .and_then(|found| Coverage::of(&found).verdict(&path.display().to_string()));
@@ -190,13 +190,13 @@ fn unwritten(plan: &Plan, clones: &[Member], targets: &[TargetInfo]) -> Vec<Verd
     verdicts
 }
 
-/// The file behind a loop device.
+/// Returns the file behind a loop device.
 fn file_of_loop(path: &Path, targets: &[TargetInfo]) -> Option<PathBuf> {
     let target = targets.iter().find(|target| target.path == path)?;
     target.devices.first()?.backing_file.clone()
 }
 
-/// Bytes that the workers moved, ramps included.
+/// Returns the bytes that the workers transferred, ramps included.
 fn asked(outcome: &CrewOutcome) -> Traffic {
     let mut asked = Traffic::default();
     for interval in &outcome.intervals {
@@ -206,7 +206,7 @@ fn asked(outcome: &CrewOutcome) -> Traffic {
     asked
 }
 
-/// Says where another engine, or less of it, was used than asked for.
+/// Returns verdicts on workers whose engine or its features differ from those requested.
 fn fallbacks(outcome: &CrewOutcome) -> Vec<Verdict> {
     let mut verdicts: Vec<Verdict> = Vec::new();
     for worker in &outcome.workers {

@@ -1,10 +1,10 @@
-//! How far a run is, and how long it will still take.
+//! Estimates the progress and the remaining time of a run.
 
 use super::Member;
 use iosonde_job::plan::{Direction, Job, Plan};
 use iosonde_result::observer::WorkerProgress;
 
-/// Time left and share done. `None` where it cannot be told yet.
+/// Returns the time left in nanoseconds and the share done, or `None` while they are unknown.
 pub(super) fn estimate(
     plan: &Plan,
     clones: &[Member],
@@ -12,7 +12,7 @@ pub(super) fn estimate(
     starts_ns: &[Option<u64>],
     now_ns: u64,
 ) -> (Option<u64>, Option<f64>) {
-    // Each stage takes as long as its slowest worker; stages follow each other.
+    // A stage takes as long as its slowest worker. Stages follow one another.
     let (mut total_ns, mut left_ns, mut stage) = (0u64, 0u64, (0u64, 0u64));
     for (index, clone) in clones.iter().enumerate() {
         let job = &plan.jobs[clone.job];
@@ -35,7 +35,7 @@ pub(super) fn estimate(
     (Some(left_ns), Some(done.clamp(0.0, 1.0)))
 }
 
-/// Whole length and rest of one worker's run.
+/// Returns the total and the remaining length of one worker's run, in nanoseconds.
 fn of_worker(
     job: &Job,
     clone: &Member,

@@ -1,4 +1,4 @@
-//! `ioscheduler`: switching the I/O scheduler of the devices below a job's files, and back at the end of the run.
+//! `ioscheduler`: sets the I/O scheduler of a job's devices, and restores it after the run.
 
 use super::Member;
 use crate::files::FileKind;
@@ -13,12 +13,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// The schedulers that devices had before a run. They have them again when this is dropped.
+/// Schedulers of the devices before the run. Dropping this restores them.
 #[derive(Debug, Default)]
 pub(super) struct Schedulers(Mutex<BTreeMap<PathBuf, String>>);
 
 impl Schedulers {
-    /// Switches the devices below a worker's files, where its job asks for that.
+    /// Sets the scheduler of the devices below a worker's files, if its job asks for it.
     pub(super) fn switch(&self, job: &Job, clone: &Member) -> Result<(), RunError> {
         let Some(wanted) = &job.io.scheduler else {
             return Ok(());
@@ -60,13 +60,13 @@ impl Drop for Schedulers {
     fn drop(&mut self) {
         let before = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
         for (path, scheduler) in before {
-            // A device that is gone has none.
+            // A device that was removed has no scheduler to restore.
             let _ = fs::write(path, scheduler);
         }
     }
 }
 
-/// The scheduler in brackets, or the only one.
+/// Returns the scheduler in brackets, or the only one.
 fn active(text: &str) -> String {
     let inside = text
         .split_once('[')
@@ -74,7 +74,7 @@ fn active(text: &str) -> String {
     inside.map_or(text, |(name, _)| name).trim().to_owned()
 }
 
-/// The files that name the schedulers of the disks below a worker's files.
+/// Returns the sysfs files that set the schedulers of the disks below a worker's files.
 fn queues(clone: &Member) -> BTreeSet<PathBuf> {
     let mut names = BTreeSet::new();
     for file in &clone.files().files {
@@ -94,7 +94,7 @@ fn queues(clone: &Member) -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// The device itself, or the disk that it is a part of: a part has no queue of its own.
+/// Adds the device, or the disk of a partition, as a partition has no queue of its own.
 fn disks(device: &DeviceInfo, names: &mut BTreeSet<String>) {
     if device.kind == DeviceKind::Partition {
         device.below.iter().for_each(|below| disks(below, names));

@@ -1,4 +1,4 @@
-//! One clone of a job, with the files and the trace that it finds when it starts.
+//! One clone of a job, with the files and the trace known at its start.
 
 use super::replay_plan::{LateTrace, Traced};
 use super::threaded_run::Held;
@@ -11,25 +11,25 @@ use iosonde_machine::proc_root::System;
 use iosonde_result::session::RunError;
 use std::sync::{Arc, OnceLock};
 
-/// One clone of a job, before it runs.
+/// One clone of a job.
 pub(crate) struct Member {
     /// Index into the plan's jobs.
     pub(crate) job: usize,
-    /// Which clone of it.
+    /// Index among the job's clones.
     pub(crate) clone: u32,
-    /// Number among all workers of the plan.
+    /// Index among all workers of the plan.
     pub(crate) number: u32,
-    /// What it replays, where that is known before the run.
+    /// Trace to replay, if it is known before the run.
     trace: Option<Arc<Trace>>,
-    /// The trace that an earlier job of the run writes.
+    /// Trace that an earlier job of the run writes.
     late: Option<LateTrace>,
-    /// Its files before the run: their names, where an earlier job has to make them first.
+    /// Files before the run: only their names if an earlier job has to create them.
     expected: WorkerFiles,
-    /// What it is at its start, where that makes a difference.
+    /// State at the clone's start, if it differs from that before the run.
     at_start: OnceLock<AtStart>,
 }
 
-/// What an earlier job has left for this one.
+/// Files and trace that earlier jobs have left for this clone.
 struct AtStart {
     files: WorkerFiles,
     replay: Option<LateReplay>,
@@ -40,12 +40,12 @@ struct LateReplay {
     trace: Arc<Trace>,
     /// The job with the directions, sizes and files of the trace.
     job: Box<Job>,
-    /// Files that were laid out for it.
+    /// Files that were laid out for the replay.
     made: Made,
 }
 
 impl Member {
-    /// A clone with the files that are known before the run.
+    /// Creates a clone with the files known before the run.
     pub(super) fn new(
         (job, clone, number): (usize, u32, u32),
         traced: &Traced,
@@ -62,19 +62,19 @@ impl Member {
         }
     }
 
-    /// Its files, as far as they are known.
+    /// Returns the clone's files, as far as they are known.
     pub(crate) fn files(&self) -> &WorkerFiles {
         self.at_start
             .get()
             .map_or(&self.expected, |known| &known.files)
     }
 
-    /// Its files as they are known before the run.
+    /// Returns the files as known before the run.
     pub(super) fn expected(&self) -> &WorkerFiles {
         &self.expected
     }
 
-    /// Its files have changed before the run.
+    /// Replaces the files as known before the run.
     pub(super) fn expect(&mut self, files: WorkerFiles) {
         self.expected = files;
     }
@@ -83,25 +83,25 @@ impl Member {
         self.at_start.get()?.replay.as_ref()
     }
 
-    /// Its job: that of the plan, or the one with its trace, where an earlier job has written that.
+    /// Returns the plan's job, or the job adapted to a trace that an earlier job has written.
     pub(super) fn job<'a>(&'a self, plan: &'a Plan) -> &'a Job {
         self.replay()
             .map_or(&plan.jobs[self.job], |replay| &replay.job)
     }
 
-    /// What it replays.
+    /// Returns the trace to replay.
     pub(super) fn trace(&self) -> Option<&Arc<Trace>> {
         self.trace
             .as_ref()
             .or_else(|| self.replay().map(|replay| &replay.trace))
     }
 
-    /// Files that were made for it when it started.
+    /// Returns the files created for the clone at its start.
     pub(super) fn made_at_start(&self) -> Option<&Made> {
         self.replay().map(|replay| &replay.made)
     }
 
-    /// Looks at what earlier jobs have left. What consent overrides comes back as warnings.
+    /// Finds files left by earlier jobs. Returns warnings on refusals that consent overrides.
     pub(super) fn look_again(
         &self,
         plan: &Plan,
@@ -120,12 +120,12 @@ impl Member {
         } else {
             return Ok(Vec::new());
         };
-        // A worker starts once.
+        // A worker starts once, so the cell is empty.
         let _ = self.at_start.set(known);
         Ok(warnings)
     }
 
-    /// Reads the trace that an earlier job has written, and does for its files what is done for those of other jobs before the run.
+    /// Reads the trace that an earlier job has written, then checks and lays out its files.
     fn read_trace(
         &self,
         job: &Job,

@@ -1,4 +1,4 @@
-//! What a worker did, as a result.
+//! Converts a worker's measurements into a result.
 
 use super::Member;
 use crate::worker::{Outcome, Standing};
@@ -6,18 +6,18 @@ use iosonde_job::plan::{Direction, Engine, Job, Plan};
 use iosonde_result::observer::WorkerState;
 use iosonde_result::run::{BackendUsed, CpuUse, WorkerResult};
 
-/// What the loop itself does not know of the measured part.
+/// Data on a worker's measured part that the I/O loop does not have.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Measured {
-    /// The thread.
+    /// Id of the thread.
     pub(super) tid: u32,
-    /// What it used of the processors.
+    /// CPU use of the thread.
     pub(super) cpu: CpuUse,
-    /// When it began, in milliseconds of the Unix epoch.
+    /// Start of the worker, in milliseconds of the Unix epoch.
     pub(super) started_at_ms: u64,
 }
 
-/// The result of a worker that runs or has run.
+/// Returns the result of a worker that runs or has run.
 pub(super) fn of_worker(
     plan: &Plan,
     clone: &Member,
@@ -56,7 +56,7 @@ pub(super) fn of_worker(
     }
 }
 
-/// The result of a worker that has run.
+/// Returns the result of a worker that has run.
 pub(super) fn of_outcome(
     plan: &Plan,
     clone: &Member,
@@ -71,7 +71,7 @@ pub(super) fn of_outcome(
     of_worker(plan, clone, &outcome.standing(), used, start_ns, measured)
 }
 
-/// How a worker has ended.
+/// Returns the last state of a worker.
 pub(super) fn last_state(result: &WorkerResult) -> WorkerState {
     match result.error {
         Some(_) => WorkerState::Failed,
@@ -79,7 +79,7 @@ pub(super) fn last_state(result: &WorkerResult) -> WorkerState {
     }
 }
 
-/// The backend of a worker that has not run.
+/// Returns the backend of a worker that has not run.
 pub(super) fn unused(job: &Job) -> BackendUsed {
     BackendUsed {
         engine: match job.io.engine {
@@ -95,7 +95,7 @@ pub(super) fn unused(job: &Job) -> BackendUsed {
     }
 }
 
-/// A result in which nothing has happened yet.
+/// Returns a result without any I/O.
 pub(super) fn blank(plan: &Plan, clone: &Member, backend: BackendUsed) -> WorkerResult {
     let job = &plan.jobs[clone.job];
     WorkerResult {

@@ -1,14 +1,14 @@
-//! What an observer sees while files are laid out.
+//! Reports the progress of file layout to an observer.
 
 use iosonde_job::plan::{Direction, PerDirection};
 use iosonde_result::interval::IntervalCounts;
 use iosonde_result::observer::{Control, Observer, Progress, WorkerProgress, WorkerState};
 use std::time::{Duration, Instant};
 
-/// Between two looks.
+/// Interval between two reports.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// How far the layout is.
+/// Progress of file layout.
 pub(crate) struct LayoutProgress {
     total_bytes: u64,
     workers: Vec<WorkerProgress>,
@@ -21,7 +21,7 @@ pub(crate) struct LayoutProgress {
 }
 
 impl LayoutProgress {
-    /// Nothing is written yet. For each worker: its job, and whether files of its own are laid out.
+    /// Creates the progress. `workers` holds each worker's job, and whether its files are laid out.
     pub(crate) fn new(
         total_bytes: u64,
         workers: &[(usize, bool)],
@@ -47,7 +47,7 @@ impl LayoutProgress {
         }
     }
 
-    /// Tells the observer now and then that `bytes` are written.
+    /// Reports to the observer, once per `EVERY`, that `bytes` are written.
     pub(crate) fn tell(&mut self, bytes: u64, observer: &mut dyn Observer) -> Control {
         let (now, elapsed) = (Instant::now(), self.last.elapsed());
         if elapsed < EVERY {

@@ -20,7 +20,7 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 pub(super) struct Writing<'scope>(ScopedJoinHandle<'scope, Result<(), RunError>>);
 
 impl Writing<'_> {
-    /// Waits until all is written, after the worker has ended.
+    /// Waits until all logs are written, after the worker has ended.
     pub(super) fn end(self) -> Result<(), RunError> {
         self.0.join().expect("the log writer does not panic")
     }
@@ -32,17 +32,17 @@ const TRACE_HEADER: &str = "fio version 3 iolog";
 /// A log file, which several workers may write.
 pub(super) type Shared = Arc<Mutex<BufWriter<File>>>;
 
-/// All logs of a run. With `per_job_logs=0` workers share some of them; the first one begins the file anew.
+/// All open logs of a run. With `per_job_logs=0` workers share files; the first truncates them.
 #[derive(Debug, Default)]
 pub(super) struct LogShelf(Mutex<BTreeMap<PathBuf, Shared>>);
 
 impl LogShelf {
-    /// The file of a log, begun anew.
+    /// Opens and truncates a log file.
     fn take(&self, path: &Path) -> Result<Shared, RunError> {
         self.open(path, |path| File::create(path))
     }
 
-    /// The file of a trace. As in fio, one that exists is added to.
+    /// Opens the file of a trace. As in fio, an existing file is appended to.
     pub(super) fn take_trace(&self, path: &Path) -> Result<Shared, RunError> {
         self.open(path, |path| {
             let mut file = OpenOptions::new().append(true).create(true).open(path)?;
@@ -72,13 +72,13 @@ pub(super) struct LogFiles {
     files: Vec<(LogKind, PathBuf, Shared)>,
     trace: Option<TraceFile>,
     logs: Logs,
-    /// Added to all times: the Unix epoch's milliseconds with `log_unix_epoch`.
+    /// Added to all times: the Unix time in milliseconds with `log_unix_epoch`.
     base_ms: u64,
     block_bytes: u64,
 }
 
 impl LogFiles {
-    /// Opens the logs that the job writes; `None` when it writes none.
+    /// Opens the logs that the job writes; `None` if it writes none.
     pub(super) fn open(
         shelf: &LogShelf,
         plan: &Plan,
@@ -118,7 +118,7 @@ impl LogFiles {
         }))
     }
 
-    /// The same for a worker whose times count from this one of the Unix epoch: where its ramp ends.
+    /// Sets the origin of the log times to `epoch_ms` of the Unix epoch: the end of the ramp.
     pub(super) fn counted_from(self, epoch_ms: u64) -> LogFiles {
         LogFiles {
             base_ms: if self.logs.unix_epoch { epoch_ms } else { 0 },
@@ -126,7 +126,7 @@ impl LogFiles {
         }
     }
 
-    /// Writes in a thread of its own.
+    /// Writes the logs in a thread of its own.
     pub(super) fn write_aside<'scope>(
         self,
         from_worker: FromWorker,
@@ -138,13 +138,13 @@ impl LogFiles {
             .map_err(|error| no_thread("that writes a job's logs", &error))
     }
 
-    /// All files that are written.
+    /// Iterates over all files of these logs.
     fn all(&self) -> impl Iterator<Item = (&PathBuf, &Shared)> {
         let logs = self.files.iter().map(|(_, path, file)| (path, file));
         logs.chain(self.trace.iter().map(|trace| (&trace.path, &trace.file)))
     }
 
-    /// Writes all that arrives, until the worker has ended.
+    /// Writes all batches until the worker has ended.
     fn write(mut self, from_worker: FromWorker) -> Result<(), RunError> {
         while let Some(batch) = from_worker.take() {
             let written = match &batch {

@@ -1,17 +1,17 @@
-//! `rate_min` and `rate_iops_min`: a job that falls below fails.
+//! `rate_min` and `rate_iops_min`: fails a job whose rate is too low.
 
 use crate::worker::counters::Shared;
 use iosonde_job::plan::{Direction, Job, PerDirection};
 use iosonde_result::interval::IntervalCounts;
 use iosonde_result::run::IoFailure;
 
-/// Watches one worker.
+/// Checks the rate of one worker.
 #[derive(Debug)]
 pub(super) struct RateWatch {
     min_bytes: PerDirection<Option<u64>>,
     min_iops: PerDirection<Option<u64>>,
     cycle_ns: u64,
-    /// When the window began; 0 before the first look.
+    /// Start of the window; 0 before the first check.
     since_ns: u64,
     from_ns: u64,
     before: PerDirection<IntervalCounts>,
@@ -19,9 +19,9 @@ pub(super) struct RateWatch {
 }
 
 impl RateWatch {
-    /// A watch, where the job has a rate to keep, from `from_ns` on.
+    /// Returns a check from `from_ns` on, if the job has a minimum rate.
     pub(super) fn new(job: &Job, from_ns: u64) -> Option<RateWatch> {
-        // A rate without commas is that of all directions, but only those of the job can be too slow.
+        // A rate without commas applies to all directions; only those of the job are checked.
         let of_the_job = |rates: PerDirection<Option<u64>>| {
             PerDirection::from_fn(|direction| {
                 rates[direction].filter(|_| job.workload.rw.has(direction))
@@ -45,17 +45,17 @@ impl RateWatch {
         })
     }
 
-    /// Whether a window has just ended below the rate.
+    /// Whether a window has just ended below the minimum rate.
     pub(super) fn is_too_slow(&mut self, now_ns: u64, shared: &Shared) -> bool {
         let counts = PerDirection::from_fn(|direction| shared.counts(direction));
-        // As in fio, the first two seconds are left to settle.
+        // As in fio, the first two seconds are not checked.
         if now_ns < self.from_ns + 2_000_000_000 || self.since_ns == 0 {
             (self.since_ns, self.before) = (now_ns, counts);
             return false;
         }
         let elapsed_ns = now_ns - self.since_ns;
-        // A window holds at least one I/O: at a low rate several windows may pass between two. As in fio, a job that makes
-        // no progress at all is not caught by this.
+        // A window holds at least one I/O, as a low rate can leave windows empty. As in fio, a job
+        // without any progress is therefore not detected.
         if elapsed_ns < self.cycle_ns || counts == self.before {
             return false;
         }
@@ -82,7 +82,7 @@ impl RateWatch {
         self.failure.is_some()
     }
 
-    /// The failure to report, if there was one.
+    /// Returns the failure to report, if any.
     pub(super) fn failure(&self) -> Option<IoFailure> {
         self.failure.as_ref().map(|message| IoFailure {
             errno: libc::EIO,

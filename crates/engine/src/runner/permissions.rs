@@ -1,7 +1,7 @@
-//! What the jobs of a session may touch: the targets that the user named, and a directory for logs.
+//! Restricts jobs of a session to the targets that the user named and a log directory.
 //!
-//! Placing a job on a target replaces its names and its engine. This is the one place that checks the placed job, for
-//! every option that can name a file, a device or an image, before anything is opened.
+//! Moving a job to a target replaces its file names and engine. Only this module checks the moved
+//! job: every option that can name a file, a device or an image, before any is opened.
 
 use crate::files::{WorkerFiles, target_error};
 use crate::placed::file_in;
@@ -11,20 +11,20 @@ use iosonde_job::plan::{CephAccess, Engine, Job, Plan};
 use iosonde_result::session::RunError;
 use std::path::{Component, Path, PathBuf};
 
-/// What the jobs of a session may touch, whatever their options say.
+/// Accesses that the jobs of a session may make, whatever their options are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Permissions {
-    /// Files, devices and directories, images (`rbd://POOL/IMAGE`), and objects of pools (`rados://POOL/FILE`, or where such
-    /// names begin, up to a `-`). `None` permits whatever the jobs name.
+    /// Files, devices, directories, images (`rbd://POOL/IMAGE`) and pool objects
+    /// (`rados://POOL/FILE`, or the part of such names up to a `-`). `None` permits all targets.
     pub targets: Option<Vec<String>>,
-    /// Where logs are written. `None` permits none.
+    /// Directory for logs. `None` permits no logs.
     pub logs: Option<PathBuf>,
-    /// Whether jobs may run commands, change settings of the machine, and make files for their buffers.
+    /// Whether jobs may run commands, change machine settings, and create files for buffers.
     pub commands: bool,
 }
 
 impl Permissions {
-    /// Refuses jobs whose engine or options lead out of the targets. [`Permissions::check_files`] does so for their files.
+    /// Refuses jobs whose engine or options leave the targets. Files: [`Permissions::check_files`].
     pub(super) fn check_plan(&self, plan: &Plan, access: &CephAccess) -> Result<(), RunError> {
         for job in &plan.jobs {
             let accesses = outside_accesses(job);
@@ -49,7 +49,7 @@ impl Permissions {
         access.kind == AccessKind::Read || self.logs.as_ref().is_some_and(is_below)
     }
 
-    /// Makes the directories of logs.
+    /// Creates the directories of logs.
     pub(super) fn make_log_directories(&self, plan: &Plan) -> Result<(), RunError> {
         let accesses = plan.jobs.iter().flat_map(outside_accesses);
         for access in accesses.filter(|access| access.kind == AccessKind::Log) {
@@ -61,7 +61,7 @@ impl Permissions {
         Ok(())
     }
 
-    /// Refuses objects and images of Ceph beside the targets, and other clusters than theirs.
+    /// Refuses Ceph objects and images outside of the targets, and other clusters.
     fn check_ceph(&self, job: &Job, access: &CephAccess) -> Result<(), RunError> {
         let (Some(targets), Some(ceph)) = (&self.targets, job.io.ceph.as_deref()) else {
             return Ok(());
@@ -120,7 +120,7 @@ impl Permissions {
         Ok(())
     }
 
-    /// Refuses files outside of the targets, whether they are there or not.
+    /// Refuses files outside of the targets, whether they exist or not.
     pub(super) fn check_files<'a>(
         &self,
         workers: impl Iterator<Item = (&'a Job, &'a WorkerFiles)>,
@@ -160,7 +160,7 @@ fn outside(job: &Job, path: &str, targets: &[String]) -> RunError {
     }
 }
 
-/// A path without symbolic links, as far as there is something.
+/// Returns a path without symbolic links, as far as it exists.
 fn real(path: &Path) -> PathBuf {
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let is_there = |path: &&Path| path.exists();

@@ -1,4 +1,4 @@
-//! The traces that jobs replay: read before anything else, as they say which files are used, and how.
+//! Reads the traces that jobs replay, before the run, as they determine files and their use.
 
 use super::run_files::starts_later;
 use crate::files::target_error;
@@ -11,23 +11,23 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A plan whose jobs know what their traces do, and the traces.
+/// A plan that is adapted to its traces, and the traces.
 #[derive(Default)]
 pub(super) struct Traced {
-    /// The plan that is run: directions and block sizes are those of the traces.
+    /// The plan to run, with the directions and block sizes of the traces.
     pub(super) plan: Plan,
     by_worker: BTreeMap<u32, Arc<Trace>>,
     late: BTreeMap<u32, LateTrace>,
 }
 
-/// A trace that an earlier job of the same run writes. As in fio, it is read when the job starts that replays it.
+/// A trace written by an earlier job of the run. As in fio, it is read when its replay starts.
 #[derive(Debug, Clone)]
 pub(super) struct LateTrace {
     path: String,
 }
 
 impl LateTrace {
-    /// The trace, and the job as it does what the trace says.
+    /// Returns the trace, and the job adapted to it.
     pub(super) fn read(&self, job: &Job, readonly: bool) -> Result<(Trace, Job), RunError> {
         let replay = job.replay.as_ref().expect("a job that replays a trace");
         let trace = read(&self.path, replay, readonly)?;
@@ -58,7 +58,7 @@ impl Traced {
                 expect_anything(&mut traced.plan.jobs[job]);
                 continue;
             }
-            // Clones of a job are numbered one after the other.
+            // Clones of a job have consecutive numbers.
             let trace = match clone.checked_sub(count) {
                 Some(_) => traced.by_worker[&(number - count)].clone(),
                 None => Arc::new(read(path, replay, readonly)?),
@@ -73,31 +73,31 @@ impl Traced {
         Ok(traced)
     }
 
-    /// The trace of a worker.
+    /// Returns the trace of a worker.
     pub(super) fn of(&self, number: u32) -> Option<&Arc<Trace>> {
         self.by_worker.get(&number)
     }
 
-    /// The trace of a worker that an earlier job writes.
+    /// Returns the trace of a worker if an earlier job writes it.
     pub(super) fn late(&self, number: u32) -> Option<&LateTrace> {
         self.late.get(&number)
     }
 }
 
-/// Whether a job that starts after others replays what one of them records.
+/// Whether a job starts after others and replays a trace that one of them records.
 fn is_written_before(plan: &Plan, job: usize, path: &str) -> bool {
     let mut earlier = plan.jobs[..job].iter();
     starts_later(plan, job)
         && earlier.any(|earlier| earlier.measure.logs.trace.as_deref() == Some(path))
 }
 
-/// Until the trace of a job is known, it may do anything.
+/// Allows all directions for a job until its trace is known.
 fn expect_anything(job: &mut Job) {
     job.workload.rw.mode = Mode::All;
     job.verify = None;
 }
 
-/// A job that names a Ceph target by a path, not by its engine, is known only here.
+/// Refuses a job that replays a trace on Ceph: a path can name a Ceph target, too.
 fn refuse_cluster(job: &Job) -> Result<(), RunError> {
     if !job.io.engine.is_ceph() {
         return Ok(());
@@ -159,7 +159,7 @@ fn read(path: &str, replay: &Replay, readonly: bool) -> Result<Trace, RunError> 
     Ok(trace)
 }
 
-/// The path of a block device, by its numbers.
+/// Returns the path of a block device by its numbers.
 fn device(major: u32, minor: u32) -> Option<String> {
     let facts = std::fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/uevent")).ok()?;
     let name = facts
@@ -168,7 +168,7 @@ fn device(major: u32, minor: u32) -> Option<String> {
     Some(format!("/dev/{name}"))
 }
 
-/// Lets a job be what its trace does. `first` is said for the first of its clones: what the others do is added.
+/// Adapts a job to its trace. `first` is true for the job's first clone; later clones add theirs.
 fn adopt(job: &mut Job, trace: &Trace, first: bool) {
     let mut has = trace.directions();
     let mut longest = u64::from(trace.buffer_bytes()).max(512);
@@ -241,7 +241,7 @@ mod tests {
         // A trim needs no buffer.
         adopt(&mut job, &parse("f trim 0 1073741824\nf read 0 4096"), true);
         assert_eq!(job.workload.block_size.trim, BlockSize::Fixed(4096));
-        // A sync alone writes nothing.
+        // A sync alone is no write.
         adopt(&mut job, &parse("f sync 0 0"), true);
         assert_eq!(job.workload.rw.mode, Mode::Read);
     }

@@ -1,4 +1,4 @@
-//! What is known of a run, in the terms in which its bottleneck is judged.
+//! Collects the observations of a run from which the bottleneck verdict follows.
 
 use super::CrewOutcome;
 use super::series_sampler::Counted;
@@ -17,7 +17,7 @@ use iosonde_result::run::WorkerResult;
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// Puts together what was seen, except for what caches did.
+/// Returns the observations of a run, except for cache effects.
 pub(super) fn observed(
     plan: &Plan,
     outcome: &CrewOutcome,
@@ -72,7 +72,7 @@ pub(super) fn observed(
     }
 }
 
-/// Share of the bytes asked for that the devices did not move.
+/// Returns the share of the requested bytes that the devices did not transfer.
 pub(super) fn missing(asked: Traffic, moved: Traffic) -> f64 {
     let missing = asked.read_bytes.saturating_sub(moved.read_bytes)
         + asked.written_bytes.saturating_sub(moved.written_bytes);
@@ -83,7 +83,7 @@ pub(super) fn missing(asked: Traffic, moved: Traffic) -> f64 {
     missing as f64 / all as f64
 }
 
-/// The intervals that count: those of the ramp only where there is nothing else.
+/// The intervals to evaluate: those of the ramp only if there are no others.
 struct Counting<'a> {
     all: &'a Intervals,
     with_ramp: bool,
@@ -103,13 +103,13 @@ impl<'a> Counting<'a> {
     }
 }
 
-/// When the last job begins to count, since the start of the run.
+/// Returns the start of the last job's measured time, since the start of the run.
 fn ramp_ends_ns(plan: &Plan) -> u64 {
     let ramps = plan.jobs.iter().map(|job| job.schedule.ramp_time_ns);
     ramps.max().unwrap_or(0)
 }
 
-/// I/Os per second in each interval that is whole: neither the one in which a ramp ends nor the last, which has the drain.
+/// Returns I/Os per second of each whole interval: not of the ramp's end, and not the last (drain).
 fn rates(intervals: &Counting<'_>, ramp_ends_ns: u64) -> Vec<f64> {
     let (longest_ns, count) = intervals.iter().fold((0, 0), |(longest_ns, count), each| {
         (each.length_ns.max(longest_ns), count + 1)
@@ -165,7 +165,7 @@ fn callers(plan: &Plan, workers: &[WorkerResult]) -> Callers {
     }
 }
 
-/// Mean and shortest latency of all I/Os; 0 where none was measured.
+/// Returns the mean and the minimum latency of all I/Os; 0 if none was measured.
 fn latency(workers: &[&WorkerResult]) -> (f64, f64) {
     let mut all = iosonde_result::stats::Moments::default();
     for worker in workers {
@@ -182,7 +182,7 @@ fn latency(workers: &[&WorkerResult]) -> (f64, f64) {
     (all.mean, all.min)
 }
 
-/// Share of the workers' time in fsync and its kin, and how long each took.
+/// Returns the share of the workers' time in syncs, and the mean time of a sync.
 fn flushing(workers: &[&WorkerResult]) -> (f64, f64) {
     let mut all = iosonde_result::stats::Moments::default();
     let mut runtime_ns = 0;
@@ -194,7 +194,7 @@ fn flushing(workers: &[&WorkerResult]) -> (f64, f64) {
     ((spent_ns / runtime_ns.max(1) as f64).min(1.0), all.mean)
 }
 
-/// The shortest latency, that of the ramp included: where a queue never empties, only the first I/Os are not in line.
+/// Returns the minimum latency, ramp included: in a full queue only the first I/Os do not wait.
 fn least(measured_ns: f64, intervals: &Intervals) -> f64 {
     let each = intervals
         .iter()
@@ -204,7 +204,7 @@ fn least(measured_ns: f64, intervals: &Intervals) -> f64 {
         .fold(measured_ns, f64::min)
 }
 
-/// What the jobs ask for themselves, where all of them got it.
+/// Returns a limit that the jobs set themselves, if all of them reached theirs.
 fn job_limit(plan: &Plan, workers: &[WorkerResult]) -> Option<String> {
     let ran = workers.iter().filter(|worker| worker.runtime_ns > 0);
     let reasons: Option<Vec<String>> = ran
@@ -299,7 +299,7 @@ fn place_of_mount(mount: &Mount) -> Place {
     }
 }
 
-/// A loop device may be over a file that is elsewhere.
+/// Returns the server of the file behind a loop device, if it is remote.
 fn backing_server(device: &DeviceInfo) -> Option<Place> {
     let backing = identify(device.backing_file.as_ref()?).ok()?;
     let place = place_of_mount(&backing.mount?);
@@ -318,7 +318,7 @@ fn network_device(device: &DeviceInfo) -> Option<String> {
     (by_kind || by_transport).then(|| format!("the server behind {}", device.name))
 }
 
-/// The device that did most of those under the files: busy the longest, and of equals the lowest.
+/// Returns the device under the files that was busy longest; of equals, the lowest.
 fn busiest<'a>(
     targets: &'a [TargetInfo],
     counted: &Counted,
@@ -331,7 +331,7 @@ fn busiest<'a>(
         let Some(moved) = counted.disks.get(info.number) else {
             continue;
         };
-        // Those above come first, and wait for those below.
+        // Upper devices come first, and wait for lower ones.
         let least_ms = found.map_or(0, |(_, known)| known.busy_ms * 9 / 10);
         if moved.busy_ms >= least_ms {
             found = Some((info, *moved));
@@ -359,7 +359,7 @@ fn turns(info: &DeviceInfo) -> bool {
     says_so && matches!(info.kind, DeviceKind::Scsi | DeviceKind::Ata)
 }
 
-/// Whether the file system writes much more than it is asked to: metadata with each block, or data twice.
+/// Whether the file system amplifies writes: by metadata for each block, or by data journalling.
 fn writes_more(target: &TargetInfo) -> bool {
     const COPY_ON_WRITE: [&str; 5] = ["btrfs", "zfs", "bcachefs", "f2fs", "nilfs2"];
     target.mount.as_ref().is_some_and(|mount| {
@@ -368,7 +368,7 @@ fn writes_more(target: &TargetInfo) -> bool {
     })
 }
 
-/// Whether each device is on one other: an array or a copy writes more than it is asked to.
+/// Whether each device is on a single lower device, so that no array or copy amplifies writes.
 fn is_plain(target: &TargetInfo) -> bool {
     target.devices.len() == 1
         && target.all_devices().iter().all(|device| {
@@ -376,7 +376,7 @@ fn is_plain(target: &TargetInfo) -> bool {
         })
 }
 
-/// Whether a volume copies what is overwritten: LVM names the data below such a one `*-real`.
+/// Whether a volume copies overwritten data: LVM names the data below it `*-real`.
 fn has_snapshots(device: &DeviceInfo) -> bool {
     let name = device.detail.as_deref().unwrap_or_default();
     device.kind == DeviceKind::Lvm && name.ends_with("-real")

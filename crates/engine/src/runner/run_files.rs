@@ -1,7 +1,7 @@
-//! Which files the workers of a run use, and when that is known.
+//! Finds the files that the workers of a run use, and when they are known.
 //!
-//! Nearly all of it is known before the first I/O, and what must not be written or will not fit is refused then. Only a job
-//! that says no size and starts after others of the run takes its files as those have left them.
+//! Most files are known before the first I/O, when forbidden writes and lack of space are refused.
+//! Only a job that sets no size and starts after others takes its files as those have left them.
 
 use super::job_clones::Member;
 use super::layout_progress::LayoutProgress;
@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// All clones of all jobs: job, clone, number.
+/// Iterates over all clones of all jobs: job, clone, number.
 pub(crate) fn expand(plan: &Plan) -> impl Iterator<Item = (usize, u32, u32)> + '_ {
     let clones = plan
         .jobs
@@ -35,19 +35,19 @@ pub(crate) fn expand(plan: &Plan) -> impl Iterator<Item = (usize, u32, u32)> + '
         .map(|((job, clone), number)| (job, clone, number))
 }
 
-/// Whether a job starts when others of the plan have ended.
+/// Whether a job starts after other jobs of the plan have ended.
 pub(super) fn starts_later(plan: &Plan, job: usize) -> bool {
     let mut walls = plan.jobs[..=job].iter().skip(1);
     plan.jobs[job].schedule.wait_for.is_some() || walls.any(|job| job.schedule.stonewall)
 }
 
-/// Whether jobs run commands, before their I/O or after it.
+/// Whether any job runs commands before or after its I/O.
 pub(super) fn has_commands(plan: &Plan) -> bool {
     let mut schedules = plan.jobs.iter().map(|job| &job.schedule);
     schedules.any(|schedule| schedule.exec_prerun.is_some() || schedule.exec_postrun.is_some())
 }
 
-/// Whether the size of a job's files is the one that they have.
+/// Whether the job's files keep their existing size.
 pub(super) fn finds_size(job: &Job) -> bool {
     job.files.filesize.is_none()
         && job.replay.is_none()
@@ -55,7 +55,7 @@ pub(super) fn finds_size(job: &Job) -> bool {
         && job.io.engine.has_paths()
 }
 
-/// The files of all workers, where none has to be made.
+/// Returns the clones with their files, if no file has to be created.
 pub(super) fn find(traced: &Traced) -> Result<Vec<Member>, RunError> {
     let jobs = &traced.plan.jobs;
     let member = |which: (usize, u32, u32)| {
@@ -69,7 +69,7 @@ pub(super) fn find(traced: &Traced) -> Result<Vec<Member>, RunError> {
     expand(&traced.plan).map(member).collect()
 }
 
-/// All files that jobs name, whether they can be used or not.
+/// Returns all files that jobs name, usable or not.
 pub(super) fn named(traced: &Traced) -> Vec<PathBuf> {
     let jobs = &traced.plan.jobs;
     let members = expand(&traced.plan).filter(|(job, ..)| jobs[*job].io.engine.has_paths());
@@ -86,7 +86,7 @@ pub(super) fn named(traced: &Traced) -> Vec<PathBuf> {
     files.map(|file| file.path).collect()
 }
 
-/// Finds all files and refuses what must not be, without making any. Files in `to_be` will be there, whatever they hold.
+/// Finds all files and refuses forbidden ones. Creates none. Files in `to_be` count as existing.
 pub(super) fn check(
     traced: &Traced,
     runner: &LocalRunner,
@@ -98,8 +98,8 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Finds all files, refuses what must not be, and lays out what is missing. Devices that are written from the start are held from
-/// now on, until the value that is returned with them is dropped.
+/// Finds all files, refuses forbidden ones, and lays out missing ones. The returned hold keeps the
+/// devices that are written from the start, until it is dropped.
 pub(super) fn make_ready(
     traced: &Traced,
     (runner, holds): (&LocalRunner, &DeviceHolds),
@@ -125,20 +125,20 @@ pub(super) fn make_ready(
     Ok((search.members, made, hold))
 }
 
-/// The files of a plan while they are looked for.
+/// The files of a plan during the search.
 struct Search<'a> {
     plan: &'a Plan,
     traced: &'a Traced,
     members: Vec<Member>,
-    /// Which of them were not found: another job of the plan may make their files.
+    /// Workers whose files were not found: another job of the plan may create them.
     missing: BTreeSet<u32>,
-    /// What jobs of the plan write.
+    /// Files that jobs of the plan write.
     written: BTreeSet<PathBuf>,
     layout: Layout,
 }
 
 impl<'a> Search<'a> {
-    /// Looks for the files of all workers. Those in `to_be` may be missing.
+    /// Searches the files of all workers. Those in `to_be` may be missing.
     fn of(traced: &'a Traced, runner: &LocalRunner, to_be: &ToBe) -> Result<Search<'a>, RunError> {
         let plan = &traced.plan;
         let mut search = Search {
@@ -161,7 +161,7 @@ impl<'a> Search<'a> {
         let trace = self.traced.of(number);
         let found = match trace {
             Some(trace) => WorkerFiles::of_trace(job, clone, trace),
-            // Its files are known when an earlier job has written the trace.
+            // The files are known once an earlier job has written the trace.
             None if self.traced.late(number).is_some() => Ok(WorkerFiles::NONE),
             None => resolve_beside(job, clone, &|path| self.layout.size_at_start(path)),
         };
@@ -190,7 +190,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Whether files will be there when their job starts, because a job before it writes them.
+    /// Whether a job finds its files at its start because an earlier job writes them.
     fn comes_later(&self, job: usize, files: &WorkerFiles) -> bool {
         let mut paths = files.files.iter().map(|file| &file.path);
         starts_later(self.plan, job)
@@ -198,8 +198,8 @@ impl<'a> Search<'a> {
             && paths.all(|path| self.written.contains(path))
     }
 
-    /// Refuses to write what is there and must not be written, and what will not fit beside what will be there by then. What consent
-    /// overrides comes back as warnings, with the devices that are held.
+    /// Refuses to write protected files, and files that will not fit. Returns warnings on refusals
+    /// that consent overrides, and the hold on the devices.
     fn check(
         &self,
         runner: &LocalRunner,
@@ -213,7 +213,7 @@ impl<'a> Search<'a> {
             let terms = (FileScope::All, &runner.consent, holds);
             let (found, held) = write_guard::check(job, member.expected(), terms)?;
             warnings.extend(found);
-            // A later job holds its devices when it starts. A command may be there to make a file system.
+            // Later jobs hold devices at their start. A command may first create a file system.
             if !has_commands && !starts_later(self.plan, member.job) {
                 hold.extend(held);
             }
@@ -233,7 +233,7 @@ impl<'a> Search<'a> {
         Ok((warnings, hold))
     }
 
-    /// Notes what will be there when the plan has been run, and what will not be there any more.
+    /// Records the files that the plan will leave and remove.
     fn leave(&self, to_be: &mut ToBe) {
         let before = to_be.clone();
         let files = self.members.iter().flat_map(|member| {
@@ -244,7 +244,7 @@ impl<'a> Search<'a> {
         let with_paths = || files.clone().filter(|(job, _)| job.io.engine.has_paths());
         for (job, file) in with_paths() {
             let is_regular = file.kind == FileKind::Regular;
-            // One that is read is filled only where it holds nothing.
+            // A file to read is filled only if it holds no data.
             let is_filled = fills_all(job) && !(needs_data(job) && before.has(&file.path));
             let bytes = match is_regular && is_filled {
                 true => u64::MAX,
@@ -257,7 +257,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Lays out, and tells the observer how far it is.
+    /// Lays out files and reports the progress to the observer.
     fn lay_out(
         &self,
         runner: &LocalRunner,
@@ -283,7 +283,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Takes sizes that the layout has changed as they are now.
+    /// Updates file sizes that the layout has changed.
     fn look_again(&mut self, consent: &Consent, holds: &DeviceHolds) -> Result<(), RunError> {
         for index in 0..self.members.len() {
             let member = &self.members[index];
@@ -302,7 +302,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Makes the directories within the names of files that are made when they are opened.
+    /// Creates the parent directories of files that are created on open.
     fn make_directories(&self, made: &mut Made) -> Result<(), RunError> {
         for member in &self.members {
             let job = &self.plan.jobs[member.job];
@@ -316,7 +316,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What is said before files are laid out.
+/// Returns the messages before files are laid out.
 fn announcements(layout: &Layout) -> impl Iterator<Item = String> {
     let lines = layout.announcements().into_iter();
     lines.map(|(job, files, bytes)| {

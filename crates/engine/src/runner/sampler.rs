@@ -1,7 +1,7 @@
-//! Looking at running workers from outside: samples for fio's bw and iops statistics, intervals, rates for displays.
+//! Samples the running workers: fio's bw and iops statistics, intervals, rates for displays.
 //!
-//! It reads the counters that workers keep anyway. On real targets the thread that called `run` ticks it; in a simulation
-//! the event loop does.
+//! The sampler reads the workers' counters. On real targets the thread that called `run` ticks it,
+//! in a simulation the event loop.
 
 use crate::worker::counters::Shared;
 use iosonde_job::plan::{Direction, PerDirection};
@@ -24,7 +24,7 @@ fn difference(now: &Counts, before: &Counts) -> Counts {
     })
 }
 
-/// A window that repeats: when it began and what had been counted then.
+/// A repeating window: its start, and the counts at its start.
 #[derive(Debug, Clone, Copy)]
 struct Window {
     length_ns: u64,
@@ -33,7 +33,7 @@ struct Window {
 }
 
 impl Window {
-    /// What was counted in the window, if it is over; then the next one begins.
+    /// Returns the counts of the window and starts the next one, if the window is over.
     fn close(&mut self, now_ns: u64, counts: &Counts) -> Option<(Counts, u64)> {
         let elapsed_ns = now_ns.saturating_sub(self.start_ns);
         if elapsed_ns < self.length_ns {
@@ -45,12 +45,12 @@ impl Window {
     }
 }
 
-/// The samples of one worker.
+/// Samples of one worker.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Samples {
-    /// Bandwidth in KiB/s, one value for each window in which the direction could run.
+    /// Bandwidth in KiB/s, one value per window in which the direction could run.
     pub bw: PerDirection<Moments>,
-    /// I/Os per second.
+    /// I/Os per second, likewise.
     pub iops: PerDirection<Moments>,
 }
 
@@ -69,28 +69,28 @@ struct Watched {
     last: Counts,
 }
 
-/// Watches all workers of a run.
+/// Samples all workers of a run.
 pub struct Sampler {
     watched: Vec<Watched>,
     interval_ns: u64,
     interval_start_ns: u64,
     interval: Interval,
     ramp: bool,
-    /// Whether a ramp was seen to be on in this interval.
+    /// Whether a worker was in its ramp during this interval.
     ramping: bool,
 }
 
-/// What one tick found.
+/// Result of one tick.
 #[derive(Default)]
 pub struct Tick {
-    /// An interval that is complete.
+    /// The interval that this tick has completed.
     pub interval: Option<Interval>,
-    /// What all workers moved since the last tick.
+    /// I/O of all workers since the last tick.
     pub moved: Counts,
 }
 
 impl Sampler {
-    /// Watches nothing yet, in intervals of this length.
+    /// Creates a sampler without workers, with intervals of this length.
     pub fn new(interval_ns: u64) -> Sampler {
         Sampler {
             watched: Vec::new(),
@@ -102,7 +102,7 @@ impl Sampler {
         }
     }
 
-    /// Watches one more worker; its number is the count of those before.
+    /// Adds a worker; its number is the count of workers before it.
     pub fn watch(
         &mut self,
         shared: Arc<Shared>,
@@ -131,7 +131,7 @@ impl Sampler {
         });
     }
 
-    /// Looks at all workers.
+    /// Samples all workers.
     pub fn tick(&mut self, now_ns: u64) -> Tick {
         let mut tick = Tick::default();
         for watched in &mut self.watched {
@@ -147,7 +147,7 @@ impl Sampler {
             }
         }
         let measured = self.watched.iter().any(|watched| watched.measured);
-        // Where a ramp ends, its interval ends too: else the first one that counts would be ramp for the most part.
+        // The end of a ramp ends the interval, so that the first measured interval holds no ramp.
         let ramp_ended = measured && self.ramping;
         self.ramp &= !measured || ramp_ended;
         self.ramping |= !measured && self.watched.iter().any(Watched::in_ramp);
@@ -157,7 +157,7 @@ impl Sampler {
         tick
     }
 
-    /// Ends the interval that is running, however short it is.
+    /// Ends the current interval, however short it is.
     pub fn take_interval(&mut self, now_ns: u64) -> Interval {
         let mut interval = std::mem::take(&mut self.interval);
         interval.start_ns = self.interval_start_ns;
@@ -169,19 +169,19 @@ impl Sampler {
         interval
     }
 
-    /// A group of workers begins: time before it belongs to no interval.
+    /// Starts a group of workers: the time before belongs to no interval.
     pub fn begin(&mut self, now_ns: u64) {
         self.interval_start_ns = now_ns;
         self.interval = Interval::default();
         self.ramping = false;
     }
 
-    /// The samples of worker `number`.
+    /// Returns the samples of worker `number`.
     pub fn samples(&self, number: usize) -> Samples {
         self.watched[number].samples
     }
 
-    /// Where all workers stand.
+    /// Returns the progress of all workers.
     pub fn progress(&self) -> Vec<WorkerProgress> {
         self.watched
             .iter()
@@ -203,7 +203,7 @@ impl Watched {
         self.shared.state() == WorkerState::Ramp
     }
 
-    /// Takes samples that are due. What was moved since the last look.
+    /// Takes the samples that are due. Returns the I/O since the last call.
     fn look(&mut self, now_ns: u64, interval: &mut Interval) -> Counts {
         let now = counts(&self.shared);
         let moved = difference(&now, &self.last);
@@ -233,7 +233,7 @@ impl Watched {
     }
 
     fn sample(&mut self, now_ns: u64, now: &Counts) {
-        // A window without progress counts as 0, unlike in fio: an idle job is not a fast one.
+        // Unlike in fio, a window without progress counts as 0: an idle job is not fast.
         let seconds = |ns: u64| ns as f64 / 1e9;
         if let Some((moved, elapsed_ns)) = self.bw.close(now_ns, now) {
             for direction in Direction::ALL
@@ -262,7 +262,7 @@ mod tests {
 
     const SECOND_NS: u64 = 1_000_000_000;
 
-    /// Intervals of a second, of one worker.
+    /// Returns a sampler of one worker with intervals of a second.
     fn watching() -> (Sampler, Arc<Shared>) {
         let mut sampler = Sampler::new(SECOND_NS);
         let worker = Arc::new(Shared::default());
@@ -285,7 +285,7 @@ mod tests {
         assert!(sampler.tick(900_000_000).interval.is_none());
         worker.enter(WorkerState::Running);
         worker.add(Direction::Read, 10, 10 * 4096);
-        // Just before it would have been complete.
+        // Just before the end of a full interval.
         let ramp = sampler.tick(990_000_000).interval.expect("the ramp's");
         assert!(ramp.ramp);
         assert_eq!(

@@ -1,5 +1,5 @@
-//! The machine's own series beside a run's intervals. It is sampled by the thread that looks at the workers, never by one
-//! of them.
+//! Samples the machine's time series over a run's intervals. The coordinator's thread samples,
+//! never a worker's.
 
 use iosonde_machine::diskstats::Snapshot;
 use iosonde_machine::machine_snapshot::{Reading, Sources};
@@ -26,25 +26,25 @@ pub(super) struct MachineWatch {
     measured: Counted,
     ramp: Counted,
     groups: u32,
-    /// The processors when the first group began.
+    /// CPU times of the processors at the start of the first group.
     processors: BTreeMap<u32, CpuTimes>,
 }
 
-/// What was counted over several slices.
+/// Counts over several slices.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counted {
-    /// Length of them all.
+    /// Total length of the slices.
     pub(super) elapsed: Duration,
-    /// What the devices did.
+    /// Device counters.
     pub(super) disks: Snapshot,
-    /// How long control groups held this process back; `None` where none bounds it.
+    /// Time for which control groups throttled this process; `None` without a limit.
     pub(super) cpu_throttled_ns: Option<u64>,
-    /// How the processors spent the time.
+    /// CPU use by kind.
     pub(super) cpu: Option<CpuShares>,
 }
 
 impl MachineWatch {
-    /// Watches these devices.
+    /// Creates a sampler of these devices.
     pub(super) fn of(system: System, devices: Vec<DeviceNumber>) -> MachineWatch {
         let sources = Sources::of(system);
         let first = sources.read();
@@ -65,7 +65,7 @@ impl MachineWatch {
         }
     }
 
-    /// A group of workers begins: time before it belongs to no slice.
+    /// Starts a group of workers: the time before belongs to no slice.
     pub(super) fn begin(&mut self) {
         self.last = self.sources.read();
         if self.groups == 0 {
@@ -74,20 +74,20 @@ impl MachineWatch {
         self.groups += 1;
     }
 
-    /// Whether some workers began later than others.
+    /// Whether some workers started later than others.
     pub(super) fn in_groups(&self) -> bool {
         self.groups > 1
     }
 
-    /// An interval is over.
+    /// Samples the machine at the end of an interval.
     pub(super) fn sample(&mut self, interval: &Interval) {
         let reading = self.sources.read();
         self.take(reading, interval);
     }
 
     fn take(&mut self, reading: Reading, interval: &Interval) {
-        // What the machine did while this process was stopped is no part of the run. Nobody knows how the processors' share of
-        // that is to be told from the rest.
+        // The time of a process stop is no part of the run. The CPU use in a stop cannot be
+        // separated from the rest.
         self.last.at += Duration::from_nanos(interval.stopped_ns);
         let was_stopped = interval.stopped_ns > 0;
         let slice = reading.slice_since(&self.last, &self.devices);
@@ -105,13 +105,13 @@ impl MachineWatch {
         self.last = reading;
     }
 
-    /// What the devices did so far.
+    /// Returns the device counters so far.
     pub(super) fn disks_so_far(&self) -> Snapshot {
         self.sources.read().disks.since(&self.first.disks)
     }
 
-    /// Ends: what was counted in the measured time (in the ramp, when there was nothing else), what the devices did in all,
-    /// the series, and findings on the machine itself.
+    /// Ends sampling. Returns the counts of the measured time (or of the ramp, if there is no
+    /// other), the total device counters, the series, and verdicts on the machine itself.
     pub(super) fn end(mut self) -> (Counted, Snapshot, MachineSeries, Vec<Verdict>) {
         let last = self.sources.read();
         self.series.idle_percent = idleness(&self.processors, &self.sources.processors());
@@ -143,7 +143,7 @@ impl Counted {
     }
 }
 
-/// How idle each processor was between two readings.
+/// Returns the idle percentage of each processor between two readings.
 fn idleness(before: &BTreeMap<u32, CpuTimes>, now: &BTreeMap<u32, CpuTimes>) -> BTreeMap<u32, f64> {
     now.iter()
         .filter_map(|(number, now)| {
@@ -153,7 +153,7 @@ fn idleness(before: &BTreeMap<u32, CpuTimes>, now: &BTreeMap<u32, CpuTimes>) -> 
         .collect()
 }
 
-/// Shares over two stretches of time, of which the second is this part of the whole.
+/// Averages the shares of two times, of which the second is `part` of the total.
 fn mixed(one: CpuShares, other: CpuShares, part: f64) -> CpuShares {
     let mix = |one: f64, other: f64| one + (other - one) * part;
     CpuShares {
@@ -164,7 +164,7 @@ fn mixed(one: CpuShares, other: CpuShares, part: f64) -> CpuShares {
     }
 }
 
-/// Less than this share of the processors' time taken by the hypervisor is no news.
+/// Minimum percentage of CPU time taken by the hypervisor that is reported.
 const LEAST_STEAL_PERCENT: f64 = 5.0;
 
 fn steal(cpu: CpuShares) -> Option<Verdict> {
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_machine_that_slept_says_so() {
         let mut watch = MachineWatch::of(System::captured("/nonexistent"), Vec::new());
-        // As if the machine had slept for an hour since the first reading.
+        // Simulates one hour of sleep since the first reading.
         watch.first.clocks.boottime_ns -= 3600 * SECOND.as_nanos() as i128;
         watch.first.clocks.realtime_ns -= 3600 * SECOND.as_nanos() as i128;
         let (_, _, _, verdicts) = watch.end();

@@ -1,7 +1,7 @@
-//! Workers on simulated devices: one event loop over all of them, in the order of simulated time.
+//! Runs workers on simulated devices: one event loop steps them in order of simulated time.
 //!
-//! Time stands still while a worker steps and moves on to the next event when none can go on, so that a simulated run is
-//! as exact and as repeatable as its device. Simulated time begins at the Unix epoch.
+//! Time stands still while a worker steps, and advances to the next event when all workers wait. So
+//! a simulated run is as exact and repeatable as its device. Time starts at the Unix epoch.
 
 use super::coordinator::{Around, Crew};
 use super::job_result::{self, Measured};
@@ -29,10 +29,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Steps that a worker may take without time moving on. More is a fault in the program, not a long run.
+/// Maximum number of steps without an advance of time. More steps are a defect of the program.
 const MOST_STEPS_AT_ONCE: u32 = 10_000_000;
 
-/// Whether the plan is for simulated devices. All jobs must agree: time cannot be both.
+/// Whether the plan uses simulated devices. Jobs must not mix real and simulated time.
 pub(super) fn is_simulated(plan: &Plan) -> Result<bool, RunError> {
     let simulated = plan
         .jobs
@@ -48,9 +48,9 @@ pub(super) fn is_simulated(plan: &Plan) -> Result<bool, RunError> {
     Ok(simulated > 0)
 }
 
-/// Devices by their text.
+/// Devices by their specification.
 type Devices = BTreeMap<String, Rc<RefCell<SimDevice>>>;
-/// How fresh each still is, by its text without the number of the run.
+/// Wear of each device, by its specification without the run's number.
 pub(super) type Worn = BTreeMap<String, Wear>;
 
 /// A worker of the simulation.
@@ -77,16 +77,16 @@ struct Stage<'a> {
     clones: &'a [Member],
     clock: SimClock,
     devices: Devices,
-    /// What earlier runs of the session have made of devices.
+    /// Wear of the devices from earlier runs of the session.
     worn: Worn,
     actors: BTreeMap<usize, Actor>,
-    /// Where blocks that fail verification are saved.
+    /// Directory for blocks that fail verification.
     dump_directory: &'a Path,
-    /// When whom to step next.
+    /// Queue of the workers by the time of their next step.
     agenda: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
-/// The device that a job describes, as it is when nobody has used it.
+/// Returns the device that a job specifies, without wear.
 fn described(job: &Job) -> Result<Rc<RefCell<SimDevice>>, RunError> {
     let refused = |error: &dyn std::fmt::Display| RunError::Unsupported {
         problem: format!("job {}: {error}", job.name),
@@ -97,7 +97,7 @@ fn described(job: &Job) -> Result<Rc<RefCell<SimDevice>>, RunError> {
     SimDevice::shared(spec).map_err(|error| refused(&error))
 }
 
-/// The text of a device without the number of the run: it is one device in all runs.
+/// Removes the run's number from a specification: all runs share the device.
 fn without_run(text: &str) -> String {
     let words = text
         .split(',')
@@ -105,7 +105,7 @@ fn without_run(text: &str) -> String {
     words.collect::<Vec<_>>().join(",")
 }
 
-/// Refuses devices that cannot be.
+/// Refuses invalid device specifications.
 pub(super) fn check(plan: &Plan) -> Result<(), RunError> {
     plan.jobs
         .iter()
@@ -140,7 +140,7 @@ pub(super) fn run(
         agenda: BinaryHeap::new(),
     };
     std::thread::scope(|scope| {
-        // Gone before its threads are waited for, which write until the workers are gone.
+        // Dropped before the join of the log writers, which write until the workers are dropped.
         let mut stage = stage;
         let mut writing = Vec::new();
         while !crew.is_finished() {
@@ -171,7 +171,7 @@ pub(super) fn run(
 type Logs = Option<(LogFiles, FromWorker)>;
 
 impl Stage<'_> {
-    /// Makes a worker that begins now.
+    /// Creates a worker that starts now.
     fn enter(&mut self, number: usize, crew: &mut Crew<'_>) -> Result<Logs, RunError> {
         let clone = &self.clones[number];
         let job = &self.plan.jobs[clone.job];
@@ -243,7 +243,7 @@ impl Stage<'_> {
         Ok(device)
     }
 
-    /// Files are told apart by their names, over all workers.
+    /// Returns the handles of a clone's files: a file's index by name, over all workers.
     fn handles(&self, clone: &Member) -> Vec<Handle> {
         let name_of = |path: &Path| {
             let mut paths = self
@@ -265,7 +265,7 @@ impl Stage<'_> {
             .collect()
     }
 
-    /// Steps who is next, or looks at all when that is due first.
+    /// Steps the next worker, or ticks the coordinator if the tick is due first.
     fn go_on(&mut self, crew: &mut Crew<'_>) {
         let Some(&Reverse((at_ns, number))) = self.agenda.peek() else {
             return;
@@ -308,7 +308,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Hands out the statistics that were asked for.
+    /// Publishes the requested statistics.
     fn publish(&self) {
         for (number, actor) in &self.actors {
             if !actor.shared.asked.load(Relaxed) {

@@ -1,16 +1,16 @@
-//! Asking running workers for their statistics without holding them up.
+//! Requests statistics from running workers without blocking them.
 
 use crate::worker::counters::Shared;
 use iosonde_result::observer::WorkerState;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How soon to look whether workers have answered.
+/// Interval between two checks for answers.
 const LOOK_NS: u64 = 5_000_000;
-/// Longest wait for an answer: a worker that waits for a slow device is reported as it was when it answered last.
+/// Maximum wait for an answer. Of a worker that waits longer, the last answer is reported.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// The request that is on its way, if there is one.
+/// The open request, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct StatusRequest {
     asked_ns: Option<u64>,
@@ -23,7 +23,7 @@ impl StatusRequest {
         self.asked_ns.is_some()
     }
 
-    /// Asks all workers that run.
+    /// Asks all running workers.
     pub(super) fn begin(&mut self, now_ns: u64, workers: &[Arc<Shared>]) {
         self.asked_ns = Some(now_ns);
         for worker in workers.iter().filter(|worker| runs(worker)) {
@@ -31,7 +31,7 @@ impl StatusRequest {
         }
     }
 
-    /// Whether all have answered, or waiting any longer is too long. Told once for each request.
+    /// Whether all workers have answered or the wait has timed out. True once per request.
     pub(super) fn is_answered(&mut self, now_ns: u64, workers: &[Arc<Shared>]) -> bool {
         let Some(asked_ns) = self.asked_ns else {
             return false;
@@ -45,13 +45,13 @@ impl StatusRequest {
         true
     }
 
-    /// When to look again, while a request is open.
+    /// Returns when to check again while a request is open.
     pub(super) fn next_look_ns(&self) -> Option<u64> {
         self.asked_ns.map(|_| self.next_look_ns)
     }
 }
 
-/// Whether a worker is in its loop, where it sees that it is asked.
+/// Whether a worker is in its I/O loop, where it notices requests.
 fn runs(worker: &Arc<Shared>) -> bool {
     matches!(
         worker.state(),

@@ -1,4 +1,4 @@
-//! `steadystate`: ending a job when its rate holds still.
+//! `steadystate`: ends a job once its rate is stable.
 
 use crate::worker::counters::Shared;
 use iosonde_job::plan::{Direction, Job, SteadyMetric, SteadyState};
@@ -6,14 +6,14 @@ use iosonde_result::run::SteadyStateResult;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// fio's clock of checks starts with the program, and its jobs about a tenth of a second later: the first check of a job comes that much
-/// early, as a part of the interval of checks.
+/// fio's clock of checks starts with the program, about 0.1 s before its jobs. The first check of a
+/// job is early by the check interval divided by this.
 const LEAD_OF_CHECKS: u64 = 10;
 
-/// fio waits this long after `ss_ramp`, whatever the interval of checks.
+/// Wait after `ss_ramp` in fio, whatever the check interval is.
 const AFTER_RAMP_NS: u64 = 1_000_000_000;
 
-/// One second (or `ss_interval`) of a job.
+/// Rates of one check interval: a second, or `ss_interval`.
 #[derive(Debug, Clone, Copy, Default)]
 struct Second {
     iops: u64,
@@ -21,7 +21,7 @@ struct Second {
     latency_ns: u64,
 }
 
-/// What has been done so far: I/Os, bytes, and the sum of their latencies.
+/// Counts so far: I/Os, bytes, and the sum of the latencies.
 #[derive(Debug, Clone, Copy, Default)]
 struct Moved {
     ios: u64,
@@ -40,16 +40,16 @@ impl Moved {
     }
 }
 
-/// All that is watched: each worker by itself, or with `group_reporting` the workers of a group together, as in fio.
+/// All watches: one per worker, or with `group_reporting` one per group, as in fio.
 #[derive(Debug, Default)]
 pub(super) struct SteadyWatches {
     watches: Vec<SteadyWatch>,
-    /// When the first jobs of the run started.
+    /// Start of the first jobs of the run.
     first_start_ns: Option<u64>,
 }
 
 impl SteadyWatches {
-    /// A worker of `job` starts at `start_ns`.
+    /// Adds a worker of `job` that starts at `start_ns`.
     pub(super) fn start(&mut self, number: usize, job: &Job, start_ns: u64) {
         let first_start_ns = *self.first_start_ns.get_or_insert(start_ns);
         let Some(rule) = job.schedule.steady_state else {
@@ -69,13 +69,13 @@ impl SteadyWatches {
         self.watches.push(watch);
     }
 
-    /// When the next check is due.
+    /// Returns when the next check is due.
     pub(super) fn next_check_ns(&self) -> Option<u64> {
         let open = self.watches.iter().filter(|watch| !watch.is_over);
         open.map(|watch| watch.next_ns).min()
     }
 
-    /// Looks at what workers have done. The workers whose state is attained, which are to end.
+    /// Checks the workers' counts. Returns the workers to stop, whose steady state is attained.
     pub(super) fn look(
         &mut self,
         now_ns: u64,
@@ -99,7 +99,7 @@ impl SteadyWatches {
         attained
     }
 
-    /// What was found of a worker, or of its group.
+    /// Returns the result for a worker or its group.
     pub(super) fn result(&self, number: usize, job: &Job) -> Option<SteadyStateResult> {
         let rule = job.schedule.steady_state?;
         let watch = (self.watches.iter()).find(|watch| watch.members.contains(&number));
@@ -112,17 +112,17 @@ impl SteadyWatches {
 #[derive(Debug)]
 struct SteadyWatch {
     rule: SteadyState,
-    /// The reporting group that is watched; `None` is one worker.
+    /// The watched reporting group; `None` stands for one worker.
     group: Option<u32>,
     members: Vec<usize>,
     is_over: bool,
-    /// When measuring begins.
+    /// Start of the measured time.
     start_ns: u64,
-    /// When samples begin to count.
+    /// Start of the samples that count.
     from_ns: u64,
-    /// The next check.
+    /// Time of the next check.
     next_ns: u64,
-    /// The last check.
+    /// Time of the last check.
     last_ns: u64,
     /// Whether the ramp of the job is over.
     has_begun: bool,
@@ -135,7 +135,7 @@ struct SteadyWatch {
 }
 
 impl SteadyWatch {
-    /// Watches a job that starts at `start_ns` and is measured from the end of its `ramp_time` on.
+    /// Watches a job that starts at `start_ns` and is measured from the end of `ramp_time` on.
     fn new(rule: SteadyState, start_ns: u64, ramp_time_ns: u64) -> SteadyWatch {
         let start_ns = start_ns + ramp_time_ns;
         let settle_ns = match rule.ramp_ns {
@@ -150,7 +150,7 @@ impl SteadyWatch {
             is_over: false,
             start_ns,
             from_ns: start_ns + settle_ns,
-            // As in fio, the clock of checks starts again when a ramp is over.
+            // As in fio, the clock of checks restarts when a ramp is over.
             next_ns: if has_begun {
                 start_ns + rule.interval_ns
             } else {
@@ -167,7 +167,7 @@ impl SteadyWatch {
         }
     }
 
-    /// Puts the checks where fio's clock has them, which starts a little before the first jobs.
+    /// Aligns the checks to fio's clock, which starts shortly before the first jobs.
     fn align(&mut self, first_start_ns: u64) {
         let interval_ns = self.rule.interval_ns.max(1);
         let lead_ns = interval_ns / LEAD_OF_CHECKS;
@@ -175,7 +175,7 @@ impl SteadyWatch {
         self.next_ns = self.start_ns + interval_ns - clock_ns % interval_ns;
     }
 
-    /// Looks at what has been done so far. True once the state is attained.
+    /// Checks the counts so far. Returns whether the steady state is attained.
     fn look(&mut self, now_ns: u64, moved: Moved) -> bool {
         if self.attained || now_ns < self.next_ns {
             return self.attained;
@@ -235,7 +235,7 @@ impl SteadyWatch {
         self.attained = mean > 0.0 && self.criterion < self.rule.limit;
     }
 
-    /// What was found, in the end.
+    /// Returns the result at the end.
     fn result(&self) -> SteadyStateResult {
         SteadyStateResult {
             attained: self.attained,
@@ -249,7 +249,7 @@ impl SteadyWatch {
     }
 }
 
-/// Slope of the least-squares line through equally spaced values.
+/// Returns the slope of the least-squares line through equally spaced values.
 fn slope(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let middle = (count - 1.0) / 2.0;
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(attained_after(rule(false, 10.0), &[0; 10]), None);
     }
 
-    /// The checks of a watch until `end_ns`, in seconds, and how many samples they give.
+    /// Returns the times of the checks until `end_ns` in seconds, and the number of samples.
     fn checks(mut watch: SteadyWatch, end_ns: u64) -> (Vec<f64>, usize) {
         let (mut checks, mut moved) = (Vec::new(), Moved::default());
         while watch.next_ns <= end_ns {
@@ -354,7 +354,7 @@ mod tests {
             checks_until_4(aligned(ramp(0), 0)),
             (vec![0.9, 1.9, 2.9, 3.9], 4)
         );
-        // fio: one second after the ramp at the earliest.
+        // fio: at least one second after the ramp.
         assert_eq!(
             checks_until_4(aligned(ramp(SECOND_NS), 0)),
             (vec![0.9, 1.9, 2.9, 3.9], 2)

@@ -1,4 +1,4 @@
-//! Workers on real targets: a thread each.
+//! Runs workers on real targets, one thread per worker.
 
 use super::coordinator::{Around, Crew};
 use super::io_scheduler::Schedulers;
@@ -22,21 +22,21 @@ use std::sync::{Arc, Mutex};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-/// From the moment that all workers of a group are ready to their common start.
+/// Time from the readiness of a group's last worker to the common start.
 const START_AHEAD_NS: u64 = 2_000_000;
 
-/// How often those at the gate ask whether they may start.
+/// Interval at which a ready group asks the observer whether it may start.
 const START_LOOK_NS: u64 = 2_000_000;
 
 enum Message {
-    /// It waits at the gate; what is said is why it cannot run.
+    /// The worker waits at the start barrier, or cannot run because of the error.
     Ready(usize, Option<RunError>),
     Done(usize, Box<WorkerResult>),
-    /// Its thread is gone, by a defect of this program.
+    /// The worker's thread has panicked.
     Lost,
 }
 
-/// The way home for all workers, taken when the run is over for whatever reason: nobody waits for ever.
+/// Stops all workers on drop, so that no thread waits forever, however the run ends.
 struct WayHome {
     gate: Arc<Gate>,
     workers: Vec<Arc<Shared>>,
@@ -51,16 +51,16 @@ impl Drop for WayHome {
     }
 }
 
-/// A group whose workers are all at the gate.
+/// The common start of a group of workers.
 #[derive(Default)]
 struct StartLine {
     is_complete: bool,
-    /// The first group has started: who measures elsewhere at the same time waits for that alone.
+    /// The first group has started. Only this start is synchronised with other machines.
     is_begun: bool,
 }
 
 impl StartLine {
-    /// Now, and the common start once it is known, on the run's clock.
+    /// Returns the current time and the common start, once it is known, on the run's clock.
     fn start_ns(&mut self, crew: &mut Crew<'_>, clock: &RealClock) -> Option<(u64, u64)> {
         if !self.is_complete {
             return None;
@@ -86,7 +86,7 @@ impl StartLine {
     }
 }
 
-/// Tells of a thread that unwinds.
+/// Reports a thread that panics.
 struct LastWord(Sender<Message>);
 
 impl Drop for LastWord {
@@ -97,7 +97,7 @@ impl Drop for LastWord {
     }
 }
 
-/// What a session holds while its workers run.
+/// Resources of the session while its workers run.
 pub(super) struct Held<'a> {
     pub(super) runner: &'a LocalRunner,
     pub(super) estate: &'a Mutex<Estate>,
@@ -105,7 +105,7 @@ pub(super) struct Held<'a> {
     pub(super) created: &'a CreatedFiles,
 }
 
-/// Runs all clones to their end. An error means that nothing was run, or that a thread was refused.
+/// Runs all clones to their end. An error means that no job ran, or that a thread was refused.
 pub(super) fn run(
     plan: &Plan,
     clones: &[Member],
@@ -136,7 +136,7 @@ pub(super) fn run(
         stops.begin();
         let watched = &stops;
         let watching = Builder::new().spawn_scoped(scope, move || watch(watched, origin_ns));
-        // Where there is no thread left for it, workers will say so.
+        // If the kernel refuses this thread, the threads of the workers report the error.
         let _watch_end =
             WatchEnd::new(watching.ok().as_ref().map(|it| it.thread().clone()), &stops);
         while !crew.is_finished() {
@@ -161,7 +161,7 @@ pub(super) fn run(
                 };
                 let word = LastWord(sender.clone());
                 let work = move || {
-                    // Nobody listens any more when the run has been called off.
+                    // The receiver is gone if the run was cancelled.
                     let result =
                         seat.work(|refusal| drop(word.0.send(Message::Ready(number, refusal))));
                     let _ = word.0.send(Message::Done(number, Box::new(result)));
@@ -182,7 +182,7 @@ pub(super) fn run(
                     any_prepared |= refusal.is_none();
                     refused = refused.or(refusal);
                     if crew.ready(number) {
-                        // Only when others have something to show is it one failed worker among them.
+                        // The run fails only if all workers of the group were refused.
                         if !any_prepared && let Some(error) = refused.take() {
                             return Err(error);
                         }

@@ -1,4 +1,4 @@
-//! Writing a trace (`write_iolog`), in version 3 of fio's format.
+//! Writes a trace (`write_iolog`) in version 3 of fio's format.
 
 use super::Member;
 use super::log_files::{LogShelf, Shared};
@@ -13,13 +13,13 @@ use std::sync::PoisonError;
 pub(super) struct TraceFile {
     pub(super) path: PathBuf,
     pub(super) file: Shared,
-    /// Names of the worker's files, in the order of their numbers.
+    /// Names of the worker's files, by file number.
     names: Vec<String>,
     last_us: u64,
 }
 
 impl TraceFile {
-    /// Opens the trace and names the files.
+    /// Opens the trace and writes the names of the files.
     pub(super) fn begin(
         shelf: &LogShelf,
         path: &str,
@@ -38,7 +38,7 @@ impl TraceFile {
         Ok(trace)
     }
 
-    /// An I/O.
+    /// Writes the line of an I/O.
     pub(super) fn line(&mut self, entry: &LogEntry) -> io::Result<()> {
         let action = match entry.op {
             Op::Read => "read",
@@ -61,12 +61,12 @@ impl TraceFile {
         )
     }
 
-    /// Behind the last I/O.
+    /// Writes the lines after the last I/O.
     pub(super) fn end(&mut self) -> io::Result<()> {
         self.files("close")
     }
 
-    /// The same action on all files.
+    /// Writes the same action for all files.
     fn files(&mut self, action: &str) -> io::Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         self.names

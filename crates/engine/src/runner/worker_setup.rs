@@ -1,4 +1,4 @@
-//! A job and its files to the parts of a worker.
+//! Builds the parts of a worker from its job and files.
 
 use super::{Member, backend_choice};
 use crate::files::{CachedFiles, FileKeeper, FileUse, WorkerFiles, target_error};
@@ -29,23 +29,23 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The share of a queue that is refilled at once where I/O is fast. A device that takes 100,000 I/Os a second or fewer is limited by
-/// what is in its queue, not by the processor: none of its slots waits.
+/// Depth / this: number of slots refilled together where I/O is fast. A device of up to 100,000
+/// IOPS is limited by its queue depth, not by the CPU: no slot of it is held back.
 const REFILL_SHARE: u32 = 16;
 const REFILL_HOLD_NS: u64 = 10_000;
-/// The same for files in memory. No device is behind them whose queue must not run low: workers of the kernel move the
-/// data, and each call that hands them a single I/O takes processor time from them.
+/// The same for files in memory. They have no device queue to keep full. Kernel workers move the
+/// data, and each submission of a single I/O takes CPU time from them.
 const REFILL_SHARE_IN_MEMORY: u32 = 4;
 const REFILL_HOLD_IN_MEMORY_NS: u64 = 40_000;
-/// There, two completions are taken together while the queue is nearly full. The first of two waits for as long as it takes one of
-/// all in flight to complete: at this depth and above, a twenty-fourth of the latency or less.
+/// Completions per wait in memory, while the queue is nearly full. The first of two waits for the
+/// next of all I/Os in flight: from this depth on, at most 1/24 of the latency.
 const TOGETHER_IN_MEMORY: u32 = 2;
 const TOGETHER_FROM_DEPTH: u32 = 32;
-/// Most I/Os that one call hands to a device. The kernel holds what comes in a call back until it has all of it (the block layer's
-/// plug), at some 1.5 us for each: the first of 32 would reach an idle device 50 us late.
+/// Maximum number of I/Os per call to a device. The kernel holds them back until the call ends
+/// (block layer plug), at 1.5 us each: the first of 32 would reach an idle device 50 us late.
 const BATCH_TO_DEVICE: u32 = 8;
 
-/// What has to be allocated before a worker can start, whenever that will be.
+/// Resources to allocate before a worker can start.
 pub(crate) struct Kit {
     pub(crate) slab: Slab,
     generator: Generator,
@@ -55,13 +55,13 @@ pub(crate) struct Kit {
     seeds: Seeds,
 }
 
-/// Allocates and fills what a worker needs.
+/// Allocates the resources of a worker.
 pub(crate) fn kit(plan: &Plan, clone: &Member) -> Result<Kit, RunError> {
     let (job, number, files) = (clone.job(plan), clone.number, clone.files());
     let seeds = Seeds::new(&job.workload, number, super::epoch_ms());
     let layout = match clone.trace() {
         None => files.layout(),
-        // What the generator would make is not asked for.
+        // A replay does not use the generator's I/Os.
         Some(_) => FileLayout::whole_file(job.workload.block_size.read.max()),
     };
     let generator =
@@ -99,7 +99,7 @@ pub(crate) fn kit(plan: &Plan, clone: &Member) -> Result<Kit, RunError> {
     })
 }
 
-/// The working sets of all clones with `dedupe_global`.
+/// Returns the working sets of all clones with `dedupe_global`.
 fn global_working_sets(plan: &Plan) -> Vec<u64> {
     let sharing =
         super::expand(plan).filter(|(job, ..)| plan.jobs[*job].workload.buffers.dedupe_global);
@@ -155,8 +155,8 @@ fn memory(job: &Job, number: u32, slots: usize, bytes: usize) -> Result<IoMemory
     })
 }
 
-/// The file behind the buffers of `mem=mmap:FILE`: one for each worker, as they must not share buffers. It must not exist
-/// yet, and is gone by its name at once: the mapping keeps it.
+/// Creates the file of `mem=mmap:FILE`, one per worker, as workers must not share buffers. The file
+/// must not exist; it is unlinked at once, and the mapping keeps it.
 fn memory_file(name: &str, number: u32) -> Result<File, RunError> {
     let path = match number {
         0 => PathBuf::from(name),
@@ -168,12 +168,12 @@ fn memory_file(name: &str, number: u32) -> Result<File, RunError> {
         .create_new(true)
         .open(&path)
         .map_err(|error| target_error(&path, "make", &error))?;
-    // Whoever removed it first did what is wanted.
+    // Another process may have removed the name already.
     let _ = std::fs::remove_file(&path);
     Ok(file)
 }
 
-/// What connects a worker with what is around it.
+/// Links of a worker to its surroundings.
 pub(crate) struct Company {
     pub(crate) shared: Arc<Shared>,
     pub(crate) flow: Option<Arc<FlowPool>>,
@@ -183,7 +183,7 @@ pub(crate) struct Company {
     pub(crate) dump_directory: PathBuf,
 }
 
-/// Puts the parts together for a start at `start_ns`.
+/// Builds the parts for a start at `start_ns`.
 pub(crate) fn parts(
     job: &Job,
     files: &WorkerFiles,
@@ -204,7 +204,7 @@ pub(crate) fn parts(
     } else {
         measure_from_ns
     };
-    // As in fio, the null engine at depth 1 is synchronous: there is nothing between submission and completion.
+    // As in fio, the null engine at depth 1 is synchronous: submission and completion coincide.
     let synchronous = job.io.engine == Engine::Null && depth == 1;
     let measure = Measure {
         slat: job.measure.slat && !synchronous,
@@ -281,7 +281,7 @@ pub(crate) fn parts(
     }
 }
 
-/// Most I/Os in one call, where the job says nothing of batches.
+/// Returns the maximum number of I/Os in one call, if the job sets no batch size.
 fn call_limit(job: &Job, in_memory: bool) -> u32 {
     let has_device = !in_memory && !matches!(job.io.engine, Engine::Null | Engine::Sim);
     match job.io.batch_submit {
@@ -290,10 +290,10 @@ fn call_limit(job: &Job, in_memory: bool) -> u32 {
     }
 }
 
-/// When free slots are worth a submission of their own.
+/// Returns when the worker submits I/Os for free slots.
 fn refill(job: &Job, depth: u32, in_memory: bool) -> Refill {
-    // A job that sets batches itself gets those, and in a simulation submitting costs nothing. Where the depth is searched for,
-    // it has to be kept exactly, and most depths that are tried are far below the job's.
+    // A job's own batch settings apply as they are, and in a simulation submission costs nothing. A
+    // depth search needs exact depths, most of them far below the job's.
     let exact = job.io.batch_submit.is_some()
         || job.io.engine == Engine::Sim
         || job.schedule.latency_target.is_some();
@@ -313,7 +313,7 @@ fn refill(job: &Job, depth: u32, in_memory: bool) -> Refill {
     }
 }
 
-/// Whether all files are on a file system that is memory.
+/// Whether all files are on a file system in memory.
 fn are_in_memory(files: &WorkerFiles) -> bool {
     let in_memory = |file: &FileUse| is_memory(&file.path);
     !files.files.is_empty() && files.files.iter().all(in_memory)

@@ -1,4 +1,4 @@
-//! One worker's thread, from its files to its result.
+//! The thread of one worker, from its files to its result.
 
 use super::backend_choice::{self, AnyBackend};
 use super::commands;
@@ -40,10 +40,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Longest sleep of a worker that waits for a time: how late it may notice that it is to stop.
+/// Longest sleep of a waiting worker: the longest delay before it notices a stop request.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Where workers of one group wait for their common start.
+/// Start barrier of a group of workers.
 #[derive(Default)]
 pub(super) struct Gate {
     /// The start on the run's clock, or [`NEVER`].
@@ -51,11 +51,11 @@ pub(super) struct Gate {
     opened: Condvar,
 }
 
-/// The start of a group that does not run.
+/// Start time of a group that does not run.
 const NEVER: u64 = u64::MAX;
 
 impl Gate {
-    /// Lets all go at `start_ns`.
+    /// Releases the waiting workers, to start at `start_ns`.
     pub(super) fn open(&self, start_ns: u64) {
         *self
             .start_ns
@@ -64,7 +64,7 @@ impl Gate {
         self.opened.notify_all();
     }
 
-    /// Sends all home that still wait.
+    /// Cancels the start: the workers that wait return without I/O.
     pub(super) fn call_off(&self) {
         self.start_ns
             .lock()
@@ -92,10 +92,10 @@ impl Gate {
     }
 }
 
-/// What a worker's thread is given.
+/// Data of a worker's thread.
 pub(super) struct Seat<'a> {
     pub(super) plan: &'a Plan,
-    /// Those of all workers, of which this is one's.
+    /// Clones of all workers, including this one.
     pub(super) clones: &'a [Member],
     pub(super) clone: &'a Member,
     pub(super) clock: RealClock,
@@ -114,9 +114,9 @@ struct Ready {
     used: BackendUsed,
     keeper: Option<Box<FileKeeper>>,
     logs: Option<LogFiles>,
-    /// Kept open, and locked, for as long as the worker runs.
+    /// Kept open and locked while the worker runs.
     files: Arc<OpenSet>,
-    /// Keeps others from the devices that the worker writes.
+    /// Keeps other programs from the devices that the worker writes.
     hold: WriteHold,
     _locked: Option<LockedMemory>,
 }
@@ -126,7 +126,7 @@ impl Seat<'_> {
         self.clone.job(self.plan)
     }
 
-    /// Runs the worker. `ready` is called when it waits at the gate, with the reason if it cannot run.
+    /// Runs the worker. Calls `ready` at the start barrier, with the error if it cannot run.
     pub(super) fn work(&self, ready: impl FnOnce(Option<RunError>)) -> WorkerResult {
         let prepared = (!self.prepares_after_delay()).then(|| self.prepare());
         self.shared.enter(WorkerState::Ready);
@@ -148,14 +148,14 @@ impl Seat<'_> {
         result
     }
 
-    /// Where the output of commands goes: the current directory, as in fio, unless logs have one of their own.
+    /// Returns the directory for the output of commands: the logs' if set, else `.` as in fio.
     fn output_directory(&self) -> &Path {
         let permissions = self.session.runner.permissions.as_ref();
         let logs = permissions.and_then(|permissions| permissions.logs.as_deref());
         logs.unwrap_or(Path::new(""))
     }
 
-    /// Whether files are opened only once `startdelay` is over: as in fio, `exec_prerun` comes after it and before them.
+    /// Whether files are opened after `startdelay`: as in fio, `exec_prerun` runs in between.
     fn prepares_after_delay(&self) -> bool {
         let schedule = &self.job().schedule;
         schedule.exec_prerun.is_some() && schedule.startdelay_ns.1 > 0
@@ -187,7 +187,7 @@ impl Seat<'_> {
         }
     }
 
-    /// `None`: the command before the I/O failed, and there will be no I/O.
+    /// Prepares the worker. `None`: the command before the I/O failed, so there is no I/O.
     fn prepare(&self) -> Result<Option<Ready>, RunError> {
         let (runner, holds) = (self.session.runner, self.session.holds);
         for warning in self.clone.look_again(self.plan, self.session)? {
@@ -197,14 +197,14 @@ impl Seat<'_> {
         self.fill_what_was_discarded()?;
         self.schedulers.switch(job, self.clone)?;
         settle(job, self.clone.clone)?;
-        // As in fio, before the files are opened and read ahead: the command may change them, or drop the caches.
+        // As in fio, the command runs before files are opened: it may change them or drop caches.
         if let Some(command) = commands::run_before(job, self.output_directory())? {
             self.shared.note(command.note);
             if command.has_failed {
                 return Ok(None);
             }
         }
-        // The check of a moment ago may be hours old, where other jobs ran meanwhile, or a command.
+        // The first check may be hours old if other jobs or a command ran in between.
         let which = match run_files::starts_later(self.plan, self.clone.job) {
             true => FileScope::All,
             false => FileScope::Devices,
@@ -247,7 +247,7 @@ impl Seat<'_> {
                 }
             })?),
         };
-        // As in fio, an engine without paths holds its files open in name.
+        // As in fio, an engine without paths reports its files as open.
         let open_files = match without_files {
             true => self.clone.files().files.len(),
             false => files.handles().len(),
@@ -258,7 +258,7 @@ impl Seat<'_> {
             backend,
             used,
             keeper: keeper.map(Box::new),
-            // Last, so that a worker that is refused leaves no empty logs.
+            // Opened last, so that a refused worker leaves no empty logs.
             logs: LogFiles::open(self.shelf, self.plan, self.clone)?,
             files: Arc::new(files),
             hold,
@@ -271,7 +271,7 @@ impl Seat<'_> {
         estate.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What an earlier job has discarded in a Ceph cluster is written again before this one or one after it reads it.
+    /// Lays out ranges again that an earlier job discarded in a Ceph cluster and a later job reads.
     fn fill_what_was_discarded(&self) -> Result<(), RunError> {
         let terms = self.session.runner.terms();
         let bytes = self
@@ -348,7 +348,7 @@ impl Seat<'_> {
                 let failure = crate::worker::io_failure::of_target(&error);
                 driven.outcome.failure.get_or_insert(failure);
             }
-            // The command may be there to use the device.
+            // The command may use the device.
             drop(hold);
             if let Some(said) = commands::run_after(job, self.output_directory()) {
                 self.shared.note(said);
@@ -364,7 +364,7 @@ impl Seat<'_> {
                     driven.measured,
                 )
             };
-            // What was measured stands, whatever becomes of its logs.
+            // A failure of the logs does not discard the measurements.
             if let Err(error) = writing.map_or(Ok(()), Writing::end) {
                 let failure = crate::worker::io_failure::of_target(&error);
                 result.error.get_or_insert(failure);
@@ -373,7 +373,7 @@ impl Seat<'_> {
         })
     }
 
-    /// `startdelay`, drawn from its range.
+    /// Returns the delay drawn from the range of `startdelay`.
     fn delay_ns(&self) -> u64 {
         let (low, high) = self.job().schedule.startdelay_ns;
         let seeds = Seeds::new(&self.job().workload, self.clone.number, epoch_ms());
@@ -418,7 +418,7 @@ impl Seat<'_> {
         }
     }
 
-    /// Has the worker stepped to its end by the thread on which its completions come, where nothing but those is waited for.
+    /// Steps the worker on the library's completion thread, if it waits for completions only.
     #[cfg(feature = "ceph")]
     fn drive_by_calls(&self, mut backend: Rados, parts: Parts, used: &BackendUsed) -> Driven {
         if !backend.can_call() || !callback_driver::fits(&parts) {
@@ -431,7 +431,7 @@ impl Seat<'_> {
         let called: Arc<Stage<Worker<Rados, RealClock>>> = stage.clone();
         backend.call(Arc::<Stage<_>>::downgrade(&called));
         stage.enter(Worker::new(backend, self.clock.clone(), parts));
-        // However this ends, the worker goes from here: its client cannot be shut down from one of the client's own threads.
+        // Removes the worker on this thread: a client cannot be shut down from its own threads.
         let _leaves = Leaves(&stage);
         let moments = [measure_from_ns, limits.deadline_ns];
         loop {
@@ -459,7 +459,7 @@ impl Seat<'_> {
         }
     }
 
-    /// Hands out the statistics so far.
+    /// Publishes the statistics so far.
     #[cold]
     fn publish<B: Backend>(
         &self,
@@ -474,7 +474,7 @@ impl Seat<'_> {
         self.shared.publish(result);
     }
 
-    /// The result of a worker that could not start.
+    /// Returns the result of a worker that could not start.
     fn failed(&self, error: &RunError) -> WorkerResult {
         WorkerResult {
             error: Some(crate::worker::io_failure::of_target(error)),
@@ -482,13 +482,13 @@ impl Seat<'_> {
         }
     }
 
-    /// The result of a worker that did no I/O.
+    /// Returns the result of a worker without I/O.
     fn without_io(&self) -> WorkerResult {
         job_result::blank(self.plan, self.clone, job_result::unused(self.job()))
     }
 }
 
-/// Has a worker leave its stage.
+/// Takes the worker out of its driver on drop.
 #[cfg(feature = "ceph")]
 struct Leaves<'a, W: callback_driver::Stepped>(&'a Stage<W>);
 
@@ -504,7 +504,7 @@ struct Driven {
     measured: Measured,
 }
 
-/// The part of a worker's life that counts.
+/// The measured part of a worker's run.
 struct Measuring {
     begun: bool,
     before: CpuUse,
@@ -526,7 +526,7 @@ impl Measuring {
         measuring
     }
 
-    /// It counts from here on. `lent` is what other threads have used for the worker.
+    /// Starts the measured part. `lent` is the CPU use of other threads for the worker.
     fn begin(&mut self, shared: &Shared, lent: &CpuUse) {
         self.begun = true;
         self.before = cpu_use::cpu_use_and_queued().and(lent);
@@ -543,12 +543,12 @@ impl Measuring {
     }
 }
 
-/// The job's own I/O priority in the kernel's encoding; 0 is none.
+/// Returns the job's I/O priority in the kernel's encoding; 0 stands for none.
 fn own_priority(job: &Job) -> u16 {
     job.io.ioprio.map_or(0, thread::ioprio_bits)
 }
 
-/// Gives the thread the processors, priorities and memory policy that its job asks for.
+/// Applies the CPU affinity, priorities and memory policy of the job to the thread.
 fn settle(job: &Job, clone: u32) -> Result<(), RunError> {
     let io = &job.io;
     let refused = |what: String| {
@@ -581,16 +581,16 @@ fn settle(job: &Job, clone: u32) -> Result<(), RunError> {
         thread::set_ioprio(priority).map_err(refused("prio".to_owned()))?;
     }
     thread::set_fine_timers();
-    // Last, as another user may not do the above.
+    // Last, as another user may lack the rights for the calls above.
     thread::set_identity(io.uid, io.gid).map_err(refused("uid or gid".to_owned()))
 }
 
-/// Where the kernel lists the processors that are online, and the NUMA nodes.
+/// sysfs files that list the online processors and NUMA nodes.
 const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
 const NODES_ONLINE: &str = "/sys/devices/system/node/online";
 
-/// Refuses numbers of processors or NUMA nodes that this machine does not have. The kernel takes a mask if one of them exists.
-/// Where the kernel does not list them, its own answer has to do.
+/// Refuses processors or NUMA nodes that this machine lacks: the kernel accepts a mask if any
+/// exists. Without the sysfs file, only the kernel's own check applies.
 fn check_numbers(option: &str, what: &str, asked: &[u32], path: &str) -> Result<(), RunError> {
     match std::fs::read_to_string(path) {
         Ok(online) => check_listed(option, what, asked, &online),
@@ -610,7 +610,7 @@ fn check_listed(option: &str, what: &str, asked: &[u32], online: &str) -> Result
     })
 }
 
-/// The processors of NUMA nodes, as sysfs lists them.
+/// Returns the processors of NUMA nodes, as sysfs lists them.
 fn cpus_of_nodes(nodes: &[u32]) -> Vec<u32> {
     let lists = nodes.iter().filter_map(|node| {
         std::fs::read_to_string(format!("/sys/devices/system/node/node{node}/cpulist")).ok()
@@ -618,7 +618,7 @@ fn cpus_of_nodes(nodes: &[u32]) -> Vec<u32> {
     lists.flat_map(|list| cpu_list(&list)).collect()
 }
 
-/// `0-3,8` as numbers.
+/// Parses a list such as `0-3,8`.
 fn cpu_list(text: &str) -> Vec<u32> {
     let range = |part: &str| {
         let (low, high) = part.split_once('-').unwrap_or((part, part));

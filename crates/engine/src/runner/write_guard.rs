@@ -1,4 +1,4 @@
-//! Refusing to write where data of others may be.
+//! Refuses writes where data of others may be.
 
 use crate::files::{FileKind, FileUse, WorkerFiles};
 use iosonde_job::plan::{Direction, Job};
@@ -8,7 +8,7 @@ use iosonde_machine::write_obstacles::lasting_name;
 use iosonde_result::session::RunError;
 use std::path::PathBuf;
 
-/// Which files are checked.
+/// The files to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileScope {
     All,
@@ -16,8 +16,8 @@ pub(super) enum FileScope {
     Devices,
 }
 
-/// Checks all that a job would write and that is there already, and holds its block devices. What consent overrides comes back
-/// as warnings.
+/// Checks existing files that a job would write, and holds its block devices. Returns warnings on
+/// obstacles that consent overrides.
 pub(super) fn check(
     job: &Job,
     files: &WorkerFiles,
@@ -51,12 +51,12 @@ pub(super) fn check(
     Ok((warnings, hold))
 }
 
-/// Refuses to write to what is only read, to make it longer, or to remove it.
+/// Refuses to write, extend or remove read-only files.
 pub(super) fn keep<'a>(
     workers: impl Iterator<Item = (&'a Job, &'a WorkerFiles)>,
     only_read: &[PathBuf],
 ) -> Result<(), RunError> {
-    // By whatever name. What is not there cannot be lost.
+    // Under any name. A missing file has no data to lose.
     let kept: Vec<PathBuf> = only_read
         .iter()
         .filter_map(|path| path.canonicalize().ok())
@@ -85,7 +85,7 @@ pub(super) fn keep<'a>(
     Ok(())
 }
 
-/// What a job would do to a file.
+/// Returns how a job would change a file, if it would.
 fn harm(job: &Job, file: &FileUse) -> Option<String> {
     let rw = job.workload.rw;
     let size = file.size_now.unwrap_or(0);
