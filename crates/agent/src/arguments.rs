@@ -1,22 +1,22 @@
-//! Reads the command lines of the agent's modes: options, with or without a value, and operands.
+//! Parses the command lines of the agent's modes: options, with or without a value, and operands.
 
 use crate::Failure;
 use std::ffi::OsString;
 use std::slice::Iter;
 
-/// The arguments that follow.
+/// The arguments not yet read.
 pub(crate) struct Arguments<'a>(Iter<'a, OsString>);
 
 impl<'a> Arguments<'a> {
-    /// The value of the option that was read last.
+    /// Returns the value of the option that was read last.
     pub(crate) fn value(&mut self, name: &str) -> Result<&'a OsString, Failure> {
         let value = self.0.next();
         value.ok_or_else(|| Failure::new(2, format!("{name} needs a value")))
     }
 }
 
-/// Reads a command line. `take_option` gets the name of each option, and returns `false` where there is none of that name. Returns the
-/// operands: the arguments that do not begin with `--`.
+/// Parses a command line. `take_option` receives the name of each option, and returns `false` for
+/// an unknown one. Returns the operands: the arguments that do not begin with `--`.
 pub(crate) fn read_options<'a>(
     arguments: &'a [OsString],
     mut take_option: impl FnMut(&str, &mut Arguments<'a>) -> Result<bool, Failure>,

@@ -1,4 +1,4 @@
-//! Connects standard input and output with the agent that serves in this pod: what a client starts over exec.
+//! Mode `call`, run over exec: relays standard input and output to the agent's socket.
 
 use crate::Failure;
 use std::io::{self, Read, Write};
@@ -8,10 +8,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long an agent that has just been started may take to listen.
+/// Timeout for the socket of an agent that was just started.
 const START: Duration = Duration::from_secs(10);
 
-/// Passes bytes both ways until either side ends.
+/// Copies bytes both ways until either side ends.
 pub(crate) fn run(socket: &Path) -> Result<(), Failure> {
     let stream = connect(socket)
         .map_err(|error| Failure::new(1, format!("{}: {error}", socket.display())))?;
@@ -36,7 +36,7 @@ fn connect(socket: &Path) -> io::Result<UnixStream> {
     }
 }
 
-/// Copies at once what is there; `io::copy` would do, but standard output waits for the end of a line or a full buffer.
+/// Copies bytes with a flush after each read. `io::copy` would leave them in stdout's buffer.
 fn pass(mut from: impl Read, to: &mut impl Write) {
     let mut buffer = vec![0; 64 << 10];
     while let Ok(count @ 1..) = from.read(&mut buffer) {

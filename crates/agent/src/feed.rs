@@ -1,6 +1,6 @@
-//! The messages of the current run, kept for whoever listens.
+//! [`Feed`]: keeps the messages of the current run for its clients.
 //!
-//! The run writes here and never waits for a client: a connection that is slow or gone must not change what is measured.
+//! The run adds messages and never waits for a client, whose slow connection must not affect it.
 
 use crate::kept_message::KeptMessage;
 use iosonde_job::Plan;
@@ -15,36 +15,36 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Messages that a listener gets at once: one that comes back after days gets them in turns.
+/// Maximum number of messages per batch. A client that returns after days gets several batches.
 const NEWS_MAX: usize = 1000;
-/// Bytes after which it gets no further message at once.
+/// Size in bytes after which a batch gets no further message.
 const NEWS_BYTES_MAX: usize = 4 << 20;
 
-/// What the listeners of a run share.
+/// Messages and flags of the current run, shared by all connections.
 #[derive(Debug, Default)]
 pub(crate) struct Feed {
     state: Mutex<State>,
     changed: Condvar,
-    /// How long intervals are to be, as the run's client wants it.
+    /// Length of the intervals, as the client of the run requested it.
     interval_ns: AtomicU64,
-    /// A client has seen enough.
+    /// A client has requested to stop the run early, with a result.
     enough: AtomicBool,
-    /// A client wants to know what has been measured by now.
+    /// A client has requested an intermediate result.
     status: AtomicBool,
     hold: Mutex<Hold>,
 }
 
-/// Whether the jobs of a run wait for a word, once they are prepared.
+/// State of the start barrier, where prepared jobs wait for the start request of a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Hold {
-    /// They do not, or no longer.
+    /// The jobs do not wait, or no longer.
     #[default]
     Free,
-    /// They will.
+    /// The jobs will wait once they are prepared.
     Wanted,
-    /// They do.
+    /// The jobs are waiting.
     Standing,
-    /// They start then.
+    /// The jobs start at this time.
     Until(Instant),
 }
 
@@ -52,17 +52,17 @@ enum Hold {
 struct State {
     run: u64,
     is_running: bool,
-    /// A client that comes back may need all of them: of a long run most are in a file.
+    /// All messages, for clients that reconnect. A long run spills most of them to a file.
     messages: SpillList<KeptMessage>,
     progress: Option<Arc<str>>,
-    /// Counts the progress reports, so that a listener knows whether it has seen the latest.
+    /// Number of progress reports so far, so that a client knows whether it has the latest.
     progress_number: u64,
-    /// What had been measured when a client last wanted to know, and how often that was.
+    /// The latest intermediate result, and the number of such results so far.
     status: Option<Arc<str>>,
     status_number: u64,
 }
 
-/// How far a listener has read.
+/// Position of a client in the messages of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Position {
     pub(crate) run: u64,
@@ -87,7 +87,7 @@ impl Feed {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a run, unless one goes on.
+    /// Begins a run. Returns `false` if another one is active.
     pub(crate) fn begin(&self, run: u64, interval_ns: u64, hold: bool) -> bool {
         let mut state = self.state();
         if state.is_running {
@@ -106,7 +106,7 @@ impl Feed {
         true
     }
 
-    /// Whether this run goes on, or was the last.
+    /// Whether this run is active, or was the last one.
     pub(crate) fn has(&self, run: u64) -> bool {
         self.state().run == run
     }
@@ -115,7 +115,7 @@ impl Feed {
         self.hold.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Jobs that wait, or will, start then.
+    /// Sets the start time of jobs that wait at the start barrier, or will.
     pub(crate) fn release(&self, run: u64, at: Instant) {
         if self.state().run == run {
             let mut hold = self.hold();
@@ -125,12 +125,12 @@ impl Feed {
         }
     }
 
-    /// Whether jobs wait for a word.
+    /// Whether jobs wait at the start barrier.
     pub(crate) fn is_held(&self) -> bool {
         *self.hold() == Hold::Standing
     }
 
-    /// The agent was told to end.
+    /// Adds the message that the agent was terminated.
     pub(crate) fn ending(&self) {
         self.tell(&Message::Ending);
     }
@@ -151,7 +151,7 @@ impl Feed {
         });
     }
 
-    /// How many of a result's intervals clients have, or get, as they are.
+    /// Returns how many of the result's first intervals are unchanged among the messages.
     fn sent_intervals(&self, intervals: &Intervals) -> usize {
         let messages = self.state().messages.clone();
         let sent = messages.iter().filter_map(|message| match &*message {
@@ -162,26 +162,26 @@ impl Feed {
         pairs.take_while(|(one, other)| **one == **other).count()
     }
 
-    /// A client has seen enough of this run.
+    /// Requests to stop this run early, with a result.
     pub(crate) fn stop(&self, run: u64) {
         if self.state().run == run {
             self.enough.store(true, Relaxed);
         }
     }
 
-    /// A client wants to know what this run has measured by now.
+    /// Requests an intermediate result of this run.
     pub(crate) fn want_status(&self, run: u64) {
         if self.state().run == run {
             self.status.store(true, Relaxed);
         }
     }
 
-    /// Whether a run goes on.
+    /// Whether a run is active.
     pub(crate) fn is_running(&self) -> bool {
         self.state().is_running
     }
 
-    /// What is new behind a position, waiting a moment for it; moves the position on.
+    /// Returns the new messages after a position, waiting up to `wait`, and advances the position.
     pub(crate) fn news(&self, position: &mut Position, wait: Duration) -> Vec<Arc<str>> {
         let state = self.state();
         let is_old = |state: &mut State| {
@@ -195,12 +195,12 @@ impl Feed {
         if state.run != position.run {
             return Vec::new();
         }
-        // Copies share what they hold. They become lines when the run can go on.
+        // A copy of the list is cheap. Encoding it after the unlock does not delay the run.
         let messages = (state.messages.len() > position.have).then(|| state.messages.clone());
         let mut last = Vec::new();
         if state.progress_number != position.progress_number {
             position.progress_number = state.progress_number;
-            // Progress of a run that has ended would come behind its result.
+            // Progress after the end of the run would follow its result.
             if state.is_running {
                 last.extend(state.progress.clone());
             }
@@ -215,7 +215,7 @@ impl Feed {
         let mut news = Vec::new();
         if let Some(messages) = messages {
             let mut bytes = 0;
-            // What a file does not give back is passed over.
+            // Messages that cannot be read from the file are skipped.
             let mut end = messages.len().min(position.have + NEWS_MAX);
             for (index, message) in messages.indexed_from(position.have) {
                 if index >= end {
@@ -251,7 +251,7 @@ impl Feed {
     }
 }
 
-/// Watches a run on behalf of the listeners.
+/// Adds the messages of a run.
 impl Observer for &Feed {
     fn progress(&mut self, progress: &Progress<'_>) -> Control {
         let text = line(&Message::Progress(ProgressReport::from(progress)));
@@ -411,7 +411,7 @@ mod tests {
         );
         assert_eq!(position.have, 0, "nobody who comes back needs it");
         assert!(feed.news(&mut position, NOW).is_empty());
-        // A new run knows nothing of it.
+        // The request does not apply to a new run.
         feed.want_status(2);
         feed.end(Err(RunError::Interrupted));
         feed.begin(3, SECOND, false);

@@ -1,4 +1,4 @@
-//! As fio: its command line and its outputs, without a status line.
+//! Mode `fio`: the command line and the outputs of fio, without a status line.
 
 use crate::Failure;
 use iosonde_engine::runner::LocalRunner;
@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 
-/// Does what fio would do with these arguments.
+/// Runs fio's command line.
 pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     let mut parsed =
         parse(words, &SystemEnv::default()).map_err(|all| Failure::new(2, all.render(false)))?;
@@ -80,12 +80,12 @@ fn measure(plan: &Plan, command: &CommandLine) -> Result<(), Failure> {
     conclude(&result, interrupt.is_requested())
 }
 
-/// A plan that was not run.
+/// Returns the failure for a plan that was not run.
 pub(crate) fn refused(error: &RunError) -> Failure {
     Failure::new(3, format!("error: {error}\nhelp: {}", error.remedy()))
 }
 
-/// Writes what fio would.
+/// Writes the outputs of fio.
 pub(crate) fn write(
     out: &mut impl Write,
     plan: &Plan,
@@ -99,7 +99,7 @@ pub(crate) fn write(
     out.flush()
 }
 
-/// The exit status, from what happened.
+/// Returns the failure, with exit status, for an interrupt or an error of a worker.
 pub(crate) fn conclude(result: &RunResult, is_interrupted: bool) -> Result<(), Failure> {
     if is_interrupted {
         return Err(Failure::new(130, "interrupted"));

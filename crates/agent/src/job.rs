@@ -1,4 +1,4 @@
-//! A job file on the pod's volume, by itself: nobody is connected, and the result is in what the pod has written.
+//! Mode `job`: runs a job file on the pod's volume without a client. The result is in the log.
 
 use crate::arguments::read_options;
 use crate::look::look;
@@ -21,23 +21,23 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The variable that Kubernetes gives the pods of an Indexed Job.
+/// Variable that Kubernetes sets in the pods of an Indexed Job.
 const INDEX: &str = "JOB_COMPLETION_INDEX";
-/// How often a pod that stays says that its result is there.
+/// Interval at which a pod that stays prints the end marker again.
 const REMINDER: Duration = Duration::from_secs(60);
 
-/// What to run, and where.
+/// Parameters of the mode `job`.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Options {
-    /// Made at the start, and removed at the end with all that is in it. `None`: the volume is a device.
+    /// Directory of the run, created at the start and removed at the end. `None`: a block device.
     scratch: Option<PathBuf>,
-    /// Wait for a signal when the job has ended: who keeps pods running would start it again.
+    /// Whether to wait for a signal after the job, since a StatefulSet restarts its pods.
     stay: bool,
-    /// Where the result is kept besides, as the node cuts the log of a pod that stays.
+    /// File that also keeps the result, since the node truncates the log of a pod that stays.
     keep: Option<PathBuf>,
-    /// Devices whose contents may be lost.
+    /// Devices whose contents may be overwritten.
     overwrite: Vec<PathBuf>,
-    /// Devices that others may use meanwhile: other pods of the same run.
+    /// Devices that other pods of the same run may use at the same time.
     in_use: Vec<PathBuf>,
     file: OsString,
 }
@@ -69,13 +69,13 @@ impl Options {
         }
     }
 
-    /// The directory or the device that the job is run on.
+    /// Returns the directory or device that the job uses.
     fn volume(&self) -> &Path {
         self.scratch.as_deref().unwrap_or(Path::new(DEVICE))
     }
 }
 
-/// Runs it, and tells the result: as fio does, and then in one line for whoever collects it.
+/// Runs the job, and prints the result: like fio, then in one line for `collect`.
 pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     let options = Options::read(words)?;
     let interrupt = crate::serve::signals()?;
@@ -88,14 +88,14 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     };
     if options.stay {
         stay(&interrupt, REMINDER, &mut || {
-            // Who reads no more is not told.
+            // A closed standard output is ignored.
             let _ = print(&format!("{LAST_WORD}\n"));
         });
     }
     ended
 }
 
-/// Waits for a signal. Prints the last line, which says that the result is ready, every minute: the kubelet rotates the log.
+/// Waits for a signal. Repeats the end marker at the interval `every`: the kubelet rotates the log.
 fn stay(interrupt: &Interrupt, every: Duration, remind: &mut dyn FnMut()) {
     let mut reminded = Instant::now();
     while !interrupt.is_requested() {
@@ -107,7 +107,7 @@ fn stay(interrupt: &Interrupt, every: Duration, remind: &mut dyn FnMut()) {
     }
 }
 
-/// Prints what [`Options::keep`] names, from the byte on that `--from` says.
+/// Prints the file of [`Options::keep`], beginning at the byte offset of `--from`.
 pub(crate) fn tell_kept(words: &[OsString]) -> Result<(), Failure> {
     let mut from = 0;
     let operands = read_options(words, |name, words| {
@@ -136,7 +136,7 @@ pub(crate) fn tell_kept(words: &[OsString]) -> Result<(), Failure> {
     copied.map_err(|error| unwritten(&error))
 }
 
-/// Which of several pods this is: a Job says it, the pods of a StatefulSet have it in their names.
+/// Returns the index of this pod, from the variable of a Job or the name in a StatefulSet.
 fn index() -> Option<u64> {
     let given = std::env::var(INDEX).ok();
     let of_name = || {
@@ -146,7 +146,7 @@ fn index() -> Option<u64> {
     given.or_else(of_name)?.parse().ok()
 }
 
-/// The cluster puts the index of a Job's pod into the path, and knows none of other pods.
+/// Replaces an index that the cluster left unexpanded in the path, as it does outside Jobs.
 fn own(path: &Path, index: Option<u64>) -> PathBuf {
     let index = index.map_or("own".to_owned(), |index| index.to_string());
     let text = path.to_string_lossy();
@@ -187,14 +187,14 @@ fn measure(options: &Options, plan: &Plan, interrupt: &Arc<Interrupt>) -> Result
     ended
 }
 
-/// Says what is wrong before the last word, where the program does not end with it.
+/// Prints a failure before the result if the pod stays, as the program then does not end with it.
 fn complain(options: &Options, failure: &Failure) {
     if options.stay {
         eprintln!("{}", failure.message);
     }
 }
 
-/// What is wrong with a job file, for whoever collects the results: a pod that stays would keep them waiting for ever.
+/// Returns the error for an invalid job file. A pod that stays must report it to `collect`.
 fn unplanned(failure: &Failure) -> RunError {
     RunError::Unsupported {
         problem: failure.message.trim_end().to_owned(),
@@ -202,7 +202,7 @@ fn unplanned(failure: &Failure) -> RunError {
     }
 }
 
-/// Keeps and prints the last words. What cannot be kept is printed all the same.
+/// Prints the result lines, and keeps them if requested. A failure to keep them is only printed.
 fn said(options: &Options, last: &str) -> Result<(), Failure> {
     if let Some(path) = &options.keep
         && let Err(error) = keep(path, last)
@@ -212,21 +212,21 @@ fn said(options: &Options, last: &str) -> Result<(), Failure> {
     print(last).map_err(|error| unwritten(&error))
 }
 
-/// Writes a file under another name and renames it, so that a reader finds the whole file or none.
+/// Writes and renames a file, so that a reader finds the whole file or none.
 fn keep(path: &Path, text: &str) -> io::Result<()> {
     let part = path.with_extension("part");
     std::fs::write(&part, text)?;
     std::fs::rename(&part, path)
 }
 
-/// Prints to the pod's log, control characters as escapes: in JSON these stand for the same characters.
+/// Prints to the pod's log. Control characters are escaped, which JSON decodes to the same text.
 fn print(text: &str) -> io::Result<()> {
     let text = escape_control_characters(text);
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush())
 }
 
-/// Prints what fio would.
+/// Prints the output of fio.
 fn print_result(plan: &Plan, result: &RunResult) -> io::Result<()> {
     let mut text = Vec::new();
     fio::write(&mut text, plan, result, &Formats::default())?;
@@ -237,7 +237,7 @@ fn unwritten(error: &io::Error) -> Failure {
     Failure::new(5, format!("the result cannot be written: {error}"))
 }
 
-/// What comes of the job, and whether it was told to end before it was over.
+/// Runs the plan. Returns the outcome, and whether the pod was terminated during the run.
 fn on_volume(
     options: &Options,
     plan: &Plan,
@@ -264,7 +264,7 @@ fn on_volume(
     };
     let mut session = runner.open();
     let outcome = session.run(plan, &mut ());
-    // A wish that comes later finds the job over.
+    // A later signal finds the job complete.
     let is_cut = interrupt.is_requested();
     let closed = Box::new(session).close();
     if let Some(scratch) = &options.scratch
@@ -276,14 +276,14 @@ fn on_volume(
     (outcome, is_cut)
 }
 
-/// What may be overwritten, once [`check_device`] has found nothing. Pods that share a device write what others of them have open.
+/// Returns the consent, after [`check_device`]. Pods that share a device write to it while in use.
 fn consent(options: &Options) -> Consent {
     let agreed = options.overwrite.iter().chain(&options.in_use);
     Consent::to_overwrite(agreed).and_in_use(&options.in_use)
 }
 
-/// Refuses a device that is in use, or carries something that nobody agreed to lose. The manifest was applied by somebody who did
-/// not ask which volume its claim gets: one that was made by hand may be somebody's.
+/// Refuses a device that is in use, or holds data without consent to overwrite them. The claim of
+/// an applied manifest may be bound to an existing volume with data of other users.
 fn check_device(options: &Options) -> Result<(), RunError> {
     if options.scratch.is_some() {
         return Ok(());

@@ -1,16 +1,16 @@
-//! A message of a run as it is kept for clients that come back.
+//! A message of a run in the form kept for clients that reconnect.
 
 use iosonde_result::interval::Interval;
 use iosonde_result::spill_list::BlockItem;
 use iosonde_result::wire::{Message, line};
 use std::sync::Arc;
 
-/// Intervals, of which there is one each second, are kept in fewer bytes than their line has.
+/// Intervals, one per second, are kept in a form smaller than their line.
 #[derive(Debug, Clone)]
 pub(crate) enum KeptMessage {
-    /// A slice of the run.
+    /// An interval of the run.
     Interval(Arc<Interval>),
-    /// Any other message, as it is sent.
+    /// Any other message, encoded as a line.
     Line(Arc<str>),
 }
 
@@ -18,7 +18,7 @@ const INTERVAL: u8 = 0;
 const LINE: u8 = 1;
 
 impl KeptMessage {
-    /// The line that is sent.
+    /// Returns the message as a line.
     pub(crate) fn line(&self) -> Arc<str> {
         match self {
             KeptMessage::Interval(interval) => {

@@ -1,4 +1,4 @@
-//! What is at a path.
+//! Inspects paths for clients.
 
 use iosonde_machine::consent::Consent;
 use iosonde_machine::write_obstacles::{self, Obstacle, Question, Refusal};
@@ -9,7 +9,7 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// Looks at a directory, file or block device.
+/// Inspects a directory, file or block device.
 pub(crate) fn look(path: &str) -> Result<Place, RunError> {
     place(path).map_err(|error| RunError::Target {
         path: path.to_owned(),
@@ -33,7 +33,7 @@ fn place(path: &str) -> io::Result<Place> {
     let mut file = File::open(path)?;
     let bytes = file.seek(SeekFrom::End(0))?;
     let device = kind.is_block_device();
-    // The check opens the device with `O_EXCL`.
+    // The check opens the device with `O_EXCL`, so it must be closed.
     drop(file);
     let found = obstacles(path.as_ref())?;
     let uses: Vec<String> = found
@@ -52,7 +52,7 @@ fn place(path: &str) -> io::Result<Place> {
     })
 }
 
-/// What speaks against writing to a file or block device, as if nobody had consented to it.
+/// Returns the obstacles to writing to a file or block device without any consent.
 fn obstacles(path: &Path) -> io::Result<Vec<Obstacle>> {
     let question = Question {
         consent: &Consent::default(),

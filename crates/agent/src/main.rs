@@ -1,9 +1,9 @@
-//! `iosonde-agent`: what runs in a pod. It takes plans and gives results, over a socket, its standard input, or as fio.
+//! `iosonde-agent`: the program in a pod. It runs plans from a socket or standard input, or as fio.
 //!
-//! It is linked statically and needs nothing of the image that it runs in.
+//! The agent is linked statically, and needs no file of its image.
 
-/// Like the standard one, but control characters are written as escapes: names of jobs and files come from others. That nobody
-/// reads standard error is no reason to end.
+/// Like the standard macro, but escapes control characters, since names of jobs and files are not
+/// trusted. Errors of standard error are ignored.
 macro_rules! eprintln {
     ($($words:tt)*) => {{
         use std::io::Write as _;
@@ -45,7 +45,7 @@ usage: iosonde-agent serve [--socket PATH] [--idle SECONDS] [--first SECONDS] [-
        iosonde-agent fio ARGS...    behave as fio; so does a link to it of that name
        iosonde-agent version";
 
-/// Where clients find the agent.
+/// Default path of the agent's socket.
 const SOCKET: &str = "/iosonde/socket";
 
 fn main() -> ExitCode {
@@ -76,12 +76,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Program and version, as it stands in results.
+/// Returns program and version, as in results.
 fn program() -> &'static str {
     concat!("iosonde ", env!("CARGO_PKG_VERSION"))
 }
 
-/// What ends the agent with another exit status than 0.
+/// Failure that ends the agent, with its exit status.
 #[derive(Debug, PartialEq, Eq)]
 struct Failure {
     status: u8,

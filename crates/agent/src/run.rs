@@ -1,4 +1,4 @@
-//! One plan from a file or from standard input; messages and the result to standard output.
+//! Mode `run`: runs a plan from a file or standard input. Prints messages and the result.
 
 use crate::Failure;
 use iosonde_engine::runner::LocalRunner;
@@ -12,7 +12,7 @@ use iosonde_result::wire::{Message, ProgressReport, end_run, line};
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-/// Runs it. A plan with an error of its own still has a result.
+/// Runs the plan. A plan whose jobs fail still has a result.
 pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     let plan = read(words).map_err(|problem| Failure::new(2, problem))?;
     let interrupt = crate::serve::signals()?;
@@ -45,16 +45,16 @@ fn read(words: &[OsString]) -> Result<Plan, String> {
 
 fn tell(message: &Message) {
     let mut out = io::stdout().lock();
-    // Nobody reads any more: the run goes on to its end.
+    // A closed standard output is ignored: the run continues to its end.
     let _ = out
         .write_all(line(message).as_bytes())
         .and_then(|()| out.flush());
 }
 
-/// Prints what happens.
+/// Prints the messages of a run.
 #[derive(Default)]
 struct Told {
-    /// Intervals so far: the result begins with them.
+    /// Number of intervals printed so far, which the result need not repeat.
     intervals: usize,
 }
 

@@ -1,10 +1,10 @@
-//! The directory of the volume in which all files of an agent are.
+//! Creates the directory of the volume for all files of an agent.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Makes it. A panic, which ends the agent without anything else being dropped, removes it.
+/// Creates the directory. A panic removes it, because it aborts the agent without running drops.
 pub(crate) fn make(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)?;
     remove_on_panic(path.to_owned());
@@ -18,7 +18,7 @@ fn remove_on_panic(path: PathBuf) {
         if let Err(error) = fs::remove_dir_all(&path) {
             eprintln!("{} is left behind: {error}", path.display());
         }
-        // Other threads would go on without their files.
+        // Other threads would continue without their files.
         std::process::abort();
     }));
 }

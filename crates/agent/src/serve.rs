@@ -1,8 +1,8 @@
-//! A session for clients that connect to a socket.
+//! Mode `serve`: a session for clients that connect to a socket.
 //!
-//! The session lives in the first thread. Each connection has two of its own: one reads requests, one tells what is new.
-//! A run goes on when its client is gone, and can be followed by another connection. When no client has said anything for
-//! a while and nothing runs, the agent removes its files and exits, so that nothing is left where clients died.
+//! The session lives in the first thread. Each connection has two threads: one reads requests, one
+//! sends messages. A run continues without its client, and another connection can follow it. An
+//! idle agent without requests removes its files and exits, so dead clients leave nothing behind.
 
 use crate::arguments::read_options;
 use crate::feed::{Feed, Position};
@@ -32,26 +32,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a waiting thread looks around.
+/// Polling interval of waiting threads.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How to serve.
+/// Parameters of the mode `serve`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Where clients connect.
+    /// Path of the socket.
     pub(crate) socket: PathBuf,
-    /// How long a client may say nothing.
+    /// Time without requests after which an idle agent exits.
     idle: Duration,
-    /// How long the first client is waited for: it may need all of its pods before it says anything to one.
+    /// Time to wait for the first request: the client may first wait for all of its pods.
     first: Option<Duration>,
-    /// The block device that plans write to.
+    /// Block device that plans write to.
     device: Option<PathBuf>,
-    /// Made at the start, and removed at the end with all that is in it.
+    /// Directory of the run, created at the start and removed at the end with its contents.
     scratch: Option<PathBuf>,
 }
 
 impl Options {
-    /// From the words behind `serve`.
+    /// Parses the arguments after `serve`.
     pub(crate) fn read(words: &[OsString]) -> Result<Options, Failure> {
         let mut options = Options {
             socket: crate::SOCKET.into(),
@@ -80,7 +80,7 @@ impl Options {
         }
     }
 
-    /// The volume that plans are run on.
+    /// Returns the volume that plans use.
     fn volume(&self) -> impl Iterator<Item = &Path> {
         self.scratch
             .iter()
@@ -96,7 +96,7 @@ fn seconds(name: &str, value: &OsString) -> Result<Duration, Failure> {
         .ok_or_else(|| Failure::new(2, format!("{name} needs whole seconds")))
 }
 
-/// SIGTERM and SIGINT as a wish to stop.
+/// Turns SIGTERM and SIGINT into interrupts.
 pub(crate) fn signals() -> Result<Arc<Interrupt>, Failure> {
     let interrupt = Arc::new(Interrupt::default());
     let mut signals = Signals::new([SIGINT, SIGTERM])
@@ -110,24 +110,24 @@ pub(crate) fn signals() -> Result<Arc<Interrupt>, Failure> {
     Ok(interrupt)
 }
 
-/// What connections share with the session.
+/// State shared by the connections and the session.
 struct Shared {
     feed: Feed,
     interrupt: Arc<Interrupt>,
-    /// How many of the interrupts clients have asked for; the others are signals.
+    /// Number of interrupts requested by clients. The others are signals.
     asked_interrupts: AtomicU32,
     begun: Instant,
-    /// When a client was last heard: milliseconds since `begun`, 0 before the first.
+    /// Time of the last request, in milliseconds since `begun`. 0 before the first.
     heard_ms: AtomicU64,
     idle: Duration,
     first: Duration,
-    /// How long the last run took, in milliseconds; 0 while one goes on.
+    /// Duration of the last run in milliseconds. 0 during a run.
     took_ms: AtomicU64,
     is_closing: AtomicBool,
     work: Mutex<Sender<Work>>,
 }
 
-/// A plan to run, and what its client agreed to lose of the block device.
+/// A plan to run, and its client's consent for the block device.
 struct Work {
     plan: Plan,
     consent: Option<DeviceConsent>,
@@ -148,7 +148,7 @@ impl Shared {
         self.interrupt.count() > self.asked_interrupts.load(Relaxed)
     }
 
-    /// Whether nobody has asked for anything for longer than is waited: how long that is, if so.
+    /// Returns the idle timeout, if it has passed since the last request.
     fn is_forsaken(&self) -> Option<Duration> {
         let heard_ms = self.heard_ms.load(Relaxed);
         let silence = self
@@ -157,7 +157,7 @@ impl Shared {
             .saturating_sub(Duration::from_millis(heard_ms));
         let patience = match heard_ms {
             0 => self.first,
-            // A result is worth the time that it took.
+            // The result of a long run is kept for as long as the run took.
             _ => self
                 .idle
                 .max(Duration::from_millis(self.took_ms.load(Relaxed))),
@@ -166,7 +166,7 @@ impl Shared {
     }
 }
 
-/// Serves until a client closes, a signal comes, or nobody asks for anything any more.
+/// Serves until a client closes the session, a signal arrives, or the agent is idle too long.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let interrupt = signals()?;
     let runner = LocalRunner {
@@ -174,7 +174,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         permissions: Some(volume::permissions(options.volume())),
         ..LocalRunner::default()
     };
-    // A socket that an agent before this one has left.
+    // Socket of an earlier agent.
     let _ = std::fs::remove_file(&options.socket);
     if let Some(scratch) = &options.scratch {
         scratch::make(scratch).map_err(|error| {
@@ -217,7 +217,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     closed.map_err(|error| Failure::new(5, error.to_string()))
 }
 
-/// Runs what comes in.
+/// Runs the plans that clients send.
 fn session_loop(
     mut session: LocalSession,
     options: &Options,
@@ -228,7 +228,7 @@ fn session_loop(
     while !shared.is_closing.load(Relaxed) && !shared.interrupt.is_requested() {
         match plans.recv_timeout(TICK) {
             Ok(Work { plan, consent }) => {
-                // The disk is noted when consent to it comes, and compared at each run after that.
+                // The disk is identified when consent is given, and compared at each later run.
                 if agreed != consent {
                     agreed = consent;
                     session.agree_to(consent_to(options.device.as_deref(), consent));
@@ -243,7 +243,7 @@ fn session_loop(
                     shared.feed.ending();
                 }
                 shared.feed.end(outcome);
-                // Its client has a while to come for the result.
+                // Restarts the idle timeout, so that the client can fetch the result.
                 shared.hear();
             }
             Err(RecvTimeoutError::Timeout) => {
@@ -253,25 +253,25 @@ fn session_loop(
                     return session;
                 }
             }
-            // Whoever would send plans is gone.
+            // All senders of plans are gone.
             Err(RecvTimeoutError::Disconnected) => return session,
         }
     }
     if shared.interrupt.is_requested() {
-        // Whoever follows the run gets its end before the process does.
+        // Clients receive the end of the run before the process exits.
         thread::sleep(TICK);
     }
     session
 }
 
-/// What may be overwritten: nothing but the device, as far as its client agreed.
+/// Returns the consent: for the device only, and as far as the client gave it.
 fn consent_to(device: Option<&Path>, agreed: Option<DeviceConsent>) -> Consent {
     let device = device.filter(|_| agreed.is_some());
     let shared = device.filter(|_| agreed == Some(DeviceConsent::Shared));
     Consent::to_overwrite(device).and_in_use(shared)
 }
 
-/// Jobs that wait for the word of a client that is gone would wait for ever.
+/// Interrupts jobs that wait at the start barrier for a client that is gone.
 fn give_up_waiting(shared: &Shared) {
     loop {
         thread::sleep(TICK);
@@ -317,7 +317,7 @@ fn serve_client(shared: &Arc<Shared>, stream: UnixStream) {
     client.hang_up();
 }
 
-/// The next line, cut off one byte behind the longest that is taken; `None` at the end of the connection, whose half a line is none.
+/// Reads a line, cut one byte after `longest`. `None` at the end, also after an incomplete line.
 fn next_line(from: &mut impl BufRead, longest: usize) -> io::Result<Option<Vec<u8>>> {
     let mut text = Vec::new();
     let most = longest as u64 + 1;
@@ -326,11 +326,11 @@ fn next_line(from: &mut impl BufRead, longest: usize) -> io::Result<Option<Vec<u
     Ok(is_whole.then_some(text))
 }
 
-/// One connection.
+/// A connection to a client.
 struct Client {
     shared: Arc<Shared>,
     position: Mutex<Position>,
-    /// What the machine did until this client asked last, if it ever did.
+    /// Samples the machine between requests of this client. `None` before the first.
     disks: Mutex<Option<MachineSampler>>,
     stream: Mutex<UnixStream>,
     is_gone: AtomicBool,
@@ -384,7 +384,7 @@ impl Client {
     }
 
     fn start(&self, run: u64, wanted: Work, interval_ns: u64, hold: bool) {
-        // Its client does not know whether it was heard over a connection that broke.
+        // The request may be a repeated one, from a client that reconnects.
         if self.shared.feed.has(run) {
             self.follow_from(run, 0);
             return;
@@ -395,7 +395,7 @@ impl Client {
         }
         self.follow_from(run, 0);
         let work = self.shared.work.lock();
-        // The session's thread is gone only when the process ends.
+        // The session's thread ends only with the process.
         let _ = work.unwrap_or_else(PoisonError::into_inner).send(wanted);
     }
 
@@ -404,7 +404,7 @@ impl Client {
         *position = Position::new(run, have);
     }
 
-    /// Tells what is new until the connection ends.
+    /// Sends new messages until the connection ends.
     fn follow(&self) {
         while !self.is_gone.load(Relaxed) {
             let mut position = *self.position.lock().unwrap_or_else(PoisonError::into_inner);
@@ -426,7 +426,7 @@ impl Client {
     /// Closes the connection, so that the client sees its end.
     fn hang_up(&self) {
         let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
-        // It may be closed already.
+        // The connection may be closed already.
         let _ = stream.shutdown(Shutdown::Both);
     }
 

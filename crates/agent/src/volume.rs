@@ -1,9 +1,9 @@
-//! The rules for plans on the pod's volume: those of a client and those of a manifest.
+//! Permissions of plans on the pod's volume, from clients and manifests.
 
 use iosonde_engine::runner::Permissions;
 use std::path::Path;
 
-/// Permits jobs the volume alone: its scratch directory or its device. They run no commands and write no logs.
+/// Permits jobs only the volume, by scratch directory or device. Commands and logs are forbidden.
 pub(crate) fn permissions<'a>(volume: impl IntoIterator<Item = &'a Path>) -> Permissions {
     let targets = volume.into_iter().map(|path| path.to_string_lossy());
     Permissions {
