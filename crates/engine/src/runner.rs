@@ -79,7 +79,7 @@ pub struct LocalRunner {
     /// Files and devices without consent to data loss. A job that writes or removes one, or needs
     /// more data than it holds, is refused whatever its options.
     pub only_read: Vec<PathBuf>,
-    /// What jobs and traces may access; `None` allows everything, as with fio.
+    /// Limits on the accesses of jobs and traces; `None` allows everything, as with fio.
     pub permissions: Option<Permissions>,
 }
 

@@ -49,7 +49,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 const ENDED_IN_RAMP: &str = "the job ended within its ramp_time: bytes and rates are those of the ramp, latencies were not measured";
 
-/// What the caller of [`Worker::step`] does next.
+/// The next action for the caller of [`Worker::step`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Call `step` again at once.
@@ -519,7 +519,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             PerDirection::from_fn(|direction| self.parts.recorder.ios(direction));
     }
 
-    /// Returns the ramp's I/O if it has not ended, or if the job ended without measured I/O.
+    /// Returns the I/O of a ramp that has not ended, or after which the job measured no I/O.
     fn only_ramp(&self, now_ns: u64) -> Option<Box<RampResult>> {
         let recorder = &self.parts.recorder;
         let ended_by_itself = self.phase == Phase::Done && self.stopped_ns == u64::MAX;

@@ -1,6 +1,6 @@
 //! Runs workers on simulated devices: one event loop steps them in order of simulated time.
 //!
-//! Time stands still while a worker steps, and advances to the next event when all workers wait. So
+//! Time does not pass while a worker steps. It advances to the next event once all workers wait, so
 //! a simulated run is as exact and repeatable as its device. Time starts at the Unix epoch.
 
 use super::coordinator::{Around, Crew};

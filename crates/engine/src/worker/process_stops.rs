@@ -1,7 +1,7 @@
 //! Detects the times in which the whole process was stopped: by SIGSTOP or Ctrl-Z, in a frozen
 //! control group, by a debugger, or by suspending or pausing the machine.
 //!
-//! A thread ([`watch`]) sleeps for [`BEAT`] in a loop, does no target I/O and takes no lock. If it
+//! A thread ([`watch`]) sleeps for [`BEAT`] in a loop, without target I/O or other waits. If it
 //! wakes a second late, the process did not run, or lacked processors, which the kernel counts. The
 //! clocks of workers ([`crate::worker::clock::RealClock`]) leave stops out if the plan asks for it.
 
@@ -28,7 +28,7 @@ const LEAST_STOP_NS: u64 = 1_000_000_000;
 pub(crate) const LONG_GAP_NS: u64 = 100_000_000;
 /// Maximum wait of a clock for the watching thread, which wakes at the same moment.
 const JUDGE_WAIT: Duration = Duration::from_millis(200);
-/// Interval of the counters that need a file each. They tell a stop from starvation.
+/// Interval of the counters that need a file each. They distinguish a stop from starvation.
 const COUNTERS_EVERY_NS: u64 = 1_000_000_000;
 /// Minimum sleep of the machine. A shorter time is the delay between two clock readings.
 const LEAST_SLEEP_NS: u64 = 50_000_000;
