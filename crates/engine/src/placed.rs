@@ -1,8 +1,8 @@
-//! Plans whose files are named by the URIs of Ceph: they become plans of the engines `rados` and `rbd`. Pure.
+//! Resolves URIs of Ceph in file names: such jobs use the engines `rados` and `rbd`. Pure.
 //!
-//! A study knows its target by a path alone. For a pool that path is `rados://POOL/FILE` or `rados://POOL/NAMESPACE/FILE`; where
-//! the file has slashes itself and there is no namespace, nothing stands for that: `rados://POOL//FILE`. For an image it is
-//! `rbd://POOL/IMAGE`.
+//! A study names its target by a path. For a pool that is `rados://POOL/FILE` or
+//! `rados://POOL/NAMESPACE/FILE`. A file with slashes and without a namespace is
+//! `rados://POOL//FILE`. An image is `rbd://POOL/IMAGE`.
 
 use iosonde_job::Target;
 use iosonde_job::place::relocate_to_file;
@@ -10,10 +10,10 @@ use iosonde_job::plan::{Ceph, CephAccess, Engine, Job, Plan};
 use iosonde_result::session::RunError;
 use std::borrow::Cow;
 
-/// Size of the objects that a file in a pool is spread over, as in an RBD image or CephFS.
+/// Object size of a file in a pool, the default of RBD and CephFS.
 pub const OBJECT_BYTES: u64 = 4 << 20;
 
-/// The path of a file in a pool. `None` when the target is not a pool.
+/// Path of a file in a pool. `None` if the target is not a pool.
 pub fn file_in(target: &Target, file: &str) -> Option<String> {
     match target {
         Target::Rados { pool, namespace } => {
@@ -27,7 +27,7 @@ pub fn file_in(target: &Target, file: &str) -> Option<String> {
     }
 }
 
-/// What a path means: the engine, where that is, and the file's name there.
+/// Meaning of a path: engine, location, and file name.
 struct Meaning {
     engine: Engine,
     pool: String,
@@ -60,7 +60,7 @@ fn meaning(path: &str) -> Option<Meaning> {
     })
 }
 
-/// A job and its target say different things of the same.
+/// Error: a job and its target have different values for an option.
 fn contradiction(job: &Job, option: &str, own: &str, given: (&str, &str)) -> RunError {
     let (how, value) = given;
     RunError::Unsupported {
@@ -69,7 +69,7 @@ fn contradiction(job: &Job, option: &str, own: &str, given: (&str, &str)) -> Run
     }
 }
 
-/// How a job reaches its cluster: as it says itself, and where it says nothing, as all targets are reached.
+/// Access of a job to its cluster: its own options, else those of the command line.
 fn reached(job: &Job, access: &CephAccess) -> Result<CephAccess, RunError> {
     let usual = CephAccess::default();
     let own = match job.io.ceph.as_deref() {
@@ -107,8 +107,8 @@ fn reached(job: &Job, access: &CephAccess) -> Result<CephAccess, RunError> {
     })
 }
 
-/// The options of a job's engine at its target: that says which pool, which image, and which namespace if it has one; everything
-/// else is as the job has it.
+/// Options of a job's engine on its target. The target determines pool, image and, if it has one,
+/// the namespace. All others are those of the job.
 fn merged(job: &Job, meaning: &Meaning, access: &CephAccess) -> Result<Ceph, RunError> {
     let own = job.io.ceph.as_deref().cloned().unwrap_or_default();
     let namespace = match (own.namespace.as_ref(), meaning.namespace.as_ref()) {
@@ -133,7 +133,7 @@ fn merged(job: &Job, meaning: &Meaning, access: &CephAccess) -> Result<Ceph, Run
     })
 }
 
-/// The plan as the engine runs it.
+/// Returns the plan with URIs replaced by engine options.
 ///
 /// # Errors
 /// A job that contradicts its target.
@@ -152,7 +152,7 @@ pub fn placed<'a>(plan: &'a Plan, access: &CephAccess) -> Result<Cow<'a, Plan>, 
     Ok(Cow::Owned(plan))
 }
 
-/// What names the files of a job. As in fio, `filename_format` counts only where `filename` names none.
+/// File names of a job. As in fio, `filename` overrides `filename_format`.
 fn names(job: &Job) -> impl DoubleEndedIterator<Item = &String> {
     let files = &job.files;
     let format = files.filename_format.as_ref();
@@ -178,7 +178,7 @@ fn place(job: &mut Job, access: &CephAccess) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Puts all files of a plan on a target of Ceph, whatever their names say: below `prefix` in a pool, or on the image.
+/// Moves all files of a plan to a target of Ceph: below `prefix` in a pool, or onto the image.
 pub fn put(plan: &mut Plan, target: &Target, prefix: &str) {
     for job in &mut plan.jobs {
         if matches!(job.io.engine, Engine::Null | Engine::Sim) {
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(unnamed.jobs[0].io.engine, Engine::Rados);
     }
 
-    /// `filename_format` names no file where `filename` does.
+    /// `filename` overrides `filename_format`.
     #[test]
     fn uri_in_an_unused_format_changes_no_engine() {
         let named = |target: &str, format: &str| {

@@ -1,4 +1,4 @@
-//! Stands for the Ceph engines in programs that are built without them.
+//! Replaces the Ceph engines in builds without the feature `ceph`.
 
 use crate::files::WorkerFiles;
 use crate::interrupt::Interrupt;
@@ -11,28 +11,28 @@ use iosonde_result::session::RunError;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What a session has in clusters: nothing.
+/// Resources of a session in clusters: none.
 #[derive(Debug, Default)]
 pub(crate) struct Estate {}
 
-/// A look at a cluster: none.
+/// Cluster sampler: never created.
 #[allow(dead_code, reason = "nothing is looked at here")]
 #[derive(Debug)]
 pub(crate) struct Watch;
 
 impl Watch {
-    /// There is nothing to look at.
+    /// There is no cluster to sample.
     pub(crate) fn of(_: &Plan, _: &[TargetInfo], _: &CephAccess) -> Option<Watch> {
         None
     }
 
-    /// Nothing was seen.
+    /// No observations.
     pub(crate) fn end(self, _: bool) -> iosonde_result::ceph::CephSide {
         Default::default()
     }
 }
 
-/// What bounds the preparation of a run.
+/// Policy for the preparation of a run.
 #[allow(dead_code, reason = "nothing is prepared here")]
 pub(crate) struct Terms<'a> {
     pub(crate) consent: &'a Consent,
@@ -51,13 +51,13 @@ fn absent(job: &Job) -> RunError {
     }
 }
 
-/// No image is known.
+/// Fails, as there are no images.
 pub(crate) fn image_bytes(job: &Job) -> Result<u64, RunError> {
     Err(absent(job))
 }
 
 impl Estate {
-    /// Refuses plans that need a cluster.
+    /// Fails for plans that need a cluster.
     pub(crate) fn make_ready(
         &mut self,
         plan: &Plan,
@@ -72,10 +72,10 @@ impl Estate {
         }
     }
 
-    /// Nothing is known.
+    /// Nothing is recorded.
     pub(crate) fn forget(&mut self, _: &Job, _: &WorkerFiles) {}
 
-    /// There is nothing to write.
+    /// Nothing has to be written.
     pub(crate) fn make_ready_again(
         &mut self,
         _: &Plan,
@@ -86,13 +86,13 @@ impl Estate {
         Ok(0)
     }
 
-    /// There is nothing to remove.
+    /// Nothing has to be removed.
     pub(crate) fn remove(&mut self) -> Result<(), RunError> {
         Ok(())
     }
 }
 
-/// How messages name a file of a job.
+/// Name of a job's file in messages.
 pub(crate) fn file_name(_: &Job, path: &std::path::Path) -> String {
     path.display().to_string()
 }

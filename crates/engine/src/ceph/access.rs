@@ -1,12 +1,12 @@
-//! How a cluster is reached: whose name, which configuration, which key, and how long an answer may take.
+//! Connects to clusters: client name, configuration, key and timeouts.
 
 use super::{CephError, Cluster};
 use iosonde_job::plan::CephAccess;
 
-/// Longest wait for the first answer of the monitors, in seconds.
+/// Maximum time for the connection to the monitors, in seconds.
 const CONNECT_S: u32 = 20;
 
-/// What `CEPH_ARGS` says of who we are. The rest of it are settings, which the library takes itself.
+/// Client identity in `CEPH_ARGS`. The library reads the other settings itself.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Arguments {
     conf: Option<String>,
@@ -37,7 +37,7 @@ impl Arguments {
     }
 }
 
-/// A client's name with its type, which is `client` unless it says another.
+/// Client name with its type, which defaults to `client`.
 fn full_name(name: &str) -> String {
     match name.contains('.') {
         true => name.to_owned(),
@@ -45,24 +45,24 @@ fn full_name(name: &str) -> String {
     }
 }
 
-/// A setting of ours, for where the library's own holds.
+/// A setting that iosonde changes, unless the user has set it.
 struct Setting {
     name: &'static str,
-    /// The library's.
+    /// Default of the library.
     usual: &'static str,
     ours: &'static str,
 }
 
-/// For I/O on objects alone: images have settings of their own, and the threads do their work.
+/// For I/O on objects only: images have their own settings and use the threads for their work.
 const OF_OBJECTS: [Setting; 2] = [
-    // The threads of a client that call back when requests are over. However many there are, librados has them take turns, and each
-    // request then wakes one that is not needed.
+    // Number of client threads for completion callbacks. librados serialises them, so each request
+    // would wake up a thread that is not needed.
     Setting {
         name: "librados_thread_count",
         usual: "2",
         ours: "1",
     },
-    // What is received ahead of what is looked for. With the usual size an answer of 4 KiB and its head never fit into one call.
+    // Receive buffer in bytes. With the default, an answer of 4 KiB and its header takes two calls.
     Setting {
         name: "ms_tcp_prefetch_max_size",
         usual: "4096",
@@ -70,34 +70,34 @@ const OF_OBJECTS: [Setting; 2] = [
     },
 ];
 
-/// Connects to a cluster. No later call to it lasts longer than `access.timeout_s`.
+/// Connects to a cluster. Each later call times out after `access.timeout_s`.
 ///
 /// # Errors
-/// A library that is missing; a configuration that cannot be read; monitors that do not answer or refuse the client.
+/// Missing library, unreadable configuration, monitors that do not answer or refuse the client.
 pub fn connect(access: &CephAccess) -> Result<Cluster, CephError> {
     connect_with(access, &[], Limit::OfLibrary)
 }
 
-/// Connects for I/O on objects alone, as [`connect`] does.
+/// Connects for I/O on objects only, like [`connect`].
 pub(super) fn connect_for_objects(access: &CephAccess) -> Result<Cluster, CephError> {
     connect_with(access, &OF_OBJECTS, Limit::OfLibrary)
 }
 
-/// What somebody has in flight at most.
+/// Maximum load in flight of one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct InFlight {
-    /// Requests to storage daemons.
+    /// Number of requests to OSDs.
     pub(super) requests: u64,
-    /// Their data.
+    /// Their data in bytes.
     pub(super) bytes: u64,
 }
 
 impl InFlight {
-    /// Whether a client takes as much without holding its caller back.
+    /// Whether the client accepts this load without blocking the caller.
     fn fits(self, client: &Cluster) -> bool {
         let takes = |setting: &str, needed: u64| {
             let most = client.get(setting).and_then(|value| value.parse().ok());
-            // 0 is no limit, and a library without the setting has none.
+            // 0 means no limit, and a library without the setting has none.
             most.is_none_or(|most: u64| most == 0 || most >= needed)
         };
         takes("objecter_inflight_ops", self.requests)
@@ -105,8 +105,8 @@ impl InFlight {
     }
 }
 
-/// Connects for I/O on objects for somebody who can limit how long requests take himself: a timer of librados' for each costs processor
-/// time. Whether he has to: where librados may hold him back in the middle of a call, he could not.
+/// Connects for object I/O of a worker that can limit requests itself: a timer of librados per
+/// request costs CPU time. Returns whether it must. It cannot if librados may block its calls.
 pub(super) fn connect_to_limit(
     access: &CephAccess,
     most: InFlight,
@@ -119,21 +119,21 @@ pub(super) fn connect_to_limit(
     connect_for_objects(access).map(|client| (client, false))
 }
 
-/// Who ends requests to storage daemons that are not answered.
+/// Enforces the timeout of requests to OSDs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Limit {
     OfLibrary,
     OfOthers,
 }
 
-/// Connects with settings of ours, which hold where the user has changed none of them.
+/// Connects with settings of iosonde, for which settings of the user take precedence.
 fn connect_with(access: &CephAccess, ours: &[Setting], limit: Limit) -> Result<Cluster, CephError> {
     let environment = Arguments::of(&std::env::var("CEPH_ARGS").unwrap_or_default());
     let name = access.client.as_ref().or(environment.name.as_ref());
     let name = name.map_or_else(|| "client.admin".to_owned(), |name| full_name(name));
     let cluster = access.cluster.as_ref().or(environment.cluster.as_ref());
     let client = Cluster::new(cluster.map_or("ceph", String::as_str), &name)?;
-    // What goes wrong is said once, by us. Settings of the configuration and the environment go before these.
+    // iosonde reports errors once, itself. Configuration and environment override these settings.
     for quiet in [
         "log_to_stderr",
         "err_to_stderr",
@@ -148,7 +148,7 @@ fn connect_with(access: &CephAccess, ours: &[Setting], limit: Limit) -> Result<C
         client.set("keyring", keyring)?;
     }
     for setting in ours {
-        // A library that does not know it does without.
+        // A library without the setting does not need it.
         if client.get(setting.name).as_deref() == Some(setting.usual) {
             client.set(setting.name, setting.ours)?;
         }
@@ -158,7 +158,7 @@ fn connect_with(access: &CephAccess, ours: &[Setting], limit: Limit) -> Result<C
     Ok(client)
 }
 
-/// Without limits a client of a cluster that is gone waits for ever.
+/// Without these limits, a client waits for an unreachable cluster for ever.
 fn limit_waits(client: &Cluster, access: &CephAccess, limit: Limit) -> Result<(), CephError> {
     let timeout_s = access.timeout_s.max(1);
     let of_library_s = match limit {

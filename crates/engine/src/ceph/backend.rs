@@ -1,4 +1,4 @@
-//! A job's pool or image, opened, and the backend on it.
+//! Opens the pool or image of a job, and creates the backend on it.
 
 use super::access::{InFlight, connect_for_objects, connect_to_limit};
 use super::stripes::count;
@@ -17,13 +17,13 @@ use iosonde_workload::buffers::constant_from;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A backend on a Ceph cluster.
+/// Backend of a Ceph engine.
 pub(crate) enum CephBackend {
     Rados(Rados),
     Rbd(Rbd),
 }
 
-/// The options of a job that has them, which the parser sees to.
+/// Ceph options of a job. The parser ensures that they exist.
 pub(super) fn of(job: &Job) -> Result<&Ceph, RunError> {
     job.io.ceph.as_deref().ok_or_else(|| RunError::Unsupported {
         problem: format!("job {}: no pool is named", job.name),
@@ -31,7 +31,7 @@ pub(super) fn of(job: &Job) -> Result<&Ceph, RunError> {
     })
 }
 
-/// How messages name a pool, or an object or image in it.
+/// URI of a pool, object or image, for messages.
 pub(super) fn uri(engine: Engine, ceph: &Ceph, object: Option<&str>) -> String {
     let scheme = if engine == Engine::Rbd {
         "rbd"
@@ -43,7 +43,7 @@ pub(super) fn uri(engine: Engine, ceph: &Ceph, object: Option<&str>) -> String {
     format!("{scheme}://{}", parts.join("/"))
 }
 
-/// How messages name a file of a job.
+/// Name of a job's file in messages.
 pub(crate) fn file_name(job: &Job, path: &std::path::Path) -> String {
     match (job.io.engine, job.io.ceph.as_deref()) {
         (engine, Some(ceph)) if engine.is_ceph() => uri(engine, ceph, Some(&object_of(path))),
@@ -51,14 +51,14 @@ pub(crate) fn file_name(job: &Job, path: &std::path::Path) -> String {
     }
 }
 
-/// Connects, and opens a job's pool for a worker, each of which is a client of its own. Whether the worker has to limit its requests itself.
+/// Opens a job's pool with a client for one worker. Returns whether the worker must limit requests.
 fn open_pool(ceph: &Ceph, most: InFlight) -> Result<(IoCtx, bool), RunError> {
     let (client, limits) = connect_to_limit(&ceph.access, most)
         .map_err(|error| error.on(&uri(Engine::Rados, ceph, None)))?;
     Ok((opened(ceph, Ok(client))?, limits))
 }
 
-/// Opens a job's pool to do what is not measured.
+/// Opens a job's pool with the shared client, for operations that are not measured.
 pub(super) fn share_pool(ceph: &Ceph) -> Result<IoCtx, RunError> {
     opened(ceph, share(&ceph.access))
 }
@@ -68,10 +68,10 @@ fn opened(ceph: &Ceph, cluster: Result<Cluster, CephError>) -> Result<IoCtx, Run
     pool.map_err(|error| error.on(&uri(Engine::Rados, ceph, None)))
 }
 
-/// Clients for what is not measured, with how they reach their clusters.
+/// Shared clients for operations that are not measured, by access.
 static CLIENTS: Mutex<Vec<(CephAccess, WeakCluster)>> = Mutex::new(Vec::new());
 
-/// A client for what is not measured, the same for all who want one at a time: to connect takes ten milliseconds of processor time.
+/// Returns the shared client for what is not measured: a connection costs 10 ms of CPU time.
 ///
 /// # Errors
 /// As [`connect`].
@@ -87,11 +87,11 @@ pub fn share(access: &CephAccess) -> Result<Cluster, CephError> {
     Ok(client)
 }
 
-/// Images that are open, with what they are and whether they may be written.
+/// Open images, with their options and whether they are writable.
 static IMAGES: Mutex<Vec<(Ceph, bool, WeakImage)>> = Mutex::new(Vec::new());
 
-/// Opens a job's image, or shares it with those that have it open: two clients would take its lock from each other at each
-/// write.
+/// Opens a job's image, or shares the open one: two clients would take the exclusive lock from each
+/// other at each write.
 pub fn open_image(ceph: &Ceph, writes: bool) -> Result<Image, RunError> {
     let name = ceph.image.as_deref().unwrap_or_default();
     let mut images = IMAGES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,7 +118,7 @@ pub fn open_image(ceph: &Ceph, writes: bool) -> Result<Image, RunError> {
     Ok(image)
 }
 
-/// The numbers of the clients by which this process has images open.
+/// Client numbers with which this process has images open.
 pub(super) fn own_clients() -> Vec<u64> {
     let images = IMAGES.lock().unwrap_or_else(PoisonError::into_inner);
     let open = images.iter().filter_map(|(.., image)| image.upgrade());
@@ -126,7 +126,7 @@ pub(super) fn own_clients() -> Vec<u64> {
         .collect()
 }
 
-/// Length of a job's image.
+/// Length of a job's image in bytes.
 pub(crate) fn image_bytes(job: &Job) -> Result<u64, RunError> {
     let ceph = of(job)?;
     let image = open_image(ceph, false)?;
@@ -134,13 +134,13 @@ pub(crate) fn image_bytes(job: &Job) -> Result<u64, RunError> {
     image.size_bytes().map_err(|error| error.on(&name))
 }
 
-/// Whether a job changes what its image holds.
+/// Whether a job writes or discards data.
 pub(super) fn changes(job: &Job) -> bool {
     let rw = job.workload.rw;
     rw.has(Direction::Write) || rw.has(Direction::Trim)
 }
 
-/// The backend of a job on its files, and what is to be said of it.
+/// Creates the backend of a job, with its description for the result.
 pub(crate) fn backend_of(
     job: &Job,
     files: &WorkerFiles,
@@ -176,7 +176,7 @@ pub(crate) fn backend_of(
     }
     let lending = lending(job);
     if lending != Lending::default() {
-        // The worker owns the client, so that its buffers can be lent to it.
+        // Lending requires that no other code uses the client, which the worker owns.
         backend = backend.lending(lending);
     }
     if is_for_all(lending, job) {
@@ -189,15 +189,15 @@ pub(crate) fn backend_of(
     Ok((CephBackend::Rados(backend), used))
 }
 
-/// What need not be copied. What a job reads, where nobody checks it. What it writes, where it ends with a write that was given up or has
-/// timed out: that may still be sent, so that a worker which survives it and goes on would have it send the data of another one.
+/// Data for zero copy. Reads: if no job verifies them. Writes: if a timeout or cancellation ends
+/// the job. The write may still be sent, and a worker that continues would change its data.
 fn lending(job: &Job) -> Lending {
     let survived = job.errors.ignore.iter().flatten();
     let mut unanswered =
         survived.filter(|errno| [libc::ETIMEDOUT, libc::ECANCELED].contains(errno));
     let writes = changes(job) && unanswered.next().is_none();
     let reads = job.workload.rw.has(Direction::Read);
-    // What is read, and what is there to be verified, goes into the same buffers.
+    // Reads and verification use the same buffers, and would change constant parts.
     let is_alone = writes && !reads && job.replay.is_none() && job.verify.is_none();
     Lending {
         writes,
@@ -206,18 +206,18 @@ fn lending(job: &Job) -> Lending {
     }
 }
 
-/// Whether a job's own data are all among what is lent.
+/// Whether zero copy covers all data of a job.
 fn is_for_all(lending: Lending, job: &Job) -> bool {
     let reads = job.workload.rw.has(Direction::Read);
     (lending.writes || !changes(job)) && (lending.reads || !reads)
 }
 
-/// The object's name that a file's path stands for.
+/// Object name of a file's path.
 pub(super) fn object_of(path: &std::path::Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// What ran on an image, for the result.
+/// Description of an image and its client, for the result.
 pub(super) fn used_image(ceph: &Ceph, image: &Image) -> Result<CephUsed, RunError> {
     let cluster = image.pool().cluster();
     let of_client = |name: &str| cluster.get(name).unwrap_or_default();
@@ -227,8 +227,8 @@ pub(super) fn used_image(ceph: &Ceph, image: &Image) -> Result<CephUsed, RunErro
     })
 }
 
-/// The policy of the cache that an image is read and written through, or `off`. What librbd does not understand in the settings of an
-/// image or its pool it leaves out.
+/// Cache policy of an image, or `off`. Like librbd, ignores invalid values in the settings of the
+/// image or its pool.
 fn cache<'a>(
     of_image: impl Fn(&str) -> Option<&'a str>,
     of_client: impl Fn(&str) -> String,
@@ -247,7 +247,7 @@ fn cache<'a>(
     policy.map_or_else(|| of_client("rbd_cache_policy"), str::to_owned)
 }
 
-/// What ran, for the result.
+/// Description of the client and its pool, for the result.
 pub(super) fn used(engine: Engine, ceph: &Ceph, pool: &IoCtx) -> Result<CephUsed, RunError> {
     let name = uri(engine, ceph, ceph.image.as_deref());
     let cluster = pool.cluster();

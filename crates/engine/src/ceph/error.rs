@@ -1,32 +1,32 @@
-//! What goes wrong with a Ceph cluster, in words.
+//! Errors of a Ceph cluster and their texts.
 
 use crate::worker::io_failure::errno_name;
 use iosonde_result::session::RunError;
 
-/// Why something could not be had of a cluster.
+/// Reason why an operation on a cluster failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CephError {
-    /// A library is not installed, or not the one that it should be.
+    /// A library is missing or has another version.
     #[error("{library} cannot be loaded: {reason}")]
     Library {
-        /// Its file name.
+        /// File name of the library.
         library: &'static str,
-        /// The Debian package that it is in.
+        /// Debian package of the library.
         package: &'static str,
-        /// What the loader said.
+        /// Message of the loader.
         reason: String,
     },
     /// A call failed.
     #[error("cannot {doing}: {}{}", described(*.errno), also(.said))]
     Call {
-        /// What was tried, as it goes on from "cannot".
+        /// Operation that failed, phrased to follow "cannot".
         doing: String,
         /// errno.
         errno: i32,
-        /// What the cluster said to it, or nothing.
+        /// Message of the cluster, or empty.
         said: String,
     },
-    /// A name that holds a zero byte.
+    /// A name that contains a zero byte.
     #[error("the name {0:?} cannot be used: it holds a zero byte")]
     Text(String),
 }
@@ -45,7 +45,7 @@ fn also(said: &str) -> String {
 }
 
 impl CephError {
-    /// errno of a call; `None` where there was none.
+    /// errno of a failed call. `None` for other errors.
     pub fn errno(&self) -> Option<i32> {
         match self {
             CephError::Call { errno, .. } => Some(*errno),
@@ -53,7 +53,7 @@ impl CephError {
         }
     }
 
-    /// What the user can do.
+    /// Action for the user.
     pub fn remedy(&self) -> String {
         match self {
             CephError::Library { package, .. } => {
@@ -66,7 +66,7 @@ impl CephError {
         }
     }
 
-    /// As the error of a run on this target, e.g. `rados://pool`.
+    /// Converts to the error of a run on this target, e.g. `rados://pool`.
     pub fn on(&self, target: &str) -> RunError {
         match self {
             CephError::Library { .. } => RunError::Unsupported {

@@ -1,4 +1,4 @@
-//! What a session has in clusters: objects that it made, images that it holds open, and what of both is known to be written.
+//! Resources of a session in clusters: objects it created, images it holds open, written ranges.
 
 use super::backend::{of, uri, used};
 use super::image::{self, ImageUse};
@@ -14,19 +14,19 @@ use iosonde_result::session::RunError;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What bounds the preparation of a run.
+/// Policy for the preparation of a run.
 pub(crate) struct Terms<'a> {
-    /// Images and objects that may be overwritten whatever they hold, by their URIs.
+    /// Consent to overwrite images and objects, by URI.
     pub(crate) consent: &'a Consent,
-    /// Whether nothing may be laid out.
+    /// Whether layout is forbidden.
     pub(crate) readonly: bool,
-    /// The user's wish to stop.
+    /// Stop requests of the user.
     pub(crate) interrupt: &'a Arc<Interrupt>,
 }
 
 impl Terms<'_> {
-    /// How far the owner of what this URI names has agreed to lose it. A study sets `allow_mounted_write` of its jobs where it may
-    /// overwrite what it found; only where jobs speak for their users, it is consent to write what is in use.
+    /// Consent to overwrite the target of this URI. A study sets `allow_mounted_write` in its jobs
+    /// if it may overwrite what it found. In a user's own jobs it also allows targets in use.
     pub(super) fn agreement(&self, uri: &str, job: &Job) -> Agreement {
         let of_job = match (job.files.allow_mounted_write, self.consent.by_jobs) {
             (true, true) => Agreement::Mounted,
@@ -37,21 +37,21 @@ impl Terms<'_> {
     }
 }
 
-/// All of it. What was made is removed by [`Estate::remove`], at the latest when this is dropped.
+/// All resources. [`Estate::remove`] removes created objects, at the latest in the drop.
 #[derive(Debug, Default)]
 pub(crate) struct Estate {
     pools: Vec<PoolUse>,
     images: Vec<ImageUse>,
-    /// What the user has been told of.
+    /// Messages already sent to the user.
     told: Vec<String>,
-    /// Something was discarded that may have to be written again before it is read.
+    /// Whether jobs discarded data that may have to be rewritten before they are read.
     is_stale: bool,
-    /// The user's wish to stop.
+    /// Stop requests of the user.
     wish: Arc<Interrupt>,
 }
 
 impl Estate {
-    /// Opens what the jobs of a plan use, refuses what must not be written, and writes what will be read.
+    /// Opens what the jobs use, refuses forbidden writes, and writes the data that jobs read.
     pub(crate) fn make_ready(
         &mut self,
         plan: &Plan,
@@ -111,20 +111,20 @@ impl Estate {
         };
         let workers: Vec<_> = members.iter().map(waiting).collect();
         let mut progress = LayoutProgress::new(total, &workers, begun);
-        // A study that knows enough of a rate means its cell, not what must be written before it: only the user ends that.
+        // A study that stops early means its cell, not the layout: only the user stops the layout.
         self.fill(terms, &mut |bytes| {
             let _ = progress.tell(bytes, observer);
         })
     }
 
-    /// Bytes that must be written before the next run.
+    /// Number of bytes to write before the next run.
     fn missing_bytes(&self) -> u64 {
         let pools = self.pools.iter().map(PoolUse::missing_bytes);
         let images = self.images.iter().map(ImageUse::missing_bytes);
         pools.chain(images).sum()
     }
 
-    /// Writes them. `written` is called with the bytes so far.
+    /// Writes the missing ranges. `written` is called with the total bytes so far.
     fn fill(&mut self, terms: &Terms<'_>, written: &mut dyn FnMut(u64)) -> Result<(), RunError> {
         let mut sum = 0;
         for pool in &mut self.pools {
@@ -140,7 +140,7 @@ impl Estate {
         Ok(())
     }
 
-    /// A worker of this job has ended: what it has discarded is not known to be written any more.
+    /// Records the end of a worker of this job: ranges it discarded do not count as written.
     pub(crate) fn forget(&mut self, job: &Job, files: &WorkerFiles) {
         let Some(ceph) = job.io.ceph.as_deref().filter(|_| leaves_holes(job)) else {
             return;
@@ -154,8 +154,8 @@ impl Estate {
             .for_each(|image| image.forget(ceph, files));
     }
 
-    /// A worker is about to start after others have ended: writes again what those have discarded of what it or one after it
-    /// reads, before any of them writes something of its own there. Returns the bytes that were written.
+    /// Before a worker starts after others have ended: rewrites ranges that those discarded and
+    /// that it or a later worker reads, before any of them writes there. Returns the bytes written.
     pub(crate) fn make_ready_again(
         &mut self,
         plan: &Plan,
@@ -170,7 +170,7 @@ impl Estate {
         let to_come = |member: &&Member| {
             let job = &plan.jobs[member.job];
             let waits = job.schedule.wait_for.is_some();
-            // Who verifies looks for what a job has written, and sees what was not.
+            // A verifying job expects data of a job, and reports missing ones itself.
             (member.number >= starting.number || waits) && job.verify.is_none()
         };
         let mut is_refused = false;
@@ -185,7 +185,7 @@ impl Estate {
                 }
                 _ => Ok(()),
             };
-            // One that comes later may find it written by then; else it is told when it starts.
+            // Another job may write the range before a later worker starts, which fails otherwise.
             match wanted {
                 Err(error) if member.number == starting.number => return Err(error),
                 wanted => is_refused |= wanted.is_err(),
@@ -197,10 +197,10 @@ impl Estate {
         Ok(bytes)
     }
 
-    /// Removes all objects that were made, by their names.
+    /// Removes all created objects by name.
     ///
     /// # Errors
-    /// Those that could not be removed stay noted.
+    /// Objects that could not be removed stay recorded.
     pub(crate) fn remove(&mut self) -> Result<(), RunError> {
         let outcomes = self.pools.iter_mut().map(|pool| pool.remove(&self.wish));
         let outcome = outcomes.fold(Ok(()), Result::and);
@@ -211,17 +211,17 @@ impl Estate {
 
 impl Drop for Estate {
     fn drop(&mut self) {
-        // Whoever wants to know what is left behind has called it before.
+        // Errors are ignored. Callers that report them have called `remove` before.
         let _ = self.remove();
     }
 }
 
-/// Whether what a job discards may stay discarded: who trims and writes by turns writes each block again.
+/// Whether discarded ranges stay unwritten. A trimwrite job writes each block again.
 fn leaves_holes(job: &Job) -> bool {
     job.workload.rw.has(Direction::Trim) && job.workload.rw.mode != Mode::TrimWrite
 }
 
-/// The line that says what is measured.
+/// Message that describes the target of the measurement.
 fn announced(used: &CephUsed) -> String {
     let engine = match used.image {
         Some(_) => Engine::Rbd,

@@ -1,4 +1,4 @@
-//! Filling what a backend reaches with data that neither compress nor repeat.
+//! Fills files of a backend with random data, which neither compress nor deduplicate.
 
 use crate::interrupt::Interrupt;
 use crate::io::{Backend, Op, Slab, Slot};
@@ -7,28 +7,28 @@ use iosonde_result::session::RunError;
 use iosonde_workload::rng::{Rng, mix64};
 use std::ops::Range;
 
-/// Most bytes of one write. No write crosses a multiple of it.
+/// Maximum size of a write in bytes. No write crosses a multiple of it.
 const CHUNK: u64 = 4 << 20;
-/// Writes in flight.
+/// Number of writes in flight.
 const DEPTH: u32 = 8;
 
-/// What is to be filled: a file by its number, and a range of it.
+/// Range of a file, by the file's number, that has to be filled.
 pub(super) type Gap = (u32, Range<u64>);
 
-/// Why a fill came to no end.
+/// Reason why a fill stopped.
 pub(super) enum Unfilled {
-    /// The user wants to stop.
+    /// The user requested a stop.
     Stopped,
-    /// A write failed: of this file, at this place, with this errno.
+    /// A write failed: number of the file, offset in bytes, errno.
     Failed(u32, u64, i32),
 }
 
-/// Most writes that are in flight, for who makes the backend.
+/// Number of writes in flight, to size the backend.
 pub(super) fn depth() -> u32 {
     DEPTH
 }
 
-/// The writes of a gap, in order.
+/// Splits a gap into writes, in order.
 fn chunks((file, range): &Gap) -> impl Iterator<Item = Gap> {
     let (file, mut at, end) = (*file, range.start, range.end);
     std::iter::from_fn(move || {
@@ -38,7 +38,7 @@ fn chunks((file, range): &Gap) -> impl Iterator<Item = Gap> {
     })
 }
 
-/// Writes all gaps. `written` is called with the bytes so far.
+/// Writes all gaps. `written` is called with the total bytes so far.
 pub(super) fn fill<B: Backend>(
     backend: &mut B,
     gaps: &[Gap],
@@ -99,10 +99,10 @@ pub(super) fn fill<B: Backend>(
 }
 
 impl Unfilled {
-    /// As the error of a run. `name` gives the name of a file, e.g. `rados://pool/object`.
+    /// Converts to the error of a run. `name` returns a file's name, e.g. `rados://pool/object`.
     pub(super) fn into_error(self, name: impl Fn(u32) -> String) -> RunError {
         match self {
-            // Given up because the user wants to stop.
+            // ECANCELED: cancelled after a stop request.
             Unfilled::Stopped | Unfilled::Failed(.., libc::ECANCELED) => RunError::Interrupted,
             Unfilled::Failed(file, offset, errno) => super::CephError::Call {
                 doing: format!("write it at offset {offset}, to have data to read"),

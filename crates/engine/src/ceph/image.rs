@@ -1,4 +1,4 @@
-//! An image of a session: what it carries, and what of it was ever written.
+//! An image of a session: its contents, its users, and its written ranges.
 
 use super::Image;
 use super::backend::{changes, open_image, uri, used_image};
@@ -27,25 +27,25 @@ impl ReadAt for Image {
     }
 }
 
-/// One image.
+/// An image and what the session knows about it.
 #[derive(Debug)]
 pub(super) struct ImageUse {
     ceph: Ceph,
-    /// Open to be written, once somebody writes.
+    /// Opened read-only. Reopened for writing when a job writes.
     image: Image,
     is_writable: bool,
-    /// What was written when it was first looked at, and what has been filled since, without what jobs have discarded. What the
-    /// workload writes does not count: nobody knows which blocks of an object it has left out.
+    /// Ranges written at the first check or filled since, and not discarded by jobs. Writes of jobs
+    /// do not count, because the blocks that they left out are unknown.
     written: Vec<Range<u64>>,
-    /// Whether nothing was ever written to it when it was first looked at.
+    /// Whether the image was never written before the session.
     was_unwritten: bool,
-    /// What jobs write or discard anyhow.
+    /// Regions that jobs write or discard.
     changed: Vec<Range<u64>>,
     missing: Vec<Range<u64>>,
 }
 
 impl ImageUse {
-    /// The image of these options, opened when it is new.
+    /// Finds the image of these options, or opens it.
     pub(super) fn among<'a>(
         images: &'a mut Vec<ImageUse>,
         ceph: &Ceph,
@@ -79,12 +79,12 @@ impl ImageUse {
         Ok(&mut images[index])
     }
 
-    /// What runs on it.
+    /// Description of the image and its client, for the result.
     pub(super) fn used(&self) -> Result<CephUsed, RunError> {
         used_image(&self.ceph, &self.image)
     }
 
-    /// Takes note of what a worker will do with it, and refuses what it must not.
+    /// Records how a worker uses the image. Refuses a use that needs consent.
     pub(super) fn note(
         &mut self,
         job: &Job,
@@ -99,8 +99,8 @@ impl ImageUse {
         self.want(job, files, terms)
     }
 
-    /// Takes note of what must be written before a worker reads, and refuses that where it must not be: what others have left
-    /// unwritten belongs to what they have written.
+    /// Records missing ranges that a worker reads, and refuses to fill them without consent: an
+    /// unwritten range of an image with foreign data is part of those data.
     pub(super) fn want(
         &mut self,
         job: &Job,
@@ -145,7 +145,7 @@ impl ImageUse {
         Ok(())
     }
 
-    /// A job has discarded something of these files.
+    /// Records that a job may have discarded data of these files.
     pub(super) fn forget(&mut self, ceph: &Ceph, files: &WorkerFiles) {
         let is_same = (&self.ceph.pool, &self.ceph.namespace, &self.ceph.image)
             == (&ceph.pool, &ceph.namespace, &ceph.image);
@@ -154,13 +154,13 @@ impl ImageUse {
         }
     }
 
-    /// Opens it to be written, unless consent does not go as far as that takes.
+    /// Reopens the image for writing, unless the consent does not cover that.
     fn make_writable(&mut self, agreement: Agreement) -> Result<(), RunError> {
         self.refuse_obstacles(agreement)?;
         if !self.is_writable {
             self.image = open_image(&self.ceph, true)?;
             self.is_writable = true;
-            // Another client may have opened it at the same time: by now each of the two sees the other.
+            // Checked again: of two clients that open it concurrently, each now sees the other.
             self.refuse_obstacles(agreement)?;
         }
         Ok(())
@@ -197,7 +197,7 @@ impl ImageUse {
         }
     }
 
-    /// What it carries, in words.
+    /// Signatures found on the image, as texts.
     fn contents(&self) -> Result<Vec<String>, RunError> {
         let size = self.image.size_bytes();
         let size = size.map_err(|error| error.on(&name(&self.ceph)))?;
@@ -211,12 +211,12 @@ impl ImageUse {
         })
     }
 
-    /// Bytes that must be written before the next run.
+    /// Number of bytes to write before the next run.
     pub(super) fn missing_bytes(&self) -> u64 {
         total(&self.missing)
     }
 
-    /// Writes them.
+    /// Writes the missing ranges.
     pub(super) fn fill(
         &mut self,
         wish: &Arc<Interrupt>,
@@ -237,7 +237,7 @@ impl ImageUse {
     }
 }
 
-/// Closes images. Closing waits for the cluster, at which the user need not wait: those that stay open are in the error.
+/// Closes images. A stop request ends the wait for the cluster: the error names those left open.
 pub(super) fn close(images: Vec<ImageUse>, wish: &Arc<Interrupt>) -> Result<(), RunError> {
     let names = |images: &[ImageUse]| -> Vec<String> {
         images.iter().map(|image| name(&image.ceph)).collect()
@@ -265,7 +265,7 @@ pub(super) fn close(images: Vec<ImageUse>, wish: &Arc<Interrupt>) -> Result<(), 
     }
 }
 
-/// Whether all of them were closed before the user's patience was at an end.
+/// Whether all images were closed before the wait expired after a stop request.
 fn close_all(images: Vec<ImageUse>, wish: &Arc<Interrupt>) -> bool {
     let (closed, all) = channel::<()>();
     let work = move || {
@@ -276,7 +276,7 @@ fn close_all(images: Vec<ImageUse>, wish: &Arc<Interrupt>) -> bool {
         .name("close".to_owned())
         .spawn(work)
     else {
-        // The closure is gone, and the images with it.
+        // A failed spawn drops the closure, which closes the images here.
         return true;
     };
     let mut patience = Patience::until(wish);
@@ -292,7 +292,7 @@ fn name(ceph: &Ceph) -> String {
     uri(Engine::Rbd, ceph, ceph.image.as_deref())
 }
 
-/// The part of its image that a job uses.
+/// Region of its image that a job uses.
 fn region(file: &FileUse) -> Range<u64> {
     let start = file.region.start_bytes;
     start..start + file.region.size_bytes

@@ -1,30 +1,30 @@
-//! Who else uses an image: clients that have it open for writing, and locks.
+//! Finds other users of an image: clients that have it open for writing, and locks.
 //!
-//! A client that opens an image for writing watches its header until it closes it; a client that only reads does not. The
-//! watch of a client that was killed ends after half a minute. The lock that librbd and the kernel take of themselves (feature
-//! `exclusive-lock`) stays when its owner is killed, and the next client that writes takes it over: it says nothing that the
-//! watches do not. A lock that a user has set (`rbd lock add`) stays until it is removed.
+//! A client that opens an image for writing watches its header until it closes the image; a
+//! read-only client does not. The watch of a killed client ends after 30 s. The automatic lock of
+//! librbd and the kernel (feature `exclusive-lock`) outlives a killed owner, and the next writing
+//! client takes it over, so it is ignored. A user's lock (`rbd lock add`) stays until removed.
 
 use super::backend::own_clients;
 use super::{CephError, Image};
 use std::fmt;
 
-/// How the ids of locks begin that clients take of themselves.
+/// Prefix of the ids of automatic locks.
 const AUTOMATIC_LOCK: &str = "auto ";
 
 /// Another user of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ImageUser {
-    /// A client has it open for writing.
+    /// A client that has the image open for writing.
     Client {
-        /// Where the client is.
+        /// Address of the client.
         address: String,
     },
-    /// A lock of a user.
+    /// A lock set by a user.
     Lock {
-        /// Whose it is, e.g. `client.4123`.
+        /// Owner, e.g. `client.4123`.
         client: String,
-        /// Its name.
+        /// Name of the lock.
         id: String,
     },
 }
@@ -40,7 +40,7 @@ impl fmt::Display for ImageUser {
     }
 }
 
-/// All users of an image but this process.
+/// All users of an image except this process.
 pub(super) fn other_users(image: &Image) -> Result<Vec<ImageUser>, CephError> {
     let own = own_clients();
     let watchers = image.watchers()?.into_iter();

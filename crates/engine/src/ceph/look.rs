@@ -1,4 +1,4 @@
-//! What a target in a cluster is, before anything is done with it.
+//! Inspects a target in a cluster before a run.
 
 use super::backend::uri;
 use super::{CephError, Cluster, Image, connect};
@@ -6,27 +6,27 @@ use iosonde_job::Target;
 use iosonde_job::plan::{Ceph, CephAccess, Engine};
 use iosonde_result::session::RunError;
 
-/// What was found.
+/// Kind of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// A pool.
     Pool {
-        /// Bytes that can still be written to it; `None` where the cluster does not say.
+        /// Bytes that can still be written to the pool. `None` if the cluster does not report them.
         free_bytes: Option<u64>,
     },
     /// An image.
     Image {
-        /// Its length.
+        /// Length in bytes.
         bytes: u64,
-        /// Whether nothing was ever written to it.
+        /// Whether the image was never written.
         is_empty: bool,
     },
 }
 
-/// Looks at a pool or an image.
+/// Inspects a pool or an image.
 ///
 /// # Errors
-/// A cluster that cannot be reached, or that has no such pool or image; a target that is not Ceph's.
+/// A cluster that cannot be reached, a missing pool or image, or a target that is not Ceph's.
 pub fn look(target: &Target, access: &CephAccess) -> Result<Found, RunError> {
     let (engine, pool, namespace, image) = match target {
         Target::Rados { pool, namespace } => (Engine::Rados, pool, namespace.clone(), None),
@@ -64,7 +64,7 @@ fn looked(ceph: &Ceph, access: &CephAccess) -> Result<Found, CephError> {
     })
 }
 
-/// Room in a pool by the cluster's statistics, which need a manager and the right to read them.
+/// Available bytes of a pool, from `ceph df`, which needs a manager and the capability to read it.
 fn free_bytes(cluster: &Cluster, pool: &str) -> Option<u64> {
     let answer = cluster
         .mon_command(r#"{"prefix": "df", "format": "json"}"#)

@@ -1,4 +1,4 @@
-//! Which pools of which cluster a run uses: through the libraries, through a mounted file system, or as a mapped image.
+//! Finds the pools and clusters that a run uses: by library, mounted file system, or mapped image.
 
 use iosonde_job::plan::{CephAccess, Plan};
 use iosonde_machine::file_service::access;
@@ -6,15 +6,15 @@ use iosonde_machine::proc_root::System;
 use iosonde_result::host::{ServiceClient, TargetInfo};
 use std::path::Path;
 
-/// So many files of a mounted file system are asked for their pool.
+/// Maximum number of files of mounted file systems whose pool is queried.
 const MOST_FILES: usize = 64;
 
-/// Which pool it is.
+/// Identification of a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Pool {
-    /// That of this name.
+    /// Name of the pool.
     Named(String),
-    /// That for data of a file system, of this name or the only one.
+    /// Data pool of the named file system, or of the only file system.
     OfFileSystem(Option<String>),
 }
 
@@ -28,19 +28,19 @@ impl std::fmt::Display for Pool {
     }
 }
 
-/// A pool that a run uses, and how its cluster is asked.
+/// A pool that a run uses, and how its cluster is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
-    /// How the cluster is reached.
+    /// Access to the cluster.
     pub(super) access: CephAccess,
-    /// The cluster's identity, where it is known beforehand. What is reached may be another.
+    /// Expected identity of the cluster, if known. Another cluster may answer.
     pub(super) fsid: Option<String>,
-    /// The pool.
+    /// Pool.
     pub(super) pool: Pool,
 }
 
-/// All pools of a run, each once. `given` says how clusters are reached of which the plan says nothing. What is mounted or mapped from
-/// a cluster without an identity is left out: it may be another than the one that is reached.
+/// All pools of a run, without duplicates. `given` is the access to clusters that the plan does not
+/// describe. Skips mounts and images without a cluster identity: another cluster may answer.
 pub(super) fn places(
     plan: &Plan,
     targets: &[TargetInfo],
@@ -93,7 +93,7 @@ pub(super) fn places(
     found
 }
 
-/// The pool that a file's data are in, as clients of CephFS tell.
+/// Pool that holds a file's data, as CephFS clients report it.
 fn pool_of(file: &Path) -> Option<String> {
     let mut value = [0; 256];
     let length = rustix::fs::getxattr(file, "ceph.file.layout.pool", &mut value).ok()?;
@@ -128,7 +128,7 @@ mod tests {
             }));
             plan.jobs.push(job);
         }
-        // As the kernel's CephFS and a mapped image are described from captured text.
+        // Modelled on captured descriptions of a CephFS mount and a mapped image.
         let mounted = TargetInfo {
             mount: Some(Mount {
                 fs_type: "ceph".to_owned(),

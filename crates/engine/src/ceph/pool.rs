@@ -1,4 +1,4 @@
-//! The objects of a session in one pool: made before they are read, never mistaken for those of others, and removed by name.
+//! Objects of a session in one pool: created before reads, told from foreign ones, removed by name.
 
 use super::backend::{changes, object_of, share_pool, uri};
 use super::estate::Terms;
@@ -17,23 +17,23 @@ use std::ffi::CString;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Removals in flight.
+/// Number of removals in flight.
 const REMOVALS: u32 = 64;
 
-/// A file as one or several objects of the pool.
+/// A file, stored as one or several objects.
 #[derive(Debug, Default)]
 struct File {
-    /// It was there before: it is neither grown nor removed.
+    /// Whether the object existed before. It is neither extended nor removed.
     is_foreign: bool,
-    /// So long it is, or will be in the end.
+    /// Length once all queued writes are complete.
     bytes: u64,
-    /// What of it is known to be written. What jobs have discarded is not.
+    /// Ranges known to be written and not discarded.
     written: Vec<Range<u64>>,
-    /// What must be written before the next run.
+    /// Ranges to write before the next run.
     missing: Vec<Range<u64>>,
 }
 
-/// One pool, and the files in it.
+/// A pool, and the session's files in it.
 pub(super) struct PoolUse {
     ceph: Ceph,
     io: IoCtx,
@@ -49,7 +49,7 @@ impl std::fmt::Debug for PoolUse {
 }
 
 impl PoolUse {
-    /// The pool of these options, opened when it is new.
+    /// Finds the pool of these options, or opens it.
     pub(super) fn among<'a>(
         pools: &'a mut Vec<PoolUse>,
         ceph: &Ceph,
@@ -76,7 +76,7 @@ impl PoolUse {
         Ok(&mut pools[index])
     }
 
-    /// The pool, opened.
+    /// Context of the pool.
     pub(super) fn io(&self) -> &IoCtx {
         &self.io
     }
@@ -85,7 +85,7 @@ impl PoolUse {
         uri(Engine::Rados, &self.ceph, Some(object))
     }
 
-    /// Takes note of the files of a worker, and makes their objects where the job wants that.
+    /// Records the files of a worker, and creates their objects if the job requests it.
     pub(super) fn note(
         &mut self,
         job: &Job,
@@ -123,7 +123,7 @@ impl PoolUse {
         Ok(())
     }
 
-    /// Takes note of what must be written before a worker reads its files, which were noted before.
+    /// Records ranges to write before a worker reads its files, after [`PoolUse::note`].
     pub(super) fn want(
         &mut self,
         job: &Job,
@@ -140,7 +140,7 @@ impl PoolUse {
         Ok(())
     }
 
-    /// A job has discarded something of these files.
+    /// Records that a job may have discarded data of these files.
     pub(super) fn forget(&mut self, ceph: &Ceph, files: &WorkerFiles) {
         if (&self.ceph.pool, &self.ceph.namespace) != (&ceph.pool, &ceph.namespace) {
             return;
@@ -153,7 +153,7 @@ impl PoolUse {
         }
     }
 
-    /// Looks whether there is something of this name that nobody here has made.
+    /// Checks whether an object of this name existed before the session.
     fn found(&self, name: &str, bytes: u64) -> Result<File, CephError> {
         let mut objects = names(name, bytes.max(1), self.ceph.object_bytes);
         let first = objects.next().unwrap_or_default();
@@ -168,12 +168,12 @@ impl PoolUse {
         })
     }
 
-    /// Bytes that must be written before the next run.
+    /// Number of bytes to write before the next run.
     pub(super) fn missing_bytes(&self) -> u64 {
         self.files.values().map(|file| total(&file.missing)).sum()
     }
 
-    /// Writes them.
+    /// Writes the missing ranges.
     pub(super) fn fill(
         &mut self,
         wish: &Arc<Interrupt>,
@@ -204,7 +204,7 @@ impl PoolUse {
         Ok(())
     }
 
-    /// Removes the objects of all files that were made here.
+    /// Removes the objects of all files that the session created.
     pub(super) fn remove(&mut self, wish: &Arc<Interrupt>) -> Result<(), RunError> {
         let object_bytes = self.ceph.object_bytes;
         let own = self.files.iter().filter(|(_, file)| !file.is_foreign);
@@ -245,17 +245,17 @@ impl PoolUse {
     }
 }
 
-/// What became of objects that were to be removed.
+/// Result of a removal.
 #[derive(Debug, Default)]
 pub struct Removal {
-    /// So many were there, and are gone.
+    /// Number of objects removed.
     pub removed: u64,
-    /// Those that are left, with the errno of the reason.
+    /// Remaining objects, each with its errno.
     pub left: Vec<(String, i32)>,
 }
 
-/// Removes objects, many at a time. After a request that was not answered, or that was given up because the user wants to
-/// stop, no more are tried.
+/// Removes objects, many at a time. Stops after a timeout, or after a cancellation because of a
+/// stop request.
 pub fn remove_objects(
     io: &IoCtx,
     mut objects: impl Iterator<Item = String>,
@@ -303,7 +303,7 @@ pub fn remove_objects(
 }
 
 impl File {
-    /// What others have made may be read as far as it goes, and written with consent.
+    /// Checks the use of an object of others: reads within its length, writes with consent.
     fn check(
         &mut self,
         job: &Job,
@@ -333,7 +333,7 @@ impl File {
         self.want(job, used, uri, terms)
     }
 
-    /// What a job reads must be written; of what others have made, that destroys what a job of ours has discarded only in part.
+    /// Records missing ranges that a job reads. Filling those of a foreign object needs consent.
     fn want(
         &mut self,
         job: &Job,

@@ -1,20 +1,20 @@
-//! What of a file is known to be written, as ranges of its bytes.
+//! Sets of byte ranges of a file that are known to be written.
 
 use std::ops::Range;
 
-/// In the order of their starts, as [`without`] takes them.
+/// Sorts ranges by their starts, as [`without`] requires.
 pub(super) fn sorted(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut ranges = ranges.to_vec();
     ranges.sort_by_key(|range| range.start);
     ranges
 }
 
-/// How many bytes they are.
+/// Total length in bytes.
 pub(super) fn total(ranges: &[Range<u64>]) -> u64 {
     ranges.iter().map(|range| range.end - range.start).sum()
 }
 
-/// Takes a range out of what is known.
+/// Removes a range from the known ones.
 pub(super) fn forget(known: &mut Vec<Range<u64>>, gone: &Range<u64>) {
     let gone = std::slice::from_ref(gone);
     *known = known
@@ -23,7 +23,7 @@ pub(super) fn forget(known: &mut Vec<Range<u64>>, gone: &Range<u64>) {
         .collect();
 }
 
-/// The parts of a range that are in none of `known`, which is sorted.
+/// Parts of a range that no range of `known` covers. `known` must be sorted.
 pub(super) fn without(range: &Range<u64>, known: &[Range<u64>]) -> Vec<Range<u64>> {
     let (mut gaps, mut at) = (Vec::new(), range.start);
     for known in known {

@@ -1,19 +1,19 @@
-//! What the monitors, the manager and storage daemons answer, in our terms. Pure: the answers are Ceph's JSON.
+//! Parses answers of monitors, manager and OSDs, which are JSON. Pure.
 
 use iosonde_result::ceph::{CephPool, CephSide, OsdCounts, OsdLatency, Redundancy, severity};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Operations of a storage daemon since it started.
+/// Operations of an OSD since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct OsdOps {
-    /// How many.
+    /// Number of operations.
     pub(super) count: u64,
-    /// Seconds that they took together.
+    /// Sum of their latencies in seconds.
     pub(super) seconds: f64,
 }
 
-/// One look at `status`.
+/// One answer to `status`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Status {
     fsid: String,
@@ -29,10 +29,10 @@ pub(super) struct Status {
 }
 
 impl Status {
-    /// From the answer to `status`.
+    /// Parses the answer to `status`.
     pub(super) fn of(status: &Value) -> Status {
         let health = &status["health"];
-        // Up to Nautilus the map lay within another one.
+        // Up to Nautilus, the OSD map was nested in another object.
         let map = match &status["osdmap"]["osdmap"] {
             Value::Null => &status["osdmap"],
             map => map,
@@ -67,7 +67,7 @@ impl Status {
         }
     }
 
-    /// Adds a look to what was seen: the worst of each.
+    /// Merges a sample into the totals: the worst value of each.
     pub(super) fn add_to(self, side: &mut CephSide) {
         let activity = &mut side.activity;
         activity.looks += 1;
@@ -106,8 +106,8 @@ fn checks(checks: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The pool of this name, from the answers to `osd pool ls detail` and, for an erasure code, to the profile that `profile`
-/// asks for.
+/// Pool of this name, from the answer to `osd pool ls detail`. For an erasure code, `profile`
+/// queries the profile.
 pub(super) fn pool(
     pools: &Value,
     name: &str,
@@ -141,7 +141,7 @@ pub(super) fn pool(
     })
 }
 
-/// The pool for data of a file system of this name, or of the only one, from the answer to `fs ls`.
+/// Data pool of the named or only file system, from the answer to `fs ls`.
 pub(super) fn data_pool(answer: &Value, name: Option<&str>) -> Option<String> {
     let all = answer.as_array()?;
     let found = match (name, &all[..]) {
@@ -163,9 +163,9 @@ fn cache_tier(all: &[Value], pool: &Value) -> Option<String> {
     ))
 }
 
-/// Commit and apply latencies in nanoseconds by daemon, from the answer to `osd perf`.
+/// Commit and apply latencies in nanoseconds by OSD, from the answer to `osd perf`.
 pub(super) fn perf(answer: &Value) -> BTreeMap<u32, (u64, u64)> {
-    // Before Nautilus there was no frame around the list.
+    // Before Nautilus, the list was not nested.
     let list = match &answer["osdstats"]["osd_perf_infos"] {
         Value::Null => &answer["osd_perf_infos"],
         list => list,
@@ -183,7 +183,7 @@ pub(super) fn perf(answer: &Value) -> BTreeMap<u32, (u64, u64)> {
     .collect()
 }
 
-/// What a daemon has done for clients, from its answer to `perf dump`.
+/// Client operations of an OSD, from its answer to `perf dump`.
 pub(super) fn ops(answer: &Value) -> Option<OsdOps> {
     let latency = &answer["osd"]["op_latency"];
     Some(OsdOps {
@@ -192,7 +192,7 @@ pub(super) fn ops(answer: &Value) -> Option<OsdOps> {
     })
 }
 
-/// How long each daemon took between two looks, the slowest first.
+/// Latencies of each OSD between two samples, slowest first.
 pub(super) fn latencies(
     before: &BTreeMap<u32, OsdOps>,
     after: &BTreeMap<u32, OsdOps>,
@@ -204,7 +204,7 @@ pub(super) fn latencies(
         (latency.commit_ns, latency.apply_ns) = (Some(commit_ns), Some(apply_ns));
     }
     for (&osd, after) in after {
-        // One that was started anew counts from zero.
+        // A restarted OSD counts from zero.
         let before = before.get(&osd).copied().unwrap_or_default();
         let count = after.count.saturating_sub(before.count);
         let seconds = (after.seconds - before.seconds).max(0.0);

@@ -1,7 +1,7 @@
-//! Which objects of a pool hold the bytes of a file. Pure.
+//! Maps bytes of a file to objects of a pool. Pure.
 //!
-//! A file is one object of its own name, as fio has it; or it is spread over objects of one size, whose names are the file's
-//! with the number of the object behind it, in 16 hexadecimal digits as Ceph's own clients write them.
+//! A file is one object of the same name, as in fio, or it is striped over objects of equal size.
+//! Their names are that of the file and the object's number in 16 hexadecimal digits, as in Ceph.
 
 use std::ffi::CStr;
 use std::io::Write;
@@ -10,20 +10,20 @@ use std::ops::Range;
 /// Hexadecimal digits of an object's number.
 const DIGITS: usize = 16;
 
-/// A part of an I/O that lies in one object.
+/// Part of an I/O that lies in one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     /// Number of the object.
     pub object: u64,
-    /// Where in the object it begins.
+    /// Offset in the object.
     pub offset: u64,
-    /// Where in the I/O it begins.
+    /// Offset in the I/O.
     pub at: u64,
-    /// Its length in bytes, at least 1.
+    /// Length in bytes, at least 1.
     pub len: u64,
 }
 
-/// Cuts a range of a file where objects end. Without a size of objects all of it is in the first.
+/// Splits a range of a file at object boundaries. Without an object size, all is in object 0.
 pub fn parts(
     offset: u64,
     len: u64,
@@ -50,7 +50,7 @@ pub fn parts(
     })
 }
 
-/// How many objects a range of a file touches.
+/// Number of objects that a range of a file touches.
 pub fn count(offset: u64, len: u64, object_bytes: Option<u64>) -> u32 {
     match object_bytes {
         Some(bytes) if len > 0 => ((offset + len - 1) / bytes - offset / bytes + 1) as u32,
@@ -58,7 +58,7 @@ pub fn count(offset: u64, len: u64, object_bytes: Option<u64>) -> u32 {
     }
 }
 
-/// The names of all objects that the first `bytes` of a file can be in.
+/// Names of all objects that may hold the first `bytes` of a file.
 pub fn names(file: &str, bytes: u64, object_bytes: Option<u64>) -> impl Iterator<Item = String> {
     let numbers: Range<u64> = match object_bytes {
         None => 0..1,
@@ -71,17 +71,17 @@ pub fn names(file: &str, bytes: u64, object_bytes: Option<u64>) -> impl Iterator
     })
 }
 
-/// The names of a file's objects, written one after the other into the same place.
+/// Generates the names of a file's objects in one reused buffer.
 #[derive(Debug)]
 pub struct Name {
     bytes: Vec<u8>,
     is_spread: bool,
-    /// Where the number begins, if it is written as `rados bench` does.
+    /// Offset of the decimal number, for names of `rados bench`.
     decimal_at: Option<usize>,
 }
 
 impl Name {
-    /// Names of this file's objects. What stands behind a zero byte is left out.
+    /// Names of this file's objects. A zero byte ends the file's name.
     pub fn of(file: &str, is_spread: bool) -> Name {
         let file = file.split('\0').next().unwrap_or_default();
         let mut bytes = file.as_bytes().to_vec();
@@ -97,7 +97,7 @@ impl Name {
         }
     }
 
-    /// Names as those of `rados bench`, with this prefix.
+    /// Names like those of `rados bench`, with this prefix.
     pub fn of_rados_bench(prefix: &str) -> Name {
         const MOST_DIGITS: usize = 20;
         let mut name = Name::of(&format!("{prefix}_object"), false);
@@ -106,12 +106,12 @@ impl Name {
         name
     }
 
-    /// The name of an object.
+    /// Name of an object.
     #[inline]
     pub fn object(&mut self, number: u64) -> &CStr {
         if let Some(start) = self.decimal_at {
             self.bytes.truncate(start);
-            // There is room for all digits: nothing can fail, and nothing is allocated.
+            // The buffer has room for all digits, so this neither fails nor allocates.
             let _ = write!(self.bytes, "{number}\0");
         }
         if self.is_spread {

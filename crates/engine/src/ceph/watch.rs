@@ -1,6 +1,6 @@
-//! Looks at a cluster while it is measured: its state every two seconds, its storage daemons before and after.
+//! Samples a cluster during a run: its status every two seconds, its OSDs before and after.
 //!
-//! Nothing of it is on the way of the measured I/O, and what cannot be asked is a note in the result, never a failure.
+//! Sampling is not on the path of the measured I/O. A failed query becomes a note in the result.
 
 use super::places::{Place, Pool, places};
 use super::side::{self, OsdOps, Status};
@@ -16,36 +16,36 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Time between two looks.
+/// Interval between two samples.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// Longest wait for an answer, in seconds: what is stopped will not answer a later question either.
+/// Longest wait for an answer, in seconds, so that an unreachable cluster delays a run little.
 const LONGEST_S: u32 = 5;
 
-/// So long a cluster that could not be reached is not tried again.
+/// Time for which an unreachable cluster is not tried again.
 const LOST_FOR: Duration = Duration::from_secs(60);
 
-/// Of larger clusters only so many storage daemons are asked one by one.
+/// OSDs are only queried one by one if the cluster has at most this many.
 const MOST_OSDS: u32 = 64;
 
-/// A watch that goes on.
+/// A running sampler.
 #[derive(Debug)]
 pub struct Watch(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    /// On a cluster that answers.
+    /// The cluster answers.
     Looks {
         stop: Sender<bool>,
         thread: JoinHandle<CephSide>,
     },
-    /// On one that does not: what is to be said of that.
+    /// The cluster does not answer: the notes for the result.
     Silence(Box<CephSide>),
 }
 
 impl Watch {
-    /// Begins to look at the cluster that a plan's jobs speak to or that their files are in; `None` where there is none. `given` says how
-    /// it is reached where the plan does not.
+    /// Starts to sample the cluster that a plan's jobs or files use. `None` if there is none.
+    /// `given` is the access where the plan does not describe it.
     pub(crate) fn of(plan: &Plan, targets: &[TargetInfo], given: &CephAccess) -> Option<Watch> {
         let places = places(plan, targets, &System::live(), given);
         let mut known = Known::default();
@@ -100,11 +100,11 @@ impl Watch {
         Ok(Watch(Kind::Looks { stop, thread }))
     }
 
-    /// Takes a last look, unless the user does not want to wait for one: who is stopped would be asked as well.
+    /// Takes a last sample, unless `at_once` is set because the user does not want to wait. Stops.
     pub fn end(self, at_once: bool) -> CephSide {
         match self.0 {
             Kind::Looks { stop, thread } => {
-                // It ends as well when this end of the channel goes.
+                // The thread also ends when the channel closes.
                 let _ = stop.send(at_once);
                 thread.join().unwrap_or_default()
             }
@@ -113,13 +113,13 @@ impl Watch {
     }
 }
 
-/// A cluster with its identity, or why there is none.
+/// A cluster with its identity, or the reason why it cannot be reached.
 type Reached = Result<(Cluster, String), String>;
 
-/// Ways to clusters that led nowhere, with the time and the reason.
+/// Failed connections, with time and reason.
 static LOST: Mutex<Vec<(CephAccess, Instant, String)>> = Mutex::new(Vec::new());
 
-/// Connects. What did not answer is left alone for a while: each run of a study would wait for it again.
+/// Connects. A failure is cached, because each run of a study would wait for it again.
 fn reach(access: &CephAccess) -> Reached {
     let lost = || LOST.lock().unwrap_or_else(PoisonError::into_inner);
     let known = {
@@ -143,12 +143,12 @@ fn reach(access: &CephAccess) -> Reached {
     })
 }
 
-/// Clusters by how they are reached.
+/// Clusters by access.
 #[derive(Default)]
 struct Known(Vec<(CephAccess, Reached)>);
 
 impl Known {
-    /// The cluster of a pool, unless it is another one that is reached in this way.
+    /// Cluster of a pool. Fails if another cluster than the expected one answers.
     fn cluster(&mut self, place: &Place) -> Reached {
         let found = match self.0.iter().find(|(access, _)| *access == place.access) {
             Some((_, found)) => found.clone(),
@@ -172,7 +172,7 @@ impl Known {
     }
 }
 
-/// What was seen so far.
+/// Observations so far.
 struct Seen {
     cluster: Cluster,
     side: CephSide,
@@ -224,7 +224,7 @@ impl Seen {
         self.side.more_pools = found.collect();
     }
 
-    /// What each storage daemon has done so far.
+    /// Operations of each OSD so far.
     fn ops(&mut self) -> BTreeMap<u32, OsdOps> {
         let count = self.side.osds.total;
         if count > MOST_OSDS {
@@ -247,7 +247,7 @@ impl Seen {
                 }
                 Ok(Err(error)) => {
                     self.cannot("the storage daemons' latencies", &error);
-                    // Each of the others might take as long to say nothing.
+                    // Each further OSD might time out as well.
                     if error.errno() == Some(libc::ETIMEDOUT) {
                         break;
                     }
@@ -267,7 +267,7 @@ impl Seen {
         self.side
     }
 
-    /// The answer to a command. `what` is for the note when there is none.
+    /// Sends a command and parses the answer. `what` names it in the note about a failure.
     fn ask(&mut self, what: &str, command: &str) -> Option<Value> {
         let command = format!(r#"{{"prefix": "{command}", "format": "json"}}"#);
         match self.cluster.mon_command(&command) {

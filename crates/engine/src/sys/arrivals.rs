@@ -1,7 +1,7 @@
-//! Completions that a library reports by calling back from threads of its own.
+//! Completions that a library reports by callbacks on its own threads.
 //!
-//! Each slot in flight has a [`Tag`], which counts the requests that its I/O was cut into. The last of them to be over puts
-//! the slot on the [`Board`], from where the worker takes it: it sleeps until then, or the library's thread calls it.
+//! The [`Tag`] of a slot in flight counts the requests of its I/O. The last request to complete
+//! puts the slot on the [`Board`], which wakes the worker or invokes its callback.
 
 use crate::io::{Called, Completion};
 use std::ffi::c_void;
@@ -11,28 +11,28 @@ use std::sync::atomic::{AtomicI32, AtomicU32};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// A pointer of the library's, or ours on its way through the library.
+/// A pointer of the library, or one of ours that the library passes back.
 pub(super) type Raw = *mut c_void;
 
-/// Where finished I/Os wait for their worker.
+/// Queue of completed I/Os of one worker.
 #[derive(Default)]
 struct Board {
     state: Mutex<State>,
     arrived: Condvar,
-    /// Something is on the board: looked at without the lock.
+    /// Whether the queue has completions. Checked without the lock.
     any: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
     done: Vec<Completion>,
-    /// How many there have been.
+    /// Total number of completions.
     arrived: u64,
-    /// So many the worker waits for; 0 when it does not wait.
+    /// Number of completions that the worker waits for. 0: it does not wait.
     wanted: usize,
-    /// Who is called then; else the worker sleeps, and wakes up.
+    /// Callback on enough completions. `None`: the worker thread sleeps on the condition variable.
     called: Option<Weak<dyn Called>>,
-    /// Nobody looks any more.
+    /// Whether I/Os were abandoned, so that later completions are dropped.
     is_closed: bool,
 }
 
@@ -52,7 +52,7 @@ impl Board {
         if state.wanted > 0 && state.done.len() >= state.wanted {
             state.wanted = 0;
             let called = state.called.clone();
-            // Whoever wakes up or is called wants the lock.
+            // Unlocked first, because the woken thread and the callback take the lock.
             drop(state);
             match called {
                 None => self.arrived.notify_one(),
@@ -66,29 +66,29 @@ impl Board {
     }
 }
 
-/// One I/O under way.
+/// State of one I/O in flight.
 pub(super) struct Tag {
     board: Arc<Board>,
     slot: u32,
-    /// Requests of it that are not over.
+    /// Number of its requests in flight.
     pieces: AtomicU32,
     /// Bytes moved so far.
     moved: AtomicI32,
-    /// Negated errno of a request that failed; 0 is none.
+    /// Negated errno of a failed request. 0: none failed.
     error: AtomicI32,
-    /// Its time was over: it was cancelled for that.
+    /// Whether the I/O timed out and was cancelled for that reason.
     is_late: AtomicBool,
 }
 
 impl Tag {
-    /// Bytes that a request will have moved if it does not fail, where its own result will not say.
+    /// Adds the bytes of a request whose result does not report them.
     pub(super) fn credit(&self, bytes: usize) {
         self.moved.fetch_add(bytes as i32, Relaxed);
     }
 
-    /// A request is over: bytes moved, or the negated errno.
+    /// Records the completion of a request: bytes moved, or the negated errno.
     pub(super) fn piece_is_over(&self, value: i32) {
-        // The worker may give the tag away as soon as the last piece is counted; the board lives on in this.
+        // Cloned, because the tag may be reused or dropped as soon as the last request is counted.
         let board = self.board.clone();
         if value < 0 {
             let is_late = value == -libc::ECANCELED && self.is_late.load(Relaxed);
@@ -111,21 +111,21 @@ impl Tag {
     }
 }
 
-/// The tags of a worker's slots, and the board that they report to.
+/// Tags of a worker's slots, and the queue of their completions.
 pub(super) struct Arrivals {
     tags: Box<[Tag]>,
     board: Arc<Board>,
     in_flight: usize,
-    /// Look again and again instead of sleeping.
+    /// Whether waits busy poll instead of sleeping.
     polls: bool,
-    /// Somebody is called when there is something to collect: nobody sleeps.
+    /// Whether a callback is set, so that [`Arrivals::collect`] does not wait.
     calls: bool,
-    /// How all that was under way ended, once it was abandoned.
+    /// Result of all I/Os, once they were abandoned.
     abandoned: Option<i32>,
 }
 
 impl Arrivals {
-    /// Room for `depth` I/Os in flight.
+    /// Creates the state for `depth` I/Os in flight.
     pub(super) fn new(depth: usize, polls: bool) -> Arrivals {
         let board = Arc::new(Board::default());
         board.state().done.reserve(depth);
@@ -147,50 +147,50 @@ impl Arrivals {
         }
     }
 
-    /// From here on [`Arrivals::collect`] does not wait: it takes what there is, and the library's thread calls when there is what was
-    /// asked for.
+    /// Sets a callback. [`Arrivals::collect`] no longer waits: the library's thread invokes the
+    /// callback once the requested completions have arrived.
     pub(super) fn call(&mut self, called: Weak<dyn Called>) {
         self.board.state().called = Some(called);
         self.calls = true;
     }
 
-    /// Nobody is called any more: [`Arrivals::collect`] waits.
+    /// Removes the callback: [`Arrivals::collect`] waits again.
     pub(super) fn uncall(&mut self) {
         self.board.state().called = None;
         self.calls = false;
     }
 
-    /// Whether [`Arrivals::collect`] returns without having waited.
+    /// Whether a callback is set, so that [`Arrivals::collect`] does not wait.
     pub(super) fn calls(&self) -> bool {
         self.calls
     }
 
-    /// I/Os that were over so far, collected or not.
+    /// Total number of completions, collected or not.
     pub(super) fn arrived(&self) -> u64 {
         self.board.state().arrived
     }
 
-    /// Whether waits burn the processor.
+    /// Whether waits busy poll.
     pub(super) fn polls(&self) -> bool {
         self.polls
     }
 
-    /// Takes note that the time of a slot's I/O is over: if it is cancelled from here on, it ends with `ETIMEDOUT`. Whether it is under way.
+    /// Marks a slot's I/O: `ECANCELED` becomes `ETIMEDOUT`. Returns whether it is in flight.
     pub(super) fn is_late(&self, slot: u32) -> bool {
         let tag = &self.tags[slot as usize];
         tag.is_late.store(true, Relaxed);
         tag.pieces.load(Relaxed) > 0
     }
 
-    /// Whether nothing is under way.
+    /// Whether no I/O is in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.in_flight == 0
     }
 
-    /// Begins an I/O of so many requests. Each must come to its end by [`Tag::piece_is_over`].
+    /// Begins an I/O of `pieces` requests. Each must complete by [`Tag::piece_is_over`].
     ///
     /// # Panics
-    /// When the slot is in flight already: its buffer would be in use twice. When all was abandoned: see [`Arrivals::refuse`].
+    /// If the slot is in flight, as two I/Os would use its buffer, and after [`Arrivals::abandon`].
     pub(super) fn begin(&mut self, slot: u32, pieces: u32) {
         let tag = &self.tags[slot as usize];
         assert!(
@@ -204,16 +204,16 @@ impl Arrivals {
         self.in_flight += 1;
     }
 
-    /// The tag of a slot in flight. It stays where it is for as long as these arrivals live, and they wait for all that
-    /// is under way before they go.
+    /// Tag of a slot in flight. Its address is stable while `self` lives, and `drop` waits for all
+    /// I/Os in flight.
     pub(super) fn tag(&self, slot: u32) -> &Tag {
         let tag = &self.tags[slot as usize];
         assert!(tag.pieces.load(Relaxed) > 0, "slot not in flight");
         tag
     }
 
-    /// Appends what is over. Returns when `done` holds `min`, when nothing is under way, or after `timeout`; at once where somebody is
-    /// called.
+    /// Appends completions. Returns when `done` holds `min`, no I/O is in flight, or `timeout`
+    /// passed. Returns at once if a callback is set.
     pub(super) fn collect(
         &mut self,
         min: usize,
@@ -239,8 +239,8 @@ impl Arrivals {
         }
     }
 
-    /// Ends all that is under way with `result`, whatever becomes of it: what is reported later goes to nobody. The tags stay where they
-    /// are for ever, and nothing can be begun any more, see [`Arrivals::refuse`].
+    /// Completes all I/Os in flight with `result` and drops their later completions. The tags are
+    /// leaked, and no further I/O can begin (see [`Arrivals::refuse`]).
     pub(super) fn abandon(&mut self, result: i32, done: &mut Vec<Completion>) {
         self.abandoned = Some(result);
         let tags: &'static [Tag] = Box::leak(std::mem::take(&mut self.tags));
@@ -253,7 +253,7 @@ impl Arrivals {
                     result,
                 })
                 .collect();
-            // One that is over and not on the board yet is there in a moment.
+            // An I/O that completes concurrently reaches the queue in a moment.
             if state.done.len() + given_up.len() == self.in_flight {
                 state.is_closed = true;
                 done.append(&mut state.done);
@@ -266,12 +266,12 @@ impl Arrivals {
         }
     }
 
-    /// Ends an I/O that comes after [`Arrivals::abandon`] as those before it ended. `false` where nothing was abandoned: it can begin.
+    /// After [`Arrivals::abandon`], completes a new I/O with the same result. Else returns `false`.
     pub(super) fn refuse(&mut self, slot: u32) -> bool {
         let Some(result) = self.abandoned else {
             return false;
         };
-        // The board is closed to all others.
+        // The closed queue drops all other completions.
         self.board.state().done.push(Completion { slot, result });
         self.board.any.store(true, Release);
         self.in_flight += 1;
@@ -287,7 +287,7 @@ impl Arrivals {
         }
     }
 
-    /// Takes what there is if it makes `min`, else has somebody called when it does.
+    /// Takes completions if there are `min`. Else requests a callback for that number.
     fn take(&mut self, min: usize, done: &mut Vec<Completion>) {
         let mut state = self.board.state();
         let wanted = min.saturating_sub(done.len()).min(self.in_flight);
@@ -301,7 +301,7 @@ impl Arrivals {
         done.append(&mut state.done);
     }
 
-    /// Sleeps until `wanted` I/Os are over, or until the deadline, and takes what there is.
+    /// Sleeps until `wanted` I/Os complete or the deadline passes, and takes the completions.
     fn sleep(&mut self, wanted: usize, deadline: Option<Instant>, done: &mut Vec<Completion>) {
         let board = &self.board;
         let mut state = board.state();
@@ -331,7 +331,7 @@ impl Arrivals {
 
 impl Drop for Arrivals {
     fn drop(&mut self) {
-        // Buffers and tags are the library's until then. Timeouts see to it that this ends.
+        // The library uses buffers and tags until then. Its timeouts bound the wait.
         self.uncall();
         let mut rest = Vec::new();
         while self.in_flight > 0 {
@@ -371,7 +371,7 @@ mod tests {
                 tags.push(std::ptr::from_ref(arrivals.tag(slot)) as usize);
             }
             let late = tags[2];
-            // SAFETY: the tags live for ever, as they are abandoned.
+            // SAFETY: abandoned tags are leaked, so they are never freed.
             let over = |tag: usize| unsafe { &*(tag as *const Tag) }.piece_is_over(512);
             let other = std::thread::spawn(move || over(tags[1]));
             let mut done = Vec::new();
@@ -450,7 +450,7 @@ mod tests {
         arrivals.collect(3, None, &mut done);
         assert_eq!(done.len(), 4);
         assert!(arrivals.is_idle());
-        // Without anybody to call, waits are waits.
+        // Without a callback, `collect` waits.
         drop((calls, called));
         arrivals.begin(0, 1);
         arrivals.collect(1, None, &mut done);
@@ -488,7 +488,7 @@ mod tests {
             let tag = std::ptr::from_ref(arrivals.tag(0)) as usize;
             let other = std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(5));
-                // SAFETY: the tag lives until its I/O is over, which this makes it.
+                // SAFETY: the tag lives until its I/O completes, which this call does.
                 unsafe { &*(tag as *const Tag) }.piece_is_over(7);
             });
             arrivals.collect(1, None, &mut done);

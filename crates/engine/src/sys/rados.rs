@@ -1,6 +1,6 @@
-//! librados, loaded when it is first needed: clusters, pools and their objects.
+//! Bindings of librados, loaded at run time: clusters, pools and their objects.
 //!
-//! The library stays loaded for as long as the program runs, because its threads do.
+//! The library is never unloaded, because its threads keep running.
 
 use super::arrivals::Raw;
 use crate::ceph::CephError;
@@ -18,13 +18,13 @@ mod requests;
 pub(super) use requests::checked_address;
 pub use requests::{Lending, Piece, Requests};
 
-/// The library's name, and the Debian package that it is in.
+/// File name of the library, and its Debian package.
 const LIBRARY: (&str, &str) = ("librados.so.2", "librados2");
 
 /// `LIBRADOS_CREATE_EXCLUSIVE`.
 const CREATE_EXCLUSIVE: c_int = 1;
 
-/// Room for a setting's value.
+/// Buffer size for the value of a setting.
 const VALUE_BYTES: usize = 4096;
 
 type Command = unsafe extern "C" fn(
@@ -52,7 +52,7 @@ type OsdCommand = unsafe extern "C" fn(
 ) -> c_int;
 type Callback = extern "C" fn(Raw, *mut c_void);
 
-/// Makes a struct of a library's functions, and how to find them by their names.
+/// Defines a struct of a library's functions, and their lookup by symbol name.
 macro_rules! functions {
     ($(#[$doc:meta])* $name:ident { $($function:ident: $type:ty = $symbol:literal,)* }) => {
         $(#[$doc])*
@@ -75,7 +75,7 @@ macro_rules! functions {
 pub(super) use functions;
 
 functions! {
-    /// What is called of librados.
+    /// Functions of librados in use.
     Rados {
         version: unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int) = b"rados_version",
         create: unsafe extern "C" fn(*mut Raw, *const c_char, *const c_char, u64) -> c_int = b"rados_create2",
@@ -119,7 +119,7 @@ functions! {
     }
 }
 
-/// Loads a library for good, with the functions that `find` takes from it.
+/// Loads a library permanently, with the functions that `find` looks up.
 pub(super) fn load<T>(
     (name, package): (&'static str, &'static str),
     find: impl Fn(&Library) -> Result<T, libloading::Error>,
@@ -132,13 +132,13 @@ pub(super) fn load<T>(
     // SAFETY: Ceph's libraries may be initialised at any time, from any thread.
     let library = unsafe { Library::new(name) }.map_err(failed)?;
     let functions = find(&library).map_err(failed)?;
-    // Never unloaded: the functions are good for ever.
+    // Never unloaded, so that the function pointers stay valid.
     std::mem::forget(library);
     Ok(functions)
 }
 
 impl Rados {
-    /// librados, loaded.
+    /// Returns librados, loaded on the first call.
     pub(super) fn loaded() -> Result<&'static Rados, CephError> {
         static LOADED: OnceLock<Result<Rados, CephError>> = OnceLock::new();
         let loaded = LOADED.get_or_init(|| load(LIBRARY, Rados::of));
@@ -146,7 +146,7 @@ impl Rados {
     }
 }
 
-/// librados' way to write without a copy, where it is one that is known: looked for when something is first to be lent.
+/// Zero copy interface of librados, if it is a known one. Looked up on the first use.
 fn lender() -> Option<&'static Lender> {
     static LENDER: OnceLock<Option<Lender>> = OnceLock::new();
     let find = || {
@@ -157,11 +157,11 @@ fn lender() -> Option<&'static Lender> {
     LENDER.get_or_init(find).as_ref()
 }
 
-/// The version of librados, e.g. `3.0.0`. Ceph counts it apart from its own releases.
+/// Version of librados, e.g. `3.0.0`, which differs from the version of Ceph.
 pub fn version() -> Result<String, CephError> {
     let rados = Rados::loaded()?;
     let (mut major, mut minor, mut extra) = (0, 0, 0);
-    // SAFETY: three places to write to.
+    // SAFETY: three integers to write to.
     unsafe { (rados.version)(&mut major, &mut minor, &mut extra) };
     Ok(format!("{major}.{minor}.{extra}"))
 }
@@ -170,7 +170,7 @@ pub(super) fn text(text: &str) -> Result<CString, CephError> {
     CString::new(text).map_err(|_| CephError::Text(text.to_owned()))
 }
 
-/// The value of a call, or the error that a negative one is.
+/// Returns the value of a call, or the error of a negative one.
 pub(super) fn checked(value: c_int, doing: impl FnOnce() -> String) -> Result<c_int, CephError> {
     match value {
         0.. => Ok(value),
@@ -187,19 +187,19 @@ struct Handle {
     raw: Raw,
 }
 
-// SAFETY: librados locks its cluster handles itself; they may be used and shut down from any thread.
+// SAFETY: librados locks its cluster handles, which any thread may use and shut down.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: made by rados_create2, shut down once; whatever uses it holds this handle.
+        // SAFETY: made by rados_create2 and shut down once. All users hold this handle.
         unsafe { (self.rados.shutdown)(self.raw) };
     }
 }
 
-/// A client of a cluster, connected or about to be. Copies are the same client.
+/// Client of a cluster, connected or not. Clones share the client.
 #[derive(Clone)]
 pub struct Cluster {
     handle: Arc<Handle>,
@@ -211,23 +211,23 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// A client that others may have.
+/// Weak reference to a client.
 pub(crate) struct WeakCluster(Weak<Handle>);
 
 impl WeakCluster {
-    /// The client, if somebody has it.
+    /// Returns the client, if it still exists.
     pub(crate) fn upgrade(&self) -> Option<Cluster> {
         self.0.upgrade().map(|handle| Cluster { handle })
     }
 }
 
 impl Cluster {
-    /// A client of this full name, e.g. `client.admin`, that is not connected yet.
+    /// Creates a client with this full name, e.g. `client.admin`. It is not connected yet.
     pub fn new(cluster: &str, client: &str) -> Result<Cluster, CephError> {
         let rados = Rados::loaded()?;
         let (cluster, client) = (text(cluster)?, text(client)?);
         let mut raw = null_mut();
-        // SAFETY: two texts that outlive the call, and a place for the handle.
+        // SAFETY: two strings that outlive the call, and a place for the handle.
         let made = unsafe { (rados.create)(&mut raw, cluster.as_ptr(), client.as_ptr(), 0) };
         checked(made, || "make a client".to_owned())?;
         Ok(Cluster {
@@ -239,26 +239,26 @@ impl Cluster {
         (self.handle.rados, self.handle.raw)
     }
 
-    /// The client for as long as others have it.
+    /// Creates a weak reference to the client.
     pub(crate) fn downgrade(&self) -> WeakCluster {
         WeakCluster(Arc::downgrade(&self.handle))
     }
 
-    /// Reads a configuration file; `None` is `CEPH_CONF`, or the first of Ceph's usual places.
+    /// Reads a configuration file. `None`: `CEPH_CONF`, or Ceph's default paths.
     pub fn read_conf(&self, path: Option<&str>) -> Result<(), CephError> {
         let (rados, raw) = self.rados();
         let file = path.map(text).transpose()?;
         let pointer = file.as_ref().map_or(null(), |file| file.as_ptr());
-        // SAFETY: a text that outlives the call, or none.
+        // SAFETY: a string that outlives the call, or null.
         let read = unsafe { (rados.conf_read_file)(raw, pointer) };
         let doing = || format!("read {}", path.unwrap_or("Ceph's configuration"));
         checked(read, doing).map(|_| ())
     }
 
-    /// Takes the settings in `CEPH_ARGS`.
+    /// Reads the settings in `CEPH_ARGS`.
     pub fn read_environment(&self) -> Result<(), CephError> {
         let (rados, raw) = self.rados();
-        // SAFETY: no name is CEPH_ARGS.
+        // SAFETY: a null pointer is allowed and selects the environment variable CEPH_ARGS.
         let read = unsafe { (rados.conf_parse_env)(raw, null()) };
         checked(read, || "read CEPH_ARGS".to_owned()).map(|_| ())
     }
@@ -268,12 +268,12 @@ impl Cluster {
         let (rados, raw) = self.rados();
         let doing = || format!("set {name} to `{value}`");
         let (name, value) = (text(name)?, text(value)?);
-        // SAFETY: two texts that outlive the call.
+        // SAFETY: two strings that outlive the call.
         let set = unsafe { (rados.conf_set)(raw, name.as_ptr(), value.as_ptr()) };
         checked(set, doing).map(|_| ())
     }
 
-    /// A setting as it is; `None` when the library has no such setting.
+    /// Value of a setting. `None` if the library does not have it.
     pub fn get(&self, name: &str) -> Option<String> {
         let (rados, raw) = self.rados();
         let name = text(name).ok()?;
@@ -285,17 +285,17 @@ impl Cluster {
         (got == 0).then(|| value.to_string_lossy().into_owned())
     }
 
-    /// Connects.
+    /// Connects to the cluster.
     pub fn connect(&self) -> Result<(), CephError> {
         let (rados, raw) = self.rados();
-        // SAFETY: a handle that is not connected yet, or the library refuses.
+        // SAFETY: a valid handle. The library refuses a second connect.
         checked(unsafe { (rados.connect)(raw) }, || {
             "connect to the Ceph cluster".to_owned()
         })
         .map(|_| ())
     }
 
-    /// The cluster's identity.
+    /// Identity of the cluster (fsid).
     pub fn fsid(&self) -> Result<String, CephError> {
         let (rados, raw) = self.rados();
         let mut value = [0u8; 64];
@@ -306,40 +306,40 @@ impl Cluster {
         Ok(value.to_string_lossy().into_owned())
     }
 
-    /// The number that the cluster has given to this client, once it is connected.
+    /// Number that the cluster assigned to this client when it connected.
     pub fn instance_id(&self) -> u64 {
         let (rados, raw) = self.rados();
-        // SAFETY: a handle of the library's.
+        // SAFETY: a valid handle.
         unsafe { (rados.instance_id)(raw) }
     }
 
-    /// Asks the monitors: a command in Ceph's JSON, e.g. `{"prefix": "health", "format": "json"}`. The answer as it comes.
+    /// Sends a command to the monitors, as JSON (e.g. `{"prefix": "health"}`). Returns the answer.
     pub fn mon_command(&self, json: &str) -> Result<String, CephError> {
         let (rados, raw) = self.rados();
         self.command(json, "the monitors", |cmd, answer, said| {
-            // SAFETY: as `command` promises.
+            // SAFETY: see `command`.
             unsafe {
                 (rados.mon_command)(raw, cmd, 1, null(), 0, answer.0, answer.1, said.0, said.1)
             }
         })
     }
 
-    /// Asks the manager.
+    /// Sends a command to the manager.
     pub fn mgr_command(&self, json: &str) -> Result<String, CephError> {
         let (rados, raw) = self.rados();
         self.command(json, "the manager", |cmd, answer, said| {
-            // SAFETY: as `command` promises.
+            // SAFETY: see `command`.
             unsafe {
                 (rados.mgr_command)(raw, cmd, 1, null(), 0, answer.0, answer.1, said.0, said.1)
             }
         })
     }
 
-    /// Asks an OSD.
+    /// Sends a command to an OSD.
     pub fn osd_command(&self, osd: i32, json: &str) -> Result<String, CephError> {
         let (rados, raw) = self.rados();
         self.command(json, &format!("osd.{osd}"), |cmd, answer, said| {
-            // SAFETY: as `command` promises.
+            // SAFETY: see `command`.
             unsafe {
                 (rados.osd_command)(
                     raw,
@@ -357,7 +357,7 @@ impl Cluster {
         })
     }
 
-    /// Calls with one command, and two places for buffers that the library allocates and this frees.
+    /// Sends a command. `call` gets two output buffers, which the library allocates.
     fn command(
         &self,
         json: &str,
@@ -389,32 +389,32 @@ impl Cluster {
         }
     }
 
-    /// A buffer of the library's as text; the buffer is freed.
+    /// Returns a buffer of the library as text, and frees it.
     fn taken(&self, buffer: *mut c_char, length: usize) -> String {
         if buffer.is_null() {
             return String::new();
         }
-        // SAFETY: the library has allocated so many bytes, and nobody else has them.
+        // SAFETY: the library allocated this many bytes, and no other code has them.
         let bytes = unsafe { std::slice::from_raw_parts(buffer.cast::<u8>(), length) };
         let text = String::from_utf8_lossy(bytes).into_owned();
-        // SAFETY: as above; it is not used any more.
+        // SAFETY: as above, and the buffer is not used afterwards.
         unsafe { (self.handle.rados.buffer_free)(buffer) };
         text
     }
 
-    /// A pool, to do I/O in.
+    /// Opens a pool for I/O.
     pub fn pool(&self, pool: &str, namespace: Option<&str>) -> Result<IoCtx, CephError> {
         let (rados, raw) = self.rados();
         let (name, namespace) = (text(pool)?, namespace.map(text).transpose()?);
         let mut context = null_mut();
-        // SAFETY: a text that outlives the call, and a place for the context.
+        // SAFETY: a string that outlives the call, and a place for the context.
         let made = unsafe { (rados.ioctx_create)(raw, name.as_ptr(), &mut context) };
         checked(made, || format!("open the pool {pool}"))?;
-        // Otherwise writes to a full pool wait for room, without a word.
-        // SAFETY: a context that nobody else has yet.
+        // Without this call, writes to a full pool block without an error.
+        // SAFETY: a context that is not shared yet.
         unsafe { (rados.set_full_try)(context) };
         if let Some(namespace) = &namespace {
-            // SAFETY: a text that outlives the call; nobody else has the context yet.
+            // SAFETY: a string that outlives the call. The context is not shared yet.
             unsafe { (rados.set_namespace)(context, namespace.as_ptr()) };
         }
         Ok(IoCtx {
@@ -431,19 +431,19 @@ struct Context {
     cluster: Cluster,
 }
 
-// SAFETY: I/O on a context is safe from any thread; only its namespace is not, and that is set before it is shared.
+// SAFETY: I/O on a context is thread-safe. Its namespace is set before the context is shared.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: made by rados_ioctx_create, destroyed once, while its cluster is still there.
+        // SAFETY: made by rados_ioctx_create and destroyed once, before its cluster.
         unsafe { (self.cluster.handle.rados.ioctx_destroy)(self.raw) };
     }
 }
 
-/// A pool (and a namespace in it) of a connected cluster. Copies are the same context.
+/// A pool, and a namespace in it, of a connected cluster. Clones share the context.
 #[derive(Clone)]
 pub struct IoCtx {
     context: Arc<Context>,
@@ -455,17 +455,17 @@ impl fmt::Debug for IoCtx {
     }
 }
 
-/// What a pool knows of an object.
+/// Metadata of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ObjectStat {
-    /// Its length in bytes.
+    /// Length in bytes.
     pub size_bytes: u64,
-    /// When it was changed last, to the second.
+    /// Time of the last change, in whole seconds.
     pub modified: SystemTime,
 }
 
 impl IoCtx {
-    /// The client that it is of.
+    /// Client of this context.
     pub fn cluster(&self) -> &Cluster {
         &self.context.cluster
     }
@@ -474,8 +474,8 @@ impl IoCtx {
         (self.context.cluster.handle.rados, self.context.raw)
     }
 
-    /// A way to write to it without copies, for its only owner: who lets go of this and then of the context has shut the client
-    /// down, so that nobody reads what was lent any more.
+    /// Zero copy interface of this context, only for its sole owner. Dropping the result and then
+    /// the context shuts the client down, after which nothing reads lent buffers.
     fn lent(&self) -> Option<Lent> {
         let handle = &self.context.cluster.handle;
         let is_the_only_one = Arc::strong_count(&self.context) == 1
@@ -484,11 +484,11 @@ impl IoCtx {
         if !is_the_only_one {
             return None;
         }
-        // SAFETY: a context of librados; the requests that ask for this let go of it before the context.
+        // SAFETY: a context of librados. `Requests` drops the result before the context.
         unsafe { Lent::new(lender()?, self.context.raw) }
     }
 
-    /// Writes, and waits until that is safe. With no data the object is made where it is missing.
+    /// Writes and waits until the data are durable. Without data it creates a missing object.
     pub fn write(&self, object: &str, data: &[u8], offset: u64) -> Result<(), CephError> {
         let (rados, raw) = self.raw();
         let name = text(object)?;
@@ -498,12 +498,12 @@ impl IoCtx {
         checked(wrote, || format!("write the object {object}")).map(|_| ())
     }
 
-    /// Makes an empty object; `false` where there is one of this name. Of two clients that do so at the same time one makes it.
+    /// Creates an empty object, atomically. Returns `false` if the object exists.
     pub fn create_new(&self, object: &str) -> Result<bool, CephError> {
         let (rados, raw) = self.raw();
         let name = text(object)?;
-        // SAFETY: an operation of the library's, which is released once; a text that outlives the call; null selects no category
-        // and the time of now.
+        // SAFETY: the operation is released once. The string outlives the call. Null selects no
+        // category and the current time.
         let made = unsafe {
             let operation = (rados.write_op_create)();
             (rados.write_op_create_object)(operation, CREATE_EXCLUSIVE, null());
@@ -517,7 +517,7 @@ impl IoCtx {
         checked(made, || format!("create the object {object}")).map(|_| true)
     }
 
-    /// Reads; the number of bytes that there were.
+    /// Reads. Returns the number of bytes, which is smaller at the end of the object.
     pub fn read(&self, object: &str, into: &mut [u8], offset: u64) -> Result<usize, CephError> {
         let (rados, raw) = self.raw();
         let name = text(object)?;
@@ -534,12 +534,12 @@ impl IoCtx {
         checked(got, || format!("read the object {object}")).map(|bytes| bytes as usize)
     }
 
-    /// Looks at an object; `None` where there is none.
+    /// Returns the metadata of an object. `None` if it does not exist.
     pub fn stat(&self, object: &str) -> Result<Option<ObjectStat>, CephError> {
         let (rados, raw) = self.raw();
         let name = text(object)?;
         let (mut size_bytes, mut seconds) = (0, 0);
-        // SAFETY: a text that outlives the call, and two places to write to.
+        // SAFETY: a string that outlives the call, and two integers to write to.
         let found = unsafe { (rados.stat)(raw, name.as_ptr(), &mut size_bytes, &mut seconds) };
         if found == -libc::ENOENT {
             return Ok(None);
@@ -552,28 +552,28 @@ impl IoCtx {
         }))
     }
 
-    /// Names of all objects of the namespace that begin with this. With a cache tier the list need not be complete.
+    /// Names of all objects of the namespace with this prefix. A cache tier may hide some objects.
     pub fn list(&self, prefix: &str) -> Result<Vec<String>, CephError> {
         let (rados, raw) = self.raw();
         let (mut list, mut names) = (null_mut(), Vec::new());
-        // SAFETY: a context, and a place for the list.
+        // SAFETY: a valid context, and a place for the list.
         let opened = unsafe { (rados.list_open)(raw, &mut list) };
         let doing = || "list the objects of the pool".to_owned();
         checked(opened, doing)?;
         let end = loop {
             let mut name = null();
-            // SAFETY: an open list, and a place for the name; the other parts of it are not asked for.
+            // SAFETY: an open list and a place for the name. Null skips the other outputs.
             let value = unsafe { (rados.list_next)(list, &mut name, null_mut(), null_mut()) };
             if value < 0 {
                 break value;
             }
-            // SAFETY: the text is the library's until the next call.
+            // SAFETY: the library keeps the string until the next call.
             let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
             if name.starts_with(prefix) {
                 names.push(name.into_owned());
             }
         };
-        // SAFETY: opened above, closed once.
+        // SAFETY: opened above and closed once.
         unsafe { (rados.list_close)(list) };
         match end {
             end if end == -libc::ENOENT => Ok(names),
@@ -581,11 +581,11 @@ impl IoCtx {
         }
     }
 
-    /// Removes an object; whether there was one.
+    /// Removes an object. Returns whether it existed.
     pub fn remove(&self, object: &str) -> Result<bool, CephError> {
         let (rados, raw) = self.raw();
         let name = text(object)?;
-        // SAFETY: a text that outlives the call.
+        // SAFETY: a string that outlives the call.
         let removed = unsafe { (rados.remove)(raw, name.as_ptr()) };
         if removed == -libc::ENOENT {
             return Ok(false);
@@ -594,7 +594,7 @@ impl IoCtx {
     }
 }
 
-/// The error of a library that is not there.
+/// Error of a missing library.
 #[cfg(test)]
 pub(crate) fn missing_library() -> CephError {
     let missing = ("libiosonde-none.so.9", LIBRARY.1);

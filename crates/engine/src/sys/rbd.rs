@@ -1,4 +1,4 @@
-//! librbd, loaded when it is first needed: images of a pool, as block devices in user space.
+//! Bindings of librbd, loaded at run time: images of a pool, as block devices in user space.
 
 use super::arrivals::{Arrivals, Raw, Tag};
 use super::memory::IoMemory;
@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-/// The library's name, and the Debian package that it is in.
+/// File name of the library, and its Debian package.
 const LIBRARY: (&str, &str) = ("librbd.so.1", "librbd1");
 
 type Callback = extern "C" fn(Raw, *mut c_void);
 type DiffCallback = extern "C" fn(u64, usize, c_int, *mut c_void) -> c_int;
-/// Whether the lock is exclusive; then four texts, each with its length: the tag, and of each locker the client, the cookie and the
-/// address, which end with a zero byte.
+/// Arguments: whether the lock is exclusive; then four buffers, each with its length: the tag, and
+/// zero-terminated lists of the lockers' clients, cookies and addresses.
 type ListLockers = unsafe extern "C" fn(
     Raw,
     *mut c_int,
@@ -36,14 +36,14 @@ type ListLockers = unsafe extern "C" fn(
     *mut usize,
 ) -> isize;
 
-/// Most watchers or bytes of lockers' names that are asked for before the library says how many there are.
+/// Initial sizes of the lists of watchers and lockers, in entries and in bytes.
 const FIRST_WATCHERS: usize = 16;
 const FIRST_LOCKER_BYTES: usize = 1024;
-/// Lists are asked for so many times, while they grow.
+/// Maximum number of calls while a list grows between them.
 const LIST_TRIES: usize = 8;
 
 functions! {
-    /// What is called of librbd.
+    /// Functions of librbd in use.
     Rbd {
         version: unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int) = b"rbd_version",
         open: unsafe extern "C" fn(Raw, *const c_char, *mut Raw, *const c_char) -> c_int = b"rbd_open",
@@ -66,7 +66,7 @@ functions! {
     }
 }
 
-/// A client that watches an image, as librbd tells it.
+/// A watcher of an image, in the layout of librbd.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct RawWatcher {
@@ -83,13 +83,13 @@ impl RawWatcher {
     };
 }
 
-/// A setting, as librbd tells it.
+/// A setting, in the layout of librbd.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct Setting {
     name: *mut c_char,
     value: *mut c_char,
-    /// The configuration, the pool or the image.
+    /// Origin: configuration, pool or image.
     source: c_uint,
 }
 
@@ -102,7 +102,7 @@ impl Setting {
 }
 
 functions! {
-    /// What tells the settings of an image. Before Ceph 14 librbd has none of it.
+    /// Functions that list the settings of an image. librbd has them since Ceph 14.
     Settings {
         list: unsafe extern "C" fn(Raw, *mut Setting, *mut c_int) -> c_int = b"rbd_config_image_list",
         free: unsafe extern "C" fn(*mut Setting, c_int) = b"rbd_config_image_list_cleanup",
@@ -116,14 +116,14 @@ impl Settings {
         LOADED.get_or_init(load).as_ref()
     }
 
-    /// All settings of an image, with their values; none where it cannot be told.
+    /// All settings of an image with their values. Empty if librbd cannot list them.
     fn of_image(&self, image: Raw) -> Vec<(String, String)> {
         let mut room = 256;
-        // The second time there is room for as many as there are.
+        // The second call has room for the number that the first one returned.
         for _ in 0..2 {
             let mut list = vec![Setting::NONE; room];
             let mut count = c_int::try_from(room).unwrap_or(c_int::MAX);
-            // SAFETY: an open image, and a list of the length that is passed.
+            // SAFETY: an open image, and a list of the length passed.
             let listed = unsafe { (self.list)(image, list.as_mut_ptr(), &mut count) };
             let there = usize::try_from(count).unwrap_or(0);
             if listed == -libc::ERANGE && there > room {
@@ -134,7 +134,7 @@ impl Settings {
                 break;
             }
             let text = |text: *mut c_char| {
-                // SAFETY: the library has made these texts, and they are freed below.
+                // SAFETY: a string made by the library, which is freed below.
                 let text = unsafe { CStr::from_ptr(text) };
                 text.to_string_lossy().into_owned()
             };
@@ -143,7 +143,7 @@ impl Settings {
                 .take(there)
                 .filter(|one| !one.name.is_null() && !one.value.is_null());
             let told = told.map(|one| (text(one.name), text(one.value))).collect();
-            // SAFETY: so many of the list were written by the library, and nobody holds a part of them any more.
+            // SAFETY: the library wrote this many entries, and no reference to them is left.
             unsafe { (self.free)(list.as_mut_ptr(), count) };
             return told;
         }
@@ -159,11 +159,11 @@ impl Rbd {
     }
 }
 
-/// The version of librbd, e.g. `1.16.0`. Ceph counts it apart from its own releases.
+/// Version of librbd, e.g. `1.16.0`, which differs from the version of Ceph.
 pub fn version() -> Result<String, CephError> {
     let rbd = Rbd::loaded()?;
     let (mut major, mut minor, mut extra) = (0, 0, 0);
-    // SAFETY: three places to write to.
+    // SAFETY: three integers to write to.
     unsafe { (rbd.version)(&mut major, &mut minor, &mut extra) };
     Ok(format!("{major}.{minor}.{extra}"))
 }
@@ -171,55 +171,55 @@ pub fn version() -> Result<String, CephError> {
 /// A client that has an image open for writing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watcher {
-    /// Its number, as of [`Cluster::instance_id`](super::rados::Cluster::instance_id).
+    /// Number of the client, see [`Cluster::instance_id`](super::rados::Cluster::instance_id).
     pub client: u64,
-    /// Where it is, e.g. `10.0.0.7:0/3207`.
+    /// Address, e.g. `10.0.0.7:0/3207`.
     pub address: String,
 }
 
 /// A lock on an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lock {
-    /// Whose it is, e.g. `client.4123`.
+    /// Owner, e.g. `client.4123`.
     pub client: String,
-    /// Its name.
+    /// Name of the lock.
     pub id: String,
 }
 
 struct Opened {
     rbd: &'static Rbd,
     raw: Raw,
-    /// The pool must be there for as long as the image is open.
+    /// Context of the pool, which must outlive the image.
     io: IoCtx,
-    /// Requests to it were given up: it stays open for as long as this process lives.
+    /// Whether requests were abandoned, so that the image stays open until the process ends.
     is_left_open: AtomicBool,
-    /// Its settings, once somebody has asked for them.
+    /// Settings of the image, read on the first use.
     settings: OnceLock<Vec<(String, String)>>,
 }
 
-/// An image that others may have open.
+/// Weak reference to an open image.
 pub(crate) struct WeakImage(Weak<Opened>);
 
 impl WeakImage {
-    /// The image, if it is still open.
+    /// Returns the image, if it is still open.
     pub(crate) fn upgrade(&self) -> Option<Image> {
         self.0.upgrade().map(|opened| Image { opened })
     }
 }
 
-// SAFETY: librbd's images may be used and closed from any thread.
+// SAFETY: any thread may use and close images of librbd.
 unsafe impl Send for Opened {}
 // SAFETY: as above.
 unsafe impl Sync for Opened {}
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // SAFETY: made by rbd_open, closed once; requests hold the image until they are over.
+        // SAFETY: made by rbd_open and closed once. Requests hold the image until they complete.
         unsafe { (self.rbd.close)(self.raw) };
     }
 }
 
-/// An open image. Copies are the same image.
+/// An open image. Clones share it.
 #[derive(Clone)]
 pub struct Image {
     opened: Arc<Opened>,
@@ -232,13 +232,13 @@ impl fmt::Debug for Image {
 }
 
 impl Image {
-    /// Opens an image, to write or only to read.
+    /// Opens an image, for writing or read-only.
     pub fn open(io: &IoCtx, name: &str, writes: bool) -> Result<Image, CephError> {
         let rbd = Rbd::loaded()?;
         let image = text(name)?;
         let mut raw = null_mut();
         let call = if writes { rbd.open } else { rbd.open_read_only };
-        // SAFETY: the context outlives the image, which holds it; a text that outlives the call; a place for the image.
+        // SAFETY: the image holds its context. The string outlives the call. A place for the image.
         let opened = unsafe { call(io.raw().1, image.as_ptr(), &mut raw, null()) };
         checked(opened, || format!("open the image {name}"))?;
         Ok(Image {
@@ -252,17 +252,17 @@ impl Image {
         })
     }
 
-    /// The pool that it is in.
+    /// Pool of the image.
     pub fn pool(&self) -> &IoCtx {
         &self.opened.io
     }
 
-    /// Whether it stays open until this process ends, because requests to it were given up.
+    /// Whether the image stays open until the process ends, because requests were abandoned.
     pub fn is_left_open(&self) -> bool {
         self.opened.is_left_open.load(Relaxed)
     }
 
-    /// The image for as long as others have it open.
+    /// Creates a weak reference to the image.
     pub(crate) fn downgrade(&self) -> WeakImage {
         WeakImage(Arc::downgrade(&self.opened))
     }
@@ -271,19 +271,19 @@ impl Image {
         (self.opened.rbd, self.opened.raw)
     }
 
-    /// Its length in bytes.
+    /// Length in bytes.
     pub fn size_bytes(&self) -> Result<u64, CephError> {
         let (rbd, raw) = self.raw();
         let mut size = 0;
-        // SAFETY: a place to write to.
+        // SAFETY: an integer to write to.
         checked(unsafe { (rbd.get_size)(raw, &mut size) }, || {
             "measure the image".to_owned()
         })?;
         Ok(size)
     }
 
-    /// The value of a setting as it holds for this image: its own (`rbd config image set`), else its pool's, else the client's. `None`
-    /// where librbd does not tell.
+    /// Effective value of a setting: that of the image (`rbd config image set`), else of its pool,
+    /// else of the client. `None` if librbd cannot list settings.
     pub fn setting(&self, name: &str) -> Option<&str> {
         let (_, raw) = self.raw();
         let read = || Settings::loaded().map_or_else(Vec::new, |settings| settings.of_image(raw));
@@ -292,7 +292,7 @@ impl Image {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Reads; the number of bytes that there were.
+    /// Reads. Returns the number of bytes read.
     pub fn read(&self, into: &mut [u8], offset: u64) -> Result<usize, CephError> {
         let (rbd, raw) = self.raw();
         // SAFETY: the length is that of the buffer.
@@ -304,14 +304,14 @@ impl Image {
         .map(|bytes| bytes as usize)
     }
 
-    /// Makes all that was written safe.
+    /// Makes all completed writes durable.
     pub fn flush(&self) -> Result<(), CephError> {
         let (rbd, raw) = self.raw();
         // SAFETY: an open image.
         checked(unsafe { (rbd.flush)(raw) }, || "flush the image".to_owned()).map(|_| ())
     }
 
-    /// The clients that have it open for writing, this one too if it has. A client that was killed is among them for half a minute.
+    /// Clients that have the image open for writing, also this one. A killed one stays for 30 s.
     pub fn watchers(&self) -> Result<Vec<Watcher>, CephError> {
         let (rbd, raw) = self.raw();
         let doing = || "list the clients that have the image open".to_owned();
@@ -319,7 +319,7 @@ impl Image {
         for _ in 0..LIST_TRIES {
             let mut list = vec![RawWatcher::NONE; room];
             let mut count = room;
-            // SAFETY: an open image, and a list of the length that is passed.
+            // SAFETY: an open image, and a list of the length passed.
             let listed = unsafe { (rbd.watchers)(raw, list.as_mut_ptr(), &mut count) };
             if listed == -libc::ERANGE {
                 room = count.max(room + 1);
@@ -330,22 +330,22 @@ impl Image {
                 client: raw.client.cast_unsigned(),
                 address: match raw.address.is_null() {
                     true => String::new(),
-                    // SAFETY: the library has made this text, which is freed below.
+                    // SAFETY: a string made by the library, which is freed below.
                     false => unsafe { CStr::from_ptr(raw.address) }
                         .to_string_lossy()
                         .into_owned(),
                 },
             };
             let watchers = list.iter().take(count).map(watcher).collect();
-            // SAFETY: so many of the list were written by the library, and nobody holds a part of them any more.
+            // SAFETY: the library wrote this many entries, and no reference to them is left.
             unsafe { (rbd.free_watchers)(list.as_mut_ptr(), count.min(room)) };
             return Ok(watchers);
         }
         checked(-libc::ERANGE, doing).map(|_| Vec::new())
     }
 
-    /// The locks on it: those of users (`rbd lock add`), and the one that librbd takes of itself where the image has the feature
-    /// `exclusive-lock`.
+    /// Locks on the image: those of users (`rbd lock add`), and the automatic one of librbd if the
+    /// image has the feature `exclusive-lock`.
     pub fn locks(&self) -> Result<Vec<Lock>, CephError> {
         let (rbd, raw) = self.raw();
         let doing = || "list the locks on the image".to_owned();
@@ -355,7 +355,7 @@ impl Image {
                 lengths.map(|length| vec![0u8; length]);
             let mut is_exclusive = 0;
             let [tag_len, clients_len, cookies_len, addresses_len] = &mut lengths;
-            // SAFETY: an open image, a place for the kind, and four buffers of the lengths that are passed.
+            // SAFETY: an open image, an integer for the kind, four buffers of the lengths passed.
             let listed = unsafe {
                 (rbd.lockers)(
                     raw,
@@ -381,14 +381,14 @@ impl Image {
         checked(-libc::ERANGE, doing).map(|_| Vec::new())
     }
 
-    /// Which parts of a range were ever written, in order, parents of a clone included. As fine as objects are: what lies
-    /// before the end of an object that exists counts as written.
+    /// Sorted ranges within `range` that were ever written, also in parents of a clone. Granularity
+    /// is the object: all bytes before the end of an existing object count as written.
     pub fn written(&self, range: Range<u64>) -> Result<Vec<Range<u64>>, CephError> {
         let (rbd, raw) = self.raw();
         let mut found: Vec<Range<u64>> = Vec::new();
         let list: *mut Vec<Range<u64>> = &mut found;
         let length = range.end.saturating_sub(range.start);
-        // SAFETY: the list is used by nobody else until the call returns, and `note` takes it for what it is.
+        // SAFETY: no other code uses the list until the return. `note` casts it to the same type.
         let walked =
             unsafe { (rbd.diff)(raw, null(), range.start, length, 1, 0, note, list.cast()) };
         checked(walked, || {
@@ -399,35 +399,35 @@ impl Image {
     }
 }
 
-/// Texts that each end with a zero byte.
+/// Strings in a buffer that are each terminated by a zero byte.
 fn texts(buffer: &[u8]) -> impl Iterator<Item = String> + '_ {
     let texts = buffer.split(|byte| *byte == 0);
     texts.map(|text| String::from_utf8_lossy(text).into_owned())
 }
 
-/// Notes a range that exists.
+/// Callback of [`Image::written`]: appends a range that exists.
 extern "C" fn note(offset: u64, length: usize, exists: c_int, list: *mut c_void) -> c_int {
     if exists != 0 {
-        // SAFETY: the list that `written` passed, which it does not touch meanwhile; the library calls one at a time.
+        // SAFETY: `written` passed this list and does not use it meanwhile. Calls are sequential.
         let list = unsafe { &mut *list.cast::<Vec<Range<u64>>>() };
         list.push(offset..offset + length as u64);
     }
     0
 }
 
-/// Requests to an image, at most one for each slot.
+/// Requests to an image, at most one per slot.
 pub struct ImageRequests {
-    /// Before the image: nothing is under way when that goes.
+    /// Declared before the image, so that its drop waits for all requests first.
     arrivals: Arrivals,
     image: Image,
     patience: Option<Patience>,
     gave_up: bool,
 }
 
-/// The library calls this from one of its threads when a request is over.
+/// Callback on completion of a request, on a thread of the library.
 extern "C" fn is_over(completion: Raw, tag: *mut c_void) {
     let value = match Rbd::loaded() {
-        // SAFETY: the completion is over and this is the last use of it.
+        // SAFETY: the request is complete, and this is the last use of the completion.
         Ok(rbd) => unsafe {
             let value = (rbd.aio_value)(completion);
             (rbd.aio_release)(completion);
@@ -435,12 +435,12 @@ extern "C" fn is_over(completion: Raw, tag: *mut c_void) {
         },
         Err(_) => -libc::EIO,
     };
-    // SAFETY: the tag was given with the request, and lives until the request is counted as over, here.
+    // SAFETY: the tag was passed with the request, and lives until the request is counted here.
     unsafe { &*tag.cast::<Tag>() }.piece_is_over(value);
 }
 
 impl ImageRequests {
-    /// Room for `depth` I/Os in flight. With `polls` waits burn the processor instead of sleeping.
+    /// Creates requests for `depth` I/Os in flight. `polls`: waits busy poll instead of sleeping.
     pub fn new(image: &Image, depth: usize, polls: bool) -> ImageRequests {
         ImageRequests {
             arrivals: Arrivals::new(depth, polls),
@@ -450,19 +450,19 @@ impl ImageRequests {
         }
     }
 
-    /// Does not wait for a cluster that is silent once the user wants to stop. librbd cannot be made to let go of a request, so that this
-    /// leaves it to itself: the I/O ends with `ECANCELED`, and the image stays open. The buffers must then stay as well, see
-    /// [`ImageRequests::gave_up`].
+    /// After a stop request, abandons I/Os once the cluster stops answering. librbd cannot cancel
+    /// requests: I/Os complete with `ECANCELED`, the image stays open, and the buffers must stay
+    /// mapped (see [`ImageRequests::gave_up`]).
     pub fn heed(&mut self, wish: &Arc<Interrupt>) {
         self.patience = Some(Patience::until(wish));
     }
 
-    /// Whether requests were given up: librbd may use their buffers for as long as this process lives.
+    /// Whether requests were abandoned: librbd may use their buffers until the process ends.
     pub fn gave_up(&self) -> bool {
         self.gave_up
     }
 
-    /// Whether nothing is under way.
+    /// Whether no request is in flight.
     pub fn is_idle(&self) -> bool {
         self.arrivals.is_idle()
     }
@@ -471,7 +471,7 @@ impl ImageRequests {
     pub fn write(&mut self, memory: &IoMemory, piece: Piece) {
         let buffer = checked_address(memory, piece);
         self.start(piece.slot, piece.len, |rbd, image, completion| {
-            // SAFETY: the buffer is that of a slot in flight, and outlives the request: `arrivals` wait for it.
+            // SAFETY: the buffer of a slot in flight outlives the request: `arrivals` waits.
             unsafe {
                 let from = buffer.cast_const().cast();
                 (rbd.aio_write)(image, piece.offset, piece.len, from, completion)
@@ -488,7 +488,7 @@ impl ImageRequests {
         });
     }
 
-    /// Discards a piece.
+    /// Discards a piece of the image.
     pub fn discard(&mut self, piece: Piece) {
         self.start(piece.slot, piece.len, |rbd, image, completion| {
             // SAFETY: no memory is passed.
@@ -496,7 +496,7 @@ impl ImageRequests {
         });
     }
 
-    /// Makes what was written before safe.
+    /// Makes earlier writes durable.
     pub fn flush(&mut self, slot: u32) {
         self.start(slot, 0, |rbd, image, completion| {
             // SAFETY: no memory is passed.
@@ -504,7 +504,7 @@ impl ImageRequests {
         });
     }
 
-    /// Appends what is over. Returns when `done` holds `min`, when nothing is under way, or after `timeout`.
+    /// Appends completions. Returns once `done` holds `min`, none is in flight, or after `timeout`.
     pub fn collect(&mut self, min: usize, timeout: Option<Duration>, done: &mut Vec<Completion>) {
         let Some(patience) = self.patience.as_mut().filter(|_| min > 0) else {
             return self.arrivals.collect(min, timeout, done);
@@ -529,13 +529,13 @@ impl ImageRequests {
     fn give_up(&mut self, done: &mut Vec<Completion>) {
         self.gave_up = true;
         self.image.opened.is_left_open.store(true, Relaxed);
-        // Closing it would wait for them.
+        // Leaked, because closing the image would wait for these requests.
         std::mem::forget(self.image.clone());
         self.arrivals.abandon(-libc::ECANCELED, done);
     }
 
-    /// Starts a request. What cannot be started is over at once, and so is all that comes after requests were given up: a job that ignores
-    /// `ECANCELED` goes on to its flush at the end.
+    /// Starts a request. A request that cannot be started completes at once, and so do all after
+    /// requests were abandoned: a job that ignores `ECANCELED` still flushes at its end.
     fn start(&mut self, slot: u32, counts: usize, call: impl FnOnce(&Rbd, Raw, Raw) -> c_int) {
         if self.arrivals.refuse(slot) {
             return;
@@ -546,14 +546,14 @@ impl ImageRequests {
         tag.credit(counts);
         let argument = std::ptr::from_ref(tag).cast_mut().cast();
         let mut completion = null_mut();
-        // SAFETY: the tag outlives the request, because `arrivals` wait for it; a place for the completion.
+        // SAFETY: the tag outlives the request, as `arrivals` waits. A place for the completion.
         let made = unsafe { (rbd.aio_create)(argument, is_over, &mut completion) };
         if made < 0 {
             return tag.piece_is_over(made);
         }
         let started = call(rbd, image, completion);
         if started < 0 {
-            // SAFETY: the library has not taken it and will not call back.
+            // SAFETY: the library did not accept the request and will not call back.
             unsafe { (rbd.aio_release)(completion) };
             tag.piece_is_over(started);
         }

@@ -2,7 +2,7 @@ use super::*;
 use iosonde_result::ceph::CephActivity;
 use serde_json::json;
 
-/// What Ceph 16 answered to `status` while an OSD was being emptied, shortened.
+/// Answer of Ceph 16 to `status` while an OSD was drained, shortened.
 fn status() -> Value {
     json!({
         "fsid": "93631495-6e27-4797-ac38-2381ab1dbe04",
@@ -73,7 +73,7 @@ fn scrubs_are_seen_in_the_states() {
     let mut side = CephSide::default();
     Status::of(&status).add_to(&mut side);
     assert_eq!((side.activity.scrubbing, side.activity.recovering), (1, 0));
-    // An answer of another kind is no reason to fail.
+    // An unexpected answer is not an error.
     Status::of(&Value::Null).add_to(&mut side);
     assert_eq!(side.activity.looks, 2);
     assert_eq!(side.health, "HEALTH_OK");
@@ -126,7 +126,7 @@ fn daemons_are_compared_by_what_they_did_meanwhile() {
     let after = BTreeMap::from([(0, ops(300, 1.2)), (1, ops(10, 0.5)), (2, ops(0, 0.0))]);
     let found = latencies(&before, &after, &perf);
     let shown: Vec<_> = found.iter().map(|osd| (osd.osd, osd.ops)).collect();
-    // osd.1 was started anew: what it has done since is not known to belong to the run.
+    // osd.1 was restarted: its operations since then may not belong to the run.
     assert_eq!(shown, [(0, 200), (2, 0), (1, 0)]);
     assert!((found[0].op_ns - 1e6).abs() < 1.0);
     assert_eq!(found[0].commit_ns, Some(3_000_000));

@@ -1,4 +1,4 @@
-//! Asynchronous I/O on objects, from and to the buffers of a worker's slots.
+//! Asynchronous I/O on objects, with the buffers of a worker's slots.
 
 use super::super::arrivals::{Arrivals, Raw, Tag};
 use super::super::patience::{LOOK, Patience};
@@ -12,42 +12,42 @@ use std::ptr::null_mut;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// The part of an I/O that lies in one object.
+/// Part of an I/O that lies in one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     /// Slot of the I/O.
     pub slot: u32,
-    /// Where in the slot's buffer it begins.
+    /// Offset in the slot's buffer.
     pub at: usize,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub len: usize,
-    /// Where in the object it begins.
+    /// Offset in the object.
     pub offset: u64,
 }
 
-/// What is not copied.
+/// Options of zero copy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lending {
-    /// What is written.
+    /// Whether writes are sent from the slots' buffers.
     pub writes: bool,
-    /// What is read: nobody looks at it.
+    /// Whether reads leave the data in the library's buffers, as the job does not look at them.
     pub reads: bool,
-    /// From this byte of a slot's buffer on all its writes hold the same; `None`: they do not.
+    /// Offset in a slot's buffer from which all its writes are equal. `None`: they differ.
     pub constant_from: Option<usize>,
 }
 
-/// A completion, by the interface that it is of.
+/// A completion object, by the interface that made it.
 enum Held {
-    /// C: data are copied.
+    /// C interface: data are copied.
     Copied(Raw),
-    /// C++: data are lent, or received.
+    /// C++ interface: data are lent (writes) or stay with the library (reads).
     Lent(&'static Lender, Raw, Option<Received>),
 }
 
-/// A slot's pieces of more places or lengths than these make it forget the first of them.
+/// Maximum number of cached constants per slot. The oldest one is dropped first.
 const MOST_CONSTANTS: usize = 16;
 
-/// Completions of the library by slot, kept until the slot's next I/O, so that they can be cancelled at any time.
+/// Completions of each slot, kept until its next I/O so that they can be cancelled.
 struct Completions {
     rados: &'static Rados,
     of_slots: Box<[Vec<Held>]>,
@@ -56,8 +56,8 @@ struct Completions {
 impl Completions {
     fn release(&mut self, slot: u32) {
         for completion in self.of_slots[slot as usize].drain(..) {
-            // SAFETY: made by the same interface, and forgotten here. The library holds its own reference for as long as it
-            // needs it.
+            // SAFETY: made by the same interface and released once. The library holds references of
+            // its own while it needs them.
             unsafe {
                 match completion {
                     Held::Copied(completion) => (self.rados.aio_release)(completion),
@@ -72,12 +72,12 @@ impl Completions {
 }
 
 impl Completions {
-    /// Has what is under way for a slot end with `ECANCELED`.
+    /// Cancels the requests of a slot, which complete with `ECANCELED`.
     #[cold]
     fn cancel(&self, slot: u32, io: &IoCtx, lent: &mut Option<Lent>) {
         let (rados, io) = io.raw();
         for completion in &self.of_slots[slot as usize] {
-            // SAFETY: the completion is held; one that is over meanwhile is not found, which is as good.
+            // SAFETY: the completion is held. Cancelling a completed request has no effect.
             unsafe {
                 match (completion, &mut *lent) {
                     (Held::Copied(completion), _) => {
@@ -97,41 +97,41 @@ impl Drop for Completions {
     }
 }
 
-// SAFETY: the library counts references to completions under a lock; any thread may release them.
+// SAFETY: the library counts references under a lock, and any thread may release them.
 unsafe impl Send for Completions {}
 
-/// How long a request may take. librados would set a timer for each, which costs a client a tenth of its processor time with small
-/// requests; looks at all of them, a few times a second, cost nothing.
+/// Time limit of requests. librados would set a timer per request, which costs 10 % of the client's
+/// CPU time with small requests; a periodic check of all slots costs nothing measurable.
 struct TimeLimit {
     most_looks: u32,
     looks: u32,
-    /// Looks there had been when the slot's I/O began.
+    /// Number of checks when the slot's I/O began.
     begun: Box<[u32]>,
 }
 
-/// Requests to a pool, at most one I/O for each slot.
+/// Requests to a pool, at most one I/O per slot.
 pub struct Requests {
-    /// Before the rest: nothing is under way when that goes.
+    /// Declared first, so that its drop waits for all requests.
     arrivals: Arrivals,
     completions: Completions,
-    /// Before the context that it is of.
+    /// Declared before its context, so that it is dropped first.
     lent: Option<Lent>,
     lending: Lending,
-    /// By slot, what its writes have in common: the pieces of one write, which may lie in several objects, and of writes of some lengths.
+    /// Constant parts of each slot's writes, by position and length.
     constants: Box<[Vec<Constant>]>,
     io: IoCtx,
     limit: Option<TimeLimit>,
     patience: Option<Patience>,
-    /// Requests were given up because the user wants to stop.
+    /// Whether requests were cancelled after a stop request.
     gave_up: bool,
     next_look: Instant,
-    /// I/Os that had been answered at the last look.
+    /// Number of completions at the last check.
     arrived: u64,
 }
 
 impl Drop for Requests {
     fn drop(&mut self) {
-        // Buffers are the library's until then, and nobody else looks after what is not answered.
+        // The library uses buffers until then. No other code checks timeouts now.
         self.arrivals.uncall();
         let mut rest = Vec::new();
         while !self.is_idle() {
@@ -141,24 +141,24 @@ impl Drop for Requests {
     }
 }
 
-/// The library calls this from one of its threads when a request is over.
+/// Callback on completion of a request, on a thread of the library.
 extern "C" fn is_over(completion: Raw, tag: *mut c_void) {
     let value = value_of(completion);
-    // SAFETY: the tag was given with the request, and lives until the request is counted as over, here.
+    // SAFETY: the tag was passed with the request, and lives until the request is counted here.
     unsafe { &*tag.cast::<Tag>() }.piece_is_over(value);
 }
 
-/// What has become of a request that is over. For writes that is 0 if all went well: their bytes are credited before.
+/// Result of a completed request. Successful writes return 0: their bytes were credited before.
 fn value_of(completion: Raw) -> c_int {
     let Ok(rados) = Rados::loaded() else {
         return -libc::EIO;
     };
-    // SAFETY: the completion is over, and the library holds it while it calls back.
+    // SAFETY: the request is complete, and the library holds the completion during the callback.
     unsafe { (rados.aio_value)(completion) }
 }
 
 impl Requests {
-    /// Room for `depth` I/Os in flight. With `polls` waits burn the processor instead of sleeping.
+    /// Creates requests for `depth` I/Os in flight. `polls`: waits busy poll instead of sleeping.
     pub fn new(io: IoCtx, depth: usize, polls: bool) -> Requests {
         Requests {
             arrivals: Arrivals::new(depth, polls),
@@ -178,7 +178,7 @@ impl Requests {
         }
     }
 
-    /// Ends what is not answered within this time with `ETIMEDOUT`, for a client without a limit of its own.
+    /// Sets a timeout, after which a request fails with `ETIMEDOUT`, for a client without its own.
     pub fn limit(&mut self, time: Duration) {
         let looks = time.as_nanos().div_ceil(LOOK.as_nanos());
         self.limit = Some(TimeLimit {
@@ -188,32 +188,32 @@ impl Requests {
         });
     }
 
-    /// Whether there is such a limit.
+    /// Whether a timeout is set.
     pub fn is_limited(&self) -> bool {
         self.limit.is_some()
     }
 
-    /// From here on [`Requests::collect`] does not wait: librados' thread calls when there is something to collect. The caller sees to it that
-    /// [`Requests::look_after`] is called, too.
+    /// Sets a callback. [`Requests::collect`] no longer waits: librados' thread invokes the
+    /// callback on completions. The caller must also call [`Requests::look_after`] regularly.
     pub fn call(&mut self, called: Weak<dyn Called>) {
         self.arrivals.call(called);
     }
 
-    /// Whether waits burn the processor.
+    /// Whether waits busy poll.
     pub fn polls(&self) -> bool {
         self.arrivals.polls()
     }
 
-    /// Whether somebody is called.
+    /// Whether a callback is set.
     pub fn calls(&self) -> bool {
         self.arrivals.calls()
     }
 
-    /// Sends large writes from where the data are, and leaves what large reads bring where it came, when nobody else has this client.
+    /// Enables zero copy of large pieces, if no other code uses this client.
     ///
-    /// For writes the memory that is passed to [`Requests::write`] must be there for as long as the requests themselves, and where a write
-    /// has timed out, nothing else may come into it: it may still be sent. What is said to be constant must be: librados computes the
-    /// checksum of it once. After reads the slot's buffer holds what it held before.
+    /// The memory passed to [`Requests::write`] must outlive the requests. A buffer must not change
+    /// after its write timed out, as the write may still be sent. Constant parts must not change:
+    /// librados computes their checksum once. Reads do not change the slot's buffer.
     pub fn lending(&mut self, which: Lending) {
         self.lending = which;
         if which.writes || which.reads {
@@ -221,25 +221,25 @@ impl Requests {
         }
     }
 
-    /// Does not wait for a cluster that is silent once the user wants to stop: its requests end with `ECANCELED`.
+    /// After a stop request, cancels requests (`ECANCELED`) once the cluster stops answering.
     pub fn heed(&mut self, wish: &Arc<Interrupt>) {
         self.patience = Some(Patience::until(wish));
     }
 
-    /// Pieces of so many bytes or more are not copied, as far as was asked for; `None` is none.
+    /// Smallest piece in bytes that is not copied, where requested. `None`: all are copied.
     pub fn lends_from(&self) -> Option<u64> {
         self.lent.as_ref().map(|_| LENT_FROM as u64)
     }
 
-    /// Whether nothing is under way.
+    /// Whether no request is in flight.
     pub fn is_idle(&self) -> bool {
         self.arrivals.is_idle()
     }
 
-    /// Begins an I/O of so many pieces, each of which is then to be asked for by one of the calls below.
+    /// Begins an I/O of `pieces` pieces, each of which one of the calls below must request.
     ///
     /// # Panics
-    /// When the slot is in flight.
+    /// If the slot is in flight.
     pub fn begin(&mut self, slot: u32, pieces: u32) {
         self.arrivals.begin(slot, pieces);
         self.completions.release(slot);
@@ -248,7 +248,7 @@ impl Requests {
         }
     }
 
-    /// Writes a piece of the slot's buffer. Its result counts the bytes of the piece.
+    /// Writes a piece of the slot's buffer. Its result is the length of the piece.
     pub fn write(&mut self, memory: &IoMemory, piece: Piece, object: &CStr) {
         let buffer = checked_address(memory, piece);
         if piece.len >= LENT_FROM && self.lending.writes && self.lent.is_some() {
@@ -270,7 +270,7 @@ impl Requests {
         });
     }
 
-    /// Writes a piece from where it is.
+    /// Writes a piece without a copy.
     fn lend(&mut self, buffer: *mut u8, piece: Piece, object: &CStr) {
         let Some(lent) = &mut self.lent else { return };
         let tag = self.arrivals.tag(piece.slot);
@@ -287,15 +287,15 @@ impl Requests {
                 if known.len() == MOST_CONSTANTS {
                     known.remove(0);
                 }
-                // SAFETY: it does not change, by the promise of who wanted `lending`; the memory outlives these requests.
+                // SAFETY: `lending` requires that it stays constant. The memory outlives `self`.
                 known.push(unsafe { lent.constant(start, length) });
                 known.len() - 1
             });
             &known[at]
         });
-        // SAFETY: the data are those of a slot in flight, which nobody changes. `arrivals` wait for the request. Where it was
-        // given up or has timed out, its worker ends, and uses the slot no more (who wanted `lending` has seen to that); the memory
-        // outlives these requests, which own the client and shut it down as they go.
+        // SAFETY: the data are those of a slot in flight, which does not change until completion.
+        // After a timeout or cancellation the worker ends and does not reuse the slot, as `lending`
+        // requires. The memory outlives `self`, which owns the client and shuts it down.
         let started = unsafe {
             let data = (buffer, changing);
             lent.write(object, completion, data, constant, piece.offset)
@@ -305,7 +305,7 @@ impl Requests {
         }
     }
 
-    /// Writes a piece of the slot's buffer as all that the object holds; the piece's offset is not used.
+    /// Replaces an object by a piece of the slot's buffer. The offset of the piece is not used.
     pub fn write_full(&mut self, memory: &IoMemory, piece: Piece, object: &CStr) {
         let buffer = checked_address(memory, piece);
         self.start(piece.slot, piece.len, |rados, io, completion| {
@@ -317,14 +317,14 @@ impl Requests {
         });
     }
 
-    /// Reads a piece into the slot's buffer, or to nowhere, see [`Requests::lending`]. Its result counts the bytes that there were.
+    /// Reads a piece into the slot's buffer, or one of the library (see [`Requests::lending`]).
     pub fn read(&mut self, memory: &IoMemory, piece: Piece, object: &CStr) {
         if piece.len >= LENT_FROM && self.lending.reads && self.lent.is_some() {
             return self.receive(piece, object);
         }
         let buffer = checked_address(memory, piece);
         self.start(piece.slot, 0, |rados, io, completion| {
-            // SAFETY: the buffer is that of a slot in flight, and outlives the request: `arrivals` wait for it.
+            // SAFETY: the buffer of a slot in flight outlives the request: `arrivals` waits.
             unsafe {
                 let into = buffer.cast();
                 (rados.aio_read)(
@@ -339,12 +339,12 @@ impl Requests {
         });
     }
 
-    /// Reads a piece into memory of the library's own.
+    /// Reads a piece into memory of the library.
     fn receive(&mut self, piece: Piece, object: &CStr) {
         let Some(lent) = &mut self.lent else { return };
         let tag = self.arrivals.tag(piece.slot);
         let completion = lent.completion(std::ptr::from_ref(tag).cast_mut().cast(), is_over);
-        // SAFETY: what is received is kept with the completion until the slot's next I/O, and `arrivals` wait for this one.
+        // SAFETY: the buffers stay with the completion until the slot's next I/O.
         let (started, received) = unsafe { lent.read(object, completion, piece.len, piece.offset) };
         let held = Held::Lent(lent.lender(), completion, Some(received));
         self.completions.of_slots[piece.slot as usize].push(held);
@@ -353,10 +353,10 @@ impl Requests {
         }
     }
 
-    /// Discards a piece: zeros where it lies within the object, nothing behind its end.
+    /// Discards a piece: zeroes it within the object, and does not extend the object.
     pub fn zero(&mut self, piece: Piece, object: &CStr) {
         self.start(piece.slot, piece.len, |rados, io, completion| {
-            // SAFETY: the operation is released after the library has taken it over.
+            // SAFETY: the library takes the operation over before it is released.
             unsafe {
                 let operation = (rados.write_op_create)();
                 (rados.write_op_zero)(operation, piece.offset, piece.len as u64);
@@ -371,18 +371,18 @@ impl Requests {
     /// Removes an object. Its result is 0.
     pub fn remove(&mut self, slot: u32, object: &CStr) {
         self.start(slot, 0, |rados, io, completion| {
-            // SAFETY: a text that outlives the call.
+            // SAFETY: a string that outlives the call.
             unsafe { (rados.aio_remove)(io, object.as_ptr(), completion) }
         });
     }
 
-    /// Ends a piece without asking for anything: flushes, of which there is nothing to do, as what is written is safe.
+    /// Completes a piece at once: flushes, as completed writes are durable.
     pub fn nothing(&mut self, slot: u32) {
         self.arrivals.tag(slot).piece_is_over(0);
     }
 
-    /// Appends what is over. Returns when `done` holds `min`, when nothing is under way, or after `timeout`; at once where somebody is
-    /// called.
+    /// Appends completions. Returns when `done` holds `min`, no I/O is in flight, or `timeout`
+    /// passed. Returns at once if a callback is set.
     pub fn collect(&mut self, min: usize, timeout: Option<Duration>, done: &mut Vec<Completion>) {
         let is_watched = self.limit.is_some() || self.patience.is_some();
         if self.calls() || min == 0 || !is_watched {
@@ -401,13 +401,13 @@ impl Requests {
         }
     }
 
-    /// Gives up what takes longer than it may, and all when the user wants to stop and nothing is answered.
+    /// Cancels requests that timed out, or all after a stop request if the cluster does not answer.
     pub fn look_after(&mut self) {
         let now = Instant::now();
         if now < self.next_look {
             return;
         }
-        // Looks that were missed do not count: nobody is late because this program stood still.
+        // Missed checks do not count, so a pause of this process times no request out.
         self.next_look = now + LOOK;
         let arrived = self.arrivals.arrived();
         let something_came = std::mem::replace(&mut self.arrived, arrived) != arrived;
@@ -421,7 +421,7 @@ impl Requests {
             }
         }
         let is_at_an_end = |patience: &mut Patience| match self.gave_up {
-            // One that was asked for after others were given up waits as little as can be.
+            // Requests after the first cancellation only get one interval.
             true => !something_came && patience.is_wished(),
             false => patience.is_over(something_came),
         };
@@ -433,19 +433,19 @@ impl Requests {
         }
     }
 
-    /// Starts one request. What cannot be started is over at once.
+    /// Starts a request. A request that cannot be started completes at once.
     fn start(&mut self, slot: u32, counts: usize, call: impl FnOnce(&Rados, Raw, Raw) -> c_int) {
         let (rados, io) = self.io.raw();
         let tag = self.arrivals.tag(slot);
         tag.credit(counts);
         let argument = std::ptr::from_ref(tag).cast_mut().cast();
         let mut completion = null_mut();
-        // SAFETY: the tag outlives the request, because `arrivals` wait for it; a place for the completion.
+        // SAFETY: the tag outlives the request, as `arrivals` waits. A place for the completion.
         let made = unsafe { (rados.aio_create)(argument, Some(is_over), None, &mut completion) };
         if made < 0 {
             return tag.piece_is_over(made);
         }
-        // Whoever made it releases it, here: the library has references of its own.
+        // Released by [`Completions::release`]: the library has references of its own.
         self.completions.of_slots[slot as usize].push(Held::Copied(completion));
         let started = call(rados, io, completion);
         if started < 0 {
@@ -454,13 +454,13 @@ impl Requests {
     }
 }
 
-/// How much of a piece, from its beginning on, may differ from write to write.
+/// Length of the leading part of a piece that may differ between writes.
 fn changing(constant_from: Option<usize>, piece: Piece) -> usize {
     let before = constant_from.map_or(usize::MAX, |from| from.saturating_sub(piece.at));
     before.min(piece.len)
 }
 
-/// The address of a piece's data.
+/// Address of a piece's data.
 pub(in crate::sys) fn checked_address(memory: &IoMemory, piece: Piece) -> *mut u8 {
     let within = piece.at <= memory.stride() && piece.len <= memory.stride() - piece.at;
     assert!(
