@@ -100,7 +100,7 @@ impl RunSpec<'_> {
         self.options.pods.is_some_and(|pods| pods.shared)
     }
 
-    /// Whether each pod has its own directory. File contents depend on the names.
+    /// Whether each pod has its own directory: volumes may be shared, contents depend on names.
     pub(crate) fn is_one_of_several(&self) -> bool {
         self.is_shared() || self.pods > 1
     }
@@ -189,7 +189,7 @@ impl RunSpec<'_> {
                 // No retry: a second pod would measure under other conditions.
                 backoff_limit: Some(0),
                 active_deadline_seconds: Some(self.options.deadline.as_secs() as i64),
-                // A GitOps tool would create a removed Job again.
+                // GitOps tools would create a removed Job again.
                 ttl_seconds_after_finished: (!self.is_by_itself()).then_some(TIME_TO_LIVE_S),
                 template: self.template()?,
                 ..JobSpec::default()

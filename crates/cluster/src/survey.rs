@@ -1,6 +1,6 @@
 //! Surveys a cluster: storage classes, nodes, leftovers, and problems that affect measurements.
 //!
-//! [`survey`] queries, `Seen::survey` is pure and judges. It omits facts this user may not read.
+//! [`survey`] queries, `Seen::survey` is pure and judges. Facts hidden from this user are `None`.
 
 mod drivers;
 

@@ -34,7 +34,7 @@ impl Default for KeptPart {
 }
 
 impl Gathering {
-    /// Reads the result file, if the node truncated the log. `None`: the next poll continues.
+    /// Reads the result file of a pod whose log was truncated. `None`: the next poll continues.
     pub(super) async fn kept(&self, pod: &Pod) -> Result<Option<String>, RunError> {
         let uid = pod.metadata.uid.clone().unwrap_or_default();
         let container = (uid, restarts(pod));

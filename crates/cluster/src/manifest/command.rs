@@ -77,7 +77,7 @@ impl RunSpec<'_> {
         )
     }
 
-    /// Returns how many seconds the first of several pods waits for its client.
+    /// Returns the seconds that the first pod waits for a client, which waits for the last pod.
     fn first_s(&self) -> Option<u64> {
         (self.pods > 1).then(|| self.options.timeout.as_secs() + u64::from(IDLE_S))
     }
