@@ -1,4 +1,4 @@
-//! The hot loop allocates nothing: a counting allocator watches a worker from its first step to its last.
+//! Tests that the I/O loop does not allocate memory, with a counting allocator.
 
 #[path = "common/worker_parts.rs"]
 mod worker_parts;
@@ -21,7 +21,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use worker_parts::{DEPTH, FILE_BYTES, parts};
 
-/// The system's allocator, counting each thread's requests.
+/// The system's allocator, which counts the requests of each thread.
 struct Counting;
 
 thread_local! {
@@ -29,12 +29,12 @@ thread_local! {
 }
 
 fn count() {
-    // Fails only while a thread ends, when nothing is watched.
+    // Only fails while a thread exits, when no request is counted.
     let _ = REQUESTS.try_with(|requests| requests.set(requests.get() + 1));
 }
 
 #[expect(unsafe_code, reason = "a global allocator cannot be had without")]
-// SAFETY: each call is passed on to the system's allocator as it came; counting neither allocates nor unwinds.
+// SAFETY: passes each call to the system's allocator. Counting neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
@@ -57,10 +57,10 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Passes over the file: enough that whatever grows, grows.
+/// Number of passes over the file, large enough that a growing allocation would grow.
 const LOOPS: u32 = 12;
 
-/// Runs the job to its end and returns how often memory was asked for on the way, and how many I/Os that were.
+/// Runs the job. Returns the number of allocation requests and of I/Os.
 fn run<B: Backend>(backend: B, parts: Parts, clock: &RealClock) -> (u64, u64) {
     let mut worker = Worker::new(backend, clock.clone(), parts);
     let before = REQUESTS.get();
@@ -71,7 +71,7 @@ fn run<B: Backend>(backend: B, parts: Parts, clock: &RealClock) -> (u64, u64) {
     (requests, outcome.recorder.measured_ios())
 }
 
-/// Runs a job by every engine. Each has a file of its own.
+/// Runs a job with each engine, each on its own file.
 fn assert_allocates_nothing(job: &Job) {
     let clock = &RealClock::starting_now();
     let wanted = u64::from(LOOPS) * FILE_BYTES / job.workload.block_size.read.max();
@@ -98,7 +98,7 @@ fn assert_allocates_nothing(job: &Job) {
     }];
     let of = |depth| parts(job, depth, clock);
 
-    // What null reads is not what was written.
+    // The null engine does not return written data.
     if job.verify.is_none() {
         check("null", run(AtOnce::new(Null, DEPTH), of(DEPTH), clock));
     }
@@ -189,7 +189,7 @@ fn verification_with_a_backlog() {
     assert_allocates_nothing(&job);
 }
 
-/// All logs: of single I/Os, or of windows of a millisecond.
+/// All logs, with an entry for each I/O or for each window of `avg_ms` milliseconds.
 fn logged(avg_ms: u64) -> Job {
     let mut job = job(Mode::ReadWrite, true);
     let name = Some("log".to_owned());

@@ -1,4 +1,4 @@
-//! Real loop devices: whether they may be written, what they moved, and whether a cache served the rest.
+//! Tests on loop devices: permission to write, bytes moved, and detection of a cache.
 
 #[path = "common/loop_device.rs"]
 mod loop_device;
@@ -74,7 +74,7 @@ fn a_mounted_device_is_refused_with_its_mount_point() {
     let dir = tempfile::tempdir().unwrap();
     run("mount", &[device.path(), dir.path().to_str().unwrap()]);
     let obstacles = refused(&device.device);
-    // Consent to overwrite it does not change that, and is not proposed.
+    // Consent to overwrite does not change the refusal, and is not suggested.
     let consent = Consent::to_overwrite([&device.device]);
     let refusal = check_writable(&device.device, &consent).unwrap_err();
     assert_eq!(overridden(&device.device), None);
@@ -93,7 +93,7 @@ fn a_mounted_device_is_refused_with_its_mount_point() {
     assert!(matches!(&obstacles[1..], [Obstacle::Carries(_)]));
 }
 
-/// A hold of a device keeps mounts away, is shared by the workers of a run, and ends with the last of them.
+/// A hold prevents mounts. The workers of a run share it, and it ends with the last of them.
 #[test]
 #[ignore = "needs root and loop devices"]
 fn held_device_cannot_be_mounted_until_the_last_worker_lets_go() {
@@ -111,7 +111,7 @@ fn held_device_cannot_be_mounted_until_the_last_worker_lets_go() {
     assert!(matches!(&overridden[..], [Obstacle::Carries(_)]));
     let (_, two) = holds.hold(&device.device, &consent, false).unwrap();
     drop(one);
-    // Another run is somebody else.
+    // Another run has holds of its own.
     let other = DeviceHolds::default();
     assert!(other.hold(&device.device, &consent, false).is_err());
     assert!(!mount());
@@ -120,12 +120,12 @@ fn held_device_cannot_be_mounted_until_the_last_worker_lets_go() {
     run("umount", &[dir.path().to_str().unwrap()]);
 }
 
-/// The kernel lets a disk or a partition of it be claimed, not both; a run that writes both is no other to itself.
+/// The kernel allows a claim on a disk or on its partition, not both. One run may write both.
 #[test]
 #[ignore = "needs root and loop devices"]
 fn run_that_writes_a_disk_and_its_partition_holds_the_first() {
     let device = Loop::new(&["--partscan"]);
-    // By the kernel alone: it needs to know no format of partition tables.
+    // By the kernel alone, which needs no partition table for that.
     for (number, start) in [("1", "2048"), ("2", "12288")] {
         run("addpart", &[device.path(), number, start, "10240"]);
     }
@@ -137,7 +137,7 @@ fn run_that_writes_a_disk_and_its_partition_holds_the_first() {
     let (_, two) = holds.hold(&part(2), &consent, false).unwrap();
     let (_, disk) = holds.hold(&device.device, &consent, false).unwrap();
     drop((one, two, disk));
-    // A partition may be written while another one of its disk is in use.
+    // A partition may be written while another partition of the disk is in use.
     run("mkfs.ext4", &["-q", part(1).to_str().unwrap()]);
     let dir = tempfile::tempdir().unwrap();
     run(
@@ -179,7 +179,7 @@ fn consent_to_a_disk_is_none_to_the_next_one_of_its_name() {
     assert!(check_writable(&device.device, &anew).is_ok());
 }
 
-/// A study runs its cells in one session, hours apart.
+/// A study runs its cells in one session, over hours.
 #[test]
 #[ignore = "needs root and loop devices"]
 fn session_does_not_write_the_next_disk_of_a_name() {
@@ -260,7 +260,7 @@ fn a_program_that_lets_go_of_a_device_soon_does_not_use_it() {
     });
 }
 
-/// Clones of a job that start together look at their device at the same time, each for itself alone.
+/// Clones of a job that start together open their device exclusively at the same time.
 #[test]
 #[ignore = "needs root and loop devices"]
 fn looking_at_a_device_does_not_disturb_others_that_look() {
@@ -314,7 +314,7 @@ fn consent_does_not_make_a_read_only_device_writable() {
 
 const SIZE: u64 = 16 << 20;
 
-/// A loop device full of data, as a target.
+/// A loop device full of data, and its description.
 fn filled(options: &[&str]) -> (Loop, TargetInfo) {
     let device = Loop::new(options);
     run(
@@ -355,7 +355,7 @@ fn direct_reads_reach_the_device() {
         (target.devices[0].kind, target.size_bytes),
         (DeviceKind::Loop, Some(SIZE))
     );
-    // udev looks at a device that was written, a moment later.
+    // udev reads a written device a moment later.
     let snapshot = (0..10)
         .map(|_| during(|| read(&device, &["iflag=direct"])))
         .find(|snapshot| {

@@ -1,4 +1,4 @@
-//! Plans on real files, by every engine that runs here.
+//! Tests of plans on real files, with each engine that runs here.
 
 use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::*;
@@ -191,7 +191,7 @@ fn rates_are_kept() {
     paced.io.engine = Engine::IoUring;
     paced.schedule.rate_iops.read = Some(200);
     let worker = run(vec![paced]).unwrap().workers.remove(0);
-    // 256 I/Os at 200 a second: the last is due 1.275 s after the first. It may be late on a busy machine, never early.
+    // 256 I/Os at 200/s: the last is due 1.275 s after the first, later on a busy machine.
     assert!(
         worker.directions.read.runtime_ns >= 1_275_000_000,
         "{}",
@@ -199,7 +199,7 @@ fn rates_are_kept() {
     );
 }
 
-/// Reads that check belong to the time they were made in: that of the job's own I/O, or the phase of reading back.
+/// Verification reads count in the phase that makes them: the job's I/O, or the read-back.
 #[test]
 fn the_runtime_of_reads_that_verify_is_that_of_the_phases_they_were_in() {
     let directory = tempfile::tempdir().unwrap();
@@ -226,7 +226,7 @@ fn the_runtime_of_reads_that_verify_is_that_of_the_phases_they_were_in() {
     }
 }
 
-/// Whatever a job says, and by whatever name.
+/// For all options and for all names of the file.
 #[test]
 fn what_is_only_read_is_neither_written_nor_made_longer_nor_removed() {
     let directory = tempfile::tempdir().unwrap();

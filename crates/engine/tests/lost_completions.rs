@@ -1,4 +1,4 @@
-//! A worker whose kernel or library does not say any more which I/Os are over.
+//! Tests of a worker whose kernel or library does not return completions.
 
 #[path = "common/worker_parts.rs"]
 mod worker_parts;
@@ -10,7 +10,7 @@ use iosonde_job::plan::Mode;
 use std::io;
 use worker_parts::{DEPTH, job, parts};
 
-/// Takes I/Os and never gives one back.
+/// Accepts I/Os and never completes one.
 struct Lost {
     errno: i32,
     taken: usize,

@@ -1,4 +1,4 @@
-//! What the runtime of a direction is, which its rates are divided by: on simulated devices, where time is exact.
+//! Tests of the runtime of a direction, by which its rates are divided, on simulated devices.
 
 use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::*;
@@ -30,7 +30,7 @@ fn run(job: Job) -> PerDirection<DirectionStats> {
     result.workers.remove(0).directions
 }
 
-/// In milliseconds.
+/// Runtime of a direction in milliseconds, rounded up.
 fn runtime_ms(stats: &DirectionStats) -> u64 {
     stats.runtime_ns.div_ceil(MS)
 }
@@ -69,7 +69,7 @@ fn both_directions_of_a_mix_have_its_time() {
     );
 }
 
-/// The direction with a rate waits; the other does not wait with it.
+/// A rate limit delays its own direction only.
 #[test]
 fn a_rate_for_one_direction_leaves_the_other_free() {
     for slow in [Direction::Read, Direction::Write] {

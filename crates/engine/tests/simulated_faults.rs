@@ -1,4 +1,4 @@
-//! What goes wrong on a simulated device arrives where it must.
+//! Tests that faults of a simulated device are reported.
 
 use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::*;
@@ -91,7 +91,7 @@ fn errors_that_are_survived_are_counted() {
     let worker = &result.workers[0];
     assert!(worker.error.is_none(), "{:?}", worker.error);
     assert_eq!(worker.first_error, 5);
-    // Five standard deviations of a binomial with n = 1024, p = 1/2.
+    // Five standard deviations of a binomial distribution with n = 1024, p = 1/2.
     assert!(
         worker.total_errors.abs_diff(512) < 80,
         "{}",

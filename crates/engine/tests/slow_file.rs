@@ -1,4 +1,4 @@
-//! A ring that is dropped by a panic while a slow file is read: afterwards, nothing is written to the memory of its buffers.
+//! Test that a ring dropped by a panic writes nothing to the memory of its former buffers.
 
 use iosonde_engine::io::io_uring::Uring;
 use iosonde_engine::io::{Backend, Handle, Op, Slab, Slot};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const BYTES: usize = 4096;
 
-/// A file of which no page is zero, each read of which takes a second.
+/// A file without zero pages, each read of which takes a second.
 struct SlowFile {
     path: PathBuf,
     server: Child,
@@ -48,7 +48,7 @@ impl SlowFile {
 
 impl Drop for SlowFile {
     fn drop(&mut self) {
-        // Lazily: the ring may still have the file open.
+        // Lazy unmount (-z), because the ring may still have the file open.
         let unmount = Command::new("fusermount3")
             .arg("-uz")
             .arg(&self.path)
@@ -59,7 +59,7 @@ impl Drop for SlowFile {
     }
 }
 
-/// Reads the file's first page into the only slot and panics meanwhile. The address of the slot.
+/// Reads the file's first page into a slot and panics meanwhile. Returns the slot's address.
 fn panic_while_reading(path: &Path) -> usize {
     let file = File::open(path).unwrap();
     let slot = Slot {
@@ -85,7 +85,7 @@ fn panic_while_reading(path: &Path) -> usize {
         };
         uring.set_files(&[handle]).unwrap();
         uring.submit(&slab, &[0]).unwrap();
-        // A kernel worker has it by then.
+        // A kernel worker has started the read by then.
         std::thread::sleep(Duration::from_millis(200));
         let _dropped_in_this_order = (uring, slab, file);
         panic!("in the middle of an I/O");
@@ -100,16 +100,16 @@ fn panic_while_reading(path: &Path) -> usize {
 fn is_not_written_to_memory_of_others() {
     let slow = SlowFile::serve();
     let address = panic_while_reading(&slow.path);
-    // SAFETY: nothing that is mapped is replaced (MAP_FIXED_NOREPLACE).
+    // SAFETY: MAP_FIXED_NOREPLACE replaces no mapping.
     let taken = unsafe {
         let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
         let wanted = std::ptr::without_provenance_mut(address);
         mmap_anonymous(wanted, BYTES, ProtFlags::READ | ProtFlags::WRITE, flags)
     };
-    // Where the buffers were left mapped, no one else can have their memory.
+    // If the buffers are still mapped, no other code can get their memory.
     let Ok(memory) = taken else { return };
     std::thread::sleep(Duration::from_millis(1500));
-    // SAFETY: the page has just been mapped, and is this test's alone.
+    // SAFETY: the page was just mapped, and belongs to this test alone.
     let bytes = unsafe { std::slice::from_raw_parts(memory.cast::<u8>(), BYTES) };
     assert!(bytes.iter().all(|byte| *byte == 0), "written from behind");
 }

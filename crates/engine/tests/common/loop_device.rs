@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// A loop device over a file of its own; detached at the end.
+/// A loop device over its own file, detached in the drop.
 pub(crate) struct Loop {
-    /// Its node in `/dev`.
+    /// Device node in `/dev`.
     pub(crate) device: PathBuf,
     file: tempfile::NamedTempFile,
 }
 
 impl Loop {
-    /// A device of 16 MiB; `options` are losetup's.
+    /// Attaches a device of 16 MiB with these options of losetup.
     pub(crate) fn new(options: &[&str]) -> Self {
         let file = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         file.as_file().set_len(16 << 20).unwrap();
@@ -22,7 +22,7 @@ impl Loop {
         }
     }
 
-    /// A device over another one.
+    /// Attaches a device over another one.
     pub(crate) fn over(lower: &Loop) -> Self {
         Self {
             device: attach(&lower.device, &[]),
@@ -30,12 +30,12 @@ impl Loop {
         }
     }
 
-    /// Its node as text.
+    /// Path of the device node.
     pub(crate) fn path(&self) -> &str {
         self.device.to_str().unwrap()
     }
 
-    /// The file behind it.
+    /// Backing file.
     pub(crate) fn file(&self) -> &Path {
         self.file.path()
     }
@@ -54,10 +54,10 @@ fn attach(file: &Path, options: &[&str]) -> PathBuf {
     PathBuf::from(run("losetup", &arguments).trim())
 }
 
-/// Runs a program that must succeed; its standard output.
+/// Runs a program that must succeed. Returns its standard output.
 ///
-/// Another test that starts a program keeps copies of all open files for a moment, also of one that holds a device for itself alone.
-/// So a device that seems to be in use is tried again.
+/// A test that starts a program inherits all open files to it until its exec, also those of an
+/// exclusively opened device. So the command is retried while a device is busy.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
     let path = format!(
         "{}:/usr/sbin:/sbin",

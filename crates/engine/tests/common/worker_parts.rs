@@ -1,4 +1,4 @@
-//! What a worker is made of, over one file.
+//! Parts of a worker on one file, for tests.
 
 use iosonde_engine::io::{Slab, Slot};
 use iosonde_engine::sys::memory::{IoMemory, MemoryKind};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub(crate) const FILE_BYTES: u64 = 1 << 20;
 pub(crate) const DEPTH: u32 = 16;
 
-/// A worker's parts over one file, for a backend that keeps `depth` I/Os in flight.
+/// Parts of a worker on one file, for a backend with `depth` I/Os in flight.
 pub(crate) fn parts(job: &Job, depth: u32, clock: &RealClock) -> Parts {
     let seeds = Seeds::new(&job.workload, 0, 1);
     let layout = FileLayout::whole_file(FILE_BYTES);
@@ -74,7 +74,7 @@ pub(crate) fn parts(job: &Job, depth: u32, clock: &RealClock) -> Parts {
     }
 }
 
-/// A log, and a thread that takes what the worker writes to it.
+/// A log, and a thread that receives the worker's entries.
 fn log(logs: &Logs, start_ns: u64) -> IoLog {
     let (log, from_worker) = IoLog::new(logs, 0, start_ns);
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Layout, verification and logs.
+//! Tests of layout, verification and logs.
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn layout_is_seen_and_can_be_interrupted() {
     }
 }
 
-/// Interrupts a run as soon as its jobs run.
+/// Interrupts a run when its jobs start.
 struct InterruptsRun(Arc<Interrupt>);
 
 impl Observer for InterruptsRun {

@@ -1,17 +1,17 @@
-//! Devices and full file systems, as root.
+//! Tests of devices and full file systems. They need root.
 
 use super::*;
 
-// Other tests use the rest of it.
+// Other tests use its other functions.
 #[allow(dead_code)]
 #[path = "../common/loop_device.rs"]
 mod loop_device;
 
-/// A file system in memory; unmounted at the end.
+/// A file system in memory, unmounted in the drop.
 struct Small(tempfile::TempDir);
 
 impl Small {
-    /// One of 8 MiB.
+    /// A file system of 8 MiB.
     fn mount() -> Small {
         Small::of(&["-t", "tmpfs", "-o", "size=8m", "none"])
     }
@@ -33,7 +33,7 @@ impl Drop for Small {
 #[test]
 #[ignore = "needs root"]
 fn fill_device_ends_when_the_file_system_is_full() {
-    // fio 3.33: 129 writes, of which the last one moves nothing; 128 reads.
+    // fio 3.33: 129 writes, of which the last one moves no data; 128 reads.
     for (text, expected) in [
         ("rw=write", (0, 129)),
         ("rw=read", (128, 0)),
@@ -71,7 +71,7 @@ fn a_ramfs_is_memory_of_which_there_is_as_much_as_is_left() {
 #[test]
 #[ignore = "needs root"]
 fn a_later_job_reads_what_an_earlier_one_has_filled() {
-    // fio's example surface-scan.
+    // Like fio's example surface-scan.
     let small = Small::mount();
     let text = "[global]\nfilename=f\nbs=64k\nverify=crc32c\n[w]\nrw=write\nfill_device=1\ndo_verify=0\n\
                 [r]\nstonewall\ncreate_serialize=0\nrw=read\n";
@@ -102,7 +102,7 @@ fn a_later_job_without_a_size_takes_files_as_they_have_become() {
 #[test]
 fn a_later_job_whose_file_nobody_makes_is_refused_at_once() {
     let scratch = tempfile::tempdir().unwrap();
-    // Before it is seen that there is no space for the first one's file, and so before that is laid out.
+    // The second job is refused before the space and the layout of the first file are checked.
     for first in ["rw=write\nsize=64k", "rw=read\nsize=1000t"] {
         let text =
             format!("[w]\nfilename=made\n{first}\n[r]\nstonewall\nfilename=other\nrw=read\n");
@@ -167,7 +167,7 @@ fn sizes_and_offsets_of_a_device() {
         let text = format!("[x]\nfilename={name}\nbs=64k\nrw=read\n{extra}\n");
         counts(&run(Path::new("/dev"), &text)).0
     };
-    // As fio 3.33 counts them on a device of 16 MiB.
+    // Counts of fio 3.33 on a device of 16 MiB.
     assert_eq!(count("size=25%\noffset=50%"), 64);
     assert_eq!(count("offset=12m"), 64);
     assert_eq!(count("size=1g"), 256, "a device does not grow");

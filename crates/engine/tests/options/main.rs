@@ -1,4 +1,4 @@
-//! fio's options on real files: each does what it says.
+//! Tests of fio's options on real files.
 
 use iosonde_engine::interrupt::Interrupt;
 use iosonde_engine::runner::LocalRunner;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 mod contents;
 mod devices;
 
-/// A plan from a job file's options, one a line; `[name]` begins a job.
+/// Plan from the options of a job file, one per line. `[name]` starts a job.
 fn plan(directory: &Path, text: &str) -> Plan {
     let text = format!("[global]\ndirectory={}\n{text}", directory.display());
     let env = FakeEnv::new().file("job.fio", &text);
@@ -240,7 +240,7 @@ fn allow_file_create_off_forbids_to_make_files() {
     }
 }
 
-/// Notes what an observer is told.
+/// Records the calls of an observer.
 #[derive(Default)]
 struct Seen {
     events: Vec<String>,
@@ -332,7 +332,7 @@ fn unlink_removes_files_when_the_job_is_done() {
 #[test]
 fn unlink_each_loop_begins_with_new_files() {
     let dir = directory();
-    // Its other name keeps the first file alive, so that no later one can have its number.
+    // A second name keeps the first file, so that no later file reuses its inode.
     std::fs::write(dir.path().join("f"), vec![1; 65536]).unwrap();
     std::fs::hard_link(dir.path().join("f"), dir.path().join("old")).unwrap();
     let mut seen = Seen {
@@ -390,7 +390,7 @@ fn memory_that_cannot_be_had_is_a_clear_error() {
     assert!(message.contains("vm.nr_hugepages"), "{message}");
 }
 
-/// Why a job is not run.
+/// Error with which a job is refused.
 fn refusal(directory: &Path, text: &str) -> String {
     let error = run_watched(directory, text, &mut ()).unwrap_err();
     format!("{error}; {}", error.remedy())

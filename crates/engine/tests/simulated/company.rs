@@ -1,4 +1,4 @@
-//! Several jobs: who starts when, and who ends with whom.
+//! Tests of several jobs: their start order, and jobs that end together.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn exitall_ends_those_that_exit_what_names() {
         let mut jobs: Vec<Job> = (0..4).map(|_| job(SLOW, 1)).collect();
         jobs[0].schedule.runtime_ns = 1_000_000_000;
         jobs[0].schedule.exitall = Some(what);
-        // Another reporting group beside the first, and one behind a stonewall.
+        // A second reporting group, and a job after a stonewall.
         jobs[2].groupid = 1;
         jobs[3].groupid = 2;
         jobs[3].schedule.stonewall = true;
@@ -48,7 +48,7 @@ fn a_later_group_does_not_start_earlier_workers_again() {
     second.name = "second".to_owned();
     second.schedule.wait_for = Some("first".to_owned());
     let runtime = |jobs| run(jobs).workers[0].directions.read.runtime_ns;
-    // Whether a rate is held is looked at for as long, whoever starts meanwhile.
+    // A job that starts meanwhile does not change the period over which a rate is checked.
     assert_eq!(runtime(vec![slow(), first, second]), runtime(vec![slow()]));
 }
 

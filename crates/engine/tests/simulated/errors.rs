@@ -1,4 +1,4 @@
-//! Errors, and what is treated as one.
+//! Tests of errors, and of the conditions that count as errors.
 
 use super::*;
 
@@ -30,12 +30,12 @@ fn continue_on_error_survives_what_fio_survives() {
     named.errors.ignore[0] = vec![libc::EIO];
     let (worker, errno) = single(named);
     assert_eq!((errno, worker.total_errors, worker.first_error), (0, 1, 5));
-    // A list goes before continue_on_error, and this one does not have EIO.
+    // `ignore_error` overrides `continue_on_error`, and this list lacks EIO.
     let mut other = job(device, 1);
     other.errors.continue_read = true;
     other.errors.ignore[0] = vec![libc::ENOSPC];
     assert_eq!(single(other).1, 5);
-    // Errors of writes are another kind.
+    // Errors of writes are counted separately.
     let mut writes = job(device, 1);
     writes.errors.continue_write = true;
     assert_eq!(single(writes).1, 5);

@@ -1,4 +1,4 @@
-//! The loop on simulated devices, where the right answer is known.
+//! Tests of the I/O loop on simulated devices, where the exact results are known.
 
 use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::*;
@@ -50,7 +50,7 @@ fn iops(result: &RunResult) -> f64 {
     result.workers.iter().map(total).sum()
 }
 
-/// One worker's result, and its error's number.
+/// Result of a single worker, and the errno of its error.
 fn single(job: Job) -> (iosonde_result::run::WorkerResult, i32) {
     let worker = run(vec![job]).workers.remove(0);
     let errno = worker.error.as_ref().map_or(0, |failure| failure.errno);
@@ -77,7 +77,7 @@ fn a_device_of_four_servers_of_100_us_serves_what_it_must() {
 
 #[test]
 fn a_full_queue_drains_to_iodepth_low_before_it_is_filled_again() {
-    // One server: completions come one by one, each 100 us, so that every refill shows how far the queue had drained.
+    // One server completes an I/O per 100 us, so that each refill shows how far the queue drained.
     let mut draining = job("read_us=100,parallel=1,read_dist=fixed", 8);
     draining.io.batch_submit = Some(8);
     draining.schedule.time_based = false;
@@ -93,7 +93,7 @@ fn a_full_queue_drains_to_iodepth_low_before_it_is_filled_again() {
 
 #[test]
 fn overlapping_ios_take_turns_where_they_are_serialized() {
-    // Two blocks, eight I/Os in flight, a device of eight servers of 100 us.
+    // Two blocks, eight I/Os in flight, a device with eight servers of 100 us.
     let mut two_blocks = job("read_us=100,parallel=8,read_dist=fixed", 8);
     two_blocks.files.size = Some(Extent::Bytes(8192));
     two_blocks.workload.random_map = RandomMap::None;
@@ -105,8 +105,8 @@ fn overlapping_ios_take_turns_where_they_are_serialized() {
 
 #[test]
 fn poisson_arrivals_wait_in_line() {
-    // A server that is busy for nine tenths of the time: what comes evenly never waits, what comes at random for 4.05 ms
-    // (M/D/1, by Pollaczek and Khinchine).
+    // A server at 90 % utilisation: evenly spaced arrivals never wait, random ones wait 4.05 ms
+    // (M/D/1, Pollaczek-Khinchine).
     let mut paced = job("read_us=900,parallel=1,read_dist=fixed", 1);
     paced.schedule.rate_iops.read = Some(1000);
     paced.schedule.runtime_ns = 300_000_000_000;
@@ -132,7 +132,7 @@ fn a_rate_catches_up_after_a_pause_unless_it_ignores_them() {
     });
     let caught_up = iops(&run(vec![thinker.clone()]));
     assert!((caught_up / 1000.0 - 1.0).abs() < 0.02, "{caught_up}");
-    // 50 in 50 ms, and 25 ms of pause.
+    // 50 I/Os in 50 ms, then 25 ms of thinktime.
     thinker.schedule.rate_ignore_thinktime = true;
     let ignored = iops(&run(vec![thinker]));
     assert!((ignored / 667.0 - 1.0).abs() < 0.02, "{ignored}");
@@ -170,8 +170,8 @@ fn the_same_seed_gives_the_same_result() {
 
 #[test]
 fn open_loop_latency_counts_from_the_intended_start() {
-    // One server of 10 ms and a request each 5 ms: the queue grows, and total latency with it; completion latency is that
-    // of the device alone.
+    // One server of 10 ms and an arrival each 5 ms: the queue and total latency grow. Completion
+    // latency is that of the device.
     let mut paced = job("read_us=10000,parallel=1,read_dist=fixed", 1);
     paced.schedule.rate_iops.read = Some(200);
     paced.schedule.runtime_ns = 1_000_000_000;
@@ -193,7 +193,7 @@ fn think_time_leaves_the_device_idle() {
     });
     let measured = iops(&run(vec![thinker.clone()]));
     assert!((measured - 250.0).abs() < 1.0, "{measured}");
-    // Busy or not, a pause is as long.
+    // The pause has the same length with and without `thinktime_spin`.
     for spin_ns in [1_000_000, 3_000_000] {
         if let Some(rule) = &mut thinker.schedule.thinktime {
             rule.spin_ns = spin_ns;
@@ -263,7 +263,7 @@ fn pauses_after_blocks_or_time_whichever_comes_first() {
         });
         iops(&run(vec![paused]))
     };
-    // 100 I/Os take 100 ms, then 100 ms of rest.
+    // 100 I/Os take 100 ms, then 100 ms of thinktime.
     for (blocks, iotime_ms, expected) in [
         (100, 0, 500.0),
         (u32::MAX, 100, 500.0),
@@ -335,7 +335,7 @@ fn completions_are_collected_as_the_job_says() {
     batched.io.batch_complete_min = 8;
     batched.io.batch_complete_max = Some(8);
     let (worker, _) = single(batched.clone());
-    // Upper bounds: 0, 4, 8, 16, ...: those of exactly 8 are all but the last few.
+    // Upper bounds 0, 4, 8, 16, ...: almost all batches have exactly 8 completions.
     assert!(
         worker.iodepth_complete[2] > 1_000,
         "{:?}",
@@ -399,7 +399,7 @@ fn runs_of_a_device_draw_numbers_of_their_own_and_wear_it_together() {
     assert_eq!(first, iops_of(&format!("{device},run=1")));
     assert_ne!(first, iops_of(&format!("{device},run=2")));
     assert_eq!(iops_of(device), iops_of(&format!("{device},run=0")));
-    // A flash device that one run has written to is as worn in the next one.
+    // Wear of a flash device persists into the next run of a session.
     let mut session = LocalRunner::default().open();
     let rates = [1, 2].map(|number| {
         let flash = "capacity=64m,write_us=1ms,fresh=4,fresh_bytes=4m";

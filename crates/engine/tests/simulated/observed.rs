@@ -1,8 +1,8 @@
-//! What is seen of a run while it goes on, and what an observer can do.
+//! Tests of progress reports during a run, and of observers that control it.
 
 use super::*;
 
-/// Ends a run at the first look after a second of measuring.
+/// Ends a run at the first progress report after a second of measuring.
 struct StopsSoon(u32);
 
 impl Observer for StopsSoon {
@@ -18,7 +18,7 @@ impl Observer for StopsSoon {
 
 #[test]
 fn the_drain_of_a_run_that_an_observer_ends_is_not_time() {
-    // 512 I/Os in flight at 1000 a second: they are half of what a second starts, and take half a second to end.
+    // 512 I/Os in flight at 1000 IOPS: half of a second's I/Os, which take half a second to drain.
     let mut deep = job("read_us=1000,parallel=1,read_dist=fixed", 512);
     deep.schedule.ramp_time_ns = 1_000_000_000;
     let plan = Plan {
@@ -30,7 +30,7 @@ fn the_drain_of_a_run_that_an_observer_ends_is_not_time() {
     assert!((measured - 1000.0).abs() < 2.0, "{measured}");
 }
 
-/// Not when the next I/O arrives and the worker hears of it, which with lumps is always just before a lump.
+/// The run ends at once. At a completion it would always end just before a burst of them.
 #[test]
 fn a_run_that_an_observer_ends_is_over_when_it_says_so() {
     let mut slow = job("read_us=300000,parallel=1,read_dist=fixed", 1);
@@ -73,14 +73,14 @@ fn start_delay_and_intervals() {
             .all(|ios| (999..=1001).contains(ios)),
         "{per_second:?}"
     );
-    // The first window begins at the first look after the start, a tenth of a second later.
+    // The first window starts at the first progress report, 0.1 s after the start.
     assert_eq!(
         result.workers[0].directions.read.iops.count, 5,
         "one sample each half second"
     );
 }
 
-/// Notes the intervals that it asks for.
+/// Requests intervals and records them.
 struct Sliced {
     interval_ns: u64,
     seen: Vec<Interval>,
@@ -113,18 +113,18 @@ fn intervals_are_as_long_as_the_observer_asks() {
         let mut session = LocalRunner::default().open();
         let mut result = session.run(&plan, &mut observer).unwrap();
         let expected = 3_000_000_000 / interval_ns as usize;
-        // The I/O that is on its way at the end may have one of its own.
+        // The I/O in flight at the end may have an interval of its own.
         let found = result.intervals.len();
         assert!((expected..=expected + 1).contains(&found), "{found}");
         assert!(observer.seen.len() + 1 >= expected);
         for interval in &observer.seen {
-            // A few nanoseconds more, where the looks do not divide it.
+            // A few nanoseconds more if the report interval does not divide it.
             let late = interval.length_ns - interval_ns;
             assert!(late < 10, "{interval_ns}: {late}");
             let ios = interval.directions.read.ios;
             assert!(ios.abs_diff(interval_ns / 1_000_000) <= 1, "{ios}");
         }
-        // All else, fio's samples included, is the same.
+        // All other results are equal, including fio's samples.
         result.intervals.clear();
         slow.intervals.clear();
         if interval_ns == 100_000_000 {
@@ -133,7 +133,7 @@ fn intervals_are_as_long_as_the_observer_asks() {
     }
 }
 
-/// Wants the statistics at one second.
+/// Requests the statistics after one second.
 #[derive(Default)]
 struct Asks {
     seen: Vec<RunResult>,

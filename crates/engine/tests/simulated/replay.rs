@@ -1,4 +1,4 @@
-//! Traces on a simulated device: their times are kept to the nanosecond.
+//! Tests of trace replay on a simulated device, with exact times.
 
 use super::{job, run};
 use iosonde_job::plan::{Job, Replay};
@@ -7,7 +7,7 @@ use std::io::Write;
 
 const MS: u64 = 1_000_000;
 
-/// Replays a text on a device that takes 1 ms for everything, one after the other.
+/// Replays a trace on a device with one server of 1 ms.
 fn replay(text: &str, shape: impl FnOnce(&mut Replay, &mut Job)) -> WorkerResult {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     write!(file, "{text}").unwrap();
@@ -36,7 +36,7 @@ fn ios_start_when_their_trace_says() {
     let (read, write) = (&worker.directions.read, &worker.directions.write);
     assert_eq!((read.total_ios, write.total_ios), (3, 1));
     assert_eq!((read.io_bytes, write.io_bytes), (8704, 16_384));
-    // The first is at the start, the last two are due at 20 ms and follow each other.
+    // The first I/O is due at the start. The last two are due at 20 ms and run one after the other.
     assert_eq!(read.runtime_ns, 22 * MS);
     assert_eq!(read.clat.moments.max, MS as f64);
     assert_eq!(

@@ -1,23 +1,23 @@
-//! Writes that are sent from where the data are, and reads that leave them where they came, without a copy.
+//! Zero copy for librados: writes are sent from the caller's buffers, reads stay in the library's.
 //!
-//! librados' C functions copy what they write, and what they have read. Its C++ functions take lists of buffers that may be anybody's
-//! memory, and hand out those that they have received. They are found at run time like the others: their names hold the version of Ceph's binary interface and the types of all arguments, so
-//! that a library with another interface does not have them, and writes are copied there. Nothing here knows how Ceph lays out
-//! its objects: its own functions make, use and empty them, in room that is several times as large as they need. A list of buffers is
-//! tried out once, on memory of our own, before anything is written.
+//! The C functions of librados copy all data. Its C++ functions accept lists of buffers in foreign
+//! memory and return the received ones. They are found at run time: the mangled names contain the
+//! version of Ceph's binary interface and all argument types, so another interface lacks them, and
+//! writes are copied. Nothing here depends on the layout of Ceph's objects: its own functions make,
+//! use and empty them, in space several times as large as needed. A list is tested before use.
 //!
-//! A request that was given up may still be on its way to a daemon that is silent. So memory is lent only to a client that nobody
-//! else uses: it is shut down, and its connections with it, before the memory goes.
+//! A cancelled request may still be on its way to a daemon that does not answer. So only a client
+//! with a single owner borrows memory, and it is shut down before the memory is freed.
 
 use super::super::arrivals::Raw;
 use super::{Callback, Library, functions};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-/// Shorter pieces are copied: that costs less than the list does.
+/// Smallest piece in bytes that is lent: for shorter ones a copy is cheaper than the list.
 pub(super) const LENT_FROM: usize = 64 << 10;
 
 functions! {
-    /// What is called of Ceph's C++ interface.
+    /// Functions of Ceph's C++ interface in use.
     Lender {
         list_of: unsafe extern "C" fn(*mut Room, *mut c_char, usize) -> *mut Room = b"_ZN4ceph6buffer7v15_2_04list15static_from_memEPcm",
         list_become_part: unsafe extern "C" fn(*mut Room, *const Room, c_uint, c_uint) = b"_ZN4ceph6buffer7v15_2_04list9substr_ofERKS2_jj",
@@ -39,7 +39,7 @@ functions! {
 const ROOM_WORDS: usize = 64;
 const MARK: u64 = 0x1056_0e0d_e5ee_d5a1;
 
-/// Room for an object of Ceph's, which needs up to 32 bytes as far as is known. It may point into itself, and is not moved.
+/// Space for an object of Ceph (up to 32 bytes, as known). Not moved: it may hold self-references.
 #[repr(C, align(16))]
 pub(super) struct Room([u64; ROOM_WORDS]);
 
@@ -48,18 +48,18 @@ impl Room {
         Room([MARK; ROOM_WORDS])
     }
 
-    /// Whether nothing was written near its end.
+    /// Whether the second half is unchanged.
     fn is_ample(&self) -> bool {
         self.0[ROOM_WORDS / 2..].iter().all(|word| *word == MARK)
     }
 }
 
-/// A `const std::string` of libstdc++ (its `__cxx11` interface, which is part of the names above), over a text of ours.
+/// A `const std::string` of libstdc++ (`__cxx11`, as in the names above) over a C string.
 #[repr(C)]
 pub(super) struct Text {
     start: *const c_char,
     length: usize,
-    /// Capacity; or short texts, which are kept elsewhere here.
+    /// Capacity, or the inline buffer for short strings, which is not used here.
     rest: [usize; 2],
 }
 
@@ -75,21 +75,21 @@ impl Text {
 }
 
 impl Lender {
-    /// Ceph's C++ interface, where it is the one that is known and does what it is known for.
+    /// Returns Ceph's C++ interface, if it is the known one and passes a test.
     pub(super) fn in_library(library: &Library) -> Option<Lender> {
-        // How a function returns an object differs between processors; this is written for one.
+        // How functions return objects depends on the processor. This code supports one.
         if !cfg!(all(target_arch = "x86_64", target_pointer_width = "64")) {
             return None;
         }
         Lender::of(library).ok().filter(Lender::works)
     }
 
-    /// Whether lists are of the memory itself, have its length, can be joined and emptied, and stay within their room.
+    /// Whether lists refer to the memory itself, can be joined and emptied, and fit their space.
     fn works(&self) -> bool {
         let mut data = [0u8; 9];
         let start = data.as_mut_ptr();
         let (mut list, mut rest) = (Room::new(), Room::new());
-        // SAFETY: the lists are made, used while their memory is there, and emptied. `start` is valid for nine bytes.
+        // SAFETY: lists are made, used while their memory lives, and emptied. `start` has 9 bytes.
         unsafe {
             (self.list_of)(&mut list, start.cast(), 4);
             (self.list_of)(&mut rest, start.add(4).cast(), 5);
@@ -102,39 +102,39 @@ impl Lender {
         }
     }
 
-    /// Makes a list one of nothing: what it held is let go of.
+    /// Empties a list, which releases its buffers.
     ///
     /// # Safety
     /// `list` was made by `list_of`.
     unsafe fn empty(&self, list: &mut Room) {
         let list: *mut Room = list;
-        // SAFETY: by the caller's promise. A list may become a part of itself: it looks at its length first, then empties itself.
+        // SAFETY: by the caller's promise. `substr_of` may take the list itself as its source.
         unsafe { (self.list_become_part)(list, list, 0, 0) };
     }
 
     /// Releases a completion.
     ///
     /// # Safety
-    /// Made by [`Lent::write`], and not used any more.
+    /// Made by [`Lent::completion`], and not used afterwards.
     pub(super) unsafe fn release(&self, completion: Raw) {
         // SAFETY: by the caller's promise.
         unsafe { (self.completion_release)(completion) };
     }
 }
 
-/// What was read, where the library has put it: a list of its buffers. Nobody looks at them here.
+/// Data of a read as a list of the library's buffers. No code here looks at them.
 pub(super) struct Received {
     lender: &'static Lender,
     list: Box<Room>,
 }
 
-// SAFETY: it is a list of counted references to buffers, which any thread may let go of.
+// SAFETY: a list of counted references to buffers, which any thread may release.
 unsafe impl Send for Received {}
 
 impl Received {
     fn nothing(lender: &'static Lender) -> Received {
         let mut list = Box::new(Room::new());
-        // SAFETY: a list of no bytes has no memory. It is made before it is emptied, in room that stays where it is.
+        // SAFETY: an empty list has no memory. It is made before it is emptied, and does not move.
         unsafe {
             (lender.list_of)(&mut *list, std::ptr::dangling_mut(), 0);
             lender.empty(&mut list);
@@ -145,13 +145,13 @@ impl Received {
 
 impl Drop for Received {
     fn drop(&mut self) {
-        // SAFETY: made by `list_of`. A list of nothing holds no memory, and its end is that of the room.
+        // SAFETY: made by `list_of`. An empty list holds no memory, so its space can be freed.
         unsafe { self.lender.empty(&mut self.list) };
     }
 }
 
-/// Memory that is lent again and again, and holds the same each time. Ceph keeps the checksum of it, which each write of it needs, with
-/// the buffer that the list is of, and other lists share.
+/// Memory that is written repeatedly with the same contents. Ceph caches its checksum, which each
+/// write needs, in the buffer that the lists share.
 pub(super) struct Constant {
     lender: &'static Lender,
     list: Box<Room>,
@@ -159,11 +159,11 @@ pub(super) struct Constant {
     length: usize,
 }
 
-// SAFETY: it is a list of counted references to buffers, which any thread may let go of. The address is only compared.
+// SAFETY: a list of counted references, which any thread may release. The address is only compared.
 unsafe impl Send for Constant {}
 
 impl Constant {
-    /// Whether it is of this memory.
+    /// Whether this constant describes this memory.
     pub(super) fn is_of(&self, start: *const u8, length: usize) -> bool {
         (self.start, self.length) == (start, length)
     }
@@ -171,18 +171,18 @@ impl Constant {
 
 impl Drop for Constant {
     fn drop(&mut self) {
-        // SAFETY: made by `list_of`. A list of nothing holds no memory, and its end is that of the room.
+        // SAFETY: made by `list_of`. An empty list holds no memory, so its space can be freed.
         unsafe { self.lender.empty(&mut self.list) };
     }
 }
 
-/// A pool, to write to from memory that is lent, and to read from.
+/// A pool context of the C++ interface, for writes from lent memory and for reads.
 pub(super) struct Lent {
     lender: &'static Lender,
     io: Box<Room>,
 }
 
-// SAFETY: it is a counted reference to librados' context, which any thread may use and let go of.
+// SAFETY: a counted reference to librados' context, which any thread may use and release.
 unsafe impl Send for Lent {}
 
 impl Lent {
@@ -190,7 +190,7 @@ impl Lent {
     /// `io` is a context of librados, which is destroyed after this.
     pub(super) unsafe fn new(lender: &'static Lender, io: Raw) -> Option<Lent> {
         let mut room = Box::new(Room::new());
-        // SAFETY: made before it is used, in room that stays where it is.
+        // SAFETY: made before it is used, in space that stays where it is.
         unsafe {
             (lender.io_make)(&mut *room);
             (lender.io_become)(io, &mut *room);
@@ -200,24 +200,24 @@ impl Lent {
         is_ample.then_some(lent)
     }
 
-    /// How completions are released.
+    /// Interface that releases completions.
     pub(super) fn lender(&self) -> &'static Lender {
         self.lender
     }
 
-    /// A completion that calls back with this argument.
+    /// Creates a completion that calls `callback` with this argument.
     pub(super) fn completion(&self, argument: *mut c_void, callback: Callback) -> Raw {
-        // SAFETY: a function and its argument, which is good for as long as requests with it are under way.
+        // SAFETY: a function and its argument, which is valid while requests with it are in flight.
         unsafe { (self.lender.completion_make)(argument, callback) }
     }
 
-    /// Memory that holds the same for as long as this is written.
+    /// Declares memory constant while it is written.
     ///
     /// # Safety
-    /// It does not change from now on, and is there until the client has been shut down.
+    /// It does not change from now on, and exists until the client has been shut down.
     pub(super) unsafe fn constant(&self, start: *mut u8, length: usize) -> Constant {
         let mut list = Box::new(Room::new());
-        // SAFETY: room that stays where it is; memory as promised by the caller.
+        // SAFETY: space that stays where it is, and memory as the caller promises.
         unsafe { (self.lender.list_of)(&mut *list, start.cast(), length) };
         Constant {
             lender: self.lender,
@@ -227,11 +227,11 @@ impl Lent {
         }
     }
 
-    /// Starts a write of `length` bytes at `data`, and of what is constant after them.
+    /// Starts a write of `length` bytes at `data`, followed by `constant`.
     ///
     /// # Safety
-    /// The completion is of [`Lent::completion`]; the data do not change until it is over, and are there until the client has
-    /// been shut down.
+    /// The completion is from [`Lent::completion`]. The data do not change until it completes, and
+    /// exist until the client has been shut down.
     pub(super) unsafe fn write(
         &mut self,
         object: &CStr,
@@ -241,7 +241,7 @@ impl Lent {
         offset: u64,
     ) -> c_int {
         let (io, name) = (&mut *self.io, Text::of(object));
-        // SAFETY: the library has references of its own to what the lists hold; data as promised by the caller.
+        // SAFETY: the library has own references to the buffers. Data as the caller promises.
         unsafe {
             if let (Some(constant), 0) = (constant, length) {
                 let (list, length) = (&*constant.list, constant.length);
@@ -259,10 +259,10 @@ impl Lent {
         }
     }
 
-    /// Starts a read of `length` bytes. What comes is let go of with what this returns.
+    /// Starts a read of `length` bytes. Dropping the returned value releases the received data.
     ///
     /// # Safety
-    /// The completion is of [`Lent::completion`]; what is returned is there until it is over.
+    /// The completion is from [`Lent::completion`]. The returned value lives until it completes.
     pub(super) unsafe fn read(
         &mut self,
         object: &CStr,
@@ -272,7 +272,7 @@ impl Lent {
     ) -> (c_int, Received) {
         let mut received = Received::nothing(self.lender);
         let (io, name) = (&mut *self.io, Text::of(object));
-        // SAFETY: the list stays where it is for as long as the library fills it, by the caller's promise.
+        // SAFETY: the list stays in place while the library fills it, by the caller's promise.
         let started = unsafe {
             let list: *mut Room = &mut *received.list;
             (self.lender.io_read)(io, &name, completion, list, length, offset)
@@ -280,19 +280,19 @@ impl Lent {
         (started, received)
     }
 
-    /// Gives a request up.
+    /// Cancels a request.
     ///
     /// # Safety
-    /// The completion is of [`Lent::completion`], and not released.
+    /// The completion is from [`Lent::completion`], and not released.
     pub(super) unsafe fn cancel(&mut self, completion: Raw) {
-        // SAFETY: by the caller's promise. One that is over meanwhile is not found, which is as good.
+        // SAFETY: by the caller's promise. Cancelling a completed request has no effect.
         unsafe { (self.lender.io_cancel)(&mut *self.io, completion) };
     }
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        // SAFETY: made in `new`, ended once; its room is as it was.
+        // SAFETY: made in `new` and destroyed once, in the same place.
         unsafe { (self.lender.io_end)(&mut *self.io) };
     }
 }
@@ -307,7 +307,7 @@ mod tests {
             room
         }
         unsafe extern "C" fn outgrows(room: *mut Room, _: *const Room, _: c_uint, _: c_uint) {
-            // SAFETY: the test's own room.
+            // SAFETY: the test's own space.
             unsafe { (*room).0[ROOM_WORDS - 1] = 0 };
         }
         unsafe extern "C" fn become_part(_: *mut Room, _: *const Room, _: c_uint, _: c_uint) {}
