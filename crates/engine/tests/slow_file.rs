@@ -100,7 +100,7 @@ fn panic_while_reading(path: &Path) -> usize {
 fn is_not_written_to_memory_of_others() {
     let slow = SlowFile::serve();
     let address = panic_while_reading(&slow.path);
-    // SAFETY: MAP_FIXED_NOREPLACE replaces no mapping.
+    // SAFETY: MAP_FIXED_NOREPLACE does not replace an existing mapping.
     let taken = unsafe {
         let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
         let wanted = std::ptr::without_provenance_mut(address);

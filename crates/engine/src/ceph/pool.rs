@@ -1,4 +1,4 @@
-//! Objects of a session in one pool: created before reads, told from foreign ones, removed by name.
+//! Objects of a session in one pool: created before reads, removed by name. Foreign ones are kept.
 
 use super::backend::{changes, object_of, share_pool, uri};
 use super::estate::Terms;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// A pointer of the library, or one of ours that the library passes back.
+/// A pointer of the library, or one that the library passes back to its callback.
 pub(super) type Raw = *mut c_void;
 
 /// Queue of completed I/Os of one worker.

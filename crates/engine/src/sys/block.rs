@@ -45,13 +45,13 @@ pub fn punch_hole(fd: RawFd, offset: u64, length: u32) -> i32 {
 
 /// fallocate(2).
 pub fn fallocate(fd: RawFd, mode: i32, offset: u64, length: u64) -> io::Result<()> {
-    // SAFETY: no memory is passed.
+    // SAFETY: the call takes no pointer to memory.
     check(unsafe { libc::fallocate(fd, mode, offset as i64, length as i64) })
 }
 
 /// posix_fallocate(3).
 pub fn posix_fallocate(fd: RawFd, length: u64) -> io::Result<()> {
-    // SAFETY: no memory is passed.
+    // SAFETY: the call takes no pointer to memory.
     match unsafe { libc::posix_fallocate(fd, 0, length as i64) } {
         0 => Ok(()),
         errno => Err(io::Error::from_raw_os_error(errno)),
@@ -60,7 +60,7 @@ pub fn posix_fallocate(fd: RawFd, length: u64) -> io::Result<()> {
 
 /// Drops a file's clean pages from the page cache.
 pub fn drop_cache(fd: RawFd, offset: u64, length: u64) -> io::Result<()> {
-    // SAFETY: no memory is passed.
+    // SAFETY: the call takes no pointer to memory.
     match unsafe {
         libc::posix_fadvise(fd, offset as i64, length as i64, libc::POSIX_FADV_DONTNEED)
     } {
@@ -71,7 +71,7 @@ pub fn drop_cache(fd: RawFd, offset: u64, length: u64) -> io::Result<()> {
 
 /// Writes the dirty pages of a file or device back, by fsync(2).
 pub fn flush(fd: RawFd) -> io::Result<()> {
-    // SAFETY: no memory is passed.
+    // SAFETY: the call takes no pointer to memory.
     check(unsafe { libc::fsync(fd) })
 }
 
@@ -88,7 +88,7 @@ pub fn advise_order(fd: RawFd, offset: u64, length: u64, random: bool) {
 
 /// Writes back and drops the page cache of a block device.
 pub fn flush_device_cache(fd: RawFd) -> io::Result<()> {
-    // SAFETY: BLKFLSBUF takes no argument.
+    // SAFETY: BLKFLSBUF takes no argument and accesses no memory.
     check(unsafe { libc::ioctl(fd, BLKFLSBUF, 0) })
 }
 

@@ -94,7 +94,7 @@ extern "C" fn on_bus_error(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
             )
         };
     }
-    // SAFETY: as above.
+    // SAFETY: writes errno of this thread, as above.
     unsafe { *libc::__errno_location() = errno };
 }
 

@@ -85,7 +85,7 @@ impl Mapping {
         // SAFETY: the offset lies within the mapping, or at its end.
         let file = unsafe { self.base.add(offset.min(self.length as u64) as usize) };
         let buffer = memory.address(slot);
-        // SAFETY: `offset + room` lies within the mapping and `room` within the slot; the two never overlap.
+        // SAFETY: the range lies within the mapping and the slot, which do not overlap.
         let survived = bus_error::survived(file, room, || unsafe {
             if write {
                 std::ptr::copy_nonoverlapping(buffer, file, room);

@@ -184,7 +184,7 @@ fn huge_flags(size: usize) -> libc::c_int {
 }
 
 fn resize(fd: RawFd, length: usize) -> io::Result<()> {
-    // SAFETY: no memory is passed.
+    // SAFETY: the call takes no pointer to memory.
     match unsafe { libc::ftruncate(fd, length as libc::off_t) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -208,7 +208,7 @@ unsafe impl Send for LockedMemory {}
 impl LockedMemory {
     /// Maps and locks the memory.
     pub fn lock(bytes: usize) -> io::Result<LockedMemory> {
-        // SAFETY: a fresh anonymous mapping.
+        // SAFETY: a new anonymous mapping, which replaces nothing.
         let base = unsafe {
             let flags = libc::MAP_ANONYMOUS | libc::MAP_PRIVATE;
             libc::mmap(

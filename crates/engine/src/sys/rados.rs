@@ -189,7 +189,7 @@ struct Handle {
 
 // SAFETY: librados locks its cluster handles, which any thread may use and shut down.
 unsafe impl Send for Handle {}
-// SAFETY: as above.
+// SAFETY: librados locks its cluster handles, as above.
 unsafe impl Sync for Handle {}
 
 impl Drop for Handle {
@@ -309,7 +309,7 @@ impl Cluster {
     /// Number that the cluster assigned to this client when it connected.
     pub fn instance_id(&self) -> u64 {
         let (rados, raw) = self.rados();
-        // SAFETY: a valid handle.
+        // SAFETY: the handle is valid until `Handle` is dropped.
         unsafe { (rados.instance_id)(raw) }
     }
 
@@ -317,7 +317,7 @@ impl Cluster {
     pub fn mon_command(&self, json: &str) -> Result<String, CephError> {
         let (rados, raw) = self.rados();
         self.command(json, "the monitors", |cmd, answer, said| {
-            // SAFETY: see `command`.
+            // SAFETY: `command` passes valid pointers for all arguments.
             unsafe {
                 (rados.mon_command)(raw, cmd, 1, null(), 0, answer.0, answer.1, said.0, said.1)
             }
@@ -328,7 +328,7 @@ impl Cluster {
     pub fn mgr_command(&self, json: &str) -> Result<String, CephError> {
         let (rados, raw) = self.rados();
         self.command(json, "the manager", |cmd, answer, said| {
-            // SAFETY: see `command`.
+            // SAFETY: `command` passes valid pointers for all arguments.
             unsafe {
                 (rados.mgr_command)(raw, cmd, 1, null(), 0, answer.0, answer.1, said.0, said.1)
             }
@@ -339,7 +339,7 @@ impl Cluster {
     pub fn osd_command(&self, osd: i32, json: &str) -> Result<String, CephError> {
         let (rados, raw) = self.rados();
         self.command(json, &format!("osd.{osd}"), |cmd, answer, said| {
-            // SAFETY: see `command`.
+            // SAFETY: `command` passes valid pointers for all arguments.
             unsafe {
                 (rados.osd_command)(
                     raw,
@@ -433,7 +433,7 @@ struct Context {
 
 // SAFETY: I/O on a context is thread-safe. Its namespace is set before the context is shared.
 unsafe impl Send for Context {}
-// SAFETY: as above.
+// SAFETY: I/O on a context is thread-safe, as above.
 unsafe impl Sync for Context {}
 
 impl Drop for Context {

@@ -209,7 +209,7 @@ impl WeakImage {
 
 // SAFETY: any thread may use and close images of librbd.
 unsafe impl Send for Opened {}
-// SAFETY: as above.
+// SAFETY: images of librbd are thread-safe, as above.
 unsafe impl Sync for Opened {}
 
 impl Drop for Opened {
@@ -307,7 +307,7 @@ impl Image {
     /// Makes all completed writes durable.
     pub fn flush(&self) -> Result<(), CephError> {
         let (rbd, raw) = self.raw();
-        // SAFETY: an open image.
+        // SAFETY: the image is open until `Opened` is dropped.
         checked(unsafe { (rbd.flush)(raw) }, || "flush the image".to_owned()).map(|_| ())
     }
 
@@ -483,7 +483,7 @@ impl ImageRequests {
     pub fn read(&mut self, memory: &IoMemory, piece: Piece) {
         let buffer = checked_address(memory, piece);
         self.start(piece.slot, 0, |rbd, image, completion| {
-            // SAFETY: as for writes.
+            // SAFETY: the buffer outlives the request, as for writes.
             unsafe { (rbd.aio_read)(image, piece.offset, piece.len, buffer.cast(), completion) }
         });
     }
@@ -491,7 +491,7 @@ impl ImageRequests {
     /// Discards a piece of the image.
     pub fn discard(&mut self, piece: Piece) {
         self.start(piece.slot, piece.len, |rbd, image, completion| {
-            // SAFETY: no memory is passed.
+            // SAFETY: the call takes no buffer, only the completion.
             unsafe { (rbd.aio_discard)(image, piece.offset, piece.len as u64, completion) }
         });
     }
@@ -499,7 +499,7 @@ impl ImageRequests {
     /// Makes earlier writes durable.
     pub fn flush(&mut self, slot: u32) {
         self.start(slot, 0, |rbd, image, completion| {
-            // SAFETY: no memory is passed.
+            // SAFETY: the call takes no buffer, only the completion.
             unsafe { (rbd.aio_flush)(image, completion) }
         });
     }

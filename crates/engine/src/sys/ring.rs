@@ -532,7 +532,7 @@ mod tests {
         }
 
         fn replace(&self, with: RawFd) {
-            // SAFETY: as above.
+            // SAFETY: no memory is passed, and the fixture owns the descriptor.
             let replaced = unsafe { libc::dup2(with, self.ring.ring.as_raw_fd()) };
             assert!(replaced >= 0);
         }

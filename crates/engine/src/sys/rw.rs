@@ -113,19 +113,19 @@ pub fn transfer_many(
 
 /// fsync(2).
 pub fn fsync(fd: RawFd) -> i32 {
-    // SAFETY: no memory is passed.
+    // SAFETY: the call takes no pointer to memory.
     outcome(i64::from(unsafe { libc::fsync(fd) }))
 }
 
 /// fdatasync(2).
 pub fn fdatasync(fd: RawFd) -> i32 {
-    // SAFETY: no memory is passed.
+    // SAFETY: the call takes no pointer to memory.
     outcome(i64::from(unsafe { libc::fdatasync(fd) }))
 }
 
 /// sync_file_range(2).
 pub fn sync_file_range(fd: RawFd, offset: u64, length: u64, flags: u32) -> i32 {
-    // SAFETY: no memory is passed.
+    // SAFETY: the call takes no pointer to memory.
     outcome(i64::from(unsafe {
         libc::sync_file_range(fd, offset as i64, length as i64, flags)
     }))

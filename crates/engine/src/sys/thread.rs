@@ -19,7 +19,7 @@ pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
 
 /// Sets the calling thread's nice value.
 pub fn set_nice(nice: i32) -> io::Result<()> {
-    // SAFETY: no memory is passed.
+    // SAFETY: the call takes no pointer to memory.
     check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }.into())
 }
 
@@ -27,11 +27,11 @@ pub fn set_nice(nice: i32) -> io::Result<()> {
 /// functions would change all threads of the process.
 pub fn set_identity(uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
     if let Some(gid) = gid {
-        // SAFETY: no memory is passed.
+        // SAFETY: the call takes no pointer to memory.
         check(unsafe { libc::syscall(libc::SYS_setresgid, gid, gid, gid) })?;
     }
     if let Some(uid) = uid {
-        // SAFETY: no memory is passed.
+        // SAFETY: the call takes no pointer to memory.
         check(unsafe { libc::syscall(libc::SYS_setresuid, uid, uid, uid) })?;
     }
     Ok(())
@@ -40,7 +40,7 @@ pub fn set_identity(uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
 /// Sets the calling thread's I/O priority.
 pub fn set_ioprio(priority: IoPriority) -> io::Result<()> {
     const WHO_PROCESS: libc::c_int = 1;
-    // SAFETY: no memory is passed.
+    // SAFETY: the call takes no pointer to memory.
     check(unsafe {
         libc::syscall(
             libc::SYS_ioprio_set,
@@ -104,7 +104,7 @@ pub fn set_fine_timers() {
 
 /// The calling thread's id.
 pub fn id() -> u32 {
-    // SAFETY: no memory is passed.
+    // SAFETY: the call takes no pointer to memory.
     unsafe { libc::gettid() as u32 }
 }
 

@@ -72,7 +72,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-// ---------------------------------------------------------------- where
+// -------------------------------------------------- options of target files
 
 #[test]
 fn character_devices_are_as_large_as_the_job_says() {
@@ -353,7 +353,7 @@ fn unlink_each_loop_begins_with_new_files() {
     assert_eq!(names(dir.path()), ["f", "old"], "the last file stays");
 }
 
-// ---------------------------------------------------------------- how
+// -------------------------------------------------- options of I/O methods
 
 #[test]
 fn buffers_from_every_kind_of_memory() {

@@ -117,12 +117,12 @@ impl Lender {
     /// # Safety
     /// Made by [`Lent::completion`], and not used afterwards.
     pub(super) unsafe fn release(&self, completion: Raw) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: a completion of this interface, as the caller promises.
         unsafe { (self.completion_release)(completion) };
     }
 }
 
-/// Data of a read as a list of the library's buffers. No code here looks at them.
+/// Data of a read as a list of the library's buffers. No code here reads them.
 pub(super) struct Received {
     lender: &'static Lender,
     list: Box<Room>,
@@ -307,7 +307,7 @@ mod tests {
             room
         }
         unsafe extern "C" fn outgrows(room: *mut Room, _: *const Room, _: c_uint, _: c_uint) {
-            // SAFETY: the test's own space.
+            // SAFETY: `room` points to space of this test.
             unsafe { (*room).0[ROOM_WORDS - 1] = 0 };
         }
         unsafe extern "C" fn become_part(_: *mut Room, _: *const Room, _: c_uint, _: c_uint) {}
