@@ -51,8 +51,8 @@ pub trait Backend {
         done: &mut Vec<Completion>,
     ) -> io::Result<()>;
 
-    /// Time of the next completion on simulated devices. `None` if a callback ([`Called`]) reports
-    /// it. Such a backend never blocks in [`Backend::reap`].
+    /// Time of the next completion on simulated devices, or `u64::MAX` if a [`Called`] reports it.
+    /// A backend that returns a time never blocks in [`Backend::reap`].
     fn next_completion_ns(&self) -> Option<u64> {
         None
     }

@@ -105,8 +105,8 @@ impl InFlight {
     }
 }
 
-/// Connects for object I/O of a worker that can limit requests itself: a timer of librados per
-/// request costs CPU time. Returns whether it must. It cannot if librados may block its calls.
+/// Connects for object I/O of a worker that can limit requests itself: librados' timers cost CPU
+/// time. Returns whether the worker must limit them, which it cannot if librados may block it.
 pub(super) fn connect_to_limit(
     access: &CephAccess,
     most: InFlight,

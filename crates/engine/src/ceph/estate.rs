@@ -111,7 +111,7 @@ impl Estate {
         };
         let workers: Vec<_> = members.iter().map(waiting).collect();
         let mut progress = LayoutProgress::new(total, &workers, begun);
-        // A study that stops early means its cell, not the layout: only the user stops the layout.
+        // A study that knows enough ends its cell, not the layout before it: only the user can.
         self.fill(terms, &mut |bytes| {
             let _ = progress.tell(bytes, observer);
         })

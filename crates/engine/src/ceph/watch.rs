@@ -100,7 +100,7 @@ impl Watch {
         Ok(Watch(Kind::Looks { stop, thread }))
     }
 
-    /// Takes a last sample, unless `at_once` is set because the user does not want to wait. Stops.
+    /// Stops. Takes a last sample before, unless `at_once` (the user does not want to wait) is set.
     pub fn end(self, at_once: bool) -> CephSide {
         match self.0 {
             Kind::Looks { stop, thread } => {

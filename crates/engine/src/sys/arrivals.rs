@@ -253,7 +253,7 @@ impl Arrivals {
                     result,
                 })
                 .collect();
-            // An I/O that completes concurrently reaches the queue in a moment.
+            // An I/O that completes concurrently reaches the queue shortly.
             if state.done.len() + given_up.len() == self.in_flight {
                 state.is_closed = true;
                 done.append(&mut state.done);

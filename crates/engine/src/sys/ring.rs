@@ -39,7 +39,7 @@ pub struct RingOptions {
 /// A read or write as the kernel reads it from the submission queue (`struct io_uring_sqe`).
 ///
 /// Written in one store: the builders of the crate `io-uring` copy the unused part through the
-/// stack in words of another size, which stalls store forwarding for each entry.
+/// stack in words of another size, which costs a store-forwarding stall for each entry.
 #[repr(C)]
 struct Transfer {
     opcode: u8,
@@ -323,7 +323,7 @@ impl Drop for Ring {
 
 impl EntryMaker {
     /// Queues the I/O of a slot. Each kind of entry is pushed where it is built: an entry merged
-    /// from two branches goes through the stack, which stalls store forwarding.
+    /// from two branches goes through the stack, which costs a store-forwarding stall.
     #[inline(always)]
     fn push(
         &mut self,

@@ -108,7 +108,7 @@ impl Lender {
     /// `list` was made by `list_of`.
     unsafe fn empty(&self, list: &mut Room) {
         let list: *mut Room = list;
-        // SAFETY: by the caller's promise. `substr_of` may take the list itself as its source.
+        // SAFETY: the caller's promise. A list may be its own source: it is read, then cleared.
         unsafe { (self.list_become_part)(list, list, 0, 0) };
     }
 
