@@ -13,7 +13,7 @@ use crate::options::{AgentProgram, ClusterOptions};
 use crate::pods::PodsSession;
 use crate::preflight::{self, Readiness};
 use crate::session::{ClusterSession, TICK, Told, Watch};
-use crate::transport::Connection;
+use crate::transport::{Connection, Retry};
 use crate::volume_origin::{VolumeOrigin, volume_origin};
 use futures::future::try_join_all;
 use iosonde_job::Target;
@@ -26,6 +26,8 @@ use tokio::runtime::Runtime;
 
 /// Time between two attempts to connect to an agent.
 const RETRY: Duration = Duration::from_millis(500);
+/// First connections of an agent that may end before its greeting.
+const CUT_CONNECTIONS_MAX: u32 = 3;
 
 /// Options and agent from which sessions in a cluster are opened.
 #[derive(Debug, Clone)]
@@ -323,18 +325,21 @@ async fn start(
 /// Connects to the agent of a new pod, with retries while the API server is unavailable.
 async fn connect(objects: &Objects, pod: &str) -> Result<Connection, RunError> {
     let begun = Instant::now();
+    let mut cut = 0;
     loop {
-        match Connection::try_open(objects, pod).await {
+        let failure = match Connection::try_open(objects, pod).await {
             Ok(connection) => return Ok(connection),
-            Err(failure) if !failure.is_passing || begun.elapsed() >= AWAY => {
-                return Err(failure.error);
-            }
-            Err(failure) => {
-                let is_lost = matches!(objects.loss(pod).await, Ok(Some(_)));
-                if is_lost || objects.dead_node(pod).await.is_some() {
-                    return Err(failure.error);
-                }
-            }
+            Err(failure) => failure,
+        };
+        cut += u32::from(failure.retry == Retry::FewTimes);
+        let is_final = match failure.retry {
+            Retry::Never => true,
+            Retry::FewTimes => cut >= CUT_CONNECTIONS_MAX,
+            Retry::WhileAway => begun.elapsed() >= AWAY,
+        };
+        let is_lost = async { matches!(objects.loss(pod).await, Ok(Some(_))) };
+        if is_final || is_lost.await || objects.dead_node(pod).await.is_some() {
+            return Err(failure.error);
         }
         tokio::time::sleep(RETRY).await;
     }

@@ -29,7 +29,7 @@ const STAND_IN: Duration = Duration::from_secs(5);
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 /// Limit of queued messages for the session. Reading pauses while the queue is full: an agent may
 /// send the messages of a week to a client that connects late.
-const WAITING_MESSAGES_MAX: usize = 64;
+const WAITING_MESSAGES_MAX: usize = 1024;
 
 pub(crate) async fn read_to_end(from: Option<impl AsyncRead + Unpin>, text: &mut String) {
     if let Some(mut from) = from {
@@ -79,15 +79,25 @@ pub(crate) struct Connection {
 #[derive(Debug)]
 pub(crate) struct OpenFailure {
     pub(crate) error: RunError,
-    /// Whether the API server was unavailable or the connection broke, so that a retry may succeed.
-    pub(crate) is_passing: bool,
+    pub(crate) retry: Retry,
+}
+
+/// Whether another attempt to connect may succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Retry {
+    /// The API server refused it, or the agent is of another build.
+    Never,
+    /// The connection ended before the greeting: it broke, or the pod has no agent.
+    FewTimes,
+    /// The API server is away.
+    WhileAway,
 }
 
 impl From<RunError> for OpenFailure {
     fn from(error: RunError) -> OpenFailure {
         OpenFailure {
             error,
-            is_passing: false,
+            retry: Retry::Never,
         }
     }
 }
@@ -123,7 +133,10 @@ impl Connection {
         let mut process = Process::call(objects, pod)
             .await
             .map_err(|error| OpenFailure {
-                is_passing: api::is_away(&error),
+                retry: match api::is_away(&error) {
+                    true => Retry::WhileAway,
+                    false => Retry::Never,
+                },
                 error: api::failed("connecting with the agent", &error),
             })?;
         let (asked, to_ask) = unbounded_channel();
@@ -139,14 +152,17 @@ impl Connection {
         let read = timeout(HELLO, from.read_line(&mut first)).await;
         let first = matches!(read, Ok(Ok(1..))).then_some(first);
         greeted(first.as_deref()).map_err(|error| OpenFailure {
-            // The connection broke before the greeting of the agent.
-            is_passing: matches!(read, Ok(Ok(0) | Err(_))),
+            retry: match read {
+                Ok(Ok(0) | Err(_)) => Retry::FewTimes,
+                _ => Retry::Never,
+            },
             error,
         })?;
         let (objects, pod) = (objects.clone(), pod.to_owned());
         let hearing = tokio::spawn(async move {
-            if listen(from, SILENCE, tell).await {
-                stand_in(&objects, &pod).await;
+            if listen(from, SILENCE, &tell).await {
+                // The session may be busy elsewhere while its queue is full.
+                tokio::join!(end(tell), stand_in(&objects, &pod));
             }
         });
         Ok(Connection {
@@ -238,10 +254,20 @@ async fn deliver(tell: &SyncSender<Heard>, mut heard: Heard) -> bool {
     }
 }
 
+/// Queues the end of the connection as the last event.
+async fn end(tell: SyncSender<Heard>) {
+    deliver(&tell, Heard::Ended).await;
+}
+
 /// Handles one line. Returns `false` if reading must end.
 async fn hear(text: &str, tell: &SyncSender<Heard>) -> bool {
     match serde_json::from_str(text) {
         Ok(Message::Alive) => true,
+        // The next progress replaces one that finds no room.
+        Ok(progress @ Message::Progress(_)) => {
+            let sent = tell.try_send(Heard::Message(progress));
+            !matches!(sent, Err(TrySendError::Disconnected(_)))
+        }
         Ok(message) => deliver(tell, Heard::Message(message)).await,
         Err(error) if is_document(text) => {
             deliver(tell, Heard::Unreadable(error.to_string())).await;
@@ -282,21 +308,20 @@ async fn read_all(from: impl AsyncBufRead + Unpin) {
     while lines.next().await.is_ok() {}
 }
 
-/// Reads messages until the connection ends, which is the last event. Returns `false` if the
-/// session was gone earlier. Later receives report a disconnected channel.
+/// Reads messages until the connection ends. Returns `false` if reading ended for another reason.
 async fn listen(
     from: impl AsyncBufRead + Unpin,
     silence: Duration,
-    tell: SyncSender<Heard>,
+    tell: &SyncSender<Heard>,
 ) -> bool {
     let mut lines = Lines::new(from, silence);
     loop {
         match lines.next().await {
-            Ok(line) if hear(&line, &tell).await => {}
+            Ok(line) if hear(&line, tell).await => {}
             Ok(_) => return false,
-            Err(LinesEnd::Ended) => return deliver(&tell, Heard::Ended).await,
+            Err(LinesEnd::Ended) => return true,
             Err(LinesEnd::TooLong) => {
-                deliver(&tell, Heard::Unreadable(too_long(LONGEST_MESSAGE_BYTES))).await;
+                deliver(tell, Heard::Unreadable(too_long(LONGEST_MESSAGE_BYTES))).await;
                 return false;
             }
         }
@@ -370,9 +395,64 @@ async fn ask(mut stdin: impl AsyncWrite + Unpin, mut to_ask: UnboundedReceiver<S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connect::Cluster;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc::TryRecvError;
+
+    /// Listens as a connection does, without an agent to keep alive.
+    async fn listen_to_end(
+        from: impl AsyncBufRead + Unpin,
+        silence: Duration,
+        tell: SyncSender<Heard>,
+    ) -> bool {
+        let has_ended = listen(from, silence, &tell).await;
+        if has_ended {
+            end(tell).await;
+        }
+        has_ended
+    }
+
+    /// Objects of a cluster whose API server refuses each request, or is not there.
+    fn cluster(runtime: &tokio::runtime::Runtime, is_there: bool) -> Objects {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap();
+        if is_there {
+            std::thread::spawn(move || {
+                for stream in server.incoming() {
+                    let mut stream = stream.unwrap();
+                    let _ = std::io::Read::read(&mut stream, &mut [0; 4096]);
+                    let answer = b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n";
+                    let _ = std::io::Write::write_all(&mut stream, answer);
+                }
+            });
+        }
+        let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+        let _inside = runtime.enter();
+        Objects {
+            made_namespace: false,
+            cluster: Cluster {
+                client: kube::Client::try_from(config).unwrap(),
+                namespace: "bench".to_owned(),
+                context: None,
+            },
+            id: "0a1b2c3d".to_owned(),
+            job: "iosonde-0a1b2c3d".to_owned(),
+            agent: String::new(),
+        }
+    }
+
+    #[test]
+    fn open_failure_tells_server_away_from_refusal() {
+        let runtime = crate::runner::runtime().unwrap();
+        for (is_there, retry) in [(true, Retry::Never), (false, Retry::WhileAway)] {
+            let objects = cluster(&runtime, is_there);
+            let failure = runtime
+                .block_on(Connection::try_open(&objects, "pod"))
+                .err();
+            assert_eq!(failure.expect("no agent").retry, retry, "{is_there}");
+        }
+    }
 
     #[test]
     fn a_connection_that_says_nothing_any_more_has_ended() {
@@ -391,7 +471,7 @@ mod tests {
                     agent.write_all(piece).await.unwrap();
                 }
             };
-            let hearing = listen(BufReader::new(client), SILENCE, tell);
+            let hearing = listen_to_end(BufReader::new(client), SILENCE, tell);
             tokio::join!(saying, hearing).1
         });
         assert!(wanted, "though its other end is open");
@@ -408,7 +488,11 @@ mod tests {
     fn heard_of(bytes: &[u8]) -> Vec<Heard> {
         let runtime = crate::runner::runtime().unwrap();
         let (tell, heard) = sync_channel(WAITING_MESSAGES_MAX);
-        runtime.block_on(listen(BufReader::new(bytes), Duration::from_secs(60), tell));
+        runtime.block_on(listen_to_end(
+            BufReader::new(bytes),
+            Duration::from_secs(60),
+            tell,
+        ));
         heard.try_iter().collect()
     }
 
@@ -421,7 +505,7 @@ mod tests {
         let (tell, heard) = sync_channel(WAITING_MESSAGES_MAX);
         let (mut agent, client) = tokio::io::duplex(1024);
         let ready = line(&Message::Ready);
-        runtime.spawn(listen(
+        runtime.spawn(listen_to_end(
             BufReader::new(client),
             Duration::from_secs(60),
             tell,
@@ -440,7 +524,7 @@ mod tests {
             (said.load(Ordering::Relaxed) == before).then_some(before)
         };
         let most = std::iter::repeat_with(settled).flatten().next().unwrap();
-        assert!((1..2000).contains(&most), "{most} of {WEEK}");
+        assert!((1..3000).contains(&most), "{most} of {WEEK}");
         let taken = heard
             .iter()
             .filter(|heard| matches!(heard, Heard::Message(_)));
