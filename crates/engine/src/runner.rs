@@ -46,11 +46,11 @@ use iosonde_result::interval::Intervals;
 use iosonde_result::observer::Observer;
 use iosonde_result::run::{Event, FORMAT, RunResult, Verdict, WorkerResult};
 use iosonde_result::session::{RunError, Session};
-pub(crate) use job_clones::Member;
+pub(crate) use job_clones::JobClone;
 #[cfg(feature = "ceph")]
 pub(crate) use layout_progress::LayoutProgress;
 pub use permissions::Permissions;
-use replay_plan::Traced;
+use replay_plan::ReplayPlan;
 pub(crate) use run_files::expand;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
@@ -93,7 +93,7 @@ impl LocalRunner {
     pub fn check(&self, plan: &Plan, to_be: &mut ToBe) -> Result<(), RunError> {
         let plan = placed(plan, &self.ceph)?;
         self.check_permitted(plan.as_ref())?;
-        let traced = Traced::read(plan.as_ref(), self.readonly)?;
+        let traced = ReplayPlan::read(plan.as_ref(), self.readonly)?;
         if simulated_run::is_simulated(plan.as_ref())? {
             run_files::find(&traced)?;
             return simulated_run::check(&traced.plan);
@@ -113,7 +113,7 @@ impl LocalRunner {
 
     /// Returns the existing files and block devices of a plan; none if a trace is unreadable.
     pub fn there_already(&self, plan: &Plan) -> Vec<PathBuf> {
-        let Ok(traced) = Traced::read(plan, false) else {
+        let Ok(traced) = ReplayPlan::read(plan, false) else {
             return Vec::new();
         };
         let paths = run_files::named(&traced);
@@ -144,7 +144,7 @@ impl LocalRunner {
             made: Made::default(),
             held: HeldPaths::default(),
             estate: Mutex::default(),
-            worn: simulated_run::Worn::default(),
+            worn: simulated_run::WearByDevice::default(),
         }
     }
 }
@@ -157,7 +157,7 @@ pub struct LocalSession {
     held: HeldPaths,
     estate: Mutex<Estate>,
     /// Wear of the simulated devices from earlier runs.
-    worn: simulated_run::Worn,
+    worn: simulated_run::WearByDevice,
 }
 
 impl LocalSession {
@@ -205,7 +205,7 @@ impl Session for LocalSession {
         if let Some(permissions) = &self.runner.permissions {
             permissions.make_log_directories(plan)?;
         }
-        let traced = Traced::read(plan, self.runner.readonly)?;
+        let traced = ReplayPlan::read(plan, self.runner.readonly)?;
         if simulated_run::is_simulated(plan)? {
             return simulated(plan, &traced, &mut self.worn, &self.runner, observer);
         }
@@ -225,7 +225,7 @@ impl Session for LocalSession {
         let targets = device_watch::targets(plan, &clones);
         let cluster = Watch::of(plan, &targets, &self.runner.ceph);
         let mut watch = device_watch::DeviceWatch::begin(plan, &clones, targets);
-        let around = coordinator::Around {
+        let around = coordinator::RunContext {
             interrupt: &self.runner.interrupt,
             begun: Some(begun),
             started_at_ms,
@@ -239,7 +239,7 @@ impl Session for LocalSession {
         };
         let mut outcome = threaded_run::run(plan, &clones, &session, around, observer)
             .inspect_err(|_| made.remove())?;
-        for late in clones.iter().filter_map(Member::made_at_start) {
+        for late in clones.iter().filter_map(JobClone::made_at_start) {
             made.extend(late.clone());
         }
         let failed = outcome.workers.iter().any(|worker| worker.error.is_some());
@@ -284,8 +284,8 @@ impl Session for LocalSession {
 /// Runs a plan on simulated devices. The result holds no data of this machine.
 fn simulated(
     plan: &Plan,
-    traced: &Traced,
-    worn: &mut simulated_run::Worn,
+    traced: &ReplayPlan,
+    worn: &mut simulated_run::WearByDevice,
     runner: &LocalRunner,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
@@ -297,7 +297,7 @@ fn simulated(
 }
 
 /// Converts the measurements of a run into a result, without host, targets and devices.
-fn result(plan: &Plan, outcome: CrewOutcome, started_at_ms: u64, elapsed_ns: u64) -> RunResult {
+fn result(plan: &Plan, outcome: RunMeasurements, started_at_ms: u64, elapsed_ns: u64) -> RunResult {
     RunResult {
         format: FORMAT,
         program: concat!("iosonde ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -322,7 +322,7 @@ fn result(plan: &Plan, outcome: CrewOutcome, started_at_ms: u64, elapsed_ns: u64
 }
 
 /// Removes the files of jobs that ask for it (`unlink`).
-fn unlink(plan: &Plan, clones: &[Member], created: &CreatedFiles) {
+fn unlink(plan: &Plan, clones: &[JobClone], created: &CreatedFiles) {
     for clone in clones {
         let job = &plan.jobs[clone.job];
         if job.files.unlink && job.io.engine.has_paths() {
@@ -338,7 +338,7 @@ fn unlink(plan: &Plan, clones: &[Member], created: &CreatedFiles) {
 
 /// Measurements of a run.
 #[derive(Default)]
-pub(crate) struct CrewOutcome {
+pub(crate) struct RunMeasurements {
     pub(crate) workers: Vec<WorkerResult>,
     pub(crate) intervals: Intervals,
     pub(crate) series: iosonde_result::machine::MachineSeries,

@@ -2,7 +2,7 @@
 
 use crate::files::WorkerFiles;
 use crate::interrupt::Interrupt;
-use crate::runner::Member;
+use crate::runner::JobClone;
 use iosonde_job::plan::{CephAccess, Job, Plan};
 use iosonde_machine::consent::Consent;
 use iosonde_result::host::TargetInfo;
@@ -61,7 +61,7 @@ impl Estate {
     pub(crate) fn make_ready(
         &mut self,
         plan: &Plan,
-        _: &[Member],
+        _: &[JobClone],
         _: &Terms<'_>,
         _: Instant,
         _: &mut dyn Observer,
@@ -79,8 +79,8 @@ impl Estate {
     pub(crate) fn make_ready_again(
         &mut self,
         _: &Plan,
-        _: &[Member],
-        _: &Member,
+        _: &[JobClone],
+        _: &JobClone,
         _: &Terms<'_>,
     ) -> Result<u64, RunError> {
         Ok(0)

@@ -5,7 +5,7 @@ use super::image::{self, ImageUse};
 use super::pool::PoolUse;
 use crate::files::{WorkerFiles, needs_data};
 use crate::interrupt::Interrupt;
-use crate::runner::{LayoutProgress, Member};
+use crate::runner::{JobClone, LayoutProgress};
 use iosonde_job::plan::{Direction, Engine, Job, Mode, ObjectNames, Plan};
 use iosonde_machine::consent::{Agreement, Consent};
 use iosonde_result::observer::Observer;
@@ -55,7 +55,7 @@ impl Estate {
     pub(crate) fn make_ready(
         &mut self,
         plan: &Plan,
-        members: &[Member],
+        members: &[JobClone],
         terms: &Terms<'_>,
         begun: Instant,
         observer: &mut dyn Observer,
@@ -105,7 +105,7 @@ impl Estate {
             at_ns: begun.elapsed().as_nanos() as u64,
             message,
         });
-        let waiting = |member: &Member| {
+        let waiting = |member: &JobClone| {
             let job = &plan.jobs[member.job];
             (member.job, job.io.engine.is_ceph() && needs_data(job))
         };
@@ -159,15 +159,15 @@ impl Estate {
     pub(crate) fn make_ready_again(
         &mut self,
         plan: &Plan,
-        members: &[Member],
-        starting: &Member,
+        members: &[JobClone],
+        starting: &JobClone,
         terms: &Terms<'_>,
     ) -> Result<u64, RunError> {
         let own = &plan.jobs[starting.job];
         if !self.is_stale || !own.io.engine.is_ceph() || own.workload.rw.has(Direction::Trim) {
             return Ok(0);
         }
-        let to_come = |member: &&Member| {
+        let to_come = |member: &&JobClone| {
             let job = &plan.jobs[member.job];
             let waits = job.schedule.wait_for.is_some();
             // A verifying job expects data of a job, and reports missing ones itself.

@@ -7,7 +7,7 @@ use super::job_result;
 use super::min_rate_watch::RateWatch;
 use super::status::StatusRequest;
 use super::steady_state_watch::SteadyWatches;
-use super::{CrewOutcome, Member};
+use super::{JobClone, RunMeasurements};
 use crate::interrupt::Interrupt;
 use crate::runner::sampler::Sampler;
 use crate::worker::clock::{Clock, RealClock};
@@ -39,7 +39,7 @@ pub(super) enum Life {
 }
 
 /// Context of a run.
-pub(super) struct Around<'a> {
+pub(super) struct RunContext<'a> {
     pub(super) interrupt: &'a Interrupt,
     /// Start of the run, layout included; `None` in a simulation, which uses its own clock.
     pub(super) begun: Option<Instant>,
@@ -49,7 +49,7 @@ pub(super) struct Around<'a> {
     pub(super) watch: Option<&'a mut DeviceWatch>,
 }
 
-pub(super) struct Crew<'a> {
+pub(super) struct Coordinator<'a> {
     /// Clock of the run; `None` in a simulation, where each tick passes the time.
     clock: Option<RealClock>,
     /// Stops of the process, and their total length at the start of the interval.
@@ -60,8 +60,8 @@ pub(super) struct Crew<'a> {
     /// Workers that were asked to stop.
     told: Vec<bool>,
     plan: &'a Plan,
-    clones: &'a [Member],
-    around: Around<'a>,
+    clones: &'a [JobClone],
+    around: RunContext<'a>,
     observer: &'a mut dyn Observer,
     sampler: Sampler,
     shared: Vec<Arc<Shared>>,
@@ -72,24 +72,24 @@ pub(super) struct Crew<'a> {
     steady: SteadyWatches,
     rates: BTreeMap<usize, RateWatch>,
     flows: BTreeMap<u32, Arc<FlowPool>>,
-    outcome: CrewOutcome,
+    outcome: RunMeasurements,
     tick_ns: u64,
     last_tick_ns: u64,
     stopping: bool,
     status: StatusRequest,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> Coordinator<'a> {
     /// Creates a coordinator whose workers are all pending.
     pub(super) fn new(
         plan: &'a Plan,
-        clones: &'a [Member],
-        around: Around<'a>,
+        clones: &'a [JobClone],
+        around: RunContext<'a>,
         observer: &'a mut dyn Observer,
-    ) -> Crew<'a> {
+    ) -> Coordinator<'a> {
         let interval_ns = observer.interval_ns(plan).max(1);
         let mut sampler = Sampler::new(interval_ns);
-        let only_laid_out = |clone: &Member| plan.jobs[clone.job].files.create_only;
+        let only_laid_out = |clone: &JobClone| plan.jobs[clone.job].files.create_only;
         let shared: Vec<_> = clones.iter().map(|_| Arc::new(Shared::default())).collect();
         for (clone, shared) in clones.iter().zip(&shared) {
             let job = &plan.jobs[clone.job];
@@ -105,7 +105,7 @@ impl<'a> Crew<'a> {
                 job.measure.iops_window_ns,
             );
         }
-        Crew {
+        Coordinator {
             clock: None,
             stops: Arc::default(),
             stopped_ns: 0,
@@ -135,9 +135,9 @@ impl<'a> Crew<'a> {
             steady: SteadyWatches::default(),
             rates: BTreeMap::new(),
             flows: BTreeMap::new(),
-            outcome: CrewOutcome {
+            outcome: RunMeasurements {
                 intervals: Intervals::spilling_to(Arc::new(SpillFile::default())),
-                ..CrewOutcome::default()
+                ..RunMeasurements::default()
             },
             tick_ns: tick_ns(interval_ns),
             last_tick_ns: 0,
@@ -379,10 +379,10 @@ impl<'a> Crew<'a> {
             return;
         }
         let workers = (0..self.clones.len()).map(|number| self.so_far(number));
-        let so_far = CrewOutcome {
+        let so_far = RunMeasurements {
             workers: workers.collect(),
             events: self.outcome.events.clone(),
-            ..CrewOutcome::default()
+            ..RunMeasurements::default()
         };
         let started_at_ms = self.around.started_at_ms;
         let watch = self.around.watch.as_deref();
@@ -483,7 +483,7 @@ impl<'a> Crew<'a> {
     }
 
     /// Returns all measurements.
-    pub(super) fn finish(mut self, now_ns: u64) -> CrewOutcome {
+    pub(super) fn finish(mut self, now_ns: u64) -> RunMeasurements {
         self.outcome.elapsed_ns = now_ns;
         self.pass_on_notes(now_ns);
         let last = self

@@ -2,7 +2,7 @@
 
 use super::run_evidence;
 use super::series_sampler::MachineWatch;
-use super::{CrewOutcome, Member};
+use super::{JobClone, RunMeasurements};
 use crate::files::FileKind;
 use iosonde_job::plan::{Direction, Plan};
 use iosonde_machine::cache::{Traffic, fetched_by_process, moved, served_from_cache};
@@ -45,7 +45,7 @@ pub(super) struct Watched {
 }
 
 /// Identifies the targets of all files.
-pub(super) fn targets(plan: &Plan, clones: &[Member]) -> Vec<TargetInfo> {
+pub(super) fn targets(plan: &Plan, clones: &[JobClone]) -> Vec<TargetInfo> {
     let mut targets: Vec<TargetInfo> = Vec::new();
     let real = clones
         .iter()
@@ -62,7 +62,7 @@ pub(super) fn targets(plan: &Plan, clones: &[Member]) -> Vec<TargetInfo> {
 
 impl DeviceWatch {
     /// Starts to sample the devices under all files.
-    pub(super) fn begin(plan: &Plan, clones: &[Member], targets: Vec<TargetInfo>) -> DeviceWatch {
+    pub(super) fn begin(plan: &Plan, clones: &[JobClone], targets: Vec<TargetInfo>) -> DeviceWatch {
         let system = System::live();
         let verdicts = unwritten(plan, clones, &targets);
         let devices = targets.iter().flat_map(TargetInfo::all_devices);
@@ -100,7 +100,7 @@ impl DeviceWatch {
     pub(super) fn end(
         self,
         plan: &Plan,
-        outcome: &CrewOutcome,
+        outcome: &RunMeasurements,
         ceph: Option<&CephSide>,
     ) -> Watched {
         let elapsed = self.begun.elapsed();
@@ -163,7 +163,7 @@ fn is_all_in(plan: &Plan, targets: &[TargetInfo], fsid: &str) -> bool {
 }
 
 /// Finds reads of unwritten data before the run, in regular files and below loop devices.
-fn unwritten(plan: &Plan, clones: &[Member], targets: &[TargetInfo]) -> Vec<Verdict> {
+fn unwritten(plan: &Plan, clones: &[JobClone], targets: &[TargetInfo]) -> Vec<Verdict> {
     let mut verdicts: Vec<Verdict> = Vec::new();
     for clone in clones {
         let job = &plan.jobs[clone.job];
@@ -197,7 +197,7 @@ fn file_of_loop(path: &Path, targets: &[TargetInfo]) -> Option<PathBuf> {
 }
 
 /// Returns the bytes that the workers transferred, ramps included.
-fn asked(outcome: &CrewOutcome) -> Traffic {
+fn asked(outcome: &RunMeasurements) -> Traffic {
     let mut asked = Traffic::default();
     for interval in &outcome.intervals {
         asked.read_bytes += interval.directions.read.bytes;
@@ -207,7 +207,7 @@ fn asked(outcome: &CrewOutcome) -> Traffic {
 }
 
 /// Returns verdicts on workers whose engine or its features differ from those requested.
-fn fallbacks(outcome: &CrewOutcome) -> Vec<Verdict> {
+fn fallbacks(outcome: &RunMeasurements) -> Vec<Verdict> {
     let mut verdicts: Vec<Verdict> = Vec::new();
     for worker in &outcome.workers {
         let Some(reason) = &worker.backend.reason else {

@@ -1,13 +1,13 @@
 //! Estimates the progress and the remaining time of a run.
 
-use super::Member;
+use super::JobClone;
 use iosonde_job::plan::{Direction, Job, Plan};
 use iosonde_result::observer::WorkerProgress;
 
 /// Returns the time left in nanoseconds and the share done, or `None` while they are unknown.
 pub(super) fn estimate(
     plan: &Plan,
-    clones: &[Member],
+    clones: &[JobClone],
     workers: &[WorkerProgress],
     starts_ns: &[Option<u64>],
     now_ns: u64,
@@ -38,7 +38,7 @@ pub(super) fn estimate(
 /// Returns the total and the remaining length of one worker's run, in nanoseconds.
 fn of_worker(
     job: &Job,
-    clone: &Member,
+    clone: &JobClone,
     worker: &WorkerProgress,
     elapsed_ns: u64,
 ) -> Option<(u64, u64)> {

@@ -1,6 +1,6 @@
 //! `ioscheduler`: sets the I/O scheduler of a job's devices, and restores it after the run.
 
-use super::Member;
+use super::JobClone;
 use crate::files::FileKind;
 use crate::worker::io_failure::in_words;
 use iosonde_job::plan::Job;
@@ -19,7 +19,7 @@ pub(super) struct Schedulers(Mutex<BTreeMap<PathBuf, String>>);
 
 impl Schedulers {
     /// Sets the scheduler of the devices below a worker's files, if its job asks for it.
-    pub(super) fn switch(&self, job: &Job, clone: &Member) -> Result<(), RunError> {
+    pub(super) fn switch(&self, job: &Job, clone: &JobClone) -> Result<(), RunError> {
         let Some(wanted) = &job.io.scheduler else {
             return Ok(());
         };
@@ -75,7 +75,7 @@ fn active(text: &str) -> String {
 }
 
 /// Returns the sysfs files that set the schedulers of the disks below a worker's files.
-fn queues(clone: &Member) -> BTreeSet<PathBuf> {
+fn queues(clone: &JobClone) -> BTreeSet<PathBuf> {
     let mut names = BTreeSet::new();
     for file in &clone.files().files {
         if file.kind == FileKind::Stream {

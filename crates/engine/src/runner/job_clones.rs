@@ -1,6 +1,6 @@
 //! One clone of a job, with the files and the trace known at its start.
 
-use super::replay_plan::{LateTrace, Traced};
+use super::replay_plan::{LateTrace, ReplayPlan};
 use super::threaded_run::Held;
 use super::write_guard::FileScope;
 use super::{buffer_memory, memory_to_take, run_files, write_guard};
@@ -12,7 +12,7 @@ use iosonde_result::session::RunError;
 use std::sync::{Arc, OnceLock};
 
 /// One clone of a job.
-pub(crate) struct Member {
+pub(crate) struct JobClone {
     /// Index into the plan's jobs.
     pub(crate) job: usize,
     /// Index among the job's clones.
@@ -44,14 +44,14 @@ struct LateReplay {
     made: Made,
 }
 
-impl Member {
+impl JobClone {
     /// Creates a clone with the files known before the run.
     pub(super) fn new(
         (job, clone, number): (usize, u32, u32),
-        traced: &Traced,
+        traced: &ReplayPlan,
         expected: WorkerFiles,
-    ) -> Member {
-        Member {
+    ) -> JobClone {
+        JobClone {
             trace: traced.of(number).cloned(),
             late: traced.late(number).cloned(),
             job,

@@ -1,6 +1,6 @@
 //! Converts a worker's measurements into a result.
 
-use super::Member;
+use super::JobClone;
 use crate::worker::{Outcome, Standing};
 use iosonde_job::plan::{Direction, Engine, Job, Plan};
 use iosonde_result::observer::WorkerState;
@@ -20,7 +20,7 @@ pub(super) struct Measured {
 /// Returns the result of a worker that runs or has run.
 pub(super) fn of_worker(
     plan: &Plan,
-    clone: &Member,
+    clone: &JobClone,
     standing: &Standing<'_>,
     used: BackendUsed,
     start_ns: u64,
@@ -59,7 +59,7 @@ pub(super) fn of_worker(
 /// Returns the result of a worker that has run.
 pub(super) fn of_outcome(
     plan: &Plan,
-    clone: &Member,
+    clone: &JobClone,
     mut outcome: Outcome,
     used: BackendUsed,
     start_ns: u64,
@@ -96,7 +96,7 @@ pub(super) fn unused(job: &Job) -> BackendUsed {
 }
 
 /// Returns a result without any I/O.
-pub(super) fn blank(plan: &Plan, clone: &Member, backend: BackendUsed) -> WorkerResult {
+pub(super) fn blank(plan: &Plan, clone: &JobClone, backend: BackendUsed) -> WorkerResult {
     let job = &plan.jobs[clone.job];
     WorkerResult {
         job: clone.job,

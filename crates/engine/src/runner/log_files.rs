@@ -1,6 +1,6 @@
 //! The thread that writes a worker's logs.
 
-use super::Member;
+use super::JobClone;
 use super::trace_file::TraceFile;
 use crate::files::target_error;
 use crate::worker::io_failure::no_thread;
@@ -34,9 +34,9 @@ pub(super) type Shared = Arc<Mutex<BufWriter<File>>>;
 
 /// All open logs of a run. With `per_job_logs=0` workers share files; the first truncates them.
 #[derive(Debug, Default)]
-pub(super) struct LogShelf(Mutex<BTreeMap<PathBuf, Shared>>);
+pub(super) struct OpenLogs(Mutex<BTreeMap<PathBuf, Shared>>);
 
-impl LogShelf {
+impl OpenLogs {
     /// Opens and truncates a log file.
     fn take(&self, path: &Path) -> Result<Shared, RunError> {
         self.open(path, |path| File::create(path))
@@ -80,9 +80,9 @@ pub(super) struct LogFiles {
 impl LogFiles {
     /// Opens the logs that the job writes; `None` if it writes none.
     pub(super) fn open(
-        shelf: &LogShelf,
+        shelf: &OpenLogs,
         plan: &Plan,
-        clone: &Member,
+        clone: &JobClone,
     ) -> Result<Option<LogFiles>, RunError> {
         let job = &plan.jobs[clone.job];
         let logs = job.measure.logs.clone();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// A plan that is adapted to its traces, and the traces.
 #[derive(Default)]
-pub(super) struct Traced {
+pub(super) struct ReplayPlan {
     /// The plan to run, with the directions and block sizes of the traces.
     pub(super) plan: Plan,
     by_worker: BTreeMap<u32, Arc<Trace>>,
@@ -37,10 +37,10 @@ impl LateTrace {
     }
 }
 
-impl Traced {
+impl ReplayPlan {
     /// Reads the traces of a plan. With `readonly` their writes and trims are left out.
-    pub(super) fn read(plan: &Plan, readonly: bool) -> Result<Traced, RunError> {
-        let mut traced = Traced {
+    pub(super) fn read(plan: &Plan, readonly: bool) -> Result<ReplayPlan, RunError> {
+        let mut traced = ReplayPlan {
             plan: plan.clone(),
             by_worker: BTreeMap::new(),
             late: BTreeMap::new(),

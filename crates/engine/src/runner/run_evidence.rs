@@ -1,6 +1,6 @@
 //! Collects the observations of a run from which the bottleneck verdict follows.
 
-use super::CrewOutcome;
+use super::RunMeasurements;
 use super::series_sampler::Counted;
 use iosonde_job::plan::{Direction, Job, PerDirection, Plan};
 use iosonde_machine::cache::Traffic;
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Returns the observations of a run, except for cache effects.
 pub(super) fn observed(
     plan: &Plan,
-    outcome: &CrewOutcome,
+    outcome: &RunMeasurements,
     targets: &[TargetInfo],
     counted: &Counted,
     system: &System,

@@ -3,9 +3,9 @@
 //! Most files are known before the first I/O, when forbidden writes and lack of space are refused.
 //! Only a job that sets no size and starts after others takes its files as those have left them.
 
-use super::job_clones::Member;
+use super::job_clones::JobClone;
 use super::layout_progress::LayoutProgress;
-use super::replay_plan::Traced;
+use super::replay_plan::ReplayPlan;
 use super::write_guard::FileScope;
 use super::{LocalRunner, ToBe, write_guard};
 use crate::files::{
@@ -56,7 +56,7 @@ pub(super) fn finds_size(job: &Job) -> bool {
 }
 
 /// Returns the clones with their files, if no file has to be created.
-pub(super) fn find(traced: &Traced) -> Result<Vec<Member>, RunError> {
+pub(super) fn find(traced: &ReplayPlan) -> Result<Vec<JobClone>, RunError> {
     let jobs = &traced.plan.jobs;
     let member = |which: (usize, u32, u32)| {
         let (job, trace) = (&jobs[which.0], traced.of(which.2));
@@ -64,13 +64,13 @@ pub(super) fn find(traced: &Traced) -> Result<Vec<Member>, RunError> {
             Some(trace) => WorkerFiles::of_trace(job, which.1, trace)?,
             None => resolve(job, which.1)?,
         };
-        Ok(Member::new(which, traced, files))
+        Ok(JobClone::new(which, traced, files))
     };
     expand(&traced.plan).map(member).collect()
 }
 
 /// Returns all files that jobs name, usable or not.
-pub(super) fn named(traced: &Traced) -> Vec<PathBuf> {
+pub(super) fn named(traced: &ReplayPlan) -> Vec<PathBuf> {
     let jobs = &traced.plan.jobs;
     let members = expand(&traced.plan).filter(|(job, ..)| jobs[*job].io.engine.has_paths());
     let files = members.filter_map(|(index, clone, number)| {
@@ -88,7 +88,7 @@ pub(super) fn named(traced: &Traced) -> Vec<PathBuf> {
 
 /// Finds all files and refuses forbidden ones. Creates none. Files in `to_be` count as existing.
 pub(super) fn check(
-    traced: &Traced,
+    traced: &ReplayPlan,
     runner: &LocalRunner,
     to_be: &mut ToBe,
 ) -> Result<(), RunError> {
@@ -101,12 +101,12 @@ pub(super) fn check(
 /// Finds all files, refuses forbidden ones, and lays out missing ones. The returned hold keeps the
 /// devices that are written from the start, until it is dropped.
 pub(super) fn make_ready(
-    traced: &Traced,
+    traced: &ReplayPlan,
     (runner, holds): (&LocalRunner, &DeviceHolds),
     created: &CreatedFiles,
     begun: Instant,
     observer: &mut dyn Observer,
-) -> Result<(Vec<Member>, Made, WriteHold), RunError> {
+) -> Result<(Vec<JobClone>, Made, WriteHold), RunError> {
     let nothing = ToBe::default();
     let mut search = Search::of(traced, runner, &nothing)?;
     let (mut warnings, hold) = search.check(runner, &nothing, holds)?;
@@ -128,8 +128,8 @@ pub(super) fn make_ready(
 /// The files of a plan during the search.
 struct Search<'a> {
     plan: &'a Plan,
-    traced: &'a Traced,
-    members: Vec<Member>,
+    traced: &'a ReplayPlan,
+    members: Vec<JobClone>,
     /// Workers whose files were not found: another job of the plan may create them.
     missing: BTreeSet<u32>,
     /// Files that jobs of the plan write.
@@ -139,7 +139,11 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Searches the files of all workers. Those in `to_be` may be missing.
-    fn of(traced: &'a Traced, runner: &LocalRunner, to_be: &ToBe) -> Result<Search<'a>, RunError> {
+    fn of(
+        traced: &'a ReplayPlan,
+        runner: &LocalRunner,
+        to_be: &ToBe,
+    ) -> Result<Search<'a>, RunError> {
         let plan = &traced.plan;
         let mut search = Search {
             plan,
@@ -186,7 +190,7 @@ impl<'a> Search<'a> {
             let paths = files.files.iter().map(|file| file.path.clone());
             self.written.extend(paths);
         }
-        self.members.push(Member::new(which, self.traced, files));
+        self.members.push(JobClone::new(which, self.traced, files));
         Ok(())
     }
 
@@ -266,7 +270,7 @@ impl<'a> Search<'a> {
         observer: &mut dyn Observer,
     ) -> Result<Made, RunError> {
         let layout = &self.layout;
-        let waiting = |member: &Member| {
+        let waiting = |member: &JobClone| {
             !self.missing.contains(&member.number) && layout.concerns(member.expected())
         };
         let members = self.members.iter();

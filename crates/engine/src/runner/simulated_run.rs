@@ -3,11 +3,11 @@
 //! Time does not pass while a worker steps. It advances to the next event once all workers wait, so
 //! a simulated run is as exact and repeatable as its device. Time starts at the Unix epoch.
 
-use super::coordinator::{Around, Crew};
+use super::coordinator::{Coordinator, RunContext};
 use super::job_result::{self, Measured};
-use super::log_files::{LogFiles, LogShelf, Writing};
+use super::log_files::{LogFiles, OpenLogs, Writing};
 use super::worker_setup;
-use super::{CrewOutcome, Member, backend_choice};
+use super::{JobClone, RunMeasurements, backend_choice};
 use crate::interrupt::Interrupt;
 use crate::io::sim_backend::SimBackend;
 use crate::io::{Backend, Handle};
@@ -51,17 +51,17 @@ pub(super) fn is_simulated(plan: &Plan) -> Result<bool, RunError> {
 /// Devices by their specification.
 type Devices = BTreeMap<String, Rc<RefCell<SimDevice>>>;
 /// Wear of each device, by its specification without the run's number.
-pub(super) type Worn = BTreeMap<String, Wear>;
+pub(super) type WearByDevice = BTreeMap<String, Wear>;
 
 /// A worker of the simulation.
-struct Actor {
+struct SimWorker {
     worker: Worker<SimBackend, SimClock>,
     shared: Arc<Shared>,
     start_ns: u64,
     measure_from_ns: u64,
 }
 
-impl Actor {
+impl SimWorker {
     fn measured(&self, number: usize) -> Measured {
         Measured {
             tid: number as u32 + 1,
@@ -71,15 +71,15 @@ impl Actor {
     }
 }
 
-struct Stage<'a> {
-    shelf: LogShelf,
+struct Simulation<'a> {
+    shelf: OpenLogs,
     plan: &'a Plan,
-    clones: &'a [Member],
+    clones: &'a [JobClone],
     clock: SimClock,
     devices: Devices,
     /// Wear of the devices from earlier runs of the session.
-    worn: Worn,
-    actors: BTreeMap<usize, Actor>,
+    worn: WearByDevice,
+    actors: BTreeMap<usize, SimWorker>,
     /// Directory for blocks that fail verification.
     dump_directory: &'a Path,
     /// Queue of the workers by the time of their next step.
@@ -115,21 +115,21 @@ pub(super) fn check(plan: &Plan) -> Result<(), RunError> {
 /// Runs all clones to their end.
 pub(super) fn run(
     plan: &Plan,
-    clones: &[Member],
-    worn: &mut Worn,
+    clones: &[JobClone],
+    worn: &mut WearByDevice,
     (interrupt, dump_directory): (&Interrupt, &Path),
     observer: &mut dyn Observer,
-) -> Result<CrewOutcome, RunError> {
+) -> Result<RunMeasurements, RunError> {
     let clock = SimClock::default();
-    let around = Around {
+    let around = RunContext {
         interrupt,
         begun: None,
         started_at_ms: 0,
         watch: None,
     };
-    let mut crew = Crew::new(plan, clones, around, observer);
-    let stage = Stage {
-        shelf: LogShelf::default(),
+    let mut crew = Coordinator::new(plan, clones, around, observer);
+    let stage = Simulation {
+        shelf: OpenLogs::default(),
         plan,
         clones,
         clock: clock.clone(),
@@ -170,9 +170,9 @@ pub(super) fn run(
 
 type Logs = Option<(LogFiles, FromWorker)>;
 
-impl Stage<'_> {
+impl Simulation<'_> {
     /// Creates a worker that starts now.
-    fn enter(&mut self, number: usize, crew: &mut Crew<'_>) -> Result<Logs, RunError> {
+    fn enter(&mut self, number: usize, crew: &mut Coordinator<'_>) -> Result<Logs, RunError> {
         let clone = &self.clones[number];
         let job = &self.plan.jobs[clone.job];
         let device = self.device(job)?;
@@ -193,7 +193,7 @@ impl Stage<'_> {
         shared
             .open_files
             .store(clone.files().files.len() as u32, Relaxed);
-        let company = worker_setup::Company {
+        let company = worker_setup::WorkerLinks {
             shared: shared.clone(),
             flow: crew.flow(number),
             log,
@@ -219,7 +219,7 @@ impl Stage<'_> {
         let worker = Worker::new(backend, self.clock.clone(), parts);
         self.actors.insert(
             number,
-            Actor {
+            SimWorker {
                 worker,
                 shared,
                 start_ns,
@@ -244,7 +244,7 @@ impl Stage<'_> {
     }
 
     /// Returns the handles of a clone's files: a file's index by name, over all workers.
-    fn handles(&self, clone: &Member) -> Vec<Handle> {
+    fn handles(&self, clone: &JobClone) -> Vec<Handle> {
         let name_of = |path: &Path| {
             let mut paths = self
                 .clones
@@ -266,7 +266,7 @@ impl Stage<'_> {
     }
 
     /// Steps the next worker, or ticks the coordinator if the tick is due first.
-    fn go_on(&mut self, crew: &mut Crew<'_>) {
+    fn go_on(&mut self, crew: &mut Coordinator<'_>) {
         let Some(&Reverse((at_ns, number))) = self.agenda.peek() else {
             return;
         };
@@ -324,7 +324,7 @@ impl Stage<'_> {
         }
     }
 
-    fn leave(&mut self, number: usize, crew: &mut Crew<'_>) {
+    fn leave(&mut self, number: usize, crew: &mut Coordinator<'_>) {
         let Some(actor) = self.actors.remove(&number) else {
             return;
         };

@@ -1,10 +1,10 @@
 //! Runs workers on real targets, one thread per worker.
 
-use super::coordinator::{Around, Crew};
+use super::coordinator::{Coordinator, RunContext};
 use super::io_scheduler::Schedulers;
-use super::log_files::LogShelf;
-use super::worker_thread::{Gate, Seat};
-use super::{CrewOutcome, LocalRunner, Member};
+use super::log_files::OpenLogs;
+use super::worker_thread::{StartBarrier, WorkerThread};
+use super::{JobClone, LocalRunner, RunMeasurements};
 use crate::ceph::Estate;
 use crate::files::CreatedFiles;
 use crate::worker::clock::{Clock, RealClock};
@@ -37,12 +37,12 @@ enum Message {
 }
 
 /// Stops all workers on drop, so that no thread waits forever, however the run ends.
-struct WayHome {
-    gate: Arc<Gate>,
+struct StopOnDrop {
+    gate: Arc<StartBarrier>,
     workers: Vec<Arc<Shared>>,
 }
 
-impl Drop for WayHome {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         for worker in &self.workers {
             worker.stop.store(true, Relaxed);
@@ -53,15 +53,15 @@ impl Drop for WayHome {
 
 /// The common start of a group of workers.
 #[derive(Default)]
-struct StartLine {
+struct GroupStart {
     is_complete: bool,
     /// The first group has started. Only this start is synchronised with other machines.
     is_begun: bool,
 }
 
-impl StartLine {
+impl GroupStart {
     /// Returns the current time and the common start, once it is known, on the run's clock.
-    fn start_ns(&mut self, crew: &mut Crew<'_>, clock: &RealClock) -> Option<(u64, u64)> {
+    fn start_ns(&mut self, crew: &mut Coordinator<'_>, clock: &RealClock) -> Option<(u64, u64)> {
         if !self.is_complete {
             return None;
         }
@@ -78,7 +78,7 @@ impl StartLine {
                 None => now_ns.saturating_sub(at.elapsed().as_nanos() as u64),
             },
         };
-        *self = StartLine {
+        *self = GroupStart {
             is_complete: false,
             is_begun: true,
         };
@@ -87,9 +87,9 @@ impl StartLine {
 }
 
 /// Reports a thread that panics.
-struct LastWord(Sender<Message>);
+struct PanicNotice(Sender<Message>);
 
-impl Drop for LastWord {
+impl Drop for PanicNotice {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let _ = self.0.send(Message::Lost);
@@ -108,11 +108,11 @@ pub(super) struct Held<'a> {
 /// Runs all clones to their end. An error means that no job ran, or that a thread was refused.
 pub(super) fn run(
     plan: &Plan,
-    clones: &[Member],
+    clones: &[JobClone],
     session: &Held<'_>,
-    around: Around<'_>,
+    around: RunContext<'_>,
     observer: &mut dyn Observer,
-) -> Result<CrewOutcome, RunError> {
+) -> Result<RunMeasurements, RunError> {
     let stops = Arc::new(Stops::default());
     let clock = RealClock::starting_now();
     let origin_ns = clock.origin_ns();
@@ -120,14 +120,15 @@ pub(super) fn run(
         true => clock,
         false => clock.without(stops.clone()),
     };
-    let mut crew = Crew::new(plan, clones, around, observer).on(clock.clone(), stops.clone());
+    let mut crew =
+        Coordinator::new(plan, clones, around, observer).on(clock.clone(), stops.clone());
     let (sender, receiver) = channel();
-    let shelf = LogShelf::default();
+    let shelf = OpenLogs::default();
     let schedulers = Schedulers::default();
     let (mut any_prepared, mut refused) = (false, None);
-    let mut line = StartLine::default();
+    let mut line = GroupStart::default();
     std::thread::scope(|scope| {
-        let mut way_home = WayHome {
+        let mut way_home = StopOnDrop {
             gate: Arc::default(),
             workers: (0..clones.len())
                 .map(|number| crew.shared(number))
@@ -147,7 +148,7 @@ pub(super) fn run(
             for number in starting {
                 let (clone, shared, flow) =
                     (&clones[number], crew.shared(number), crew.flow(number));
-                let seat = Seat {
+                let seat = WorkerThread {
                     plan,
                     clones,
                     clone,
@@ -159,7 +160,7 @@ pub(super) fn run(
                     schedulers: &schedulers,
                     session,
                 };
-                let word = LastWord(sender.clone());
+                let word = PanicNotice(sender.clone());
                 let work = move || {
                     // The receiver is gone if the run was cancelled.
                     let result =

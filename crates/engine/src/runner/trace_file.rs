@@ -1,7 +1,7 @@
 //! Writes a trace (`write_iolog`) in version 3 of fio's format.
 
-use super::Member;
-use super::log_files::{LogShelf, Shared};
+use super::JobClone;
+use super::log_files::{OpenLogs, Shared};
 use crate::worker::io_log::LogEntry;
 use iosonde_result::session::RunError;
 use iosonde_workload::Op;
@@ -21,9 +21,9 @@ pub(super) struct TraceFile {
 impl TraceFile {
     /// Opens the trace and writes the names of the files.
     pub(super) fn begin(
-        shelf: &LogShelf,
+        shelf: &OpenLogs,
         path: &str,
-        clone: &Member,
+        clone: &JobClone,
     ) -> Result<TraceFile, RunError> {
         let path = PathBuf::from(path);
         let files = clone.files().files.iter();

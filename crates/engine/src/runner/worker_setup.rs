@@ -1,6 +1,6 @@
 //! Builds the parts of a worker from its job and files.
 
-use super::{Member, backend_choice};
+use super::{JobClone, backend_choice};
 use crate::files::{CachedFiles, FileKeeper, FileUse, WorkerFiles, target_error};
 use crate::io::{Slab, Slot};
 use crate::sys::memory::{IoMemory, MemoryKind};
@@ -46,7 +46,7 @@ const TOGETHER_FROM_DEPTH: u32 = 32;
 const BATCH_TO_DEVICE: u32 = 8;
 
 /// Resources to allocate before a worker can start.
-pub(crate) struct Kit {
+pub(crate) struct WorkerResources {
     pub(crate) slab: Slab,
     generator: Generator,
     contents: Contents,
@@ -56,7 +56,7 @@ pub(crate) struct Kit {
 }
 
 /// Allocates the resources of a worker.
-pub(crate) fn kit(plan: &Plan, clone: &Member) -> Result<Kit, RunError> {
+pub(crate) fn kit(plan: &Plan, clone: &JobClone) -> Result<WorkerResources, RunError> {
     let (job, number, files) = (clone.job(plan), clone.number, clone.files());
     let seeds = Seeds::new(&job.workload, number, super::epoch_ms());
     let layout = match clone.trace() {
@@ -89,7 +89,7 @@ pub(crate) fn kit(plan: &Plan, clone: &Member) -> Result<Kit, RunError> {
         slots: vec![Slot::IDLE; depth as usize].into_boxed_slice(),
         memory,
     };
-    Ok(Kit {
+    Ok(WorkerResources {
         slab,
         generator,
         contents,
@@ -174,7 +174,7 @@ fn memory_file(name: &str, number: u32) -> Result<File, RunError> {
 }
 
 /// Links of a worker to its surroundings.
-pub(crate) struct Company {
+pub(crate) struct WorkerLinks {
     pub(crate) shared: Arc<Shared>,
     pub(crate) flow: Option<Arc<FlowPool>>,
     pub(crate) log: Option<IoLog>,
@@ -187,9 +187,9 @@ pub(crate) struct Company {
 pub(crate) fn parts(
     job: &Job,
     files: &WorkerFiles,
-    kit: Kit,
+    kit: WorkerResources,
     start_ns: u64,
-    company: Company,
+    company: WorkerLinks,
 ) -> Parts {
     let schedule = &job.schedule;
     let measure_from_ns = start_ns + schedule.ramp_time_ns;

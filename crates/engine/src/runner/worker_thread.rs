@@ -4,12 +4,12 @@ use super::backend_choice::{self, AnyBackend};
 use super::commands;
 use super::io_scheduler::Schedulers;
 use super::job_result::{self, Measured};
-use super::log_files::{LogFiles, LogShelf, Writing};
+use super::log_files::{LogFiles, OpenLogs, Writing};
 use super::run_files;
 use super::threaded_run::Held;
-use super::worker_setup::{self, Kit};
+use super::worker_setup::{self, WorkerResources};
 use super::write_guard::{self, FileScope};
-use super::{Member, epoch_ms};
+use super::{JobClone, epoch_ms};
 #[cfg(feature = "ceph")]
 use crate::ceph::CephBackend;
 use crate::ceph::Estate;
@@ -20,7 +20,7 @@ use crate::io::rados_backend::Rados;
 use crate::sys::memory::LockedMemory;
 use crate::sys::thread;
 #[cfg(feature = "ceph")]
-use crate::worker::callback_driver::{self, Stage};
+use crate::worker::callback_driver::{self, CallbackDriver};
 use crate::worker::clock::{Clock, RealClock};
 use crate::worker::counters::Shared;
 use crate::worker::flow::FlowPool;
@@ -45,7 +45,7 @@ const NAP: Duration = Duration::from_millis(50);
 
 /// Start barrier of a group of workers.
 #[derive(Default)]
-pub(super) struct Gate {
+pub(super) struct StartBarrier {
     /// The start on the run's clock, or [`NEVER`].
     start_ns: Mutex<Option<u64>>,
     opened: Condvar,
@@ -54,7 +54,7 @@ pub(super) struct Gate {
 /// Start time of a group that does not run.
 const NEVER: u64 = u64::MAX;
 
-impl Gate {
+impl StartBarrier {
     /// Releases the waiting workers, to start at `start_ns`.
     pub(super) fn open(&self, start_ns: u64) {
         *self
@@ -93,23 +93,23 @@ impl Gate {
 }
 
 /// Data of a worker's thread.
-pub(super) struct Seat<'a> {
+pub(super) struct WorkerThread<'a> {
     pub(super) plan: &'a Plan,
     /// Clones of all workers, including this one.
-    pub(super) clones: &'a [Member],
-    pub(super) clone: &'a Member,
+    pub(super) clones: &'a [JobClone],
+    pub(super) clone: &'a JobClone,
     pub(super) clock: RealClock,
     pub(super) shared: Arc<Shared>,
-    pub(super) gate: Arc<Gate>,
+    pub(super) gate: Arc<StartBarrier>,
     pub(super) flow: Option<Arc<FlowPool>>,
-    pub(super) shelf: &'a LogShelf,
+    pub(super) shelf: &'a OpenLogs,
     pub(super) schedulers: &'a Schedulers,
     pub(super) session: &'a Held<'a>,
 }
 
 /// A worker that is ready to start.
 struct Ready {
-    kit: Kit,
+    kit: WorkerResources,
     backend: AnyBackend,
     used: BackendUsed,
     keeper: Option<Box<FileKeeper>>,
@@ -121,7 +121,7 @@ struct Ready {
     _locked: Option<LockedMemory>,
 }
 
-impl Seat<'_> {
+impl WorkerThread<'_> {
     fn job(&self) -> &Job {
         self.clone.job(self.plan)
     }
@@ -313,7 +313,7 @@ impl Seat<'_> {
                 logs: _,
                 _locked,
             } = ready;
-            let company = worker_setup::Company {
+            let company = worker_setup::WorkerLinks {
                 shared: self.shared.clone(),
                 flow: self.flow.clone(),
                 log,
@@ -427,9 +427,9 @@ impl Seat<'_> {
         let limits = parts.limits;
         let measure_from_ns = parts.recorder.measure_from_ns();
         let mut measuring = Measuring::new(&self.shared, measure_from_ns, self.clock.now_ns());
-        let stage = Arc::new(Stage::new());
-        let called: Arc<Stage<Worker<Rados, RealClock>>> = stage.clone();
-        backend.call(Arc::<Stage<_>>::downgrade(&called));
+        let stage = Arc::new(CallbackDriver::new());
+        let called: Arc<CallbackDriver<Worker<Rados, RealClock>>> = stage.clone();
+        backend.call(Arc::<CallbackDriver<_>>::downgrade(&called));
         stage.enter(Worker::new(backend, self.clock.clone(), parts));
         // Removes the worker on this thread: a client cannot be shut down from its own threads.
         let _leaves = Leaves(&stage);
@@ -490,10 +490,10 @@ impl Seat<'_> {
 
 /// Takes the worker out of its driver on drop.
 #[cfg(feature = "ceph")]
-struct Leaves<'a, W: callback_driver::Stepped>(&'a Stage<W>);
+struct Leaves<'a, W: callback_driver::StepTarget>(&'a CallbackDriver<W>);
 
 #[cfg(feature = "ceph")]
-impl<W: callback_driver::Stepped> Drop for Leaves<'_, W> {
+impl<W: callback_driver::StepTarget> Drop for Leaves<'_, W> {
     fn drop(&mut self) {
         drop(self.0.leave());
     }

@@ -29,7 +29,7 @@ thread_local! {
 }
 
 /// A worker that the driver steps: [`Worker`], or a stand-in of a test.
-pub(crate) trait Stepped {
+pub(crate) trait StepTarget {
     /// See [`Worker::step`].
     fn step(&mut self) -> Step;
     /// See [`Worker::now_ns`].
@@ -38,7 +38,7 @@ pub(crate) trait Stepped {
     fn look_around(&mut self);
 }
 
-impl<B: Backend, C: Clock> Stepped for Worker<B, C> {
+impl<B: Backend, C: Clock> StepTarget for Worker<B, C> {
     fn step(&mut self) -> Step {
         Worker::step(self)
     }
@@ -54,15 +54,15 @@ impl<B: Backend, C: Clock> Stepped for Worker<B, C> {
 }
 
 /// A worker, and the lock that a thread holds while it steps the worker.
-pub(crate) struct Stage<W> {
-    seat: Mutex<Seated<W>>,
+pub(crate) struct CallbackDriver<W> {
+    seat: Mutex<DriverState<W>>,
     /// Number of calls. A thread that fails to lock returns: the holder re-reads it after unlock.
     calls: AtomicU64,
     is_done: Mutex<bool>,
     done: Condvar,
 }
 
-struct Seated<W> {
+struct DriverState<W> {
     worker: Option<W>,
     is_done: bool,
     /// The panic that ended the worker.
@@ -80,11 +80,11 @@ pub(crate) fn fits(parts: &Parts) -> bool {
         && parts.depth_control.is_none()
 }
 
-impl<W: Stepped> Stage<W> {
+impl<W: StepTarget> CallbackDriver<W> {
     /// Creates a driver without a worker.
-    pub(crate) fn new() -> Stage<W> {
-        Stage {
-            seat: Mutex::new(Seated {
+    pub(crate) fn new() -> CallbackDriver<W> {
+        CallbackDriver {
+            seat: Mutex::new(DriverState {
                 worker: None,
                 is_done: false,
                 panic: None,
@@ -109,7 +109,7 @@ impl<W: Stepped> Stage<W> {
         Some((worker, seat.lent))
     }
 
-    fn seat(&self) -> MutexGuard<'_, Seated<W>> {
+    fn seat(&self) -> MutexGuard<'_, DriverState<W>> {
         self.seat.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -127,7 +127,7 @@ impl<W: Stepped> Stage<W> {
                 resume_unwind(panic);
             }
             let calls = self.calls.load(SeqCst);
-            let Seated { worker, lent, .. } = &mut *seat;
+            let DriverState { worker, lent, .. } = &mut *seat;
             if let (Some(worker), Some(look)) = (worker, look.take()) {
                 worker.look_around();
                 look(worker, lent);
@@ -155,7 +155,7 @@ impl<W: Stepped> Stage<W> {
     }
 }
 
-impl<W: Stepped> Seated<W> {
+impl<W: StepTarget> DriverState<W> {
     /// Steps the worker at most `most` times, until it waits or is done. Returns whether to go on.
     fn step(&mut self, most: u32) -> bool {
         let Some(worker) = self.worker.as_mut().filter(|_| !self.is_done) else {
@@ -187,7 +187,7 @@ impl<W: Stepped> Seated<W> {
     }
 }
 
-impl<W: Stepped + Send> Called for Stage<W> {
+impl<W: StepTarget + Send> Called for CallbackDriver<W> {
     fn call(&self) {
         self.calls.fetch_add(1, SeqCst);
         fence(SeqCst);
@@ -235,7 +235,7 @@ mod tests {
         before_wait: Option<Box<dyn FnOnce() + Send>>,
     }
 
-    impl Stepped for Taker {
+    impl StepTarget for Taker {
         fn step(&mut self) -> Step {
             if self.taken == self.most {
                 return Step::Done;
@@ -259,9 +259,9 @@ mod tests {
         }
     }
 
-    fn stage(most: u64) -> (Arc<AtomicU64>, Arc<Stage<Taker>>) {
+    fn stage(most: u64) -> (Arc<AtomicU64>, Arc<CallbackDriver<Taker>>) {
         let put = Arc::new(AtomicU64::new(0));
-        let stage = Stage::new();
+        let stage = CallbackDriver::new();
         stage.enter(Taker {
             put: put.clone(),
             taken: 0,
