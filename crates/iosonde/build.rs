@@ -1,11 +1,15 @@
-//! Builds the agent and hands it to the program, which carries it and sends it into pods.
+//! Builds the agent and embeds it in the program, compressed. The program sends it into pods.
 //!
-//! The agent is built for release only: checks, lints and tests of the program should not wait for it. A program without it
-//! says so, and takes the one that `IOSONDE_AGENT` names. The same variable, set while building, embeds a given file.
+//! Only builds of the profiles `release` and `quick` include it, so that checks, tests and fuzz
+//! targets do not wait. A program without it uses the file in `IOSONDE_AGENT`. At build time, the
+//! variable names a file to embed.
 
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 use std::env;
 use std::error::Error;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -13,11 +17,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-env-changed=IOSONDE_AGENT");
     println!("cargo::rerun-if-changed=build.rs");
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let embedded = out.join("agent");
+    let embedded = out.join("agent.zlib");
+    if is_release_for_lld() {
+        // lld merges functions with equal machine code, of which generic code has many. Rust does
+        // not promise distinct addresses of functions. SQLite compares a few such addresses, but no
+        // query of iosonde passes another function with the same code.
+        println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
+    }
     if let Some(given) = env::var_os("IOSONDE_AGENT") {
         println!("cargo::rerun-if-changed={}", Path::new(&given).display());
-        fs::copy(given, embedded)?;
-    } else if env::var("PROFILE")? == "release" {
+        compress(Path::new(&given), &embedded)?;
+    } else if embeds_agent(&out)? {
         let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..");
         for part in [
             "Cargo.lock",
@@ -33,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("cargo::rerun-if-changed={}", root.join(part).display());
         }
         match agent(&root, &out) {
-            Ok(built) => drop(fs::copy(built, embedded)?),
+            Ok(built) => compress(&built, &embedded)?,
             Err(why) => without(&why.to_string(), &embedded)?,
         }
     } else {
@@ -42,26 +52,77 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A machine that cannot link statically has no libc.a, as some distributions ship none. Everything but pods works without it.
+/// Returns the directory of the profile: OUT_DIR is TARGET-DIR/[TRIPLE/]PROFILE/build/NAME/out.
+fn profile_directory(out: &Path) -> Result<&Path, Box<dyn Error>> {
+    Ok(out.ancestors().nth(3).ok_or("OUT_DIR is too short")?)
+}
+
+/// Returns whether the profile is `quick`, `release` or derived from `release`. Cargo passes
+/// `PROFILE=debug` for `quick` as for all profiles derived from `dev`, among them `fuzz`.
+fn embeds_agent(out: &Path) -> Result<bool, Box<dyn Error>> {
+    let is_quick = profile_directory(out)?.ends_with("quick");
+    Ok(is_quick || env::var("PROFILE")? == "release")
+}
+
+/// Returns whether this is an optimised release that rustc links with its own lld: the default on
+/// x86-64 Linux with glibc, unless the toolchain comes without it or the user selects a linker. GNU
+/// ld rejects the option of lld.
+fn is_release_for_lld() -> bool {
+    let has = |name: &str, value: &str| env::var(name).is_ok_and(|found| found == value);
+    has("PROFILE", "release")
+        && has("OPT_LEVEL", "3")
+        && has("CARGO_CFG_TARGET_ARCH", "x86_64")
+        && has("CARGO_CFG_TARGET_OS", "linux")
+        && has("CARGO_CFG_TARGET_ENV", "gnu")
+        && env::var_os("RUSTC_LINKER").is_none()
+        && !env::var("CARGO_ENCODED_RUSTFLAGS").is_ok_and(|flags| flags.contains("link"))
+        && toolchain_has_lld()
+}
+
+fn toolchain_has_lld() -> bool {
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let Ok(printed) = Command::new(rustc).args(["--print", "sysroot"]).output() else {
+        return false;
+    };
+    let sysroot = String::from_utf8_lossy(&printed.stdout);
+    Path::new(sysroot.trim())
+        .join("lib/rustlib/x86_64-unknown-linux-gnu/bin/gcc-ld/ld.lld")
+        .exists()
+}
+
+/// Compresses the agent. An empty file stays empty: the program then contains no agent.
+fn compress(agent: &Path, embedded: &Path) -> Result<(), Box<dyn Error>> {
+    let bytes = fs::read(agent)?;
+    if bytes.is_empty() {
+        return Ok(fs::write(embedded, [])?);
+    }
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(&bytes)?;
+    Ok(fs::write(embedded, encoder.finish()?)?)
+}
+
+/// Builds without the agent: some distributions ship no libc.a. Only pods need the agent.
 fn without(why: &str, embedded: &Path) -> Result<(), Box<dyn Error>> {
     println!(
-        "cargo::warning=iosonde is built without the agent, and cannot measure in a Kubernetes cluster: {why}"
+        "cargo::warning=iosonde is built without the agent, and cannot measure in a Kubernetes \
+         cluster: {why}"
     );
     println!(
-        "cargo::warning=install the static C library (Debian: libc6-dev, Fedora: glibc-static), then: touch crates/iosonde/build.rs"
+        "cargo::warning=install the static C library (Debian: libc6-dev, Fedora: glibc-static), \
+         then: touch crates/iosonde/build.rs"
     );
     Ok(fs::write(embedded, [])?)
 }
 
-/// Statically linked, and no larger than it must be, for it is sent into every pod: nothing moves it in memory, and nobody reads a
-/// trace of its stack.
+/// A small static executable, since every pod receives it. It is not position-independent and has
+/// no unwind tables, as nothing reads its stack traces.
 const AGENT_FLAGS: [&str; 3] = [
     "-Ctarget-feature=+crt-static",
     "-Crelocation-model=static",
     "-Cforce-unwind-tables=no",
 ];
 
-/// These, and no paths of the machine that builds: they would be in it hundreds of times.
+/// Adds a flag that removes paths of the build machine, of which the file would hold hundreds.
 fn agent_flags() -> String {
     let mut flags = AGENT_FLAGS.map(str::to_owned).to_vec();
     let home = env::var("HOME").map(|home| format!("{home}/.cargo"));
@@ -71,12 +132,10 @@ fn agent_flags() -> String {
     flags.join("\x1f")
 }
 
-/// Builds the agent, statically linked, where nothing else is built: the outer build holds the lock of its own directory.
+/// Builds the static agent in its own directory, because the outer build locks the other one.
 fn agent(root: &Path, out: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let target = env::var("TARGET")?;
-    // OUT_DIR is TARGET-DIR/[TRIPLE/]release/build/iosonde-HASH/out.
-    let release = out.ancestors().nth(3).ok_or("OUT_DIR is too short")?;
-    let directory = release.join("agent");
+    let directory = profile_directory(out)?.join("agent");
     let mut cargo = Command::new(env::var("CARGO")?);
     cargo
         .current_dir(root)
@@ -92,7 +151,7 @@ fn agent(root: &Path, out: &Path) -> Result<PathBuf, Box<dyn Error>> {
         .arg("--target-dir")
         .arg(&directory)
         .env("CARGO_ENCODED_RUSTFLAGS", agent_flags());
-    // What cargo sets for this build is not meant for the other.
+    // Variables that cargo sets for this build must not affect the other.
     for name in [
         "RUSTC_WRAPPER",
         "RUSTC_WORKSPACE_WRAPPER",

@@ -1,30 +1,30 @@
-//! Files and messages: suites, limits, results, and what goes between client and agent.
+//! Files and messages: suites, limits, results, and the protocol between client and agent.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use iosonde_limits::Limits;
 use iosonde_result::document;
 use iosonde_result::fio::import::import;
-use iosonde_result::wire::{Message, Request, line};
-use iosonde_study::limits::Limits;
-use iosonde_study::suite::suite;
+use iosonde_result::wire::{AgentMessage, AgentRequest, line};
+use iosonde_suite::suite;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// More runs than a suite of the corpus has.
+/// A bound above the number of runs of any suite in the corpus.
 const MOST_RUNS: usize = 10_000;
 
-/// A suite as TOML.
+/// Reads a suite in TOML.
 pub fn suite_toml(data: &[u8]) {
     read_suite("suite.toml", data);
 }
 
-/// A suite as YAML.
+/// Reads a suite in YAML.
 pub fn suite_yaml(data: &[u8]) {
     read_suite("suite.yaml", data);
 }
 
-/// It is read, or every error can be shown; a good one is the same each time.
+/// Checks that the result is the same each time, or that every error can be rendered.
 fn read_suite(name: &str, data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let env = crate::world().file(name, &text);
@@ -40,7 +40,7 @@ fn read_suite(name: &str, data: &[u8]) {
     }
 }
 
-/// A file of limits: it is read, or its error says what is wrong.
+/// Reads a limits file, and checks that an error has a message.
 pub fn limits(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Err(error) = Limits::published().with_file("limits.toml", &text) {
@@ -48,7 +48,7 @@ pub fn limits(data: &[u8]) {
     }
 }
 
-/// fio's JSON: it is imported, or the error says why not.
+/// Imports fio's JSON, and checks that an error has a message.
 pub fn fio_json(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match import(&text) {
@@ -57,7 +57,7 @@ pub fn fio_json(data: &[u8]) {
     }
 }
 
-/// A result of ours: what is read is written as it was.
+/// Reads a result of iosonde, writes it, and checks that the text reads as the same result.
 pub fn run_result(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match document::read(&text) {
@@ -70,11 +70,11 @@ pub fn run_result(data: &[u8]) {
     }
 }
 
-/// A line between client and agent, in both directions.
+/// Reads a line between client and agent, in both directions.
 pub fn wire(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    comes_back::<Message>(&text);
-    comes_back::<Request>(&text);
+    comes_back::<AgentMessage>(&text);
+    comes_back::<AgentRequest>(&text);
 }
 
 fn comes_back<T: Serialize + DeserializeOwned + PartialEq + Debug>(text: &str) {

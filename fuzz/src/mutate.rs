@@ -1,9 +1,9 @@
-//! Mutations of known inputs, seeded: the same seed gives the same inputs on any machine.
+//! Mutations of known inputs: the same seed gives the same inputs on any machine.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Words that mean something to the readers, to be put anywhere.
+/// Words that the parsers know, inserted anywhere.
 const DICTIONARY: [&str; 56] = [
     "\n",
     "=",
@@ -63,7 +63,7 @@ const DICTIONARY: [&str; 56] = [
     "ioengine=",
 ];
 
-/// Makes new inputs out of old ones.
+/// Generates inputs from known ones.
 #[derive(Debug)]
 pub struct Mutator {
     corpus: Vec<Vec<u8>>,
@@ -71,7 +71,7 @@ pub struct Mutator {
 }
 
 impl Mutator {
-    /// Inputs to begin with, at least one.
+    /// Creates a mutator from known inputs, at least one.
     #[must_use]
     pub fn new(corpus: Vec<Vec<u8>>, seed: u64) -> Mutator {
         assert!(!corpus.is_empty(), "mutations need something to mutate");
@@ -81,7 +81,7 @@ impl Mutator {
         }
     }
 
-    /// The next input: some known one with one to eight changes.
+    /// Returns a known input with one to eight changes.
     pub fn next_input(&mut self) -> Vec<u8> {
         let mut input = self.known().clone();
         for _ in 0..self.random.random_range(1..=8) {
@@ -113,7 +113,7 @@ impl Mutator {
         input.splice(at..at, word.bytes());
     }
 
-    /// A piece of another input.
+    /// Inserts a part of another input.
     fn insert_piece(&mut self, input: &mut Vec<u8>, at: usize) {
         let other = self.known().clone();
         let start = self.random.random_range(0..=other.len());
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_fixes_the_inputs() {
+    fn seed_determines_mutated_inputs() {
         let inputs = |seed| {
             let mut mutator = Mutator::new(vec![b"[job]\nsize=4k\n".to_vec()], seed);
             (0..50).map(|_| mutator.next_input()).collect::<Vec<_>>()

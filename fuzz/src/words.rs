@@ -1,25 +1,25 @@
 //! Single words: targets, simulated devices, expectations, quantities.
 
 use iosonde_cluster::manifest::{Quantity, quantity_bytes};
-use iosonde_job::Target;
+use iosonde_job::TargetUri;
+use iosonde_limits::Query;
 use iosonde_sim::spec::SimSpec;
-use iosonde_study::limits::Query;
 use iosonde_study::load::Objective;
-use iosonde_study::suite::{Expectation, FigureName};
+use iosonde_suite::{Expectation, FigureName};
 
-/// A target's URI: what is read is written as it is read again.
+/// Parses a target URI, and checks that its text parses to the same target.
 pub fn target(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    match text.parse::<Target>() {
+    match text.parse::<TargetUri>() {
         Ok(target) => {
             let written = target.to_string();
-            assert_eq!(written.parse::<Target>().ok(), Some(target), "{written}");
+            assert_eq!(written.parse::<TargetUri>().ok(), Some(target), "{written}");
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
 }
 
-/// A simulated device.
+/// Parses a simulated device.
 pub fn sim(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match SimSpec::parse(&text) {
@@ -28,7 +28,7 @@ pub fn sim(data: &[u8]) {
     }
 }
 
-/// An expectation of a suite, a figure's name, an objective and a promise: an error says where and what.
+/// Parses an expectation, a figure's name, an objective and a promise. Checks their errors.
 pub fn expectation(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Err(wrong) = Expectation::parse(&text) {
@@ -48,7 +48,7 @@ pub fn expectation(data: &[u8]) {
     }
 }
 
-/// A quantity of Kubernetes.
+/// Parses a quantity of Kubernetes.
 pub fn quantity(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let bytes = quantity_bytes(&Quantity(text.to_string()));

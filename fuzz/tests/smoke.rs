@@ -1,7 +1,7 @@
-//! Every target on its corpus and on seeded mutations of it, without coverage, on any toolchain.
+//! Runs each target on its corpus and on seeded mutations, without coverage, on any toolchain.
 //!
-//! `IOSONDE_FUZZ_RUNS` sets the number of mutations of each target, `IOSONDE_FUZZ_SEED` where they begin. An input that breaks
-//! a promise is printed; add it to the corpus with the repair.
+//! `IOSONDE_FUZZ_RUNS` sets the number of mutations, `IOSONDE_FUZZ_SEED` the seed. A failing input
+//! is printed: add it to the corpus together with the fix.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
@@ -53,86 +53,86 @@ fn check(target: &str, read: fn(&[u8])) {
 }
 
 #[test]
-fn job_files() {
+fn job_file_mutations_keep_properties() {
     check("job_file", iosonde_fuzz::job_file);
 }
 
 #[test]
-fn sections_of_job_files() {
+fn job_section_mutations_keep_properties() {
     check("job_file", iosonde_fuzz::sections);
 }
 
 #[test]
-fn command_lines() {
+fn command_line_mutations_keep_properties() {
     check("command_line", iosonde_fuzz::command_line);
 }
 
 #[test]
-fn values() {
+fn option_value_mutations_keep_properties() {
     check("value", iosonde_fuzz::value);
 }
 
 #[test]
-fn traces() {
+fn trace_file_mutations_keep_properties() {
     check("trace", iosonde_fuzz::trace);
 }
 
 #[test]
-fn suites_as_toml() {
+fn toml_suite_mutations_keep_properties() {
     check("suite_toml", iosonde_fuzz::documents::suite_toml);
 }
 
 #[test]
-fn suites_as_yaml() {
+fn yaml_suite_mutations_keep_properties() {
     check("suite_yaml", iosonde_fuzz::documents::suite_yaml);
 }
 
 #[test]
-fn files_of_limits() {
+fn limits_file_mutations_keep_properties() {
     check("limits", iosonde_fuzz::documents::limits);
 }
 
 #[test]
-fn json_of_fio() {
+fn fio_json_mutations_keep_properties() {
     check("fio_json", iosonde_fuzz::documents::fio_json);
 }
 
 #[test]
-fn results() {
+fn run_result_mutations_keep_properties() {
     check("run_result", iosonde_fuzz::documents::run_result);
 }
 
 #[test]
-fn messages_and_requests() {
+fn wire_message_mutations_keep_properties() {
     check("wire", iosonde_fuzz::documents::wire);
 }
 
 #[test]
-fn targets() {
+fn target_uri_mutations_keep_properties() {
     check("target", iosonde_fuzz::words::target);
 }
 
 #[test]
-fn simulated_devices() {
+fn sim_device_mutations_keep_properties() {
     check("sim", iosonde_fuzz::words::sim);
 }
 
 #[test]
-fn expectations() {
+fn expectation_mutations_keep_properties() {
     check("expectation", iosonde_fuzz::words::expectation);
 }
 
 #[test]
-fn quantities() {
+fn quantity_mutations_keep_properties() {
     check("quantity", iosonde_fuzz::words::quantity);
 }
 
 #[test]
-fn files_of_proc() {
+fn proc_file_mutations_keep_properties() {
     check("proc", iosonde_fuzz::proc::proc);
 }
 
 #[test]
-fn bounds_of_control_groups() {
+fn cgroup_limit_mutations_keep_properties() {
     check("cgroup", iosonde_fuzz::proc::cgroup);
 }

@@ -1,4 +1,4 @@
-//! `iosonde doctor` on targets of every kind that can be made here.
+//! `iosonde doctor` on every kind of target that this machine can create.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn doctor(scratch: &Scratch, line: &str) -> Invocation {
     Invocation::new(scratch, vec![iosonde().into(), "doctor".into()]).and(line)
 }
 
-/// What is found on a target and on what is under it, not on the machine; and the first of the target's devices.
+/// Findings on a target and the devices below it, and the first device.
 fn examined(invocation: Invocation) -> (BTreeSet<String>, Value) {
     let run = invocation.and("--format json").ok();
     let document: Value =
@@ -43,7 +43,7 @@ fn finds(invocation: Invocation, wanted: &[&str]) {
 }
 
 #[test]
-fn a_loop_device_and_the_file_system_on_it() {
+fn loop_device_and_its_file_system_are_examined() {
     require!(Root);
     ours!();
     let scratch = Scratch::shared();
@@ -68,7 +68,7 @@ fn a_loop_device_and_the_file_system_on_it() {
 }
 
 #[test]
-fn what_is_no_device_of_this_machine() {
+fn targets_without_local_device_are_named() {
     require!(Root, Nbdfuse);
     ours!();
     let scratch = Scratch::shared();
@@ -86,7 +86,7 @@ fn what_is_no_device_of_this_machine() {
 }
 
 #[test]
-fn a_bound_of_a_control_group_and_holes_in_a_file() {
+fn cgroup_limit_and_sparse_file_are_found() {
     require!(Root, Zram, Throttle);
     ours!();
     let scratch = Scratch::shared();
@@ -106,18 +106,21 @@ fn a_bound_of_a_control_group_and_holes_in_a_file() {
 }
 
 #[test]
-fn targets_that_cannot_be_examined_and_scripts() {
+fn unreadable_targets_do_not_stop_the_others() {
     ours!();
     let scratch = Scratch::shared();
     for (target, words) in [
         ("/no/such/place", ["/no/such/place", "ENOENT"]),
-        ("/dev/null", ["/dev/null", "neither"]),
+        (
+            "/dev/null",
+            ["/dev/null", "not a directory, file or block device"],
+        ),
     ] {
         let refused = doctor(&scratch, target).run();
         assert_eq!(refused.status.code(), Some(3), "{refused}");
         refused.refused_with(&words);
     }
-    // The others are examined all the same.
+    // The remaining targets are still examined.
     let some = doctor(&scratch, "/no/such/place . --format json").run();
     assert_eq!(some.status.code(), Some(3), "{some}");
     assert!(some.stderr.contains("/no/such/place"), "{some}");

@@ -1,5 +1,5 @@
-//! What held a run back, on targets where the answer is known; what devices do, beside sysstat's sar; and
-//! what `iosonde doctor` says beforehand.
+//! Verdicts on targets whose bottleneck is known, `iosonde watch` beside sysstat's sar, and
+//! findings of `iosonde doctor`.
 
 mod doctor;
 mod watch;
@@ -15,15 +15,15 @@ use iosonde_e2e::{Program, Scratch, ensure, one_good_try, ours, require};
 
 const MIB: usize = 1 << 20;
 
-/// A disk that nobody else uses, whatever goes on at the machine.
+/// A loop device over a tmpfs file: other disks and their load do not affect it.
 fn quiet_disk(scratch: &Scratch, size_bytes: usize) -> (Mount, Loop) {
     let memory = Mount::tmpfs(scratch.work().join("memory"), 2 * size_bytes as u64);
     let disk = Loop::in_memory(&memory, size_bytes);
     (memory, disk)
 }
 
-/// Runs a job until its first verdict is of this kind and has these words, as it must have in one of a few tries: whatever
-/// else the machine does can become the bottleneck itself.
+/// Runs a job until its first verdict has this kind and its evidence these words. One of several
+/// tries must succeed: other load on the machine can become the bottleneck.
 fn held_back_by(kind: &str, words: &[&str], mut job: impl FnMut() -> Invocation) {
     one_good_try(|| {
         let verdicts = job().json()["iosonde"]["verdicts"].take();
@@ -36,14 +36,15 @@ fn held_back_by(kind: &str, words: &[&str], mut job: impl FnMut() -> Invocation)
 }
 
 #[test]
-fn a_throttle_of_a_control_group() {
+fn cgroup_io_throttle_is_named() {
     require!(Root, Zram, Throttle);
     ours!();
     let scratch = Scratch::alone();
     let disk = Zram::new(64 * MIB);
     let throttle = Throttle::of_reads(&disk.path(), 500);
     let line = format!(
-        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring --iodepth=16 --time_based --runtime=2",
+        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring \
+         --iodepth=16 --time_based --runtime=2",
         disk.path().display()
     );
     held_back_by("throttled", &["allows 500 reads/s"], || {
@@ -54,19 +55,20 @@ fn a_throttle_of_a_control_group() {
     });
 }
 
-/// As in a container whose pod is bounded: the bound cannot be read, what it does shows.
+/// As in a container with an I/O limit: the limit is unreadable, only its effect is measured.
 #[test]
-fn a_throttle_that_cannot_be_seen() {
+fn hidden_cgroup_throttle_is_named() {
     require!(Root, Zram, Throttle);
     ours!();
     let scratch = Scratch::alone();
     let disk = Zram::new(64 * MIB);
     let throttle = Throttle::of_reads(&disk.path(), 500);
     let line = format!(
-        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring --iodepth=16 --time_based --runtime=2",
+        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring \
+         --iodepth=16 --time_based --runtime=2",
         disk.path().display()
     );
-    held_back_by("throttled", &["held above the device"], || {
+    held_back_by("throttled", &["queued above the device"], || {
         Program::subject()
             .line(&scratch, &line)
             .without_sight_of_groups()
@@ -75,9 +77,9 @@ fn a_throttle_that_cannot_be_seen() {
     });
 }
 
-/// As a provider's: the disk that this machine sees has all I/Os, and completes no more than so many of them per second.
+/// As in a cloud: the guest's disk accepts all I/Os, and the host limits their rate.
 #[test]
-fn a_throttle_below_the_device() {
+fn throttle_below_device_is_named() {
     require!(Root, Zram, Throttle, VirtualMachine);
     ours!();
     let scratch = Scratch::alone();
@@ -86,46 +88,53 @@ fn a_throttle_below_the_device() {
     let disk = Loop::with_file(&files.dir().join("disk"), 64 * MIB);
     let throttle = Throttle::of_reads(&below.path(), 500);
     let line = format!(
-        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring --iodepth=16 --ramp_time=1 --time_based --runtime=6",
+        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring \
+         --iodepth=16 --ramp_time=1 --time_based --runtime=6",
         disk.path().display()
     );
-    held_back_by("allowance", &["IOPS, even to", "latency rose to"], || {
-        Program::subject()
-            .line(&scratch, &line)
-            .without_sight_of_groups()
-            .throttled(&throttle)
-            .urgent()
-    });
+    held_back_by(
+        "allowance",
+        &["IOPS, constant to", "latency rose to"],
+        || {
+            Program::subject()
+                .line(&scratch, &line)
+                .without_sight_of_groups()
+                .throttled(&throttle)
+                .urgent()
+        },
+    );
 }
 
 #[test]
-fn a_bound_on_processor_time() {
+fn cpu_quota_throttle_is_named() {
     require!(Root, Zram, CpuQuota);
     ours!();
     let scratch = Scratch::alone();
     let disk = Zram::new(64 * MIB);
     let quota = Throttle::of_processors(200);
     let line = format!(
-        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring --iodepth=4 --time_based --runtime=2",
+        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring --iodepth=4 \
+         --time_based --runtime=2",
         disk.path().display()
     );
-    held_back_by("generator", &["allows 0.200 of a processor"], || {
+    held_back_by("generator", &["allows 0.200 CPUs"], || {
         Program::subject().line(&scratch, &line).throttled(&quota)
     });
 }
 
 #[test]
-fn a_generator_without_time_to_spare() {
+fn busy_generator_is_named() {
     ours!();
     let scratch = Scratch::alone();
-    let line = "--name=job --ioengine=null --size=1t --rw=randread --bs=4k --iodepth=16 --time_based --runtime=2";
-    held_back_by("generator", &["on a processor"], || {
+    let line = "--name=job --ioengine=null --size=1t --rw=randread --bs=4k --iodepth=16 \
+                --time_based --runtime=2";
+    held_back_by("generator", &["on a CPU"], || {
         Program::subject().line(&scratch, line)
     });
 }
 
 #[test]
-fn a_process_that_serves_the_files_slowly() {
+fn slow_fuse_server_is_named() {
     require!(Root, Nbdfuse);
     ours!();
     let scratch = Scratch::alone();
@@ -137,17 +146,18 @@ fn a_process_that_serves_the_files_slowly() {
     );
     let line = |path: &std::path::Path| {
         format!(
-            "--name=job --filename={} --direct=1 --bs=4k --size=16m --rw=randread --ioengine=psync --time_based --runtime=1",
+            "--name=job --filename={} --direct=1 --bs=4k --size=16m --rw=randread --ioengine=psync \
+             --time_based --runtime=1",
             path.display()
         )
     };
-    let served = ["waited 1", " ms for each I/O", "the process that serves"];
+    let served = ["each I/O took 1", " in flight", "the process that serves"];
     held_back_by("network", &served, || {
         Program::subject()
             .line(&scratch, &line(file.path()))
             .urgent()
     });
-    // The same below a block device.
+    // The same server below a block device.
     let disk = Loop::new(file.path());
     held_back_by("network", &served, || {
         Program::subject()
@@ -157,20 +167,21 @@ fn a_process_that_serves_the_files_slowly() {
 }
 
 #[test]
-fn a_page_cache() {
+fn page_cache_reads_are_named() {
     ours!();
     let scratch = Scratch::alone();
-    let line = "--name=job --filename=cached --size=64m --pre_read=1 --invalidate=0 --rw=randread --bs=4k --ioengine=psync --time_based --runtime=1";
-    // What is in memory has no device to be held against.
+    let line = "--name=job --filename=cached --size=64m --pre_read=1 --invalidate=0 --rw=randread \
+                --bs=4k --ioengine=psync --time_based --runtime=1";
+    // Files on tmpfs have no device to compare with.
     let on_disk = scratch.work().starts_with("/tmp") || scratch.work().starts_with("/var");
     assert!(on_disk, "the scratch directory is in an unusual place");
-    held_back_by("served_from_cache", &["a cache served the rest"], || {
+    held_back_by("served_from_cache", &["a cache served"], || {
         Program::subject().line(&scratch, line)
     });
 }
 
 #[test]
-fn others_on_the_same_device() {
+fn interference_on_device_is_named() {
     require!(Root);
     ours!();
     let scratch = Scratch::alone();
@@ -183,14 +194,14 @@ fn others_on_the_same_device() {
     };
     let neighbour = Program::Fio.line(
         &scratch,
-        // As threads: a process of its own would outlive the one that is killed, and hold the device.
+        // As threads: child processes would outlive a killed fio and hold the device.
         &line(
             "other",
             "--rw=randwrite --ioengine=libaio --runtime=600 --thread",
         ),
     );
     let _neighbour = neighbour.urgent().start();
-    held_back_by("interference", &["more than this job asked for"], || {
+    held_back_by("interference", &["more than this job requested"], || {
         let line = line(
             "job",
             "--rw=randread --ioengine=io_uring --runtime=2 --ramp_time=1",
@@ -200,13 +211,14 @@ fn others_on_the_same_device() {
 }
 
 #[test]
-fn too_few_ios_in_flight() {
+fn low_queue_depth_is_named() {
     require!(Root);
     ours!();
     let scratch = Scratch::alone();
     let (_memory, disk) = quiet_disk(&scratch, 64 * MIB);
     let line = format!(
-        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=psync --time_based --runtime=2",
+        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=psync --time_based \
+         --runtime=2",
         disk.path().display()
     );
     held_back_by("queue_depth", &["one I/O in flight at a time"], || {
@@ -215,13 +227,14 @@ fn too_few_ios_in_flight() {
 }
 
 #[test]
-fn a_device_that_does_all_it_can() {
+fn saturated_device_is_named() {
     require!(Root);
     ours!();
     let scratch = Scratch::alone();
     let (_memory, disk) = quiet_disk(&scratch, 64 * MIB);
     let line = format!(
-        "--name=job --filename={} --direct=1 --rw=randrw --bs=1m --ioengine=libaio --iodepth=16 --time_based --runtime=2",
+        "--name=job --filename={} --direct=1 --rw=randrw --bs=1m --ioengine=libaio --iodepth=16 \
+         --time_based --runtime=2",
         disk.path().display()
     );
     held_back_by("device", &["was busy", "in flight"], || {
@@ -229,9 +242,9 @@ fn a_device_that_does_all_it_can() {
     });
 }
 
-/// What is not so must not be said: nobody else is on this disk, and nothing bounds it.
+/// No verdict may name a cause that is absent: this disk has no other user and no limit.
 #[test]
-fn nobody_is_blamed_on_a_quiet_disk() {
+fn quiet_disk_gets_no_false_verdict() {
     require!(Root);
     ours!();
     let scratch = Scratch::alone();
@@ -247,38 +260,44 @@ fn nobody_is_blamed_on_a_quiet_disk() {
             "--name=job --filename={} --direct=1 --time_based --runtime=1 {job}",
             disk.path().display()
         );
-        // Whoever takes the machine's processors away for a while (its host, for one) is a fact that may be told.
+        // CPU time that the host or other programs take may be reported.
         one_good_try(|| {
             let result = Program::subject().line(&scratch, &line).urgent().json();
-            let verdicts = result["iosonde"]["verdicts"].to_string();
+            let verdicts = &result["iosonde"]["verdicts"];
             let blamed = ["interference", "throttled", "network", "lock_contention"];
-            let blames = blamed.into_iter().any(|kind| verdicts.contains(kind));
+            let is_blamed =
+                |verdict: &serde_json::Value| blamed.iter().any(|kind| verdict["kind"] == *kind);
+            let blames = verdicts
+                .as_array()
+                .is_some_and(|all| all.iter().any(is_blamed));
             ensure(!blames, || format!("{job}: {verdicts}"))
         });
     }
 }
 
 #[test]
-fn locks_in_the_file_system() {
+fn file_lock_contention_is_named() {
     require!(Root);
     ours!();
     let scratch = Scratch::alone();
     let (_memory, disk) = quiet_disk(&scratch, 288 * MIB);
     let files = Mount::ext4(scratch.work().join("files"), disk.path());
     let file = files.dir().join("shared");
-    // Each block is written for the first time: the file's map changes, which one writer at a time may do.
+    // A first write changes the extent map of the file, which one writer at a time may do.
     let line = format!(
-        "--name=job --filename={} --size=192m --direct=1 --rw=randwrite --bs=4k --ioengine=psync --numjobs=8 --fallocate=none --runtime=2",
+        "--name=job --filename={} --size=192m --direct=1 --rw=randwrite --bs=4k --ioengine=psync \
+         --numjobs=8 --fallocate=none --runtime=2",
         file.display()
     );
-    held_back_by("lock_contention", &["waited for each other in"], || {
+    held_back_by("lock_contention", &["waited for locks in"], || {
         let _ = std::fs::remove_file(&file);
         Program::subject().line(&scratch, &line).urgent()
     });
     std::fs::remove_file(&file).expect("the file");
-    // Over the page cache: one write at a time as well. Each time the file starts over, its pages stay in the cache.
+    // Buffered writes take the same lock. `invalidate=0` keeps the pages cached.
     let line = format!(
-        "--name=job --filename={} --size=64m --rw=write --bs=256k --ioengine=psync --numjobs=8 --invalidate=0 --time_based --runtime=1",
+        "--name=job --filename={} --size=64m --rw=write --bs=256k --ioengine=psync --numjobs=8 \
+         --invalidate=0 --time_based --runtime=1",
         files.dir().join("buffered").display()
     );
     held_back_by("lock_contention", &["while a cache took the data"], || {
@@ -287,14 +306,15 @@ fn locks_in_the_file_system() {
 }
 
 #[test]
-fn data_that_must_last() {
+fn fsync_time_is_named() {
     require!(Root);
     ours!();
     let scratch = Scratch::alone();
     let (_memory, disk) = quiet_disk(&scratch, 64 * MIB);
     let files = Mount::ext4(scratch.work().join("files"), disk.path());
     let line = format!(
-        "--name=job --filename={} --size=32m --rw=write --bs=4k --ioengine=psync --fsync=1 --time_based --runtime=1",
+        "--name=job --filename={} --size=32m --rw=write --bs=4k --ioengine=psync --fsync=1 \
+         --time_based --runtime=1",
         files.dir().join("log").display()
     );
     held_back_by("queue_depth", &["of the time in fsync"], || {
@@ -303,13 +323,14 @@ fn data_that_must_last() {
 }
 
 #[test]
-fn a_job_that_asks_for_no_more() {
+fn rate_limited_job_is_named() {
     require!(Root);
     ours!();
     let scratch = Scratch::alone();
     let (_memory, disk) = quiet_disk(&scratch, 64 * MIB);
     let line = format!(
-        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring --iodepth=8 --rate_iops=300 --time_based --runtime=2",
+        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring --iodepth=8 \
+         --rate_iops=300 --time_based --runtime=2",
         disk.path().display()
     );
     held_back_by("job_limit", &["rate_iops=300"], || {

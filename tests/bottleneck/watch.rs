@@ -1,4 +1,4 @@
-//! `iosonde watch` beside sysstat's sar, on the same seconds.
+//! `iosonde watch` beside sysstat's sar, in the same seconds.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 const MIB: usize = 1 << 20;
 
-/// The columns of each line about a device; the last are the averages.
+/// The columns of each line about a device; the last line holds the averages.
 fn figures(text: &str, separator: Option<char>, device: &str) -> Vec<Vec<f64>> {
     let split = |line: &str| -> Vec<String> {
         match separator {
@@ -31,13 +31,14 @@ fn figures(text: &str, separator: Option<char>, device: &str) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// A load that is even from second to second, so that the edges of intervals do not matter.
+/// A constant load, so that the exact edges of intervals do not matter.
 fn load(scratch: &Scratch, disk: &Loop) -> Invocation {
     Program::Fio.line(
         scratch,
         &format!(
-            "--filename={} --direct=1 --thread --time_based --runtime=600 --ioengine=libaio --iodepth=2 \
-             --name=reads --rw=randread --bs=16k --rate_iops=400 --name=writes --rw=randwrite --bs=4k --rate_iops=200",
+            "--filename={} --direct=1 --thread --time_based --runtime=600 --ioengine=libaio \
+             --iodepth=2 --name=reads --rw=randread --bs=16k --rate_iops=400 --name=writes \
+             --rw=randwrite --bs=4k --rate_iops=200",
             disk.path().display()
         ),
     )
@@ -48,7 +49,7 @@ fn watch(scratch: &Scratch, line: &str) -> Invocation {
 }
 
 #[test]
-fn its_figures_are_those_of_sar() {
+fn watch_figures_equal_those_of_sar() {
     require!(Root, Sar);
     ours!();
     let scratch = Scratch::alone();
@@ -62,7 +63,7 @@ fn its_figures_are_those_of_sar() {
         .into_owned();
     let load = load(&scratch, &disk).urgent().start();
     std::thread::sleep(std::time::Duration::from_secs(1));
-    // The seconds of the two begin apart when either is late.
+    // A delayed start of either program shifts its seconds against the other's.
     one_good_try(|| {
         let sar: Vec<OsString> = ["sar", "-d", "1", "4"].map(OsString::from).into();
         let sar = Invocation::new(&scratch, sar).env("LC_ALL", "C").urgent();
@@ -77,9 +78,9 @@ fn its_figures_are_those_of_sar() {
     drop(load);
 }
 
-/// The averages of both, and that they are those of the load.
+/// Checks the averages of both programs against each other and against the load.
 fn same_figures(theirs: &[f64], mine: &[f64]) -> Result<(), String> {
-    // What may differ: sar knows the length of an interval in hundredths, and the edges are milliseconds apart.
+    // Tolerances: sar rounds an interval's length to 10 ms, and the edges differ by milliseconds.
     let tolerances = [
         ("tps", 0.05, 5.0),
         ("rkB/s", 0.05, 80.0),
@@ -103,7 +104,7 @@ fn same_figures(theirs: &[f64], mine: &[f64]) -> Result<(), String> {
 }
 
 #[test]
-fn without_a_device_it_shows_those_that_sar_shows() {
+fn watch_without_device_shows_those_of_sar() {
     require!(Sar);
     ours!();
     let scratch = Scratch::alone();
@@ -117,12 +118,12 @@ fn without_a_device_it_shows_those_that_sar_shows() {
         }
         names
     };
-    // Devices come and go with whatever else uses the machine.
+    // Other programs may add or remove devices meanwhile.
     one_good_try(|| {
         let sar: Vec<OsString> = ["sar", "-d", "1", "1"].map(OsString::from).into();
         let sar = Invocation::new(&scratch, sar).env("LC_ALL", "C").ok();
         let ours = watch(&scratch, "1 1").ok();
-        // Each line twice, in the interval and in the averages; and the names of the columns with them.
+        // Each name appears twice, in the interval and in the averages, as the column headers do.
         ensure(names(&ours.stdout) == names(&sar.stdout), || {
             format!("{sar}{ours}")
         })
@@ -130,14 +131,14 @@ fn without_a_device_it_shows_those_that_sar_shows() {
 }
 
 #[test]
-fn ctrl_c_ends_it_with_the_averages() {
+fn ctrl_c_ends_watch_with_averages() {
     require!(Root);
     ours!();
     let scratch = Scratch::shared();
     let disk = Loop::with_file(&scratch.work().join("disk"), MIB);
     let line = format!("{} 0.2", disk.path().display());
     let mut running = watch(&scratch, &line).start();
-    assert!(running.until(|running| running.printed().lines().count() > 5));
+    assert!(running.until(|running| running.stdout_text().lines().count() > 5));
     running.signal(Signal::INT);
     let run = running.wait();
     assert!(run.status.success(), "{run}");
@@ -146,5 +147,8 @@ fn ctrl_c_ends_it_with_the_averages() {
         "{run}"
     );
     let refused = watch(&scratch, "no-such-disk").run();
-    refused.refused_with(&["no-such-disk is no block device", "lsblk"]);
+    refused.refused_with(&[
+        "no-such-disk is neither a block device nor a path on one",
+        "lsblk",
+    ]);
 }

@@ -1,4 +1,4 @@
-//! `iosonde rados bench` beside `rados bench`: each reads what the other wrote, and nothing stays behind.
+//! `iosonde rados bench` beside `rados bench`: each reads the other's objects and leaves none.
 
 use std::process::{Command, Stdio};
 
@@ -7,7 +7,7 @@ use iosonde_e2e::ceph::{Cluster, POOL};
 use iosonde_e2e::{Scratch, require};
 use serde_json::Value;
 
-/// Each test has objects of its own in the one pool: a namespace.
+/// Objects of one namespace: each test has its own in the shared pool.
 fn objects_of(cluster: &Cluster, namespace: &str) -> Vec<String> {
     let listed = cluster.rados(&format!("-p {POOL} -N {namespace} ls"));
     let mut names: Vec<String> = listed.lines().map(str::to_owned).collect();
@@ -27,13 +27,13 @@ fn json(text: &str) -> Value {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn what_iosonde_writes_rados_bench_reads_and_removes() {
+fn rados_bench_reads_and_removes_objects_of_iosonde() {
     let _alone = Scratch::shared();
     let cluster = Cluster::shared();
     let write = "-N ours bench 2 write -b 64k -O 256k -t 8 --no-cleanup --run-name mine -f json";
     let result = json(&iosonde(&cluster, write));
     let ops = result["total_writes_made"].as_u64().expect("a count");
-    // So many operations of 64k fill so many objects of 256k, and one object describes them.
+    // Operations of 64 KiB fill objects of 256 KiB, and one more object holds the metadata.
     let expected = ops.div_ceil(4) + 1;
     assert_eq!(objects_of(&cluster, "ours").len() as u64, expected);
     let seq = format!("-p {POOL} -N ours bench 60 seq -t 4 --run-name mine");
@@ -42,7 +42,7 @@ fn what_iosonde_writes_rados_bench_reads_and_removes() {
         seen.contains(&format!("Total reads made:     {ops}")),
         "{seen}"
     );
-    // It says "not correct" of what it did not expect, and still ends well.
+    // `rados bench` prints "not correct" for wrong contents but still exits with 0.
     assert!(!seen.contains("not correct"), "{seen}");
     cluster.rados(&format!("-p {POOL} -N ours cleanup --run-name mine"));
     assert_eq!(objects_of(&cluster, "ours"), [""; 0]);
@@ -50,7 +50,7 @@ fn what_iosonde_writes_rados_bench_reads_and_removes() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn what_rados_bench_writes_iosonde_reads_verifies_and_removes() {
+fn iosonde_verifies_and_removes_objects_of_rados_bench() {
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();
     let write = format!("-p {POOL} -N theirs bench 2 write -b 65536 -O 131072 -t 4 --no-cleanup");
@@ -77,7 +77,7 @@ fn what_rados_bench_writes_iosonde_reads_verifies_and_removes() {
     ] {
         assert!(rand.contains(words), "{words}: {rand}");
     }
-    // One object is damaged: it is found, and only without verification it is not.
+    // Damages one object: the read finds it, and with verification off it does not.
     let name = objects_of(&cluster, "theirs")
         .into_iter()
         .find(|name| name.ends_with("_object0"))
@@ -97,7 +97,7 @@ fn what_rados_bench_writes_iosonde_reads_verifies_and_removes() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn a_write_removes_what_it_wrote() {
+fn write_bench_removes_its_objects() {
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();
     let text = iosonde(&cluster, "-N gone bench 60 write -b 16k --max-objects 40");
@@ -109,7 +109,7 @@ fn a_write_removes_what_it_wrote() {
     assert_eq!(objects_of(&cluster, "gone"), [""; 0]);
 }
 
-/// A command in a namespace of processes of its own, where it is process 1, as in each container.
+/// Runs a command in a new PID namespace as process 1, as in a container.
 fn as_process_1(command: &Command) -> Command {
     let mut alone = Command::new("unshare");
     alone
@@ -125,7 +125,7 @@ fn as_process_1(command: &Command) -> Command {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn runs_with_one_host_and_process_keep_objects_of_their_own() {
+fn runs_with_equal_host_and_pid_keep_separate_objects() {
     require!(Root);
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();
@@ -148,10 +148,10 @@ fn runs_with_one_host_and_process_keep_objects_of_their_own() {
     let first = objects_of(&cluster, "kin");
     assert_eq!(first.len(), 41);
     assert!(first[0].ends_with("_1_object0"), "{first:?}");
-    // One that removes what it wrote.
+    // A run that removes its objects.
     ends(write("--max-objects 60"));
     assert_eq!(objects_of(&cluster, "kin"), first);
-    // Two that begin together.
+    // Two runs that start together.
     let pair = ["second", "third"].map(|run| {
         let mut command = write(&format!("--max-objects 50 --no-cleanup --run-name {run}"));
         command.stdout(Stdio::null()).spawn().expect("it starts")
@@ -188,14 +188,14 @@ fn wrong_pools_and_keys_are_explained() {
     );
     fails(
         &format!("rados bench -p {POOL} -N nothing 1 seq"),
-        "write first",
+        "write objects first",
     );
 }
 
-/// The cluster's side of a run.
+/// The result has the state of the cluster.
 #[test]
 #[ignore = "needs Ceph"]
-fn a_result_says_what_the_cluster_was() {
+fn bench_result_has_cluster_state() {
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();
     let result = json(&iosonde(&cluster, "-N side bench 3 write -b 4k -f json"));
@@ -208,52 +208,8 @@ fn a_result_says_what_the_cluster_was() {
     assert_eq!(side["notes"].as_array().map(Vec::len), Some(0), "{side:#}");
 }
 
-/// Large writes are lent to librados: what arrives is what was written, also when many are under way, and the result says so. Large
-/// reads that nobody checks stay where they came, and count as ever.
-#[test]
-#[ignore = "needs Ceph"]
-fn large_reads_and_writes_go_without_a_copy() {
-    let _shared = Scratch::shared();
-    let cluster = Cluster::shared();
-    let write =
-        "-N lent bench 60 write -b 4M -t 16 --max-objects 40 --no-cleanup --run-name lent -f json";
-    let result = json(&iosonde(&cluster, write));
-    assert_eq!(result["total_writes_made"], 40);
-    let seq = format!("-p {POOL} -N lent bench 60 seq -t 4 --run-name lent");
-    let seen = cluster.rados(&seq);
-    assert!(seen.contains("Total reads made:     40"), "{seen}");
-    assert!(!seen.contains("not correct"), "{seen}");
-    cluster.rados(&format!("-p {POOL} -N lent cleanup --run-name lent"));
-    let fio = |line: &str| {
-        let (status, stdout, stderr) = cluster.run(&format!(
-            "fio --ioengine=rados --pool={POOL} --name=lent --size=16m --iodepth=16 {line}"
-        ));
-        assert_eq!(status, Some(0), "{stdout}{stderr}");
-    };
-    // Contents that differ from place to place, over several objects, where lent and copied writes meet.
-    fio("--rw=randwrite --bsrange=4k-1m --verify=crc32c --ceph_object_size=1m");
-    // Contents that never change, of which librados computes the checksum once: in one object and in several, of one length and of many.
-    for (contents, pattern, writes) in [
-        (
-            "buffer_pattern=0xabcd",
-            "0xabcd",
-            "--bs=1m --ceph_object_size=1m",
-        ),
-        ("zero_buffers", "0", "--bs=4m --ceph_object_size=1m"),
-        ("zero_buffers", "0", "--bsrange=4k-1m --ceph_object_size=1m"),
-    ] {
-        fio(&format!(
-            "--filename=constant --iodepth=4 --rw=randwrite --loops=3 {writes} --{contents} \
-             --name=read --filename=constant --size=16m --ioengine=rados --pool={POOL} --ceph_object_size=1m --stonewall --rw=read --bs=1m \
-             --verify=pattern --verify_pattern={pattern}"
-        ));
-    }
-    // And such as do, in buffers that are used again: the checksum of what they held before would have the daemon hang up.
-    for contents in ["scramble_buffers=1", "refill_buffers"] {
-        fio(&format!(
-            "--rw=write --bs=1m --iodepth=4 --{contents} --ceph_timeout=20"
-        ));
-    }
+/// The stored result of a run counts whole I/Os of each direction.
+fn assert_result_counts_bytes(cluster: &Cluster) {
     let directory = tempfile::tempdir().expect("a directory");
     let with_history = |line: &str| {
         let mut command = cluster.iosonde(line);
@@ -271,24 +227,74 @@ fn large_reads_and_writes_go_without_a_copy() {
         "--rw=write --verify=crc32c",
     ] {
         with_history(&format!(
-            "fio --ioengine=rados --pool={POOL} --name=lent {work} --bs=1m --size=4m --iodepth=4"
+            "fio --ioengine=rados --pool={POOL} --name=large {work} --bs=1m --size=4m --iodepth=4"
         ));
         let result = json(&with_history("export latest --format json"));
         let worker = &result["workers"][0];
-        let used = &worker["backend"]["ceph"];
-        assert_eq!(used["uncopied_from"], 65536, "{work}: {used:#}");
-        let of = |direction: &str| worker["directions"][direction]["io_bytes"].as_u64();
-        let moved = of("read").unwrap_or(0).max(of("write").unwrap_or(0));
-        let all = of("read").unwrap_or(0) + of("write").unwrap_or(0);
+        let count_bytes = |direction: &str| worker["directions"][direction]["io_bytes"].as_u64();
+        let moved = count_bytes("read")
+            .unwrap_or(0)
+            .max(count_bytes("write").unwrap_or(0));
+        let all = count_bytes("read").unwrap_or(0) + count_bytes("write").unwrap_or(0);
         assert!(moved > 0 && all % (4 << 20) == 0, "{work}: {worker:#}");
         assert!(worker["error"].is_null(), "{work}: {worker:#}");
     }
 }
 
-/// One thread calls back, unless the user wants it otherwise.
+/// Large I/Os move the right data and count correctly: with many in flight, over several objects,
+/// and with each way to fill a buffer.
 #[test]
 #[ignore = "needs Ceph"]
-fn settings_of_the_user_go_before_ours() {
+fn large_ios_move_their_data() {
+    let _shared = Scratch::shared();
+    let cluster = Cluster::shared();
+    let write = "-N large bench 60 write -b 4M -t 16 --max-objects 40 --no-cleanup \
+                 --run-name large -f json";
+    let result = json(&iosonde(&cluster, write));
+    assert_eq!(result["total_writes_made"], 40);
+    let seq = format!("-p {POOL} -N large bench 60 seq -t 4 --run-name large");
+    let seen = cluster.rados(&seq);
+    assert!(seen.contains("Total reads made:     40"), "{seen}");
+    assert!(!seen.contains("not correct"), "{seen}");
+    cluster.rados(&format!("-p {POOL} -N large cleanup --run-name large"));
+    let fio = |line: &str| {
+        let (status, stdout, stderr) = cluster.run(&format!(
+            "fio --ioengine=rados --pool={POOL} --name=large --size=16m --iodepth=16 {line}"
+        ));
+        assert_eq!(status, Some(0), "{stdout}{stderr}");
+    };
+    // Contents that differ from block to block, over several objects.
+    fio("--rw=randwrite --bsrange=4k-1m --verify=crc32c --ceph_object_size=1m");
+    // Contents that never change: in one object and in several, of one length and of many.
+    for (contents, pattern, writes) in [
+        (
+            "buffer_pattern=0xabcd",
+            "0xabcd",
+            "--bs=1m --ceph_object_size=1m",
+        ),
+        ("zero_buffers", "0", "--bs=4m --ceph_object_size=1m"),
+        ("zero_buffers", "0", "--bsrange=4k-1m --ceph_object_size=1m"),
+    ] {
+        fio(&format!(
+            "--filename=constant --iodepth=4 --rw=randwrite --loops=3 {writes} --{contents} \
+             --name=read --filename=constant --size=16m --ioengine=rados --pool={POOL} \
+             --ceph_object_size=1m --stonewall --rw=read --bs=1m --verify=pattern \
+             --verify_pattern={pattern}"
+        ));
+    }
+    // Contents that change in reused buffers: an OSD rejects data that do not fit their checksum.
+    for contents in ["scramble_buffers=1", "refill_buffers"] {
+        fio(&format!(
+            "--rw=write --bs=1m --iodepth=4 --{contents} --ceph_timeout=20"
+        ));
+    }
+    assert_result_counts_bytes(&cluster);
+}
+
+/// iosonde sets one callback thread, unless the user sets another number.
+#[test]
+#[ignore = "needs Ceph"]
+fn librados_thread_count_of_user_takes_precedence() {
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();
     let threads = |arguments: &str| {
@@ -299,7 +305,7 @@ fn settings_of_the_user_go_before_ours() {
             .stdout(Stdio::null())
             .spawn()
             .expect("it starts");
-        // The first is there before the worker is: it takes the name.
+        // The run claims its name with an object before the worker writes.
         wait_for("the worker's objects", || {
             (objects_of(&cluster, "threads").len() > 1).then_some(())
         });
@@ -314,7 +320,7 @@ fn settings_of_the_user_go_before_ours() {
         child.wait().expect("it ends");
         count
     };
-    // The worker's client, the one that makes and removes objects, and the one that looks, which keeps librados' two.
+    // The clients of the worker, of the objects and of the sampler, which keeps librados' 2.
     assert_eq!(threads(""), 4);
     assert_eq!(threads("--librados-thread-count=5"), 15);
 }

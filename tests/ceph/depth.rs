@@ -1,10 +1,10 @@
-//! The deepest queue: 1024 in flight, which is what librados lets through at once.
+//! The deepest queue: 1024 I/Os in flight, the limit of librados.
 
 use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL};
 use serde_json::Value;
 
-/// I/Os in flight on the mean, by Little's law.
+/// Mean number of I/Os in flight, by Little's law.
 fn in_flight(job: &Value, direction: &str) -> f64 {
     let figure = |name: &str| job[direction][name].as_f64().expect("a figure");
     let latency_s = job[direction]["lat_ns"]["mean"].as_f64().expect("a mean") / 1e9;
@@ -17,21 +17,21 @@ fn ok(cluster: &Cluster, line: &str) -> Value {
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {line}: {stdout}"))
 }
 
-/// At a depth of 1024 the first 1024 find half of that in line, on the mean. Half of what is expected is more than a limit of 256 lets
-/// through.
-fn assert_deep(mean: f64, ios: u64, told: &Value) {
+/// The first 1024 I/Os see half of the depth on average. Half of the expected mean is still more
+/// than a queue limited to 256 reaches.
+fn assert_deep(mean: f64, ios: u64, document: &Value) {
     let expected = 1024.0 - 512.0 * 1024.0 / ios as f64;
     eprintln!("{mean:.0} of {ios} in flight on the mean");
-    assert!(mean > expected / 2.0, "{mean} {expected}: {told:#}");
+    assert!(mean > expected / 2.0, "{mean} {expected}: {document:#}");
 }
 
-/// So many I/Os of one direction, without an error, and as many in flight as there may be.
+/// Checks the number of I/Os of one direction, that none failed, and the depth.
 fn completed(result: &Value, direction: &str, ios: u64) {
     let job = &result["jobs"][0];
     assert_eq!(job["error"], 0, "{job:#}");
     assert_eq!(job["total_err"].as_u64().unwrap_or(0), 0, "{job:#}");
     assert_eq!(job[direction]["total_ios"], ios, "{job:#}");
-    // Of these, all but the first 63 come to a queue of 64 or more.
+    // All but the first 63 I/Os enter a queue of 64 or more.
     if ios > 1024 {
         let deep = job["iodepth_level"][">=64"].as_f64();
         assert!(deep > Some(90.0), "{job:#}");
@@ -41,7 +41,7 @@ fn completed(result: &Value, direction: &str, ios: u64) {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn a_thousand_ios_are_in_flight_on_a_pool_and_on_an_image() {
+fn pool_and_image_reach_iodepth_1024() {
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();
     cluster.rbd(&format!("create {POOL}/thousand --size 64M"));
@@ -55,23 +55,29 @@ fn a_thousand_ios_are_in_flight_on_a_pool_and_on_an_image() {
     ] {
         for direction in ["write", "read"] {
             let line = format!(
-                "fio --target={target} --allow-overwrite={image} --name=thousand --rw=rand{direction} --bs={bs} --size={mib}m \
-                 --iodepth=1024 --output-format=json"
+                "fio --target={target} --allow-overwrite={image} --name=thousand \
+                 --rw=rand{direction} --bs={bs} --size={mib}m --iodepth=1024 --output-format=json"
             );
             completed(&ok(&cluster, &line), direction, ios);
         }
     }
-    // More large ones than librados lets through (100 MiB): it holds back who asks for more, and goes on.
+    // Large I/Os beyond librados' limit of 100 MiB: submission blocks until others complete.
     let line = format!(
-        "fio --target={pool} --name=thousand --rw=randrw --rwmixread=50 --bs=1m --size=128m --io_size=256m --iodepth=1024 \
-         --output-format=json"
+        "fio --target={pool} --name=thousand --rw=randrw --rwmixread=50 --bs=1m --size=128m \
+         --io_size=256m --iodepth=1024 --output-format=json"
     );
     let mixed = ok(&cluster, &line);
-    let of = |direction: &str| mixed["jobs"][0][direction]["total_ios"].as_u64();
-    assert_eq!(of("read").zip(of("write")).map(|(r, w)| r + w), Some(256));
-    // What is verified after it was written with as many in flight is what was written.
+    let count_ios = |direction: &str| mixed["jobs"][0][direction]["total_ios"].as_u64();
+    assert_eq!(
+        count_ios("read")
+            .zip(count_ios("write"))
+            .map(|(r, w)| r + w),
+        Some(256)
+    );
+    // Blocks written at this depth pass verification.
     let line = format!(
-        "fio --target={pool} --name=thousand --rw=randwrite --bs=4k --size=8m --iodepth=1024 --verify=crc32c --output-format=json"
+        "fio --target={pool} --name=thousand --rw=randwrite --bs=4k --size=8m --iodepth=1024 \
+         --verify=crc32c --output-format=json"
     );
     let verified = ok(&cluster, &line);
     completed(&verified, "write", 2048);
@@ -81,7 +87,7 @@ fn a_thousand_ios_are_in_flight_on_a_pool_and_on_an_image() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn rados_bench_has_a_thousand_in_flight() {
+fn rados_bench_reaches_1024_ios_in_flight() {
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();
     let bench = |line: &str| {

@@ -1,20 +1,12 @@
-//! What a job discards is not measured as if it were there: it is filled before the next job reads it, or that is refused.
+//! Discarded ranges are filled before the next job reads them, or the read is refused.
 
 use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL};
-use serde_json::Value;
 use std::path::Path;
-
-/// Bytes of an image that are there.
-fn used(cluster: &Cluster, image: &str) -> Option<u64> {
-    let told = cluster.rbd(&format!("du {POOL}/{image} --format json"));
-    let told: Value = serde_json::from_str(&told).expect("JSON");
-    told["images"][0]["used_size"].as_u64()
-}
 
 #[test]
 #[ignore = "needs Ceph"]
-fn what_a_job_discards_of_an_image_is_filled_before_the_next_reads_it() {
+fn discarded_image_range_is_filled_before_next_read() {
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();
     cluster.rbd(&format!("create {POOL}/discarded --size 8M"));
@@ -30,10 +22,11 @@ fn what_a_job_discards_of_an_image_is_filled_before_the_next_reads_it() {
     let said = stdout + &stderr;
     assert_eq!(status, Some(0), "{said}");
     assert!(said.contains("laid out again"), "{said}");
-    assert_eq!(used(&cluster, "discarded"), Some(8 << 20));
-    // What a job writes after it is left alone, and what nobody reads is not filled.
+    assert_eq!(cluster.image_used_bytes("discarded"), Some(8 << 20));
+    // Ranges that a later job writes are not refilled, and neither are ranges that no job reads.
     let kept = format!(
-        "fio --ioengine=rbd --pool={POOL} --rbdname=discarded {} {} --verify=crc32c --do_verify=0 {} --verify=crc32c --verify_only",
+        "fio --ioengine=rbd --pool={POOL} --rbdname=discarded {} {} --verify=crc32c --do_verify=0 \
+         {} --verify=crc32c --verify_only",
         job("gone", "trim"),
         job("writes", "write"),
         job("checks", "read")
@@ -46,27 +39,29 @@ fn what_a_job_discards_of_an_image_is_filled_before_the_next_reads_it() {
         "fio --ioengine=rbd --pool={POOL} --rbdname=discarded {}",
         job("gone", "trim")
     ));
-    assert_eq!((status, used(&cluster, "discarded")), (Some(0), Some(0)));
+    let used_bytes = cluster.image_used_bytes("discarded");
+    assert_eq!((status, used_bytes), (Some(0), Some(0)));
     cluster.rbd(&format!("rm --no-progress {POOL}/discarded"));
 }
 
 #[test]
 #[ignore = "needs Ceph"]
-fn what_a_job_discards_of_an_object_is_filled_or_not_read() {
+fn discarded_object_is_filled_or_read_is_refused() {
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
-    // The objects as they are when the reading job is about to start.
+    // Records the object when the reading job is about to start.
     let seen = scratch.out().join("seen");
-    let look = scratch.write(
+    let stat_script = scratch.write(
         "look",
         format!("rados -p {POOL} stat gone.0.0 > {}\n", seen.display()),
     );
     let text = format!(
-        "[global]\nioengine=rados\npool={POOL}\nfilename=gone.0.0\nbs=64k\nsize=1m\n[fill]\nrw=read\n[gone]\nstonewall\nrw=trim\n\
+        "[global]\nioengine=rados\npool={POOL}\nfilename=gone.0.0\nbs=64k\nsize=1m\n[fill]\n\
+         rw=read\n[gone]\nstonewall\nrw=trim\n\
          [reads]\nstonewall\nrw=read\nexec_prerun=sh {}\n",
-        look.display()
+        stat_script.display()
     );
-    // What the script prints lies beside.
+    // Files that the hook creates are outside the work directory.
     let run = |job: &Path| {
         let mut command = cluster.iosonde(&format!("fio {}", job.display()));
         let done = command.current_dir(scratch.out()).output();
@@ -83,16 +78,18 @@ fn what_a_job_discards_of_an_object_is_filled_or_not_read() {
     let seen = std::fs::read_to_string(&seen).expect("what was seen");
     assert!(seen.trim_end().ends_with("size 1048576"), "{seen}");
     assert!(said.contains("laid out again"), "{said}");
-    // What lies beside it is left alone: a job has written it, and another verifies it.
+    // The rest of the object is unchanged: one job wrote it, and another verifies it.
     let part = format!(
-        "[global]\nioengine=rados\npool={POOL}\nfilename=gone.0.0\nbs=64k\nsize=1m\n[fill]\nrw=write\nverify=crc32c\ndo_verify=0\n\
-         [gone]\nstonewall\nrw=trim\nsize=64k\n[checks]\nstonewall\nrw=read\noffset=512k\nsize=512k\nverify=crc32c\n\
+        "[global]\nioengine=rados\npool={POOL}\nfilename=gone.0.0\nbs=64k\nsize=1m\n[fill]\n\
+         rw=write\nverify=crc32c\ndo_verify=0\n\
+         [gone]\nstonewall\nrw=trim\nsize=64k\n[checks]\nstonewall\nrw=read\noffset=512k\n\
+         size=512k\nverify=crc32c\n\
          [reads]\nstonewall\nrw=read\n"
     );
     let (status, said) = run(&scratch.write("part.fio", part));
     assert_eq!(status, Some(0), "{said}");
     assert!(said.contains("laid out again"), "{said}");
-    // One that others have made is theirs: a job may discard it with their consent, and none reads what is no more.
+    // An object of another program may be discarded with consent. Later reads are refused.
     let path = scratch.write("data", vec![7; 1 << 20]);
     cluster.rados(&format!("-p {POOL} put gone.0.0 {}", path.display()));
     let theirs = text.replace("[gone]\n", "[gone]\nallow_mounted_write=1\n");
@@ -100,7 +97,7 @@ fn what_a_job_discards_of_an_object_is_filled_or_not_read() {
     let (status, said) = run(&job);
     assert_ne!(status, Some(0), "{said}");
     for words in [
-        "a job before has discarded 1048576 of the 1048576 bytes",
+        "an earlier job discarded 1048576 of the 1048576 bytes",
         "allow_mounted_write=1",
     ] {
         assert!(said.contains(words), "{words}: {said}");

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# tests/ceph/down.sh DIRECTORY...: ends the clusters of tests/ceph/up.sh below these directories, and removes their files.
+# tests/ceph/down.sh DIRECTORY...: stops the clusters of tests/ceph/up.sh and removes their files.
 #
-# Daemons are found by the configuration file that they were started with, whoever started them and whatever became of it.
+# Daemons are found by the configuration file on their command lines.
 set -u
 
-# Process ids of daemons and mounts whose ceph.conf is in the directory or below it.
+# Process ids of daemons and mounts that use a ceph.conf in the directory or below.
 users() {
     local dir=$1 line
     for line in /proc/[0-9]*/cmdline; do
@@ -17,13 +17,14 @@ users() {
 
 for given in "$@"; do
     dir=$(realpath -m -- "$given")
-    awk -v below="$dir/" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo | tac | while read -r point; do
-        umount -- "$point" 2>/dev/null || umount --lazy -- "$point"
-    done
+    awk -v below="$dir/" 'index($5, below) == 1 { print $5 }' /proc/self/mountinfo | tac |
+        while read -r point; do
+            umount -- "$point" 2>/dev/null || umount --lazy -- "$point"
+        done
     for _ in {1..50}; do
         mapfile -t left < <(users "$dir")
         ((${#left[@]})) || break
-        # Nothing of it is kept, so that no store need be closed in order. A stopped daemon is killed as well.
+        # SIGKILL, also for paused daemons: the stores are removed, so they need no clean shutdown.
         kill -KILL "${left[@]}" 2>/dev/null
         sleep 0.1
     done

@@ -1,5 +1,6 @@
 //! The engines `rados` and `rbd` of a job beside fio's own.
 
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL};
 use serde_json::Value;
 
-/// Objects of a pool that begin like this, with their sizes.
+/// Objects of the pool with this prefix, and their sizes.
 pub(crate) fn sizes(cluster: &Cluster, prefix: &str) -> Vec<(String, u64)> {
     let all = cluster.objects(POOL);
     let ours = all
@@ -16,23 +17,23 @@ pub(crate) fn sizes(cluster: &Cluster, prefix: &str) -> Vec<(String, u64)> {
         .filter(|name| name.trim_start_matches('/').starts_with(prefix));
     let sized = ours.filter_map(|name| {
         let name = name.trim_start_matches('/').to_owned();
-        // What has been removed meanwhile has no size.
-        let told = Command::new("rados")
+        // An object that was removed meanwhile has no size.
+        let output = Command::new("rados")
             .args(["-p", POOL, "stat", &name])
             .env("CEPH_CONF", cluster.conf())
             .output()
             .expect("rados starts");
-        let told = String::from_utf8_lossy(&told.stdout).into_owned();
-        let (_, size) = told.trim().rsplit_once("size ")?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let (_, size) = text.trim().rsplit_once("size ")?;
         Some((name, size.parse().ok()?))
     });
     sized.collect()
 }
 
-/// Waits until something holds, with patience for a busy machine.
-pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+/// Waits up to a minute until a condition holds.
+pub(crate) fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     for _ in 0..600 {
-        if let Some(found) = look() {
+        if let Some(found) = poll() {
             return found;
         }
         sleep(Duration::from_millis(100));
@@ -40,10 +41,29 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
     panic!("{what} has not come")
 }
 
-/// Starts a command, whose words go nowhere.
+/// Starts a command and discards its output.
 pub(crate) fn start(mut command: Command) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().expect("it starts")
+}
+
+/// Starts a command whose output the caller reads at its end.
+pub(crate) fn start_piped(mut command: Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("it starts")
+}
+
+/// Starts a command with its output in a file, which never blocks it, and waits for words in it.
+pub(crate) fn start_until_output(words: &str, mut command: Command, output: &Path) -> Child {
+    let file = std::fs::File::create(output).expect("a file");
+    command.stdout(file).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    wait_for(words, || {
+        assert_eq!(child.try_wait().expect("a child"), None, "it has ended");
+        let text = std::fs::read_to_string(output).expect("a file");
+        text.contains(words).then_some(())
+    });
+    child
 }
 
 fn json(text: &str) -> Value {
@@ -53,12 +73,12 @@ fn json(text: &str) -> Value {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn objects_are_those_of_fio_and_go_with_the_run() {
+fn objects_equal_those_of_fio_and_are_removed() {
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();
     let job = format!(
-        "--ioengine=rados --pool={POOL} --clientname=admin --name=alike --rw=write --bs=64k --size=1m --nrfiles=2 \
-         --numjobs=2 --iodepth=4 --time_based --runtime=60 --thread"
+        "--ioengine=rados --pool={POOL} --clientname=admin --name=alike --rw=write --bs=64k \
+         --size=1m --nrfiles=2 --numjobs=2 --iodepth=4 --time_based --runtime=60 --thread"
     );
     let full = |cluster: &Cluster| {
         let found = sizes(cluster, "alike.");
@@ -76,7 +96,7 @@ fn objects_are_those_of_fio_and_go_with_the_run() {
     assert_eq!(sizes(&cluster, "alike."), []);
     let theirs = run(cluster.fio(&format!("{job} --conf={}", cluster.conf().display())));
     assert_eq!(ours, theirs);
-    // fio does not always remove its objects when it is interrupted.
+    // An interrupted fio does not always remove its objects.
     for (name, _) in sizes(&cluster, "alike.") {
         cluster.rados(&format!("-p {POOL} rm {name}"));
     }
@@ -84,12 +104,12 @@ fn objects_are_those_of_fio_and_go_with_the_run() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn what_is_read_was_written_before() {
+fn rados_objects_are_filled_before_reads() {
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();
     let line = format!(
-        "fio --ioengine=rados --pool={POOL} --name=reads --rw=randread --bs=4k --size=8m --io_size=2m --iodepth=16 \
-         --output-format=json"
+        "fio --ioengine=rados --pool={POOL} --name=reads --rw=randread --bs=4k --size=8m \
+         --io_size=2m --iodepth=16 --output-format=json"
     );
     let (status, stdout, stderr) = cluster.run(&line);
     assert_eq!(status, Some(0), "{stderr}");
@@ -101,13 +121,13 @@ fn what_is_read_was_written_before() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn what_was_written_is_verified() {
+fn rados_writes_are_verified() {
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();
     for spread in ["", "--ceph_object_size=1m"] {
         let line = format!(
-            "fio --ioengine=rados --pool={POOL} --name=checked --rw=randwrite --bs=12k --size=6m --iodepth=32 --verify=crc32c \
-             {spread}"
+            "fio --ioengine=rados --pool={POOL} --name=checked --rw=randwrite --bs=12k --size=6m \
+             --iodepth=32 --verify=crc32c {spread}"
         );
         let (status, stdout, stderr) = cluster.run(&line);
         assert_eq!(status, Some(0), "{stdout}{stderr}");
@@ -117,22 +137,18 @@ fn what_was_written_is_verified() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn an_image_is_filled_before_it_is_read() {
+fn image_is_filled_before_reads() {
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();
     cluster.rbd(&format!("create {POOL}/empty --size 16M"));
-    let used = |cluster: &Cluster| {
-        let told = json(&cluster.rbd(&format!("du {POOL}/empty --format json")));
-        told["images"][0]["used_size"].as_u64()
-    };
-    assert_eq!(used(&cluster), Some(0));
+    assert_eq!(cluster.image_used_bytes("empty"), Some(0));
     let job = format!(
-        "--ioengine=rbd --pool={POOL} --rbdname=empty --clientname=admin --name=a --bs=64k --iodepth=8 \
-         --output-format=json --thread"
+        "--ioengine=rbd --pool={POOL} --rbdname=empty --clientname=admin --name=a --bs=64k \
+         --iodepth=8 --output-format=json --thread"
     );
     let (status, stdout, stderr) = cluster.run(&format!("fio {job} --rw=randread"));
     assert_eq!(status, Some(0), "{stderr}");
-    assert_eq!(used(&cluster), Some(16 << 20));
+    assert_eq!(cluster.image_used_bytes("empty"), Some(16 << 20));
     let ours = json(&stdout);
     let theirs = cluster
         .fio(&format!("{job} --rw=randread"))

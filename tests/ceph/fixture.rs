@@ -1,10 +1,10 @@
-//! The clusters themselves: they can be used, and nothing is left of them.
+//! The test clusters themselves: they accept I/O and are removed completely.
 
 use iosonde_e2e::ceph::{Cluster, POOL};
 use iosonde_e2e::{Scratch, require};
 use std::path::Path;
 
-/// Processes that have a path of this directory among their words.
+/// Processes with a path of this directory on their command line.
 fn processes_of(dir: &Path) -> usize {
     let dir = dir.to_string_lossy().into_owned();
     let all = std::fs::read_dir("/proc").expect("/proc");
@@ -16,7 +16,7 @@ fn processes_of(dir: &Path) -> usize {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn a_cluster_takes_objects_and_leaves_nothing_behind() {
+fn cluster_stores_objects_and_is_removed() {
     require!(Root);
     let scratch = Scratch::shared();
     let options = ["--store", "memstore", "--no-mgr", "--size", "1073741824"];
@@ -32,7 +32,7 @@ fn a_cluster_takes_objects_and_leaves_nothing_behind() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn the_shared_cluster_wants_a_key() {
+fn shared_cluster_requires_key() {
     let cluster = Cluster::shared();
     let stat: serde_json::Value =
         serde_json::from_str(&cluster.ceph("osd stat -f json")).expect("JSON");

@@ -1,4 +1,4 @@
-//! What a run leaves that was killed is found by its name and removed, and nothing else.
+//! Leftovers of a killed run are found by their names and removed, and no other object is.
 
 use std::process::{Command, Stdio};
 
@@ -15,7 +15,7 @@ fn objects(cluster: &Cluster) -> Vec<String> {
     names
 }
 
-/// Makes an object that was written to at this second.
+/// Creates an object with this modification time, in seconds since 1970.
 fn put_at(cluster: &Cluster, name: &str, seconds: u32) {
     let script = format!(
         "import rados\n\
@@ -28,7 +28,7 @@ fn put_at(cluster: &Cluster, name: &str, seconds: u32) {
              pool.operate_write_op(op, '{name}', mtime={seconds})\n",
         cluster.conf().display()
     );
-    // That of the programs of Ceph.
+    // The system's Python, which has the `rados` module of Ceph's packages.
     let done = Command::new("/usr/bin/python3")
         .args(["-c", &script])
         .output();
@@ -38,11 +38,12 @@ fn put_at(cluster: &Cluster, name: &str, seconds: u32) {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn what_a_killed_run_has_left_is_removed_on_request() {
+fn leftovers_of_killed_run_are_removed_on_request() {
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();
     let mut command = cluster.iosonde(&format!(
-        "fio --target=rados://{POOL}/killed --name=a --rw=randrw --bs=64k --size=16m --iodepth=4 --time_based --runtime=600"
+        "fio --target=rados://{POOL}/killed --name=a --rw=randrw --bs=64k --size=16m --iodepth=4 \
+         --time_based --runtime=600"
     ));
     let mut run = command
         .stdout(Stdio::null())
@@ -52,10 +53,10 @@ fn what_a_killed_run_has_left_is_removed_on_request() {
     wait_for("its objects", || {
         (objects(&cluster).len() == 4).then_some(())
     });
-    // SIGKILL.
+    // `Child::kill` sends SIGKILL.
     run.kill().expect("it runs");
     run.wait().expect("it ends");
-    // Names that are like ours, and what a run has left long ago.
+    // Names similar to iosonde's, and leftovers of an old run.
     for name in ["iosonde-notes", "iosonde-0123456789", "0123456789-iosonde-"] {
         put_at(&cluster, name, 1_000_000_000);
     }
@@ -73,11 +74,11 @@ fn what_a_killed_run_has_left_is_removed_on_request() {
     let said = clean_up(&format!(
         "rados -p {POOL} -N killed cleanup --prefix iosonde-"
     ));
-    // Neither is known to be over: a run that only reads writes nothing.
+    // Neither run is known to have ended: a run that only reads writes nothing.
     let mut commands: Vec<(usize, &str)> = Vec::new();
     for line in said.lines().skip(1) {
         let (what, command) = line
-            .split_once(" If that run is over: iosonde ")
+            .split_once(" If this run has ended: iosonde ")
             .expect("a command");
         let count = what.split(' ').next().and_then(|count| count.parse().ok());
         commands.push((count.expect("a number"), command));

@@ -1,20 +1,24 @@
-//! iosonde on a real Ceph cluster. `tests/ceph/run.sh` starts one for all tests; those that break a cluster have their own.
+//! iosonde on a Ceph cluster, started by `tests/ceph/run.sh`. Tests that break a cluster start one.
 
+mod article_suite;
 mod bench;
+mod bounds;
+mod ceph_targets;
+mod cold_caches;
 mod depth;
 mod discarded;
 mod engines;
 mod fixture;
 mod killed;
+mod made_storage;
 mod mounted;
 mod outages;
 mod peers;
+mod rbd_bench;
 mod refusals;
 mod rights;
 mod settings;
 mod sides;
 mod stalls;
-mod suite;
-mod targets;
 mod tiers;
 mod verdicts;

@@ -1,7 +1,7 @@
-//! CephFS as it is mounted: what a result says of it, and which caches were on.
+//! A mounted CephFS: its description in the result, and the state of the client's caches.
 //!
-//! The kernels that run these tests need have neither CephFS nor NFS nor mapped images: those are parsed from captured text in the
-//! engine's tests (`device_identify`, `mountstats`). ceph-fuse can be mounted anywhere.
+//! ceph-fuse works on every kernel. Kernels that run these tests may lack CephFS, NFS and rbd:
+//! tests of crates/machine parse captured text of those.
 
 use iosonde_e2e::ceph::Cluster;
 use iosonde_e2e::{Scratch, require};
@@ -17,14 +17,14 @@ fn ok(cluster: &Cluster, line: &str) -> (String, String) {
     (stdout, stderr)
 }
 
-/// Text without line breaks, as lines are cut at 80 columns.
+/// Joins lines, which are wrapped at 80 columns.
 pub(crate) fn flowing(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
 #[ignore = "needs Ceph"]
-fn a_mounted_file_system_says_what_it_is_and_keeps_no_secret() {
+fn mounted_cephfs_is_described_without_key() {
     require!(Root, Fuse);
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
@@ -35,8 +35,8 @@ fn a_mounted_file_system_says_what_it_is_and_keeps_no_secret() {
     let fsid = cluster.ceph("fsid").trim().to_owned();
 
     let line = format!(
-        "--store {store} fio --directory={dir} --name=files --rw=randread --bs=16k --size=1m --direct=0 --unlink=1 \
-         --output-format=normal"
+        "--store {store} fio --directory={dir} --name=files --rw=randread --bs=16k --size=1m \
+         --direct=0 --unlink=1 --output-format=normal"
     );
     let mut kept = cluster.iosonde(&line);
     let done = kept.env("IOSONDE_NO_SAVE", "0").output().expect("it runs");
@@ -47,7 +47,7 @@ fn a_mounted_file_system_says_what_it_is_and_keeps_no_secret() {
         said.contains("page cache and cache of ceph-fuse on"),
         "{said}"
     );
-    // The monitor as the configuration has it, and the cluster as the file system has it.
+    // The monitor's address from the configuration, and the file system's address of the cluster.
     let conf = std::fs::read_to_string(cluster.conf()).expect("a configuration");
     let monitor = conf
         .lines()
@@ -61,7 +61,7 @@ fn a_mounted_file_system_says_what_it_is_and_keeps_no_secret() {
     assert!(shown.contains("fuse.ceph-fuse on"), "{shown}");
     assert!(shown.contains("allow_other"), "its options: {shown}");
 
-    // Nothing of the key is in what is kept.
+    // The stored result holds no part of the key.
     let keys = std::fs::read_to_string(cluster.conf().with_file_name("keyring"));
     let keys = keys.expect("a keyring");
     let key = keys
@@ -86,10 +86,32 @@ fn a_mounted_file_system_says_what_it_is_and_keeps_no_secret() {
     assert_eq!(left, 0, "files are left");
 }
 
-/// One sweep with both: what is in memory, and what is asked of the cluster, differ by far more than any noise.
+/// Load and cache of the metadata server are part of the result of a mount.
 #[test]
 #[ignore = "needs Ceph"]
-fn the_working_set_is_swept_with_and_without_the_clients_caches() {
+fn metadata_server_of_a_mount_is_in_the_result() {
+    require!(Root, Fuse);
+    let _scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    let mount = cluster.mount("metadata");
+    let line = format!(
+        "fio --directory={} --name=files --rw=randwrite --bs=16k --size=1m --nrfiles=16 \
+         --time_based --runtime=4 --unlink=1 --output-format=json",
+        mount.dir().display()
+    );
+    let (stdout, _) = ok(&cluster, &line);
+    let side = &json(&stdout)["iosonde"]["ceph"];
+    let servers = side["metadata_servers"].as_array();
+    let servers = servers.unwrap_or_else(|| panic!("{side:#}"));
+    assert_eq!(servers[0]["rank"], 0, "{side:#}");
+    assert!(servers[0]["cached_inodes"].as_u64() > Some(0), "{side:#}");
+    assert_eq!(side["cache_tier"], Value::Null);
+}
+
+/// Cached reads and reads from the cluster differ by far more than noise.
+#[test]
+#[ignore = "needs Ceph"]
+fn working_set_is_swept_with_and_without_client_cache() {
     require!(Root, Fuse);
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();

@@ -1,8 +1,8 @@
-//! Storage daemons that stop for a while, do not come back, or are one of several that dies: each is in the result, and none is waited for
-//! longer than the time that is set.
+//! OSDs that pause, do not come back, or die alone: the result shows each case, and no run waits
+//! longer than the timeout.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -11,31 +11,18 @@ use iosonde_e2e::{Scratch, is_full, require};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::engines::wait_for;
+use crate::engines::{start_piped, start_until_output, wait_for};
 
-/// A job of `fio` that is kept in a history of its own.
-struct Kept {
+/// A running `iosonde fio` with a history of its own.
+struct BackgroundRun {
     child: Child,
     store: PathBuf,
     figures: PathBuf,
 }
 
-/// Starts something whose output goes to a file, where it finds room however long nobody reads, and waits until that has these words.
-fn until_it_says(words: &str, mut command: Command, output: &Path) -> Child {
-    let file = std::fs::File::create(output).expect("a file");
-    let command = command.stdout(file).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("it starts");
-    wait_for(words, || {
-        assert_eq!(child.try_wait().expect("a child"), None, "it has ended");
-        let text = std::fs::read_to_string(output).expect("a file");
-        text.contains(words).then_some(())
-    });
-    child
-}
-
-impl Kept {
-    /// Starts it, and waits until its first figures show that I/O goes on.
-    fn under_way(cluster: &Cluster, scratch: &Scratch, name: &str, job: &str) -> Kept {
+impl BackgroundRun {
+    /// Starts a job and waits for its first figures, which show that I/O is running.
+    fn start(cluster: &Cluster, scratch: &Scratch, name: &str, job: &str) -> BackgroundRun {
         let store = scratch.out().join(format!("{name}.db"));
         let figures = scratch.out().join(name);
         let line = format!(
@@ -44,15 +31,15 @@ impl Kept {
         );
         let mut command = cluster.iosonde(&line);
         command.env_remove("IOSONDE_NO_SAVE");
-        Kept {
-            child: until_it_says("IOPS=", command, &figures),
+        BackgroundRun {
+            child: start_until_output("IOPS=", command, &figures),
             store,
             figures,
         }
     }
 
-    /// Waits for it, which has to end well. Its result, and its report with the notes below.
-    fn end(self, cluster: &Cluster) -> (Value, String) {
+    /// Waits for a successful exit. Returns the stored result and the printed report.
+    fn wait_for_success(self, cluster: &Cluster) -> (Value, String) {
         let output = self.child.wait_with_output().expect("it ends");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let shown = std::fs::read_to_string(&self.figures).expect("a file");
@@ -72,13 +59,13 @@ fn exported(cluster: &Cluster, store: &Path) -> Value {
 fn series(result: &Value) -> Vec<u64> {
     let intervals = result["intervals"].as_array().expect("intervals");
     let ios = intervals.iter().map(|interval| {
-        let of = |direction: &str| interval["directions"][direction]["ios"].as_u64();
-        of("read").unwrap_or(0) + of("write").unwrap_or(0)
+        let count_ios = |direction: &str| interval["directions"][direction]["ios"].as_u64();
+        count_ios("read").unwrap_or(0) + count_ios("write").unwrap_or(0)
     });
     ios.collect()
 }
 
-/// Between intervals with many I/Os there is at least one with next to none. What comes after may be slower: other runs went on as well.
+/// Checks for an interval with almost no I/O between busy ones. Other runs may slow the rest.
 fn assert_stalled(series: &[u64], what: &str) {
     let most = series.iter().copied().max().unwrap_or(0);
     let is_busy = |ios: &u64| *ios * 10 > most;
@@ -93,14 +80,9 @@ fn assert_stalled(series: &[u64], what: &str) {
     );
 }
 
-fn begun(mut command: Command) -> Child {
-    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().expect("it starts")
-}
-
 #[test]
 #[ignore = "needs Ceph"]
-fn a_stall_is_a_gap_in_the_series_and_silence_an_error_with_a_remedy() {
+fn stopped_osd_is_gap_in_series_then_timeout_error() {
     require!(Root);
     let scratch = Scratch::shared();
     let options = ["--store", "memstore", "--no-mgr", "--size", "4294967296"];
@@ -111,24 +93,30 @@ fn a_stall_is_a_gap_in_the_series_and_silence_an_error_with_a_remedy() {
     let (status, stdout, stderr) = cluster.run(&fill);
     assert_eq!(status, Some(0), "{stdout}{stderr}");
 
-    // Reads of an image: librbd's own cache takes writes for a while.
+    // Reads, because librbd's cache can absorb writes for a while.
     let reads = format!("{image} --rw=randread --bs=4k --iodepth=4");
+    assert_short_stop_is_gap(&cluster, &scratch, &reads);
+    assert_long_stop_is_timeout(&cluster, &scratch, &reads);
+}
+
+/// Stops an OSD for 2.5 s during runs on an image and a pool and a benchmark.
+fn assert_short_stop_is_gap(cluster: &Cluster, scratch: &Scratch, reads: &str) {
     let writes = format!("--target=rados://{POOL} --rw=randwrite --bs=4k --size=4m --iodepth=4");
     let line = format!("rados bench -p {POOL} 12 write -b 4k -t 4 -f json");
-    let bench = begun(cluster.iosonde(&line));
-    let runs = [("image", &reads), ("pool", &writes)].map(|(name, job)| {
+    let bench = start_piped(cluster.iosonde(&line));
+    let runs = [("image", reads), ("pool", writes.as_str())].map(|(name, job)| {
         let job = format!("{job} --runtime=12");
         (
             name,
-            Kept::under_way(&cluster, &scratch, &format!("stall-{name}"), &job),
+            BackgroundRun::start(cluster, scratch, &format!("stall-{name}"), &job),
         )
     });
     cluster.signal("osd.0", Signal::STOP);
-    // At least one whole interval of a second lies within.
+    // Long enough for a whole interval of one second.
     sleep(Duration::from_millis(2500));
     cluster.signal("osd.0", Signal::CONT);
     for (name, run) in runs {
-        let (result, _) = run.end(&cluster);
+        let (result, _) = run.wait_for_success(cluster);
         assert_stalled(&series(&result), name);
     }
     let output = bench.wait_with_output().expect("it ends");
@@ -140,9 +128,11 @@ fn a_stall_is_a_gap_in_the_series_and_silence_an_error_with_a_remedy() {
         .collect();
     let each: Vec<u64> = finished.windows(2).map(|two| two[1] - two[0]).collect();
     assert_stalled(&each, "rados bench");
+}
 
-    // The same without an end: each ends of itself, long before its time is over. An image takes longer where librbd holds writes back.
-    let mut jobs = vec![("read of 4096 bytes", reads.clone())];
+/// Stops an OSD for good: each run fails by its timeout. librbd's cache delays that of writes.
+fn assert_long_stop_is_timeout(cluster: &Cluster, scratch: &Scratch, reads: &str) {
+    let mut jobs = vec![("read of 4096 bytes", reads.to_owned())];
     if is_full() {
         let writes = reads.replace("randread", "randwrite");
         jobs.push(("write of 4096 bytes", writes));
@@ -151,11 +141,14 @@ fn a_stall_is_a_gap_in_the_series_and_silence_an_error_with_a_remedy() {
     for (what, job) in jobs {
         let job = format!("{job} --runtime=600 --ceph-timeout=3");
         let name = format!("silent-{}", ours.len());
-        ours.push((what, Kept::under_way(&cluster, &scratch, &name, &job).child));
+        ours.push((
+            what,
+            BackgroundRun::start(cluster, scratch, &name, &job).child,
+        ));
     }
     let line = format!("rados bench -p {POOL} 600 write -b 4k -t 4 --timeout 3");
     let seconds = scratch.out().join("seconds");
-    let bench = until_it_says("\n    1 ", cluster.iosonde(&line), &seconds);
+    let bench = start_until_output("\n    1 ", cluster.iosonde(&line), &seconds);
     ours.push(("write of 4096 bytes", bench));
     cluster.signal("osd.0", Signal::STOP);
     for (what, mut child) in ours {
@@ -168,7 +161,7 @@ fn a_stall_is_a_gap_in_the_series_and_silence_an_error_with_a_remedy() {
         for words in [what, "ETIMEDOUT", "did not answer", "`ceph -s`"] {
             assert!(error.contains(words), "{words}: {said}");
         }
-        // What it could not remove is said beside the cause, with the command that does it.
+        // Objects that could not be removed are reported with the command that removes them.
         let is_bench = error.contains("benchmark_data");
         let command = format!("iosonde rados -p {POOL} cleanup --prefix benchmark_data");
         assert!(!is_bench || said.contains(&command), "{said}");
@@ -177,7 +170,7 @@ fn a_stall_is_a_gap_in_the_series_and_silence_an_error_with_a_remedy() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn a_daemon_of_three_that_dies_is_in_the_result_of_a_run_that_goes_on() {
+fn killed_osd_of_three_is_reported_and_run_continues() {
     require!(Root);
     let scratch = Scratch::shared();
     let options = ["--store", "memstore", "--no-mgr", "--size", "1073741824"];
@@ -195,34 +188,38 @@ fn a_daemon_of_three_that_dies_is_in_the_result_of_a_run_that_goes_on() {
             .find(|verdict| verdict["kind"] == "cluster_degraded");
         found.map(|verdict| verdict["evidence"].to_string())
     };
-    // Before, all are there and nothing is said.
+    // Before: all OSDs run, and no verdict mentions them.
     let line = format!("{job} --runtime=2");
-    let (before, said) = Kept::under_way(&cluster, &scratch, "before", &line).end(&cluster);
+    let (before, said) =
+        BackgroundRun::start(&cluster, &scratch, "before", &line).wait_for_success(&cluster);
     assert_eq!(up(&before), (Some(3), Some(3)));
     assert_eq!(degraded(&before), None, "{said}");
 
     let line = format!("{job} --runtime=15");
-    let run = Kept::under_way(&cluster, &scratch, "during", &line);
+    let run = BackgroundRun::start(&cluster, &scratch, "during", &line);
     cluster.signal("osd.1", Signal::KILL);
-    let (during, said) = run.end(&cluster);
+    let (during, said) = run.wait_for_success(&cluster);
     let worker = &during["workers"][0];
     assert!(worker["error"].is_null(), "{worker:#}");
     assert_eq!(worker["total_errors"].as_u64().unwrap_or(0), 0);
-    // It goes on, also in its last three seconds.
+    // I/O continues, also in the last three of 15 seconds.
     let series = series(&during);
-    let last: u64 = series.iter().rev().take(3).sum();
+    let last: u64 = series.iter().rev().take(series.len() / 5).sum();
     let most = series.iter().copied().max().unwrap_or(0);
     assert!(last * 10 > most, "{series:?}");
     assert_eq!(up(&during), (Some(2), Some(3)));
     assert_eq!(during["ceph"]["health"], "HEALTH_WARN");
     let checks = during["ceph"]["checks"].to_string();
     assert!(checks.contains("OSD_DOWN"), "{checks}");
-    // For people as well.
-    let told = "1 of the cluster's 3 OSDs did not run";
+    // The printed report has the verdict too.
+    let message = "1 of the cluster's 3 OSDs were down";
     let evidence = degraded(&during).expect("a finding");
-    assert!(evidence.contains(told), "{evidence}");
-    assert!(said.contains(told) && said.contains("OSD_DOWN"), "{said}");
-    // None of its objects is left, though one of those that held them is gone.
+    assert!(evidence.contains(message), "{evidence}");
+    assert!(
+        said.contains(message) && said.contains("OSD_DOWN"),
+        "{said}"
+    );
+    // All objects are removed, although one of their OSDs is down.
     let left = cluster.objects(POOL);
     assert!(!left.concat().contains("iosonde-"), "{left:?}");
 }

@@ -1,5 +1,5 @@
-//! Beside Ceph's own benchmarks and fio's engines on the same cluster in the same run: as many objects, of the same sizes, at rates that
-//! differ by no more than repeated runs do.
+//! Beside Ceph's own benchmarks and fio's engines on the same cluster: equal objects and sizes, and
+//! rates within the spread of repeated runs.
 
 use std::process::Command;
 
@@ -7,21 +7,21 @@ use iosonde_e2e::ceph::{Cluster, POOL};
 use iosonde_e2e::{Scratch, ensure, one_good_try};
 use serde_json::Value;
 
-/// Runs of each program, in turn, so that whatever else the machine does meets all of them.
+/// Runs of each program, interleaved, so that other load affects all of them.
 const REPETITIONS: usize = 3;
 
-/// By how much the range of a peer's rates is widened, both ways. A run lasts about a second, and what else the machine and the daemons do
-/// meets one and not the next: that is worth less than a factor of two. Who does not keep the depth, measures what was never written,
-/// or has a cache answer instead of the cluster, is further off.
+/// Factor that widens the range of a peer's rates in both directions. Runs last about a second, so
+/// other load affects single runs, by less than a factor of two. A wrong depth, reads of unwritten
+/// blocks or cached answers differ by more.
 const WIDENED: f64 = 2.0;
 
 /// I/Os in flight on images and objects.
 const DEPTH: f64 = 8.0;
 
-/// MiB of each run: reads are faster.
+/// MiB of each run; reads are faster.
 const SHARES: [(&str, u64); 2] = [("write", 2), ("read", 4)];
 
-/// Rates of one program.
+/// Rates of one program, in I/Os per second.
 struct Rates {
     who: &'static str,
     per_s: Vec<f64>,
@@ -41,7 +41,7 @@ impl Rates {
     }
 }
 
-/// Whether the first one's rates overlap with those of each other, widened.
+/// Compares the range of the first program with the widened range of each peer.
 fn alike(rates: &[Rates]) -> Result<(), String> {
     let [ours, theirs @ ..] = rates else {
         panic!("no rates");
@@ -56,10 +56,10 @@ fn alike(rates: &[Rates]) -> Result<(), String> {
     Ok(())
 }
 
-/// A run's I/Os a second, or how it was disturbed.
+/// Runs once; returns I/Os per second or the reason why the run is unusable.
 type Run<'a> = &'a dyn Fn() -> Result<f64, String>;
 
-/// Lets all of them run in turn, and holds the first against the others.
+/// Runs all programs in turn and compares the first with the others.
 fn in_turn(runs: &[(&'static str, Run<'_>)]) -> Result<(), String> {
     let mut all: Vec<Rates> = (runs.iter())
         .map(|(who, _)| Rates {
@@ -76,7 +76,7 @@ fn in_turn(runs: &[(&'static str, Run<'_>)]) -> Result<(), String> {
     alike(&all)
 }
 
-/// The only job of a run: exactly so many I/Os, no error. I/Os a second.
+/// I/Os per second of the only job, after checking its number of I/Os and errors.
 fn iops_of_fio(mut command: Command, direction: &str, ios: u64) -> Result<f64, String> {
     let output = command.output().expect("it starts");
     let text = String::from_utf8_lossy(&output.stdout);
@@ -93,8 +93,8 @@ fn iops_of_fio(mut command: Command, direction: &str, ios: u64) -> Result<f64, S
     Ok(iops)
 }
 
-/// By Little's law at least half of the depth was in flight on the mean. On a machine that is busy with other things rates do not tell
-/// whether the depth was kept.
+/// Checks by Little's law that half of the depth was in flight on average. Rates alone do not prove
+/// the depth on a busy machine.
 fn is_deep(iops: f64, latency_s: f64, depth: f64) -> Result<(), String> {
     let mean = iops * latency_s;
     ensure(mean > depth / 2.0 && mean < depth * 1.2, || {
@@ -116,26 +116,22 @@ fn iops_of_rbd_bench(text: &str, ios: u64) -> f64 {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn an_image_is_as_fast_as_beside_rbd_bench_and_fios_engine() {
+fn image_rate_equals_rbd_bench_and_fio() {
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();
-    // Else the programs wait for different things: fio flushes once as it opens the image, after which the cache takes its writes.
+    // fio flushes once when it opens the image, after which the cache would take its writes.
     const CACHE: &str = "--rbd-cache=false";
     let image = format!("rbd://{POOL}/beside");
     cluster.rbd(&format!("create {POOL}/beside --size 16M"));
     let fill = format!("fio --target={image} --name=fill --rw=write --bs=1m");
     let (status, stdout, stderr) = cluster.run(&fill);
     assert_eq!(status, Some(0), "{stdout}{stderr}");
-    let used = || {
-        let told = cluster.rbd(&format!("du {POOL}/beside --format json"));
-        let told: Value = serde_json::from_str(&told).expect("JSON");
-        told["images"][0]["used_size"].as_u64()
-    };
-    assert_eq!(used(), Some(16 << 20));
+    assert_eq!(cluster.image_used_bytes("beside"), Some(16 << 20));
     for (direction, mib) in SHARES {
         let ios = mib * 256;
         let job = format!(
-            "--name=a --rw=rand{direction} --bs=4k --iodepth=8 --io_size={mib}m --output-format=json --thread"
+            "--name=a --rw=rand{direction} --bs=4k --iodepth=8 --io_size={mib}m \
+             --output-format=json --thread"
         );
         let ours = || {
             let line = format!("fio --target={image} --allow-overwrite={image} {job}");
@@ -145,7 +141,8 @@ fn an_image_is_as_fast_as_beside_rbd_bench_and_fios_engine() {
         };
         let rbd_bench = || {
             let line = format!(
-                "bench {CACHE} --io-type {direction} --io-pattern rand --io-size 4K --io-threads 8 --io-total {mib}M {POOL}/beside"
+                "bench {CACHE} --io-type {direction} --io-pattern rand --io-size 4K --io-threads 8 \
+                 --io-total {mib}M {POOL}/beside"
             );
             Ok(iops_of_rbd_bench(&cluster.rbd(&line), ios))
         };
@@ -158,24 +155,25 @@ fn an_image_is_as_fast_as_beside_rbd_bench_and_fios_engine() {
         };
         one_good_try(|| in_turn(&[("ours", &ours), ("rbd bench", &rbd_bench), ("fio", &fio)]));
     }
-    // Neither has made it larger.
-    assert_eq!(used(), Some(16 << 20));
+    // No program has enlarged the image.
+    assert_eq!(cluster.image_used_bytes("beside"), Some(16 << 20));
     cluster.rbd(&format!("rm --no-progress {POOL}/beside"));
 }
 
 #[test]
 #[ignore = "needs Ceph"]
-fn a_pool_is_as_fast_as_beside_fios_engine() {
+fn pool_rate_equals_fio() {
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     let contents = scratch.write("contents", iosonde_e2e::scratch::incompressible(4 << 20, 1));
     for (direction, mib) in SHARES {
-        // One object, wholly written before, which all overwrite and read.
+        // One object, fully written before the runs, which all programs overwrite and read.
         let object = format!("beside-{direction}");
         cluster.rados(&format!("-p {POOL} put {object} {}", contents.display()));
         let job = format!(
-            "--ioengine=rados --pool={POOL} --clientname=admin --touch_objects=0 --name=a --filename={object} --rw=rand{direction} \
-             --bs=4k --size=4m --io_size={mib}m --iodepth=8 --output-format=json --thread"
+            "--ioengine=rados --pool={POOL} --clientname=admin --touch_objects=0 --name=a \
+             --filename={object} --rw=rand{direction} --bs=4k --size=4m --io_size={mib}m \
+             --iodepth=8 --output-format=json --thread"
         );
         let ours = || {
             let line = format!("fio {job} --allow_mounted_write=1");
@@ -192,7 +190,7 @@ fn a_pool_is_as_fast_as_beside_fios_engine() {
     }
 }
 
-/// Sizes of all objects that a benchmark wrote in a namespace, in the order of their numbers.
+/// Sizes of all benchmark objects in a namespace, in order of their numbers.
 fn sizes_in(cluster: &Cluster, namespace: &str) -> Vec<u64> {
     let listed = cluster.rados(&format!("-p {POOL} -N {namespace} ls"));
     let numbered = listed.lines().filter_map(|name| {
@@ -202,8 +200,8 @@ fn sizes_in(cluster: &Cluster, namespace: &str) -> Vec<u64> {
     let mut numbered: Vec<(u64, &str)> = numbered.collect();
     numbered.sort_unstable();
     let sized = numbered.iter().map(|(_, name)| {
-        let told = cluster.rados(&format!("-p {POOL} -N {namespace} stat {name}"));
-        let size = told.trim_end().rsplit_once("size ");
+        let text = cluster.rados(&format!("-p {POOL} -N {namespace} stat {name}"));
+        let size = text.trim_end().rsplit_once("size ");
         size.and_then(|(_, size)| size.parse().ok())
             .expect("a size")
     });
@@ -212,10 +210,10 @@ fn sizes_in(cluster: &Cluster, namespace: &str) -> Vec<u64> {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn rados_bench_leaves_as_many_objects_of_the_same_sizes() {
+fn rados_bench_objects_have_equal_count_and_sizes() {
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();
-    // As large as an operation, and of four operations each.
+    // Objects of one operation, and objects of four operations.
     for (objects, shape) in [
         (20, "-b 65536 -t 8"),
         (6, "-b 65536 -O 262144 -t 3"),
@@ -238,19 +236,22 @@ fn rados_bench_leaves_as_many_objects_of_the_same_sizes() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn rados_bench_is_as_fast_as_beside_its_peer() {
+fn rados_bench_rate_equals_peer() {
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();
     let line = "bench 30 write -b 4096 -t 16 --max-objects 1000";
     let rate = |text: &str| {
-        let of = |name: &str| {
+        let read_figure = |name: &str| {
             let line = text.lines().find(|line| line.starts_with(name));
             let value = line.and_then(|line| line.split_whitespace().last()?.parse::<f64>().ok());
             value.unwrap_or_else(|| panic!("{name} {text}"))
         };
-        assert!((of("Total writes made") - 1000.0).abs() < 0.5, "{text}");
-        let iops = 1000.0 / of("Total time run");
-        is_deep(iops, of("Average Latency(s)"), 16.0)?;
+        assert!(
+            (read_figure("Total writes made") - 1000.0).abs() < 0.5,
+            "{text}"
+        );
+        let iops = 1000.0 / read_figure("Total time run");
+        is_deep(iops, read_figure("Average Latency(s)"), 16.0)?;
         Ok(iops)
     };
     let ours = || {

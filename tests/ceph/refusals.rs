@@ -1,4 +1,4 @@
-//! What cannot be measured, or must not be written, is said in the right words.
+//! Targets that cannot be measured or must not be written are refused with the reason.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::engines::{start, wait_for};
 
-/// The words of a run that is refused.
+/// The messages of a run that is refused.
 fn refused(cluster: &Cluster, line: &str) -> String {
     let (status, stdout, stderr) = cluster.run(line);
     assert_eq!(status, Some(3), "{line}: {stdout}{stderr}");
@@ -21,12 +21,12 @@ fn refused(cluster: &Cluster, line: &str) -> String {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn a_cluster_that_cannot_be_used_says_why() {
+fn unusable_cluster_is_explained() {
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     let job = "--name=a --rw=randwrite --bs=4k --size=1m";
     let deaf = scratch.out().join("deaf.conf");
-    // Nobody listens at port 1.
+    // No server listens on port 1.
     fs::write(&deaf, "[global]\nmon host = [v2:127.0.0.1:1]\n").expect("a file");
     let keyring = cluster.conf().with_file_name("keyring");
     let key = fs::read_to_string(&keyring).unwrap_or_default();
@@ -56,7 +56,7 @@ fn a_cluster_that_cannot_be_used_says_why() {
             "key",
         ),
         (
-            format!("--target=rados://{POOL} --ceph-client=nobody"),
+            format!("--target=rados://{POOL} --ceph-client=missing"),
             "key",
         ),
     ];
@@ -71,7 +71,7 @@ fn a_cluster_that_cannot_be_used_says_why() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn what_an_image_carries_is_not_overwritten_without_consent() {
+fn image_with_data_is_not_overwritten_without_consent() {
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     let file = scratch.out().join("ext4");
@@ -111,7 +111,7 @@ fn what_an_image_carries_is_not_overwritten_without_consent() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn an_object_of_others_is_neither_written_nor_removed() {
+fn foreign_object_is_neither_written_nor_removed() {
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();
     cluster.rados(&format!("-p {POOL} put foreign.0.0 /etc/hostname"));
@@ -123,7 +123,7 @@ fn an_object_of_others_is_neither_written_nor_removed() {
     cluster.rados(&format!("-p {POOL} rm foreign.0.0"));
 }
 
-/// What an image holds.
+/// The contents of an image.
 fn contents(cluster: &Cluster, scratch: &Scratch, image: &str) -> Vec<u8> {
     let exported = scratch.out().join("exported");
     cluster.rbd(&format!(
@@ -135,14 +135,7 @@ fn contents(cluster: &Cluster, scratch: &Scratch, image: &str) -> Vec<u8> {
     bytes
 }
 
-/// Bytes of an image that are there.
-fn used(cluster: &Cluster, image: &str) -> Option<u64> {
-    let told = cluster.rbd(&format!("du {POOL}/{image} --format json"));
-    let told: Value = serde_json::from_str(&told).expect("JSON");
-    told["images"][0]["used_size"].as_u64()
-}
-
-/// Makes an image of 16 MiB of which the first 4 are written, with data that no program knows.
+/// Creates an image of 16 MiB whose first 4 MiB hold data without a known signature.
 fn make_raw_image(cluster: &Cluster, scratch: &Scratch, image: &str) {
     let file = scratch.write("raw", incompressible(4 << 20, 7));
     let file = file.display();
@@ -152,7 +145,7 @@ fn make_raw_image(cluster: &Cluster, scratch: &Scratch, image: &str) {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn image_written_in_part_is_not_filled_for_jobs_that_read() {
+fn partly_written_image_is_not_filled_for_reads() {
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     make_raw_image(&cluster, &scratch, "raw");
@@ -168,28 +161,28 @@ fn image_written_in_part_is_not_filled_for_jobs_that_read() {
     let sweep = format!("sweep {target} --rw randread --bs 64k --iodepth 1 --runtime 1");
     let (status, stdout, stderr) = cluster.run(&sweep);
     assert_ne!(status, Some(0), "{stdout}{stderr}");
-    assert!(stderr.contains("is only read"), "{stderr}");
-    // What is written can be read.
+    assert!(stderr.contains(": only read"), "{stderr}");
+    // Written ranges can be read.
     let (status, stdout, stderr) = cluster.run(&format!("{reads} --size=4m"));
     assert_eq!(status, Some(0), "{stdout}{stderr}");
     assert!(contents(&cluster, &scratch, "raw") == before);
-    assert_eq!(used(&cluster, "raw"), Some(4 << 20));
-    // What a job writes anyhow is filled before it reads there, and the rest with consent.
+    assert_eq!(cluster.image_used_bytes("raw"), Some(4 << 20));
+    // Ranges that the job writes are filled before it reads them; the rest only with consent.
     let mixed = format!("fio --target={target} --name=a --rw=randrw --bs=64k --size=8m");
     let (status, stdout, stderr) = cluster.run(&mixed);
     assert_eq!(status, Some(0), "{stdout}{stderr}");
-    assert_eq!(used(&cluster, "raw"), Some(8 << 20));
+    assert_eq!(cluster.image_used_bytes("raw"), Some(8 << 20));
     let (status, stdout, stderr) = cluster.run(&format!("{reads} --allow-overwrite={target}"));
     assert_eq!(status, Some(0), "{stdout}{stderr}");
-    assert_eq!(used(&cluster, "raw"), Some(16 << 20));
+    assert_eq!(cluster.image_used_bytes("raw"), Some(16 << 20));
     cluster.rbd(&format!("rm --no-progress {POOL}/raw"));
 }
 
-/// A program that has an image open, has written to it and has its exclusive lock, until it is dropped.
-struct Holder(Child);
+/// A client that has an image open, wrote to it and holds its exclusive lock, until dropped.
+struct ImageLockHolder(Child);
 
-impl Holder {
-    fn of(cluster: &Cluster, image: &str) -> Holder {
+impl ImageLockHolder {
+    fn lock_image(cluster: &Cluster, image: &str) -> ImageLockHolder {
         let script = format!(
             "import rados, rbd, sys\n\
              cluster = rados.Rados(conffile='{}')\n\
@@ -212,20 +205,28 @@ impl Holder {
         let stdout = child.stdout.take().expect("its output");
         BufReader::new(stdout).read_line(&mut line).expect("a line");
         assert_eq!(line, "ready\n");
-        Holder(child)
+        ImageLockHolder(child)
     }
 }
 
-impl Drop for Holder {
+impl Drop for ImageLockHolder {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
         let _ = self.0.wait();
     }
 }
 
+/// Removes an advisory lock of an image.
+fn remove_lock(cluster: &Cluster, image: &str, lock: &str) {
+    let locks = cluster.rbd(&format!("lock ls {POOL}/{image} --format json"));
+    let locks: Value = serde_json::from_str(&locks).expect("JSON");
+    let locker = locks[0]["locker"].as_str().expect("a locker").to_owned();
+    cluster.rbd(&format!("lock rm {POOL}/{image} {lock} {locker}"));
+}
+
 #[test]
 #[ignore = "needs Ceph"]
-fn image_in_use_is_not_written_without_consent_to_that() {
+fn image_in_use_is_not_written_without_allow_in_use() {
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     cluster.rbd(&format!("create {POOL}/held --size 16M"));
@@ -233,7 +234,7 @@ fn image_in_use_is_not_written_without_consent_to_that() {
     let overwrite = format!("--allow-overwrite={target}");
     let on = |rw: &str| format!("fio --target={target} --name=a --rw={rw} --bs=64k --io_size=1m");
     let study = format!("sweep {target} --rw randread --bs 64k --iodepth 1 --runtime 1");
-    let holder = Holder::of(&cluster, "held");
+    let holder = ImageLockHolder::lock_image(&cluster, "held");
     let before = contents(&cluster, &scratch, "held");
     for line in [
         on("randwrite"),
@@ -242,13 +243,16 @@ fn image_in_use_is_not_written_without_consent_to_that() {
         format!("{study} {overwrite}"),
     ] {
         let said = refused(&cluster, &line);
-        for words in ["has it open for writing", "rbd status testbench/held"] {
+        for words in [
+            "has the image open for writing",
+            "rbd status testbench/held",
+        ] {
             assert!(said.contains(words), "{line}: {said}");
         }
         assert!(!said.contains("--allow-in-use"), "{said}");
     }
     assert!(contents(&cluster, &scratch, "held") == before);
-    // Reading what is there disturbs nobody.
+    // Reads of existing data are allowed.
     let (status, stdout, stderr) = cluster.run(&format!("{} --size=4m", on("randread")));
     assert_eq!(status, Some(0), "{stdout}{stderr}");
     let in_use = format!("{} {overwrite} --allow-in-use={target}", on("randwrite"));
@@ -256,21 +260,18 @@ fn image_in_use_is_not_written_without_consent_to_that() {
     assert_eq!(status, Some(0), "{stdout}{stderr}");
     drop(holder);
 
-    // Nobody has it open, and somebody says that it is used.
+    // An advisory lock, without an open client.
     cluster.rbd(&format!("lock add {POOL}/held mine"));
     let said = refused(&cluster, &format!("{} {overwrite}", on("randwrite")));
     for words in [
-        "holds the lock \"mine\" on it",
+        "holds the lock \"mine\" on the image",
         "rbd lock ls testbench/held",
     ] {
         assert!(said.contains(words), "{said}");
     }
-    let locks = cluster.rbd(&format!("lock ls {POOL}/held --format json"));
-    let locks: Value = serde_json::from_str(&locks).expect("JSON");
-    let locker = locks[0]["locker"].as_str().expect("a locker").to_owned();
-    cluster.rbd(&format!("lock rm {POOL}/held mine {locker}"));
+    remove_lock(&cluster, "held", "mine");
 
-    // The lock that a killed client leaves is no use, once it is known to be gone.
+    // The lock of a killed client no longer counts once the cluster knows that the client is gone.
     if is_full() {
         let endless = format!("{} {overwrite} --time_based --runtime=600", on("randwrite"));
         let mut killed = start(cluster.iosonde(&endless));

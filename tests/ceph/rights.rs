@@ -1,4 +1,4 @@
-//! A client that may do no more than a benchmark needs.
+//! A client with only the capabilities that a benchmark needs.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL};
 use serde_json::Value;
 
-/// A client of its own, which goes at the end.
+/// A client of one test, removed on drop.
 struct Client<'a> {
     cluster: &'a Cluster,
     name: &'static str,
@@ -14,7 +14,7 @@ struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    /// `may` is what it may do in the pool.
+    /// `may` is its access to the pool.
     fn new(cluster: &'a Cluster, scratch: &Scratch, name: &'static str, may: &str) -> Client<'a> {
         let keyring = scratch.out().join("keyring");
         let caps = format!("mon allow_r osd allow_{may}_pool={POOL}");
@@ -57,7 +57,7 @@ impl Drop for Client<'_> {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn a_client_of_few_rights_measures_and_is_told_what_it_could_not_learn() {
+fn restricted_client_measures_and_notes_missing_data() {
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     let client = Client::new(&cluster, &scratch, "client.bench", "rwx");
@@ -70,16 +70,17 @@ fn a_client_of_few_rights_measures_and_is_told_what_it_could_not_learn() {
         (stdout, stderr)
     };
     let json = |text: &str| -> Value { serde_json::from_str(text).expect("JSON") };
-    // Monitors answer it, storage daemons do not tell it how long they took.
-    const NOT_KNOWN: &str = "the storage daemons' latencies could not be asked for: cannot ask osd.0: Permission denied (EACCES)";
+    // Monitors answer this client; OSDs refuse to report latencies to it.
+    const NOT_KNOWN: &str = "the cluster did not report the latencies of the OSDs: cannot query \
+                             osd.0: Permission denied (EACCES)";
     let works = "--name=rights --rw=randrw --bs=4k --size=1m --io_size=1m --iodepth=4";
     for target in [&pool, &image] {
         let line = format!("fio --target={target} AS_CLIENT {works}");
         let (stdout, said) = ok(&format!("{line} --output-format=json"));
         let result = json(&stdout);
         let job = &result["jobs"][0];
-        let of = |direction: &str| job[direction]["total_ios"].as_u64().unwrap_or(0);
-        assert_eq!(of("read") + of("write"), 256, "{stdout}");
+        let count_ios = |direction: &str| job[direction]["total_ios"].as_u64().unwrap_or(0);
+        assert_eq!(count_ios("read") + count_ios("write"), 256, "{stdout}");
         assert_eq!(said, "", "JSON says it itself");
         let side = &result["iosonde"]["ceph"];
         assert_eq!(side["health"].as_str().map(|_| ()), Some(()), "{side:#}");
@@ -90,19 +91,19 @@ fn a_client_of_few_rights_measures_and_is_told_what_it_could_not_learn() {
         assert_eq!(notes[0], NOT_KNOWN);
         let (report, said) = ok(&line);
         assert_eq!(said, "", "notes stand below the report");
-        let told = format!("note: not known: {NOT_KNOWN} (and 2 more)");
-        assert!(report.contains(&told), "{report}");
+        let note = format!("note: not known: {NOT_KNOWN} (and 2 more)");
+        assert!(report.contains(&note), "{report}");
     }
     let bench = format!("rados bench -p {POOL} -N rights 30 write -b 4k --max-objects 200");
     let (text, _) = ok(&format!("{bench} AS_CLIENT"));
     assert!(text.contains("Total writes made:      200"), "{text}");
-    let told = text.lines().find(|line| line.starts_with("Not known:"));
-    assert!(told.is_some_and(|told| told.contains(NOT_KNOWN)), "{text}");
-    // To the administrator there is nothing to tell.
+    let line = text.lines().find(|line| line.starts_with("Not known:"));
+    assert!(line.is_some_and(|line| line.contains(NOT_KNOWN)), "{text}");
+    // The administrator gets no such note.
     let (status, text, _) = cluster.run(&bench);
     assert_eq!(status, Some(0));
     assert!(!text.contains("Not known:"), "{text}");
-    // What it may not do is refused with a remedy, before there is anything in the pool.
+    // A pool without access is refused with advice, and no object is created.
     let (status, _, said) = client.run(&format!(
         "fio --target=rados://cephfs_data AS_CLIENT {works}"
     ));
@@ -116,7 +117,7 @@ fn a_client_of_few_rights_measures_and_is_told_what_it_could_not_learn() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn what_a_client_may_not_write_is_not_said_to_be_left() {
+fn read_only_client_reports_no_leftovers() {
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     let client = Client::new(&cluster, &scratch, "client.reader", "r");

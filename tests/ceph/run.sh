@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# tests/ceph/run.sh: starts a Ceph cluster of three storage daemons with cephx, runs the tests on it, and removes it.
-# Tests that break a cluster start one of their own.
+# tests/ceph/run.sh: runs the tests on a Ceph cluster of three OSDs with cephx and removes it.
+# Tests that break a cluster start their own.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
 
 for program in ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse rados; do
     command -v "$program" >/dev/null && continue
-    echo "$program is missing; ./test ceph installs it as root, else: apt-get install --no-install-recommends ceph-mon ceph-mgr ceph-osd ceph-mds ceph-common ceph-fuse" >&2
+    echo "$program is missing; ./test ceph installs it as root, else:" \
+        "apt-get install --no-install-recommends" \
+        "ceph-mon ceph-mgr ceph-osd ceph-mds ceph-common ceph-fuse" >&2
     exit 3
 done
 state=$(mktemp -d "${TMPDIR:-/tmp}/iosonde-ceph.XXXXXX") || exit 1
@@ -15,11 +17,15 @@ trap 'exit 130' INT TERM HUP
 export IOSONDE_CEPH="$state/shared"
 timeout 300 tests/ceph/up.sh "$IOSONDE_CEPH" --osds 3 --replicas 2 --cephx --cephfs || exit 1
 status=0
-# Built first: the limit is for what a test waits for in vain.
+# Built first, so that the timeout covers only the tests.
 cargo test --package iosonde-e2e --test ceph --no-run --quiet || exit 1
-timeout 1200 cargo test --package iosonde-e2e --test ceph --no-fail-fast --quiet -- --ignored || status=1
-# Short, and without bars: that it works.
+timeout 1200 cargo test --package iosonde-e2e --test ceph --no-fail-fast --quiet -- --ignored ||
+    status=1
+# A smoke test without limits on the figures.
 given=()
 [[ -z ${IOSONDE_BIN:-} ]] || given=(--iosonde "$IOSONDE_BIN")
-timeout 300 cargo xtask bench ceph --smoke --conf "$IOSONDE_CEPH/ceph.conf" "${given[@]}" || status=1
+xtask=(cargo xtask)
+[[ -z ${IOSONDE_XTASK:-} ]] || xtask=("$IOSONDE_XTASK")
+timeout 300 "${xtask[@]}" bench ceph --smoke --conf "$IOSONDE_CEPH/ceph.conf" "${given[@]}" ||
+    status=1
 exit $status

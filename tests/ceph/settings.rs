@@ -1,4 +1,4 @@
-//! Settings from several places: those of a job and its target, and those of a client, a pool and an image.
+//! Precedence of settings: of a job and its target, and of a client, a pool and an image.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,49 +13,50 @@ use crate::engines::{start, wait_for};
 
 #[test]
 #[ignore = "needs Ceph"]
-fn the_cache_that_was_on_is_that_of_the_image() {
+fn reported_cache_is_that_of_image() {
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();
-    // Other tests look at the cache of images in the shared pool.
+    // A pool of its own: other tests check the cache of images in the shared pool.
     cluster.ceph("osd pool create overridden 8 8");
     cluster.rbd("pool init overridden");
     cluster.rbd("create overridden/i --size 4M");
-    let told = |expected: &str| {
+    let assert_reported = |expected: &str| {
         let line = "fio --target=rbd://overridden/i --name=a --rw=write --bs=1m";
         let (status, stdout, stderr) = cluster.run(line);
         let said = stdout + &stderr;
         assert_eq!(status, Some(0), "{said}");
         assert!(said.contains(expected), "{expected}: {said}");
     };
-    told("rbd_cache is on (writearound)");
+    assert_reported("rbd_cache is on (writearound)");
     cluster.rbd("config pool set overridden rbd_cache_policy writethrough");
-    told("rbd_cache is on (writethrough)");
+    assert_reported("rbd_cache is on (writethrough)");
     cluster.rbd("config pool set overridden rbd_cache false");
-    told("rbd_cache is off");
+    assert_reported("rbd_cache is off");
     cluster.rbd("config image set overridden/i rbd_cache true");
     cluster.rbd("config image set overridden/i rbd_cache_policy writeback");
-    told("rbd_cache is on (writeback)");
+    assert_reported("rbd_cache is on (writeback)");
     cluster.rbd("config image set overridden/i rbd_cache false");
-    told("rbd_cache is off");
+    assert_reported("rbd_cache is off");
     cluster.ceph("osd pool delete overridden overridden --yes-i-really-really-mean-it");
 }
 
 #[test]
 #[ignore = "needs Ceph"]
-fn a_jobs_own_options_hold_on_its_target() {
+fn job_options_apply_to_its_target() {
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     let names = scratch.out().join("names");
-    let look = scratch.write(
+    let list_script = scratch.write(
         "look",
         format!("rados -p {POOL} -N own ls > {} 2>&1\n", names.display()),
     );
     let job = scratch.write(
         "own.fio",
         format!(
-            "[global]\nioengine=rados\npool=none\nceph_namespace=own\nceph_object_size=1m\n[options]\nrw=read\nbs=64k\nsize=2m\n\
+            "[global]\nioengine=rados\npool=none\nceph_namespace=own\nceph_object_size=1m\n\
+             [options]\nrw=read\nbs=64k\nsize=2m\n\
              exec_prerun=sh {}\n",
-            look.display()
+            list_script.display()
         ),
     );
     let line = format!("fio --target=rados://{POOL} {}", job.display());
@@ -71,7 +72,7 @@ fn a_jobs_own_options_hold_on_its_target() {
     assert!(said.contains("ceph_namespace=own"), "{said}");
 }
 
-/// What a client answers on its admin socket; `None` where it is none, or has gone.
+/// The answer of a client on its admin socket; `None` if there is no client.
 fn setting(socket: &Path, name: &str) -> Option<String> {
     let mut client = UnixStream::connect(socket).ok()?;
     let question = format!("{{\"prefix\": \"config get\", \"var\": \"{name}\"}}\0");
@@ -84,10 +85,10 @@ fn setting(socket: &Path, name: &str) -> Option<String> {
     answer[name].as_str().map(str::to_owned)
 }
 
-/// What saves processor time is set for I/O on objects, unless somebody has set it already.
+/// iosonde sets options that save CPU time of object I/O, unless the user sets them.
 #[test]
 #[ignore = "needs Ceph"]
-fn settings_of_a_user_go_before_ours() {
+fn ceph_args_take_precedence_over_defaults() {
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     for (given, threads, ahead) in [
@@ -102,7 +103,7 @@ fn settings_of_a_user_go_before_ours() {
         let arguments = format!("--admin_socket={}/$cctid {given}", sockets.display());
         command.env("CEPH_ARGS", arguments);
         let mut child = start(command);
-        // Clients that only ask the monitors are as they come.
+        // Clients that only ask the monitors keep librados' defaults.
         wait_for(&format!("{threads} and {ahead}"), || {
             let all = std::fs::read_dir(&sockets).expect("sockets");
             let mut all = all.flatten().map(|socket| socket.path());

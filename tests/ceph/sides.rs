@@ -1,4 +1,4 @@
-//! The cluster's side of a result: of mounted file systems, of several pools, of an erasure code, and during a scrub.
+//! Cluster data in a result: of mounted file systems, several pools, erasure codes and scrubs.
 
 use iosonde_e2e::ceph::{Cluster, POOL};
 use iosonde_e2e::{Scratch, require};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::engines::wait_for;
 use crate::mounted::flowing;
 
-/// What fio's JSON has of the cluster.
+/// The cluster's part of fio's JSON, and standard error.
 fn side(cluster: &Cluster, line: &str) -> (Value, String) {
     let mut command = cluster.iosonde(&format!("fio --output-format=json {line}"));
     let done = command.output().expect("iosonde starts");
@@ -21,7 +21,7 @@ fn side(cluster: &Cluster, line: &str) -> (Value, String) {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn a_mounted_file_system_has_the_side_of_its_cluster() {
+fn mounted_file_system_has_data_of_its_cluster() {
     require!(Root, Fuse);
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
@@ -29,7 +29,7 @@ fn a_mounted_file_system_has_the_side_of_its_cluster() {
     let dir = mount.dir().display();
     let fsid = cluster.ceph("fsid").trim().to_owned();
     let job = "--rw=randread --bs=64k --size=16m --direct=1 --runtime=3 --time_based --unlink=1";
-    // As the process that serves the mount was told: nothing else says where the cluster is.
+    // Only the command line of the process that serves the mount names the cluster.
     let mut command = cluster.iosonde(&format!(
         "fio --output-format=json --directory={dir} --name=a {job}"
     ));
@@ -38,19 +38,24 @@ fn a_mounted_file_system_has_the_side_of_its_cluster() {
     let found: Value = serde_json::from_slice(&done.stdout).expect("JSON");
     let side = &found["iosonde"]["ceph"];
     assert_eq!(side["fsid"], fsid.as_str(), "{found:#}");
+    // `16.2.15 pacific` of `ceph version 16.2.15 (...) pacific (stable)`.
+    let version = cluster.ceph("version");
+    let words: Vec<&str> = version.split_whitespace().collect();
+    let release = format!("{} {}", words[2], words[4]);
+    assert_eq!(side["version"], release.as_str(), "{side:#}");
     assert_eq!(side["pool"]["name"], "cephfs_data", "{side:#}");
     assert_eq!(side["pool"]["redundancy"]["replicated"]["size"], 2);
     let ops = |osd: &Value| osd["ops"].as_u64().unwrap_or(0);
     let osds = side["osd_latency"].as_array().expect("storage daemons");
     assert!(osds.iter().map(ops).sum::<u64>() > 10, "{side:#}");
-    // A probe says it as it does of a pool.
+    // A probe reports the pool like a run on a pool.
     let line = format!("probe {dir} --quick --size 16m --runtime 1");
     let began = Instant::now();
     let (status, stdout, stderr) = cluster.run(&line);
     assert_eq!(status, Some(0), "{stdout}{stderr}");
     let said = flowing(&stdout);
     assert!(said.contains("cephfs_data, size 2"), "{said}");
-    // A cluster that does not answer costs a few seconds, once, and nothing else.
+    // An unreachable cluster delays the run once, by a few seconds, and does not fail it.
     let deaf = scratch.write("none.conf", "[global]\nmon host = [v2:127.0.0.1:1]\n");
     let usual = began.elapsed();
     let started = Instant::now();
@@ -60,8 +65,8 @@ fn a_mounted_file_system_has_the_side_of_its_cluster() {
     assert!(!said.contains("cephfs_data, size"), "{said}");
     for words in [
         "not known the cluster of",
-        "could not be asked: cannot connect to the Ceph cluster",
-        "--ceph-conf, --ceph-client and --ceph-keyring say how",
+        "could not be queried: cannot connect to the Ceph cluster",
+        "set --ceph-conf, --ceph-client and --ceph-keyring",
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
@@ -71,7 +76,7 @@ fn a_mounted_file_system_has_the_side_of_its_cluster() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn all_pools_of_a_run_are_looked_at() {
+fn result_has_all_pools_of_run() {
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();
     cluster.ceph("osd pool create second 8 8");
@@ -80,7 +85,8 @@ fn all_pools_of_a_run_are_looked_at() {
     let (ours, _) = side(
         &cluster,
         &format!(
-            "--ioengine=rados --name=one --pool={POOL} {job} --name=two --ioengine=rados --pool=second {job}"
+            "--ioengine=rados --name=one --pool={POOL} {job} --name=two --ioengine=rados \
+             --pool=second {job}"
         ),
     );
     let side = &ours["ceph"];
@@ -94,7 +100,7 @@ fn all_pools_of_a_run_are_looked_at() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn an_erasure_code_is_told_and_what_it_does_not_take_is_explained() {
+fn erasure_code_is_named_and_unsupported_io_explained() {
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();
     cluster.ceph("osd erasure-code-profile set two-and-one k=2 m=1 crush-failure-domain=osd");
@@ -127,14 +133,14 @@ fn an_erasure_code_is_told_and_what_it_does_not_take_is_explained() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn a_scrub_during_a_run_is_told() {
+fn scrub_during_run_is_reported() {
     require!(Root);
     let scratch = Scratch::shared();
     let cluster = Cluster::up(&scratch, &["--store", "memstore", "--size", "1073741824"]);
     cluster.rados(&format!(
         "-p {POOL} bench 2 write -b 4096 --max-objects 640 --no-cleanup"
     ));
-    // As long as a large cluster's: object by object.
+    // Slow, object by object, as on a large cluster.
     for setting in [
         "osd_scrub_sleep 0.5",
         "osd_scrub_chunk_min 1",
@@ -150,14 +156,15 @@ fn a_scrub_during_a_run_is_told() {
     let (ours, text) = side(
         &cluster,
         &format!(
-            "--target=rados://{POOL} --name=a --rw=randwrite --bs=4k --size=1m --time_based --runtime=7"
+            "--target=rados://{POOL} --name=a --rw=randwrite --bs=4k --size=1m --time_based \
+             --runtime=7"
         ),
     );
     let activity = &ours["ceph"]["activity"];
     assert!(activity["scrubbing"].as_u64() > Some(0), "{activity:#}");
     assert!(activity["looks"].as_u64() >= activity["scrubbing"].as_u64());
     assert!(
-        text.contains("the cluster scrubbed placement groups in"),
+        text.contains("the cluster scrubbed placement groups"),
         "{text}"
     );
 }

@@ -1,7 +1,6 @@
-//! Storage daemons that stop: a stall in the series, or an error after a time that can be set; never silence.
+//! Stopped OSDs: a stall in the series, or an error after a configurable timeout.
 
 use std::path::Path;
-use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -9,29 +8,25 @@ use iosonde_e2e::ceph::{Cluster, POOL};
 use iosonde_e2e::{Scratch, is_full, require};
 use rustix::process::Signal;
 
-use crate::engines::{sizes, wait_for};
+use crate::engines::{sizes, start_piped, start_until_output, wait_for};
 
 const ONE_OSD: [&str; 5] = ["--store", "memstore", "--no-mgr", "--size", "1073741824"];
-/// Room for what is written at full speed until a test has seen it.
+/// Capacity for writes at full speed until the test has seen them.
 const LARGE_OSD: [&str; 5] = ["--store", "memstore", "--no-mgr", "--size", "4294967296"];
 
 #[test]
 #[ignore = "needs Ceph"]
-fn a_daemon_that_stops_is_a_stall_and_then_an_error() {
+fn stopped_osd_is_stall_then_error() {
     require!(Root);
     let scratch = Scratch::shared();
     let cluster = Cluster::up(&scratch, &ONE_OSD);
     let job = format!(
-        "fio --ioengine=rados --pool={POOL} --name=stall --rw=randwrite --bs=4k --size=4m --iodepth=4 --time_based \
-         --output-format=json"
+        "fio --ioengine=rados --pool={POOL} --name=stall --rw=randwrite --bs=4k --size=4m \
+         --iodepth=4 --time_based --output-format=json"
     );
-    // Stopped for a while: the longest latency is at least as long, and nothing else happens.
-    let mut command = cluster.iosonde(&format!("{job} --runtime=15 --ceph_timeout=60"));
-    let child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    // Paused: the longest latency covers the pause, and no error occurs.
+    let command = cluster.iosonde(&format!("{job} --runtime=15 --ceph_timeout=60"));
+    let child = start_piped(command);
     wait_for("the object", || {
         (!sizes(&cluster, "stall.").is_empty()).then_some(())
     });
@@ -45,18 +40,15 @@ fn a_daemon_that_stops_is_a_stall_and_then_an_error() {
     let longest = result["jobs"][0]["write"]["lat_ns"]["max"].as_u64();
     assert!(longest > Some(1_500_000_000), "{longest:?}");
     assert_eq!(sizes(&cluster, "stall."), []);
-    // Killed: an error with its cause, once the time is over. So it is with one that librados holds back, as it has more in flight than
-    // that lets through (100 MiB).
+    // Killed: an error with its cause after the timeout. Likewise if librados blocks submission at
+    // its limit of 100 MiB in flight.
     let held_back = format!(
-        "fio --ioengine=rados --pool={POOL} --name=deep --rw=write --bs=4m --size=256m --ceph_object_size=4m --iodepth=32 --time_based"
+        "fio --ioengine=rados --pool={POOL} --name=deep --rw=write --bs=4m --size=256m \
+         --ceph_object_size=4m --iodepth=32 --time_based"
     );
     let children = [("stall.", &job), ("deep.", &held_back)].map(|(object, job)| {
-        let mut command = cluster.iosonde(&format!("{job} --runtime=60 --ceph_timeout=3"));
-        let child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
+        let command = cluster.iosonde(&format!("{job} --runtime=60 --ceph_timeout=3"));
+        let child = start_piped(command);
         wait_for("the object", || {
             (!sizes(&cluster, object).is_empty()).then_some(())
         });
@@ -74,50 +66,75 @@ fn a_daemon_that_stops_is_a_stall_and_then_an_error() {
     }
 }
 
-/// Ends a run that waits for a stopped daemon as Ctrl-C does. What it said, once it has ended of itself.
+/// Sends SIGINT to a run that waits for a stopped OSD. Returns its output after its exit.
 fn interrupted(mut child: std::process::Child) -> String {
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, Signal::INT).expect("it runs");
-    // The cluster's time is ten times what this waits.
+    // The cluster's timeout is ten times as long as this wait.
     let status = wait_for("the end", || child.try_wait().expect("a child"));
     assert_eq!(status.code(), Some(130), "{status}");
     let output = child.wait_with_output().expect("it has ended");
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// Starts a run whose figures go to a file, where they find room however long nobody reads, and waits until it shows how it stands: I/O
-/// goes on.
-fn under_way(cluster: &Cluster, line: &str, figures: &Path) -> std::process::Child {
-    let mut command = cluster.iosonde(&format!("{line} --status-interval=1"));
-    let file = std::fs::File::create(figures).expect("a file");
-    let command = command.stdout(file).stderr(Stdio::piped());
-    let child = command.spawn().expect("it starts");
-    wait_for("figures", || {
-        let text = std::fs::read_to_string(figures).expect("a file");
-        text.contains("IOPS=").then_some(())
-    });
-    child
+/// Starts a run with its figures in a file, which never blocks the writer, and waits until the
+/// figures show running I/O.
+fn start_with_figures(cluster: &Cluster, line: &str, figures: &Path) -> std::process::Child {
+    let command = cluster.iosonde(&format!("{line} --status-interval=1"));
+    start_until_output("IOPS=", command, figures)
 }
 
-fn begun(cluster: &Cluster, line: &str) -> std::process::Child {
-    let mut command = cluster.iosonde(line);
-    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().expect("it starts")
+fn assert_contains_all(said: &str, expected: &[&str]) {
+    for words in expected {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+/// Sends three SIGINT to a run that waits for a stopped OSD while it opens an image. Opening an
+/// image cannot be cancelled: only the timeout or further Ctrl-C end the wait.
+fn interrupt_opening(mut opening: std::process::Child) {
+    let pid = rustix::process::Pid::from_child(&opening);
+    for _ in 0..3 {
+        rustix::process::kill_process(pid, Signal::INT).expect("it runs");
+        // Longer than the interval of a key repeat.
+        sleep(Duration::from_millis(1200));
+    }
+    let status = wait_for("the end", || opening.try_wait().expect("a child"));
+    let output = opening.wait_with_output().expect("it has ended");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    // A signal that arrives before the handler is installed kills the process.
+    let by_signal = std::os::unix::process::ExitStatusExt::signal(&status).is_some();
+    assert!(
+        by_signal || status.code() == Some(130),
+        "{status}: {stderr}"
+    );
+    assert!(
+        by_signal || stderr.contains("Press Ctrl-C again to quit"),
+        "{stderr}"
+    );
+}
+
+/// Removes a benchmark's objects with the command that the benchmark has printed.
+fn remove_objects_of_benchmark(cluster: &Cluster) {
+    let line = format!("rados -p {POOL} cleanup --prefix benchmark_data");
+    let (status, stdout, stderr) = cluster.run(&line);
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    assert_eq!(sizes(cluster, "benchmark_data"), []);
+    let (status, _, stderr) = cluster.run(&format!("rados -p {POOL} cleanup --prefix rbd_data"));
+    assert_eq!(status, Some(2), "{stderr}");
+    assert!(stderr.contains("removes no other objects"), "{stderr}");
 }
 
 #[test]
 #[ignore = "needs Ceph"]
-fn ctrl_c_does_not_wait_for_a_daemon_that_is_stopped() {
+fn ctrl_c_does_not_wait_for_stopped_osd() {
     require!(Root);
     let scratch = Scratch::shared();
     let cluster = Cluster::up(&scratch, &LARGE_OSD);
-    let fio = begun(
-        &cluster,
-        &format!(
-            "fio --target=rados://{POOL} --name=silent --rw=randrw --bs=4k --size=4m --iodepth=4 --time_based --runtime=600 \
-             --ceph-timeout=600"
-        ),
-    );
+    let fio = start_piped(cluster.iosonde(&format!(
+        "fio --target=rados://{POOL} --name=silent --rw=randrw --bs=4k --size=4m --iodepth=4 \
+         --time_based --runtime=600 --ceph-timeout=600"
+    )));
     let ours = |cluster: &Cluster| sizes(cluster, "iosonde-");
     wait_for("the object", || {
         (ours(&cluster).iter().map(|(_, size)| size).sum::<u64>() == 4 << 20).then_some(())
@@ -125,76 +142,49 @@ fn ctrl_c_does_not_wait_for_a_daemon_that_is_stopped() {
     cluster.rbd(&format!("create {POOL}/silent --size 16M"));
     let image = format!("rbd://{POOL}/silent");
     let on_image = format!(
-        "fio --target={image} --name=i --rw=randrw --bs=4k --size=4m --iodepth=4 --time_based --runtime=600 --ceph-timeout=600"
+        "fio --target={image} --name=i --rw=randrw --bs=4k --size=4m --iodepth=4 --time_based \
+         --runtime=600 --ceph-timeout=600"
     );
     let figures = scratch.out().join("figures");
-    let rbd = under_way(&cluster, &on_image, &figures);
-    let bench = begun(
-        &cluster,
-        // Lent to librados, which has more of it than a socket takes when it is given up.
-        &format!("rados bench -p {POOL} 600 write -b 4M -t 16 --timeout 600"),
-    );
+    let rbd = start_with_figures(&cluster, &on_image, &figures);
+    // More data in flight than a socket holds, so librados still has some to send at the stop.
+    let bench = start_piped(cluster.iosonde(&format!(
+        "rados bench -p {POOL} 600 write -b 4M -t 16 --timeout 600"
+    )));
     wait_for("a benchmark's object", || {
-        // At once: it fills the pool meanwhile.
+        // No delay: the benchmark fills the pool meanwhile.
         let all = cluster.objects(POOL);
         let is_its = |name: &String| name.contains("benchmark_data");
         all.iter().any(is_its).then_some(())
     });
     cluster.signal("osd.0", Signal::STOP);
     sleep(Duration::from_secs(1));
-    let said = interrupted(fio);
-    for words in [
-        "I/Os were in flight and not answered",
+    let command = format!("rados -p {POOL} rm iosonde-");
+    let expected = [
+        "I/Os in flight had no answer",
         "iosonde-",
         "cannot remove it",
-        &format!("rados -p {POOL} rm iosonde-"),
-    ] {
-        assert!(said.contains(words), "{words}: {said}");
-    }
-    // What librbd has in flight cannot be cancelled: it is left to it, and the image stays open until the process ends.
+        &command,
+    ];
+    assert_contains_all(&interrupted(fio), &expected);
+    // I/Os in librbd cannot be cancelled: the image stays open until the process exits.
     let said = interrupted(rbd) + &std::fs::read_to_string(&figures).expect("a file");
-    for words in [
-        "I/Os were in flight and not answered",
-        &format!("{image}: the cluster does not answer, so that the image could not be closed"),
+    let expected = [
+        "I/Os in flight had no answer",
+        &format!("{image}: the cluster does not answer, so the image could not be closed"),
         &format!("rbd status {POOL}/silent"),
         "READ: bw=",
-    ] {
-        assert!(said.contains(words), "{words}: {said}");
-    }
-    // Nor can opening it be ended, which the timeout does, or a user who insists.
-    let mut opening = begun(&cluster, &on_image);
+    ];
+    assert_contains_all(&said, &expected);
+    let opening = start_piped(cluster.iosonde(&on_image));
     sleep(Duration::from_secs(1));
-    let pid = rustix::process::Pid::from_child(&opening);
-    for _ in 0..3 {
-        rustix::process::kill_process(pid, Signal::INT).expect("it runs");
-        // Longer than a key repeats.
-        sleep(Duration::from_millis(1200));
-    }
-    let status = wait_for("the end", || opening.try_wait().expect("a child"));
-    let output = opening.wait_with_output().expect("it has ended");
-    let told = String::from_utf8_lossy(&output.stderr);
-    // A signal that comes before it listens ends it as any program.
-    let by_signal = std::os::unix::process::ExitStatusExt::signal(&status).is_some();
-    assert!(by_signal || status.code() == Some(130), "{status}: {told}");
-    assert!(
-        by_signal || told.contains("a third Ctrl-C ends it"),
-        "{told}"
-    );
-    let said = interrupted(bench);
+    interrupt_opening(opening);
     let command = format!("iosonde rados -p {POOL} cleanup --prefix benchmark_data");
-    for words in ["could not be removed (ECANCELED)", &command] {
-        assert!(said.contains(words), "{words}: {said}");
-    }
-    // The command that was named does it.
+    let expected = ["could not be removed (ECANCELED)", &command];
+    assert_contains_all(&interrupted(bench), &expected);
     cluster.signal("osd.0", Signal::CONT);
-    let line = format!("rados -p {POOL} cleanup --prefix benchmark_data");
-    let (status, stdout, stderr) = cluster.run(&line);
-    assert_eq!(status, Some(0), "{stdout}{stderr}");
-    assert_eq!(sizes(&cluster, "benchmark_data"), []);
-    let (status, _, stderr) = cluster.run(&format!("rados -p {POOL} cleanup --prefix rbd_data"));
-    assert_eq!(status, Some(2), "{stderr}");
-    assert!(stderr.contains("never removed"), "{stderr}");
-    // The image is nobody's once the cluster has forgotten the client that is gone, which takes it half a minute.
+    remove_objects_of_benchmark(&cluster);
+    // The cluster drops the watcher of a dead client after about 30 s.
     if is_full() {
         wait_for("an image without watchers", || {
             let watchers = cluster.rbd(&format!("status {POOL}/silent"));
@@ -205,16 +195,16 @@ fn ctrl_c_does_not_wait_for_a_daemon_that_is_stopped() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn ctrl_c_ends_a_run_on_an_image_and_closes_it() {
+fn ctrl_c_ends_run_and_closes_image() {
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     cluster.rbd(&format!("create {POOL}/ended --size 16M"));
     let line = format!(
-        "fio --target=rbd://{POOL}/ended --name=i --rw=randwrite --bs=4k --size=4m --iodepth=4 --time_based --runtime=600 \
-         --ceph-timeout=600"
+        "fio --target=rbd://{POOL}/ended --name=i --rw=randwrite --bs=4k --size=4m --iodepth=4 \
+         --time_based --runtime=600 --ceph-timeout=600"
     );
     let figures = scratch.out().join("figures");
-    let run = under_way(&cluster, &line, &figures);
+    let run = start_with_figures(&cluster, &line, &figures);
     assert!(
         !cluster
             .rbd(&format!("status {POOL}/ended"))
@@ -231,16 +221,16 @@ fn ctrl_c_ends_a_run_on_an_image_and_closes_it() {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn a_full_pool_is_an_error_that_leaves_nothing() {
+fn full_pool_is_error_without_leftovers() {
     require!(Root);
     let scratch = Scratch::shared();
-    // The manager is who counts what a pool holds.
+    // Only the manager reports the usage of a pool.
     let cluster = Cluster::up(&scratch, &["--store", "memstore", "--size", "1073741824"]);
     cluster.rados(&format!(
         "-p {POOL} bench 60 write -b 4194304 --max-objects 12 --no-cleanup"
     ));
     cluster.rbd(&format!("create {POOL}/full --size 16M"));
-    // With what describes them.
+    // Includes the metadata object of the benchmark.
     let before = cluster.objects(POOL);
     let fails = |cluster: &Cluster| {
         let writes = format!(

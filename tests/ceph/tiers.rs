@@ -1,12 +1,15 @@
-//! Caches of a client and of the cluster: librbd's, and a cache tier before a pool.
+//! Caches of the client and of the cluster: librbd's cache, and a cache tier of a pool.
 
+use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
 use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL, TIER_BYTES, Tier};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::engines::wait_for;
 use crate::mounted::flowing;
 
 fn json(text: &str) -> Value {
@@ -19,14 +22,14 @@ fn ok(cluster: &Cluster, line: &str) -> (String, String) {
     (stdout, stderr)
 }
 
-/// Bytes of whole objects in the tier and in the pool behind it, from their listings: what monitors know of them is seconds old.
-fn held(cluster: &Cluster, tier: &Tier<'_>) -> (u64, u64) {
+/// Bytes of objects in the tier and in its base pool, from listings: statistics lag by seconds.
+fn tier_bytes(cluster: &Cluster, tier: &Tier<'_>) -> (u64, u64) {
     let bytes = |pool: &str| cluster.objects(pool).len() as u64 * (4 << 20);
     (bytes(&tier.hot), bytes(&tier.base))
 }
 
-/// Objects of ours that are left in both pools of a tier. Before the tier is written back its listing holds what was removed as well,
-/// and afterwards the listings can be believed.
+/// Objects of iosonde that remain in both pools of a tier. The flush comes first, because the
+/// listing of an unflushed tier includes removed objects.
 fn left(cluster: &Cluster, tier: &Tier<'_>) -> Vec<String> {
     tier.flush();
     let all = [&tier.base, &tier.hot].map(|pool| cluster.objects(pool));
@@ -37,7 +40,7 @@ fn left(cluster: &Cluster, tier: &Tier<'_>) -> Vec<String> {
 
 #[test]
 #[ignore = "needs Ceph"]
-fn a_cache_tier_is_named_and_what_was_written_through_it_is_removed() {
+fn cache_tier_is_named_and_its_objects_are_removed() {
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     let tier = cluster.tier("named");
@@ -45,8 +48,8 @@ fn a_cache_tier_is_named_and_what_was_written_through_it_is_removed() {
     let target = format!("rados://{}", tier.base);
 
     let job = format!(
-        "fio --target={target} --name=skewed --rw=randrw --bs=64k --size=16m --iodepth=4 --random_distribution=zipf:1.2 \
-         --time_based --runtime=2"
+        "fio --target={target} --name=skewed --rw=randrw --bs=64k --size=16m --iodepth=4 \
+         --random_distribution=zipf:1.2 --time_based --runtime=2"
     );
     let (said, _) = ok(&cluster, &format!("{job} --output-format=normal"));
     let expected = format!("storage: {target} (librados); {named}");
@@ -54,7 +57,8 @@ fn a_cache_tier_is_named_and_what_was_written_through_it_is_removed() {
     assert_eq!(left(&cluster, &tier), [""; 0]);
 
     let line = format!(
-        "sweep {target} --working-set 1m,4m,16m,128m --bs 64k --random_distribution zipf:1.2 --runtime 1 --warm-up 1"
+        "sweep {target} --working-set 1m,4m,16m,128m --bs 64k --random_distribution zipf:1.2 \
+         --runtime 1 --warm-up 1"
     );
     let table = scratch.out().join("table");
     let file = std::fs::File::create(&table).expect("a file");
@@ -65,7 +69,7 @@ fn a_cache_tier_is_named_and_what_was_written_through_it_is_removed() {
         .expect("it starts");
     let (mut most_hot, mut most_cold) = (0, 0);
     while sweep.try_wait().expect("a child").is_none() {
-        let (hot, cold) = held(&cluster, &tier);
+        let (hot, cold) = tier_bytes(&cluster, &tier);
         (most_hot, most_cold) = (most_hot.max(hot), most_cold.max(cold));
         sleep(Duration::from_millis(300));
     }
@@ -74,7 +78,7 @@ fn a_cache_tier_is_named_and_what_was_written_through_it_is_removed() {
     let expected = format!("Storage: {target} (librados); {named}.");
     assert!(flowing(&text).contains(&expected), "{expected}: {text}");
     assert!(text.contains("from cache"), "{text}");
-    // The largest working set does not fit: the tier has about as much as it may, the pool behind it more than that.
+    // The largest working set exceeds the tier: the rest of its objects is in the base pool.
     eprintln!("{most_hot} in the tier, {most_cold} behind it");
     assert!(most_hot > 0 && most_hot < 2 * TIER_BYTES, "{most_hot}");
     assert!(most_cold > TIER_BYTES, "{most_cold}");
@@ -95,10 +99,119 @@ fn a_cache_tier_is_named_and_what_was_written_through_it_is_removed() {
     assert_eq!(left(&cluster, &tier), [""; 0]);
 }
 
-/// An image whose pool has a tier, with librbd's own cache before that, and without.
+/// Mode of a pool that is a cache tier.
+fn cache_mode(cluster: &Cluster, pool: &str) -> String {
+    let pools = json(&cluster.ceph("osd pool ls detail -f json"));
+    let all = pools.as_array().expect("pools");
+    let found = all.iter().find(|each| each["pool_name"] == pool);
+    found.expect("the pool")["cache_mode"].to_string()
+}
+
+/// Names of the pools that a comparison has made and not removed.
+fn made_pools(cluster: &Cluster) -> Vec<String> {
+    let listed = cluster.ceph("osd pool ls");
+    let is_made = |name: &&str| name.starts_with("iosonde-") && name.ends_with("-base");
+    listed.lines().filter(is_made).map(str::to_owned).collect()
+}
+
 #[test]
 #[ignore = "needs Ceph"]
-fn librbds_cache_is_measured_and_where_it_is_off_that_is_said() {
+fn cache_tier_activity_is_counted_during_the_run() {
+    let _scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    let tier = cluster.tier("counted");
+    let line = format!(
+        "fio --target=rados://{} --name=skewed --rw=randrw --bs=64k --size=160m --iodepth=8 \
+         --random_distribution=zipf:1.2 --time_based --runtime=6",
+        tier.base
+    );
+    let (said, _) = ok(&cluster, &line);
+    assert!(said.contains("note: cache tier: "), "{said}");
+    let (stdout, _) = ok(&cluster, &format!("{line} --output-format=json"));
+    let ours = &json(&stdout)["iosonde"];
+    let activity = &ours["ceph"]["cache_tier"];
+    let count = |name: &str| {
+        activity[name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{ours:#}"))
+    };
+    assert!(count("hits") > 0, "{activity:#}");
+    // The working set exceeds the tier, so the tier writes back and evicts.
+    assert!(count("promotions") + count("evictions") > 0, "{activity:#}");
+    assert_eq!(left(&cluster, &tier), [""; 0]);
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn cache_comparison_restores_the_mode_and_removes_its_pool() {
+    let scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    let tier = cluster.tier("compared");
+    let job = format!(
+        "fio --target=rados://{} --cache-compare --name=skewed --rw=randread --bs=64k --size=32m \
+         --iodepth=8 --random_distribution=zipf:1.2 --time_based --runtime=3",
+        tier.base
+    );
+    let document = scratch.out().join("comparison.json");
+    let line = format!("{job} --output-format=json --output={}", document.display());
+    ok(&cluster, &line);
+    let found = json(&std::fs::read_to_string(document).expect("a file"));
+    let names: Vec<&str> = (found["setups"].as_array().expect("setups").iter())
+        .filter_map(|setup| setup["name"].as_str())
+        .collect();
+    assert_eq!(names, ["writeback", "readproxy", "no tier"], "{found:#}");
+    assert!(found["setups"][0]["cache_tier"]["hits"].as_u64() > Some(0));
+    assert_eq!(found["setups"][2]["cache_tier"], Value::Null);
+    let finding = found["findings"][0].as_str().expect("a finding");
+    assert!(finding.contains("IOPS with the tier"), "{finding}");
+    assert_eq!(cache_mode(&cluster, &tier.hot), "\"writeback\"");
+    assert_eq!(made_pools(&cluster), [""; 0]);
+
+    let (text, _) = ok(&cluster, &job);
+    assert!(text.contains("tier promotions"), "{text}");
+    assert_eq!(left(&cluster, &tier), [""; 0]);
+
+    let refused = |target: &str| {
+        let line = format!("fio --target={target} --cache-compare --name=a --rw=read --size=4m");
+        let (status, _, stderr) = cluster.run(&line);
+        assert_ne!(status, Some(0), "{target}");
+        stderr
+    };
+    assert!(refused(&format!("rados://{}", tier.hot)).contains("has none"));
+    assert!(refused(&format!("rbd://{POOL}/none")).contains("rados://POOL"));
+    assert_eq!(cache_mode(&cluster, &tier.hot), "\"writeback\"");
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn interrupt_in_readproxy_mode_restores_the_mode() {
+    let _scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    let tier = cluster.tier("stopped");
+    let line = format!(
+        "fio --target=rados://{} --cache-compare --name=skewed --rw=randread --bs=64k --size=4m \
+         --time_based --runtime=8",
+        tier.base
+    );
+    let mut run = (cluster.iosonde(&line).stdout(Stdio::null()))
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    wait_for("readproxy mode", || {
+        (cache_mode(&cluster, &tier.hot) == "\"readproxy\"").then_some(())
+    });
+    kill_process(Pid::from_child(&run), Signal::INT).expect("it runs");
+    let status = run.wait().expect("it ends");
+    assert_eq!(status.code(), Some(130));
+    assert_eq!(cache_mode(&cluster, &tier.hot), "\"writeback\"");
+    assert_eq!(made_pools(&cluster), [""; 0]);
+    assert_eq!(left(&cluster, &tier), [""; 0]);
+}
+
+/// An image with librbd's cache on and off.
+#[test]
+#[ignore = "needs Ceph"]
+fn librbd_cache_is_measured_or_reported_as_off() {
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();
     let image = format!("rbd://{POOL}/cached");
@@ -130,7 +243,7 @@ fn librbds_cache_is_measured_and_where_it_is_off_that_is_said() {
             .as_f64()
             .expect("a latency")
     };
-    // What was done until the cache was warm is not in the figures: they are of the time that was measured alone.
+    // The figures cover the measured time alone, without the warm-up.
     let assert_warm = |sweep: &Value| {
         for curve in sweep["curves"].as_array().expect("curves") {
             let cell = &curve["cells"][0];
@@ -141,7 +254,7 @@ fn librbds_cache_is_measured_and_where_it_is_off_that_is_said() {
             let counted = figure(&cell["iops"]["mean"]) * measured_ns / 1e9;
             assert!((count / counted - 1.0).abs() < 0.02, "{curve:#}");
             let spent_ns = figure(&curve["saturation"]["spent_ns"]);
-            // The last interval may end a little after the run, when the clock is looked at.
+            // The last interval may end after the run, by the time until the clock is read.
             assert!(measured_ns + warmup_ns <= spent_ns * 1.01, "{curve:#}");
         }
     };
@@ -150,12 +263,12 @@ fn librbds_cache_is_measured_and_where_it_is_off_that_is_said() {
         "1m,2m,64m",
     );
     assert_eq!(caches(&on), [r#"["rbd_cache on (writeback)"]"#]);
-    // What lies in this process's memory is far from what is asked for over the network.
+    // Reads from this process's cache are far faster than reads over the network.
     let (fits, does_not) = (mean_ns(&on, "2m"), mean_ns(&on, "64m"));
     assert!(fits * 2.0 < does_not, "{fits} {does_not}: {on:#}");
     let off = sweep("--rbd-cache=false", "1m,2m");
     assert_eq!(caches(&off), [r#"["rbd_cache off"]"#]);
-    // Then as little as would fit is asked for over the network as well.
+    // With the cache off, working sets of every size are read over the network.
     for size in ["1m", "2m"] {
         let asked = mean_ns(&off, size);
         assert!(fits * 2.0 < asked, "{fits} {asked}: {off:#}");

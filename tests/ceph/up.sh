@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# tests/ceph/up.sh DIRECTORY [OPTION...]: a small Ceph cluster on this machine, all of it in DIRECTORY, on the loopback interface.
+# tests/ceph/up.sh DIRECTORY [OPTION...]: starts a small Ceph cluster in DIRECTORY, on loopback.
 #
 #   --osds N         storage daemons (1)
-#   --store KIND     bluestore, on a sparse file for each daemon, or memstore (bluestore)
-#   --size BYTES     of each store (4 GiB)
-#   --cephx          daemons and clients prove who they are; else everybody may do everything
-#   --no-mgr         without the manager: starts sooner, and the cluster knows no usage and no latencies
-#   --cephfs         a file system with a metadata server; with ceph-fuse it can be mounted
+#   --store KIND     bluestore, on a sparse file per daemon, or memstore (bluestore)
+#   --size BYTES     size of each store (4 GiB)
+#   --cephx          require authentication; without it each client has all rights
+#   --no-mgr         no manager: faster start, but no usage and latencies of the cluster
+#   --cephfs         create a file system with a metadata server, for ceph-fuse
 #   --replicas N     copies of each object (1)
 #
-# Afterwards DIRECTORY/ceph.conf is what clients need (CEPH_CONF), and the pool "testbench" can be used. tests/ceph/down.sh ends it.
-# Exit status: 0 it is usable, 1 it did not start (with the last words of its daemons), 2 wrong usage, 3 programs are missing.
-set -euo pipefail
+# Clients use DIRECTORY/ceph.conf (CEPH_CONF) and the pool "testbench". See tests/ceph/down.sh.
+# Exit status: 0 ready, 1 start failed (prints the daemons' logs), 2 usage, 3 programs missing.
+# -E: errors in functions reach the trap as well.
+set -Eeuo pipefail
 dir=$(realpath -m -- "${1:?the directory}")
 shift
 osds=1 store=bluestore size=$((4 << 30)) auth=none mgr=yes cephfs=no replicas=1
@@ -35,7 +36,8 @@ needs=(ceph-mon ceph-osd ceph rados monmaptool ceph-authtool)
 [[ $cephfs == no ]] || needs+=(ceph-mds)
 for program in "${needs[@]}"; do
     command -v "$program" >/dev/null && continue
-    echo "$program is missing; on Debian: apt-get install --no-install-recommends ceph-mon ceph-mgr ceph-osd ceph-mds ceph-common ceph-fuse" >&2
+    echo "$program is missing; on Debian: apt-get install --no-install-recommends" \
+        "ceph-mon ceph-mgr ceph-osd ceph-mds ceph-common ceph-fuse" >&2
     exit 3
 done
 
@@ -48,10 +50,10 @@ failed() {
     "$(dirname "$0")/down.sh" "$dir"
     exit 1
 }
-trap 'failed "line $LINENO"' ERR
+trap 'failed "line $LINENO: $BASH_COMMAND"' ERR
 trap 'failed "ended by a signal"' INT TERM HUP
 
-# A port that nobody listens on, below those that the kernel gives to clients. The other daemons find their own.
+# An unused port below the range of client ports. Other daemons choose their own.
 free_port() {
     local port _
     for _ in {1..50}; do
@@ -91,9 +93,9 @@ osd crush chooseleaf type = 0
 mon allow pool size one = true
 mon allow pool delete = true
 mon warn on pool no redundancy = false
-# Clients of old versions are none of ours.
+# The cluster has no clients of old versions.
 auth allow insecure global id reclaim = false
-# The file system below may be fuller than a monitor likes.
+# The file system below may be nearly full.
 mon data avail warn = 2
 mon data avail crit = 1
 mon max pg per osd = 1000
@@ -127,28 +129,28 @@ osd class update on start = false
 osd op num shards = 2
 osd op num threads per shard = 1
 CONF
-# A daemon that was stopped for longer than its lease, 16 s, is told by its peers that it may be read from again. One that is alone never is.
+# The read lease lasts 16 s. A paused OSD gets a new lease from its peers; a single OSD has none.
 ((osds > 1)) || echo "osd pool default read lease ratio = 100" >>"$conf"
 export CEPH_CONF=$conf
 
-# Not in the caller's process group: a signal to a test is not for the cluster. clean-up.sh finds the daemons by their configuration.
+# A session of its own: signals to a test must not reach the daemons. clean-up.sh finds them.
 start() {
     local name=$1
     shift
     setsid "$@" -f -c "$conf" >"$dir/log/$name.out" 2>&1 </dev/null &
 }
 
-# With cephx, a key for a daemon or a client in a file of its own.
+# With cephx, creates a key for a daemon or a client in its own file.
 key() {
     local file=$1 name=$2
     shift 2
     [[ $auth == cephx ]] || return 0
-    timeout 60 ceph auth get-or-create "$name" "$@" -o "$file" >/dev/null
+    timeout 180 ceph auth get-or-create "$name" "$@" -o "$file" >/dev/null
 }
 
 until_it() {
     local _
-    for _ in {1..600}; do
+    for _ in {1..1800}; do
         if "$@" 2>/dev/null; then return; fi
         sleep 0.1
     done
@@ -158,8 +160,10 @@ until_it() {
 start_monitor() {
     : >"$dir/keyring"
     if [[ $auth == cephx ]]; then
-        ceph-authtool "$dir/keyring" --gen-key -n client.admin --cap mon 'allow *' --cap osd 'allow *' --cap mgr 'allow *' --cap mds 'allow *' >/dev/null
-        ceph-authtool "$dir/mon.keyring" --create-keyring --gen-key -n mon. --cap mon 'allow *' >/dev/null
+        ceph-authtool "$dir/keyring" --gen-key -n client.admin --cap mon 'allow *' \
+            --cap osd 'allow *' --cap mgr 'allow *' --cap mds 'allow *' >/dev/null
+        ceph-authtool "$dir/mon.keyring" --create-keyring --gen-key -n mon. \
+            --cap mon 'allow *' >/dev/null
         ceph-authtool "$dir/mon.keyring" --import-keyring "$dir/keyring" >/dev/null
     else
         : >"$dir/mon.keyring"
@@ -167,7 +171,7 @@ start_monitor() {
     monmaptool --create --addv a "[v2:127.0.0.1:$port]" --fsid "$fsid" "$dir/monmap" >/dev/null
     ceph-mon -c "$conf" --mkfs -i a --monmap "$dir/monmap" --keyring "$dir/mon.keyring"
     start mon ceph-mon -i a
-    timeout 60 ceph -s >/dev/null
+    timeout 180 ceph -s >/dev/null
 }
 
 start_osds() {
@@ -176,9 +180,11 @@ start_osds() {
     for ((i = 0; i < osds; i++)); do
         uuid=$(</proc/sys/kernel/random/uuid)
         mkdir -p "$dir/osd$i"
-        timeout 60 ceph osd new "$uuid" >/dev/null
-        key "$dir/osd$i/keyring" "osd.$i" mon 'allow profile osd' mgr 'allow profile osd' osd 'allow *'
-        (timeout 60 ceph-osd -c "$conf" -i "$i" --mkfs --osd-uuid "$uuid" >"$dir/log/mkfs$i.out" 2>&1) &
+        timeout 180 ceph osd new "$uuid" >/dev/null
+        key "$dir/osd$i/keyring" "osd.$i" mon 'allow profile osd' mgr 'allow profile osd' \
+            osd 'allow *'
+        (timeout 180 ceph-osd -c "$conf" -i "$i" --mkfs --osd-uuid "$uuid" \
+            >"$dir/log/mkfs$i.out" 2>&1) &
         made+=($!)
     done
     for ((i = 0; i < osds; i++)); do
@@ -195,16 +201,17 @@ if [[ $mgr == yes ]]; then
     start mgr ceph-mgr -i a
 fi
 start_osds
-timeout 60 ceph osd pool create testbench 32 32 replicated >/dev/null 2>&1
-timeout 60 ceph osd pool application enable testbench rbd >/dev/null 2>&1
-# A write that returns is the proof that the placement groups are active.
-timeout 60 rados -p testbench create probe
-timeout 60 rados -p testbench rm probe
+timeout 180 ceph osd pool create testbench 32 32 replicated >/dev/null 2>&1
+timeout 180 ceph osd pool application enable testbench rbd >/dev/null 2>&1
+# A completed write proves that the placement groups are active.
+timeout 180 rados -p testbench create probe
+timeout 180 rados -p testbench rm probe
 if [[ $cephfs == yes ]]; then
-    timeout 60 ceph osd pool create cephfs_metadata 8 >/dev/null 2>&1
-    timeout 60 ceph osd pool create cephfs_data 16 >/dev/null 2>&1
-    timeout 60 ceph fs new cephfs cephfs_metadata cephfs_data >/dev/null 2>&1
-    key "$dir/mds/keyring" mds.a mon 'allow profile mds' mgr 'allow profile mds' osd 'allow *' mds 'allow *'
+    timeout 180 ceph osd pool create cephfs_metadata 8 >/dev/null 2>&1
+    timeout 180 ceph osd pool create cephfs_data 16 >/dev/null 2>&1
+    timeout 180 ceph fs new cephfs cephfs_metadata cephfs_data >/dev/null 2>&1
+    key "$dir/mds/keyring" mds.a mon 'allow profile mds' mgr 'allow profile mds' osd 'allow *' \
+        mds 'allow *'
     start mds ceph-mds -i a
     active() { timeout 10 ceph mds stat | grep -q 'up:active'; }
     until_it active

@@ -1,4 +1,4 @@
-//! What holds a run back, provoked on a cluster of its own.
+//! Verdicts on bottlenecks, each provoked on a cluster of its own.
 
 use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL};
@@ -12,16 +12,16 @@ fn bench(cluster: &Cluster, line: &str) -> Value {
     serde_json::from_str(&stdout).expect("JSON")
 }
 
-/// The verdict says this, or that this machine had no processor time to spare, which no test can rule out.
+/// Accepts the expected verdict, or a lack of CPU time on this machine, which tests cannot exclude.
 fn assert_verdict(result: &Value, words: &str) {
     let verdicts = result["verdicts"].to_string();
-    let busy = verdicts.contains("the processors of this machine");
+    let busy = verdicts.contains("the CPUs of this machine");
     assert!(busy || verdicts.contains(words), "{words}: {result:#}");
 }
 
 #[test]
 #[ignore = "needs Ceph"]
-fn a_slow_daemon_and_recovery_are_named() {
+fn slow_osd_and_recovery_are_named() {
     let scratch = Scratch::shared();
     let cluster = Cluster::up(&scratch, &["--osds", "3", "--replicas", "2"]);
     bench(&cluster, "3 write -b 64k -t 8 --no-cleanup");
@@ -34,7 +34,7 @@ fn a_slow_daemon_and_recovery_are_named() {
         "osd.1",
         "config set osd_debug_inject_dispatch_delay_probability 1",
     );
-    // Long enough for each daemon to answer some tens of reads, also on a busy machine.
+    // Long enough for tens of reads on each OSD, also on a busy machine.
     let slow = bench(&cluster, "10 rand");
     cluster.daemon(
         "osd.1",
@@ -48,7 +48,7 @@ fn a_slow_daemon_and_recovery_are_named() {
     );
     assert_verdict(&slow, "one slow OSD: osd.1 took");
 
-    // Slow enough to be seen however small the pool is.
+    // Slow enough to be observed in a pool of any size.
     for osd in 0..3 {
         let daemon = format!("osd.{osd}");
         cluster.daemon(&daemon, "config set osd_recovery_sleep 0.3");
@@ -70,7 +70,7 @@ fn a_slow_daemon_and_recovery_are_named() {
         side["activity"]["recovering"].as_u64() > Some(0),
         "{side:#}"
     );
-    // Beside another verdict it is a finding, and is told all the same.
+    // With another main verdict, recovery is still reported as a finding.
     let verdicts = recovering["verdicts"].to_string();
     assert!(
         verdicts.contains("the cluster was moving data"),

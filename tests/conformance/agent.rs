@@ -1,4 +1,4 @@
-//! The program that goes into pods, as it lies in the image that carries it.
+//! The agent, the program that runs in pods, taken from the image that contains it.
 
 use iosonde_e2e::program::{Program, iosonde};
 use iosonde_e2e::{Scratch, ours};
@@ -6,11 +6,13 @@ use serde_json::Value;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// What every pod of a run is sent. Builds of one source differ by a few per cent, as other functions are inlined.
+/// Maximum size of the agent. Builds of one source differ by a few percent through inlining.
 const MOST_BYTES: u64 = 4_500_000;
 
+// Builds with debug assertions contain no agent.
 #[test]
-fn the_agent_is_small_and_speaks_as_fio_when_called_so() {
+#[ignore = "long"]
+fn agent_is_small_and_answers_as_fio() {
     ours!();
     let scratch = Scratch::shared();
     let image = scratch.out().join("agent.tar");
@@ -34,7 +36,7 @@ fn the_agent_is_small_and_speaks_as_fio_when_called_so() {
     let bytes = agent.metadata().expect("the agent").len();
     assert!(bytes < MOST_BYTES, "{bytes} bytes");
     let line = "--name=t --rw=write --bs=4k --size=64k --output-format=json";
-    // Nothing of this machine's is needed: no loader, no library, no environment.
+    // The agent needs no loader, library or environment of this machine.
     let output = Command::new(&agent)
         .arg0("fio")
         .args(line.split(' '))
@@ -42,8 +44,8 @@ fn the_agent_is_small_and_speaks_as_fio_when_called_so() {
         .env_clear()
         .output()
         .expect("the agent starts");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
     let theirs: Value = serde_json::from_slice(&output.stdout).expect("fio's JSON");
     let write = |document: &Value| {
         let write = &document["jobs"][0]["write"];
@@ -52,7 +54,7 @@ fn the_agent_is_small_and_speaks_as_fio_when_called_so() {
     assert_eq!(
         write(&theirs),
         write(&Program::subject().line(&scratch, line).json()),
-        "{told}"
+        "{stderr}"
     );
     assert!(theirs["jobs"][0]["write"]["clat_ns"]["percentile"].is_object());
 }

@@ -1,4 +1,4 @@
-//! What `./test` does about tests that were killed.
+//! How `./test` cleans up after killed tests.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn clean_up(dir: &Path) -> bool {
 }
 
 #[test]
-fn nothing_of_killed_tests_is_left() {
+fn leftovers_of_killed_tests_are_removed() {
     require!(Root);
     let scratch = Scratch::shared();
     let dir = scratch.out().join("iosonde-test.killed");
@@ -54,7 +54,7 @@ fn nothing_of_killed_tests_is_left() {
 }
 
 #[test]
-fn no_other_directory_is_removed() {
+fn foreign_directory_is_not_removed() {
     let scratch = Scratch::shared();
     scratch.write("data", "kept");
     assert!(!clean_up(&scratch.work()));

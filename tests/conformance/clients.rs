@@ -1,4 +1,4 @@
-//! Programs that start fio: what they read of it must not depend on which program runs.
+//! Programs that start fio: its output and signals must not depend on which program runs.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -8,7 +8,7 @@ use iosonde_e2e::scratch::lay_out;
 use iosonde_e2e::{Program, Scratch, ours};
 use rustix::process::Signal;
 
-/// Jobs that iosonde has advice on, and a word of the advice.
+/// Jobs on which iosonde has advice, with a word of it.
 const ADVISED: [(&str, &str); 4] = [
     ("--name=job --ioengine=psync --iodepth=4", "depth is 1"),
     ("--name=job --ioengine=posixaio --iodepth=4", "posixaio"),
@@ -65,7 +65,7 @@ fn advice_is_in_json_and_below_the_normal_report() {
 }
 
 #[test]
-fn parsing_alone_prints_advice_on_stdout() {
+fn parse_only_prints_advice_on_stdout() {
     ours!();
     let scratch = Scratch::shared();
     let line = "--parse-only --name=job --size=1m --ioengine=psync --iodepth=4";
@@ -78,12 +78,13 @@ fn parsing_alone_prints_advice_on_stdout() {
 }
 
 #[test]
-fn two_percent_signs_mean_one() {
+fn doubled_percent_sign_is_one() {
     let scratch = Scratch::shared();
     lay_out(&scratch.work().join("data"), 4 << 20);
     scratch.write(
         "percent.fio",
-        "[job]\nfilename=data\nrw=read\nsize=100%%\noffset=50%%\nsteadystate=iops:10%%\nss_dur=60\n",
+        "[job]\nfilename=data\nrw=read\nsize=100%%\noffset=50%%\nsteadystate=iops:10%%\n\
+         ss_dur=60\n",
     );
     let on_the_line =
         "--name=job --filename=data --rw=randread --size=50%% --offset_increment=10%%";
@@ -102,7 +103,7 @@ fn two_percent_signs_mean_one() {
 }
 
 #[test]
-fn parse_only_without_a_job_succeeds() {
+fn parse_only_without_job_succeeds() {
     let scratch = Scratch::shared();
     for program in Program::both() {
         let run = program.line(&scratch, "--parse-only").run();
@@ -111,7 +112,7 @@ fn parse_only_without_a_job_succeeds() {
 }
 
 #[test]
-fn processors_that_are_missing_are_refused() {
+fn missing_processors_are_refused() {
     let scratch = Scratch::shared();
     for option in ["cpus_allowed=0-1000", "cpumask=4611686018427387905"] {
         for program in Program::both() {
@@ -119,14 +120,14 @@ fn processors_that_are_missing_are_refused() {
             let run = program.line(&scratch, &line).run();
             assert!(!run.status.success(), "{program:?}: {option}: {run}");
             if !program.is_fio() {
-                run.refused_with(&["there is no processor", "this machine has 0"]);
+                run.refused_with(&["does not exist; ", "this machine has 0"]);
             }
         }
     }
 }
 
 #[test]
-fn status_line_of_a_null_job_counts_its_file() {
+fn status_line_of_null_job_counts_its_file() {
     let scratch = Scratch::shared();
     let line = "--name=a --ioengine=null --rw=read --size=1g --rate=1m --time_based --runtime=2 \
                 --eta=always --eta-newline=500ms";
@@ -137,7 +138,7 @@ fn status_line_of_a_null_job_counts_its_file() {
 }
 
 #[test]
-fn options_of_newer_fio_are_taken_when_off_and_named_else() {
+fn newer_fio_options_are_accepted_only_when_off() {
     ours!();
     let scratch = Scratch::shared();
     let job = "--parse-only --name=a --size=4k";
@@ -169,9 +170,9 @@ fn options_of_newer_fio_are_taken_when_off_and_named_else() {
             .line(&scratch, &format!("{job} --{on}"))
             .run();
         run.refused_with(&[&format!("came with fio {version}")]);
-        assert!(!run.stderr.contains("nearest way"), "{run}");
+        assert!(!run.stderr.contains("alternative: "), "{run}");
     }
-    // The nearest way for a block device does the job of this engine, too.
+    // The advice for block devices covers the purpose of this engine, too.
     let line = format!("{job} --ioengine=libblkio");
     let run = Program::Iosonde.line(&scratch, &line).run();
     run.refused_with(&["came with fio 3.34 to 3.39", "io_uring on the block device"]);
@@ -180,11 +181,11 @@ fn options_of_newer_fio_are_taken_when_off_and_named_else() {
             .line(&scratch, &format!("{job} --ioengine={engine}"))
             .run();
         run.refused_with(&["not supported"]);
-        assert!(!run.stderr.contains("nearest way"), "{run}");
+        assert!(!run.stderr.contains("alternative: "), "{run}");
     }
 }
 
-/// A job that goes on until a signal comes, once it has shown that it runs.
+/// Starts a job without end and waits until its status line shows that it runs.
 fn running(program: Program, scratch: &Scratch) -> Running {
     let line = "--name=job --ioengine=null --rw=read --size=1g --rate=1m --time_based --runtime=60 \
                 --eta=always --eta-newline=250ms";
@@ -193,17 +194,17 @@ fn running(program: Program, scratch: &Scratch) -> Running {
         .env("TMPDIR", scratch.work())
         .start();
     running.must_reach("the status line", |running| {
-        running.printed().contains("Jobs: 1 (f=1)")
+        running.stdout_text().contains("Jobs: 1 (f=1)")
     });
     running
 }
 
 #[test]
-fn sigusr1_and_the_dump_file_print_a_report_and_the_run_goes_on() {
+fn sigusr1_and_dump_file_print_report_during_run() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         let mut running = running(program, &scratch);
-        let reports = |running: &Running| running.printed().matches("clat percentiles").count();
+        let reports = |running: &Running| running.stdout_text().matches("clat percentiles").count();
         running.signal(Signal::USR1);
         running.must_reach("a report", |running| reports(running) == 1);
         fs::write(scratch.work().join("fio-dump-status"), "").expect("a request");
@@ -224,8 +225,8 @@ fn sigusr1_and_the_dump_file_print_a_report_and_the_run_goes_on() {
 }
 
 #[test]
-fn signals_that_end_a_run_end_it_as_documented() {
-    // Signal, by fio, by iosonde: the status, or the signal it dies of below 0; whether there is a report.
+fn ending_signals_have_documented_status() {
+    // The status for fio and iosonde, or the negated signal that kills it; and if it reports.
     for (signal, fio, iosonde) in [
         (Signal::INT, (128, true), (130, true)),
         (Signal::TERM, (128, true), (143, true)),

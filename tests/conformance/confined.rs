@@ -1,4 +1,4 @@
-//! Machines, containers and users that lack something: the program runs, or says in one line why not and what to do.
+//! Limited machines, containers and users: the program runs, or one line says why and what helps.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -15,7 +15,7 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 
 const JOB: &str = "--name=a --rw=randread --bs=4k --size=1m --runtime=300ms --time_based";
 
-/// The job, behind words that take something away from it.
+/// The job, behind a wrapper that removes a resource.
 fn behind(scratch: &Scratch, wrapper: &[&str], job: &str) -> Invocation {
     let words = wrapper.iter().map(OsString::from);
     let program = [iosonde().into(), "--no-save".into(), "fio".into()];
@@ -23,7 +23,7 @@ fn behind(scratch: &Scratch, wrapper: &[&str], job: &str) -> Invocation {
     Invocation::new(scratch, words.chain(program).chain(job).collect())
 }
 
-/// A shell that runs a script in mounts of its own, then the program.
+/// A shell that runs a script in its own mount namespace, then the program.
 fn in_own_mounts(script: &str) -> [String; 6] {
     let script = format!("{script}; exec \"$@\"");
     ["unshare", "--mount", "sh", "-ec", &script, "sh"].map(str::to_owned)
@@ -37,7 +37,7 @@ fn runs(scratch: &Scratch, what: &str, wrapper: &[&str], job: &str) {
 }
 
 #[test]
-fn little_of_a_resource_is_enough() {
+fn small_limits_are_sufficient() {
     let scratch = Scratch::shared();
     for (what, wrapper) in [
         ("1 processor", &["taskset", "--cpu-list", "0"][..]),
@@ -49,7 +49,7 @@ fn little_of_a_resource_is_enough() {
 }
 
 #[test]
-fn file_systems_of_the_kernel_may_be_missing() {
+fn missing_kernel_file_systems_are_tolerated() {
     require!(Root);
     let scratch = Scratch::shared();
     for missing in ["/proc", "/sys", "/dev/shm"] {
@@ -64,21 +64,21 @@ fn file_systems_of_the_kernel_may_be_missing() {
 }
 
 #[test]
-fn a_user_without_rights_measures_what_is_readable_and_writable_to_all() {
+fn unprivileged_user_measures_accessible_files() {
     require!(Root);
     let scratch = Scratch::shared();
     fs::set_permissions(scratch.work(), Permissions::from_mode(0o777)).expect("a mode");
-    let nobody = [
+    let unprivileged = [
         "setpriv",
         "--reuid=65534",
         "--regid=65534",
         "--clear-groups",
     ];
-    runs(&scratch, "nobody", &nobody, JOB);
+    runs(&scratch, "unprivileged user", &unprivileged, JOB);
 }
 
 #[test]
-fn where_nothing_can_be_written_what_is_there_is_read_and_the_rest_is_refused() {
+fn read_only_directory_allows_reads_and_refuses_writes() {
     require!(Root);
     let scratch = Scratch::shared();
     scratch.write("there", vec![1; 1 << 20]);
@@ -99,18 +99,18 @@ fn where_nothing_can_be_written_what_is_there_is_read_and_the_rest_is_refused() 
 }
 
 #[test]
-fn a_million_ios_in_flight_are_not_too_many() {
+fn million_ios_in_flight_complete() {
     let scratch = Scratch::shared();
     let many = format!("{JOB} --iodepth=4096 --numjobs=256 --filename=f --group_reporting");
     runs(&scratch, "4096 x 256", &[], &many);
 }
 
-/// Under which name a test that calls itself finds the command to become.
+/// The environment variable with the command that this test program executes when it calls itself.
 const CONFINED: &str = "IOSONDE_TEST_CONFINED";
 
-/// A profile of a container engine that knows neither io_uring nor clone3.
+/// A seccomp profile of a container engine without io_uring and clone3.
 #[test]
-fn a_profile_without_io_uring_and_clone3_is_no_obstacle() {
+fn seccomp_without_io_uring_and_clone3_is_tolerated() {
     if let Some(line) = env::var_os(CONFINED) {
         confine();
         let line = line.into_string().expect("a line");
@@ -127,7 +127,7 @@ fn a_profile_without_io_uring_and_clone3_is_no_obstacle() {
             .chain(more.split_whitespace())
             .collect();
         let this = env::current_exe().expect("this program");
-        let name = "confined::a_profile_without_io_uring_and_clone3_is_no_obstacle";
+        let name = "confined::seccomp_without_io_uring_and_clone3_is_tolerated";
         let words = [
             this.into(),
             "--exact".into(),
@@ -143,10 +143,10 @@ fn a_profile_without_io_uring_and_clone3_is_no_obstacle() {
         assert!(ended.status.success(), "{ended}");
         assert!(ended.stdout.contains("read: IOPS="), "{ended}");
     }
-    confined("--ioengine=io_uring").refused_with(&["io_uring is blocked here", "use ioengine="]);
+    confined("--ioengine=io_uring").refused_with(&["io_uring is disabled", "use ioengine="]);
 }
 
-/// From here on io_uring is forbidden and clone3 does not exist, for this process and what it becomes.
+/// Makes io_uring fail and clone3 missing, for this process and the program that it executes.
 fn confine() {
     let rule = |number: i64, errno: i32| {
         let calls = BTreeMap::from([(number, Vec::new())]);

@@ -1,4 +1,4 @@
-//! fio's command line: its own commands, its name, and errors that help.
+//! fio's command line: commands, program name and helpful errors.
 
 use std::os::unix::fs::symlink;
 
@@ -8,7 +8,7 @@ use iosonde_e2e::{Program, Scratch, ours};
 use serde_json::Value;
 
 #[test]
-fn answers_to_the_name_fio() {
+fn program_named_fio_acts_as_fio() {
     ours!();
     let scratch = Scratch::shared();
     symlink(iosonde(), scratch.out().join("fio")).expect("a symbolic link");
@@ -25,7 +25,7 @@ fn answers_to_the_name_fio() {
 }
 
 #[test]
-fn the_version_is_one_that_tools_recognise() {
+fn version_has_format_of_fio() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         let run = program.line(&scratch, "--version").ok();
@@ -51,7 +51,7 @@ fn parse_only_runs_nothing() {
 }
 
 #[test]
-fn showcmd_prints_a_command_line_that_runs() {
+fn showcmd_prints_runnable_command_line() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         scratch.write(
@@ -67,7 +67,7 @@ fn showcmd_prints_a_command_line_that_runs() {
     }
 }
 
-/// fio prints a line on each option that it drops into the same output. Here the lines are comments for the shell.
+/// fio mixes a line for each dropped option into its output. Here these lines are shell comments.
 #[test]
 fn showcmd_prints_notes_as_comments_below_the_command() {
     ours!();
@@ -86,7 +86,7 @@ fn showcmd_prints_notes_as_comments_below_the_command() {
 }
 
 #[test]
-fn help_on_options_and_engines() {
+fn cmdhelp_and_enghelp_print_help() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         for (line, words) in [
@@ -108,7 +108,7 @@ fn help_on_options_and_engines() {
 }
 
 #[test]
-fn mistakes_fail() {
+fn invalid_arguments_fail_as_in_fio() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         scratch.write("outside.fio", "rw=read\n[job]\nsize=4k\n");
@@ -122,7 +122,7 @@ fn mistakes_fail() {
             "--name=job --bs=nonsense --size=4k",
             "--name=job --nonsense=1 --size=4k",
             "--nonsense --name=job --size=4k",
-            "--name=job --size=4k --wait_for=nobody",
+            "--name=job --size=4k --wait_for=missing",
         ] {
             let run = program.line(&scratch, line).run();
             run.refused_with(&[]);
@@ -131,7 +131,7 @@ fn mistakes_fail() {
 }
 
 #[test]
-fn all_mistakes_of_a_file_are_reported_at_once() {
+fn mistakes_of_job_file_are_reported_together() {
     ours!();
     let scratch = Scratch::shared();
     scratch.write(
@@ -152,7 +152,7 @@ fn all_mistakes_of_a_file_are_reported_at_once() {
 }
 
 #[test]
-fn an_unsupported_option_says_so() {
+fn unsupported_option_is_named() {
     ours!();
     let scratch = Scratch::shared();
     let run = Program::subject()
@@ -167,7 +167,7 @@ fn an_unsupported_option_says_so() {
 }
 
 #[test]
-fn standard_input_may_be_the_job_file() {
+fn job_file_is_read_from_stdin() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         let job = scratch.write("job.fio", "[job]\nsize=64k\n");
@@ -176,9 +176,9 @@ fn standard_input_may_be_the_job_file() {
     }
 }
 
-/// A second `filename=` adds a file, on the command line, in a section and behind a global one; so does `opendir`.
+/// A repeated `filename=` or `opendir=` adds a file, also after a global one.
 #[test]
-fn filename_given_again_adds_a_file_as_fio() {
+fn repeated_filename_adds_file_as_fio() {
     let jobs = [
         "[j]\nfilename=a\nfilename=b\n",
         "[global]\nfilename=a\n[j]\nfilename=b:c\nfilename=a\n",

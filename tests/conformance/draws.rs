@@ -1,4 +1,4 @@
-//! Random offsets and sizes beside fio: how many I/Os, of which sizes, over which blocks.
+//! Random offsets and sizes beside fio: number of I/Os, their sizes and the blocks they cover.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,25 +7,25 @@ use iosonde_e2e::{Program, Scratch};
 
 /// One I/O of a recorded trace.
 #[derive(Debug, Clone, Copy)]
-struct Recorded {
+struct RecordedIo {
     offset: u64,
     length_bytes: u64,
 }
 
-/// The I/Os of a job without a device.
-fn drawn(program: Program, seed: u64, options: &str) -> Vec<Recorded> {
+/// The I/Os of a job with the null engine, from its trace.
+fn drawn(program: Program, seed: u64, options: &str) -> Vec<RecordedIo> {
     let scratch = Scratch::shared();
     let line = format!("--name=j --ioengine=null --randseed={seed} --write_iolog=trace {options}");
     let _ = program.line(&scratch, &line).ok();
     let trace = fs::read_to_string(scratch.work().join("trace")).expect("a trace");
-    let ios: Vec<Recorded> = trace
+    let ios: Vec<RecordedIo> = trace
         .lines()
         .filter_map(|line| {
             let words: Vec<&str> = line.split(' ').collect();
             let [.., offset, length] = words[..] else {
                 return None;
             };
-            Some(Recorded {
+            Some(RecordedIo {
                 offset: offset.parse().ok()?,
                 length_bytes: length.parse().ok()?,
             })
@@ -35,8 +35,8 @@ fn drawn(program: Program, seed: u64, options: &str) -> Vec<Recorded> {
     ios
 }
 
-/// Bytes, in units of `unit_bytes`, by how often they are used.
-fn coverage(ios: &[Recorded], unit_bytes: u64) -> BTreeMap<u32, u64> {
+/// Number of units of `unit_bytes`, by how often each is used.
+fn coverage(ios: &[RecordedIo], unit_bytes: u64) -> BTreeMap<u32, u64> {
     let mut uses: BTreeMap<u64, u32> = BTreeMap::new();
     for io in ios {
         for unit in io.offset / unit_bytes..(io.offset + io.length_bytes) / unit_bytes {
@@ -50,10 +50,10 @@ fn coverage(ios: &[Recorded], unit_bytes: u64) -> BTreeMap<u32, u64> {
     by_uses
 }
 
-/// Runs that a mean is taken of.
+/// Number of runs per mean.
 const SEEDS: u64 = 4;
 
-/// Mean over [`SEEDS`] of the I/Os, and of those of the largest size.
+/// Means over [`SEEDS`] runs: number of I/Os, and of I/Os of the largest size.
 fn mean_counts(program: Program, options: &str) -> (f64, f64) {
     let mut counts = (0.0, 0.0);
     for seed in 1..=SEEDS {
@@ -66,7 +66,7 @@ fn mean_counts(program: Program, options: &str) -> (f64, f64) {
     counts
 }
 
-/// Counts within 15 %, and what the largest size has by chance besides.
+/// Checks counts within 15 %, plus random variation of the largest size.
 fn same_counts(options: &str) {
     let [fio, ours] = Program::both().map(|program| mean_counts(program, options));
     let chance = 3.0 * (2.0 * fio.1 / SEEDS as f64).sqrt();
@@ -77,7 +77,7 @@ fn same_counts(options: &str) {
 }
 
 #[test]
-fn mixed_sizes_are_cut_short_as_often_as_by_fio() {
+fn mixed_sizes_are_truncated_as_often_as_in_fio() {
     for options in [
         "--rw=randread --size=16m --bssplit=4k/50:64k/50",
         "--rw=randwrite --size=16m --bssplit=4k/10:12k/90",
@@ -106,9 +106,9 @@ fn mixed_sizes_use_each_block_once_as_in_fio() {
     }
 }
 
-/// fio counts each direction's blocks in units of its own smallest one, so that a pass ends early.
+/// fio counts blocks of each direction in units of its smallest size, so a pass ends early.
 #[test]
-fn directions_of_other_smallest_blocks_end_early_as_in_fio() {
+fn directions_with_unequal_block_sizes_end_early() {
     for program in Program::both() {
         let moved = (1..=4).map(|seed| {
             let ios = drawn(program, seed, "--rw=randrw --size=8m --bs=4k,64k");
@@ -119,19 +119,19 @@ fn directions_of_other_smallest_blocks_end_early_as_in_fio() {
     }
 }
 
-/// What a distribution does to blocks of 4 KiB.
+/// Distribution of I/Os over blocks of 4 KiB.
 #[derive(Debug)]
-struct Spread {
+struct BlockShares {
     distinct: f64,
     mean: f64,
     deviation: f64,
-    /// Shares of the I/Os that the hottest block, 1 % and 10 % of all blocks have.
+    /// Shares of the I/Os on the hottest block, on 1 % and on 10 % of the blocks.
     hottest: [f64; 3],
-    /// The block that is used most.
+    /// The most used block.
     top: u64,
 }
 
-fn spread(ios: &[Recorded], blocks: u64) -> Spread {
+fn spread(ios: &[RecordedIo], blocks: u64) -> BlockShares {
     let mut uses: BTreeMap<u64, u32> = BTreeMap::new();
     for io in ios {
         *uses.entry(io.offset / 4096).or_default() += 1;
@@ -153,7 +153,7 @@ fn spread(ios: &[Recorded], blocks: u64) -> Spread {
             .map(|(n, _)| f64::from(*n));
         hot.sum::<f64>() / all
     };
-    Spread {
+    BlockShares {
         distinct: uses.len() as f64 / blocks as f64,
         mean,
         deviation: (mean_of(&|x| x * x) - mean * mean).sqrt(),
@@ -162,7 +162,7 @@ fn spread(ios: &[Recorded], blocks: u64) -> Spread {
     }
 }
 
-/// Draws as many I/Os as there are blocks.
+/// Compares as many I/Os as there are blocks.
 fn same_spread(distribution: &str, blocks: u64, is_placed: bool) {
     let options = format!(
         "--rw=randread --size={} --random_distribution={distribution}",
@@ -178,7 +178,7 @@ fn same_spread(distribution: &str, blocks: u64, is_placed: bool) {
     for (ours, fio) in ours.hottest.iter().zip(fio.hottest) {
         assert!(near(*ours, fio), "{context}");
     }
-    // Where no centre is given, the place of the hottest block is drawn, and the mean with it.
+    // Without a given centre the hottest block is random, and the mean with it.
     if is_placed {
         assert!((ours.mean - fio.mean).abs() < 0.02, "{context}");
         assert!(near(ours.deviation, fio.deviation), "{context}");
@@ -186,7 +186,7 @@ fn same_spread(distribution: &str, blocks: u64, is_placed: bool) {
 }
 
 #[test]
-fn normal_spreads_as_by_fio() {
+fn normal_distribution_equals_fio() {
     for distribution in ["normal:0", "normal:20", "normal:60", "normal:20:0.2"] {
         same_spread(distribution, 20_480, true);
     }
@@ -194,7 +194,7 @@ fn normal_spreads_as_by_fio() {
 }
 
 #[test]
-fn zipf_and_pareto_spread_as_by_fio() {
+fn zipf_and_pareto_distributions_equal_fio() {
     for distribution in ["zipf:1.2:0.2", "zipf:0.5:0.5", "pareto:0.2:0.5"] {
         same_spread(distribution, 20_480, true);
         let options = format!("--rw=randread --size=80m --random_distribution={distribution}");
@@ -215,7 +215,7 @@ fn zipf_and_pareto_spread_as_by_fio() {
 }
 
 #[test]
-fn zones_spread_as_by_fio() {
+fn zoned_distribution_equals_fio() {
     for distribution in [
         "zoned:60/10:30/20:8/30:2/40",
         "zoned:50/5:50/95",

@@ -1,6 +1,6 @@
-//! Every example in Debian's fio package either runs, or is refused with an error that names what it needs.
+//! Each example of Debian's fio package runs, or is refused with an error that names the cause.
 //!
-//! The jobs are read from the installed package. [`fit`] alters sizes, times and paths, so that they fit a test; nothing else.
+//! The jobs come from the installed package. [`fit`] changes only sizes, times and paths.
 
 use std::fs;
 use std::path::Path;
@@ -10,19 +10,19 @@ use iosonde_e2e::mount::Mount;
 use iosonde_e2e::scratch::lay_out;
 use iosonde_e2e::{Need, Program, Scratch, need, require};
 
-/// What has to come of an example.
+/// Expected outcome of an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// All its jobs run without an error.
+    /// All jobs run without an error.
     Runs,
-    /// It is refused, and the error names this.
+    /// The example is refused, and the error has this text.
     Refused(&'static str),
-    /// It runs on what is described last; elsewhere it is refused, and the error names the first.
+    /// The example runs on machines with the last requirement; elsewhere the error names the first.
     Depends(&'static str, &'static str),
 }
 use Outcome::{Depends, Refused, Runs};
 
-/// An example and what has to come of it.
+/// An example and its expected outcome.
 type Example = (&'static str, Outcome);
 
 macro_rules! examples {
@@ -123,10 +123,10 @@ examples! {
     zipf "zipf" Runs;
 }
 
-/// The size of the device that stands in for those named in the examples.
+/// Size of the device in place of those named in the examples.
 const DEVICE_BYTES: usize = 64 << 20;
 
-/// fio 3.33 does not always end with `io_submit_mode=offload`, so it cannot stand in for iosonde here.
+/// fio 3.33 sometimes hangs with `io_submit_mode=offload`, so it cannot be the subject here.
 const FIO_HANGS: [&str; 2] = ["fixed-rate-submission", "poisson-rate-submission"];
 
 fn check(name: &str) {
@@ -145,11 +145,11 @@ fn check(name: &str) {
         fs::read_to_string(need::fio_examples().join(format!("{name}.fio"))).expect("an example");
     let device = Loop::with_file(&scratch.out().join("device"), DEVICE_BYTES);
     scratch.write("job.fio", fit(&original, device.path()));
-    // Some examples say that they want a file that is there already.
+    // Some examples require an existing file.
     if original.contains("filename=/tmp/testfile") {
         lay_out(&scratch.work().join("testfile"), 16 << 20);
     }
-    // Others fill all the space there is.
+    // Others fill the file system.
     let _mount = original
         .contains("fill_device=1")
         .then(|| Mount::tmpfs(scratch.work().join("full"), 32 << 20));
@@ -174,9 +174,9 @@ fn check(name: &str) {
     }
 }
 
-/// Runs `job.fio`; all that was printed, and the exit status with job errors turned into a failure.
+/// Runs `job.fio`. Returns its output and exit status, where a job error counts as failure.
 fn run(scratch: &Scratch, program: Program) -> (String, Option<i32>) {
-    // Options before a job file are its globals: they end the jobs that set no end for themselves.
+    // Options before a job file are its globals: `runtime` ends jobs without an end of their own.
     let run = program
         .line(
             scratch,
@@ -203,7 +203,7 @@ fn run(scratch: &Scratch, program: Program) -> (String, Option<i32>) {
     (text, Some(i32::from(failed)))
 }
 
-/// Alters sizes, times and paths of a job file; comments go.
+/// Changes sizes, times and paths of a job file and removes comments.
 fn fit(job: &str, device: &Path) -> String {
     let lines = job
         .lines()
@@ -235,7 +235,7 @@ fn fit_value(name: &str, value: &str, device: &Path) -> String {
     }
 }
 
-/// A size, as it was unless it is larger than this.
+/// The size, limited to a maximum.
 fn at_most(value: &str, limit_bytes: u64) -> String {
     let digits = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit: u64 = match value[digits.len()..]
@@ -258,7 +258,7 @@ fn at_most(value: &str, limit_bytes: u64) -> String {
     }
 }
 
-/// A time in seconds, as it was unless it is longer than this.
+/// A time in seconds, limited to a maximum.
 fn seconds(value: &str, limit: u64) -> String {
     match value.trim_end_matches('s').parse::<u64>() {
         Ok(time) if time <= limit => value.to_owned(),
@@ -267,7 +267,7 @@ fn seconds(value: &str, limit: u64) -> String {
 }
 
 #[test]
-fn the_table_has_each_example() {
+fn example_table_is_complete() {
     require!(FioExamples);
     let files = fs::read_dir(need::fio_examples())
         .expect("the examples")
@@ -288,13 +288,15 @@ fn the_table_has_each_example() {
     assert!(need::met(&[Need::FioExamples]));
 }
 
-/// The table for readers, from the same rows that the tests hold true.
+/// The table of docs/fio-examples.md, from the rows that the tests check.
 fn table() -> String {
     let mut text = String::from(
         "# fio's examples\n\n\
-         Every job file of Debian's package `fio-examples` (3.33), and what `iosonde fio` does with it. The test suite runs\n\
+         Every job file of Debian's package `fio-examples` (3.33), and what `iosonde fio` does \
+         with it. The test suite runs\n\
          each one with smaller sizes, shorter times and other paths. Made from the table in\n\
-         `tests/conformance/examples.rs`: `IOSONDE_UPDATE=1 cargo test -p iosonde-e2e the_docs`.\n\n\
+         `tests/conformance/examples.rs`: `IOSONDE_UPDATE=1 cargo test -p iosonde-e2e the_docs`.\n\
+         \n\
          | example | outcome |\n| --- | --- |\n",
     );
     for (file, outcome) in EXAMPLES {
@@ -316,7 +318,7 @@ fn table() -> String {
 }
 
 #[test]
-fn the_docs_have_the_table() {
+fn example_table_in_docs_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/fio-examples.md");
     if std::env::var_os("IOSONDE_UPDATE").is_some() {
         fs::write(&path, table()).expect("the table can be written");

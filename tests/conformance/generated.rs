@@ -1,6 +1,6 @@
-//! Command lines drawn from the option table, run by fio and by iosonde on a small file. The two must agree in exit, I/O
-//! counts, bytes, files, JSON keys and system calls; differences are classed in `generated/disagreements.toml`, with a
-//! reason each, and a difference of no class fails the test.
+//! Runs command lines drawn from the option table with fio and iosonde on a small file. Exit, I/O
+//! counts, bytes, files, JSON keys and system calls must agree. `generated/disagreements.toml`
+//! lists known classes of differences with reasons; a difference of no class fails the test.
 
 mod command_line;
 mod disagreement;
@@ -21,12 +21,12 @@ use command_line::CommandLine;
 use disagreement::{Difference, KnownClasses, differences};
 use observation::{Ending, observe};
 
-/// Each number stands for a command line and its mutation.
+/// Each number determines a command line and its mutation.
 const FULL_LINES: u64 = 2000;
 const SLICE_LINES: u64 = 75;
-/// Programs run at once on each processor: most of their time they wait, fio for its own threads.
+/// Programs at once per CPU: most of their time is waiting, in fio for its own threads.
 const RUNS_PER_PROCESSOR: usize = 4;
-/// One line in this many is also compared by system calls.
+/// One line in this many is also compared by its system calls.
 const TRACED_EVERY: u64 = 8;
 
 #[test]
@@ -49,7 +49,7 @@ fn generated_command_lines_agree_with_fio_all() {
 }
 
 #[test]
-fn each_class_of_disagreement_has_a_reason() {
+fn disagreement_classes_have_reasons() {
     let known = KnownClasses::load();
     for class in known.iter() {
         assert!(
@@ -62,13 +62,13 @@ fn each_class_of_disagreement_has_a_reason() {
 }
 
 #[test]
-fn command_line_follows_from_its_number() {
+fn command_line_is_determined_by_its_number() {
     assert_eq!(CommandLine::draw(7), CommandLine::draw(7));
     assert_ne!(CommandLine::draw(7), CommandLine::draw(8));
     assert_ne!(CommandLine::draw(7), CommandLine::draw(7).mutate(7));
 }
 
-/// What came of all lines.
+/// Results over all lines.
 #[derive(Default)]
 struct Tally {
     runs: u64,
@@ -126,7 +126,7 @@ fn compare_line(
     let fio = observe(Program::Fio, line, is_traced);
     let is_without_result = fio.ending == Ending::Success && fio.jobs.is_empty();
     if is_without_result || matches!(fio.ending, Ending::Timeout | Ending::Signal(_)) {
-        // fio hangs or crashes, or its document cannot be read: there is nothing to agree with.
+        // fio hangs or crashes, or its JSON is invalid: nothing can be compared.
         tally.lock().expect("no thread panicked").timeouts_of_fio += 1;
         return;
     }

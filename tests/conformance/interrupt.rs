@@ -1,4 +1,4 @@
-//! Ctrl-C in each phase: the program ends soon, prints what it has, and leaves what it found.
+//! Ctrl-C in each phase: the program ends soon, prints its results, and keeps existing files.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -10,11 +10,11 @@ use iosonde_e2e::scratch::lay_out;
 use iosonde_e2e::{Program, Run, Scratch, ensure, one_good_try, ours};
 use rustix::process::Signal;
 
-/// How soon a program must have ended: long before its runtime of ten minutes. It may have to wait for its last I/O, on a disk
-/// that others use.
+/// Time limit for the exit, far below the runtime of ten minutes. The last I/O may wait for a
+/// shared disk.
 const SOON: Duration = Duration::from_secs(120);
 
-/// Interrupts a job after some time.
+/// Interrupts a job after a delay.
 fn interrupted(scratch: &Scratch, program: Program, line: &str, after: Duration) -> Run {
     let running = program.line(scratch, line).start();
     thread::sleep(after);
@@ -33,7 +33,7 @@ fn interrupted(scratch: &Scratch, program: Program, line: &str, after: Duration)
     run
 }
 
-/// As long as a program may take to start.
+/// Waits until a file exists: a program needs time to start.
 fn until_there_is_a_file(scratch: &Scratch) {
     let begun = Instant::now();
     while scratch.files().is_empty() && begun.elapsed() < SOON {
@@ -42,11 +42,12 @@ fn until_there_is_a_file(scratch: &Scratch) {
 }
 
 #[test]
-fn a_run_prints_what_it_has() {
+fn interrupted_run_prints_results() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         lay_out(&scratch.work().join("data"), 1 << 20);
-        let line = "--name=job --filename=data --size=1m --rw=randread --time_based --runtime=600 --thinktime=100 --output-format=json --output=result.json";
+        let line = "--name=job --filename=data --size=1m --rw=randread --time_based --runtime=600 \
+                    --thinktime=100 --output-format=json --output=result.json";
         one_good_try(|| {
             let run = interrupted(&scratch, program, line, Duration::from_secs(2));
             assert!(
@@ -61,7 +62,7 @@ fn a_run_prints_what_it_has() {
                 scratch.files().contains(&"data".to_owned()),
                 "a file that was found must stay"
             );
-            // Where programs start slowly, little is left of the two seconds.
+            // A slow start of the program leaves little of the two seconds.
             let read = &json["jobs"][0]["read"];
             let ios = read["total_ios"].as_u64();
             ensure(ios > Some(100), || format!("{program:?}: {text}"))?;
@@ -74,26 +75,26 @@ fn a_run_prints_what_it_has() {
 }
 
 #[test]
-fn a_run_may_be_ended_by_sigterm_too() {
+fn sigterm_ends_run_with_results() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         lay_out(&scratch.work().join("job.0.0"), 1 << 20);
         let line = "--name=job --size=1m --rw=read --time_based --runtime=600";
-        // What has read nothing yet has nothing to print.
+        // A run without any I/O yet prints no results.
         one_good_try(|| {
             let running = program.line(&scratch, line).start();
             thread::sleep(Duration::from_secs(1));
             running.signal(Signal::TERM);
             let run = running.within(SOON).wait();
             assert!(!run.status.success(), "{program:?}: {run}");
-            let is_told = run.stdout.contains("READ: bw=");
-            ensure(is_told, || format!("{program:?}: {run}"))
+            let is_reported = run.stdout.contains("READ: bw=");
+            ensure(is_reported, || format!("{program:?}: {run}"))
         });
     }
 }
 
 #[test]
-fn laying_out_can_be_interrupted() {
+fn layout_can_be_interrupted() {
     ours!();
     let scratch = Scratch::shared();
     let line = "--name=job --size=20g --rw=randread --fallocate=none";
@@ -111,11 +112,12 @@ fn laying_out_can_be_interrupted() {
 }
 
 #[test]
-fn ramp_and_waiting_can_be_interrupted() {
+fn ramp_and_startdelay_can_be_interrupted() {
     for line in [
         "--name=job --size=1m --rw=read --ramp_time=600 --time_based --runtime=600",
         "--name=job --size=1m --rw=read --startdelay=600",
-        "--name=a --size=1m --rw=read --time_based --runtime=600 --name=b --stonewall --size=1m --rw=read --time_based --runtime=600",
+        "--name=a --size=1m --rw=read --time_based --runtime=600 --name=b --stonewall --size=1m \
+         --rw=read --time_based --runtime=600",
         "--name=job --size=1m --rw=read --rate_iops=1 --time_based --runtime=600",
         "--name=job --size=1m --rw=read --thinktime=500s --time_based --runtime=600",
     ] {
@@ -132,7 +134,7 @@ fn ramp_and_waiting_can_be_interrupted() {
 }
 
 #[test]
-fn the_file_of_a_job_that_was_interrupted_stays() {
+fn interrupted_job_keeps_its_file() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         let line = "--name=job --rw=write --size=1m --time_based --runtime=600 --thinktime=1000";
@@ -145,15 +147,16 @@ fn the_file_of_a_job_that_was_interrupted_stays() {
     }
 }
 
-/// `fio ... | head`: a program ends by SIGPIPE, and in silence, when it writes and nobody reads; with a status interval that is soon.
+/// `fio ... | head`: when the reader ends, the next write kills the program by SIGPIPE, silently.
 #[test]
-fn program_ends_when_nobody_reads_its_output() {
+fn closed_output_pipe_ends_program() {
     for program in Program::both() {
         for options in ["--runtime=1", "--runtime=600 --status-interval=500ms"] {
             let scratch = Scratch::shared();
             lay_out(&scratch.work().join("data"), 1 << 20);
             let line = format!(
-                "--name=job --filename=data --size=1m --rw=randread --time_based --thinktime=1000 {options}"
+                "--name=job --filename=data --size=1m --rw=randread --time_based --thinktime=1000 \
+                 {options}"
             );
             let words = program.command();
             let mut child = Command::new(&words[0])

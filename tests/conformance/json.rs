@@ -1,23 +1,23 @@
-//! fio's JSON: the same paths and types for the same job, and the same options spelt back.
+//! fio's JSON: the same paths and types for the same job, and the same reported options.
 
 use iosonde_e2e::tree::{self, number};
 use iosonde_e2e::{Program, Scratch};
 use serde_json::Value;
 
-/// What iosonde's document may have beyond fio 3.33's, with all below it, and why.
+/// Paths that iosonde's document may have in addition to fio 3.33's, including all below them.
 const OURS: &[&str] = &[
-    // Newer versions of fio (3.36) say when each job began; tools read it where it is.
+    // Start time of each job, as in fio 3.36, where tools expect it.
     "/jobs[]/job_start",
-    // What fio has no place for: the program's own version, and its verdicts with their evidence.
+    // iosonde's version, and its verdicts with evidence.
     "/iosonde",
-    // With a rate: the latency from when an I/O was due. fio's counts from its start.
+    // With a rate: latency from the intended start of an I/O. fio's counts from the actual start.
     "/jobs[]/read/iosonde",
     "/jobs[]/write/iosonde",
     "/jobs[]/trim/iosonde",
     "/jobs[]/mixed/iosonde",
 ];
 
-/// The result of a job file and a command line, each program in a directory of its own.
+/// The result of a job file and a command line, in a new directory for each program.
 fn result(program: Program, job_file: &str, line: &str) -> Value {
     let scratch = Scratch::shared();
     if job_file.is_empty() {
@@ -53,42 +53,62 @@ macro_rules! lines {
 }
 
 lines! {
-    default_job "--name=job --size=1m"
-    read_and_write "--name=job --size=4m --rw=randrw --ioengine=libaio --iodepth=8 --direct=1"
-    long_enough_for_samples "--name=job --size=4m --rw=randrw --ioengine=io_uring --iodepth=4 --direct=1 --time_based --runtime=2"
-    with_ramp "--name=job --size=4m --rw=randread --direct=1 --time_based --runtime=3 --ramp_time=1"
-    group_reporting "--name=job --size=1m --rw=randrw --numjobs=3 --group_reporting"
-    clones_each "--name=job --size=1m --rw=write --numjobs=2 --thread"
-    fsync "--name=job --size=256k --rw=write --fsync=4"
-    fdatasync "--name=job --size=256k --rw=write --fdatasync=1"
-    unified_reporting "--name=job --size=1m --rw=randrw --unified_rw_reporting=1"
-    unified_and_separate_reporting "--name=job --size=1m --rw=randrw --unified_rw_reporting=both"
-    total_latency_percentiles "--name=job --size=1m --rw=randread --lat_percentiles=1"
-    all_percentiles "--name=job --size=1m --rw=randread --lat_percentiles=1 --clat_percentiles=1 --slat_percentiles=1 --ioengine=libaio --direct=1"
-    no_percentiles "--name=job --size=1m --rw=randread --clat_percentiles=0"
-    own_percentiles "--name=job --size=1m --rw=randread --percentile_list=50:90:99:99.99"
-    reduced_clock "--name=job --size=1m --rw=randread --gtod_reduce=1"
-    without_clat "--name=job --size=1m --rw=randread --disable_clat=1"
-    without_slat_and_lat "--name=job --size=1m --rw=randread --disable_slat=1 --disable_lat=1 --ioengine=libaio --direct=1"
-    without_bandwidth "--name=job --size=1m --rw=randread --disable_bw_measurement=1"
-    errors_allowed "--name=job --size=1m --rw=randread --continue_on_error=all"
-    null_engine "--name=job --size=64m --rw=randread --ioengine=null"
-    size_of_files_that_are_none "--name=job --filesize=64m --rw=randread --ioengine=null"
-    idle_processors "--name=job --ioengine=null --size=1m --time_based --runtime=1 --rate_iops=1000 --idle-prof=system"
-    each_idle_processor "--name=job --ioengine=null --size=1m --time_based --runtime=1 --rate_iops=1000 --idle-prof=percpu"
-    only_laid_out "--name=job --size=1m --create_only=1"
-    without_io_after_a_command_that_fails "--name=job --size=1m --rw=write --exec_prerun=false"
-    described "--name=job --size=1m --description=abc"
-    mmap_engine "--name=job --size=1m --rw=randread --ioengine=mmap"
-    steady_state "--name=job --size=1m --rw=randread --time_based --runtime=8 --steadystate=iops:50% --steadystate_duration=2 --thinktime=1000"
-    steady_state_slope "--name=job --size=1m --rw=randread --time_based --runtime=5 --ss=bw_slope:50% --ss_dur=2 --ss_ramp=1 --thinktime=1000"
-    latency_target "--name=job --size=1m --rw=randread --direct=1 --ioengine=libaio --iodepth=4 --time_based --runtime=2 --latency_target=50ms --latency_window=500ms --latency_percentile=95"
-    verify "--name=job --size=256k --rw=randwrite --verify=crc32c"
-    rate "--name=job --size=1m --rw=read --rate_iops=500"
-    abbreviated_options "--name job --size 1m --readwrite randread --blocksize 8k --runtim=2"
+    json_of_default_job "--name=job --size=1m"
+    json_of_read_write_mix
+        "--name=job --size=4m --rw=randrw --ioengine=libaio --iodepth=8 --direct=1"
+    json_with_bandwidth_samples
+        "--name=job --size=4m --rw=randrw --ioengine=io_uring --iodepth=4 --direct=1 --time_based \
+         --runtime=2"
+    json_with_ramp_time
+        "--name=job --size=4m --rw=randread --direct=1 --time_based --runtime=3 --ramp_time=1"
+    json_with_group_reporting "--name=job --size=1m --rw=randrw --numjobs=3 --group_reporting"
+    json_of_each_clone "--name=job --size=1m --rw=write --numjobs=2 --thread"
+    json_with_fsync "--name=job --size=256k --rw=write --fsync=4"
+    json_with_fdatasync "--name=job --size=256k --rw=write --fdatasync=1"
+    json_with_unified_reporting "--name=job --size=1m --rw=randrw --unified_rw_reporting=1"
+    json_with_unified_rw_reporting_both
+        "--name=job --size=1m --rw=randrw --unified_rw_reporting=both"
+    json_with_lat_percentiles "--name=job --size=1m --rw=randread --lat_percentiles=1"
+    json_with_all_percentiles
+        "--name=job --size=1m --rw=randread --lat_percentiles=1 --clat_percentiles=1 \
+         --slat_percentiles=1 --ioengine=libaio --direct=1"
+    json_without_percentiles "--name=job --size=1m --rw=randread --clat_percentiles=0"
+    json_with_percentile_list "--name=job --size=1m --rw=randread --percentile_list=50:90:99:99.99"
+    json_with_gtod_reduce "--name=job --size=1m --rw=randread --gtod_reduce=1"
+    json_without_clat "--name=job --size=1m --rw=randread --disable_clat=1"
+    json_without_slat_and_lat
+        "--name=job --size=1m --rw=randread --disable_slat=1 --disable_lat=1 --ioengine=libaio \
+         --direct=1"
+    json_without_bandwidth "--name=job --size=1m --rw=randread --disable_bw_measurement=1"
+    json_with_continue_on_error "--name=job --size=1m --rw=randread --continue_on_error=all"
+    json_of_null_engine "--name=job --size=64m --rw=randread --ioengine=null"
+    json_of_null_engine_with_filesize "--name=job --filesize=64m --rw=randread --ioengine=null"
+    json_with_system_idle_profile
+        "--name=job --ioengine=null --size=1m --time_based --runtime=1 --rate_iops=1000 \
+         --idle-prof=system"
+    json_with_percpu_idle_profile
+        "--name=job --ioengine=null --size=1m --time_based --runtime=1 --rate_iops=1000 \
+         --idle-prof=percpu"
+    json_with_create_only "--name=job --size=1m --create_only=1"
+    json_after_failed_exec_prerun "--name=job --size=1m --rw=write --exec_prerun=false"
+    json_with_description "--name=job --size=1m --description=abc"
+    json_of_mmap_engine "--name=job --size=1m --rw=randread --ioengine=mmap"
+    json_with_steadystate
+        "--name=job --size=1m --rw=randread --time_based --runtime=8 --steadystate=iops:50% \
+         --steadystate_duration=2 --thinktime=1000"
+    json_with_steadystate_slope
+        "--name=job --size=1m --rw=randread --time_based --runtime=5 --ss=bw_slope:50% --ss_dur=2 \
+         --ss_ramp=1 --thinktime=1000"
+    json_with_latency_target
+        "--name=job --size=1m --rw=randread --direct=1 --ioengine=libaio --iodepth=4 --time_based \
+         --runtime=2 --latency_target=50ms --latency_window=500ms --latency_percentile=95"
+    json_with_verify "--name=job --size=256k --rw=randwrite --verify=crc32c"
+    json_with_rate_iops "--name=job --size=1m --rw=read --rate_iops=500"
+    json_with_abbreviated_options
+        "--name job --size 1m --readwrite randread --blocksize 8k --runtim=2"
 }
 
-/// The numbers at these places must be equal.
+/// The numbers at these paths must be equal.
 fn same_numbers(line: &str, places: &[&str]) {
     let [reference, subject] = Program::both().map(|program| result(program, "", line));
     let at = |document: &Value| -> Vec<f64> {
@@ -98,9 +118,9 @@ fn same_numbers(line: &str, places: &[&str]) {
     assert_eq!(at(&subject), at(&reference), "{places:?} of {line}");
 }
 
-/// As in fio, fdatasync and sync_file_range have latencies, but no place in `total_ios`.
+/// As in fio, fdatasync and sync_file_range have latencies but do not count in `total_ios`.
 #[test]
-fn sync_total_ios_counts_fsync_alone() {
+fn sync_total_ios_counts_only_fsync() {
     for options in [
         "--fsync=4",
         "--fdatasync=4",
@@ -111,14 +131,14 @@ fn sync_total_ios_counts_fsync_alone() {
     ] {
         let line = format!("--name=job --size=256k --rw=write {options}");
         same_numbers(&line, &["/jobs/0/sync/total_ios"]);
-        // With a ramp that does not end fio keeps no latencies.
+        // In a ramp that never ends fio records no latencies.
         if !options.contains("ramp_time") {
             same_numbers(&line, &["/jobs/0/sync/lat_ns/N"]);
         }
     }
 }
 
-/// The system call of a vectored engine belongs to the completion latency.
+/// The system call of a vectored engine is part of the completion latency.
 #[test]
 fn vsync_has_no_submission_latency() {
     for depth in [1, 8] {
@@ -154,7 +174,7 @@ fsync=8
 ";
 
 #[test]
-fn sections_of_a_file() {
+fn sections_of_job_file_are_jobs() {
     let (reference, subject) = same_tree(TWO_SECTIONS, "");
     let names = |document: &Value| -> Vec<String> {
         let jobs = document["jobs"].as_array().expect("jobs");
@@ -170,13 +190,13 @@ fn sections_of_a_file() {
 }
 
 #[test]
-fn one_section_of_a_file() {
+fn section_option_selects_job() {
     let (_, subject) = same_tree(TWO_SECTIONS, "--section=writer");
     assert_eq!(subject["jobs"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]
-fn bins_of_json_plus() {
+fn json_plus_has_latency_bins() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         let run = program
@@ -207,9 +227,9 @@ fn bins_of_json_plus() {
     }
 }
 
-/// Members of one result that must agree with one another, whatever the speed was.
+/// Members of one result that must be consistent at any speed.
 #[test]
-fn members_agree() {
+fn members_of_result_agree() {
     for program in Program::both() {
         let document = result(
             program,
@@ -258,9 +278,9 @@ fn sum(members: &Value) -> f64 {
         .sum()
 }
 
-/// The documents of `--status-interval` are whole: the same paths as the last one, and as fio's.
+/// Documents of `--status-interval` are complete: they have the paths of the last one and of fio's.
 #[test]
-fn documents_on_the_way() {
+fn status_interval_documents_are_complete() {
     let display = "--output=all.json --output-format=json --eta=never --status-interval=1";
     let options = "--size=4m --rw=randrw --time_based --runtime=2 --ioengine=libaio --iodepth=2";
     let line = format!("{display} {options} --name=a --name=b --stonewall");
@@ -277,7 +297,7 @@ fn documents_on_the_way() {
     });
     let begun = documents.map(|documents| {
         assert_eq!(documents[0]["jobs"][1]["read"]["total_ios"], 0);
-        // A disk that others use may serve nothing in the first second. The last document is that of the end.
+        // A shared disk may complete no I/O in the first second. The last document is final.
         let has_begun = |document: &&Value| {
             let ios = |kind: &str| number(document, &format!("/jobs/0/{kind}/total_ios"));
             ios("read") > 0.0 && ios("write") > 0.0
@@ -286,7 +306,7 @@ fn documents_on_the_way() {
         let document = on_the_way.iter().find(has_begun);
         document.expect("I/Os on the way").clone()
     });
-    // What the second job has, once it has begun, depends on what it has done.
+    // The paths of the second job depend on its progress.
     let [reference, subject] = [0, 1].map(|at| without_second_job(&begun[at]));
     let differences = tree::differences(&reference, &subject, OURS);
     assert!(differences.is_empty(), "{}", differences.join("\n"));
@@ -309,7 +329,7 @@ fn without_second_job(document: &Value) -> Value {
 }
 
 #[test]
-fn the_depth_is_kept_however_completions_come() {
+fn iodepth_is_kept_for_any_completion_pattern() {
     for rw in ["randread", "randwrite"] {
         let line = format!(
             "--name=deep --filename=deep --direct=1 --rw={rw} --bs=4k --size=32m --iodepth=16 \

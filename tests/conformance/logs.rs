@@ -1,4 +1,4 @@
-//! fio's logs: the names of the files and the form of their lines.
+//! fio's logs: file names and line formats.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use iosonde_e2e::tree::number;
 use iosonde_e2e::{Program, Scratch, ensure, one_good_try, require};
 
-/// Each log's name with the number of its lines and the number of columns in each.
+/// Each log's name with its number of lines and the number of columns per line.
 fn logs(program: Program, line: &str) -> BTreeMap<String, (usize, Vec<usize>)> {
     let scratch = Scratch::shared();
     let _ = program.line(&scratch, line).ok();
@@ -28,7 +28,7 @@ fn logs(program: Program, line: &str) -> BTreeMap<String, (usize, Vec<usize>)> {
         .collect()
 }
 
-/// One line for each I/O: names, lines and columns must be equal.
+/// Logs with one line per I/O: names, lines and columns must be equal.
 fn same_logs(line: &str) {
     assert_eq!(
         logs(Program::subject(), line),
@@ -37,10 +37,10 @@ fn same_logs(line: &str) {
     );
 }
 
-/// One line for each period: names and columns must be equal, the number of lines about so: fio leaves out what is left of the
-/// last period.
+/// Logs with one line per period: names and columns must be equal, and line counts similar, because
+/// fio omits the incomplete last period.
 fn like_logs(line: &str) {
-    // A disk that others use may serve nothing for a while, and what is not served has no line.
+    // A shared disk may complete no I/O in a period, which then has no line.
     one_good_try(|| {
         let (subject, reference) = (logs(Program::subject(), line), logs(Program::Fio, line));
         assert_eq!(
@@ -68,28 +68,43 @@ macro_rules! lines {
 }
 
 lines! { same_logs:
-    named_logs "--name=job --size=1m --rw=randrw --write_bw_log=b --write_lat_log=l --write_iops_log=i"
-    with_offsets "--name=job --size=256k --rw=randread --write_lat_log=l --log_offset=1"
-    one_log_for_each_clone "--name=job --size=256k --rw=read --numjobs=2 --write_bw_log=b"
-    one_log_for_all_clones "--name=job --size=256k --rw=read --numjobs=2 --write_bw_log=b --per_job_logs=0"
-    asynchronous "--name=job --size=1m --rw=randread --ioengine=libaio --direct=1 --iodepth=4 --write_lat_log=l"
-    without_slat "--name=job --size=256k --rw=randread --ioengine=libaio --write_lat_log=l --disable_slat=1"
-    without_any_latency "--name=job --size=256k --rw=randread --write_lat_log=l --gtod_reduce=1"
-    of_vsync "--name=job --size=256k --rw=randread --ioengine=vsync --write_lat_log=l"
-    without_clat "--name=job --size=256k --rw=randread --write_lat_log=l --disable_clat=1"
+    logs_with_given_names
+        "--name=job --size=1m --rw=randrw --write_bw_log=b --write_lat_log=l --write_iops_log=i"
+    log_with_offsets "--name=job --size=256k --rw=randread --write_lat_log=l --log_offset=1"
+    log_per_clone "--name=job --size=256k --rw=read --numjobs=2 --write_bw_log=b"
+    log_of_all_clones
+        "--name=job --size=256k --rw=read --numjobs=2 --write_bw_log=b --per_job_logs=0"
+    log_of_asynchronous_engine
+        "--name=job --size=1m --rw=randread --ioengine=libaio --direct=1 --iodepth=4 \
+         --write_lat_log=l"
+    log_without_slat
+        "--name=job --size=256k --rw=randread --ioengine=libaio --write_lat_log=l --disable_slat=1"
+    log_without_latencies "--name=job --size=256k --rw=randread --write_lat_log=l --gtod_reduce=1"
+    log_of_vsync_engine "--name=job --size=256k --rw=randread --ioengine=vsync --write_lat_log=l"
+    log_without_clat "--name=job --size=256k --rw=randread --write_lat_log=l --disable_clat=1"
 }
 
 lines! { like_logs:
-    averaged "--name=job --size=4m --rw=randrw --time_based --runtime=2 --thinktime=200 --write_bw_log=b --write_lat_log=l --write_iops_log=i --log_avg_msec=250"
-    highest "--name=job --size=4m --rw=randread --time_based --runtime=2 --thinktime=200 --write_lat_log=l --log_avg_msec=500 --log_max_value=1"
-    after_the_ramp "--name=job --size=4m --rw=randread --rate_iops=50 --ramp_time=1 --time_based --runtime=1 --write_lat_log=l"
-    histograms "--name=job --size=4m --rw=randread --time_based --runtime=2 --thinktime=200 --write_hist_log=h --log_hist_msec=500"
-    coarse_histograms "--name=job --size=4m --rw=randread --time_based --runtime=2 --thinktime=200 --write_hist_log=h --log_hist_msec=500 --log_hist_coarseness=4"
+    log_of_averages
+        "--name=job --size=4m --rw=randrw --time_based --runtime=2 --thinktime=200 \
+         --write_bw_log=b --write_lat_log=l --write_iops_log=i --log_avg_msec=250"
+    log_of_maximum_values
+        "--name=job --size=4m --rw=randread --time_based --runtime=2 --thinktime=200 \
+         --write_lat_log=l --log_avg_msec=500 --log_max_value=1"
+    log_starts_after_ramp
+        "--name=job --size=4m --rw=randread --rate_iops=50 --ramp_time=1 --time_based --runtime=1 \
+         --write_lat_log=l"
+    log_of_histograms
+        "--name=job --size=4m --rw=randread --time_based --runtime=2 --thinktime=200 \
+         --write_hist_log=h --log_hist_msec=500"
+    log_of_coarse_histograms
+        "--name=job --size=4m --rw=randread --time_based --runtime=2 --thinktime=200 \
+         --write_hist_log=h --log_hist_msec=500 --log_hist_coarseness=4"
 }
 
-/// On the command line fio takes the next word for the name, so this needs a job file.
+/// On the command line fio would take the next word as the name, so this needs a job file.
 #[test]
-fn logs_without_a_name() {
+fn log_options_without_name_create_logs() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         scratch.write(
@@ -109,7 +124,7 @@ fn logs_without_a_name() {
 }
 
 #[test]
-fn columns_are_time_value_direction_size_offset() {
+fn log_columns_are_time_value_direction_size_offset() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         let _ = program
@@ -142,7 +157,7 @@ fn columns_are_time_value_direction_size_offset() {
 }
 
 #[test]
-fn the_last_column_is_the_priority() {
+fn last_log_column_is_priority() {
     require!(Root);
     let job = "--name=job --size=16k --rw=read --ioengine=libaio --direct=1 --write_lat_log=l";
     for options in [
@@ -164,7 +179,7 @@ fn the_last_column_is_the_priority() {
 }
 
 #[test]
-fn the_bandwidth_of_a_single_io_is_in_thousands_of_bytes() {
+fn bandwidth_of_single_io_is_in_kilobytes() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         let line = "--name=job --size=64k --bs=4k --rw=read --write_bw_log=l --write_lat_log=l";
@@ -183,8 +198,9 @@ fn the_bandwidth_of_a_single_io_is_in_thousands_of_bytes() {
 }
 
 #[test]
-fn times_of_the_epoch_count_from_the_end_of_the_ramp() {
-    let line = "--name=job --size=1m --rw=randread --rate_iops=50 --ramp_time=1 --time_based --runtime=1 --write_lat_log=l --log_unix_epoch=1";
+fn unix_epoch_times_start_after_ramp() {
+    let line = "--name=job --size=1m --rw=randread --rate_iops=50 --ramp_time=1 --time_based \
+                --runtime=1 --write_lat_log=l --log_unix_epoch=1";
     for program in Program::both() {
         let scratch = Scratch::shared();
         let began = SystemTime::now();
@@ -204,10 +220,11 @@ fn times_of_the_epoch_count_from_the_end_of_the_ramp() {
     }
 }
 
-/// fio writes a line only where it has drawn its status line meanwhile, so that one is asked for.
+/// fio writes a line only when it has drawn a status line, so the test requests one.
 #[test]
-fn the_bandwidth_of_all_jobs_together() {
-    let line = "--bandwidth-log --eta=always --size=4m --rw=randrw --time_based --runtime=2 --thinktime=200 --name=a --name=b";
+fn aggregate_bandwidth_log_is_written() {
+    let line = "--bandwidth-log --eta=always --size=4m --rw=randrw --time_based --runtime=2 \
+                --thinktime=200 --name=a --name=b";
     like_logs(line);
     let fields = |line: &str| -> Vec<u64> {
         let fields = line.split(", ");
@@ -217,7 +234,7 @@ fn the_bandwidth_of_all_jobs_together() {
     };
     for program in Program::both() {
         let scratch = Scratch::shared();
-        // A line or two, and a disk that others use may serve nothing for a second.
+        // There are one or two lines, and a shared disk may complete no I/O for a second.
         one_good_try(|| {
             let _ = program.line(&scratch, line).ok();
             let kinds = [("read", 0, true), ("write", 1, true), ("trim", 2, false)];
@@ -237,7 +254,7 @@ fn the_bandwidth_of_all_jobs_together() {
 }
 
 #[test]
-fn what_was_measured_survives_a_log_that_cannot_be_written() {
+fn result_survives_unwritable_log() {
     let scratch = Scratch::shared();
     let log = scratch.work().join("x_lat.1.log");
     symlink("/dev/full", log).expect("a link");

@@ -1,6 +1,6 @@
-//! The same jobs by Debian's fio and by iosonde, and what both say held against targets whose right answer is known.
+//! The same jobs with Debian's fio and with iosonde, also on targets of known behaviour.
 //!
-//! With `IOSONDE_E2E_PEER=fio` fio takes iosonde's place, which shows whether a failure is the test's own.
+//! With `IOSONDE_E2E_PEER=fio` fio is tested against itself, which shows faults of the tests.
 
 mod agent;
 mod cleanup;
@@ -11,10 +11,11 @@ mod counts;
 mod dialect;
 mod draws;
 mod examples;
-mod faults;
 mod generated;
 mod interrupt;
+mod io_errors;
 mod json;
+mod latency_targets;
 mod logs;
 mod page_cache;
 mod patterns;
@@ -26,7 +27,6 @@ mod safety;
 mod steady;
 mod stopped;
 mod syscalls;
-mod targets;
 mod text;
 mod thinktime;
 mod truth;

@@ -1,5 +1,5 @@
-//! `invalidate`: how often the page cache of a job's files is dropped, seen from outside. Both programs must drop it each time
-//! the job starts over, so that what is read comes from the device.
+//! `invalidate`: system calls that drop the page cache of a job's files. Both programs must drop it
+//! each time the job starts over, so that reads come from the device.
 
 use iosonde_e2e::scratch::lay_out;
 use iosonde_e2e::tree::number;
@@ -11,7 +11,7 @@ const DROP: &str = "POSIX_FADV_DONTNEED";
 const FILES: [&str; 2] = ["job.0.0", "job.0.1"];
 const FILE_BYTES: usize = 256 << 10;
 
-/// The system calls of a run on files that are there already, as far as they are about these files, one on a line.
+/// System calls of a run on existing files that concern these files, one per line.
 fn calls_on_files(program: Program, scratch: &Scratch, options: &str) -> Vec<String> {
     for file in FILES {
         lay_out(&scratch.work().join(file), FILE_BYTES);
@@ -32,7 +32,7 @@ fn drops(calls: &[String]) -> usize {
     calls.iter().filter(|call| call.contains(DROP)).count()
 }
 
-/// Both programs drop the cache equally often, and `expected` times.
+/// Both programs must drop the cache `expected` times.
 fn dropped(options: &str, expected: usize) {
     for program in Program::both() {
         let calls = calls_on_files(program, &Scratch::shared(), options);
@@ -60,19 +60,19 @@ cases! {
     page_cache_is_dropped_before_each_loop_of_reads "--rw=read --loops=4" 4
     page_cache_is_dropped_before_each_loop_of_random_reads "--rw=randread --loops=3" 3
     page_cache_is_dropped_before_each_loop_of_writes "--rw=write --loops=3" 3
-    page_cache_is_dropped_before_each_loop_of_a_mix "--rw=randrw --loops=3" 3
+    page_cache_is_dropped_before_each_loop_of_mix "--rw=randrw --loops=3" 3
     page_cache_is_dropped_for_each_pass_of_io_size "--rw=read --size=256k --io_size=768k" 3
     page_cache_of_each_file_is_dropped "--rw=read --nrfiles=2 --loops=2" 4
     page_cache_is_dropped_with_few_open_files "--rw=read --nrfiles=2 --openfiles=1 --loops=3" 6
-    page_cache_is_dropped_where_files_are_mapped "--rw=read --ioengine=mmap --loops=2" 2
+    page_cache_is_dropped_with_mmap_engine "--rw=read --ioengine=mmap --loops=2" 2
     page_cache_is_dropped_before_each_verification "--rw=write --verify=crc32c --loops=2" 4
-    page_cache_is_dropped_once_without_a_random_map "--rw=randread --norandommap=1 --loops=2" 1
-    page_cache_stays_without_invalidate "--rw=read --loops=3 --invalidate=0" 0
-    page_cache_stays_after_pre_read "--rw=read --loops=3 --pre_read=1" 0
-    page_cache_stays_for_verification_without_invalidate "--rw=write --verify=crc32c --invalidate=0" 0
+    page_cache_is_dropped_once_with_norandommap "--rw=randread --norandommap=1 --loops=2" 1
+    page_cache_is_kept_without_invalidate "--rw=read --loops=3 --invalidate=0" 0
+    page_cache_is_kept_after_pre_read "--rw=read --loops=3 --pre_read=1" 0
+    page_cache_is_kept_for_verify_without_invalidate "--rw=write --verify=crc32c --invalidate=0" 0
 }
 
-/// As in fio, the cache is dropped after a file was made or made longer, whatever `invalidate` says, and when the job starts.
+/// As in fio, the cache is dropped after layout, for any `invalidate`, and when a job starts.
 #[test]
 fn page_cache_is_dropped_after_layout() {
     require!(Strace);
@@ -114,16 +114,17 @@ fn dropped_range(call: &str) -> Option<String> {
     Some(range.to_owned())
 }
 
-/// Each round through a file of 4 blocks begins with a drop. What is due after the end of the time may have begun one more.
+/// Each pass over 4 blocks begins with a drop. One more may begin after the time limit.
 #[test]
-fn page_cache_is_dropped_before_each_round_of_a_time_based_job() {
+fn page_cache_is_dropped_before_each_pass_of_time_based_job() {
     require!(Strace);
     for options in ["--rw=read", "--rw=randread"] {
         for program in Program::both() {
             let scratch = Scratch::shared();
             let json = scratch.out().join("result.json");
             let line = format!(
-                "{options} --time_based --runtime=1 --rate_iops=30 --output-format=json --output={}",
+                "{options} --time_based --runtime=1 --rate_iops=30 --output-format=json \
+                 --output={}",
                 json.display()
             );
             let calls = calls_on_files(program, &scratch, &line);
@@ -140,9 +141,9 @@ fn page_cache_is_dropped_before_each_round_of_a_time_based_job() {
     }
 }
 
-/// A trace that closes and opens its file says that the cache is dropped there.
+/// A trace that closes and reopens a file drops the cache at that point.
 #[test]
-fn page_cache_is_dropped_where_a_trace_opens_a_file_again() {
+fn page_cache_is_dropped_when_trace_reopens_file() {
     require!(Strace);
     for program in Program::both() {
         let scratch = Scratch::shared();
@@ -161,7 +162,7 @@ fn page_cache_is_dropped_where_a_trace_opens_a_file_again() {
     }
 }
 
-/// What was written is on the device, and not in the page cache, before it is read back.
+/// Written data is flushed and dropped from the page cache before it is read back.
 #[test]
 fn verification_begins_after_flush_and_drop() {
     require!(Strace);
@@ -179,9 +180,9 @@ fn verification_begins_after_flush_and_drop() {
     assert!(flush.is_some() && flush < drop, "{calls:#?}");
 }
 
-/// As in fio, each pass is flushed, and the time of that is the job's.
+/// As in fio, each pass is flushed, within the runtime of the job.
 #[test]
-fn end_fsync_flushes_each_loop_within_the_runtime() {
+fn end_fsync_flushes_each_loop_within_runtime() {
     require!(Strace);
     for program in Program::both() {
         for option in ["--end_fsync=1", "--fsync_on_close=1"] {
@@ -199,7 +200,7 @@ fn end_fsync_flushes_each_loop_within_the_runtime() {
             let seen = system_calls(&seen);
             let of_file = |call: &&String| call.contains("fsync(") && call.contains(FILES[0]);
             let flushes = seen.iter().filter(of_file).count();
-            // What closes the file flushes it again.
+            // Closing the file flushes it once more.
             assert!(
                 flushes >= 3,
                 "{program:?} {option}: {flushes} flushes\n{seen:#?}"

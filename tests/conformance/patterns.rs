@@ -1,4 +1,4 @@
-//! `buffer_pattern`: generated patterns, by fio's parser and by ours.
+//! `buffer_pattern`: generated patterns in fio's parser and in iosonde's.
 
 use std::fmt::Write;
 use std::fs;
@@ -6,10 +6,10 @@ use std::fs;
 use iosonde_e2e::scratch::incompressible;
 use iosonde_e2e::{Program, Scratch};
 
-/// Bytes of each file; no multiple of most patterns' lengths, and longer than the longest.
+/// Size of each file: longer than every pattern and no multiple of most.
 const FILE_BYTES: usize = 601;
 
-/// A seeded source of choices.
+/// A seeded source of random choices.
 struct Choices(std::vec::IntoIter<u8>);
 
 impl Choices {
@@ -36,7 +36,7 @@ impl Choices {
         }
     }
 
-    /// A pattern that fio takes. Its look ahead for `0x` gives up after 23 characters.
+    /// A pattern that fio accepts. fio's lookahead for `0x` stops after 23 characters.
     fn pattern(&mut self) -> String {
         loop {
             let parts = 1 + self.below(4);
@@ -48,14 +48,14 @@ impl Choices {
     }
 }
 
-/// Whether decimal numbers side by side may have grown beyond 31 bits.
+/// Whether adjacent decimal numbers may exceed 31 bits.
 fn is_out_of_range(pattern: &str) -> bool {
     pattern
         .split(|c: char| !c.is_ascii_digit())
         .any(|digits| digits.len() > 9)
 }
 
-/// What each pattern fills a file with.
+/// The contents that each pattern produces in a file.
 fn contents(program: Program, patterns: &[String]) -> Vec<Vec<u8>> {
     let scratch = Scratch::shared();
     scratch.write("file", "XYZ");
@@ -106,7 +106,7 @@ fn generated_patterns_fill_files_as_in_fio() {
 }
 
 #[test]
-fn patterns_that_fio_refuses_are_refused() {
+fn patterns_refused_by_fio_are_refused() {
     let scratch = Scratch::shared();
     scratch.write("file", "XYZ");
     scratch.write("empty", "");

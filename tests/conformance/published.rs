@@ -1,4 +1,4 @@
-//! Command lines and job files that people have published, as printed; only sizes, times and paths are altered.
+//! Published command lines and job files, verbatim except for sizes, times and paths.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,9 +8,11 @@ use iosonde_e2e::program::{Invocation, iosonde};
 use iosonde_e2e::tree::{job_names, number};
 use iosonde_e2e::{Program, Scratch, ensure, is_full, one_good_try, ours, require};
 
-/// Four commands of an article on local SSDs in GKE; backslashes at line ends belong to its shell.
+/// Four commands of an article on local SSDs in GKE, with the backslashes of its shell.
 const GKE_LOCAL_SSD: [&str; 4] = [
-    "fio --name=write_throughput --directory=$TEST_DIR --numjobs=16 --size=10G --time_based --runtime=60s --ramp_time=2s --ioengine=libaio --direct=1 --verify=0 --bs=1M --iodepth=64 --rw=write --group_reporting=1 --iodepth_batch_submit=64 --iodepth_batch_complete_max=64",
+    "fio --name=write_throughput --directory=$TEST_DIR --numjobs=16 --size=10G --time_based \
+     --runtime=60s --ramp_time=2s --ioengine=libaio --direct=1 --verify=0 --bs=1M --iodepth=64 \
+     --rw=write --group_reporting=1 --iodepth_batch_submit=64 --iodepth_batch_complete_max=64",
     "fio --name=write_iops --directory=$TEST_DIR --size=10G \\
 --time_based --runtime=60s --ramp_time=2s --ioengine=libaio --direct=1 \\
 --verify=0 --bs=4K --iodepth=256 --rw=randwrite --group_reporting=1 \\
@@ -26,7 +28,7 @@ const GKE_LOCAL_SSD: [&str; 4] = [
 --iodepth_batch_submit=256 --iodepth_batch_complete_max=256",
 ];
 
-/// Puts the program under test into the PATH under the name fio, and runs a shell script.
+/// Puts the program under test into PATH as `fio` and runs a shell script.
 fn shell(scratch: &Scratch, script: &str) -> Invocation {
     let bin = scratch.out().join("bin");
     fs::create_dir_all(&bin).expect("a directory");
@@ -48,7 +50,7 @@ fn shell(scratch: &Scratch, script: &str) -> Invocation {
 }
 
 #[test]
-fn gke_local_ssd() {
+fn gke_local_ssd_commands_run() {
     for command in GKE_LOCAL_SSD {
         let scratch = Scratch::shared();
         let command = command
@@ -76,14 +78,14 @@ fn gke_local_ssd() {
             "read"
         };
         let runtime = number(&json, &format!("/jobs/0/{kind}/runtime"));
-        // No upper bound: a job may wait in the kernel for as long as a disk that others use is full of requests.
+        // No upper bound: I/O on a shared disk may wait in the kernel for a long time.
         assert!(runtime >= 1900.0, "ran for {runtime} ms: {command}");
         assert!(text.contains("Run status group 0 (all jobs):"), "{text}");
     }
 }
 
 #[test]
-fn gke_local_ssd_without_the_space_for_it() {
+fn gke_local_ssd_fails_without_space() {
     require!(Root);
     ours!();
     let scratch = Scratch::shared();
@@ -91,7 +93,7 @@ fn gke_local_ssd_without_the_space_for_it() {
     let run = shell(&scratch, GKE_LOCAL_SSD[0])
         .env("TEST_DIR", "ssd")
         .run();
-    // As by fio, the job ends when its disk is full.
+    // As in fio, the job fails when its disk is full.
     run.refused_with(&["ssd/write_throughput.", "ENOSPC", "is full"]);
     assert_eq!(
         fs::read_dir(mount.dir()).expect("a directory").count(),
@@ -100,7 +102,7 @@ fn gke_local_ssd_without_the_space_for_it() {
     );
 }
 
-/// The jobs of `kubestr fio`. The article shows only their results; they are put together from the options shown there.
+/// The jobs of `kubestr fio`, reconstructed from the options in the article's results.
 const KUBESTR_RECONSTRUCTED: &str = "\
 [global]
 randrepeat=0
@@ -147,7 +149,7 @@ runtime=15s
 ";
 
 #[test]
-fn kubestr() {
+fn kubestr_jobs_run_as_published() {
     let scratch = Scratch::shared();
     let job = KUBESTR_RECONSTRUCTED
         .replace("2G", "16M")
@@ -163,7 +165,7 @@ fn kubestr() {
         for (index, kind) in ["read", "write", "read", "write"].iter().enumerate() {
             let figure =
                 |member: &str| number(&document, &format!("/jobs/{index}/{kind}/{member}"));
-            // A disk that others use may serve nothing for half a second, which is as long as a sample.
+            // A shared disk may complete no I/O for half a second, the length of a sample.
             for member in ["iops", "bw", "iops_max", "iops_mean", "bw_max", "bw_mean"] {
                 ensure(figure(member) > 0.0, || format!("{member} of job {index}"))?;
             }
@@ -178,8 +180,8 @@ fn kubestr() {
     });
 }
 
-/// Disks of GCP: the article leaves `bs` and `iodepth` open (`?`) and gives the values that they took in comments; the sections
-/// are reconstructed from its charts.
+/// Disks of GCP. The article leaves `bs` and `iodepth` open (`?`), with their values in comments;
+/// the sections are reconstructed from its charts.
 const GCP_DISKS: &str = "\
 bs=? # 4k 16k 64k 256k
 iodepth=? # 1 2 4 8 16 32 64 128 256 512
@@ -192,7 +194,7 @@ end_fsync=1
 ";
 
 #[test]
-fn gcp_disks() {
+fn gcp_disk_jobs_run() {
     for (bs, iodepth) in [("4k", "1"), ("256k", "512")] {
         let scratch = Scratch::shared();
         let global = GCP_DISKS.replacen("bs=?", &format!("bs={bs}"), 1).replacen(
@@ -220,7 +222,7 @@ fn gcp_disks() {
     }
 }
 
-/// Pods of a StatefulSet: the article shows only the output; the job is reconstructed from it.
+/// Pods of a StatefulSet: the job is reconstructed from the output in the article.
 const STATEFULSET_RECONSTRUCTED: &str = "\
 [global]
 ioengine=libaio
@@ -238,8 +240,8 @@ numjobs=16
 ";
 
 #[test]
-fn statefulset() {
-    // The article runs it in both forms.
+fn statefulset_job_runs() {
+    // The article uses both forms.
     for output in ["--output=randwrite.out", "--output randwrite.out"] {
         let scratch = Scratch::shared();
         scratch.write(
@@ -250,7 +252,8 @@ fn statefulset() {
         );
         let run = shell(&scratch, &format!("fio fio.job {output}")).ok();
         let text = fs::read_to_string(scratch.work().join("randwrite.out")).expect("a result");
-        let first = "write: (g=0): rw=randrw, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=libaio, iodepth=16";
+        let first = "write: (g=0): rw=randrw, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) \
+                     4096B-4096B, ioengine=libaio, iodepth=16";
         assert!(
             text.contains(first) && text.contains("jobs=16): err= 0"),
             "{run}{text}"
@@ -262,7 +265,7 @@ fn statefulset() {
     }
 }
 
-/// Ceph under Proxmox: the job file as printed, with its trailing blanks.
+/// Ceph under Proxmox: the job file as printed, with trailing blanks.
 const CEPH_RBD: &str = "\
 [global]
 ioengine=libaio      
@@ -300,7 +303,7 @@ rw=read
 bs=1M
 ";
 
-/// Its loop over depths; both job files of the article differ in the directory only.
+/// The article's loop over depths; its two job files differ only in the directory.
 const CEPH_LOOP: &str = r#"
 for iodepth in 1 2 4 8 16 32; do 
     sed -i "/^iodepth/c iodepth=${iodepth}" fio_rbd.conf && fio fio_rbd.conf | tee rbd_i$(printf "%02d" ${iodepth}).log && sleep 20s
@@ -308,7 +311,7 @@ done
 "#;
 
 #[test]
-fn ceph_rbd_and_cephfs() {
+fn ceph_rbd_and_cephfs_jobs_run() {
     require!(Root);
     let all = ["numjobs=1\n", "numjobs=16\n"];
     let some = if is_full() { &all[..] } else { &all[1..] };

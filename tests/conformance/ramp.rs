@@ -1,9 +1,9 @@
-//! `ramp_time` longer than the job: as fio, iosonde counts what was moved, without latencies.
+//! `ramp_time` longer than the job: as in fio, I/O is counted, without latencies.
 
 use iosonde_e2e::tree::number;
 use iosonde_e2e::{Program, Scratch};
 
-/// What both programs must count alike.
+/// Counts that both programs must have in common.
 const COUNTS: [&str; 8] = [
     "/read/io_bytes",
     "/read/total_ios",
@@ -49,16 +49,19 @@ macro_rules! cases {
 cases! {
     ramp_longer_than_reads_counts_bytes "--rw=read"
     ramp_longer_than_writes_with_syncs_counts_bytes "--rw=write --fsync=4"
-    ramp_longer_than_io_size_of_a_group_counts_bytes "--rw=randread --io_size=3m --numjobs=2 --group_reporting"
-    ramp_longer_than_a_deep_queue_counts_bytes "--rw=randread --ioengine=libaio --iodepth=4 --direct=1"
+    ramp_longer_than_io_size_of_group_counts_bytes
+        "--rw=randread --io_size=3m --numjobs=2 --group_reporting"
+    ramp_longer_than_job_at_depth_counts_bytes
+        "--rw=randread --ioengine=libaio --iodepth=4 --direct=1"
 }
 
-/// Logs hold nothing of a ramp.
+/// Logs have no lines from the ramp.
 #[test]
-fn ramp_longer_than_the_job_leaves_logs_empty() {
+fn ramp_longer_than_job_leaves_logs_empty() {
     for program in Program::both() {
         let scratch = Scratch::shared();
-        let line = "--name=job --size=1m --bs=64k --ramp_time=60 --rw=write --write_lat_log=log --write_bw_log=log";
+        let line = "--name=job --size=1m --bs=64k --ramp_time=60 --rw=write --write_lat_log=log \
+                    --write_bw_log=log";
         let _ = program.line(&scratch, line).ok();
         for log in ["log_lat.1.log", "log_clat.1.log", "log_bw.1.log"] {
             let text = std::fs::read_to_string(scratch.work().join(log)).expect(log);
@@ -67,9 +70,9 @@ fn ramp_longer_than_the_job_leaves_logs_empty() {
     }
 }
 
-/// The message is the job's, however many clones it has.
+/// One message per job, for any number of clones.
 #[test]
-fn ramp_longer_than_the_clones_is_said_once() {
+fn ramp_longer_than_clones_prints_one_note() {
     let scratch = Scratch::shared();
     let line = "--name=job --size=64k --ramp_time=60 --rw=read --numjobs=3";
     let run = Program::Iosonde.line(&scratch, line).ok();

@@ -1,13 +1,13 @@
-//! Total latency of jobs with a rate: in fio's keys it is fio's, from the start of an I/O; from when it was due it has a key
-//! of its own.
+//! Total latency of jobs with a rate: fio's keys count from the start of an I/O, as in fio. The
+//! latency from the intended start, which avoids coordinated omission, has its own key.
 
 use iosonde_e2e::tree::number;
 use iosonde_e2e::{Program, Scratch, ours};
 
-/// A rate that no device keeps: all I/Os but the first are late.
+/// A rate beyond any device: all I/Os but the first are late.
 const BEHIND: &str = "--name=job --size=2m --bs=4k --rw=randwrite --fsync=1 --rate_iops=2000000";
 
-/// A log's column of values, summed.
+/// Sum of the values in a log.
 fn sum_of_log(scratch: &Scratch, log: &str) -> u64 {
     let text = std::fs::read_to_string(scratch.work().join(log)).expect(log);
     let value = |line: &str| {
@@ -19,7 +19,7 @@ fn sum_of_log(scratch: &Scratch, log: &str) -> u64 {
 }
 
 #[test]
-fn lat_with_a_rate_is_slat_and_clat() {
+fn lat_with_rate_is_slat_plus_clat() {
     for program in Program::both() {
         for engine in ["--ioengine=psync", "--ioengine=libaio --iodepth=4"] {
             let scratch = Scratch::shared();
@@ -33,7 +33,7 @@ fn lat_with_a_rate_is_slat_and_clat() {
                     .unwrap_or(0.0)
             };
             let (parts, whole) = (mean("slat_ns") + mean("clat_ns"), mean("lat_ns"));
-            // An I/O of an unoptimised build is also prepared in between. From when it was due it is hundreds of times as long.
+            // Debug builds add time between both; from the intended start it is 100 times as much.
             assert!(
                 whole < 3.0 * parts,
                 "{program:?} {engine}: {parts} and {whole}"
@@ -52,9 +52,9 @@ fn lat_with_a_rate_is_slat_and_clat() {
     }
 }
 
-/// Each I/O waits for all before it: on average for half of the run.
+/// Each I/O waits for all earlier ones: on average for half of the run.
 #[test]
-fn latency_from_due_time_has_its_own_key() {
+fn latency_from_intended_start_has_own_key() {
     ours!();
     let document = Program::Iosonde.line(&Scratch::shared(), BEHIND).json();
     let due = number(&document, "/jobs/0/write/iosonde/lat_from_due_ns/mean");

@@ -1,4 +1,4 @@
-//! Traces: recorded by either program, replayed by both; the target's own log is the judge.
+//! Traces recorded and replayed by both programs, checked against the target's own log.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use iosonde_e2e::{Program, Scratch, require};
 
 const TARGET_BYTES: u64 = 16 << 20;
 
-/// Records a job's I/Os on a target, and what the target saw of them.
+/// Records a job's I/Os. Returns the trace and the requests that the target received.
 fn record(scratch: &Scratch, program: Program, name: &str, job: &str) -> (PathBuf, Requests) {
     let target = FuseFile::serve(scratch, name, TARGET_BYTES, &Behaviour::plain());
     let trace = scratch.work().join(format!("{name}.trace"));
@@ -23,7 +23,7 @@ fn record(scratch: &Scratch, program: Program, name: &str, job: &str) -> (PathBu
     (trace, target.requests())
 }
 
-/// What a target sees of a trace's replay, and the result.
+/// Replays a trace. Returns the requests that the target received, and the result.
 fn replay(scratch: &Scratch, program: Program, options: &str) -> (Requests, serde_json::Value) {
     let name = if program.is_fio() { "by_fio" } else { "by_us" };
     let target = FuseFile::serve(scratch, name, TARGET_BYTES, &Behaviour::plain());
@@ -36,7 +36,7 @@ fn replay(scratch: &Scratch, program: Program, options: &str) -> (Requests, serd
 }
 
 #[test]
-fn what_either_program_records_both_replay() {
+fn recorded_trace_is_replayed_by_both_programs() {
     require!(Root, Nbdfuse);
     let scratch = Scratch::shared();
     let job = "--rw=randrw --bs=4k --bssplit=4k/60:16k/40 --size=1m --fdatasync=7";
@@ -46,7 +46,7 @@ fn what_either_program_records_both_replay() {
         let options = format!("--read_iolog={} --replay_no_stall=1", trace.display());
         for player in Program::both() {
             let (again, document) = replay(&scratch, player, &options);
-            // How many flushes come of the syncs is up to each program's engine and the file system between.
+            // The number of flushes depends on the engine and the file system.
             assert_eq!(again.reads, seen.reads, "{recorder:?} {player:?}");
             assert_eq!(again.writes, seen.writes, "{recorder:?} {player:?}");
             let claimed = |kind| number(&document, &format!("/jobs/0/{kind}/total_ios")) as usize;
@@ -59,11 +59,12 @@ fn what_either_program_records_both_replay() {
 }
 
 #[test]
-fn a_trace_is_scaled_and_aligned_as_fio_does_it() {
+fn trace_is_scaled_and_aligned_as_in_fio() {
     require!(Root, Nbdfuse);
     let scratch = Scratch::shared();
     let trace = scratch.work().join("t");
-    let text = "fio version 3 iolog\n0 /x add\n0 /x open\n10 /x read 40960 4096\n20 /x write 12288 8192\n\
+    let text = "fio version 3 iolog\n0 /x add\n0 /x open\n10 /x read 40960 4096\n\
+                20 /x write 12288 8192\n\
                 30 /x read 1048576 4096\n40 /x write 2097152 4096\n50 /x close\n";
     fs::write(&trace, text).expect("a trace");
     for options in [
@@ -78,9 +79,9 @@ fn a_trace_is_scaled_and_aligned_as_fio_does_it() {
 }
 
 #[test]
-fn what_is_to_be_skipped_is() {
+fn replay_skips_requested_directions() {
     require!(Root, Nbdfuse);
-    // fio 3.33 skips nothing of a trace in text.
+    // fio 3.33 skips nothing in a text trace.
     let scratch = Scratch::shared();
     let trace = scratch.work().join("t");
     let text = "fio version 3 iolog\n10 /x read 4096 4096\n20 /x write 12288 8192\n";
@@ -101,7 +102,7 @@ fn what_is_to_be_skipped_is() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused_with_its_line() {
+fn invalid_trace_is_refused_with_line() {
     let scratch = Scratch::shared();
     fs::write(
         scratch.work().join("t"),
@@ -113,15 +114,15 @@ fn what_is_no_trace_is_refused_with_its_line() {
         .run();
     assert_eq!(run.status.code(), Some(3), "{}", run.stderr);
     assert!(
-        run.stderr.contains("t: line 2: `erase` is no action"),
+        run.stderr.contains("t: line 2: unknown action `erase`"),
         "{}",
         run.stderr
     );
 }
 
-/// The trace is read when the job starts that replays it, not before the run.
+/// The trace is read when its job starts, not before the run.
 #[test]
-fn job_replays_what_an_earlier_one_of_the_run_records() {
+fn job_replays_trace_of_earlier_job() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         let line = "--filename=file --size=64k --bs=4k --name=w --rw=randwrite --write_iolog=trace \

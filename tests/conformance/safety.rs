@@ -1,6 +1,6 @@
-//! A block device that carries something is not written without consent that names it.
+//! A block device with data is not written without consent that names it.
 //!
-//! fio writes over any device that is not mounted, so most of these hold iosonde alone to its promise.
+//! fio overwrites any device that is not mounted, so most of these tests check iosonde alone.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -15,10 +15,10 @@ use rustix::process::Signal;
 
 const SIZE_BYTES: usize = 64 << 20;
 
-/// An offset, and the bytes that a format keeps there.
+/// Offset and bytes of a format's signature.
 type Mark<'a> = (u64, &'a [u8]);
 
-/// Tries to write to a device; it must be refused with these words, and no byte may have changed.
+/// Checks that a write to a device is refused with these words and changes no byte.
 fn is_refused(scratch: &Scratch, device: &Loop, words: &[&str]) {
     let before = fs::read(device.path()).expect("a device to read");
     let line = format!(
@@ -41,7 +41,7 @@ fn blank(scratch: &Scratch) -> Loop {
     Loop::new(&image)
 }
 
-/// Puts bytes where a format keeps its signature.
+/// Writes bytes where a format has its signature.
 fn sign(device: &Path, marks: &[Mark]) {
     let node = fs::OpenOptions::new()
         .write(true)
@@ -54,7 +54,7 @@ fn sign(device: &Path, marks: &[Mark]) {
 }
 
 #[test]
-fn a_mounted_device_is_not_written() {
+fn mounted_device_is_not_written() {
     require!(Root);
     let scratch = Scratch::shared();
     let device = blank(&scratch);
@@ -64,7 +64,7 @@ fn a_mounted_device_is_not_written() {
         device.path().display()
     );
     let by_fio = Program::Fio.line(&scratch, &line).run();
-    // fio refuses as well, with an exit status of success.
+    // fio refuses as well, but exits with 0.
     assert!(by_fio.stderr.contains("mounted"), "{by_fio}");
     ours!();
     let run = Program::subject().line(&scratch, &line).run();
@@ -76,7 +76,7 @@ fn a_mounted_device_is_not_written() {
 }
 
 #[test]
-fn a_mounted_device_is_read() {
+fn mounted_device_is_read() {
     require!(Root);
     let scratch = Scratch::shared();
     let device = blank(&scratch);
@@ -92,7 +92,7 @@ fn a_mounted_device_is_read() {
 }
 
 #[test]
-fn a_blank_device_is_written() {
+fn blank_device_is_written() {
     require!(Root);
     let scratch = Scratch::shared();
     let device = blank(&scratch);
@@ -113,7 +113,7 @@ fn a_blank_device_is_written() {
 fn file_systems_are_recognised() {
     require!(Root);
     ours!();
-    // mkfs.xfs wants 300 MB, which mkfs.ext4 and mkswap take as well.
+    // mkfs.xfs requires 300 MB; the others accept that size.
     for (make, name) in [
         (&["mkfs.ext4", "-q", "-F"][..], "ext4"),
         (&["mkfs.xfs", "-q", "-f"], "xfs"),
@@ -131,7 +131,7 @@ fn file_systems_are_recognised() {
 }
 
 #[test]
-fn the_consent_that_a_refusal_asks_for_is_enough_for_that_device_alone() {
+fn consent_is_limited_to_named_device() {
     require!(Root);
     ours!();
     let scratch = Scratch::shared();
@@ -152,7 +152,7 @@ fn the_consent_that_a_refusal_asks_for_is_enough_for_that_device_alone() {
     }
 }
 
-/// The bytes of a device itself, without those that a file system has cached on it.
+/// The contents of a device, bypassing the cache of a file system on it.
 fn stored(device: &Loop) -> Vec<u8> {
     let image = fs::OpenOptions::new().read(true).open(device.path());
     let mut bytes = vec![0; SIZE_BYTES];
@@ -162,7 +162,7 @@ fn stored(device: &Loop) -> Vec<u8> {
 }
 
 #[test]
-fn consent_to_overwrite_a_device_leaves_it_alone_while_it_is_mounted() {
+fn consent_to_overwrite_excludes_mounted_device() {
     require!(Root);
     ours!();
     let scratch = Scratch::shared();
@@ -182,7 +182,7 @@ fn consent_to_overwrite_a_device_leaves_it_alone_while_it_is_mounted() {
         .run();
     study.refused_with(&["is mounted at", "umount"]);
     assert!(stored(&device) == before, "the device has changed");
-    // One without the other is a mistake.
+    // `--allow-in-use` without `--allow-overwrite` is an error.
     let alone = line.replace("--allow-overwrite", "--allow-in-use");
     let alone = Program::subject().line(&scratch, &alone).run();
     alone.refused_with(&["--allow-in-use", &consent.replace('=', " ")]);
@@ -191,7 +191,7 @@ fn consent_to_overwrite_a_device_leaves_it_alone_while_it_is_mounted() {
     assert!(stored(&device) != before, "the device was not written");
 }
 
-/// Consent to write over what a device carries does not cover a use of it: nothing is written.
+/// Consent to overwrite does not include a device in use: nothing is written.
 fn is_in_use_beside_consent(scratch: &Scratch, device: &Path, words: &[&str]) {
     let path = device.to_string_lossy();
     let line = format!(
@@ -212,9 +212,9 @@ fn swap_space_in_use_is_not_written_with_consent() {
     is_in_use_beside_consent(&scratch, &device.path(), &["swap space", "swapoff"]);
 }
 
-/// The kernel's list of mounts names the first device of a file system alone.
+/// /proc/mounts names only the first device of a file system.
 #[test]
-fn second_device_of_a_mounted_file_system_is_not_written_with_consent() {
+fn second_device_of_mounted_file_system_is_not_written() {
     require!(Root, Btrfs);
     ours!();
     let scratch = Scratch::shared();
@@ -231,7 +231,7 @@ fn second_device_of_a_mounted_file_system_is_not_written_with_consent() {
 }
 
 #[test]
-fn device_that_is_written_cannot_be_mounted_before_the_run_ends() {
+fn device_cannot_be_mounted_during_write() {
     require!(Root);
     ours!();
     let scratch = Scratch::shared();
@@ -245,7 +245,7 @@ fn device_that_is_written_cannot_be_mounted_before_the_run_ends() {
         mount.arg(device.path()).arg(&dir);
         mount.output().expect("mount starts")
     };
-    // Behind the file system's first blocks, and by several workers, which share the hold.
+    // Beyond the first blocks of the file system; several workers share the exclusive open.
     let line = format!(
         "--allow-overwrite={path} --name=job --filename={path} --rw=randwrite --bs=4k --offset=63m \
          --size=512k --numjobs=3 --rate_iops=200 --time_based --runtime=60"
@@ -276,7 +276,7 @@ fn device_that_is_written_cannot_be_mounted_before_the_run_ends() {
 }
 
 #[test]
-fn device_mounted_before_a_later_job_starts_is_not_written() {
+fn device_mounted_before_later_job_is_not_written() {
     require!(Root);
     ours!();
     let scratch = Scratch::shared();
@@ -287,7 +287,7 @@ fn device_mounted_before_a_later_job_starts_is_not_written() {
          --runtime=8 --name=second --stonewall --filename={path} --size=16m --rw=write"
     );
     let mut running = Program::subject().line(&scratch, &line).start();
-    // The second job is checked before the file of the first is laid out.
+    // The second job is checked before the layout of the first.
     let file = scratch.work().join("file");
     running.must_reach("the first job", |_| {
         fs::metadata(&file).is_ok_and(|file| file.len() == 1 << 20)
@@ -301,7 +301,7 @@ fn device_mounted_before_a_later_job_starts_is_not_written() {
 }
 
 #[test]
-fn character_devices_are_not_written_but_for_those_that_discard() {
+fn only_discarding_character_devices_are_written() {
     require!(Root);
     let scratch = Scratch::shared();
     for program in Program::both() {
@@ -314,7 +314,7 @@ fn character_devices_are_not_written_but_for_those_that_discard() {
         assert_eq!(document["jobs"][0]["read"]["total_ios"], 16, "{program:?}");
     }
     ours!();
-    // Harmless, should it be written.
+    // A write to it would be harmless.
     let write = "--name=job --filename=/dev/random --rw=write --size=64k --bs=4k";
     let run = Program::subject().line(&scratch, write).run();
     run.refused_with(&["character device", "--allow-overwrite=/dev/random"]);
@@ -327,7 +327,7 @@ fn character_devices_are_not_written_but_for_those_that_discard() {
 fn other_signatures_are_recognised() {
     require!(Root);
     ours!();
-    // Offsets and bytes are those of the formats' own definitions.
+    // Offsets and bytes follow the definitions of the formats.
     let mut partition = [0_u8; 16];
     partition[4] = 0x83;
     partition[8] = 1;
@@ -364,7 +364,7 @@ fn other_signatures_are_recognised() {
 }
 
 #[test]
-fn a_device_that_another_program_holds_is_not_written() {
+fn exclusively_opened_device_is_not_written() {
     require!(Root);
     ours!();
     let scratch = Scratch::shared();
@@ -391,7 +391,7 @@ fn read_only_mode_writes_nothing() {
 }
 
 #[test]
-fn read_only_mode_lays_nothing_out() {
+fn read_only_mode_refuses_layout() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         let user = scratch.work().join("user");
@@ -413,8 +413,8 @@ fn read_only_mode_lays_nothing_out() {
 }
 
 #[test]
-fn what_a_found_file_holds_is_left_when_it_is_made_larger() {
-    // fio writes over all of it.
+fn extended_file_keeps_its_contents() {
+    // fio overwrites all of it.
     ours!();
     let scratch = Scratch::shared();
     let user = scratch.work().join("user");
@@ -429,23 +429,27 @@ fn what_a_found_file_holds_is_left_when_it_is_made_larger() {
     assert_eq!(holes.count(), 0, "the rest is data");
 }
 
-/// Starts a run, puts a file `b` there once the file `a` of its first job is, and waits for the end of the run.
+/// Starts a run, creates `b` once its first job has created `a`, and waits for the exit.
 fn file_appears_beside(scratch: &Scratch, line: &str) {
     let mut running = Program::subject().line(scratch, line).start();
     let first = scratch.work().join("a");
-    assert!(running.until(|_| first.exists()), "{}", running.told());
+    assert!(
+        running.until(|_| first.exists()),
+        "{}",
+        running.stderr_text()
+    );
     let appeared = scratch.write("b", "precious");
     let run = running.wait();
     assert!(!run.status.success(), "{run}");
     run.refused_with(&[
-        "b: another program has made a file of this name",
-        "name another file",
+        "b: another program created a file of this name",
+        "use another file",
     ]);
     assert_eq!(fs::read(appeared).expect("the file of others"), b"precious");
 }
 
 #[test]
-fn file_that_appears_during_a_layout_is_left_alone() {
+fn file_created_during_layout_is_kept() {
     ours!();
     let scratch = Scratch::shared();
     let line = "--rw=read --bs=64k --name=a --filename=a --size=1g --name=b --filename=b --size=1m";
@@ -458,7 +462,7 @@ fn file_that_appears_during_a_layout_is_left_alone() {
 }
 
 #[test]
-fn file_that_appears_before_its_job_opens_it_is_left_alone() {
+fn file_created_before_open_is_kept() {
     ours!();
     let scratch = Scratch::shared();
     let line = "--rw=write --bs=64k --size=1m --create_on_open=1 --name=a --filename=a --rate=512k \

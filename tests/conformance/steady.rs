@@ -1,12 +1,12 @@
-//! `steadystate`: the window in JSON, and whose rates are watched.
+//! `steadystate`: the window in JSON, and the clones whose rates it covers.
 
 use iosonde_e2e::tree::number;
 use iosonde_e2e::{Program, Scratch};
 use serde_json::Value;
 
-/// A steady rate that is never steady enough.
-const UNSTEADY: &str = "--name=job --filename=file --size=1m --bs=4k --rw=randwrite --rate_iops=200 --time_based --runtime=2 \
-     --ss=iops:0.0000001 --ss_dur=6";
+/// A job that never reaches steady state.
+const UNSTEADY: &str = "--name=job --filename=file --size=1m --bs=4k --rw=randwrite \
+                        --rate_iops=200 --time_based --runtime=2 --ss=iops:0.0000001 --ss_dur=6";
 
 fn list(document: &Value, path: &str) -> Vec<u64> {
     let values = document.pointer(path).and_then(Value::as_array);
@@ -15,7 +15,7 @@ fn list(document: &Value, path: &str) -> Vec<u64> {
 }
 
 #[test]
-fn window_that_was_never_full_is_padded() {
+fn incomplete_window_is_padded() {
     for program in Program::both() {
         let document = program.line(&Scratch::shared(), UNSTEADY).json();
         let data = "/jobs/0/steadystate/data";
@@ -29,9 +29,9 @@ fn window_that_was_never_full_is_padded() {
     }
 }
 
-/// Each clone by itself, or all of a reporting group together. Both rates of 200 are 400.
+/// The window covers each clone, or all of a reporting group: two rates of 200 give 400.
 #[test]
-fn clones_are_watched_one_by_one_and_groups_together() {
+fn steadystate_covers_clones_or_whole_group() {
     for program in Program::both() {
         for (group, most) in [("", 300), ("--group_reporting", 600)] {
             let line = format!("{UNSTEADY} --ss=iops:90% --ss_dur=1 --numjobs=2 {group}");

@@ -1,5 +1,5 @@
-//! A program that is stopped in the middle of a run, by a signal or with its control group: the run says so. fio's figures have that
-//! time, those of studies leave it out.
+//! A process that is stopped during a run, by a signal or by freezing its control group: the result
+//! reports it. fio's figures include that time; those of studies do not.
 
 use std::thread;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use iosonde_e2e::{Program, Scratch, ensure, one_good_try, require};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// How long programs are stopped.
+/// Duration of the stop.
 const STOP: Duration = Duration::from_secs(3);
-/// When, after they have begun.
+/// Time between start and stop.
 const AFTER: Duration = Duration::from_secs(2);
-/// What a study tells of it.
-const TOLD: &str = "this process did not run for";
+/// The words of the finding in a study.
+const FINDING_TEXT: &str = "this process did not run for";
 
-/// Stops a program for a while.
+/// Sends SIGSTOP, and SIGCONT after [`STOP`].
 fn stop(running: &Running) {
     running.signal(Signal::STOP);
     thread::sleep(STOP);
@@ -30,7 +30,7 @@ fn longest_ns(result: &Value) -> f64 {
     longest.as_f64().expect("a longest latency")
 }
 
-/// The evidence of the verdict that the process was stopped.
+/// Evidence of the verdict that the process was stopped.
 fn verdict(result: &Value) -> Option<String> {
     let verdicts = result["iosonde"]["verdicts"].as_array()?;
     let stopped = verdicts
@@ -40,18 +40,19 @@ fn verdict(result: &Value) -> Option<String> {
 }
 
 #[test]
-fn fio_counts_the_stop_and_json_says_so() {
+fn fio_figures_include_stop_and_json_reports_it() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         lay_out(&scratch.work().join("data"), 1 << 20);
-        // One that pauses and one that is always in the kernel.
+        // A job that pauses, and a job that always waits in the kernel.
         for pace in [
             "--thinktime=100",
             "--ioengine=libaio --direct=1 --iodepth=4",
         ] {
             one_good_try(|| {
                 let line = format!(
-                    "--name=job --filename=data --size=1m --rw=randread --time_based --runtime=6 {pace} --output-format=json"
+                    "--name=job --filename=data --size=1m --rw=randread --time_based --runtime=6 \
+                     {pace} --output-format=json"
                 );
                 let running = program.line(&scratch, &line).start();
                 thread::sleep(AFTER);
@@ -60,12 +61,14 @@ fn fio_counts_the_stop_and_json_says_so() {
                 assert!(run.status.success(), "{program:?}: {run}");
                 assert_eq!(run.stderr, "", "{program:?}: {run}");
                 let result: Value = serde_json::from_str(&run.stdout).expect("JSON");
-                // What was in flight, or the thread that was about to submit, has the stop in its time, if any has.
+                // An I/O in flight, or one that a thread was about to submit, includes the stop.
                 if program.is_fio() {
                     return Ok(());
                 }
-                let told = verdict(&result).unwrap_or_default();
-                ensure(told.contains("counts in the figures"), || run.to_string())?;
+                let finding = verdict(&result).unwrap_or_default();
+                ensure(finding.contains("the figures include that time"), || {
+                    run.to_string()
+                })?;
                 let runtime = result["jobs"][0]["read"]["runtime"].as_u64();
                 ensure(
                     runtime.is_some_and(|ms| (5_900..7_500).contains(&ms)),
@@ -82,7 +85,7 @@ fn fio_counts_the_stop_and_json_says_so() {
 }
 
 #[test]
-fn fio_says_nothing_where_nothing_was_stopped() {
+fn running_process_has_no_stop_verdict() {
     let scratch = Scratch::shared();
     lay_out(&scratch.work().join("data"), 1 << 20);
     let line = "--name=job --filename=data --size=1m --rw=randread --time_based --runtime=3";
@@ -91,12 +94,13 @@ fn fio_says_nothing_where_nothing_was_stopped() {
 }
 
 #[test]
-fn frozen_control_group_is_a_stop() {
+fn frozen_control_group_counts_as_stop() {
     require!(Root, Freezer);
     let scratch = Scratch::shared();
     lay_out(&scratch.work().join("data"), 1 << 20);
     let group = Throttle::to_freeze();
-    let line = "--name=job --filename=data --size=1m --rw=randread --time_based --runtime=6 --thinktime=100";
+    let line = "--name=job --filename=data --size=1m --rw=randread --time_based --runtime=6 \
+                --thinktime=100";
     one_good_try(|| {
         let running = Program::subject()
             .line(&scratch, line)
@@ -107,18 +111,18 @@ fn frozen_control_group_is_a_stop() {
         thread::sleep(STOP);
         group.freeze(false);
         let run = running.wait();
-        ensure(run.stdout.contains(TOLD), || run.to_string())
+        ensure(run.stdout.contains(FINDING_TEXT), || run.to_string())
     });
 }
 
-/// A command of iosonde whose results are kept, whatever the environment of the tests says.
+/// A command of iosonde that stores results whatever the environment of the tests says.
 fn ours(scratch: &Scratch, line: &str) -> Invocation {
     Invocation::new(scratch, vec![iosonde().into()])
         .and(line)
         .env("IOSONDE_NO_SAVE", "0")
 }
 
-/// A suite of one job that takes six seconds.
+/// A suite of one job of six seconds.
 const SUITE: &str = r#"
 [[workload]]
 name = "slow"
@@ -134,7 +138,7 @@ PACE
 "#;
 
 #[test]
-fn studies_leave_the_stop_out() {
+fn study_figures_exclude_stop() {
     for pace in ["thinktime=100", "ioengine=libaio\ndirect=1\niodepth=4"] {
         let scratch = Scratch::shared();
         let suite = scratch.out().join("suite.toml");
@@ -142,17 +146,17 @@ fn studies_leave_the_stop_out() {
         let line = format!("run {} . --format json", suite.display());
         one_good_try(|| {
             let running = ours(&scratch, &line).start();
-            // What looks at the machine first takes a second.
+            // The inspection of the machine takes the first second.
             thread::sleep(AFTER + AFTER);
             stop(&running);
             let run = running.wait();
             assert!(run.status.success(), "{run}");
             let result: Value = serde_json::from_str(&run.stdout).expect("JSON");
             let step = &result["suites"][0]["steps"][0];
-            let told = step["findings"].to_string();
-            ensure(told.contains(TOLD), || run.to_string())?;
-            assert!(told.contains("left out of the figures"), "{run}");
-            // Both are of one run: with the stop it took half as long again.
+            let finding = step["findings"].to_string();
+            ensure(finding.contains(FINDING_TEXT), || run.to_string())?;
+            assert!(finding.contains("the figures exclude that time"), "{run}");
+            // Both figures come from one run, which the stop would make 50 % longer.
             let elapsed_ns = step["elapsed_ns"].as_f64().expect("a time");
             ensure(elapsed_ns < 8e9, || format!("the stop is in it: {run}"))?;
             let exported = ours(&scratch, "export latest --format fio-json").ok();

@@ -1,11 +1,11 @@
-//! fio's normal and terse output: the same lines but for the figures, and the same fields.
+//! fio's normal and terse output: the same lines except for figures, and the same fields.
 
 use std::fs;
 
 use iosonde_e2e::device::Zram;
 use iosonde_e2e::{Program, Scratch, ensure, one_good_try, require, skeleton};
 
-/// What a program prints, each in a directory of its own.
+/// Standard output of a program, run in a new directory.
 fn printed(program: Program, line: &str) -> String {
     let scratch = Scratch::shared();
     program.line(&scratch, line).ok().stdout
@@ -31,20 +31,27 @@ macro_rules! lines {
     };
 }
 
-// Long enough that every run has samples of bandwidth.
+// Long enough for samples of bandwidth in each run.
 lines! {
-    sequential_write "--name=job --size=4m --rw=write --time_based --runtime=2"
-    random_mix_at_depth "--name=job --size=4m --rw=randrw --ioengine=libaio --iodepth=8 --direct=1 --time_based --runtime=2"
-    several_jobs "--name=job --size=1m --rw=randread --numjobs=3 --time_based --runtime=2"
-    one_group "--name=job --size=1m --rw=randread --numjobs=3 --group_reporting --time_based --runtime=2"
-    with_fsync "--name=job --size=1m --rw=write --fsync=4 --time_based --runtime=2"
-    no_percentiles "--name=job --size=1m --rw=randread --clat_percentiles=0 --time_based --runtime=2"
-    reduced_clock "--name=job --size=1m --rw=randread --gtod_reduce=1 --time_based --runtime=2"
-    null_engine "--name=job --size=1g --rw=randread --ioengine=null --time_based --runtime=2"
-    unified "--name=job --size=1m --rw=randrw --unified_rw_reporting=1 --time_based --runtime=2"
+    text_of_sequential_write "--name=job --size=4m --rw=write --time_based --runtime=2"
+    text_of_random_mix
+        "--name=job --size=4m --rw=randrw --ioengine=libaio --iodepth=8 --direct=1 --time_based \
+         --runtime=2"
+    text_of_several_jobs "--name=job --size=1m --rw=randread --numjobs=3 --time_based --runtime=2"
+    text_of_one_group
+        "--name=job --size=1m --rw=randread --numjobs=3 --group_reporting --time_based --runtime=2"
+    text_with_fsync "--name=job --size=1m --rw=write --fsync=4 --time_based --runtime=2"
+    text_without_percentiles
+        "--name=job --size=1m --rw=randread --clat_percentiles=0 --time_based --runtime=2"
+    text_with_gtod_reduce
+        "--name=job --size=1m --rw=randread --gtod_reduce=1 --time_based --runtime=2"
+    text_of_null_engine
+        "--name=job --size=1g --rw=randread --ioengine=null --time_based --runtime=2"
+    text_with_unified_reporting
+        "--name=job --size=1m --rw=randrw --unified_rw_reporting=1 --time_based --runtime=2"
 }
 
-/// What kind of word a terse field is, so that figures may differ.
+/// The kind of each terse field, so that figures may differ.
 fn kinds(terse: &str) -> Vec<String> {
     terse.trim_end().split(';').map(kind).collect()
 }
@@ -81,7 +88,7 @@ fn terse_of(program: Program, version: u32, job: &str) -> Vec<String> {
 }
 
 #[test]
-fn terse_fields() {
+fn terse_fields_have_kinds_of_fio() {
     for version in [3, 4, 5] {
         for job in [
             "--rw=read",
@@ -99,7 +106,7 @@ fn terse_fields() {
 }
 
 #[test]
-fn terse_line_for_each_job() {
+fn terse_output_has_line_per_job() {
     for program in Program::both() {
         let text = printed(
             program,
@@ -119,7 +126,7 @@ fn terse_line_for_each_job() {
 }
 
 #[test]
-fn several_formats_at_once() {
+fn several_formats_are_printed_together() {
     for program in Program::both() {
         let text = printed(
             program,
@@ -137,12 +144,14 @@ fn several_formats_at_once() {
     }
 }
 
-/// A job that has failed is an X beside one that runs.
+/// A failed job is an X beside a running one.
 #[test]
-fn the_status_line_has_a_letter_for_each_job() {
+fn status_line_has_letter_per_job() {
     for program in Program::both() {
-        let line = "--eta=always --size=64k --output=result.txt --name=a --filename=zeros --rw=read --verify=crc32c --name=b --rw=randread --time_based --runtime=3 --thinktime=1000";
-        // A line is drawn once a second, and the first one may come before the first job has failed.
+        let line = "--eta=always --size=64k --output=result.txt --name=a --filename=zeros \
+                    --rw=read --verify=crc32c --name=b --rw=randread --time_based --runtime=3 \
+                    --thinktime=1000";
+        // The line is drawn once a second, possibly before the first job fails.
         one_good_try(|| {
             let scratch = Scratch::shared();
             scratch.write("zeros", [0; 64 << 10]);
@@ -155,9 +164,9 @@ fn the_status_line_has_a_letter_for_each_job() {
     }
 }
 
-/// Scripts that ask for the line read it beside the text.
+/// Scripts that request the status line read it from standard output.
 #[test]
-fn a_status_line_that_is_asked_for_is_among_the_text() {
+fn requested_status_line_is_in_output() {
     for program in Program::both() {
         let line =
             "--eta=always --name=a --rw=read --size=64k --time_based --runtime=3 --thinktime=1000";
@@ -170,7 +179,7 @@ fn a_status_line_that_is_asked_for_is_among_the_text() {
 }
 
 #[test]
-fn output_goes_to_the_file() {
+fn output_option_writes_file() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         let run = program
@@ -183,7 +192,7 @@ fn output_goes_to_the_file() {
 }
 
 #[test]
-fn trims_have_lines_of_their_own() {
+fn trims_have_separate_lines() {
     require!(Root, Zram);
     let scratch = Scratch::shared();
     let disk = Zram::new(16 << 20);

@@ -1,24 +1,24 @@
-//! `thinktime` and its kin: pauses rule how many I/Os there are, so that both programs must count about the same.
+//! `thinktime` and its options: pauses determine the number of I/Os of both programs.
 
 use iosonde_e2e::tree::number;
 use iosonde_e2e::{Program, Scratch, ensure, is_full, one_good_try, ours};
 
 const DEPTH: &str = "--ioengine=libaio --direct=1 --iodepth=8";
 
-/// Reads and writes of a job, of two seconds unless its options say otherwise.
+/// I/Os of a job of two seconds, unless its options set another time.
 fn counted(program: Program, options: &str) -> f64 {
     let scratch = Scratch::shared();
     let line = format!("--name=job --size=1m --time_based --runtime=2 {options}");
     let document = program.line(&scratch, &line).json();
-    let of = |kind: &str| number(&document, &format!("/jobs/0/{kind}/total_ios"));
-    of("read") + of("write")
+    let count_ios = |kind: &str| number(&document, &format!("/jobs/0/{kind}/total_ios"));
+    count_ios("read") + count_ios("write")
 }
 
 fn same(options: &str) {
     as_many(options, options);
 }
 
-/// The subject must make about as many I/Os as fio, whose options may be others.
+/// The subject must complete about as many I/Os as fio, which may have other options.
 fn as_many(of_fio: &str, options: &str) {
     one_good_try(|| {
         let reference = counted(Program::Fio, of_fio);
@@ -37,30 +37,33 @@ macro_rules! cases {
 }
 
 cases! {
-    after_each_block "--rw=randread --thinktime=20ms"
-    after_four_blocks "--rw=randwrite --thinktime=20ms --thinktime_blocks=4"
-    in_a_mix "--rw=randrw --thinktime=20ms --thinktime_blocks=4"
-    after_some_time "--rw=randread --rate_iops=1000 --thinktime=500ms --thinktime_iotime=200ms"
-    after_blocks_or_some_time "--rw=randread --thinktime=50ms --thinktime_iotime=1s --thinktime_blocks=10"
+    thinktime_after_each_block "--rw=randread --thinktime=20ms"
+    thinktime_after_four_blocks "--rw=randwrite --thinktime=20ms --thinktime_blocks=4"
+    thinktime_in_read_write_mix "--rw=randrw --thinktime=20ms --thinktime_blocks=4"
+    thinktime_after_iotime
+        "--rw=randread --rate_iops=1000 --thinktime=500ms --thinktime_iotime=200ms"
+    thinktime_after_blocks_or_iotime
+        "--rw=randread --thinktime=50ms --thinktime_iotime=1s --thinktime_blocks=10"
 }
 
-/// Whatever part of a pause is spent spinning, it is as long. fio 3.33 is not asked to spin: when somebody else has the
-/// processor for so long that it spins past the end of the pause, it sleeps for ever.
+/// Spinning during a part of a pause must not change its length. fio 3.33 does not spin here: if it
+/// loses the CPU beyond the end of the pause, it sleeps forever.
 #[test]
-fn partly_spinning() {
+fn spinning_pause_has_full_length() {
     ours!();
     let pause = "--rw=randread --thinktime=20ms";
     as_many(pause, &format!("{pause} --thinktime_spin=15ms"));
 }
 
-/// The blocks in flight when a pause is due count for the next.
+/// Blocks in flight when a pause is due count for the next one.
 #[test]
-fn at_depth() {
+fn thinktime_at_depth_matches_fio() {
     for kind in ["complete", "issue"] {
         let all = if is_full() { &[1, 4, 20][..] } else { &[4] };
         for blocks in all {
             same(&format!(
-                "--rw=randread {DEPTH} --thinktime=20ms --thinktime_blocks={blocks} --thinktime_blocks_type={kind} --runtime=1"
+                "--rw=randread {DEPTH} --thinktime=20ms --thinktime_blocks={blocks} \
+                 --thinktime_blocks_type={kind} --runtime=1"
             ));
         }
     }

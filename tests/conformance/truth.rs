@@ -1,4 +1,4 @@
-//! Speed, latency and errors on targets where the right answer is known.
+//! Speed, latency and errors on targets with known behaviour.
 
 use std::thread;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use iosonde_e2e::{Program, Scratch, ensure, is_full, one_good_try, require};
 
 const MIB: usize = 1 << 20;
 
-/// Runs a job on a throttled memory disk; the member at `pointer` must be within 1 % of `cap`, by the subject, and with `./test --full`
-/// by fio as well.
+/// Runs a job on a throttled zram disk. The member at `pointer` must be within 1 % of `cap` with
+/// the subject, and with `./test --full` also with fio.
 ///
-/// The throttle grants a slice of 100 ms in advance to who has been idle; the ramp keeps that out of the measured time.
+/// An idle group gets 100 ms of its rate in advance; the ramp keeps that out of the measurement.
 fn measures_the_cap(caps: Caps, job: &str, pointer: &str, cap: f64) {
     require!(Root, Zram, Throttle);
     let scratch = Scratch::alone();
@@ -39,7 +39,7 @@ fn measures_the_cap(caps: Caps, job: &str, pointer: &str, cap: f64) {
 }
 
 #[test]
-fn read_iops_cap_at_depth_16() {
+fn read_iops_cap_is_measured_at_depth_16() {
     let caps = Caps {
         read_iops: Some(500),
         ..Caps::default()
@@ -53,7 +53,7 @@ fn read_iops_cap_at_depth_16() {
 }
 
 #[test]
-fn read_iops_cap_at_depth_1() {
+fn read_iops_cap_is_measured_at_depth_1() {
     let caps = Caps {
         read_iops: Some(500),
         ..Caps::default()
@@ -67,7 +67,7 @@ fn read_iops_cap_at_depth_1() {
 }
 
 #[test]
-fn high_read_iops_cap() {
+fn high_read_iops_cap_is_measured() {
     let caps = Caps {
         read_iops: Some(5000),
         ..Caps::default()
@@ -81,7 +81,7 @@ fn high_read_iops_cap() {
 }
 
 #[test]
-fn write_iops_cap() {
+fn write_iops_cap_is_measured() {
     let caps = Caps {
         write_iops: Some(1000),
         ..Caps::default()
@@ -95,7 +95,7 @@ fn write_iops_cap() {
 }
 
 #[test]
-fn read_bandwidth_cap() {
+fn read_bandwidth_cap_is_measured() {
     let caps = Caps {
         read_bytes: Some(10_000_000),
         ..Caps::default()
@@ -109,15 +109,16 @@ fn read_bandwidth_cap() {
 }
 
 #[test]
-fn the_device_counts_what_the_result_claims() {
+fn device_counters_equal_result() {
     require!(Root, Zram);
     let scratch = Scratch::shared();
     let disk = Zram::new(16 * MIB);
     let line = format!(
-        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=libaio --iodepth=8 --number_ios=2000 --norandommap",
+        "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=libaio --iodepth=8 \
+         --number_ios=2000 --norandommap",
         disk.path().display()
     );
-    // A new device is looked at by udev, too.
+    // udev reads a new device, too.
     one_good_try(|| {
         let (reads_before, writes_before) = disk.completed();
         let document = Program::subject().line(&scratch, &line).json();
@@ -126,15 +127,15 @@ fn the_device_counts_what_the_result_claims() {
         assert_eq!((claimed, writes - writes_before), (2000.0, 0));
         let reads = reads - reads_before;
         assert!(reads >= 2000, "only {reads} reads");
-        // Opening and probing a device reads a few blocks of it.
+        // Opening and probing a device reads a few blocks.
         ensure(reads <= 2016, || {
             format!("{reads} reads, where 2000 were asked for")
         })
     });
 }
 
-/// 10 ms are added to each request, so that the lowest and the median latency are 10 ms and a little. How little is up to the machine,
-/// which has to wake the server as well: where that takes it long, fio sees it too, at the same time.
+/// Each request takes 10 ms more, so the minimum and the median are slightly above 10 ms. The
+/// excess depends on the machine, which must wake the server; fio measures the same at that time.
 fn finds_ten_milliseconds(job: &str, kind: &str) {
     require!(Root, Nbdfuse);
     let scratch = Scratch::alone();
@@ -171,21 +172,21 @@ fn finds_ten_milliseconds(job: &str, kind: &str) {
 }
 
 #[test]
-fn ten_milliseconds_in_the_median_of_reads() {
+fn delay_is_median_latency_of_reads() {
     finds_ten_milliseconds("--rw=randread --ioengine=psync", "read");
 }
 
 #[test]
-fn ten_milliseconds_in_the_median_of_writes() {
+fn delay_is_median_latency_of_writes() {
     finds_ten_milliseconds("--rw=randwrite --ioengine=libaio", "write");
 }
 
 #[test]
-fn ten_milliseconds_with_io_uring() {
+fn delay_is_median_latency_with_io_uring() {
     finds_ten_milliseconds("--rw=randread --ioengine=io_uring", "read");
 }
 
-/// Every tenth read fails; errors counted must be those that the target made.
+/// Each tenth read fails: the error count must equal that of the target.
 #[test]
 fn injected_errors_are_counted() {
     require!(Root, Nbdfuse);
@@ -198,7 +199,8 @@ fn injected_errors_are_counted() {
             &Behaviour::plain().failing("pread", "EIO", "10%"),
         );
         let line = format!(
-            "--name=job --filename={} --direct=1 --bs=4k --size=16m --rw=randread --continue_on_error=all",
+            "--name=job --filename={} --direct=1 --bs=4k --size=16m --rw=randread \
+             --continue_on_error=all",
             file.path().display()
         );
         let (document, run) = program.line(&scratch, &line).json_and_run();

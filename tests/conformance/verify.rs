@@ -1,4 +1,4 @@
-//! Verification finds what was changed behind its back, and nothing else.
+//! Verification finds corrupted blocks and reports no others.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -21,7 +21,7 @@ const METHODS: [&str; 11] = [
     "crc32c-intel",
 ];
 
-/// Changes one bit of a file.
+/// Flips one bit of a file.
 fn flip(path: &Path, offset: u64) {
     let file = OpenOptions::new()
         .read(true)
@@ -54,17 +54,18 @@ fn check(scratch: &Scratch, program: Program, job: &str) -> iosonde_e2e::Run {
         .run()
 }
 
-/// Of a split that does not divide evenly fio makes multiples of the smallest block, and verifies those.
+/// fio rounds the blocks of an uneven split to multiples of the smallest, and verifies those.
 #[test]
-fn blocks_of_a_split_are_verified() {
+fn split_blocks_are_verified() {
     for program in Program::both() {
         let scratch = Scratch::shared();
-        let line = "--name=job --filename=data --size=1m --rw=write --bssplit=4k/30:6k/30:8k/40 --verify=crc32c";
+        let line = "--name=job --filename=data --size=1m --rw=write --bssplit=4k/30:6k/30:8k/40 \
+                    --verify=crc32c";
         let _ = program.line(&scratch, line).ok();
     }
 }
 
-/// Whether an error names the block by its offset, as fio does, or a byte within it, as iosonde can.
+/// Whether an error names the offset of the block, as in fio, or a byte within it, as in iosonde.
 fn names_a_byte_in_the_block(text: &str, offset: u64) -> bool {
     let block = offset / 4096 * 4096;
     let place = Regex::new(r"(?:offset|byte) (\d+)").expect("a valid pattern");
@@ -99,9 +100,9 @@ fn finds_a_flipped_bit(job: &str) {
 }
 
 #[test]
-fn a_flipped_bit_is_found_by_each_method() {
+fn flipped_bit_is_found_by_each_method() {
     for method in METHODS {
-        // fio 3.33 overlooks some flipped bits with this one.
+        // fio 3.33 misses some flipped bits with this method.
         if Program::subject().is_fio() && method == "sha512" {
             continue;
         }
@@ -110,34 +111,36 @@ fn a_flipped_bit_is_found_by_each_method() {
 }
 
 #[test]
-fn a_flipped_bit_is_found_in_a_pattern() {
+fn flipped_bit_is_found_in_pattern() {
     finds_a_flipped_bit("--rw=write --bs=4k --verify=pattern --verify_pattern=0xdeadbeef");
 }
 
 #[test]
-fn a_flipped_bit_is_found_with_headers_at_an_offset() {
+fn flipped_bit_is_found_with_header_offset() {
     finds_a_flipped_bit("--rw=randwrite --bs=4k --verify=crc32c --verify_offset=512");
 }
 
 #[test]
-fn a_flipped_bit_is_found_at_depth() {
+fn flipped_bit_is_found_at_depth() {
     finds_a_flipped_bit(
         "--rw=randwrite --bs=4k --verify=sha1 --ioengine=libaio --iodepth=16 --direct=1",
     );
 }
 
-/// Jobs that write and verify in one run: none may report an error.
+/// Jobs that write and verify in one run must not report an error.
 #[test]
-fn healthy_data_passes() {
+fn intact_data_passes_verification() {
     for program in Program::both() {
         for job in [
             "--rw=randwrite --bs=4k --verify=crc32c",
             "--rw=write --bs=16k --verify=md5 --verify_interval=512",
             "--rw=randrw --bs=4k --verify=crc32c",
             "--rw=randwrite --bs=4k --verify=crc32c --verify_backlog=16",
-            "--rw=randwrite --bs=4k --verify=crc32c --verify_backlog=64 --verify_backlog_batch=8 --ioengine=libaio --iodepth=8 --direct=1",
+            "--rw=randwrite --bs=4k --verify=crc32c --verify_backlog=64 --verify_backlog_batch=8 \
+             --ioengine=libaio --iodepth=8 --direct=1",
             "--rw=randwrite --bs=4k --verify=xxhash --verify_async=2",
-            "--rw=randwrite --bsrange=4k-16k --verify=crc32c --ioengine=io_uring --iodepth=8 --direct=1",
+            "--rw=randwrite --bsrange=4k-16k --verify=crc32c --ioengine=io_uring --iodepth=8 \
+             --direct=1",
             "--rw=randwrite --bssplit=4k/50:8k/50 --verify=crc32c",
             "--rw=randwrite --bs=4k --norandommap --verify=crc32c",
             "--rw=write --bs=4k --verify=crc32c --loops=3",
@@ -156,14 +159,15 @@ fn healthy_data_passes() {
 }
 
 #[test]
-fn the_result_counts_verify_errors() {
+fn result_counts_verify_errors() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         write(&scratch, program, "--rw=write --bs=4k --verify=crc32c");
         for offset in [1000, 9000, 500_000] {
             flip(&scratch.work().join("data"), offset);
         }
-        let line = "--name=job --filename=data --size=1m --rw=read --bs=4k --verify=crc32c --continue_on_error=verify";
+        let line = "--name=job --filename=data --size=1m --rw=read --bs=4k --verify=crc32c \
+                    --continue_on_error=verify";
         let (document, run) = program.line(&scratch, line).json_and_run();
         let job = &document["jobs"][0];
         assert_eq!(
@@ -171,23 +175,27 @@ fn the_result_counts_verify_errors() {
             (Some(3), Some(84)),
             "{program:?}: {run}"
         );
-        // In JSON alone iosonde says nothing beside it.
+        // With JSON output, iosonde prints no text.
         let run = program.line(&scratch, line).run();
         for offset in [1000, 9000, 500_000] {
-            let told = names_a_byte_in_the_block(&run.text(), offset);
-            assert!(told, "{program:?} does not say where {offset} is: {run}");
+            let names_offset = names_a_byte_in_the_block(&run.text(), offset);
+            assert!(
+                names_offset,
+                "{program:?} does not say where {offset} is: {run}"
+            );
         }
     }
 }
 
 #[test]
-fn a_fatal_verify_error_ends_a_job_that_survives_others() {
+fn fatal_verify_error_ends_job_with_tolerance() {
     let count = |program: Program, options: &str| {
         let scratch = Scratch::shared();
         write(&scratch, program, "--rw=write --bs=4k --verify=crc32c");
         flip(&scratch.work().join("data"), 500_000);
         let line = format!(
-            "--name=job --filename=data --size=1m --rw=read --bs=4k --verify=crc32c --continue_on_error=verify {options}"
+            "--name=job --filename=data --size=1m --rw=read --bs=4k --verify=crc32c \
+             --continue_on_error=verify {options}"
         );
         let (document, run) = program.line(&scratch, &line).json_and_run();
         let read = document["jobs"][0]["read"]["total_ios"].as_u64();
@@ -200,13 +208,14 @@ fn a_fatal_verify_error_ends_a_job_that_survives_others() {
     }
 }
 
-/// `--aux-path` is for what a run leaves beside its data: blocks of `verify_dump`. Data, logs and results stay where they are.
+/// `--aux-path` applies to files of `verify_dump`, but not to data, logs and results.
 #[test]
-fn auxiliary_files_have_a_directory_of_their_own() {
+fn aux_path_holds_dump_files() {
     for program in Program::both() {
         let scratch = Scratch::shared();
         std::fs::create_dir(scratch.work().join("aux")).expect("a directory");
-        let job = "--name=job --filename=data --size=64k --verify=crc32c --verify_dump=1 --write_bw_log=b --output=out --aux-path=aux";
+        let job = "--name=job --filename=data --size=64k --verify=crc32c --verify_dump=1 \
+                   --write_bw_log=b --output=out --aux-path=aux";
         let _ = program
             .line(&scratch, &format!("{job} --rw=write --do_verify=0"))
             .ok();

@@ -1,13 +1,14 @@
-//! Each command under each fault: `./test faults`. A cell of the table is one command under one fault at one place. It is run,
-//! hit as often as `table.rs` says, and judged by the same three questions (`ground.rs`).
+//! Runs each command under each fault: `./test faults`. A cell is one command under one fault at
+//! one location; `table.rs` has its number of hits, `fault_fixture.rs` the three questions after
+//! each.
 //!
-//! `--slice` hits each cell of a local target once, `--pods` is for those in a Kubernetes cluster, `--only WORDS` runs the cells whose
-//! names have the words, `--update` writes the table into docs/testing.md. A cell that did not run fails.
+//! `--slice` hits each local cell once, `--pods` selects cells on Kubernetes, `--only WORDS` cells
+//! by name, `--update` writes the table into docs/testing.md. A cell that did not run fails.
 
-mod ceph;
-mod ground;
-mod history;
-mod pods;
+mod ceph_faults;
+mod fault_fixture;
+mod history_faults;
+mod pod_faults;
 mod signals;
 mod storage;
 mod table;
@@ -19,12 +20,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use std::{env, thread};
 
-use table::{Cell, Place, cells, documented, hits, write_documented};
+use table::{Cell, TargetLocation, cells, documented, hits, write_documented};
 
-/// Most hits wait for time to pass.
+/// Concurrent hits per CPU; most of their time is waiting.
 const AT_ONCE_PER_PROCESSOR: usize = 3;
 
-/// What came of the hits of a cell: `None` for one that all three questions are answered well for.
+/// Results of each cell's hits: `None` if all three questions have the right answer.
 type Outcomes = BTreeMap<Cell, Vec<Option<String>>>;
 
 #[derive(Debug, Default)]
@@ -37,9 +38,9 @@ struct Options {
 impl Options {
     fn is_wanted(&self, cell: Cell) -> bool {
         let name = cell.to_string();
-        let is_in_slice = !self.is_slice || cell.place == Place::Local;
-        let is_at_place = self.in_pods == (cell.place == Place::Pods);
-        is_in_slice && is_at_place && self.only.iter().all(|words| name.contains(words))
+        let is_in_slice = !self.is_slice || cell.location == TargetLocation::Local;
+        let is_at_location = self.in_pods == (cell.location == TargetLocation::Pods);
+        is_in_slice && is_at_location && self.only.iter().all(|words| name.contains(words))
     }
 
     fn hits(&self, cell: Cell) -> u32 {
@@ -54,7 +55,7 @@ impl Options {
 
 fn main() -> ExitCode {
     let mut options = Options {
-        // `cargo test` of the whole workspace has no time for all.
+        // `cargo test` of the whole workspace runs only the slice.
         is_slice: env::args().count() == 1,
         ..Options::default()
     };
@@ -68,7 +69,7 @@ fn main() -> ExitCode {
                 write_documented();
                 return ExitCode::SUCCESS;
             }
-            // Words of cargo's own test harness.
+            // Options of cargo's own test harness.
             "--all" | "--quiet" | "--ignored" | "--include-ignored" => {}
             _ => {
                 eprintln!("usage: faults [--all | --slice | --pods] [--only WORDS]... | --update");
@@ -84,7 +85,7 @@ fn main() -> ExitCode {
 fn run_cells(options: &Options) -> Outcomes {
     let wanted = cells().into_iter().filter(|cell| options.is_wanted(*cell));
     let hits = wanted.flat_map(|cell| (0..options.hits(cell)).map(move |number| (cell, number)));
-    // Long ones first, so that none is left alone at the end.
+    // Long hits first, so that none runs alone at the end.
     let mut queue: Vec<_> = hits.collect();
     queue.sort_by_key(|(cell, _)| !cell.subcommand.is_long());
     let (alone, together): (Vec<_>, Vec<_>) = queue
@@ -92,20 +93,20 @@ fn run_cells(options: &Options) -> Outcomes {
         .partition(|(cell, _)| cell.fault.is_alone());
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let outcomes = Mutex::new(Outcomes::new());
-    work_off(together, AT_ONCE_PER_PROCESSOR * processors, &outcomes);
-    work_off(alone, 1, &outcomes);
+    run_hits(together, AT_ONCE_PER_PROCESSOR * processors, &outcomes);
+    run_hits(alone, 1, &outcomes);
     outcomes
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner)
 }
 
-fn work_off(hits: Vec<(Cell, u32)>, threads: usize, outcomes: &Mutex<Outcomes>) {
+fn run_hits(hits: Vec<(Cell, u32)>, threads: usize, outcomes: &Mutex<Outcomes>) {
     let queue = Mutex::new(VecDeque::from(hits));
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
-                    // A lock in a `while let` would be held until the hit is over.
+                    // In a `while let` the lock would be held during the hit.
                     let next = locked(&queue).pop_front();
                     let Some((cell, number)) = next else { break };
                     let started = Instant::now();
@@ -126,15 +127,15 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hits a command once; `None` when nothing is wrong.
+/// Hits a command once. Returns `None` if all answers are right.
 fn hit(cell: Cell, number: u32) -> Option<String> {
-    let outcome = catch_unwind(|| match cell.place {
-        Place::Ceph => ceph::hit(cell, number),
-        Place::Pods => pods::hit(cell, number),
-        Place::Local => {
-            let of_kind = [signals::hit, storage::hit, history::hit];
+    let outcome = catch_unwind(|| match cell.location {
+        TargetLocation::Ceph => ceph_faults::hit(cell, number),
+        TargetLocation::Pods => pod_faults::hit(cell, number),
+        TargetLocation::Local => {
+            let of_kind = [signals::hit, storage::hit, history_faults::hit];
             let outcome = of_kind.iter().find_map(|hit| hit(cell, number));
-            outcome.unwrap_or_else(|| Err("nobody knows this fault".to_owned()))
+            outcome.unwrap_or_else(|| Err("no module handles this fault".to_owned()))
         }
     });
     match outcome {
@@ -146,7 +147,7 @@ fn hit(cell: Cell, number: u32) -> Option<String> {
     }
 }
 
-/// Prints the table with its counts and the line that `./test` adds up.
+/// Prints the table with its counts and the line that `./test` parses.
 fn report(options: &Options, outcomes: &Outcomes, started: Instant) -> ExitCode {
     let mut failed = 0;
     let mut passed = 0;
@@ -173,14 +174,16 @@ fn report(options: &Options, outcomes: &Outcomes, started: Instant) -> ExitCode 
     failed += missing.len();
     if options.only.is_empty() && !documented() {
         println!(
-            "docs/testing.md: its table of faults is not the one in tests/faults/table.rs; write it: cargo test -p iosonde-e2e --test faults -- --update"
+            "docs/testing.md: its table of faults is not the one in tests/faults/table.rs; write \
+             it: cargo test -p iosonde-e2e --test faults -- --update"
         );
         failed += 1;
     }
     let word = if failed == 0 { "ok" } else { "FAILED" };
     let seconds = started.elapsed().as_secs_f64();
     println!(
-        "test result: {word}. {passed} passed; {failed} failed; 0 ignored; finished in {seconds:.0}s"
+        "test result: {word}. {passed} passed; {failed} failed; 0 ignored; finished in \
+         {seconds:.0}s"
     );
     ExitCode::from(u8::from(failed > 0))
 }

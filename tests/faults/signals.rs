@@ -10,14 +10,14 @@ use iosonde_e2e::program::Invocation;
 use iosonde_e2e::throttle::Throttle;
 use rustix::process::Signal;
 
-use crate::ground::{Ground, Outcome, died_at_once, is_explained};
+use crate::fault_fixture::{FaultFixture, Outcome, died_at_once, is_explained};
 use crate::table::{Cell, Fault, Subcommand};
 
 const MEMORY_BYTES: u64 = 160 << 20;
-/// How far the clock steps.
+/// Size of the clock step.
 const STEP_S: f64 = 3600.0;
 
-/// `None` for a fault of another kind.
+/// Returns `None` if the fault is of another kind.
 pub(crate) fn hit(cell: Cell, number: u32) -> Option<Outcome> {
     Some(match cell.fault {
         Fault::Sigkill => killed(cell, number),
@@ -31,108 +31,108 @@ pub(crate) fn hit(cell: Cell, number: u32) -> Option<Outcome> {
 }
 
 fn killed(cell: Cell, number: u32) -> Outcome {
-    let ground = Ground::new();
-    let command = |words: &str| ground.command(cell, "target", words);
-    let running = ground.until_random_point(|| command(""), cell, number);
+    let fixture = FaultFixture::new();
+    let command = |words: &str| fixture.command(cell, "target", words);
+    let running = fixture.until_random_point(|| command(""), cell, number);
     running.signal(Signal::KILL);
     let killed = running.wait();
     if killed.status.signal().is_none() {
         return Err(format!("was not killed: {killed}"));
     }
-    is_recovered(&ground, cell, command)
+    is_recovered(&fixture, cell, command)
 }
 
-/// After a death without a word: nothing of others is changed, the work is taken up, and what was left goes with it.
-fn is_recovered(ground: &Ground, cell: Cell, again: impl Fn(&str) -> Invocation) -> Outcome {
-    ground.is_unchanged()?;
-    ground.is_history_whole()?;
-    ground.is_taken_up(cell, again)?;
-    ground.is_nothing_left(&[])?;
-    ground.is_unchanged()
+/// After SIGKILL: foreign data is unchanged, and the resumed work removes leftovers.
+fn is_recovered(fixture: &FaultFixture, cell: Cell, again: impl Fn(&str) -> Invocation) -> Outcome {
+    fixture.is_unchanged()?;
+    fixture.is_history_whole()?;
+    fixture.is_taken_up(cell, again)?;
+    fixture.is_nothing_left(&[])?;
+    fixture.is_unchanged()
 }
 
 fn ended(cell: Cell, number: u32, signal: Signal, status: i32) -> Outcome {
-    let ground = Ground::new();
-    // One third of the time each.
+    let fixture = FaultFixture::new();
+    // One hit in each third of the duration.
     let point = number * 3 + 1;
-    let start = || ground.command(cell, "target", "");
-    let running = ground.until_random_point(start, cell, point);
+    let start = || fixture.command(cell, "target", "");
+    let running = fixture.until_random_point(start, cell, point);
     running.signal(signal);
     let run = running.wait();
-    ground.is_unchanged()?;
-    ground.is_history_whole()?;
-    ground.is_nothing_left(&[])?;
+    fixture.is_unchanged()?;
+    fixture.is_history_whole()?;
+    fixture.is_nothing_left(&[])?;
     if died_at_once(&run, signal) {
         return Ok(());
     }
-    // In the last third the figures may have been complete when the signal came.
+    // In the last third the figures may be complete before the signal.
     let statuses: &[i32] = if number < 2 { &[status] } else { &[status, 0] };
     is_explained(&run, statuses, &["interrupted", "ended"])
 }
 
 fn stopped(cell: Cell, number: u32) -> Outcome {
-    let ground = Ground::new();
-    let start = || ground.command(cell, "target", "");
-    let running = ground.until_random_point(start, cell, number + 4);
+    let fixture = FaultFixture::new();
+    let start = || fixture.command(cell, "target", "");
+    let running = fixture.until_random_point(start, cell, number + 4);
     running.signal(Signal::STOP);
     std::thread::sleep(Duration::from_secs(1));
     running.signal(Signal::CONT);
     let run = running.wait();
-    ground.is_unchanged()?;
-    ground.is_history_whole()?;
-    ground.is_nothing_left(&[])?;
+    fixture.is_unchanged()?;
+    fixture.is_history_whole()?;
+    fixture.is_nothing_left(&[])?;
     is_explained(&run, &[0], &[])
 }
 
-/// Another program takes all memory of the control group, and the kernel kills iosonde first.
+/// Another program exhausts the group's memory, and the OOM killer selects iosonde first.
 fn out_of_memory(cell: Cell) -> Outcome {
-    let ground = Ground::new();
+    let fixture = FaultFixture::new();
     let bound = Throttle::of_memory(MEMORY_BYTES);
     let first = r#"echo 1000 > /proc/self/oom_score_adj && exec "$0" "$@""#;
-    let again = |words: &str| ground.command(cell, "target", words);
+    let again = |words: &str| fixture.command(cell, "target", words);
     let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
     let start = || {
         again("")
             .behind(words(&["sh", "-c", first]))
             .throttled(&bound)
     };
-    let running = ground.until_random_point(start, cell, 4);
-    // It grows until it is killed itself.
-    let hog = Invocation::new(&ground.scratch, words(&["tail", "/dev/zero"]));
+    let running = fixture.until_random_point(start, cell, 4);
+    // It grows until the OOM killer ends it, too.
+    let hog = Invocation::new(&fixture.scratch, words(&["tail", "/dev/zero"]));
     let hog = hog.throttled(&bound).start();
     let run = running.wait();
     let _ = hog.wait();
     match run.status.signal() {
-        Some(9) => is_recovered(&ground, cell, again),
+        Some(9) => is_recovered(&fixture, cell, again),
         _ => Err(format!("the kernel did not kill it: {run}")),
     }
 }
 
-/// What libfaketime does to the wall clock; the clock that durations are measured with goes on.
+/// libfaketime steps the wall clock; the monotonic clock is unaffected.
 fn clock_step(cell: Cell, number: u32) -> Outcome {
     let library = faketime().ok_or("needs the package faketime")?;
-    let ground = Ground::new();
-    let clock = ground.scratch.out().join("clock");
+    let fixture = FaultFixture::new();
+    let clock = fixture.scratch.out().join("clock");
     fs::write(&clock, "+0").expect("a file for the clock");
     let json = match cell.subcommand {
         Subcommand::Fio | Subcommand::FioForHours => "--output-format=json",
         _ => "--format json",
     };
     let start = || {
-        ground
+        fixture
             .command(cell, "target", json)
             .env("LD_PRELOAD", &library)
             .env("FAKETIME_TIMESTAMP_FILE", &clock)
             .env("FAKETIME_NO_CACHE", "1")
             .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
     };
-    let running = ground.until_random_point(start, cell, 4);
+    let running = fixture.until_random_point(start, cell, 4);
     let sign = if number.is_multiple_of(2) { '+' } else { '-' };
     fs::write(&clock, format!("{sign}{STEP_S}")).expect("a file for the clock");
     let run = running.wait();
-    ground.is_unchanged()?;
-    ground.is_history_whole()?;
-    ground.is_nothing_left(&[])?;
+    fixture.is_unchanged()?;
+    fixture.is_history_whole()?;
+    fixture.is_nothing_left(&[])?;
     is_explained(&run, &[0], &[])?;
     let longest_s = match cell.subcommand {
         Subcommand::FioForHours => 6.0 * 3600.0,
@@ -141,7 +141,7 @@ fn clock_step(cell: Cell, number: u32) -> Outcome {
     are_durations_sane(&run.stdout, longest_s + STEP_S / 2.0)
 }
 
-/// No duration in a result is near the step.
+/// Checks that no duration in a result is near the clock step.
 fn are_durations_sane(result: &str, longest_s: f64) -> Outcome {
     let result: serde_json::Value =
         serde_json::from_str(result).map_err(|error| format!("no JSON: {error}: {result}"))?;

@@ -9,12 +9,12 @@ use iosonde_e2e::mount::Mount;
 use iosonde_e2e::scratch::lay_out;
 use rustix::process::Signal;
 
-use crate::ground::{Ground, Outcome, is_explained};
+use crate::fault_fixture::{FaultFixture, Outcome, is_explained};
 use crate::table::{Cell, Fault, Subcommand};
 
 const FILE_BYTES: u64 = 16 << 20;
 
-/// `None` for a fault of another kind.
+/// Returns `None` if the fault is of another kind.
 pub(crate) fn hit(cell: Cell, number: u32) -> Option<Outcome> {
     Some(match cell.fault {
         Fault::NoSpace => no_space(cell, number),
@@ -25,7 +25,7 @@ pub(crate) fn hit(cell: Cell, number: u32) -> Option<Outcome> {
     })
 }
 
-/// Consent where a command writes to a file or a device that was there before.
+/// The option of consent for a command that writes to an existing file or device.
 fn consent(cell: Cell, target: &str) -> String {
     match cell.subcommand {
         Subcommand::Pts => format!("--allow-overwrite {target}"),
@@ -33,10 +33,10 @@ fn consent(cell: Cell, target: &str) -> String {
     }
 }
 
-/// The file system has too little room from the start, or is filled once the command has begun to lay out.
+/// The file system is too small from the start, or is filled during layout.
 fn no_space(cell: Cell, number: u32) -> Outcome {
-    let ground = Ground::new();
-    let mount = Mount::tmpfs(ground.scratch.work().join("small"), 20 << 20);
+    let fixture = FaultFixture::new();
+    let mount = Mount::tmpfs(fixture.scratch.work().join("small"), 20 << 20);
     let fill = |bytes: usize| {
         let _ = fs::write(mount.dir().join("filler"), vec![1; bytes]);
     };
@@ -44,32 +44,32 @@ fn no_space(cell: Cell, number: u32) -> Outcome {
     if is_small {
         fill(12 << 20);
     }
-    let mut running = ground.command(cell, "small", "").start();
+    let mut running = fixture.command(cell, "small", "").start();
     if !is_small {
         let _ = running.until(|_| fs::read_dir(mount.dir()).is_ok_and(|found| found.count() > 0));
         fill(20 << 20);
     }
     let run = running.wait();
-    ground.is_unchanged()?;
-    ground.is_history_whole()?;
-    ground.is_nothing_left(&["small/filler"])?;
-    // What had its space before the file system was full goes on.
+    fixture.is_unchanged()?;
+    fixture.is_history_whole()?;
+    fixture.is_nothing_left(&["small/filler"])?;
+    // Files that were laid out before the file system was full can be used.
     let statuses: &[i32] = if is_small { &[4] } else { &[0, 1, 3, 4] };
     is_explained(&run, statuses, &["are available", "space", "ENOSPC"])
 }
 
 fn io_errors(cell: Cell) -> Outcome {
-    let ground = Ground::new();
+    let fixture = FaultFixture::new();
     let behaviour = Behaviour::plain().broken("EIO", "30%");
-    let file = FuseFile::serve(&ground.scratch, "broken", FILE_BYTES, &behaviour);
-    let run = ground
+    let file = FuseFile::serve(&fixture.scratch, "broken", FILE_BYTES, &behaviour);
+    let run = fixture
         .command(cell, "broken", &consent(cell, "broken"))
         .run();
-    ground.is_unchanged()?;
-    ground.is_history_whole()?;
-    ground.is_nothing_left(&["broken"])?;
+    fixture.is_unchanged()?;
+    fixture.is_history_whole()?;
+    fixture.is_nothing_left(&["broken"])?;
     drop(file);
-    if run.stderr.contains("not kept up with") {
+    if run.stderr.contains("fell behind") {
         return Err(format!("takes an error for a slow target: {run}"));
     }
     is_explained(
@@ -80,54 +80,54 @@ fn io_errors(cell: Cell) -> Outcome {
 }
 
 fn vanishes(cell: Cell) -> Outcome {
-    let ground = Ground::new();
-    let mut file = FuseFile::serve(&ground.scratch, "gone", FILE_BYTES, &Behaviour::plain());
-    let start = || ground.command(cell, "gone", &consent(cell, "gone"));
-    let running = ground.until_random_point(start, cell, 4);
+    let fixture = FaultFixture::new();
+    let mut file = FuseFile::serve(&fixture.scratch, "gone", FILE_BYTES, &Behaviour::plain());
+    let start = || fixture.command(cell, "gone", &consent(cell, "gone"));
+    let running = fixture.until_random_point(start, cell, 4);
     file.die();
     let run = running.wait();
     drop(file);
-    ground.is_unchanged()?;
-    ground.is_history_whole()?;
-    ground.is_nothing_left(&["gone"])?;
+    fixture.is_unchanged()?;
+    fixture.is_history_whole()?;
+    fixture.is_nothing_left(&["gone"])?;
     is_explained(&run, &[1, 3], &["gone"])
 }
 
-/// Another disk gets the name of the device that consent was given for.
+/// Another disk takes the device name for which consent was given.
 fn replaced(cell: Cell) -> Outcome {
-    let ground = Ground::new();
+    let fixture = FaultFixture::new();
     let [one, other] = ["one", "other"].map(|name| {
-        let path = ground.scratch.out().join(name);
+        let path = fixture.scratch.out().join(name);
         lay_out(&path, FILE_BYTES as usize);
         path
     });
     let device = Loop::new(&one);
     let path = device.path().display().to_string();
     let consent = format!("--allow-overwrite {path}");
-    let start = || ground.command(cell, &path, &consent);
-    // What has no result yet begins anew, with the consent of that command line.
+    let start = || fixture.command(cell, &path, &consent);
+    // Without a result, `--resume` starts anew with the consent of that command line.
     let running = if cell.subcommand.is_resumed() {
         let mut running = start().start();
-        running.must_reach("a result in its journal", |_| ground.has_result());
+        running.must_reach("a result in its journal", |_| fixture.has_result());
         running
     } else {
-        ground.until_random_point(start, cell, 4)
+        fixture.until_random_point(start, cell, 4)
     };
     running.signal(Signal::INT);
     let stopped = running.wait();
     device.replace(&other);
     let before = fs::read(&other).expect("the other disk");
-    ground.is_unchanged()?;
-    ground.is_nothing_left(&[])?;
+    fixture.is_unchanged()?;
+    fixture.is_nothing_left(&[])?;
     is_explained(&stopped, &[130], &["interrupted"])?;
     if cell.subcommand.is_resumed() {
-        let resumed = ground
+        let resumed = fixture
             .command(cell, &path, &format!("{consent} --resume"))
             .run();
         is_explained(&resumed, &[2, 3], &["detached", "no stopped"])?;
     }
-    // Without consent for this disk no command writes to it.
-    let again = ground
+    // No command writes to this disk without consent for it.
+    let again = fixture
         .command(cell, &path, "")
         .within(Duration::from_secs(120))
         .run();

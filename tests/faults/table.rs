@@ -1,15 +1,15 @@
-//! The table: which command meets which fault, how often, and why a cell cannot be.
+//! The table: commands, faults, number of hits, and reasons why a cell cannot run.
 
 use std::fmt;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-/// What is run.
+/// The command that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Subcommand {
     Fio,
-    /// `fio` on a simulated device for six hours, of which the history has each minute soon after its end.
+    /// `fio` on a simulated device for six hours, whose minutes are stored soon after their end.
     FioForHours,
     Probe,
     Sweep,
@@ -29,12 +29,12 @@ impl Subcommand {
         Subcommand::Run,
     ];
 
-    /// Whether a healthy run takes ten seconds.
+    /// Whether an undisturbed run takes ten seconds.
     pub(crate) fn is_long(self) -> bool {
         self == Subcommand::Probe
     }
 
-    /// Whether `--resume` takes up what was stopped.
+    /// Whether `--resume` continues interrupted work.
     pub(crate) fn is_resumed(self) -> bool {
         matches!(self, Subcommand::Sweep | Subcommand::Run)
     }
@@ -52,27 +52,31 @@ impl Subcommand {
     }
 }
 
-/// Where the target is.
+/// Location of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Place {
+pub(crate) enum TargetLocation {
     Local,
     Ceph,
     Pods,
 }
 
-impl Place {
-    pub(crate) const ALL: [Place; 3] = [Place::Local, Place::Ceph, Place::Pods];
+impl TargetLocation {
+    pub(crate) const ALL: [TargetLocation; 3] = [
+        TargetLocation::Local,
+        TargetLocation::Ceph,
+        TargetLocation::Pods,
+    ];
 
     fn title(self) -> &'static str {
         match self {
-            Place::Local => "A directory, a file or a device of this machine",
-            Place::Ceph => "A pool of a Ceph cluster",
-            Place::Pods => "A storage class of a Kubernetes cluster",
+            TargetLocation::Local => "A directory, a file or a device of this machine",
+            TargetLocation::Ceph => "A pool of a Ceph cluster",
+            TargetLocation::Pods => "A storage class of a Kubernetes cluster",
         }
     }
 }
 
-/// What happens to the command, its target or its history.
+/// Faults of the command, its target or its history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fault {
     Sigkill,
@@ -137,12 +141,14 @@ impl Fault {
         row.map_or("", |(_, name)| name)
     }
 
-    fn is_at(self, place: Place) -> bool {
+    fn is_at(self, location: TargetLocation) -> bool {
         let is_everywhere = matches!(self, Fault::Sigkill | Fault::Sigterm);
-        match place {
-            Place::Local => self < Fault::OsdStopped,
-            Place::Ceph => is_everywhere || (Fault::OsdStopped..=Fault::PoolFull).contains(&self),
-            Place::Pods => is_everywhere || self >= Fault::PodDeleted,
+        match location {
+            TargetLocation::Local => self < Fault::OsdStopped,
+            TargetLocation::Ceph => {
+                is_everywhere || (Fault::OsdStopped..=Fault::PoolFull).contains(&self)
+            }
+            TargetLocation::Pods => is_everywhere || self >= Fault::PodDeleted,
         }
     }
 
@@ -150,34 +156,34 @@ impl Fault {
         self < Fault::NoSpace || (Fault::HistoryCorrupt..=Fault::HistoryLocked).contains(&self)
     }
 
-    /// Whether it meets all that runs on the machine's cluster.
+    /// Whether the fault affects all runs on the machine's cluster.
     pub(crate) fn is_alone(self) -> bool {
         self >= Fault::ApiServerRestarted
     }
 }
 
-/// One command under one fault at one place.
+/// One command under one fault at one location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cell {
-    pub(crate) place: Place,
+    pub(crate) location: TargetLocation,
     pub(crate) fault: Fault,
     pub(crate) subcommand: Subcommand,
 }
 
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (place, fault) = (self.place, self.fault.name());
-        write!(f, "{place:?}, {fault}, {}", self.subcommand.name())
+        let (location, fault) = (self.location, self.fault.name());
+        write!(f, "{location:?}, {fault}, {}", self.subcommand.name())
     }
 }
 
-/// All cells, those that cannot be as well.
+/// All cells, including those that cannot run.
 pub(crate) fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
-    for place in Place::ALL {
-        for (fault, _) in Fault::ALL.iter().filter(|(fault, _)| fault.is_at(place)) {
+    for location in TargetLocation::ALL {
+        for (fault, _) in Fault::ALL.iter().filter(|(fault, _)| fault.is_at(location)) {
             cells.extend(Subcommand::ALL.map(|subcommand| Cell {
-                place,
+                location,
                 fault: *fault,
                 subcommand,
             }));
@@ -186,12 +192,12 @@ pub(crate) fn cells() -> Vec<Cell> {
     cells
 }
 
-/// How often a cell is hit, or why it cannot be.
+/// Number of hits of a cell, or the reason why it cannot run.
 pub(crate) fn hits(cell: Cell) -> Result<u32, &'static str> {
-    if cell.place == Place::Ceph && cell.subcommand == Subcommand::Pts {
+    if cell.location == TargetLocation::Ceph && cell.subcommand == Subcommand::Pts {
         return Err("`pts` measures no pool");
     }
-    let is_local = cell.place == Place::Local;
+    let is_local = cell.location == TargetLocation::Local;
     if cell.subcommand == Subcommand::FioForHours
         && !(is_local && cell.fault.is_of_process_or_history())
     {
@@ -205,18 +211,18 @@ pub(crate) fn hits(cell: Cell) -> Result<u32, &'static str> {
     })
 }
 
-/// The tables of all places. `content` has the content of a cell that can be, or nothing for one that was not run.
+/// The tables of all places. `content` returns the content of a cell, or `None` if it did not run.
 pub(crate) fn render(content: impl Fn(Cell) -> Option<String>) -> String {
     let mut text = String::new();
     let mut reasons: Vec<&str> = Vec::new();
-    for place in Place::ALL {
+    for location in TargetLocation::ALL {
         let names = Subcommand::ALL.map(Subcommand::name).join(" | ");
-        let _ = writeln!(text, "| {} | {names} |", place.title());
+        let _ = writeln!(text, "| {} | {names} |", location.title());
         let _ = writeln!(text, "| --- |{}", " --- |".repeat(Subcommand::ALL.len()));
-        for (fault, name) in Fault::ALL.iter().filter(|(fault, _)| fault.is_at(place)) {
+        for (fault, name) in Fault::ALL.iter().filter(|(fault, _)| fault.is_at(location)) {
             let row = Subcommand::ALL.map(|subcommand| {
                 let cell = Cell {
-                    place,
+                    location,
                     fault: *fault,
                     subcommand,
                 };
@@ -250,7 +256,7 @@ fn page() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/testing.md")
 }
 
-/// docs/testing.md before the table, the table, and what is behind.
+/// docs/testing.md in three parts: before the table, the table, after it.
 fn parts() -> Option<(String, String, String)> {
     let text = fs::read_to_string(page()).ok()?;
     let (before, rest) = text.split_once(BEGIN)?;
@@ -265,7 +271,7 @@ fn planned() -> String {
     )
 }
 
-/// Whether docs/testing.md has this table.
+/// Whether the table in docs/testing.md is current.
 pub(crate) fn documented() -> bool {
     parts().is_some_and(|(_, table, _)| table == planned())
 }

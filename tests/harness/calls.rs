@@ -1,10 +1,10 @@
-//! The system calls of a traced run; [`Invocation::traced`](crate::program::Invocation::traced) writes them.
+//! System calls of a traced run; see [`Invocation::traced`](crate::program::Invocation::traced).
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The system calls that strace has written into a file, each on one line with its result, in the order of their ends.
+/// System calls that strace wrote to a file, each on one line with its result, in order of return.
 ///
 /// # Panics
 /// When the file cannot be read.
@@ -14,7 +14,7 @@ pub fn system_calls(file: &Path) -> Vec<String> {
     whole_calls(&text)
 }
 
-/// strace cuts a call in two lines when another thread makes one meanwhile: a call that never ended has the first part only.
+/// Joins calls that strace split in two. A call that never returned has only the first part.
 fn whole_calls(text: &str) -> Vec<String> {
     let mut calls = Vec::new();
     let mut begun = BTreeMap::new();
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn call_that_was_cut_in_two_is_one_line() {
+    fn split_call_becomes_one_line() {
         let text = "\
             7 preadv2(3</d/job>,  <unfinished ...>\n\
             8 getpid() = 7\n\

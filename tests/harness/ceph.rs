@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use crate::Scratch;
-use crate::program::iosonde;
+use crate::program::{iosonde, status_and_output};
 
 /// The pool that every cluster has.
 pub const POOL: &str = "testbench";
 
-/// What a tier before a pool may hold.
+/// Maximum size of a cache tier.
 pub const TIER_BYTES: u64 = 64 << 20;
 
-/// A cluster, which ends with its value if it was made for it.
+/// A cluster; a cluster started for one test is stopped on drop.
 #[derive(Debug)]
 pub struct Cluster {
     dir: PathBuf,
@@ -23,10 +24,10 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The cluster that `tests/ceph/run.sh` has started for all tests: three storage daemons, two copies, cephx.
+    /// The cluster of `tests/ceph/run.sh` for all tests: three OSDs, two copies, cephx.
     ///
     /// # Panics
-    /// When there is none.
+    /// If `tests/ceph/run.sh` has not started it.
     #[must_use]
     pub fn shared() -> Cluster {
         let dir = std::env::var_os("IOSONDE_CEPH");
@@ -36,54 +37,64 @@ impl Cluster {
         }
     }
 
-    /// Starts one that may be broken, with options of `tests/ceph/up.sh`.
+    /// Starts a cluster that the test may break, with options of `tests/ceph/up.sh`.
     ///
     /// # Panics
-    /// When it does not start.
+    /// If it does not start.
     #[must_use]
     pub fn up(scratch: &Scratch, options: &[&str]) -> Cluster {
         let dir = scratch.out().join("ceph");
-        // Before it is started, so that half a cluster is removed as well.
+        // Created first, so that a partly started cluster is removed as well.
         let cluster = Cluster { dir, own: true };
         let made = script("up.sh", &cluster.dir, options);
-        assert!(made.status.success(), "{}", told(&made));
+        assert!(made.status.success(), "{}", output_text(&made));
         cluster
     }
 
-    /// What clients need to know.
+    /// The path of `ceph.conf`, the configuration of clients.
     #[must_use]
     pub fn conf(&self) -> PathBuf {
         self.dir.join("ceph.conf")
     }
 
-    /// Ceph's own client, for the judge of what iosonde did.
+    /// Runs `ceph`, to check what iosonde did.
     ///
     /// # Panics
-    /// When it fails.
+    /// If it fails.
     pub fn ceph(&self, line: &str) -> String {
         self.peer("ceph", line)
     }
 
-    /// `rados`, which reads and writes objects and has a benchmark.
+    /// Runs `rados`, which reads and writes objects and has a benchmark.
     ///
     /// # Panics
-    /// When it fails.
+    /// If it fails.
     pub fn rados(&self, line: &str) -> String {
         self.peer("rados", line)
     }
 
-    /// `rbd`, which makes, fills and describes images.
+    /// Runs `rbd`, which creates, fills and describes images.
     ///
     /// # Panics
-    /// When it fails.
+    /// If it fails.
     pub fn rbd(&self, line: &str) -> String {
         self.peer("rbd", line)
     }
 
-    /// Names of the objects of a pool, sorted; in all namespaces.
+    /// Allocated bytes of an image of the pool [`POOL`].
     ///
     /// # Panics
-    /// When they cannot be listed.
+    /// If `rbd du` fails.
+    pub fn image_used_bytes(&self, image: &str) -> Option<u64> {
+        let usage = self.rbd(&format!("du {POOL}/{image} --format json"));
+        let usage: Value = serde_json::from_str(&usage).expect("JSON");
+        usage["images"][0]["used_size"].as_u64()
+    }
+
+    /// Names of the objects of a pool in all namespaces, sorted.
+    ///
+    /// # Panics
+    /// If they cannot be listed.
     pub fn objects(&self, pool: &str) -> Vec<String> {
         let listed = self.rados(&format!("-p {pool} ls --all"));
         let mut names: Vec<String> = listed
@@ -94,10 +105,10 @@ impl Cluster {
         names
     }
 
-    /// Mounts the cluster's file system by ceph-fuse, below the cluster's directory, and makes a directory of this name in it.
+    /// Mounts the file system with ceph-fuse and creates a directory of this name in it.
     ///
     /// # Panics
-    /// When it cannot be mounted.
+    /// If it cannot be mounted.
     #[must_use]
     pub fn mount(&self, name: &str) -> CephFs {
         let point = self.dir.join(name);
@@ -105,7 +116,7 @@ impl Cluster {
         let made = Command::new("timeout")
             .args(["60", "ceph-fuse", "--id", "admin", "-c"])
             .arg(self.conf())
-            // Several at once would fight for the one of the client's name.
+            // Each mount needs its own: the default pid file is named after the client.
             .arg(format!("--pid-file={}.pid", point.display()))
             .arg(&point)
             .stdin(Stdio::null())
@@ -115,15 +126,15 @@ impl Cluster {
             dir: point.join(name),
             point,
         };
-        assert!(made.status.success(), "{}", told(&made));
+        assert!(made.status.success(), "{}", output_text(&made));
         fs::create_dir(&mount.dir).expect("a directory in the file system");
         mount
     }
 
-    /// Makes a pool and a small writeback tier before it.
+    /// Creates a pool with a small writeback cache tier.
     ///
     /// # Panics
-    /// When the cluster refuses.
+    /// If the cluster refuses.
     #[must_use]
     pub fn tier(&self, name: &str) -> Tier<'_> {
         let tier = Tier {
@@ -134,7 +145,7 @@ impl Cluster {
         let (base, hot) = (&tier.base, &tier.hot);
         for line in [
             format!("osd pool create {base} 8 8"),
-            // In one placement group all of its room can be used.
+            // With one placement group the whole capacity is usable.
             format!("osd pool create {hot} 1 1"),
             format!("osd pool application enable {base} rbd"),
             format!("osd tier add {base} {hot}"),
@@ -151,7 +162,7 @@ impl Cluster {
     }
 
     fn peer(&self, program: &str, line: &str) -> String {
-        // Not for ever: a client waits for a daemon that is stopped.
+        // A timeout, because a client waits forever for a stopped daemon.
         let output = Command::new("timeout")
             .args(["120", program])
             .args(line.split_whitespace())
@@ -162,12 +173,12 @@ impl Cluster {
         assert!(
             output.status.success(),
             "{program} {line}: {}",
-            told(&output)
+            output_text(&output)
         );
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// fio on this cluster, whose engines for Ceph are in Debian's package.
+    /// fio on this cluster; Debian's package has its engines for Ceph.
     #[must_use]
     pub fn fio(&self, line: &str) -> Command {
         let mut command = Command::new("fio");
@@ -193,22 +204,16 @@ impl Cluster {
     /// Runs iosonde: exit status, standard output, standard error.
     ///
     /// # Panics
-    /// When it does not start.
+    /// If it does not start.
     #[must_use]
     pub fn run(&self, line: &str) -> (Option<i32>, String, String) {
-        let output = self.iosonde(line).output().expect("iosonde starts");
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        (
-            output.status.code(),
-            text(&output.stdout),
-            text(&output.stderr),
-        )
+        status_and_output(&self.iosonde(line).output().expect("iosonde starts"))
     }
 
     /// Sends a signal to a daemon, such as `osd.0`.
     ///
     /// # Panics
-    /// When there is no such daemon.
+    /// If there is no such daemon.
     pub fn signal(&self, daemon: &str, signal: Signal) {
         let path = self.dir.join(format!("run/{daemon}.pid"));
         let text = fs::read_to_string(&path).expect("the daemon's process id");
@@ -217,20 +222,20 @@ impl Cluster {
         kill_process(pid, signal).expect("the daemon runs");
     }
 
-    /// Tells a daemon something over its own socket, whatever the state of the cluster.
+    /// Sends a command to a daemon's admin socket, which works in any state of the cluster.
     ///
     /// # Panics
-    /// When it does not answer.
+    /// If it does not answer.
     pub fn daemon(&self, daemon: &str, line: &str) -> String {
         let socket = self.dir.join(format!("run/{daemon}.asok"));
         self.ceph(&format!("--admin-daemon {} {line}", socket.display()))
     }
 }
 
-/// A file system of Ceph, mounted by ceph-fuse; unmounted at the end.
+/// A file system of Ceph, mounted by ceph-fuse and unmounted on drop.
 #[derive(Debug)]
 pub struct CephFs {
-    /// Where it is mounted.
+    /// The mount point.
     point: PathBuf,
     /// The test's own directory in it.
     dir: PathBuf,
@@ -243,7 +248,7 @@ impl CephFs {
         &self.dir
     }
 
-    /// The process that serves it.
+    /// Process id of the ceph-fuse that serves this mount.
     fn server(&self) -> Option<u32> {
         let processes = fs::read_dir("/proc").ok()?.flatten();
         let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -265,7 +270,7 @@ impl Drop for CephFs {
             let done = Command::new("umount").args(flags).arg(&self.point).output();
             done.is_ok_and(|done| done.status.success())
         };
-        // Whoever looks through all mounts keeps one busy for a moment.
+        // Programs that scan all mounts can keep a mount busy for a moment.
         let soon = (0..20).any(|_| {
             unmount(&[]) || {
                 std::thread::sleep(std::time::Duration::from_millis(100));
@@ -273,7 +278,7 @@ impl Drop for CephFs {
             }
         });
         let _ = soon || unmount(&["--lazy"]);
-        // It tells its server that it goes, which must still be there.
+        // ceph-fuse closes its session with the metadata server, so that server must outlive it.
         for _ in 0..100 {
             if self.server().is_none() {
                 break;
@@ -285,21 +290,21 @@ impl Drop for CephFs {
     }
 }
 
-/// A pool with a cache tier before it; both go at the end.
+/// A pool with a cache tier; drop removes both.
 #[derive(Debug)]
 pub struct Tier<'a> {
     cluster: &'a Cluster,
-    /// The pool that clients name.
+    /// The base pool, which clients name.
     pub base: String,
-    /// The pool before it.
+    /// The pool of the cache tier.
     pub hot: String,
 }
 
 impl Tier<'_> {
-    /// Writes back and removes all that the tier holds.
+    /// Writes back and evicts all objects of the tier.
     ///
     /// # Panics
-    /// When it cannot.
+    /// If that fails.
     pub fn flush(&self) {
         self.cluster
             .rados(&format!("-p {} cache-flush-evict-all", self.hot));
@@ -315,7 +320,7 @@ impl Drop for Tier<'_> {
             format!("osd pool delete {hot} {hot} --yes-i-really-really-mean-it"),
             format!("osd pool delete {base} {base} --yes-i-really-really-mean-it"),
         ] {
-            // A panic while another is under way would end all tests.
+            // No panic here: a panic during unwinding would abort all tests.
             let done = Command::new("timeout")
                 .args(["60", "ceph"])
                 .args(line.split_whitespace())
@@ -351,7 +356,7 @@ fn script(name: &str, dir: &Path, options: &[&str]) -> Output {
         .expect("a script of tests/ceph starts")
 }
 
-fn told(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     let all = [&output.stdout[..], &output.stderr].concat();
     String::from_utf8_lossy(&all).into_owned()
 }

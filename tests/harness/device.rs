@@ -1,4 +1,4 @@
-//! Block devices that exist for one test: memory disks and loop devices.
+//! Block devices for one test: zram disks and loop devices.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -8,14 +8,14 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::mount::Mount;
-use crate::program::PATIENCE;
+use crate::program::PROGRAM_TIMEOUT;
 use crate::scratch::incompressible;
 use crate::undo::Note;
 
 /// Runs a system tool.
 ///
 /// # Panics
-/// When it fails.
+/// If it fails.
 pub fn tool(words: &[&str]) -> String {
     let output = Command::new(words[0])
         .args(&words[1..])
@@ -40,7 +40,7 @@ pub fn number(path: &Path) -> String {
     )
 }
 
-/// A compressed memory disk of its own, filled with incompressible data.
+/// A zram disk, filled with incompressible data and removed on drop.
 #[derive(Debug)]
 pub struct Zram {
     index: u32,
@@ -48,7 +48,7 @@ pub struct Zram {
 }
 
 impl Zram {
-    /// Makes a new device; the kernel picks a number that nobody uses.
+    /// Creates a device; the kernel picks an unused number.
     ///
     /// # Panics
     /// Without [`crate::Need::Zram`] and [`crate::Need::Root`].
@@ -86,7 +86,7 @@ impl Zram {
         format!("/dev/zram{}", self.index).into()
     }
 
-    /// Reads and writes that the device has completed since it was made.
+    /// Reads and writes that the device has completed since its creation.
     #[must_use]
     pub fn completed(&self) -> (u64, u64) {
         let stat = fs::read_to_string(self.sys("stat")).expect("a device's counters");
@@ -119,7 +119,7 @@ pub struct Swap {
 }
 
 impl Swap {
-    /// Writes swap space onto a device and uses it.
+    /// Formats a device as swap space and enables it.
     ///
     /// # Panics
     /// Without [`crate::Need::Root`].
@@ -142,7 +142,7 @@ impl Drop for Swap {
     }
 }
 
-/// Keeps other tests from attaching a file to a loop device until it is dropped.
+/// Takes the lock on attaching files to loop devices, released on drop.
 fn attaching() -> File {
     let lock = File::create(std::env::temp_dir().join("iosonde-e2e-loop.lock"));
     let lock = lock.expect("a lock in the directory for temporary files");
@@ -175,27 +175,27 @@ impl Loop {
         }
     }
 
-    /// Detaches the device and attaches another file to its number, which no other test gets meanwhile.
+    /// Attaches another file to the number of this device, under the lock on attaching.
     ///
     /// # Panics
-    /// When the device is still in use after [`PATIENCE`].
+    /// When the device is still in use after [`PROGRAM_TIMEOUT`].
     pub fn replace(&self, file: &Path) {
         let _none_else = attaching();
         let path = self.path.to_string_lossy();
         tool(&["losetup", "--detach", &path]);
-        // A program that looks at all devices may hold this one for a moment: it is detached when that program closes it.
+        // While a program that scans devices holds this one, the kernel delays the detach.
         let started = Instant::now();
         let attach = || {
             let mut command = Command::new("losetup");
             command.arg(&self.path).arg(file).output()
         };
         while !attach().expect("losetup").status.success() {
-            assert!(started.elapsed() < PATIENCE, "{path} stays in use");
+            assert!(started.elapsed() < PROGRAM_TIMEOUT, "{path} stays in use");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
-    /// A device over a file in memory that nobody else uses: what happens at other disks does not matter to it.
+    /// A loop device over a file on tmpfs, so that load on other disks does not affect it.
     ///
     /// # Panics
     /// As [`Loop::new`].
@@ -203,11 +203,11 @@ impl Loop {
     pub fn in_memory(memory: &Mount, size_bytes: usize) -> Loop {
         let file = memory.dir().join("disk");
         fs::write(&file, incompressible(size_bytes, 2)).expect("a file in memory");
-        // Not all kernels have direct I/O on tmpfs, and it makes no difference there.
+        // Not every kernel has direct I/O on tmpfs, where it makes no difference.
         Loop::attached(&[], &file)
     }
 
-    /// Makes a file of this size, wholly written, and attaches a loop device to it.
+    /// Writes a file of this size in full and attaches a loop device to it.
     #[must_use]
     pub fn with_file(file: &Path, size_bytes: usize) -> Loop {
         fs::write(file, incompressible(size_bytes, 2)).expect("a file for the loop device");
@@ -217,7 +217,7 @@ impl Loop {
         Loop::new(file)
     }
 
-    /// Makes a file of this size that is one hole, and attaches a loop device to it.
+    /// Creates a file of this size that is one hole, and attaches a loop device to it.
     ///
     /// # Panics
     /// As [`Loop::new`].
@@ -228,8 +228,8 @@ impl Loop {
         Loop::new(file)
     }
 
-    /// Makes a file of this size, wholly written, and attaches a loop device to it that reads through the page cache, which
-    /// holds the file.
+    /// Writes a file of this size in full and attaches a loop device to it. The device reads
+    /// through the page cache, which holds the file.
     ///
     /// # Panics
     /// As [`Loop::new`].

@@ -1,4 +1,4 @@
-//! A file served by nbdkit through nbdfuse: it can be slow or broken in a known way, and it logs each request.
+//! A file served by nbdkit through nbdfuse, with configurable delays and errors and a request log.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::Scratch;
 use crate::mount::unmount;
 use crate::requests::Requests;
 
-/// What the file does to requests; made of nbdkit's filters.
+/// How the file answers requests, built from nbdkit's filters.
 #[derive(Debug, Clone, Default)]
 pub struct Behaviour {
     filters: Vec<&'static str>,
@@ -17,13 +17,13 @@ pub struct Behaviour {
 }
 
 impl Behaviour {
-    /// A file that answers at once.
+    /// Answers at once.
     #[must_use]
     pub fn plain() -> Behaviour {
         Behaviour::default()
     }
 
-    /// Each read and write takes this much longer.
+    /// Adds a delay to each read and write.
     #[must_use]
     pub fn delayed(mut self, delay: Duration) -> Behaviour {
         self.filters.push("delay");
@@ -33,7 +33,7 @@ impl Behaviour {
         self
     }
 
-    /// Some operations fail. `operation` is nbdkit's name for it (`pread`, `pwrite`, ...), `error` an errno, `rate` as in `1%`.
+    /// Makes `operation` (nbdkit's `pread`, ...) fail with an errno, at a rate such as `1%`.
     #[must_use]
     pub fn failing(mut self, operation: &str, error: &str, rate: &str) -> Behaviour {
         self.filters.push("error");
@@ -44,7 +44,7 @@ impl Behaviour {
         self
     }
 
-    /// Operations of all kinds fail, at this rate.
+    /// Makes operations of all kinds fail at this rate.
     #[must_use]
     pub fn broken(mut self, error: &str, rate: &str) -> Behaviour {
         self.filters.push("error");
@@ -54,7 +54,7 @@ impl Behaviour {
     }
 }
 
-/// The file. It is unmounted at the end, which ends its server.
+/// The served file. Drop unmounts it, which ends its server.
 #[derive(Debug)]
 pub struct FuseFile {
     path: PathBuf,
@@ -95,7 +95,7 @@ impl FuseFile {
             .args(&behaviour.parameters)
             .arg("]")
             .stdin(Stdio::null());
-        // nbdkit reports each error that it was told to inject.
+        // nbdkit reports each injected error on standard error.
         command.stderr(File::create(log.with_extension("stderr")).expect("a file for messages"));
         let server = command.spawn().expect("nbdfuse starts");
         let file = FuseFile { path, log, server };
@@ -104,7 +104,7 @@ impl FuseFile {
     }
 
     fn wait_until_served(&self, size_bytes: u64) {
-        // A minute: it takes a few hundredths of a second, but not on every machine.
+        // One minute: usually some 10 ms suffice, but not on every machine.
         for _ in 0..6000 {
             if fs::metadata(&self.path).is_ok_and(|metadata| metadata.len() == size_bytes) {
                 return;
@@ -114,22 +114,22 @@ impl FuseFile {
         panic!("nbdfuse did not serve {}", self.path.display());
     }
 
-    /// The file.
+    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its server is killed: whatever is asked of the file from now on fails.
+    /// Kills the server: every later request to the file fails.
     ///
     /// # Panics
-    /// When it cannot be killed.
+    /// If it cannot be killed.
     pub fn die(&mut self) {
         self.server.kill().expect("a server to kill");
         self.server.wait().expect("a server that ends");
     }
 
-    /// All requests since the file was made.
+    /// All requests since the file was created.
     #[must_use]
     pub fn requests(&self) -> Requests {
         Requests::parse(&fs::read_to_string(&self.log).expect("nbdkit's log"))

@@ -6,23 +6,23 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Time in which a new namespace must have its default service account.
+/// Time limit for the default service account of a new namespace.
 const ACCOUNT_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The directory of the cluster.
 ///
 /// # Panics
-/// When there is none.
+/// If there is none.
 #[must_use]
 pub fn cluster() -> PathBuf {
     let path = std::env::var_os("IOSONDE_KUBE");
     path.expect("IOSONDE_KUBE: run tests/kube/run.sh").into()
 }
 
-/// kubectl as the administrator.
+/// Runs kubectl as the administrator.
 ///
 /// # Panics
-/// When it fails.
+/// If it fails.
 pub fn kubectl(words: &[&str]) -> String {
     kubectl_with(words, "")
 }
@@ -31,7 +31,7 @@ pub fn kubectl(words: &[&str]) -> String {
 /// A controller manager whose API server has just restarted takes some seconds for it.
 ///
 /// # Panics
-/// When the account is not there in time.
+/// If the account does not appear in time.
 pub fn create_namespace(name: &str) {
     kubectl(&["create", "namespace", name]);
     let account = [
@@ -50,10 +50,10 @@ pub fn create_namespace(name: &str) {
     }
 }
 
-/// kubectl with a text on its standard input.
+/// Runs kubectl with a text on its standard input.
 ///
 /// # Panics
-/// When it fails.
+/// If it fails.
 pub fn kubectl_with(words: &[&str], input: &str) -> String {
     let mut child = Command::new(cluster().join("bin/kubectl"))
         .arg("--kubeconfig")
@@ -76,7 +76,7 @@ pub fn kubectl_with(words: &[&str], input: &str) -> String {
 /// Runs a shell command in a node.
 ///
 /// # Panics
-/// When it fails.
+/// If it fails.
 pub fn in_node(node: &str, script: &str) {
     let pid = std::fs::read_to_string(cluster().join(format!("run/{node}/pid")));
     let pid = pid.expect("a node");

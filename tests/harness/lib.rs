@@ -1,7 +1,7 @@
-//! What the end-to-end tests are made of: running fio and iosonde on the same job, targets whose right answer is known,
-//! and comparisons of what the two programs print.
+//! Harness of the end-to-end tests: runs fio and iosonde on the same job, creates targets with
+//! known behaviour, and compares the output of the two programs.
 //!
-//! Each test begins with a [`Scratch`], which also decides whether it may share the machine with other tests.
+//! Each test begins with a [`Scratch`], which also decides whether other tests may run beside it.
 
 pub mod calls;
 pub mod ceph;

@@ -1,4 +1,4 @@
-//! File systems that exist for one test.
+//! File systems for one test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use crate::device::tool;
 
-/// A mounted file system, unmounted at the end.
+/// A mounted file system, unmounted on drop.
 #[derive(Debug)]
 pub struct Mount {
     dir: PathBuf,
 }
 
 impl Mount {
-    /// A memory file system of a limited size, for running out of space.
+    /// A tmpfs of limited size, for tests that run out of space.
     ///
     /// # Panics
     /// Without [`crate::Need::Root`].
@@ -32,7 +32,7 @@ impl Mount {
         )
     }
 
-    /// A memory file system that knows no direct I/O.
+    /// A ramfs, which has no direct I/O.
     ///
     /// # Panics
     /// Without [`crate::Need::Root`].
@@ -41,7 +41,7 @@ impl Mount {
         Mount::new(dir, &["-t", "ramfs", "iosonde-e2e"])
     }
 
-    /// Makes a file system on a device and mounts it.
+    /// Formats a device with ext4 and mounts it.
     ///
     /// # Panics
     /// Without [`crate::Need::Root`].
@@ -52,7 +52,7 @@ impl Mount {
         Mount::new(dir, &[&device])
     }
 
-    /// Makes one file system of several devices and mounts it.
+    /// Creates one btrfs of two devices and mounts it.
     ///
     /// # Panics
     /// Without [`crate::Need::Root`] and [`crate::Need::Btrfs`].
@@ -73,12 +73,12 @@ impl Mount {
         Mount { dir: dir.clone() }
     }
 
-    /// Forbids writing from now on.
+    /// Remounts the file system read-only.
     pub fn make_read_only(&self) {
         tool(&["mount", "-o", "remount,ro", &self.dir.to_string_lossy()]);
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -91,7 +91,7 @@ impl Drop for Mount {
     }
 }
 
-/// Unmounts what this harness has mounted; waits for programs that are about to end.
+/// Unmounts a file system of this harness. Retries while programs that are about to exit use it.
 pub(crate) fn unmount(target: &Path) {
     for _ in 0..100 {
         if Command::new("umount")

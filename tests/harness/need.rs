@@ -1,14 +1,14 @@
-//! What a test needs from the machine, and what happens where it is missing.
+//! Requirements of a test on the machine, and skips where one is missing.
 //!
-//! A test that cannot run says so: the reason goes to the file named by `IOSONDE_SKIP_LOG`, where `./test` counts it.
-//! With `CI=true` a missing need is a failure, because nobody would read the reason there.
+//! A skipped test appends its reason to the file named by `IOSONDE_SKIP_LOG`, where `./test` counts
+//! it. With `CI=true` a missing requirement is a failure, so that no skip goes unnoticed.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::{env, fs, thread};
 
-/// Something that not every machine or user has.
+/// A capability that some machines or users lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     /// The rights to mount, to make devices and to move processes between control groups.
@@ -21,7 +21,7 @@ pub enum Need {
     Throttle,
     /// File systems in user space, nbdkit and nbdfuse.
     Nbdfuse,
-    /// File systems in user space.
+    /// File systems in user space, without nbdkit.
     Fuse,
     /// Bounds on processor time, in either generation of control groups.
     CpuQuota,
@@ -29,7 +29,7 @@ pub enum Need {
     MemoryLimit,
     /// Control groups of the second generation, which can be frozen.
     Freezer,
-    /// A hypervisor underneath.
+    /// A hypervisor below this machine.
     VirtualMachine,
     /// sysstat's sar.
     Sar,
@@ -37,14 +37,14 @@ pub enum Need {
     Strace,
     /// Debian's example jobs for fio.
     FioExamples,
-    /// fio-plot, which reads what sweeps export.
+    /// fio-plot, which reads the files that sweeps export.
     FioPlot,
     /// A browser.
     Chromium,
 }
 
 impl Need {
-    /// Why the need is not met here; `None` where it is.
+    /// The reason why the need is not met; `None` if it is met.
     fn lacking(self) -> Option<String> {
         let exists = |path: &str| Path::new(path).exists();
         let met = match self {
@@ -88,7 +88,7 @@ impl Need {
     }
 }
 
-/// Where Debian's package `fio-examples` has its job files; `IOSONDE_FIO_EXAMPLES` overrides.
+/// Directory of the job files of Debian's `fio-examples`; `IOSONDE_FIO_EXAMPLES` overrides it.
 pub fn fio_examples() -> &'static Path {
     static DIR: std::sync::OnceLock<std::path::PathBuf> = std::sync::OnceLock::new();
     DIR.get_or_init(|| {
@@ -97,16 +97,16 @@ pub fn fio_examples() -> &'static Path {
     })
 }
 
-/// The program fio-plot; `IOSONDE_FIO_PLOT` says where it is.
+/// The program fio-plot; `IOSONDE_FIO_PLOT` overrides its path.
 #[must_use]
 pub fn fio_plot() -> String {
     env::var("IOSONDE_FIO_PLOT").unwrap_or_else(|_| "fio-plot".to_owned())
 }
 
-/// Whether all needs are met. If not, the calling test counts as skipped, and has to return.
+/// Whether all needs are met. If not, the calling test counts as skipped and must return.
 ///
 /// # Panics
-/// With `CI=true` when a need is not met.
+/// With `CI=true` if a need is not met.
 #[must_use]
 pub fn met(needs: &[Need]) -> bool {
     let Some(reason) = needs.iter().find_map(|need| need.lacking()) else {
@@ -118,6 +118,17 @@ pub fn met(needs: &[Need]) -> bool {
         env::var("CI").as_deref() != Ok("true"),
         "{test} must run in CI, but {reason}"
     );
+    record_skip(&reason.to_string());
+    false
+}
+
+/// Counts the calling test as skipped. It must return.
+///
+/// # Panics
+/// If the log of skipped tests cannot be written.
+pub fn record_skip(reason: &str) {
+    let thread = thread::current();
+    let test = thread.name().unwrap_or("a test");
     let line = format!("{test} {reason}\n");
     eprint!("SKIPPED {line}");
     if let Some(log) = env::var_os("IOSONDE_SKIP_LOG") {
@@ -129,21 +140,20 @@ pub fn met(needs: &[Need]) -> bool {
         log.write_all(line.as_bytes())
             .expect("the log of skipped tests can be written");
     }
-    false
 }
 
-/// Whether `./test --full` runs, which has time for what is long.
+/// Whether `./test --full` runs, which includes the long tests.
 #[must_use]
 pub fn is_full() -> bool {
     env::var("IOSONDE_TEST_FULL").as_deref() == Ok("yes")
 }
 
-/// Whether the kernel knows btrfs.
+/// Whether the kernel supports btrfs.
 fn has_btrfs() -> bool {
     fs::read_to_string("/proc/filesystems").is_ok_and(|known| known.contains("btrfs"))
 }
 
-/// Whether a program can be traced.
+/// Whether strace can trace a program.
 fn traces() -> bool {
     let mut traced = Command::new("strace");
     traced.args(["-qq", "-e", "trace=none", "true"]);
@@ -155,7 +165,7 @@ fn on_path(program: &str) -> bool {
         .is_some_and(|path| env::split_paths(&path).any(|dir| dir.join(program).is_file()))
 }
 
-/// Returns from a test, as skipped, unless all needs are met.
+/// Returns from a test as skipped unless all needs are met.
 #[macro_export]
 macro_rules! require {
     ($($need:ident),+ $(,)?) => {
@@ -165,7 +175,7 @@ macro_rules! require {
     };
 }
 
-/// Returns from a test of what only iosonde promises, when fio stands in for it.
+/// Returns from a test of behaviour that only iosonde has when fio is the program under test.
 #[macro_export]
 macro_rules! ours {
     () => {

@@ -1,10 +1,10 @@
-//! Running fio and iosonde with fio's command line.
+//! Runs fio and iosonde with fio's command line.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Output};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -16,17 +16,28 @@ use serde_json::Value;
 use crate::Scratch;
 use crate::throttle::Throttle;
 
-/// A program that speaks fio's command line.
+/// Returns the exit status, standard output and standard error of a command.
+#[must_use]
+pub fn status_and_output(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr),
+    )
+}
+
+/// A program with fio's command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
-    /// The fio that is installed: the reference.
+    /// The installed fio, the reference.
     Fio,
     /// `iosonde fio`, built from this checkout.
     Iosonde,
 }
 
 impl Program {
-    /// The program under test: iosonde, or fio itself with `IOSONDE_E2E_PEER=fio`, which shows that the tests are right.
+    /// The program under test: iosonde, or fio itself with `IOSONDE_E2E_PEER=fio`.
     #[must_use]
     pub fn subject() -> Program {
         if env::var("IOSONDE_E2E_PEER").as_deref() == Ok("fio") {
@@ -48,7 +59,7 @@ impl Program {
         self == Program::Fio
     }
 
-    /// The words that start the program.
+    /// The words of the command line that start the program.
     #[must_use]
     pub fn command(self) -> Vec<OsString> {
         match self {
@@ -57,7 +68,7 @@ impl Program {
         }
     }
 
-    /// Prepares to run the program on fio's arguments, in the scratch directory.
+    /// A run of the program with fio's arguments in the scratch directory.
     pub fn args<A: AsRef<OsStr>>(
         self,
         scratch: &Scratch,
@@ -68,13 +79,14 @@ impl Program {
         Invocation::new(scratch, words)
     }
 
-    /// As [`Program::args`], from one line; words are split at blanks, without quoting.
+    /// As [`Program::args`], from one line. Words are split at blanks, without quoting.
     pub fn line(self, scratch: &Scratch, line: &str) -> Invocation {
         self.args(scratch, line.split_whitespace())
     }
 }
 
-/// The iosonde to test: `IOSONDE_BIN`, or a release build made on first use in this target directory.
+/// The iosonde under test: `IOSONDE_BIN`, or a build made on first use. Its profile `dev` has debug
+/// assertions and an optimised engine.
 #[must_use]
 pub fn iosonde() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
@@ -88,26 +100,19 @@ pub fn iosonde() -> &'static Path {
             .nth(3)
             .expect("a test below TARGET/PROFILE/deps");
         let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-            .args([
-                "build",
-                "--quiet",
-                "--release",
-                "--package",
-                "iosonde",
-                "--target-dir",
-            ])
+            .args(["build", "--quiet", "--package", "iosonde", "--target-dir"])
             .arg(target)
             .status()
             .expect("cargo starts");
         assert!(status.success(), "iosonde does not build");
-        target.join("release/iosonde")
+        target.join("debug/iosonde")
     })
 }
 
-/// How long a program may run. All of them end within a minute or two on a quiet machine; what takes longer than this hangs.
-pub const PATIENCE: Duration = Duration::from_secs(600);
+/// Time limit of a program. Each ends within two minutes on a quiet machine, so a longer run hangs.
+pub const PROGRAM_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// One run that is about to start.
+/// One run before its start.
 #[derive(Debug)]
 pub struct Invocation {
     pub(crate) words: Vec<OsString>,
@@ -119,7 +124,7 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// Any command, run in the scratch directory with the scratch directory's state as its home.
+    /// A run of any command in the scratch directory, with the scratch state directory as its home.
     #[must_use]
     pub fn new(scratch: &Scratch, words: Vec<OsString>) -> Invocation {
         let state = scratch.state();
@@ -137,11 +142,11 @@ impl Invocation {
             dir: scratch.work(),
             out: scratch.out(),
             input: "/dev/null".into(),
-            timeout: PATIENCE,
+            timeout: PROGRAM_TIMEOUT,
         }
     }
 
-    /// Appends arguments, given as one line.
+    /// Appends the arguments of one line.
     #[must_use]
     pub fn and(mut self, line: &str) -> Invocation {
         self.words
@@ -156,14 +161,14 @@ impl Invocation {
         self
     }
 
-    /// Gives the program a file as its standard input.
+    /// Uses a file as the program's standard input.
     #[must_use]
     pub fn input(mut self, path: &Path) -> Invocation {
         self.input = path.to_owned();
         self
     }
 
-    /// Runs the program under a throttle.
+    /// Runs the program in the control group of a throttle.
     #[must_use]
     pub fn throttled(self, throttle: &Throttle) -> Invocation {
         let procs: OsString = throttle.procs().into();
@@ -175,8 +180,8 @@ impl Invocation {
         ])
     }
 
-    /// Gives the program the processors before all others, so that it does not matter who computes meanwhile. Needs root;
-    /// not for programs that never sleep. Where that is not allowed, as in many containers, the program runs as others do.
+    /// Runs the program with real-time priority. Needs root; not for programs that never sleep.
+    /// Without permission, as in many containers, the program runs with normal priority.
     #[must_use]
     pub fn urgent(self) -> Invocation {
         let first =
@@ -184,7 +189,7 @@ impl Invocation {
         self.behind(["sh", "-c", first].map(OsString::from))
     }
 
-    /// Hides all control groups from the program, as a container does with those around it. Needs root.
+    /// Hides all control groups from the program, as a container hides its parents. Needs root.
     #[must_use]
     pub fn without_sight_of_groups(self) -> Invocation {
         let hide = r#"mount -t tmpfs none /sys/fs/cgroup && exec "$0" "$@""#;
@@ -192,28 +197,29 @@ impl Invocation {
             .behind(["unshare", "--mount", "--"].map(OsString::from))
     }
 
-    /// Writes the system calls of these names that the program and its threads make into a file. The program may be slow.
+    /// Traces system calls of these names into a file. Slows the program.
     #[must_use]
     pub fn traced(self, calls: &str, file: &Path) -> Invocation {
         let words = ["strace", "-f", "-qq", "-y", "-e", calls, "-o"].map(OsString::from);
         self.behind(words.into_iter().chain([file.into()]))
     }
 
-    /// Puts words before the program's.
+    /// Puts words before the program's command line.
     #[must_use]
     pub fn behind(mut self, words: impl IntoIterator<Item = OsString>) -> Invocation {
         self.words = words.into_iter().chain(self.words).collect();
         self
     }
 
-    /// Changes how long the run may take before it is killed and the test fails; [`PATIENCE`] by default.
+    /// Sets the time limit; a run beyond it is killed and fails the test. Default:
+    /// [`PROGRAM_TIMEOUT`].
     #[must_use]
     pub fn within(mut self, timeout: Duration) -> Invocation {
         self.timeout = timeout;
         self
     }
 
-    /// Starts the run without waiting for it.
+    /// Starts the program and returns at once.
     #[must_use]
     pub fn start(self) -> Running {
         let unique = unique();
@@ -237,16 +243,16 @@ impl Invocation {
         }
     }
 
-    /// Runs to the end, whatever the exit status.
+    /// Runs the program until it exits with any status.
     #[must_use]
     pub fn run(self) -> Run {
         self.start().wait()
     }
 
-    /// Runs to the end.
+    /// Runs the program until it exits successfully.
     ///
     /// # Panics
-    /// When the program fails.
+    /// If the program fails.
     #[must_use]
     pub fn ok(self) -> Run {
         let run = self.run();
@@ -254,16 +260,16 @@ impl Invocation {
         run
     }
 
-    /// Runs with JSON output to a file.
+    /// Runs the program with JSON output to a file.
     ///
     /// # Panics
-    /// When the program fails, or writes no JSON.
+    /// If the program fails or writes no JSON.
     #[must_use]
     pub fn json(self) -> Value {
         self.json_and_run().0
     }
 
-    /// As [`Invocation::json`], but the program may fail as long as it writes its result.
+    /// As [`Invocation::json`], but the program may fail if it writes a result.
     #[must_use]
     pub fn json_and_run(self) -> (Value, Run) {
         let file = self.out.join(format!("{}.json", unique()));
@@ -271,7 +277,7 @@ impl Invocation {
             .and(&format!("--output-format=json --output={}", file.display()))
             .run();
         let text = fs::read_to_string(&file).unwrap_or_default();
-        // fio writes notes before the document, also into a file.
+        // fio prints notes before the JSON, also into a file.
         let document = text
             .find('{')
             .map(|start| &text[start..])
@@ -284,7 +290,7 @@ impl Invocation {
     }
 }
 
-/// The beginning of a file's name that no other run of this process has.
+/// A number that is unique in this process, for names of output files.
 fn unique() -> u64 {
     static RUNS: AtomicU64 = AtomicU64::new(0);
     RUNS.fetch_add(1, Ordering::Relaxed)
@@ -301,15 +307,15 @@ pub struct Running {
 }
 
 impl Running {
-    /// What the program has printed to standard output so far.
+    /// Standard output of the program so far.
     #[must_use]
-    pub fn printed(&self) -> String {
+    pub fn stdout_text(&self) -> String {
         lossy(&self.stdout)
     }
 
-    /// What the program has printed to standard error so far.
+    /// Standard error of the program so far.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn stderr_text(&self) -> String {
         lossy(&self.stderr)
     }
 
@@ -319,7 +325,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Waits until a condition holds; false when the program ended or its time ran out before.
+    /// Waits until a condition holds. Returns false if the program ends or times out first.
     pub fn until(&mut self, mut condition: impl FnMut(&Running) -> bool) -> bool {
         loop {
             if condition(self) {
@@ -338,7 +344,7 @@ impl Running {
         }
     }
 
-    /// Whether it has not ended yet.
+    /// Whether the program has not exited yet.
     #[must_use]
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
@@ -353,7 +359,7 @@ impl Running {
     /// Waits until a condition holds.
     ///
     /// # Panics
-    /// When the program ended or its time ran out before.
+    /// If the program ends or times out first.
     pub fn must_reach(&mut self, what: &str, condition: impl FnMut(&Running) -> bool) {
         assert!(
             self.until(condition),
@@ -364,17 +370,17 @@ impl Running {
         );
     }
 
-    /// Changes how long the program may still run.
+    /// Sets the time limit of the program, from now on.
     #[must_use]
     pub fn within(mut self, timeout: Duration) -> Running {
         self.deadline = Instant::now() + timeout;
         self
     }
 
-    /// Waits for the end.
+    /// Waits until the program exits.
     ///
     /// # Panics
-    /// When the time given to the run is over; the program is killed before.
+    /// If the program times out; it is killed first.
     #[must_use]
     pub fn wait(mut self) -> Run {
         let status = loop {
@@ -382,8 +388,8 @@ impl Running {
                 break status;
             }
             if Instant::now() > self.deadline {
-                let waits = what_it_waits_for(self.pid());
-                self.end();
+                let waits = thread_states(self.pid());
+                self.kill_and_wait();
                 panic!(
                     "{:?} did not end in time\n{waits}{}{}",
                     self.words,
@@ -403,8 +409,8 @@ impl Running {
 }
 
 impl Running {
-    /// Kills the program, and waits for its end; not for ever, because the kernel may not let go of it.
-    fn end(&mut self) {
+    /// Kills the program and waits at most 60 s: an I/O stuck in the kernel can prevent its exit.
+    fn kill_and_wait(&mut self) {
         let _ = self.child.kill();
         for _ in 0..6000 {
             if !matches!(self.child.try_wait(), Ok(None)) {
@@ -418,30 +424,30 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // A test that fails between start and wait must not leave its program behind.
+        // A test that fails between start and wait must not leave its program running.
         if matches!(self.child.try_wait(), Ok(None)) {
-            self.end();
+            self.kill_and_wait();
         }
     }
 }
 
-/// Each thread of a process with its state, and where in the kernel it waits.
-fn what_it_waits_for(pid: u32) -> String {
+/// State, kernel wait channel and stack of each thread of a process.
+fn thread_states(pid: u32) -> String {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"));
-    let told = tasks.into_iter().flatten().flatten().map(|task| {
-        let of = |name: &str| lossy(&task.path().join(name));
-        let status = of("status");
+    let threads = tasks.into_iter().flatten().flatten().map(|task| {
+        let read = |name: &str| lossy(&task.path().join(name));
+        let status = read("status");
         let state = status.lines().find(|line| line.starts_with("State:"));
         format!(
             "thread {}: {}, {}, system call {}{}",
-            of("comm").trim_end(),
+            read("comm").trim_end(),
             state.unwrap_or("ended"),
-            of("wchan"),
-            of("syscall"),
-            of("stack"),
+            read("wchan"),
+            read("syscall"),
+            read("stack"),
         )
     });
-    told.collect()
+    threads.collect()
 }
 
 fn lossy(path: &Path) -> String {
@@ -450,29 +456,29 @@ fn lossy(path: &Path) -> String {
         .unwrap_or_default()
 }
 
-/// What came of a run.
+/// Exit status and output of a run.
 #[derive(Debug)]
 pub struct Run {
     words: Vec<OsString>,
     /// The exit status.
     pub status: ExitStatus,
-    /// What went to standard output.
+    /// Standard output.
     pub stdout: String,
-    /// What went to standard error.
+    /// Standard error.
     pub stderr: String,
 }
 
 impl Run {
-    /// Standard output and standard error, one after the other.
+    /// Standard output followed by standard error.
     #[must_use]
     pub fn text(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
     }
 
-    /// Asserts that the program ended by itself with a failure, and that its words contain all of these, ignoring case.
+    /// Asserts that the program failed and that its output has all these words, ignoring case.
     ///
     /// # Panics
-    /// When it succeeded, died of a signal, panicked or left one of the words out.
+    /// If it succeeded, died of a signal, panicked or omitted a word.
     pub fn refused_with(&self, needles: &[&str]) {
         assert!(!self.status.success(), "should have been refused: {self}");
         assert!(self.status.signal().is_none(), "died of a signal: {self}");

@@ -1,15 +1,15 @@
-//! What a target was asked to do, by its own account.
+//! Requests that a target received, read from its own log.
 
 /// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Request {
-    /// Where in the target, in bytes.
+    /// Offset in the target, in bytes.
     pub offset_bytes: u64,
-    /// How much.
+    /// Length in bytes.
     pub length_bytes: u64,
 }
 
-/// All requests, each kind in the order of arrival.
+/// All requests, each kind in order of arrival.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Requests {
     /// Reads.
@@ -25,7 +25,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Reads the log of nbdkit's log filter. Lines that say `...Read` are the ends of requests and do not count.
+    /// Parses the log of nbdkit's log filter. Skips lines with `...Read`: ends of requests.
     #[must_use]
     pub fn parse(log: &str) -> Requests {
         let mut requests = Requests::default();
@@ -43,7 +43,7 @@ impl Requests {
         requests
     }
 
-    /// The same requests in the order of their offsets, for jobs that fix the set but not the order.
+    /// The same requests in order of offset, for jobs that fix the set but not the order.
     #[must_use]
     pub fn sorted(mut self) -> Requests {
         self.reads.sort_unstable();
@@ -71,10 +71,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_count_once() {
+    fn start_and_end_of_request_count_once() {
         let log = "2026-01-01 00:00:00.1 connection=1 Read id=1 offset=0xf000 count=0x1000 ...\n\
                    2026-01-01 00:00:00.2 connection=1 ...Read id=1 return=-1 error=EIO\n\
-                   2026-01-01 00:00:00.3 connection=1 Write id=2 offset=0x0 count=0x80000 fua=0 ...\n\
+                   2026-01-01 00:00:00.3 connection=1 Write id=2 offset=0x0 count=0x80000 fua=0 \
+                   ...\n\
                    2026-01-01 00:00:00.4 connection=1 Flush id=3 ...\n";
         let requests = Requests::parse(log);
         assert_eq!(

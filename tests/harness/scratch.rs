@@ -1,4 +1,4 @@
-//! A directory for one test, and the test's claim on the machine.
+//! A directory for one test, and the lock that decides whether other tests may run beside it.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -6,9 +6,9 @@ use std::{env, io};
 
 use tempfile::TempDir;
 
-/// A fresh directory on a disk, removed at the end, and a lock that keeps timing tests alone on the machine.
+/// A new directory, removed on drop, and a lock that keeps timing tests alone on the machine.
 ///
-/// Hold exactly one: a test that asked for a second, exclusive one would wait for itself.
+/// Hold exactly one: a second, exclusive one in the same test would deadlock.
 #[derive(Debug)]
 pub struct Scratch {
     dir: TempDir,
@@ -16,7 +16,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// For tests that others may run beside.
+    /// For tests that may run beside others.
     #[must_use]
     pub fn shared() -> Scratch {
         Scratch::with(|lock| lock.lock_shared())
@@ -29,7 +29,7 @@ impl Scratch {
     }
 
     fn with(claim: impl Fn(&File) -> io::Result<()>) -> Scratch {
-        // ./test gives each of its runs a directory, but the machine has one lock.
+        // ./test gives each of its runs a directory of its own, but the machine has one lock.
         let path = env::var_os("IOSONDE_E2E_LOCK")
             .map_or_else(|| env::temp_dir().join("iosonde-e2e.lock"), PathBuf::from);
         let lock = fs::OpenOptions::new()
@@ -49,19 +49,19 @@ impl Scratch {
         Scratch { dir, _claim: lock }
     }
 
-    /// Where programs run and put their files.
+    /// Working directory of the programs under test.
     #[must_use]
     pub fn work(&self) -> PathBuf {
         self.dir.path().join("work")
     }
 
-    /// Stands in for the user's home, so that tests neither read nor write a real history.
+    /// Home directory of the programs, so that tests neither read nor write a real history.
     #[must_use]
     pub fn state(&self) -> PathBuf {
         self.dir.path().join("state")
     }
 
-    /// Where the harness keeps what programs print, away from what they are tested for leaving behind.
+    /// Output files of the harness, outside the directory that tests check for leftovers.
     #[must_use]
     pub fn out(&self) -> PathBuf {
         self.dir.path().join("out")
@@ -97,12 +97,12 @@ impl Scratch {
     }
 }
 
-/// Bytes that do not compress and are the same on every run.
+/// Incompressible bytes, the same for the same seed.
 #[must_use]
 pub fn incompressible(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed;
     let mut word = || {
-        // SplitMix64, from Steele, Lea and Flood: "Fast splittable pseudorandom number generators" (2014).
+        // SplitMix64 (Steele, Lea and Flood: Fast splittable pseudorandom number generators, 2014).
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -115,7 +115,7 @@ pub fn incompressible(len: usize, seed: u64) -> Vec<u8> {
         .collect()
 }
 
-/// Makes a file of incompressible bytes that is wholly written and on its disk.
+/// Writes a file of incompressible bytes and syncs it to its disk.
 pub fn lay_out(path: &Path, len: usize) {
     fs::write(path, incompressible(len, 1)).expect("a file that can be laid out");
     File::open(path)

@@ -1,4 +1,4 @@
-//! The form of a printed result: what is left when figures and units are taken out.
+//! The form of printed results: lines with figures and units replaced by placeholders.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -12,14 +12,14 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
             "DATE",
         ),
         (r"^(fio|iosonde)-\S+$", "VERSION"),
-        // fio's jobs may be processes or threads.
+        // fio's jobs are processes or threads.
         (
             r"^Starting \d+ (process|thread)(es|s)?( and \d+ (process|thread)(es|s)?)?",
             "Starting JOBS",
         ),
-        // Advice stands in other places than fio's.
+        // iosonde and fio print advice in different places.
         (r"^note: .*$", ""),
-        // Messages; fio mixes them into the result.
+        // Progress messages; fio mixes them into the result.
         (r"^.*: Laying out IO files? \(.*\)$", ""),
         (r"\((nsec|usec|msec|sec)\)", "(TIME)"),
         (r"\d+(\.\d+)?[kKMGTP]?i?B/s", "RATE"),
@@ -27,11 +27,11 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
         (r"\d+(\.\d+)?[kKMGTP]?i?B\b", "SIZE"),
         (r"-?\d+(\.\d+)?(msec\b|[kMGTP]?\b)", "#"),
         (r"([=\[]) +#", "$1#"),
-        // Which buckets hold anything depends on what was measured.
+        // The printed buckets depend on the measured latencies.
         (r"^( *lat \(TIME\) *: ).*$", "${1}BUCKETS"),
-        // How percentiles are broken into lines depends on how wide the figures are; their names are compared apart.
+        // Line breaks depend on the width of figures; the names are compared separately.
         (r"^ *\|.*$", "PERCENTILES"),
-        // Columns are padded.
+        // Columns are padded with blanks.
         (r" +", " "),
     ]
     .map(|(pattern, form)| (Regex::new(pattern).expect("a valid pattern"), form))
@@ -48,7 +48,7 @@ pub fn of_line(line: &str) -> String {
     form
 }
 
-/// The forms of all lines, without blank ones; each once, because the number of bucket lines is measured.
+/// The forms of all lines that are not blank. A set, because the number of bucket lines varies.
 #[must_use]
 pub fn of_text(text: &str) -> BTreeSet<String> {
     text.lines()
@@ -57,7 +57,7 @@ pub fn of_text(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Forms that only one of two texts has: missing ones marked `-`, ones too many `+`.
+/// Forms that only one of two texts has: `-` if missing from the second, `+` if only there.
 #[must_use]
 pub fn differences(one: &str, other: &str) -> Vec<String> {
     let (reference, subject) = (of_text(one), of_text(other));
@@ -72,7 +72,7 @@ pub fn differences(one: &str, other: &str) -> Vec<String> {
     missing.chain(extra).chain(percentiles).collect()
 }
 
-/// The names of all percentiles in the order of the text.
+/// The names of all percentiles in order of appearance.
 fn percentiles_of(text: &str) -> Vec<&str> {
     static NAME: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(\d+\.\d+)th=\[").expect("a valid pattern"));
@@ -86,15 +86,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_and_units_go_and_words_stay() {
+    fn figures_and_units_become_placeholders() {
         let line = "  read: IOPS=18.9k, BW=73.7MiB/s (77.2MB/s)(528KiB/7msec)";
         assert_eq!(of_line(line), " read: IOPS=#, BW=RATE (RATE)(SIZE/#)");
     }
 
     #[test]
-    fn two_runs_have_one_form() {
-        let one = "    clat (usec): min=22, max=752, avg=48.29, stdev=63.57\n  lat (usec)   : 2=28.12%, 4=19.53%\n";
-        let other = "    clat (nsec): min=1484, max=21k, avg=2.1, stdev= 1.5\n  lat (usec)   : 50=39.06%\n  lat (msec)   : 2=1%\n";
+    fn forms_of_two_runs_are_equal() {
+        let one = "    clat (usec): min=22, max=752, avg=48.29, stdev=63.57\n  \
+                   lat (usec)   : 2=28.12%, 4=19.53%\n";
+        let other = "    clat (nsec): min=1484, max=21k, avg=2.1, stdev= 1.5\n  \
+                     lat (usec)   : 50=39.06%\n  lat (msec)   : 2=1%\n";
         assert_eq!(differences(one, other), Vec::<String>::new());
         assert_eq!(
             differences("  | 1.00th=[ 1]\n", "  | 5.00th=[ 1]\n"),

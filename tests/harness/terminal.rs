@@ -1,4 +1,4 @@
-//! A terminal of our own, to see what a person at one sees.
+//! A pseudoterminal, which records the screen that a user sees.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,30 +14,30 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::program::Invocation;
 
-/// A program on a terminal, and what the terminal shows.
+/// A program on a terminal, and the terminal's screen.
 #[derive(Debug)]
 pub struct Terminal {
     child: Child,
     keyboard: File,
-    shown: Arc<Mutex<Shown>>,
+    screen_text: Arc<Mutex<ScreenText>>,
     reader: Option<JoinHandle<()>>,
     deadline: Instant,
 }
 
-/// What has come to the terminal.
-struct Shown {
+/// Output received by the terminal.
+struct ScreenText {
     parser: vt100::Parser,
     bytes: Vec<u8>,
 }
 
-impl std::fmt::Debug for Shown {
+impl std::fmt::Debug for ScreenText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.parser.screen().contents())
     }
 }
 
 impl Invocation {
-    /// Starts the program on a terminal of so many rows and columns: standard input, output and error.
+    /// Starts the program on a terminal of this size: standard input, output and error.
     #[must_use]
     pub fn on_terminal(self, rows: u16, columns: u16) -> Terminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
@@ -49,7 +49,7 @@ impl Invocation {
         let line = File::from(open(&name, flags, Mode::empty()).expect("the terminal's other end"));
         tcsetwinsize(&master, size(rows, columns)).expect("a size");
         let copy = || line.try_clone().expect("a copy of a file descriptor");
-        // Ctrl-C reaches whom the terminal belongs to.
+        // setsid makes this the controlling terminal, so that Ctrl-C reaches the program.
         let child = Command::new("setsid")
             .arg("--ctty")
             .args(&self.words)
@@ -62,27 +62,27 @@ impl Invocation {
             .spawn()
             .expect("setsid starts");
         let keyboard = File::from(master);
-        let shown = Arc::new(Mutex::new(Shown {
+        let screen_text = Arc::new(Mutex::new(ScreenText {
             parser: vt100::Parser::new(cells(rows), cells(columns), 1000),
             bytes: Vec::new(),
         }));
         let reader = {
             let mut from = keyboard.try_clone().expect("a copy of a file descriptor");
-            let shown = Arc::clone(&shown);
+            let screen_text = Arc::clone(&screen_text);
             thread::spawn(move || {
                 let mut some = [0; 4096];
-                // When the last of the other end is closed, reading fails.
+                // Reading fails when the last descriptor of the other end is closed.
                 while let Ok(count @ 1..) = from.read(&mut some) {
-                    let mut shown = locked(&shown);
-                    shown.parser.process(&some[..count]);
-                    shown.bytes.extend_from_slice(&some[..count]);
+                    let mut screen_text = locked(&screen_text);
+                    screen_text.parser.process(&some[..count]);
+                    screen_text.bytes.extend_from_slice(&some[..count]);
                 }
             })
         };
         Terminal {
             child,
             keyboard,
-            shown,
+            screen_text,
             reader: Some(reader),
             deadline: Instant::now() + self.timeout,
         }
@@ -90,25 +90,25 @@ impl Invocation {
 }
 
 impl Terminal {
-    /// What is to be seen now, line by line.
+    /// The current screen, line by line.
     #[must_use]
     pub fn screen(&self) -> String {
-        locked(&self.shown).parser.screen().contents()
+        locked(&self.screen_text).parser.screen().contents()
     }
 
     /// Whether the cursor is shown.
     #[must_use]
     pub fn has_cursor(&self) -> bool {
-        !locked(&self.shown).parser.screen().hide_cursor()
+        !locked(&self.screen_text).parser.screen().hide_cursor()
     }
 
-    /// Everything that was sent, control sequences included.
+    /// All bytes sent to the terminal, including control sequences.
     #[must_use]
     pub fn sent(&self) -> String {
-        String::from_utf8_lossy(&locked(&self.shown).bytes).into_owned()
+        String::from_utf8_lossy(&locked(&self.screen_text).bytes).into_owned()
     }
 
-    /// Waits until the screen is as wished; false when the program ended or its time ran out before.
+    /// Waits until the screen is as required; false if the program ends or times out first.
     pub fn until(&mut self, mut wish: impl FnMut(&str) -> bool) -> bool {
         loop {
             if wish(&self.screen()) {
@@ -126,26 +126,26 @@ impl Terminal {
         }
     }
 
-    /// Makes the terminal larger or smaller, as a person does with a window.
+    /// Resizes the terminal, as a user resizes a window.
     pub fn resize(&mut self, rows: u16, columns: u16) {
         tcsetwinsize(&self.keyboard, size(rows, columns)).expect("a size");
-        locked(&self.shown)
+        locked(&self.screen_text)
             .parser
             .screen_mut()
             .set_size(cells(rows), cells(columns));
     }
 
-    /// Types something: `\x03` is Ctrl-C.
+    /// Types keys: `\x03` is Ctrl-C.
     pub fn types(&mut self, keys: &str) {
         self.keyboard
             .write_all(keys.as_bytes())
             .expect("a keyboard");
     }
 
-    /// Waits for the end of the program, and of what it shows.
+    /// Waits until the program exits and its output has been read.
     ///
     /// # Panics
-    /// When its time is over.
+    /// If the program times out.
     pub fn wait(&mut self) -> ExitStatus {
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("a child to wait for") {
@@ -173,8 +173,8 @@ impl Drop for Terminal {
     }
 }
 
-fn locked(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
-    shown.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked(screen_text: &Mutex<ScreenText>) -> MutexGuard<'_, ScreenText> {
+    screen_text.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn cells(count: u16) -> NonZero<u16> {

@@ -1,4 +1,4 @@
-//! The block layer's throttle, as a target's known speed.
+//! Throttles of control groups, which give a target a known speed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,45 +9,45 @@ use std::time::Duration;
 use crate::device::number;
 use crate::undo::Note;
 
-/// Where the machine's control groups throttle block I/O.
+/// A hierarchy of control groups with a controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hierarchy {
-    /// A controller of the first generation (blkio, cpu), at this directory.
+    /// A controller of cgroup v1 (blkio, cpu, memory), with its directory.
     Blkio(PathBuf),
-    /// The io controller of the second generation, at this directory.
+    /// A controller of cgroup v2, with its directory.
     Unified(PathBuf),
 }
 
-/// The hierarchy that can throttle here, if any.
+/// The hierarchy that can throttle block I/O here, if any.
 #[must_use]
 pub fn hierarchy() -> Option<Hierarchy> {
     with_controller("blkio/blkio.throttle.read_iops_device", "io")
 }
 
-/// The hierarchy that can bound processor time here, if any.
+/// The hierarchy that can limit CPU time here, if any.
 #[must_use]
 pub fn cpu_hierarchy() -> Option<Hierarchy> {
     with_controller("cpu/cgroup.procs", "cpu")
 }
 
-/// The hierarchy that can bound memory here, if any.
+/// The hierarchy that can limit memory here, if any.
 #[must_use]
 pub fn memory_hierarchy() -> Option<Hierarchy> {
     with_controller("memory/memory.limit_in_bytes", "memory")
 }
 
-/// Where groups of the second generation are made, all of which can be frozen; `None` where there are none.
+/// The directory for new cgroup v2 groups, which can be frozen; `None` if there is none.
 #[must_use]
 pub fn freezer() -> Option<PathBuf> {
     let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(PathBuf::from);
-    // cgroup.controllers is in the root of the second generation, and nowhere in the first.
+    // Only the root of cgroup v2 has the file cgroup.controllers.
     let mut second = roots
         .into_iter()
         .filter(|root| root.join("cgroup.controllers").exists());
     second.next()
 }
 
-/// The controller of the first generation that has the file `first`, else the second generation's of this name.
+/// The cgroup v1 controller that has the file `first`, else the cgroup v2 controller `name`.
 fn with_controller(first: &str, name: &str) -> Option<Hierarchy> {
     let root = Path::new("/sys/fs/cgroup");
     let first = root.join(first);
@@ -63,7 +63,7 @@ fn with_controller(first: &str, name: &str) -> Option<Hierarchy> {
         .then(|| Hierarchy::Unified(root.into()))
 }
 
-/// What is limited; each in units per second.
+/// Limits per second.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Caps {
     /// Reads per second.
@@ -77,7 +77,7 @@ pub struct Caps {
 }
 
 impl Caps {
-    /// Pairs of the value and its names in both generations.
+    /// Each set limit with its name in cgroup v1 and in cgroup v2.
     fn named(self) -> impl Iterator<Item = (u64, &'static str, &'static str)> {
         [
             (self.read_iops, "read_iops", "riops"),
@@ -90,7 +90,7 @@ impl Caps {
     }
 }
 
-/// A control group of its own that limits one device; removed at the end.
+/// A control group that limits one device; removed on drop.
 #[derive(Debug)]
 pub struct Throttle {
     group: PathBuf,
@@ -98,7 +98,7 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// Limits the device `MAJOR:MINOR` for the programs that are put into the group.
+    /// Limits a device `MAJOR:MINOR` for the programs in the group.
     ///
     /// # Panics
     /// Without [`crate::Need::Throttle`] and [`crate::Need::Root`].
@@ -120,7 +120,7 @@ impl Throttle {
         throttle
     }
 
-    /// Allows this many reads per second of a device.
+    /// Limits the reads per second of a device.
     ///
     /// # Panics
     /// As [`Throttle::new`].
@@ -133,7 +133,7 @@ impl Throttle {
         Throttle::new(&number(device), caps)
     }
 
-    /// Bounds the memory of programs, page cache included.
+    /// Limits the memory of programs, including page cache.
     ///
     /// # Panics
     /// Without [`crate::Need::MemoryLimit`] and [`crate::Need::Root`].
@@ -149,7 +149,7 @@ impl Throttle {
         throttle
     }
 
-    /// Limits programs to this many thousandths of a processor's time.
+    /// Limits programs to this many thousandths of one CPU.
     ///
     /// # Panics
     /// Without [`crate::Need::CpuQuota`] and [`crate::Need::Root`].
@@ -165,7 +165,7 @@ impl Throttle {
         throttle
     }
 
-    /// Limits nothing; its programs can be frozen.
+    /// Sets no limit; the group's programs can be frozen.
     ///
     /// # Panics
     /// Without [`crate::Need::Freezer`] and [`crate::Need::Root`].
@@ -174,17 +174,17 @@ impl Throttle {
         Throttle::new_group(&freezer().expect("groups that can be frozen"))
     }
 
-    /// Freezes all programs in the group, or lets them go on. They are frozen when it returns.
+    /// Freezes or thaws all programs in the group. Returns when the kernel reports the new state.
     pub fn freeze(&self, is_frozen: bool) {
         let value = if is_frozen { "1" } else { "0" };
         self.set("cgroup.freeze", value);
-        let is_told = || fs::read_to_string(self.group.join("cgroup.events"));
-        while !is_told().is_ok_and(|events| events.contains(&format!("frozen {value}"))) {
+        let events = || fs::read_to_string(self.group.join("cgroup.events"));
+        while !events().is_ok_and(|text| text.contains(&format!("frozen {value}"))) {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// A new group, with a controller that is handed down to it.
+    /// Creates a group and enables a controller for it.
     fn group_in(hierarchy: &Hierarchy, controller: &str) -> Throttle {
         let root = match hierarchy {
             Hierarchy::Blkio(root) | Hierarchy::Unified(root) => root,
@@ -203,7 +203,7 @@ impl Throttle {
             process::id(),
             COUNT.fetch_add(1, Ordering::Relaxed)
         );
-        // create_dir fails where the group exists, so the one removed later is always our own.
+        // create_dir fails if the group exists, so drop removes only a group of this process.
         let group = root.join(name);
         fs::create_dir(&group).expect("a new control group");
         Throttle {
@@ -217,7 +217,7 @@ impl Throttle {
             .unwrap_or_else(|error| panic!("{file} does not take {value:?}: {error}"));
     }
 
-    /// The file that takes the ids of processes to be limited.
+    /// The file that takes the ids of processes to limit.
     #[must_use]
     pub fn procs(&self) -> PathBuf {
         self.group.join("cgroup.procs")
@@ -226,7 +226,7 @@ impl Throttle {
 
 impl Drop for Throttle {
     fn drop(&mut self) {
-        // The group is busy until the last process in it has been reaped.
+        // The group is busy until its last process has been reaped.
         for _ in 0..100 {
             if fs::remove_dir(&self.group).is_ok() {
                 return;

@@ -1,13 +1,13 @@
-//! Comparison of JSON documents by structure: the same paths, and the same type at each.
+//! Compares JSON documents by structure: the same paths with the same type at each.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Members that depend on what was measured, and not on the job: their names are replaced by `*`.
+/// Members whose names depend on measured values; `*` replaces those names.
 const MEASURED_NAMES: [&str; 1] = ["bins"];
 
-/// All paths of a document with the type at each. An array's elements share one path.
+/// All paths of a document with their types. The elements of an array share one path.
 #[must_use]
 pub fn shape(document: &Value) -> BTreeMap<String, &'static str> {
     let mut paths = BTreeMap::new();
@@ -15,10 +15,10 @@ pub fn shape(document: &Value) -> BTreeMap<String, &'static str> {
     paths
 }
 
-/// The names of the jobs of fio's JSON, in its order.
+/// The job names of fio's JSON, in its order.
 ///
 /// # Panics
-/// When it has no jobs.
+/// If it has no jobs.
 #[must_use]
 pub fn job_names(document: &Value) -> Vec<Value> {
     let jobs = document["jobs"].as_array().expect("jobs").iter();
@@ -58,8 +58,8 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Differences in structure, each as a sentence; `allowed` are paths that only the subject may have,
-/// with all that is below them.
+/// Differences in structure, each as a sentence. `allowed` are paths that only the subject may
+/// have, including everything below them.
 #[must_use]
 pub fn differences(reference: &Value, subject: &Value, allowed: &[&str]) -> Vec<String> {
     let (reference, subject) = (shape(reference), shape(subject));
@@ -92,7 +92,7 @@ fn is_at_or_below(path: &str, top: &str) -> bool {
 /// The number at a path such as `/jobs/0/read/iops`.
 ///
 /// # Panics
-/// When there is none.
+/// If there is none.
 #[must_use]
 pub fn number(document: &Value, pointer: &str) -> f64 {
     document
@@ -108,9 +108,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_extra_and_retyped_members_are_all_found() {
+    fn missing_extra_and_retyped_members_are_found() {
         let reference = json!({"a": 1, "b": {"c": 1.5}, "l": [{"x": 1}]});
-        let subject = json!({"a": "1", "b": {}, "l": [{"x": 1, "y": 2}], "ours": {"deep": [1]}, "ours_too": 1});
+        let subject = json!({
+            "a": "1", "b": {}, "l": [{"x": 1, "y": 2}], "ours": {"deep": [1]}, "ours_too": 1
+        });
         assert_eq!(
             differences(&reference, &subject, &["/ours"]),
             [
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_were_measured_do_not_count() {
+    fn measured_names_are_ignored() {
         let one = json!({"clat_ns": {"bins": {"123": 1}}});
         let other = json!({"clat_ns": {"bins": {"124": 7, "130": 1}}});
         assert_eq!(differences(&one, &other, &[]), Vec::<String>::new());

@@ -1,19 +1,19 @@
-//! Measurements on a machine that does other things as well.
+//! Repeated measurements on a machine with other load.
 //!
-//! Whatever else runs there can disturb a measurement, but it cannot put one right that is wrong: one good try proves it.
+//! Other load can only spoil a correct measurement: one good try is proof.
 
 use std::thread;
 use std::time::Duration;
 
-/// How often a measurement may be tried.
+/// Maximum number of tries.
 const TRIES: u32 = 6;
 
-/// Tries until the measurement is as it must be. Pauses grow between tries, so that all of them do not meet one disturbance.
+/// Repeats a measurement until it succeeds, with growing pauses to outlast a disturbance.
 ///
-/// What nothing can disturb is for the attempt to assert; `Err` is for what a busy machine can bring about.
+/// The attempt asserts conditions that load cannot affect, and returns `Err` for the others.
 ///
 /// # Panics
-/// When no try was good, with what each of them saw.
+/// If all tries fail, with the reason of each.
 #[track_caller]
 pub fn one_good_try(mut attempt: impl FnMut() -> Result<(), String>) {
     let mut seen = Vec::new();
@@ -30,10 +30,10 @@ pub fn one_good_try(mut attempt: impl FnMut() -> Result<(), String>) {
     panic!("{TRIES} tries, and none was good:\n{}", seen.join("\n"));
 }
 
-/// `Err` with these words unless the condition holds.
+/// Returns `Err` with these words unless the condition holds.
 ///
 /// # Errors
-/// See there.
+/// If the condition is false.
 pub fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why()) }
 }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_good_try_is_enough() {
+    fn second_try_suffices_after_failure() {
         let mut tries = 0;
         one_good_try(|| {
             tries += 1;

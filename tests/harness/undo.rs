@@ -1,9 +1,9 @@
-//! Notes of what a killed test would leave behind, for `tests/clean-up.sh`.
+//! Notes of resources that a killed test leaves behind, for `tests/clean-up.sh`.
 
 use std::path::PathBuf;
 use std::{env, fs};
 
-/// A note in the directory for temporary files, for as long as the thing exists.
+/// A note in the directory for temporary files, removed on drop together with its resource.
 #[derive(Debug)]
 pub(crate) struct Note {
     path: PathBuf,

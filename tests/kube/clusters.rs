@@ -1,6 +1,8 @@
-//! What is asked of a cluster as a whole: kubestr's command, the doctor, and pods of the user's making.
+//! Commands on a whole cluster: kubestr's command, the doctor, and pods with options of the user.
 
-use super::{ENDLESS, IMAGE, JOB, Lab, begun, cluster, kubectl, kubectl_with, run, signal};
+use super::{
+    ENDLESS, IMAGE, JOB, TestNamespace, begun, cluster, kubectl, kubectl_with, run, signal,
+};
 use iosonde_e2e::program::iosonde;
 use rustix::process::Signal;
 use std::os::unix::fs::symlink;
@@ -8,18 +10,19 @@ use std::process::Command;
 
 #[test]
 #[ignore = "needs a cluster"]
-fn kubestrs_command_measures_classes_side_by_side() {
-    let lab = Lab::new("kubestr");
+fn kubestr_command_measures_classes_side_by_side() {
+    let namespace = TestNamespace::new("kubestr");
     let scratch = tempfile::tempdir().expect("a directory");
     let job = scratch.path().join("job.fio");
-    let text = "[global]\nbs=4k\nsize=16m\nruntime=1\ntime_based\n[read_iops]\nrw=randread\n[both]\nstonewall\nrw=randrw\n";
+    let text = "[global]\nbs=4k\nsize=16m\nruntime=1\ntime_based\n[read_iops]\nrw=randread\n\
+                [both]\nstonewall\nrw=randrw\n";
     std::fs::write(&job, text).expect("a file");
     let line = format!(
         "k8s fio -s local-path -s loop-ext4 -z 100Mi -i {IMAGE} -n {} -f {}",
-        lab.namespace,
+        namespace.name,
         job.display()
     );
-    let (status, stdout, stderr) = run(lab.command(&line));
+    let (status, stdout, stderr) = run(namespace.command(&line));
     assert_eq!(status, Some(0), "{stderr}");
     for words in [
         "Storage class loop-ext4",
@@ -30,19 +33,19 @@ fn kubestrs_command_measures_classes_side_by_side() {
     ] {
         assert!(stdout.contains(words), "{words}: {stdout}");
     }
-    lab.assert_clean();
-    let (status, stdout, stderr) = run(lab.command(&format!("{line} -o json")));
+    namespace.assert_clean();
+    let (status, stdout, stderr) = run(namespace.command(&format!("{line} -o json")));
     assert_eq!(status, Some(0), "{stderr}");
     let json: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
     assert_eq!(json[1]["storage_class"], "loop-ext4");
     assert!(json[1]["fio"]["jobs"][0]["read"]["total_ios"].as_u64() > Some(0));
-    lab.assert_clean();
+    namespace.assert_clean();
 }
 
 #[test]
 #[ignore = "needs a cluster"]
-fn a_link_to_it_is_a_plugin_of_kubectl() {
-    let lab = Lab::new("plugin");
+fn symlink_is_kubectl_plugin() {
+    let namespace = TestNamespace::new("plugin");
     let bin = tempfile::tempdir().expect("a directory");
     symlink(iosonde(), bin.path().join("kubectl-iosonde")).expect("a link");
     let path = format!(
@@ -50,10 +53,10 @@ fn a_link_to_it_is_a_plugin_of_kubectl() {
         bin.path().display(),
         std::env::var("PATH").expect("PATH")
     );
-    // The words of iosonde itself, in the cluster that kubectl has.
+    // iosonde's own arguments, on the cluster of kubectl's kubeconfig.
     let line = format!(
         "iosonde fio --target emptydir:// --namespace {} {JOB}",
-        lab.namespace
+        namespace.name
     );
     let mut kubectl = Command::new(cluster().join("bin/kubectl"));
     kubectl
@@ -65,14 +68,14 @@ fn a_link_to_it_is_a_plugin_of_kubectl() {
     assert_eq!(status, Some(0), "{stderr}");
     let json: serde_json::Value = serde_json::from_str(&stdout).expect("fio's JSON");
     assert!(json["jobs"][0]["read"]["total_ios"].as_u64() > Some(0));
-    lab.assert_clean();
+    namespace.assert_clean();
 }
 
-/// The pod of a job on an emptyDir while it runs, found by the label that the words give it.
-fn pod_of_the_team(lab: &Lab, words: &str) -> serde_json::Value {
-    let mut child = begun(lab, lab.fio("emptydir://", words));
+/// The running pod of a job on an emptyDir, found by the label `team=storage` of `words`.
+fn pod_of_the_team(namespace: &TestNamespace, words: &str) -> serde_json::Value {
+    let mut child = begun(namespace, namespace.fio("emptydir://", words));
     let first = "jsonpath={.items[0]}";
-    let pod = lab.kubectl(&["get", "pods", "-l", "team=storage", "-o", first]);
+    let pod = namespace.kubectl(&["get", "pods", "-l", "team=storage", "-o", first]);
     signal(&child, Signal::INT);
     child.wait().expect("it ends");
     serde_json::from_str(&pod).expect("a pod")
@@ -80,14 +83,17 @@ fn pod_of_the_team(lab: &Lab, words: &str) -> serde_json::Value {
 
 #[test]
 #[ignore = "needs a cluster"]
-fn a_pod_is_as_the_user_wants_it() {
-    let lab = Lab::new("pod");
-    let patch = r#"{"metadata":{"labels":{"team":"storage"}},"spec":{"containers":[{"name":"iosonde","resources":{"limits":{"memory":"512Mi"}}}]}}"#;
-    let words = format!(
-        "--medium memory --claim-size 100m --toleration dedicated=db:NoSchedule --pod-patch {patch} --name=t --rw=randread \
-         --bs=4k --size=16m --runtime=600 --time_based --direct=0"
+fn pod_patch_and_tolerations_apply_to_pod() {
+    let namespace = TestNamespace::new("pod");
+    let patch = concat!(
+        r#"{"metadata":{"labels":{"team":"storage"}},"#,
+        r#""spec":{"containers":[{"name":"iosonde","resources":{"limits":{"memory":"512Mi"}}}]}}"#,
     );
-    let pod = &pod_of_the_team(&lab, &words)["spec"];
+    let words = format!(
+        "--medium memory --claim-size 100m --toleration dedicated=db:NoSchedule --pod-patch \
+         {patch} --name=t --rw=randread --bs=4k --size=16m --runtime=600 --time_based --direct=0"
+    );
+    let pod = &pod_of_the_team(&namespace, &words)["spec"];
     assert_eq!(
         pod["containers"][0]["resources"]["limits"]["memory"],
         "512Mi"
@@ -100,33 +106,40 @@ fn a_pod_is_as_the_user_wants_it() {
         pod["volumes"].to_string().contains("\"medium\":\"Memory\""),
         "{pod}"
     );
-    lab.assert_clean();
+    namespace.assert_clean();
     let wrong = r#"{"spec":{"priorityclass":"high"}}"#;
-    let (status, _, stderr) = run(lab.fio("emptydir://", &format!("--pod-patch {wrong} {JOB}")));
+    let (status, _, stderr) = run(namespace.fio(
+        "emptydir://",
+        &format!(
+            "--pod-patch {wrong} \
+                                                                         {JOB}"
+        ),
+    ));
     assert_eq!(status, Some(3), "{stderr}");
     assert!(
         stderr.contains("a pod has no spec.priorityclass"),
         "{stderr}"
     );
-    lab.assert_clean();
+    namespace.assert_clean();
 }
 
 #[test]
 #[ignore = "needs a cluster"]
-fn what_clusters_ask_of_pods_is_in_the_pod() {
-    let lab = Lab::new("asked");
-    let class = format!("bench-{}", lab.namespace);
+fn pod_options_appear_in_pod_spec() {
+    let namespace = TestNamespace::new("asked");
+    let class = format!("bench-{}", namespace.name);
     let priority = format!(
-        "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {{name: {class}}}\nvalue: 7\n"
+        "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {{name: {class}}}\n\
+         value: 7\n"
     );
     kubectl_with(&["apply", "-f", "-"], &priority);
-    lab.kubectl(&["create", "serviceaccount", "bench"]);
+    namespace.kubectl(&["create", "serviceaccount", "bench"]);
     let words = format!(
-        "--ephemeral-storage 90m --node-affinity kubernetes.io/hostname!=n1 --priority-class {class} --requests cpu=10m,memory=64Mi \
-         --limits memory=512Mi --image-pull-secret registry --service-account bench --pod-label team=storage \
-         --pod-annotation why=test {ENDLESS}"
+        "--ephemeral-storage 90m --node-affinity kubernetes.io/hostname!=n1 --priority-class \
+         {class} --requests cpu=10m,memory=64Mi --limits memory=512Mi --image-pull-secret registry \
+         --service-account bench --pod-label team=storage --pod-annotation why=test {ENDLESS}"
     );
-    let pod = pod_of_the_team(&lab, &words);
+    let pod = pod_of_the_team(&namespace, &words);
     kubectl(&["delete", "priorityclass", &class]);
     let (spec, resources) = (&pod["spec"], &pod["spec"]["containers"][0]["resources"]);
     assert_eq!(resources["requests"]["ephemeral-storage"], "90Mi");
@@ -139,17 +152,17 @@ fn what_clusters_ask_of_pods_is_in_the_pod() {
     assert_eq!(spec["imagePullSecrets"][0]["name"], "registry");
     assert_eq!(spec["serviceAccountName"], "bench");
     assert_eq!(pod["metadata"]["annotations"]["why"], "test");
-    lab.assert_clean();
+    namespace.assert_clean();
 }
 
 #[test]
 #[ignore = "needs a cluster"]
-fn a_node_is_watched_while_a_pod_on_another_measures() {
-    let lab = Lab::new("watched");
-    let line = "--node-selector kubernetes.io/hostname=n1 --claim-size 100m --name=t --rw=randwrite --bs=4k --size=16m --direct=1 \
-                --runtime=3 --time_based";
+fn watched_node_differs_from_measuring_node() {
+    let namespace = TestNamespace::new("watched");
+    let line = "--node-selector kubernetes.io/hostname=n1 --claim-size 100m --name=t \
+                --rw=randwrite --bs=4k --size=16m --direct=1 --runtime=3 --time_based";
     let json = format!("--watch-node n2 {line} --output-format=json");
-    let (status, stdout, stderr) = run(lab.fio("sc://loop-ext4", &json));
+    let (status, stdout, stderr) = run(namespace.fio("sc://loop-ext4", &json));
     assert_eq!(status, Some(0), "{stderr}");
     let json: serde_json::Value = serde_json::from_str(&stdout).expect("fio's JSON");
     let node = &json["iosonde"]["nodes"][0];
@@ -157,67 +170,108 @@ fn a_node_is_watched_while_a_pod_on_another_measures() {
         (&node["node"], &node["why"]),
         (&"n2".into(), &"asked for".into())
     );
-    // The nodes of this cluster are one machine, whose disks are busy.
+    // The nodes of this cluster share one machine, whose disks are busy.
     let disks = node["disks"].as_object().expect("disks");
     let tps = disks.values().filter_map(|rates| rates["tps"].as_f64());
     assert!(tps.sum::<f64>() > 0.0, "{node}");
-    lab.assert_clean();
+    let interfaces = node["network"]["interfaces"].as_object();
+    assert!(
+        interfaces.is_some_and(|all| !all.is_empty()),
+        "those of the node: {node}"
+    );
+    namespace.assert_clean();
     let (status, stdout, stderr) =
-        run(lab.fio("sc://loop-ext4", &format!("--watch-node n2 {line}")));
+        run(namespace.fio("sc://loop-ext4", &format!("--watch-node n2 {line}")));
     assert_eq!(status, Some(0), "{stderr}");
     assert!(
         stdout.contains("Node n2, watched: asked for") && stdout.contains("%util"),
         "{stdout}"
     );
-    lab.assert_clean();
-    let (status, _, stderr) = run(lab.fio("sc://loop-ext4", &format!("--watch-node n9 {line}")));
+    namespace.assert_clean();
+    let (status, _, stderr) = run(namespace.fio(
+        "sc://loop-ext4",
+        &format!(
+            "--watch-node n9 \
+                                                                            {line}"
+        ),
+    ));
     assert_eq!(status, Some(3), "{stderr}");
     assert!(stderr.contains("there is no node n9"), "{stderr}");
-    lab.assert_clean();
+    namespace.assert_clean();
 }
 
 #[test]
 #[ignore = "needs a cluster"]
-fn a_mistake_in_the_last_class_is_told_before_the_first_is_measured() {
-    let lab = Lab::new("typo");
+fn nodes_are_watched_without_a_run_and_pods_are_removed() {
+    let namespace = TestNamespace::new("watch");
+    let line = format!(
+        "watch node/n1 node/n2 -n {} --image {IMAGE} --format json 1 2",
+        namespace.name
+    );
+    let (status, stdout, stderr) = run(namespace.command(&line));
+    assert_eq!(status, Some(0), "{stderr}");
+    let lines: Vec<serde_json::Value> = stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(lines.len(), 3, "two intervals and the averages: {stdout}");
+    for node in ["n1", "n2"] {
+        let length_s = lines[2]["nodes"][node]["elapsed_s"].as_f64();
+        assert!(length_s.is_some_and(|length_s| length_s > 1.0), "{stdout}");
+        assert!(lines[0]["nodes"][node]["devices"].is_object(), "{stdout}");
+    }
+    namespace.assert_clean();
+    let line = format!("watch node/n9 -n {} --image {IMAGE} 1 1", namespace.name);
+    let (status, _, stderr) = run(namespace.command(&line));
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("there is no node n9"), "{stderr}");
+    namespace.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn typo_in_last_class_is_reported_before_measuring() {
+    let namespace = TestNamespace::new("typo");
     let line = format!(
         "probe sc://local-path sc://loop-ext5 --image {IMAGE} -n {} --claim-size 100m",
-        lab.namespace
+        namespace.name
     );
-    let (status, stdout, stderr) = run(lab.command(&line));
+    let (status, stdout, stderr) = run(namespace.command(&line));
     assert_eq!(status, Some(3), "{stderr}");
     assert!(stderr.contains("did you mean sc://loop-ext4?"), "{stderr}");
     assert!(
         !stderr.contains("take turns") && stdout.is_empty(),
         "{stderr}"
     );
-    lab.assert_clean();
+    namespace.assert_clean();
 }
 
 #[test]
 #[ignore = "needs a cluster"]
-fn the_doctor_names_classes_nodes_and_what_runs_have_left() {
-    let lab = Lab::new("doctor");
-    // A class that keeps its volumes, so that a run leaves one behind.
-    let class = format!("keep-{}", lab.namespace);
+fn doctor_names_classes_nodes_and_leftovers() {
+    let namespace = TestNamespace::new("doctor");
+    // A class with reclaim policy Retain: a run leaves its volume behind.
+    let class = format!("keep-{}", namespace.name);
     let keep = format!(
-        "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {{name: {class}}}\nprovisioner: example.com/loop\n\
-         parameters: {{fsType: ext4}}\nreclaimPolicy: Retain\nvolumeBindingMode: WaitForFirstConsumer\n"
+        "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {{name: {class}}}\n\
+         provisioner: example.com/loop\n\
+         parameters: {{fsType: ext4}}\nreclaimPolicy: Retain\n\
+         volumeBindingMode: WaitForFirstConsumer\n"
     );
     kubectl_with(&["apply", "-f", "-"], &keep);
     let (status, stdout, stderr) =
-        run(lab.fio(&format!("sc://{class}"), &format!("--claim-size 50m {JOB}")));
+        run(namespace.fio(&format!("sc://{class}"), &format!("--claim-size 50m {JOB}")));
     assert_eq!(status, Some(0), "{stderr}");
     assert!(stdout.contains("retains volumes"), "{stdout}");
     assert!(stderr.is_empty(), "{stderr}");
     let mut child = begun(
-        &lab,
-        lab.fio("emptydir://", &format!("--claim-size 50m {ENDLESS}")),
+        &namespace,
+        namespace.fio("emptydir://", &format!("--claim-size 50m {ENDLESS}")),
     );
     signal(&child, Signal::KILL);
     child.wait().expect("it is dead");
-    let doctor = format!("doctor --cluster -n {}", lab.namespace);
-    let (status, stdout, stderr) = run(lab.command(&format!("{doctor} --fail-on note")));
+    let doctor = format!("doctor --cluster -n {}", namespace.name);
+    let (status, stdout, stderr) = run(namespace.command(&format!("{doctor} --fail-on note")));
     assert_eq!(status, Some(8), "{stderr}");
     for words in [
         class.as_str(),
@@ -229,14 +283,14 @@ fn the_doctor_names_classes_nodes_and_what_runs_have_left() {
     ] {
         assert!(stdout.contains(words), "{words}: {stdout}");
     }
-    let (status, _, stderr) = run(lab.command(&format!("{doctor} --clean")));
+    let (status, _, stderr) = run(namespace.command(&format!("{doctor} --clean")));
     assert_eq!(status, Some(0), "{stderr}");
     assert!(
-        stderr.contains("removed: 1 runs, 1 volumes, 0 namespaces"),
+        stderr.contains("removed: 1 run, 1 volume, 0 namespaces"),
         "{stderr}"
     );
-    lab.assert_clean();
-    let (_, stdout, _) = run(lab.command(&format!("{doctor} --format json")));
+    namespace.assert_clean();
+    let (_, stdout, _) = run(namespace.command(&format!("{doctor} --format json")));
     let survey: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
     assert_eq!(survey["leftovers"].as_array().map(Vec::len), Some(0));
     assert_eq!(survey["lost_volumes"].as_array().map(Vec::len), Some(0));
@@ -245,19 +299,48 @@ fn the_doctor_names_classes_nodes_and_what_runs_have_left() {
 
 #[test]
 #[ignore = "needs a cluster"]
-fn a_trial_finds_the_class_that_does_not_work() {
-    let lab = Lab::new("trial");
-    let class = format!("broken-{}", lab.namespace);
+fn doctor_lists_disks_and_mounts_of_nodes() {
+    let namespace = TestNamespace::new("inspect");
+    let doctor = format!(
+        "doctor --cluster --inspect-nodes --ephemeral-storage 100t --image {IMAGE} -n {}",
+        namespace.name
+    );
+    let (status, stdout, stderr) = run(namespace.command(&doctor));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(stderr.contains("create pods/exec"), "{stderr}");
+    assert!(stdout.contains("for hostpath://"), "{stdout}");
+    let (_, stdout, stderr) = run(namespace.command(&format!("{doctor} --format json")));
+    let survey: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+    let inspected = survey["inspected"].as_array().expect("a list");
+    assert!(!inspected.is_empty(), "{stderr}");
+    for node in inspected {
+        assert!(node["node"].is_string(), "{node}");
+        assert_eq!(node["storage"]["mounts"][0]["path"], "/", "{node}");
+        assert!(
+            node["storage"]["mounts"][0]["total_bytes"].as_u64() > Some(0),
+            "{node}"
+        );
+    }
+    namespace.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn doctor_trial_finds_broken_class() {
+    let namespace = TestNamespace::new("trial");
+    let class = format!("broken-{}", namespace.name);
     let broken = format!(
-        "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {{name: {class}}}\nprovisioner: example.com/none\n\
+        "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {{name: {class}}}\n\
+         provisioner: example.com/none\n\
          volumeBindingMode: WaitForFirstConsumer\n"
     );
     kubectl_with(&["apply", "-f", "-"], &broken);
     let line = format!(
-        "doctor --cluster --trial --claim-size 50m --timeout 20 --format json --image {IMAGE} -n {}",
-        lab.namespace
+        "doctor --cluster --trial --claim-size 50m --timeout 20 --format json --image {IMAGE} -n \
+         {}",
+        namespace.name
     );
-    let (status, stdout, stderr) = run(lab.command(&line));
+    let (status, stdout, stderr) = run(namespace.command(&line));
     kubectl(&["delete", "storageclass", &class]);
     assert_eq!(status, Some(0), "{stderr}");
     let survey: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
@@ -271,5 +354,5 @@ fn a_trial_finds_the_class_that_does_not_work() {
         "{stdout}"
     );
     assert!(trial(&class)["fails"]["cause"].is_string(), "{stdout}");
-    lab.assert_clean();
+    namespace.assert_clean();
 }

@@ -1,11 +1,16 @@
-//! iosonde on a real cluster. `tests/kube/run.sh` starts it, and names its directory in `IOSONDE_KUBE`.
+//! iosonde on a Kubernetes cluster, which `tests/kube/run.sh` starts and names in `IOSONDE_KUBE`.
 //!
-//! Each test has a namespace of its own, and ends with the proof that nothing of ours is left in it.
+//! Each test has a namespace of its own and checks at its end that no object of iosonde is left.
 
 mod alone;
+mod cluster_faults;
 mod clusters;
+mod cold_nodes;
+mod csi;
 mod devices;
-mod faults;
+mod existing_pods;
+mod explained_failures;
+mod lifecycle;
 mod manifests;
 mod namespaces;
 mod pods;
@@ -14,42 +19,42 @@ mod targets;
 
 use iosonde_e2e::Scratch;
 use iosonde_e2e::kube::{cluster, create_namespace, kubectl, kubectl_with};
-use iosonde_e2e::program::{Invocation, iosonde};
+use iosonde_e2e::program::{Invocation, iosonde, status_and_output};
 use iosonde_e2e::terminal::Terminal;
 use rustix::process::{Pid, Signal, kill_process};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The image that the cluster can pull and that has a shell.
+/// An image that the cluster can pull, with a shell.
 const IMAGE: &str = "busybox";
-/// A job that is over soon.
+/// A job of one second.
 const JOB: &str =
     "--name=t --rw=randread --bs=4k --size=16m --runtime=1 --time_based --output-format=json";
-/// A job that does not end.
+/// A job that outlasts every test.
 const ENDLESS: &str = "--name=t --rw=randread --bs=4k --size=16m --runtime=600 --time_based";
-const PATIENCE: Duration = Duration::from_secs(90);
+const CLUSTER_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// A namespace of the cluster, deleted when it is dropped.
-struct Lab {
-    namespace: String,
+/// A namespace of the cluster, deleted on drop.
+struct TestNamespace {
+    name: String,
 }
 
-impl Lab {
-    fn new(name: &str) -> Lab {
-        let lab = Lab::without_namespace(name);
-        create_namespace(&lab.namespace);
-        lab
+impl TestNamespace {
+    fn new(name: &str) -> TestNamespace {
+        let namespace = TestNamespace::without_namespace(name);
+        create_namespace(&namespace.name);
+        namespace
     }
 
-    /// A name that no namespace has.
-    fn without_namespace(name: &str) -> Lab {
-        Lab {
-            namespace: format!("{name}-{}", std::process::id()),
+    /// A namespace name that does not exist yet.
+    fn without_namespace(name: &str) -> TestNamespace {
+        TestNamespace {
+            name: format!("{name}-{}", std::process::id()),
         }
     }
 
     fn kubectl(&self, words: &[&str]) -> String {
-        kubectl(&[&["-n", &self.namespace], words].concat())
+        kubectl(&[&["-n", &self.name], words].concat())
     }
 
     fn command(&self, line: &str) -> Command {
@@ -64,19 +69,30 @@ impl Lab {
 
     /// `iosonde fio` on a target of this namespace.
     fn fio(&self, target: &str, words: &str) -> Command {
-        let namespace = &self.namespace;
+        let namespace = &self.name;
         self.command(&format!(
             "fio --target {target} --image {IMAGE} --namespace {namespace} {words}"
         ))
     }
 
-    /// What of ours is in the namespace.
+    /// Limits the claims with the quota `few`.
+    fn limit_claims(&self, most: u32) {
+        let quota = format!(
+            "apiVersion: v1\nkind: ResourceQuota\nmetadata: {{name: few}}\n\
+             spec: {{hard: {{persistentvolumeclaims: {most}}}}}\n"
+        );
+        kubectl_with(&["-n", &self.name, "apply", "-f", "-"], &quota);
+        let status = "--for=jsonpath={.status.hard}";
+        self.kubectl(&["wait", status, "resourcequota/few", "--timeout=30s"]);
+    }
+
+    /// Objects of iosonde in the namespace.
     fn ours(&self) -> String {
         let all = self.kubectl(&["get", "jobs,pods,pvc", "-l", "iosonde/run", "-o", "name"]);
         all.replace('\n', " ")
     }
 
-    /// Waits until nothing with this label is in the namespace.
+    /// Waits until no object in the namespace has this label.
     fn wait_until_gone(&self, label: &str) {
         let begun = Instant::now();
         loop {
@@ -84,23 +100,23 @@ impl Lab {
             if left.is_empty() {
                 return;
             }
-            assert!(begun.elapsed() < PATIENCE, "left: {left}");
+            assert!(begun.elapsed() < CLUSTER_TIMEOUT, "left: {left}");
             std::thread::sleep(Duration::from_millis(200));
         }
     }
 
-    /// Waits until no volume of a claim in this namespace is left: the provisioner removes them after the claims.
+    /// Waits until the provisioner has removed all volumes of this namespace's claims.
     fn wait_until_volumes_are_gone(&self) {
         let volumes = "jsonpath={range .items[*]}{.spec.claimRef.namespace}/{.metadata.name} {end}";
         let begun = Instant::now();
         loop {
             let all = kubectl(&["get", "pv", "-o", volumes]);
-            let prefix = format!("{}/", self.namespace);
+            let prefix = format!("{}/", self.name);
             let ours: Vec<&str> = all.split(' ').filter(|v| v.starts_with(&prefix)).collect();
             if ours.is_empty() {
                 return;
             }
-            assert!(begun.elapsed() < PATIENCE, "left: {ours:?}");
+            assert!(begun.elapsed() < CLUSTER_TIMEOUT, "left: {ours:?}");
             std::thread::sleep(Duration::from_millis(200));
         }
     }
@@ -110,19 +126,27 @@ impl Lab {
     }
 }
 
-impl Drop for Lab {
+impl Drop for TestNamespace {
     fn drop(&mut self) {
         kubectl(&[
             "delete",
             "namespace",
-            &self.namespace,
+            &self.name,
             "--wait=false",
             "--ignore-not-found",
         ]);
     }
 }
 
-/// The kubeconfig of the administrator, in the role of another user.
+/// Makes a storage class. The caller deletes it.
+fn apply_class(name: &str, fields: &str) {
+    let manifest = format!(
+        "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {{name: {name}}}\n{fields}"
+    );
+    kubectl_with(&["apply", "-f", "-"], &manifest);
+}
+
+/// The administrator's kubeconfig, impersonating another user.
 fn acting_as(user: &str) -> String {
     let admin = std::fs::read_to_string(cluster().join("cfg/admin.kubeconfig"));
     let admin = admin.expect("a kubeconfig");
@@ -130,20 +154,11 @@ fn acting_as(user: &str) -> String {
 }
 
 /// Exit status, standard output, standard error.
-fn ended(output: &Output) -> (Option<i32>, String, String) {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (
-        output.status.code(),
-        text(&output.stdout),
-        text(&output.stderr),
-    )
-}
-
 fn run(mut command: Command) -> (Option<i32>, String, String) {
-    ended(&command.output().expect("iosonde starts"))
+    status_and_output(&command.output().expect("iosonde starts"))
 }
 
-/// The command on a terminal.
+/// Starts the command on a terminal.
 fn on_terminal(scratch: &Scratch, command: &Command) -> Terminal {
     let program = command.get_program().to_owned();
     let words = command.get_args().map(ToOwned::to_owned);
@@ -155,8 +170,8 @@ fn on_terminal(scratch: &Scratch, command: &Command) -> Terminal {
     invocation.on_terminal(30, 100)
 }
 
-/// A run that measures: its agent has begun to serve.
-fn begun(lab: &Lab, mut command: Command) -> Child {
+/// Starts a run and waits until its agent serves.
+fn begun(namespace: &TestNamespace, mut command: Command) -> Child {
     let child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -164,7 +179,7 @@ fn begun(lab: &Lab, mut command: Command) -> Child {
         .expect("iosonde starts");
     let begun = Instant::now();
     let serving = || {
-        let pods = lab.kubectl(&["get", "pods", "-l", "iosonde/run", "-o", "name"]);
+        let pods = namespace.kubectl(&["get", "pods", "-l", "iosonde/run", "-o", "name"]);
         !pods.is_empty() && {
             let words = [
                 "exec",
@@ -174,12 +189,13 @@ fn begun(lab: &Lab, mut command: Command) -> Child {
                 "-c",
                 "ls /data/.iosonde-*/t.0.0 2>/dev/null || true",
             ];
-            // The container may not run yet.
-            std::panic::catch_unwind(|| lab.kubectl(&words)).is_ok_and(|found| !found.is_empty())
+            // The exec fails while the container is not running yet.
+            std::panic::catch_unwind(|| namespace.kubectl(&words))
+                .is_ok_and(|found| !found.is_empty())
         }
     };
     while !serving() {
-        assert!(begun.elapsed() < PATIENCE, "nothing is measured");
+        assert!(begun.elapsed() < CLUSTER_TIMEOUT, "nothing is measured");
         std::thread::sleep(Duration::from_millis(200));
     }
     child

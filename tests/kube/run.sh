@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tests/kube/run.sh: builds the cluster of tests/kube/cluster once, starts it, runs the tests on it, and removes it.
+# tests/kube/run.sh: builds tests/kube/cluster if needed, starts it, runs the tests, removes it.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
 
@@ -14,19 +14,31 @@ state=$(realpath -m "${CARGO_TARGET_DIR:-target}/kube")
 mkdir -p "$state"
 [[ ! -e $state/run/n1/pid ]] || "$state/down.sh"
 cp -a tests/kube/cluster/. "$state/"
-timeout 1800 "$state/setup.sh" >"$state/setup.log" 2>&1 || { tail -n 20 "$state/setup.log"; echo "the cluster could not be built"; exit 1; }
+timeout 1800 "$state/setup.sh" >"$state/setup.log" 2>&1 || {
+    tail -n 20 "$state/setup.log"
+    echo "the cluster could not be built"
+    exit 1
+}
 trap '"$state/down.sh"' EXIT
 iosonde=${IOSONDE_BIN:-${CARGO_TARGET_DIR:-target}/release/iosonde}
-"$iosonde" k8s image docker.io/library/iosonde-agent:test -o "$state/images/iosonde-agent.tar" || exit 1
-timeout 120 "$state/up.sh" --nodes 2 --provisioners || { tail -n 5 "$state"/run/n1/log/*.log; echo "the cluster did not start"; exit 1; }
+agent=docker.io/library/iosonde-agent:test
+"$iosonde" k8s image "$agent" -o "$state/images/iosonde-agent.tar" || exit 1
+timeout 120 "$state/up.sh" --nodes 2 --provisioners || {
+    tail -n 5 "$state"/run/n1/log/*.log
+    echo "the cluster did not start"
+    exit 1
+}
 
 export IOSONDE_KUBE="$state"
-tests() { timeout "$1" cargo test --package iosonde-e2e --test kube --no-fail-fast --quiet -- --ignored "${@:2}"; }
+tests() {
+    timeout "$1" cargo test --package iosonde-e2e --test kube --no-fail-fast --quiet -- \
+        --ignored "${@:2}"
+}
 status=0
 tests 1800 --skip alone_ --test-threads 2 || status=1
-# Beside kubectl, and beside kubestr where somebody has installed it.
+# Compared with kubectl, and with kubestr where it is installed.
 timeout 300 cargo xtask bench kube --smoke --kube "$state" --iosonde "$iosonde" || status=1
 timeout 1800 cargo test --package iosonde-e2e --test faults --quiet -- --pods || status=1
-# These break the cluster for all others.
+# Faults that would disturb other tests.
 tests 1200 alone_ --test-threads 1 || status=1
 exit $status

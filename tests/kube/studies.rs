@@ -1,20 +1,21 @@
-//! Studies of several runs on a class.
+//! Studies and suites on storage classes.
 
-use super::{IMAGE, Lab, run};
+use super::{IMAGE, TestNamespace, run};
 use serde_json::Value;
 
 #[test]
 #[ignore = "needs a cluster"]
-fn a_sweep_and_a_load_study_on_classes() {
-    let lab = Lab::new("studies");
+fn sweep_and_load_run_on_classes() {
+    let namespace = TestNamespace::new("studies");
     let place = format!(
         "--claim-size 100m --image {IMAGE} -n {} --format json",
-        lab.namespace
+        namespace.name
     );
     let line = format!(
-        "sweep sc://local-path sc://loop-ext4 emptydir:// --bs 4k --iodepth 1,4 --exhaustive --runtime 1 {place}"
+        "sweep sc://local-path sc://loop-ext4 emptydir:// --bs 4k --iodepth 1,4 --exhaustive \
+         --runtime 1 {place}"
     );
-    let (status, stdout, stderr) = run(lab.command(&line));
+    let (status, stdout, stderr) = run(namespace.command(&line));
     assert_eq!(status, Some(0), "{stderr}");
     for name in ["sc://local-path", "sc://loop-ext4", "emptydir://"] {
         assert!(stdout.contains(name), "{name}: {stdout}");
@@ -25,71 +26,80 @@ fn a_sweep_and_a_load_study_on_classes() {
         curves.len() == 3 && curves.iter().all(|curve| curve["state"] == "complete"),
         "{stdout}"
     );
-    assert!(stdout.contains("cannot be seen from here"), "{stdout}");
-    lab.assert_clean();
+    assert!(
+        stdout.contains("cannot see whether others use it"),
+        "{stdout}"
+    );
+    namespace.assert_clean();
     let line = format!("load sc://local-path --rates 100,200 --runtime 1 {place}");
-    let (status, stdout, stderr) = run(lab.command(&line));
+    let (status, stdout, stderr) = run(namespace.command(&line));
     assert_eq!(status, Some(0), "{stderr}");
     assert!(stdout.contains("sc://local-path"), "{stdout}");
-    lab.assert_clean();
-    // Several pods share what is offered, and say that they are several.
+    namespace.assert_clean();
+    // Pods share the offered rate, and the result names their number.
     let line = format!("load sc://local-path --pods 2 --rates 200 --runtime 2 {place}");
-    let (status, stdout, stderr) = run(lab.command(&line));
+    let (status, stdout, stderr) = run(namespace.command(&line));
     assert_eq!(status, Some(0), "{stderr}");
     let result: Value = serde_json::from_str(&stdout).expect("JSON");
     let point = &result["load"]["points"][0]["read"];
     assert_eq!(point["offered_per_s"], 200.0, "{point}");
     let achieved = point["achieved_per_s"].as_f64().expect("a rate");
     assert!((100.0..300.0).contains(&achieved), "{point}");
-    assert!(stdout.contains("those of 2 pods together"), "{stdout}");
-    lab.assert_clean();
+    assert!(stdout.contains("combine 2 pods"), "{stdout}");
+    namespace.assert_clean();
     let line = format!(
         "sweep sc://local-path --pods 2 --bs 4k --iodepth 1,4 --exhaustive --runtime 1 {place}"
     );
-    let (status, stdout, stderr) = run(lab.command(&line));
+    let (status, stdout, stderr) = run(namespace.command(&line));
     assert_eq!(status, Some(0), "{stderr}");
-    assert!(stdout.contains("those of 2 pods together"), "{stdout}");
-    lab.assert_clean();
-    // What cannot be opened is said, and the pod that was made before it goes.
+    assert!(stdout.contains("combine 2 pods"), "{stdout}");
+    namespace.assert_clean();
+    // A class that does not exist is an error, and the pod of the first target is removed.
     let line = format!("sweep emptydir:// sc://none --bs 4k --iodepth 1 {place}");
-    let (status, _, stderr) = run(lab.command(&line));
+    let (status, _, stderr) = run(namespace.command(&line));
     assert_eq!(status, Some(3), "{stderr}");
     assert!(
         stderr.contains("there is no such storage class"),
         "{stderr}"
     );
-    lab.assert_clean();
+    namespace.assert_clean();
 }
 
 #[test]
 #[ignore = "needs a cluster"]
-fn a_suite_on_classes_is_checked_and_run_and_leaves_nothing() {
-    let lab = Lab::new("suites");
+fn suite_on_classes_runs_and_leaves_nothing() {
+    let namespace = TestNamespace::new("suites");
     let path = std::env::temp_dir().join(format!("iosonde-kube-suite-{}.toml", std::process::id()));
-    let text = "targets = [{ path = \"sc://local-path\", labels = { class = \"local\" } }, \"emptydir://\"]\n\
+    let text = "targets = [{ path = \"sc://local-path\", labels = { class = \"local\" } }, \
+                \"emptydir://\"]\n\
                 [[workload]]\nname = \"log\"\nexpect = [\"log.sync.p99 <= 60s\"]\n\
                 options = { rw = \"write\", bs = \"4k\", size = \"8m\", fdatasync = 1 }\n\
-                [[workload]]\nname = \"disk\"\naxes = { iodepth = [1, 4] }\nsweep = { runtime = 2, size = \"16m\" }\n\
+                [[workload]]\nname = \"disk\"\naxes = { iodepth = [1, 4] }\n\
+                sweep = { runtime = 2, size = \"16m\" }\n\
                 options = { rw = \"randread\", bs = \"4k\", direct = 1, ioengine = \"libaio\" }\n\
-                [[workload]]\nname = \"open\"\nload = { rates = [50], runtime = 1, size = \"16m\" }\n";
+                [[workload]]\nname = \"open\"\nload = { rates = [50], runtime = 1, size = \"16m\" \
+                }\n";
     std::fs::write(&path, text).expect("a suite");
-    let place = format!("--claim-size 64m --image {IMAGE} -n {}", lab.namespace);
+    let place = format!("--claim-size 64m --image {IMAGE} -n {}", namespace.name);
     let suite = path.display();
-    let (status, stdout, stderr) = run(lab.command(&format!("run {suite} --check {place}")));
+    let (status, stdout, stderr) = run(namespace.command(&format!("run {suite} --check {place}")));
     assert_eq!(status, Some(0), "{stderr}");
-    assert!(stdout.contains("all is well"), "{stdout}");
-    lab.assert_clean();
-    // All that is wrong is told at once, and nothing is made.
+    assert!(stdout.contains("no problems found"), "{stdout}");
+    namespace.assert_clean();
+    // All errors are reported together, before any object is created.
     let wrong = format!("run {suite} sc://none pvc://lost emptydir:// {place}");
     for line in [format!("{wrong} --check"), wrong] {
-        let (status, _, stderr) = run(lab.command(&line));
+        let (status, _, stderr) = run(namespace.command(&line));
         assert_eq!(status, Some(3), "{stderr}");
         for words in ["there is no such storage class", "lost"] {
             assert!(stderr.contains(words), "{words}: {stderr}");
         }
-        lab.assert_clean();
+        namespace.assert_clean();
     }
-    let (status, stdout, stderr) = run(lab.command(&format!("run {suite} --format json {place}")));
+    let (status, stdout, stderr) = run(namespace.command(&format!(
+        "run {suite} --format json \
+                                                                   {place}"
+    )));
     assert_eq!(status, Some(0), "{stderr}");
     let document: Value = serde_json::from_str(&stdout).expect("JSON");
     let suites = document["suites"].as_array().expect("suites");
@@ -107,6 +117,6 @@ fn a_suite_on_classes_is_checked_and_run_and_leaves_nothing() {
             "{stdout}"
         );
     }
-    lab.assert_clean();
+    namespace.assert_clean();
     std::fs::remove_file(&path).expect("the suite");
 }

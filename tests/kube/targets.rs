@@ -1,6 +1,6 @@
-//! Every kind of target.
+//! Each kind of target.
 
-use super::{IMAGE, JOB, Lab, kubectl_with, on_terminal, run};
+use super::{IMAGE, JOB, TestNamespace, kubectl_with, on_terminal, run};
 use iosonde_e2e::Scratch;
 
 fn read_ios(stdout: &str) -> u64 {
@@ -12,8 +12,8 @@ fn read_ios(stdout: &str) -> u64 {
 
 #[test]
 #[ignore = "needs a cluster"]
-fn a_job_on_each_kind_of_volume() {
-    let lab = Lab::new("kinds");
+fn job_runs_on_each_kind_of_volume() {
+    let namespace = TestNamespace::new("kinds");
     let block = "--claim-size 300m --volume-mode block";
     for (target, words) in [
         ("sc://local-path", "--claim-size 100m"),
@@ -22,19 +22,19 @@ fn a_job_on_each_kind_of_volume() {
         ("emptydir://", "--claim-size 100m"),
         ("hostpath:///var/lib/kubelet", ""),
     ] {
-        let (status, stdout, stderr) = run(lab.fio(target, &format!("{words} {JOB}")));
+        let (status, stdout, stderr) = run(namespace.fio(target, &format!("{words} {JOB}")));
         assert_eq!(status, Some(0), "{target}: {stderr}");
         assert!(read_ios(&stdout) > 0, "{target}");
-        lab.assert_clean();
+        namespace.assert_clean();
     }
 }
 
 #[test]
 #[ignore = "needs a cluster"]
-fn who_sits_at_a_terminal_is_asked_before_a_pod_runs_as_root() {
-    let lab = Lab::new("root");
+fn terminal_user_confirms_pod_that_runs_as_root() {
+    let namespace = TestNamespace::new("root");
     let words = "--volume-mode block --claim-size 100m --name=t --rw=randread --size=8m";
-    let (status, stdout, stderr) = run(lab.fio("sc://loop-ext4", words));
+    let (status, stdout, stderr) = run(namespace.fio("sc://loop-ext4", words));
     assert_eq!(status, Some(0), "{stderr}");
     assert!(
         stdout.contains("the pod runs as root, without capabilities: block devices belong to root"),
@@ -42,54 +42,55 @@ fn who_sits_at_a_terminal_is_asked_before_a_pod_runs_as_root() {
     );
     for (keys, expected) in [("\r", 3), ("\x03", 130), ("y\r", 0)] {
         let scratch = Scratch::shared();
-        let mut terminal = on_terminal(&scratch, &lab.fio("sc://loop-ext4", words));
-        let is_asked = terminal.until(|screen| screen.contains("Go on? [y/N]"));
+        let mut terminal = on_terminal(&scratch, &namespace.fio("sc://loop-ext4", words));
+        let is_asked = terminal.until(|screen| screen.contains("Continue? [y/N]"));
         assert!(is_asked, "{terminal:?}");
-        assert_eq!(lab.ours(), "", "nothing is made before the answer");
+        assert_eq!(namespace.ours(), "", "nothing is made before the answer");
         terminal.types(keys);
         assert_eq!(terminal.wait().code(), Some(expected), "{terminal:?}");
-        lab.assert_clean();
+        namespace.assert_clean();
     }
     let scratch = Scratch::shared();
     let agreed = format!("{words} --run-as 0");
-    let mut terminal = on_terminal(&scratch, &lab.fio("sc://loop-ext4", &agreed));
+    let mut terminal = on_terminal(&scratch, &namespace.fio("sc://loop-ext4", &agreed));
     assert!(terminal.wait().success(), "{terminal:?}");
-    assert!(!terminal.sent().contains("Go on?"), "{terminal:?}");
-    lab.assert_clean();
+    assert!(!terminal.sent().contains("Continue?"), "{terminal:?}");
+    namespace.assert_clean();
 }
 
 #[test]
 #[ignore = "needs a cluster"]
-fn a_claim_is_made_in_the_access_mode_that_is_asked_for() {
-    let lab = Lab::new("modes");
-    // One pod alone may use a claim in this mode.
+fn claim_has_requested_access_mode() {
+    let namespace = TestNamespace::new("modes");
+    // Only one pod at a time may use a claim in this mode.
     for target in ["sc://local-path", "ephemeral://local-path"] {
         let words = format!("--claim-size 50m --access-mode rwop --pod-label mode=rwop {JOB}");
-        let (status, stdout, stderr) = run(lab.fio(target, &words));
+        let (status, stdout, stderr) = run(namespace.fio(target, &words));
         assert_eq!(status, Some(0), "{target}: {stderr}");
         assert!(read_ios(&stdout) > 0, "{target}");
-        lab.assert_clean();
+        namespace.assert_clean();
     }
-    // A provisioner that cannot make what many pods on many nodes may write says so, and the option is named.
+    // The error of a provisioner without ReadWriteMany names the option.
     let words = format!("--claim-size 50m --access-mode rwx {JOB}");
-    let (status, _, stderr) = run(lab.fio("sc://loop-ext4", &words));
+    let (status, _, stderr) = run(namespace.fio("sc://loop-ext4", &words));
     assert_eq!(status, Some(9), "{stderr}");
     assert!(
         stderr.contains("ReadWriteMany") && stderr.contains("--access-mode"),
         "{stderr}"
     );
-    lab.assert_clean();
+    namespace.assert_clean();
 }
 
 #[test]
 #[ignore = "needs a cluster"]
-fn a_probe_of_a_class_has_all_its_figures() {
-    let lab = Lab::new("probe");
+fn probe_of_class_has_all_figures() {
+    let namespace = TestNamespace::new("probe");
     let line = format!(
-        "probe sc://loop-ext4 --image {IMAGE} -n {} --claim-size 300m --quick --runtime 0.5 --format json",
-        lab.namespace
+        "probe sc://loop-ext4 --image {IMAGE} -n {} --claim-size 300m --quick --runtime 0.5 \
+         --format json",
+        namespace.name
     );
-    let (status, stdout, stderr) = run(lab.command(&line));
+    let (status, stdout, stderr) = run(namespace.command(&line));
     assert_eq!(status, Some(0), "{stderr}");
     let json: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
     let text = json.to_string();
@@ -103,30 +104,32 @@ fn a_probe_of_a_class_has_all_its_figures() {
             .any(|node| text.contains(&format!("\"node\":\"{node}\"")))
     );
     assert!(text.contains("\"provisioner\":\"example.com/loop\""));
-    lab.assert_clean();
+    assert!(text.contains("\"node_os\":\""), "the system of the node");
+    namespace.assert_clean();
 }
 
 #[test]
 #[ignore = "needs a cluster"]
-fn a_claim_that_exists_stays_and_only_our_directory_is_used() {
-    let lab = Lab::new("claim");
+fn existing_claim_is_kept_and_other_files_untouched() {
+    let namespace = TestNamespace::new("claim");
     let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: kept}\n\
-        spec: {accessModes: [ReadWriteOnce], storageClassName: local-path, resources: {requests: {storage: 100Mi}}}\n";
-    kubectl_with(&["-n", &lab.namespace, "apply", "-f", "-"], claim);
+        spec: {accessModes: [ReadWriteOnce], storageClassName: local-path, resources: {requests: \
+        {storage: 100Mi}}}\n";
+    kubectl_with(&["-n", &namespace.name, "apply", "-f", "-"], claim);
     let job = format!("{JOB} --filename=../escaped --directory=/elsewhere");
-    let (status, stdout, stderr) = run(lab.fio("pvc://kept", &job));
+    let (status, stdout, stderr) = run(namespace.fio("pvc://kept", &job));
     assert_eq!(status, Some(0), "{stderr}");
     assert!(read_ios(&stdout) > 0);
     assert_eq!(
-        lab.kubectl(&["get", "pvc", "-o", "name"]),
+        namespace.kubectl(&["get", "pvc", "-o", "name"]),
         "persistentvolumeclaim/kept"
     );
-    lab.assert_clean();
+    namespace.assert_clean();
     let directory = |node| super::cluster().join(format!("run/{node}/kubelet/local-path"));
     let volumes = ["n1", "n2"]
         .into_iter()
         .filter_map(|node| std::fs::read_dir(directory(node)).ok());
-    let suffix = format!("{}_kept", lab.namespace);
+    let suffix = format!("{}_kept", namespace.name);
     let ours = volumes
         .flatten()
         .flatten()
@@ -142,53 +145,54 @@ fn a_claim_that_exists_stays_and_only_our_directory_is_used() {
 
 #[test]
 #[ignore = "needs a cluster"]
-fn a_block_device_that_exists_is_measured_unless_it_carries_something() {
-    let lab = Lab::new("raw");
-    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: raw}\nspec: {accessModes: [ReadWriteOnce], \
+fn existing_block_device_with_signature_is_refused() {
+    let namespace = TestNamespace::new("raw");
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: raw}\n\
+                 spec: {accessModes: [ReadWriteOnce], \
         volumeMode: Block, storageClassName: loop-ext4, resources: {requests: {storage: 300Mi}}}\n";
-    kubectl_with(&["-n", &lab.namespace, "apply", "-f", "-"], claim);
-    let (status, _, stderr) = run(lab.fio("pvc://raw", JOB));
+    kubectl_with(&["-n", &namespace.name, "apply", "-f", "-"], claim);
+    let (status, _, stderr) = run(namespace.fio("pvc://raw", JOB));
     assert_eq!(status, Some(3), "{stderr}");
     assert!(stderr.contains("--volume-mode block"), "{stderr}");
     let words = "--volume-mode block --name=t --rw=write --bs=64k --size=16m --output-format=json";
-    let (status, stdout, stderr) = run(lab.fio("pvc://raw", words));
+    let (status, stdout, stderr) = run(namespace.fio("pvc://raw", words));
     assert_eq!(status, Some(0), "{stderr}");
     let json: serde_json::Value = serde_json::from_str(&stdout).expect("fio's JSON");
     assert_eq!(json["jobs"][0]["write"]["io_bytes"], 16 << 20);
     let pod = format!(
         "apiVersion: v1\nkind: Pod\nmetadata: {{name: theirs}}\nspec:\n  restartPolicy: Never\n  \
-         volumes: [{{name: raw, persistentVolumeClaim: {{claimName: raw}}}}]\n  containers:\n  - name: c\n    \
-         image: {IMAGE}\n    command: [sh, -c, 'mkswap /dev/raw && sleep 5']\n    \
+         volumes: [{{name: raw, persistentVolumeClaim: {{claimName: raw}}}}]\n  containers:\n  - \
+         name: c\n    image: {IMAGE}\n    command: [sh, -c, 'mkswap /dev/raw && sleep 5']\n    \
          volumeDevices: [{{name: raw, devicePath: /dev/raw}}]\n"
     );
-    kubectl_with(&["-n", &lab.namespace, "apply", "-f", "-"], &pod);
-    let (status, _, stderr) = run(lab.fio("pvc://raw", words));
+    kubectl_with(&["-n", &namespace.name, "apply", "-f", "-"], &pod);
+    let (status, _, stderr) = run(namespace.fio("pvc://raw", words));
     assert_eq!(status, Some(3), "{stderr}");
     assert!(stderr.contains("the pod theirs uses"), "{stderr}");
     let over = "--for=jsonpath={.status.phase}=Succeeded";
-    lab.kubectl(&["wait", over, "pod/theirs", "--timeout=60s"]);
-    let (status, _, stderr) = run(lab.fio("pvc://raw", words));
+    namespace.kubectl(&["wait", over, "pod/theirs", "--timeout=60s"]);
+    let (status, _, stderr) = run(namespace.fio("pvc://raw", words));
     assert_eq!(status, Some(3), "{stderr}");
     assert!(stderr.contains("carries swap"), "{stderr}");
-    lab.assert_clean();
+    namespace.assert_clean();
 }
 
 #[test]
 #[ignore = "needs a cluster"]
-fn pods_fit_the_restricted_standard_and_the_documented_role() {
-    let lab = Lab::new("least");
+fn pods_satisfy_restricted_standard_and_documented_role() {
+    let namespace = TestNamespace::new("least");
     let level = "pod-security.kubernetes.io/enforce=restricted";
-    super::kubectl(&["label", "namespace", &lab.namespace, level]);
+    super::kubectl(&["label", "namespace", &namespace.name, level]);
     let docs = include_str!("../../docs/kubernetes.md");
     let role = docs
         .split("```yaml")
         .nth(1)
         .and_then(|rest| rest.split("```").next());
     kubectl_with(
-        &["-n", &lab.namespace, "apply", "-f", "-"],
+        &["-n", &namespace.name, "apply", "-f", "-"],
         role.expect("a role in the docs"),
     );
-    lab.kubectl(&[
+    namespace.kubectl(&[
         "create",
         "rolebinding",
         "least",
@@ -200,17 +204,17 @@ fn pods_fit_the_restricted_standard_and_the_documented_role() {
     let path = scratch.path().join("least.kubeconfig");
     std::fs::write(&path, least).expect("a file");
     let words = format!("--kubeconfig {} --claim-size 100m {JOB}", path.display());
-    let (status, stdout, stderr) = run(lab.fio("sc://local-path", &words));
+    let (status, stdout, stderr) = run(namespace.fio("sc://local-path", &words));
     assert_eq!(status, Some(0), "{stderr}");
     assert!(read_ios(&stdout) > 0);
-    lab.assert_clean();
-    // One verb less, and nothing is created.
+    namespace.assert_clean();
+    // A role that lacks one verb: no object is created.
     let fewer = role
         .expect("a role")
         .replacen("verbs: [create, get]", "verbs: [get]", 1);
-    kubectl_with(&["-n", &lab.namespace, "apply", "-f", "-"], &fewer);
-    let (status, _, stderr) = run(lab.fio("sc://local-path", &words));
+    kubectl_with(&["-n", &namespace.name, "apply", "-f", "-"], &fewer);
+    let (status, _, stderr) = run(namespace.fio("sc://local-path", &words));
     assert_eq!(status, Some(3), "{stderr}");
     assert!(stderr.contains("create pods/exec"), "{stderr}");
-    lab.assert_clean();
+    namespace.assert_clean();
 }

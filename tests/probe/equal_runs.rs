@@ -1,4 +1,4 @@
-//! Equal runs on the disk of this machine: how many `iosonde compare` calls different.
+//! Equal runs on this machine's disk: the share that `iosonde compare` calls different.
 
 use std::env;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use iosonde_e2e::Scratch;
 use iosonde_e2e::scratch::lay_out;
 use serde_json::Value;
 
-/// Runs of 4 s at each of two depths in turn, unless `IOSONDE_EQUAL_RUNS` names another number.
+/// Runs of 4 s, alternating between two depths; `IOSONDE_EQUAL_RUNS` overrides their number.
 const RUNS: usize = 40;
 const DEPTHS: [u32; 2] = [1, 4];
 const FILE_BYTES: usize = 256 << 20;
-/// Most figures that may be called different, as a share.
+/// Maximum share of figures called different.
 const CALLED_DIFFERENT_MAX: f64 = 0.06;
 
 fn runs() -> usize {
@@ -26,7 +26,7 @@ fn run(scratch: &Scratch, line: &str) -> String {
     run.within(Duration::from_secs(120)).ok().stdout
 }
 
-/// The ids of a history's results, the oldest first.
+/// The ids of a history's results, oldest first.
 fn ids(scratch: &Scratch) -> Vec<String> {
     let listed = run(scratch, "list --format csv --store h.db");
     let lines = listed.lines().skip(1);
@@ -44,7 +44,7 @@ fn ids(scratch: &Scratch) -> Vec<String> {
 
 #[test]
 #[ignore = "long"]
-fn equal_runs_on_this_disk_are_not_called_different() {
+fn equal_runs_are_not_called_different() {
     let scratch = Scratch::alone();
     lay_out(&scratch.work().join("data"), FILE_BYTES);
     for index in 0..runs() {
@@ -52,8 +52,9 @@ fn equal_runs_on_this_disk_are_not_called_different() {
         run(
             &scratch,
             &format!(
-                "--store h.db fio --name=read_{depth} --filename=data --size={FILE_BYTES} --rw=randread --bs=4k --direct=1 \
-                 --ioengine=io_uring --iodepth={depth} --runtime=4 --time_based --randrepeat=0"
+                "--store h.db fio --name=read_{depth} --filename=data --size={FILE_BYTES} \
+                 --rw=randread --bs=4k --direct=1 --ioengine=io_uring --iodepth={depth} \
+                 --runtime=4 --time_based --randrepeat=0"
             ),
         );
     }
@@ -85,16 +86,17 @@ fn equal_runs_on_this_disk_are_not_called_different() {
         }
     }
     println!(
-        "{called} of {figures} figures of {pairs} pairs called different; {decided_rates} of {rates} rates decided"
+        "{called} of {figures} figures of {pairs} pairs called different; {decided_rates} of \
+         {rates} rates decided"
     );
-    // The figures of a pair depend on each other: the stray is that of the pairs.
+    // The figures of one pair are correlated, so the standard error uses the number of pairs.
     let share = called as f64 / figures as f64;
     let stray = (CALLED_DIFFERENT_MAX * (1.0 - CALLED_DIFFERENT_MAX) / pairs as f64).sqrt();
     assert!(
         share <= CALLED_DIFFERENT_MAX + 3.0 * stray,
         "{called} of {figures} figures of {pairs} pairs"
     );
-    // What has no interval is never called different.
+    // A figure without an interval is never called different, so half of the rates must have one.
     assert!(
         2 * decided_rates >= rates,
         "{decided_rates} of {rates} rates"

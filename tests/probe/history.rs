@@ -1,5 +1,5 @@
-//! The history on file systems that are full, or that cannot be written: it can be read, nothing is lost, and a run that
-//! cannot be kept is not a run that fails.
+//! The history on full and read-only file systems: it stays readable, no result is lost, and a run
+//! that cannot be stored still succeeds.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,8 @@ use iosonde_e2e::mount::Mount;
 use iosonde_e2e::program::Run;
 use iosonde_e2e::{Scratch, require};
 
-const JOB: &str = "fio --name=j --ioengine=sim --rw=randread --size=1m --runtime=2 --time_based --output-format=json";
+const JOB: &str = "fio --name=j --ioengine=sim --rw=randread --size=1m --runtime=2 --time_based \
+                   --output-format=json";
 
 fn run(scratch: &Scratch, line: &str) -> Run {
     super::run(scratch, line).env("IOSONDE_NO_SAVE", "").run()
@@ -22,9 +23,9 @@ fn listed(scratch: &Scratch, store: &str) -> Vec<String> {
     lines.map(|line| line[..10].to_owned()).collect()
 }
 
-/// Takes all the room but this.
+/// Fills the file system except for this many bytes.
 fn fill(directory: &Path, left_bytes: u64) {
-    // The filler of before gives its room back first.
+    // Truncates the previous filler first.
     let filler = directory.join("filler");
     fs::write(&filler, "").expect("an empty file");
     let facts = rustix::fs::statvfs(directory).expect("facts of a file system");
@@ -34,7 +35,7 @@ fn fill(directory: &Path, left_bytes: u64) {
 }
 
 #[test]
-fn a_history_that_cannot_be_written_can_be_read() {
+fn read_only_history_can_be_read() {
     require!(Root);
     let scratch = Scratch::shared();
     let mount = Mount::tmpfs(scratch.work().join("kept"), 2 << 20);
@@ -59,7 +60,7 @@ fn a_history_that_cannot_be_written_can_be_read() {
 }
 
 #[test]
-fn what_is_only_in_the_log_is_not_left_out_silently() {
+fn unread_write_ahead_log_is_reported() {
     require!(Root);
     let scratch = Scratch::shared();
     let mount = Mount::tmpfs(scratch.work().join("kept"), 2 << 20);
@@ -73,24 +74,24 @@ fn what_is_only_in_the_log_is_not_left_out_silently() {
 }
 
 #[test]
-fn a_full_disk_takes_nothing_from_a_history() {
+fn full_disk_keeps_stored_results() {
     require!(Root);
     let scratch = Scratch::shared();
     let mount = Mount::tmpfs(scratch.work().join("kept"), 2 << 20);
     let mut sure = Vec::new();
-    // Less and less room is left: for the tables, for some runs, for none.
+    // Decreasing space: for the tables, for some runs, for none.
     for left_bytes in [1 << 20, 300_000, 150_000, 80_000, 40_000, 0] {
         fill(mount.dir(), left_bytes);
         for _ in 0..3 {
             let job = run(&scratch, &format!("--store kept/h.db {JOB}"));
             match job.status.code() {
-                // The room may be gone when the run is to be kept, which is after it was printed; else it is gone before it begins.
+                // Space ran out after the result was printed; otherwise before the run started.
                 Some(0) => {
-                    let is_not_kept = job.stderr.starts_with("note: this result is not kept");
+                    let is_not_kept = job.stderr.starts_with("note: this result is not stored");
                     assert!(job.stderr.is_empty() || is_not_kept, "{job}");
                     assert!(job.stdout.contains("total_ios"), "{job}");
                 }
-                _ => job.refused_with(&["kept/h.db", "no room is left", "make room"]),
+                _ => job.refused_with(&["kept/h.db", "its file system is full", "free some space"]),
             }
             let now = listed(&scratch, "kept/h.db");
             assert!(sure.iter().all(|id| now.contains(id)), "{sure:?}, {now:?}");
@@ -99,7 +100,7 @@ fn a_full_disk_takes_nothing_from_a_history() {
     }
     assert!(!sure.is_empty());
     let last = run(&scratch, &format!("--store kept/h.db {JOB}"));
-    assert!(last.text().contains("no room is left"), "{last}");
+    assert!(last.text().contains("its file system is full"), "{last}");
     for id in &sure {
         let shown = run(&scratch, &format!("show {id} --store kept/h.db"));
         assert!(shown.status.success(), "{shown}");

@@ -1,4 +1,4 @@
-//! The most at any depth on targets of known limits: a throttle of the kernel, and a server that waits.
+//! Saturation search on targets with known limits: a throttle and a server with a fixed delay.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use iosonde_e2e::throttle::{Caps, Throttle};
 use iosonde_e2e::{Scratch, ensure, one_good_try, require};
 use serde_json::Value;
 
-/// The document that a probe printed.
+/// The JSON document of a probe.
 fn read(run: &Run) -> Value {
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run}"))
 }
 
-/// What was found of a phase's pattern.
+/// The saturation search of a phase.
 fn saturation(document: &Value, phase: &str) -> Value {
     let knees = document["probes"][0]["knees"].as_array().expect("knees");
     let found = knees.iter().find(|knee| knee["phase"] == phase);
@@ -23,7 +23,7 @@ fn saturation(document: &Value, phase: &str) -> Value {
 
 #[test]
 #[ignore = "long"]
-fn the_most_is_what_the_throttle_allows_from_a_shallow_queue_on() {
+fn knee_of_throttled_device_is_shallow() {
     require!(Root, Zram, Throttle);
     let scratch = Scratch::alone();
     let disk = Zram::new(64 << 20);
@@ -35,7 +35,7 @@ fn the_most_is_what_the_throttle_allows_from_a_shallow_queue_on() {
     let throttle = Throttle::new(&device::number(&disk.path()), caps);
     let path = disk.path().display().to_string();
     let line = format!("probe --runtime=3 --format=json --allow-overwrite={path} {path}");
-    // What is right of one try stays right: the reads of one and the writes of another may be disturbed.
+    // Each check must pass in some try: different tries may disturb different checks.
     let mut held = [[false; 2]; 2];
     one_good_try(|| {
         let run = super::run(&scratch, &line).throttled(&throttle).urgent();
@@ -49,8 +49,8 @@ fn the_most_is_what_the_throttle_allows_from_a_shallow_queue_on() {
         });
         for ((cap, mean, depth, jobs), [rate, knee]) in figures.into_iter().zip(&mut held) {
             *rate |= f64::abs(mean - cap) <= 0.02 * cap;
-            // One at a time is enough. The throttle lets I/Os through in lumps of a tenth of a second, so that a depth a
-            // little above may seem better in the time that it is looked at.
+            // Depth 1 suffices. The throttle releases I/Os in bursts of 100 ms, so that a slightly
+            // higher depth may appear better within a short cell.
             *knee |= depth <= 16 && jobs == 1;
         }
         ensure(held == [[true; 2]; 2], || {
@@ -68,7 +68,7 @@ fn the_most_is_what_the_throttle_allows_from_a_shallow_queue_on() {
 }
 
 #[test]
-fn a_delay_is_worth_as_many_in_flight_as_it_takes() {
+fn knee_depth_covers_server_delay() {
     require!(Root, Nbdfuse);
     let scratch = Scratch::alone();
     let delay = Duration::from_millis(4);
@@ -85,7 +85,7 @@ fn a_delay_is_worth_as_many_in_flight_as_it_takes() {
         for cell in found["cells"].as_array().expect("cells") {
             let in_flight = cell["jobs"].as_f64().unwrap() * cell["iodepth"].as_f64().unwrap();
             let rate = cell["iops"]["mean"].as_f64().unwrap();
-            // Little's law: none is faster than the delay, whatever else it meets.
+            // Little's law: the delay bounds the rate at each depth, whatever other load exists.
             assert!(
                 rate <= 1.02 * in_flight / delay.as_secs_f64(),
                 "{rate} a second with {in_flight} in flight: {cell}"

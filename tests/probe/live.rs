@@ -1,4 +1,4 @@
-//! The live view, as a person at a terminal sees it.
+//! The live view on a terminal.
 
 use std::ffi::OsString;
 use std::thread;
@@ -11,9 +11,14 @@ use iosonde_e2e::{Scratch, ensure, one_good_try};
 use super::run;
 
 const PROBE: &str = "probe --no-save --quick --size=32m --runtime=1";
-const STEPS: [&str; 4] = ["layout", "random read", "fdatasync", "sequential write"];
+const STEPS: [&str; 4] = [
+    "writing the working",
+    "random read",
+    "fdatasync",
+    "sequential write",
+];
 
-/// Whether one screen shows all steps, and what moves at this moment.
+/// Whether one screen shows all steps and the current figures.
 fn is_complete(screen: &str) -> bool {
     let shows = |words: &str| screen.contains(words);
     STEPS.iter().all(|step| shows(step))
@@ -22,7 +27,7 @@ fn is_complete(screen: &str) -> bool {
             .all(|each| shows(each))
 }
 
-/// Nothing of the live view is left, and the terminal is as it was.
+/// Checks that no line of the live view remains and the terminal is restored.
 fn is_clean(terminal: &Terminal) {
     let screen = terminal.screen();
     assert!(terminal.has_cursor(), "the cursor is hidden: {screen}");
@@ -30,18 +35,18 @@ fn is_clean(terminal: &Terminal) {
         let left = screen.lines().any(|line| line.starts_with(remains));
         assert!(!left, "{remains:?} is left: {screen}");
     }
-    let is_first_line = |line: &str| line.contains(" left, Ctrl-C ends it early:");
+    let is_first_line = |line: &str| line.contains(" left, Ctrl-C stops early:");
     assert!(!screen.lines().any(is_first_line), "it is left: {screen}");
 }
 
 #[test]
-fn it_draws_one_screen_and_takes_it_away() {
+fn live_view_fits_screen_and_is_removed() {
     for (rows, columns) in [(24, 80), (24, 60)] {
         let scratch = Scratch::shared();
         let mut terminal = run(&scratch, PROBE).on_terminal(rows, columns);
         let drawn = terminal.until(is_complete);
         assert!(drawn, "{columns} columns: {terminal:?}");
-        // What was drawn before is drawn over: each step is there once.
+        // Updates overwrite the previous lines: each step appears once.
         let screen = terminal.screen();
         let times = screen.matches("1M sequential write, depth 8").count();
         assert_eq!(times, 1, "{columns} columns: {screen}");
@@ -54,7 +59,7 @@ fn it_draws_one_screen_and_takes_it_away() {
 }
 
 #[test]
-fn it_follows_a_window_that_is_resized() {
+fn live_view_follows_window_size() {
     let scratch = Scratch::shared();
     let mut terminal = run(&scratch, PROBE).on_terminal(24, 60);
     assert!(
@@ -70,9 +75,9 @@ fn it_follows_a_window_that_is_resized() {
 }
 
 #[test]
-fn ctrl_z_and_fg_measure_the_phase_again() {
+fn ctrl_z_and_fg_repeat_phase() {
     let scratch = Scratch::shared();
-    // Only a shell with job control has somebody to go back to.
+    // Only a shell with job control can resume a stopped program.
     let words = ["bash", "--norc", "--noprofile", "-i"].map(OsString::from);
     one_good_try(|| {
         let mut terminal = Invocation::new(&scratch, words.clone().into()).on_terminal(40, 100);
@@ -103,7 +108,7 @@ fn ctrl_z_and_fg_measure_the_phase_again() {
 }
 
 #[test]
-fn ctrl_c_leaves_the_terminal_as_it_was() {
+fn ctrl_c_restores_terminal() {
     let scratch = Scratch::shared();
     let mut terminal = run(&scratch, PROBE).on_terminal(24, 80);
     assert!(
@@ -119,7 +124,7 @@ fn ctrl_c_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
-fn colours_are_not_sent_where_none_are_wanted_and_a_dumb_terminal_gets_lines() {
+fn live_view_respects_no_color_and_dumb_terminal() {
     let scratch = Scratch::shared();
     let quiet = |terminal: &mut Terminal| {
         assert!(terminal.wait().success(), "{terminal:?}");

@@ -1,13 +1,13 @@
-//! Loop devices whose figures are not those of a device: a hole that was never written, and a file in the page cache.
+//! Loop devices that do not measure a device: an unwritten hole, and a file in the page cache.
 
 use iosonde_e2e::device::Loop;
 use iosonde_e2e::program::{Invocation, Run, iosonde};
 use iosonde_e2e::{Scratch, require};
 
-/// What a volume of 10 GiB was promised: more than the device has.
+/// The promise of a volume of 10 GiB, which is larger than the device.
 const PROMISE: &str = "gcp-pd-ssd:10GiB,machine=n1,vcpus=8";
 
-/// Probes a device, held against a promise.
+/// Probes a device with a promise.
 fn probed(scratch: &Scratch, device: &Loop) -> Run {
     let path = device.path().display();
     let line = format!("probe --quick --runtime=1 --expect={PROMISE} {path}");
@@ -16,16 +16,16 @@ fn probed(scratch: &Scratch, device: &Loop) -> Run {
         .ok()
 }
 
-/// What was printed, without its line breaks.
+/// The output without its line breaks.
 fn printed(run: &Run) -> String {
     run.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// That figures are compared with nothing, and the size is that of the loop device, not of the disk below it.
+/// Checks that no figure is compared and that the size is that of the loop device.
 fn is_not_compared(run: &Run, size: &str) {
     let text = printed(run);
     let (head, _) = text.split_once("per s").expect("a table");
-    let warning = "and no comparison with a promise holds";
+    let warning = "and cannot be compared with a promise";
     assert!(head.contains(warning), "does not say so first: {run}");
     assert_eq!(text.matches(warning).count(), 1, "{run}");
     let (_, promise) = text.split_once("Promised: ").expect("a promise");
@@ -37,16 +37,16 @@ fn is_not_compared(run: &Run, size: &str) {
 }
 
 #[test]
-fn loop_over_a_hole_is_not_called_cached_and_is_compared_with_nothing() {
+fn loop_over_hole_is_not_called_cached() {
     require!(Root);
-    // I/O of others on the disk below would hide what answered.
+    // Other I/O on the underlying disk would hide the source of the answers.
     let scratch = Scratch::alone();
     let device = Loop::with_hole(&scratch.out().join("hole"), 256 << 20);
     let run = probed(&scratch, &device);
     is_not_compared(&run, "256 MiB");
     let text = printed(&run);
     assert!(
-        text.contains("Blocks that were never written answered reads"),
+        text.contains("Blocks that were never written served the reads"),
         "{run}"
     );
     assert!(text.contains("100.0 % of"), "{run}");
@@ -55,14 +55,14 @@ fn loop_over_a_hole_is_not_called_cached_and_is_compared_with_nothing() {
 }
 
 #[test]
-fn loop_over_a_cached_file_says_first_that_a_cache_answered() {
+fn loop_over_cached_file_names_cache_first() {
     require!(Root);
-    // I/O of others on the disk below would hide what answered.
+    // Other I/O on the underlying disk would hide the source of the answers.
     let scratch = Scratch::alone();
     let device = Loop::in_page_cache(&scratch.out().join("cached"), 64 << 20);
     let run = probed(&scratch, &device);
     is_not_compared(&run, "64 MiB");
     let text = printed(&run);
-    assert!(text.contains("A cache answered reads"), "{run}");
+    assert!(text.contains("A cache served the reads"), "{run}");
     assert!(text.contains("under a loop device)"), "{run}");
 }

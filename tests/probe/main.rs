@@ -1,11 +1,11 @@
-//! `iosonde probe` as a user meets it: on a directory, a file and a device, on a full disk, and with Ctrl-C in each phase.
+//! `iosonde probe` on a directory, a file, a device and a full disk, and Ctrl-C in each phase.
 
 mod equal_runs;
-mod faults;
 mod history;
 mod knee;
 mod live;
 mod loops;
+mod probe_faults;
 
 use std::fs;
 use std::thread;
@@ -18,13 +18,13 @@ use iosonde_e2e::scratch::lay_out;
 use iosonde_e2e::{Scratch, ensure, one_good_try, require};
 use rustix::process::Signal;
 
-/// Prepares to run iosonde in the scratch directory.
+/// A run of iosonde in the scratch directory.
 fn run(scratch: &Scratch, line: &str) -> Invocation {
     Invocation::new(scratch, vec![iosonde().into()]).and(line)
 }
 
 #[test]
-fn a_directory_is_measured_and_left_as_it_was() {
+fn directory_is_measured_and_unchanged() {
     let scratch = Scratch::shared();
     scratch.write("mine.txt", "not yours");
     let run = run(&scratch, "probe --quick --size=32m --runtime=1").ok();
@@ -37,7 +37,10 @@ fn a_directory_is_measured_and_left_as_it_was() {
         "p99",
         "file system",
     ] {
-        assert!(run.stdout.contains(words), "does not tell {words:?}: {run}");
+        assert!(
+            run.stdout.contains(words),
+            "does not print {words:?}: {run}"
+        );
     }
     assert!(
         run.stderr.contains("write"),
@@ -47,7 +50,7 @@ fn a_directory_is_measured_and_left_as_it_was() {
 }
 
 #[test]
-fn json_is_the_only_thing_on_standard_output() {
+fn json_is_only_output_on_stdout() {
     let scratch = Scratch::shared();
     for format in ["json", "fio-json"] {
         let run = run(
@@ -62,7 +65,7 @@ fn json_is_the_only_thing_on_standard_output() {
 }
 
 #[test]
-fn several_targets_stand_side_by_side() {
+fn targets_are_printed_side_by_side() {
     let scratch = Scratch::shared();
     for name in ["one", "two"] {
         fs::create_dir(scratch.work().join(name)).expect("a directory");
@@ -75,34 +78,34 @@ fn several_targets_stand_side_by_side() {
     assert_eq!(scratch.files(), Vec::<String>::new());
 }
 
-/// Figures that a probe has told so far: one for each phase after the layout.
-fn figures_told(running: &Running) -> usize {
-    let told = running.told();
+/// Number of figures that a probe has printed: one for each phase after the layout.
+fn figures_printed(running: &Running) -> usize {
+    let printed = running.stderr_text();
     let begins_as_a_figure = |line: &&str| line.starts_with("4k ") || line.starts_with("1M ");
-    told.lines().filter(begins_as_a_figure).count()
+    printed.lines().filter(begins_as_a_figure).count()
 }
 
-/// Interrupts a probe some time after so many of its figures are known. `Err` when it had come to its end before.
+/// Interrupts a probe some time after this many figures. `Err` if it had already ended.
 fn interrupted_probe(figures: usize, after: Duration) -> Result<(), String> {
     let scratch = Scratch::shared();
     scratch.write("mine.txt", "not yours");
     let mut running = run(&scratch, "probe --quick --size=256m --runtime=1").start();
     let when = format!("interrupted {after:?} after {figures} figures");
-    // A phase in which no I/O ended, because programs of other tests had both processors, tells no figure.
-    if !running.until(|running| figures_told(running) >= figures) {
+    // A phase without completed I/O, because other tests used the CPUs, prints no figure.
+    if !running.until(|running| figures_printed(running) >= figures) {
         return Err(format!("{when}: {}", running.wait()));
     }
     thread::sleep(after);
     running.signal(Signal::INT);
     let run = running.wait();
     assert_eq!(scratch.files(), ["mine.txt"], "{when}: {run}");
-    // With little delay the program has not yet asked to be told of signals, and then it has not written either.
+    // A signal before the handler is installed kills the process, which has not written yet.
     ensure(!run.status.success(), || format!("{when}: {run}"))
 }
 
 #[test]
 fn ctrl_c_in_each_phase_leaves_nothing() {
-    // A quick probe lays out at once, and then has seven phases of a second each.
+    // A quick probe starts with the layout and then has seven phases of one second.
     let at_once = [30, 200, 600].map(|after_ms| (0, after_ms));
     let in_each_phase = (1..7).map(|figures| (figures, 300));
     for (figures, after_ms) in at_once.into_iter().chain(in_each_phase) {
@@ -111,7 +114,7 @@ fn ctrl_c_in_each_phase_leaves_nothing() {
 }
 
 #[test]
-fn a_full_disk_is_told_with_both_figures() {
+fn full_disk_error_has_both_sizes() {
     require!(Root);
     let scratch = Scratch::shared();
     let mount = Mount::tmpfs(scratch.work().join("small"), 8 << 20);
@@ -125,7 +128,7 @@ fn a_full_disk_is_told_with_both_figures() {
 }
 
 #[test]
-fn a_file_that_exists_is_only_read() {
+fn existing_file_is_only_read() {
     let scratch = Scratch::shared();
     let path = scratch.work().join("data");
     lay_out(&path, 64 << 20);
@@ -140,7 +143,7 @@ fn a_file_that_exists_is_only_read() {
 }
 
 #[test]
-fn a_device_that_carries_something_is_only_read() {
+fn device_with_file_system_is_only_read() {
     require!(Root);
     let scratch = Scratch::shared();
     let device = Loop::with_file(&scratch.out().join("image"), 64 << 20);
@@ -159,7 +162,7 @@ fn a_device_that_carries_something_is_only_read() {
 }
 
 #[test]
-fn a_misspelt_command_gets_a_hint() {
+fn misspelt_command_gets_hint() {
     let scratch = Scratch::shared();
     run(&scratch, "prob").run().refused_with(&["prob", "probe"]);
     run(&scratch, "probe --sise=1g")

@@ -1,6 +1,6 @@
-//! Searches beside the whole grid: what is found from few cells is what the longest way finds. With `./test --full` its cells last a
-//! minute each and go to depth 512, which takes half an hour; `cargo test -p iosonde-e2e --test sweep -- --ignored` has few and short
-//! ones.
+//! The search against the exhaustive grid: few cells must find what the whole grid finds. With
+//! `./test --full` cells last a minute and reach depth 512, in half an hour; with `cargo test -p
+//! iosonde-e2e --test sweep -- --ignored` they are few and short.
 
 use std::thread;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use serde_json::Value;
 
 use super::{MIB, json, run};
 
-/// How far from it the maximum of a throttled device may be.
+/// Maximum relative error of a throttled device's maximum.
 const NEAR: f64 = 0.02;
-/// The share of the grid's measured time that a search may take.
+/// Maximum share of the grid's measured time that a search may take.
 const SHARE: f64 = 0.1;
 
-/// Depths and seconds of a cell.
+/// Depths, and seconds per cell.
 fn grid() -> (&'static str, u64) {
     match is_full() {
         true => ("1..512", 60),
@@ -26,25 +26,25 @@ fn grid() -> (&'static str, u64) {
     }
 }
 
-/// A rate with its 95 % interval, and the measured time behind it.
+/// A rate with its 95 % interval and its measured time.
 #[derive(Debug, Clone, Copy)]
-struct Found {
+struct MeasuredRate {
     iops: f64,
     error: f64,
     seconds: f64,
 }
 
-impl Found {
-    fn read(rate: &Value, spent_ns: &Value) -> Found {
-        Found {
+impl MeasuredRate {
+    fn read(rate: &Value, spent_ns: &Value) -> MeasuredRate {
+        MeasuredRate {
             iops: rate["mean"].as_f64().expect("a rate"),
             error: rate["error"].as_f64().unwrap_or(f64::INFINITY),
             seconds: spent_ns.as_f64().expect("a time") / 1e9,
         }
     }
 
-    /// The largest of all cells, all of which were measured for their whole time.
-    fn of_grid(document: &Value) -> Found {
+    /// The maximum over all cells, each measured for its full time.
+    fn read_grid(document: &Value) -> MeasuredRate {
         let curve = &document["sweep"]["curves"][0];
         assert_eq!(curve["state"], "complete", "{curve}");
         let cells = curve["cells"].as_array().expect("cells");
@@ -60,27 +60,27 @@ impl Found {
         );
         let rates = cells
             .iter()
-            .map(|cell| Found::read(&cell["iops"], &cell["measured_ns"]));
+            .map(|cell| MeasuredRate::read(&cell["iops"], &cell["measured_ns"]));
         let largest = rates
             .max_by(|a, b| a.iops.total_cmp(&b.iops))
             .expect("a cell");
-        Found { seconds, ..largest }
+        MeasuredRate { seconds, ..largest }
     }
 
-    fn of_search(saturation: &Value) -> Found {
-        Found::read(&saturation["maximum"], &saturation["spent_ns"])
+    fn read_search(saturation: &Value) -> MeasuredRate {
+        MeasuredRate::read(&saturation["maximum"], &saturation["spent_ns"])
     }
 
-    fn is_near(self, grid: Found) -> bool {
+    fn is_near(self, grid: MeasuredRate) -> bool {
         (self.iops / grid.iops - 1.0).abs() <= NEAR
     }
 
-    fn overlaps(self, grid: Found) -> bool {
+    fn overlaps(self, grid: MeasuredRate) -> bool {
         let are_known = self.error.is_finite() && grid.error.is_finite();
         are_known && (self.iops - grid.iops).abs() <= self.error + grid.error
     }
 
-    fn is_cheap(self, grid: Found) -> bool {
+    fn is_cheap(self, grid: MeasuredRate) -> bool {
         self.seconds <= SHARE * grid.seconds
     }
 }
@@ -88,18 +88,19 @@ impl Found {
 fn swept(scratch: &Scratch, target: &str, rw: &str, more: &str) -> Invocation {
     let (depths, runtime) = grid();
     let line = format!(
-        "sweep {target} --rw {rw} --bs 4k --iodepth {depths} --runtime {runtime} --format json --no-save"
+        "sweep {target} --rw {rw} --bs 4k --iodepth {depths} --runtime {runtime} --format json \
+         --no-save"
     );
     run(scratch, &format!("{line} {more}")).within(Duration::from_secs(1200))
 }
 
-fn of_curve(document: &Value) -> Found {
-    Found::of_search(&document["sweep"]["curves"][0]["saturation"])
+fn read_curve(document: &Value) -> MeasuredRate {
+    MeasuredRate::read_search(&document["sweep"]["curves"][0]["saturation"])
 }
 
 #[test]
 #[ignore = "long"]
-fn on_a_throttled_device_a_search_finds_what_the_grid_finds() {
+fn search_finds_grid_maximum_of_throttled_device() {
     require!(Root, Zram, Throttle);
     let scratch = Scratch::alone();
     let patterns = [("randread", "random_read"), ("randwrite", "random_write")];
@@ -119,22 +120,22 @@ fn on_a_throttled_device_a_search_finds_what_the_grid_finds() {
             .throttled(&throttles[index])
             .urgent()
     };
-    // Two devices that have nothing to do with each other.
+    // Two independent devices.
     let grids = thread::scope(|scope| {
         let running = [0, 1].map(|index| {
             let grid = line(index, "--exhaustive");
-            scope.spawn(|| Found::of_grid(&json(&grid.ok().stdout)))
+            scope.spawn(|| MeasuredRate::read_grid(&json(&grid.ok().stdout)))
         });
         running.map(|grid| grid.join().expect("a grid"))
     });
     for (index, grid) in grids.into_iter().enumerate() {
         one_good_try(|| {
-            let found = of_curve(&json(&line(index, "").ok().stdout));
+            let found = read_curve(&json(&line(index, "").ok().stdout));
             ensure(found.is_near(grid) && found.is_cheap(grid), || {
                 format!("sweep: {found:?}, the grid {grid:?}")
             })
         });
-        // A probe takes a minute and a half; `probe::knee` has a short one.
+        // A probe takes 90 s; `tests/probe/knee.rs` has a short one.
         if !is_full() {
             continue;
         }
@@ -146,7 +147,7 @@ fn on_a_throttled_device_a_search_finds_what_the_grid_finds() {
             let knees = document["probes"][0]["knees"].as_array().expect("knees");
             let of_phase = |knee: &&Value| knee["phase"] == patterns[index].1;
             let knee = knees.iter().find(of_phase).expect("the phase was searched");
-            let found = Found::of_search(&knee["saturation"]);
+            let found = MeasuredRate::read_search(&knee["saturation"]);
             ensure(found.is_near(grid), || {
                 format!("probe: {found:?}, the grid {grid:?}")
             })
@@ -156,13 +157,14 @@ fn on_a_throttled_device_a_search_finds_what_the_grid_finds() {
 
 #[test]
 #[ignore = "long"]
-fn on_this_machines_disk_the_intervals_of_both_overlap() {
+fn search_and_grid_intervals_overlap_on_local_disk() {
     let scratch = Scratch::alone();
     one_good_try(|| {
         let more = "--size 256m";
-        let search = of_curve(&json(&swept(&scratch, ".", "randread", more).ok().stdout));
+        let search = read_curve(&json(&swept(&scratch, ".", "randread", more).ok().stdout));
         let grid = format!("{more} --exhaustive");
-        let grid = Found::of_grid(&json(&swept(&scratch, ".", "randread", &grid).ok().stdout));
+        let grid =
+            MeasuredRate::read_grid(&json(&swept(&scratch, ".", "randread", &grid).ok().stdout));
         ensure(search.overlaps(grid) && search.is_cheap(grid), || {
             format!("{search:?}, the grid {grid:?}")
         })

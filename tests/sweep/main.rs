@@ -1,11 +1,11 @@
-//! `iosonde sweep` as a user meets it: on a directory, on a device whose plateau is known, stopped and gone on with.
+//! `iosonde sweep` on directories and on devices with known plateaus, interrupted and resumed.
 
 mod exhaustive;
-mod faults;
-mod page_cache;
+mod page_cache_size;
 mod pts;
 mod quiet;
 mod suite;
+mod sweep_faults;
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ use serde_json::Value;
 
 const MIB: usize = 1 << 20;
 
-/// Prepares to run iosonde in the scratch directory, with its history and journals beside it.
+/// A run of iosonde in the scratch directory, with history and journals outside of it.
 fn run(scratch: &Scratch, line: &str) -> Invocation {
     Invocation::new(scratch, vec![iosonde().into()])
         .and(line)
@@ -34,19 +34,23 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn a_directory_is_swept_and_left_as_it_was() {
+fn directory_is_swept_and_unchanged() {
     let scratch = Scratch::shared();
     scratch.write("mine.txt", "not yours");
-    let line = "sweep . --size 32m --rw randread,write --bs 4k,64k --iodepth 1..4 --runtime 5 --export-fio";
+    let line = "sweep . --size 32m --rw randread,write --bs 4k,64k --iodepth 1..4 --runtime 5 \
+                --export-fio";
     let out = scratch.out().join("fio");
     let run = run(&scratch, &format!("{line} {}", out.display())).ok();
     for words in ["randread", "write", "MiB/s", "depth"] {
-        assert!(run.stdout.contains(words), "does not tell {words:?}: {run}");
+        assert!(
+            run.stdout.contains(words),
+            "does not print {words:?}: {run}"
+        );
     }
     let (_, advice) = run.stdout.split_once("Advice\n").expect("advice");
     for curve in ["randread 4k", "randread 64k", "write 4k", "write 64k"] {
-        let is_told = advice.lines().any(|line| line.starts_with(curve));
-        assert!(is_told, "no word on {curve:?}: {run}");
+        let has_advice = advice.lines().any(|line| line.starts_with(curve));
+        assert!(has_advice, "no word on {curve:?}: {run}");
     }
     assert!(
         run.stdout.lines().all(|line| line.chars().count() <= 80),
@@ -59,21 +63,22 @@ fn a_directory_is_swept_and_left_as_it_was() {
         .expect("a target")
         .expect("it")
         .path();
-    // A disk that others use may serve nothing while a first look lasts.
+    // A shared disk may complete no I/O during a short first cell.
     let cells = ["1", "2", "4"].map(|depth| directory.join(format!("4k/randread-{depth}-1.json")));
     let text = cells.iter().find_map(|cell| fs::read_to_string(cell).ok());
     let iops = json(&text.expect("a cell"))["jobs"][0]["read"]["iops"].as_f64();
     assert!(iops > Some(0.0), "{iops:?}");
 }
 
-/// The real fio-plot makes its pictures of what a sweep has exported: of its JSON and of its logs.
+/// fio-plot draws its charts from exported JSON and logs.
 #[test]
 #[ignore = "long: fio-plot is installed by ./test --full"]
-fn fio_plot_reads_what_is_exported() {
+fn fio_plot_reads_exported_sweep() {
     require!(FioPlot);
     let scratch = Scratch::shared();
     let out = scratch.out().join("fio");
-    let line = "sweep . --size 32m --rw randread,randwrite --bs 4k --iodepth 1,4 --numjobs 1,2 --runtime 3 --exhaustive";
+    let line = "sweep . --size 32m --rw randread,randwrite --bs 4k --iodepth 1,4 --numjobs 1,2 \
+                --runtime 3 --exhaustive";
     let _ = run(&scratch, &format!("{line} --export-fio {}", out.display())).ok();
     let target = fs::read_dir(&out).expect("files").next().expect("a target");
     let cells = target.expect("it").path().join("4k");
@@ -91,26 +96,27 @@ fn fio_plot_reads_what_is_exported() {
             .args(words.split(' '))
             .output()
             .expect("fio-plot starts");
-        let told = String::from_utf8_lossy(&plotted.stdout).into_owned()
+        let output = String::from_utf8_lossy(&plotted.stdout).into_owned()
             + &String::from_utf8_lossy(&plotted.stderr);
-        assert!(plotted.status.success(), "{name}: {told}");
-        let bytes = fs::read(&picture).unwrap_or_else(|error| panic!("{name}: {error}: {told}"));
+        assert!(plotted.status.success(), "{name}: {output}");
+        let bytes = fs::read(&picture).unwrap_or_else(|error| panic!("{name}: {error}: {output}"));
         assert!(
             bytes.starts_with(b"\x89PNG") && bytes.len() > 10_000,
-            "{name}: {told}"
+            "{name}: {output}"
         );
     }
 }
 
-/// Each target has curves of its own, over the same cells, and all are left as they were.
+/// Each target has its own curves over the same cells, and all files are unchanged.
 #[test]
-fn two_targets_are_an_axis() {
+fn targets_form_an_axis() {
     let scratch = Scratch::shared();
     for name in ["a", "b"] {
         fs::create_dir(scratch.work().join(name)).expect("a target");
         scratch.write(&format!("{name}/mine.txt"), "not yours");
     }
-    let line = "sweep a b --size 32m --rw randread,randwrite --bs 4k --iodepth 1,4 --runtime 1 --exhaustive";
+    let line = "sweep a b --size 32m --rw randread,randwrite --bs 4k --iodepth 1,4 --runtime 1 \
+                --exhaustive";
     let run_in = |format: &str| run(&scratch, &format!("{line} --format {format}")).ok();
     let names = ["a", "b"].map(|name| scratch.work().join(name).display().to_string());
     one_good_try(|| {
@@ -125,19 +131,20 @@ fn two_targets_are_an_axis() {
         assert_eq!(sweep["axes"][0]["name"], "target", "{swept}");
         assert_eq!(texts(&sweep["axes"][0]["values"]), names);
         let curves = sweep["curves"].as_array().expect("curves");
-        let of: Vec<Vec<String>> = curves.iter().map(|curve| texts(&curve["values"])).collect();
+        let labels: Vec<Vec<String>> = curves.iter().map(|curve| texts(&curve["values"])).collect();
         let expected: Vec<[&str; 2]> = names
             .iter()
             .flat_map(|name| ["randread", "randwrite"].map(|rw| [name.as_str(), rw]))
             .collect();
         assert!(
-            of.iter()
+            labels
+                .iter()
                 .zip(&expected)
-                .all(|(of, expected)| of[..2] == expected[..]),
-            "{of:?}"
+                .all(|(labels, expected)| labels[..2] == expected[..]),
+            "{labels:?}"
         );
         for curve in curves {
-            // A disk that others use may serve nothing while a cell lasts.
+            // A shared disk may complete no I/O during a cell.
             ensure(curve["state"] == "complete", || format!("{swept}"))?;
             let cells = curve["cells"].as_array().expect("cells");
             assert!(
@@ -160,10 +167,11 @@ fn two_targets_are_an_axis() {
 }
 
 #[test]
-fn a_job_file_is_swept_over_what_it_does_not_say() {
+fn job_file_is_swept_over_given_axes() {
     let scratch = Scratch::shared();
     lay_out(&scratch.work().join("data"), 8 * MIB);
-    let job = "[global]\nfilename=data\nsize=8m\ndirect=1\nioengine=libaio\n[small]\nrw=randread\nbs=4k\n[large]\nstonewall\nrw=read\nbs=64k\n";
+    let job = "[global]\nfilename=data\nsize=8m\ndirect=1\nioengine=libaio\n[small]\nrw=randread\n\
+               bs=4k\n[large]\nstonewall\nrw=read\nbs=64k\n";
     scratch.write("job.fio", job);
     let run = run(
         &scratch,
@@ -181,9 +189,9 @@ fn a_job_file_is_swept_over_what_it_does_not_say() {
     assert_eq!(scratch.files(), ["data", "job.fio"]);
 }
 
-/// The plateau of a device that is held at a known rate is found within 2 %.
+/// The plateau of a throttled device is found within 2 %.
 #[test]
-fn the_plateau_of_a_throttled_device_is_found() {
+fn plateau_of_throttled_device_is_found() {
     require!(Root, Zram, Throttle);
     let scratch = Scratch::alone();
     let disk = Zram::new(64 * MIB);
@@ -204,7 +212,7 @@ fn the_plateau_of_a_throttled_device_is_found() {
     });
 }
 
-/// Whether a directory has a journal with a result, which is in a line behind its first. A suite writes one more line before each step.
+/// Whether a directory has a journal with a result, after the header and markers of suite steps.
 fn holds_something(dir: &Path) -> bool {
     let files = fs::read_dir(dir).into_iter().flatten().flatten();
     files
@@ -215,18 +223,18 @@ fn holds_something(dir: &Path) -> bool {
         })
 }
 
-/// Whether every curve of a sweep, as JSON, came to its end, as far as a disk that others use served anything while a cell lasted.
+/// Whether each curve of a sweep is complete, unless a shared disk completed no I/O in a cell.
 fn is_complete(text: &str) -> bool {
     let document = json(text);
     let sweep = &document["sweep"];
     let curves = sweep["curves"].as_array().expect("curves");
-    let is_still = (sweep["notes"].to_string()).contains("no I/O was completed");
+    let is_still = (sweep["notes"].to_string()).contains("no I/O completed");
     let is_at_its_end = |curve: &Value| curve["state"] == "complete" || is_still;
     !curves.is_empty() && curves.iter().all(is_at_its_end)
 }
 
 #[test]
-fn a_sweep_that_was_stopped_goes_on() {
+fn interrupted_sweep_is_resumed() {
     let scratch = Scratch::shared();
     lay_out(&scratch.work().join("data"), 32 * MIB);
     let line = "sweep data --bs 4k,64k --iodepth 1,2,4 --exhaustive --runtime 1";
@@ -238,15 +246,15 @@ fn a_sweep_that_was_stopped_goes_on() {
     assert!(has_measured, "{stopped}");
     assert!(stopped.stderr.contains("--resume"), "{stopped}");
     let gone_on = run(&scratch, &format!("{line} --resume --format json")).ok();
-    assert!(gone_on.stderr.contains("known from before"), "{gone_on}");
+    assert!(gone_on.stderr.contains("from an earlier run"), "{gone_on}");
     assert!(is_complete(&gone_on.stdout), "{gone_on}");
-    // It is complete: there is nothing to resume.
+    // The sweep is complete and cannot be resumed.
     let complete = run(&scratch, &format!("{line} --resume")).run();
     complete.refused_with(&["no stopped sweep", "leave out --resume"]);
 }
 
 #[test]
-fn resume_without_a_match_lists_what_could_be_resumed() {
+fn resume_without_match_lists_candidates() {
     let scratch = Scratch::shared();
     lay_out(&scratch.work().join("data"), 32 * MIB);
     let line = "sweep data --bs 4k,64k --iodepth 1,2,4 --exhaustive --runtime 1";
@@ -265,9 +273,9 @@ fn resume_without_a_match_lists_what_could_be_resumed() {
     suite.refused_with(&["no stopped suite", "leave out --resume"]);
 }
 
-/// Consent was given for the disk that the name meant when the sweep began.
+/// Consent applies to the disk that had this name when the sweep began.
 #[test]
-fn sweep_is_not_resumed_on_another_disk_of_the_same_name() {
+fn sweep_is_not_resumed_on_other_disk_of_same_name() {
     require!(Root);
     let scratch = Scratch::shared();
     let image = |name: &str| {
@@ -279,8 +287,8 @@ fn sweep_is_not_resumed_on_another_disk_of_the_same_name() {
     let device = Loop::new(&one);
     let path = device.path().to_string_lossy().into_owned();
     let line = format!(
-        "sweep {path} --allow-overwrite {path} --size 16m --rw randwrite --bs 4k,64k --iodepth 1,2,4,8 \
-         --runtime 1 --exhaustive"
+        "sweep {path} --allow-overwrite {path} --size 16m --rw randwrite --bs 4k,64k --iodepth \
+         1,2,4,8 --runtime 1 --exhaustive"
     );
     let mut running = run(&scratch, &line).start();
     let journals = scratch.out().join("sweeps");
@@ -295,15 +303,15 @@ fn sweep_is_not_resumed_on_another_disk_of_the_same_name() {
     assert!(fs::read(&other).expect("the other disk") == before);
 }
 
-/// Of a sweep that has no result nothing stays, neither in the history nor to be resumed.
+/// A sweep without a result leaves neither a stored row nor a journal.
 #[test]
-fn sweep_interrupted_before_its_first_result_leaves_no_row() {
+fn sweep_interrupted_before_first_result_leaves_no_row() {
     let scratch = Scratch::shared();
     let kept = |line: &str| run(&scratch, line).env("IOSONDE_NO_SAVE", "0");
     let line = "sweep . --size 16m --rw randread --iodepth 1,2 --runtime 30 --exhaustive";
     let mut running = kept(line).start();
     let history = scratch.out().join("history.db");
-    // The layout is kept when it ends; the first cell is going on then.
+    // The layout is stored when it ends, while the first cell runs.
     let has_begun = running.until(|_| {
         let rows = kept("list --format json").run();
         history.is_file() && rows.stdout.contains("layout")
@@ -320,33 +328,37 @@ fn sweep_interrupted_before_its_first_result_leaves_no_row() {
 }
 
 #[test]
-fn dry_run_tells_cells_time_and_bytes_and_makes_nothing() {
+fn dry_run_prints_cells_time_and_bytes() {
     let scratch = Scratch::shared();
-    let line = "sweep . --size 32m --rw randread,randwrite --bs 4k --iodepth 1,2,4 --exhaustive --runtime 1";
+    let line = "sweep . --size 32m --rw randread,randwrite --bs 4k --iodepth 1,2,4 --exhaustive \
+                --runtime 1";
     let dry = run(&scratch, &format!("{line} --dry-run")).ok();
     let size =
         "2 curves, 6 cells; about 7 s, plus layout and at most 10 s of waiting for an idle device";
     for words in [
         "writes a working file of 32 MiB and removes it at the end",
         size,
-        "32 MiB of layout are written, then as much as the device takes in 4 s",
+        "writes: 32 MiB of layout, then as much as the device accepts in 4 s",
     ] {
-        assert!(dry.stdout.contains(words), "does not tell {words:?}: {dry}");
+        assert!(
+            dry.stdout.contains(words),
+            "does not print {words:?}: {dry}"
+        );
     }
     assert!(scratch.files().is_empty(), "{:?}", scratch.files());
     assert!(!scratch.out().join("history.db").exists(), "{dry}");
     assert!(!scratch.out().join("sweeps").exists(), "{dry}");
     let announced = run(&scratch, line).ok();
     assert!(announced.stderr.contains(size), "{announced}");
-    // A file that must not be written is refused as it is without --dry-run.
+    // A dry run refuses the same files as a run.
     lay_out(&scratch.work().join("data"), 32 * MIB);
     let refused = run(&scratch, "sweep data --rw randwrite --dry-run").run();
     refused.refused_with(&["data", "--allow-overwrite"]);
 }
 
-/// A killed sweep could say nothing and clean up nothing: the next one does, and measures only what is not known.
+/// A killed sweep cleans up nothing: the next one does, and measures only missing cells.
 #[test]
-fn a_sweep_that_was_killed_goes_on_and_what_it_left_goes() {
+fn killed_sweep_is_resumed_and_leftovers_removed() {
     let scratch = Scratch::shared();
     scratch.write("mine.txt", "not yours");
     let line =
@@ -359,13 +371,13 @@ fn a_sweep_that_was_killed_goes_on_and_what_it_left_goes() {
     assert!(has_measured, "{killed}");
     assert_ne!(scratch.files(), ["mine.txt"], "the working file is left");
     let gone_on = run(&scratch, &format!("{line} --resume --format json")).ok();
-    assert!(gone_on.stderr.contains("known from before"), "{gone_on}");
+    assert!(gone_on.stderr.contains("from an earlier run"), "{gone_on}");
     assert!(is_complete(&gone_on.stdout), "{gone_on}");
     assert_eq!(scratch.files(), ["mine.txt"]);
 }
 
 #[test]
-fn what_cannot_be_swept_is_refused_at_once() {
+fn invalid_axes_are_refused_together() {
     let scratch = Scratch::shared();
     let line = "sweep . --bs 4k,4y --iodept 1 --rw randraed --numjobs 4..1";
     run(&scratch, line)

@@ -1,4 +1,4 @@
-//! `iosonde pts` on a device: it is asked for twice, discarded, filled, and tested as far as the preset says.
+//! `iosonde pts` on a device: requires consent, discards, fills and tests the device.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -8,14 +8,15 @@ use iosonde_e2e::{Scratch, require};
 use super::{MIB, json, run};
 
 #[test]
-fn a_device_is_tested_after_consent_alone() {
+fn device_is_tested_only_with_consent() {
     require!(Root);
     let scratch = Scratch::shared();
     let image = scratch.out().join("image");
     let device = Loop::with_file(&image, 32 * MIB);
     let name = device.path().display().to_string();
     let line = format!(
-        "pts throughput {name} --preset client --purge discard --time-scale 0.004 --rounds 5 --iodepth 2 --format json"
+        "pts throughput {name} --preset client --purge discard --time-scale 0.004 --rounds 5 \
+         --iodepth 2 --format json"
     );
     let refused = run(&scratch, &line).run();
     refused.refused_with(&[&name, "--allow-overwrite"]);
@@ -27,7 +28,7 @@ fn a_device_is_tested_after_consent_alone() {
     assert_eq!(series["purged"], true, "{done}");
     assert_eq!(series["filled_bytes"], 24 * MIB, "{done}");
     assert_eq!(series["rounds"].as_array().map(Vec::len), Some(5), "{done}");
-    // What was discarded and not filled again is a hole in the file below.
+    // Blocks that were discarded and not filled again are holes in the image.
     let left = std::fs::metadata(&image).expect("the image").blocks() * 512;
     assert!(left < 30 * MIB as u64, "{left} bytes are left of the image");
     let is_said = |what: &str| pts["deviations"].to_string().contains(what);

@@ -1,4 +1,4 @@
-//! A sweep beside somebody else who uses the device: it waits, for a while, and says so.
+//! A sweep of a device with other I/O: it waits for a limited time and reports the wait.
 
 use std::time::{Duration, Instant};
 
@@ -11,27 +11,27 @@ use rustix::process::Signal;
 
 const DISK_BYTES: usize = 64 << 20;
 
-/// A disk that nobody else uses, behind the memory that it is in: what is made last goes first.
+/// A disk without other users, and the tmpfs below it. Locals drop in reverse: the disk first.
 fn disk(scratch: &Scratch) -> (Mount, Loop) {
     let memory = Mount::tmpfs(scratch.work().join("memory"), 2 * DISK_BYTES as u64);
     let disk = Loop::in_memory(&memory, DISK_BYTES);
     (memory, disk)
 }
 
-/// Reads from the disk all the time, for so long at most, until it is dropped.
+/// Reads from the disk for at most this many seconds, until dropped.
 fn neighbour(scratch: &Scratch, disk: &Loop, seconds: u32) -> Running {
     let line = format!(
-        "--name=neighbour --filename={} --readonly --rw=randread --bs=64k --direct=1 --ioengine=psync \
-         --time_based --runtime={seconds} --eta=never",
+        "--name=neighbour --filename={} --readonly --rw=randread --bs=64k --direct=1 \
+         --ioengine=psync --time_based --runtime={seconds} --eta=never",
         disk.path().display()
     );
     let running = Program::Fio.line(scratch, &line).start();
-    // It has forked and lays nothing out: what it does from now on is I/O.
+    // It has forked and needs no layout: from now on it performs I/O.
     std::thread::sleep(Duration::from_millis(1000));
     running
 }
 
-/// What a sweep of some cells notes, how long it was about to wait, and the whole time.
+/// The notes of a sweep and its total time.
 fn swept(scratch: &Scratch, disk: &Loop, depths: &str) -> (Vec<String>, Duration) {
     let line = format!(
         "sweep {} --rw randread --bs 4k --iodepth {depths} --runtime 1 --exhaustive --format json",
@@ -48,7 +48,7 @@ fn swept(scratch: &Scratch, disk: &Loop, depths: &str) -> (Vec<String>, Duration
     (notes.collect(), took)
 }
 
-/// The seconds that a sweep says that it waited.
+/// The seconds that a sweep reports as waiting.
 fn waited_s(notes: &[String]) -> Option<f64> {
     let note = notes
         .iter()
@@ -59,31 +59,35 @@ fn waited_s(notes: &[String]) -> Option<f64> {
 }
 
 #[test]
-fn a_cell_waits_until_others_leave_the_device() {
+fn cell_waits_until_device_is_idle() {
     require!(Root);
     let scratch = Scratch::alone();
     let (_memory, disk) = disk(&scratch);
     let (notes, _) = swept(&scratch, &disk, "1,2");
-    assert_eq!(waited_s(&notes), None, "nobody else is there: {notes:?}");
+    assert_eq!(
+        waited_s(&notes),
+        None,
+        "no other program uses the device: {notes:?}"
+    );
     one_good_try(|| {
         let neighbour = neighbour(&scratch, &disk, 6);
         let (notes, took) = swept(&scratch, &disk, "1,2");
         let _ = neighbour.wait();
-        // A neighbour that does not run is none, and how much of its 6 s are left is a matter of how fast programs start here.
-        let waited = waited_s(&notes).ok_or_else(|| format!("no wait is told: {notes:?}"))?;
-        // 10 s before each of the two cells at most.
+        // The 6 s begin before the sweep, and a neighbour without CPU time has no I/O.
+        let waited = waited_s(&notes).ok_or_else(|| format!("no wait is reported: {notes:?}"))?;
+        // At most 10 s before each of the two cells.
         assert!(waited > 0.0 && waited < 30.0, "{waited} s: {notes:?}");
         assert!(
             took.as_secs_f64() >= waited + 1.0,
             "{took:?} for two cells of 1 s after {waited} s"
         );
-        let is_in_vain = notes.iter().any(|note| note.contains("in use by others"));
-        ensure(!is_in_vain, || format!("they left in time: {notes:?}"))
+        let is_timed_out = notes.iter().any(|note| note.contains("other programs"));
+        ensure(!is_timed_out, || format!("they left in time: {notes:?}"))
     });
 }
 
 #[test]
-fn a_wait_in_vain_ends_and_is_told() {
+fn wait_for_busy_device_times_out() {
     require!(Root);
     let scratch = Scratch::alone();
     let (_memory, disk) = disk(&scratch);
@@ -92,14 +96,14 @@ fn a_wait_in_vain_ends_and_is_told() {
         let (notes, took) = swept(&scratch, &disk, "1");
         neighbour.signal(Signal::INT);
         let _ = neighbour.wait();
-        // A neighbour whose processor is taken away for a moment is none.
-        let waited = waited_s(&notes).ok_or_else(|| format!("no wait is told: {notes:?}"))?;
+        // A neighbour without CPU time has no I/O for a moment.
+        let waited = waited_s(&notes).ok_or_else(|| format!("no wait is reported: {notes:?}"))?;
         ensure(waited >= 9.5, || format!("{waited} s: {notes:?}"))?;
-        // Not all the 120 s. How much longer than 10 s is a matter of what else runs here.
+        // Well below 120 s. The excess over 10 s depends on other load.
         assert!(waited <= 30.0, "{waited} s: {notes:?}");
         assert!(took < Duration::from_secs(60), "{took:?}");
-        let in_vain = "1 cell began while the device was in use by others";
-        let is_told = notes.iter().any(|note| note == in_vain);
-        ensure(is_told, || format!("{notes:?}"))
+        let timeout_note = "1 cell started while other programs used the device";
+        let is_reported = notes.iter().any(|note| note == timeout_note);
+        ensure(is_reported, || format!("{notes:?}"))
     });
 }

@@ -1,4 +1,4 @@
-//! `iosonde run` on a real directory: a built-in suite scaled down, and one that is stopped and gone on with.
+//! `iosonde run` on a directory: a built-in suite at small scale, and a suite that is resumed.
 
 use super::{json, run};
 use iosonde_e2e::mount::Mount;
@@ -7,23 +7,24 @@ use iosonde_e2e::{Scratch, require};
 use rustix::process::Signal;
 use std::fs;
 
-/// Kept in the history, whatever the environment of the tests says.
+/// Stores results whatever the environment of the tests says.
 fn kept(scratch: &Scratch, line: &str) -> Invocation {
     run(scratch, line).env("IOSONDE_NO_SAVE", "0")
 }
 
 #[test]
-fn a_built_in_suite_judges_a_directory_and_leaves_it_as_it_was() {
+fn built_in_suite_judges_directory_and_leaves_it_unchanged() {
     let scratch = Scratch::shared();
     scratch.write("mine.txt", "not yours");
     let junit = scratch.out().join("junit.xml");
-    // A limit that any disk keeps: what is tested is not the machine.
+    // A limit that each disk meets: the test does not judge the machine.
     let line = format!(
         "run etcd . --var size=3m --var limit=60s --junit {}",
         junit.display()
     );
     let etcd = run(&scratch, &line).ok();
     assert!(etcd.stdout.contains("met  wal sync p99 latency"), "{etcd}");
+    assert!(etcd.stdout.contains("neighbour of wal"), "{etcd}");
     assert!(
         etcd.stdout.lines().all(|line| line.chars().count() <= 80),
         "{etcd}"
@@ -31,10 +32,10 @@ fn a_built_in_suite_judges_a_directory_and_leaves_it_as_it_was() {
     assert_eq!(scratch.files(), ["mine.txt"]);
     let junit = fs::read_to_string(junit).expect("a JUnit file");
     assert!(
-        junit.contains("tests=\"1\" failures=\"0\" errors=\"0\""),
+        junit.contains("tests=\"2\" failures=\"0\" errors=\"0\""),
         "{junit}"
     );
-    // One that none keeps.
+    // A limit that no disk meets.
     let line = "run etcd . --var size=3m --var limit=1ns --format json";
     let missed = run(&scratch, line).run();
     assert_eq!(missed.status.code(), Some(11), "{missed}");
@@ -45,12 +46,13 @@ fn a_built_in_suite_judges_a_directory_and_leaves_it_as_it_was() {
 }
 
 #[test]
-fn a_suite_that_is_stopped_goes_on_where_it_was() {
+fn interrupted_suite_is_resumed() {
     let scratch = Scratch::shared();
     let suite = scratch.out().join("suite.toml");
-    // What is left when the first run has ended lasts for long enough that the signal comes in time.
+    // The remaining runs last long enough for the signal to arrive in time.
     let text = "[[workload]]\nname = \"w\"\naxes = { bs = [\"4k\", \"8k\", \"16k\", \"32k\"] }\n\
-                options = { rw = \"randwrite\", size = \"4m\", time_based = 1, runtime = 3, rate_iops = 500 }\n";
+                options = { rw = \"randwrite\", size = \"4m\", time_based = 1, runtime = 3, \
+                rate_iops = 500 }\n";
     fs::write(&suite, text).expect("a suite");
     let line = format!("run {} .", suite.display());
     let mut running = kept(&scratch, &line).start();
@@ -70,7 +72,7 @@ fn a_suite_that_is_stopped_goes_on_where_it_was() {
     for part in ["w-4k", "w-8k", "w-16k", "w-32k"] {
         assert!(resumed.stdout.contains(part), "{resumed}");
     }
-    // One result with all runs as its children, not two.
+    // One result with all runs as its children.
     let list = json(&kept(&scratch, "list --format json").ok().stdout);
     let results = list["results"].as_array().expect("results");
     assert_eq!(results.len(), 1, "{list}");
@@ -82,9 +84,9 @@ fn a_suite_that_is_stopped_goes_on_where_it_was() {
     assert!(results[0]["finished_at_ms"].is_u64(), "{list}");
 }
 
-/// Targets take turns, step by step, and each has a result of its own.
+/// Targets alternate step by step, and each has its own result.
 #[test]
-fn a_suite_measures_two_targets_in_turns() {
+fn suite_alternates_between_targets() {
     let scratch = Scratch::shared();
     for name in ["a", "b"] {
         fs::create_dir(scratch.work().join(name)).expect("a target");
@@ -93,7 +95,8 @@ fn a_suite_measures_two_targets_in_turns() {
     let text = "targets = [\"a\", { path = \"b\", labels = { disk = \"second\" } }]\n\
                 [[workload]]\nname = \"w\"\n\
                 options = { rw = \"randwrite\", size = \"4m\", time_based = 1, runtime = 1 }\n\
-                [[workload]]\nname = \"s\"\nsweep = { runtime = 1, exhaustive = true, size = \"16m\" }\n\
+                [[workload]]\nname = \"s\"\nsweep = { runtime = 1, exhaustive = true, size = \
+                \"16m\" }\n\
                 axes = { rw = \"randread\", iodepth = \"1,2\" }\n";
     fs::write(&suite, text).expect("a suite");
     let ran = kept(&scratch, &format!("run {} --format json", suite.display())).ok();
@@ -136,80 +139,95 @@ fn a_suite_measures_two_targets_in_turns() {
     assert!(scratch.files().is_empty(), "{:?}", scratch.files());
 }
 
-/// A look refuses for want of room just what a run would, step by step, and with the same figures but for the few blocks that the run's
-/// own directory takes.
-#[test]
-fn a_check_adds_up_what_steps_leave() {
-    require!(Root);
-    let scratch = Scratch::shared();
-    let (size, step) = (64 << 20, "40m");
-    let mount = Mount::tmpfs(scratch.work().join("small"), size);
-    for name in ["a", "b"] {
-        fs::create_dir(mount.dir().join(name)).expect("a target");
-    }
-    let write = |name: &str, more: &str| {
-        format!(
-            "[[workload]]\nname = \"{name}\"\noptions = {{ rw = \"write\", bs = \"1m\", {more} }}\n"
-        )
-    };
-    let of = |name: &str, more: &str| write(name, &format!("size = \"{step}\"{more}"));
-    let study = |what: &str| format!("[[workload]]\nname = \"s\"\n{what}\n");
-    let cases: Vec<(&str, String, &str, Option<&str>)> = vec![
+/// Work of a suite's steps, the suite, its targets, and the first step without space, if any.
+type SpaceCase = (&'static str, String, &'static str, Option<&'static str>);
+
+fn write_workload(name: &str, more: &str) -> String {
+    format!(
+        "[[workload]]\nname = \"{name}\"\noptions = {{ rw = \"write\", bs = \"1m\", {more} }}\n"
+    )
+}
+
+/// A workload that writes more than half of the disk.
+fn write_sized(name: &str, more: &str) -> String {
+    write_workload(name, &format!("size = \"40m\"{more}"))
+}
+
+fn study_workload(what: &str) -> String {
+    format!("[[workload]]\nname = \"s\"\n{what}\n")
+}
+
+/// Workloads on one target, whose files add up, are shared or are removed.
+fn space_cases_of_workload_files() -> Vec<SpaceCase> {
+    vec![
         (
             "each has files of its own",
-            of("x", "") + &of("y", ""),
+            write_sized("x", "") + &write_sized("y", ""),
             "a",
             Some("y"),
         ),
         (
             "what is removed frees its room",
-            of("x", ", unlink = 1") + &of("y", ""),
+            write_sized("x", ", unlink = 1") + &write_sized("y", ""),
             "a",
             None,
         ),
         (
             "what is removed by a later step is there before",
-            of("x", ", filename = \"f\"")
-                + &of("y", ", filename = \"f\", unlink = 1")
-                + &of("z", ""),
+            write_sized("x", ", filename = \"f\"")
+                + &write_sized("y", ", filename = \"f\", unlink = 1")
+                + &write_sized("z", ""),
             "a",
             None,
         ),
         (
             "both have the same file",
-            of("x", ", filename = \"f\"") + &of("y", ", filename = \"f\""),
+            write_sized("x", ", filename = \"f\"") + &write_sized("y", ", filename = \"f\""),
             "a",
             None,
         ),
         (
             "a larger one of the same name needs the difference",
-            of("x", ", filename = \"f\"") + &write("y", "size = \"60m\", filename = \"f\""),
+            write_sized("x", ", filename = \"f\"")
+                + &write_workload("y", "size = \"60m\", filename = \"f\""),
             "a",
             None,
         ),
         (
             "what is appended comes on top",
-            of("x", ", filename = \"f\"") + &of("y", ", filename = \"f\", file_append = 1"),
+            write_sized("x", ", filename = \"f\"")
+                + &write_sized("y", ", filename = \"f\", file_append = 1"),
             "a",
             Some("y"),
         ),
-        ("targets share their disk", of("x", ""), "a b", Some("x")),
+    ]
+}
+
+/// Targets on one disk, full disks and studies.
+fn space_cases_of_targets_and_studies() -> Vec<SpaceCase> {
+    vec![
+        (
+            "targets share their disk",
+            write_sized("x", ""),
+            "a b",
+            Some("x"),
+        ),
         (
             "of targets that share it each removes what it wrote",
-            of("x", ", unlink = 1"),
+            write_sized("x", ", unlink = 1"),
             "a b",
             None,
         ),
         (
-            "a full disk has room for nobody",
-            write("x", "fill_device = 1") + &of("y", ", filename = \"z\""),
+            "a full disk has room for no other step",
+            write_workload("x", "fill_device = 1") + &write_sized("y", ", filename = \"z\""),
             "a",
             Some("y"),
         ),
         (
-            "a full disk is in nobody's way who reads",
-            write("x", "fill_device = 1, filename = \"f\"")
-                + &study(
+            "a full disk does not stop a step that reads",
+            write_workload("x", "fill_device = 1, filename = \"f\"")
+                + &study_workload(
                     "options = { rw = \"read\", bs = \"1m\", filename = \"f\", size = \"8m\" }",
                 ),
             "a",
@@ -217,17 +235,33 @@ fn a_check_adds_up_what_steps_leave() {
         ),
         (
             "a study has what steps before it leave",
-            of("x", "") + &study("load = { size = \"40m\", runtime = 1, rates = [100] }"),
+            write_sized("x", "")
+                + &study_workload("load = { size = \"40m\", runtime = 1, rates = [100] }"),
             "a",
             Some("s"),
         ),
         (
             "a study removes its own file",
-            study("load = { size = \"40m\", runtime = 1, rates = [100] }") + &of("x", ""),
+            study_workload("load = { size = \"40m\", runtime = 1, rates = [100] }")
+                + &write_sized("x", ""),
             "a",
             None,
         ),
-    ];
+    ]
+}
+
+/// `--check` and a run refuse the same steps for lack of space, with the same figures except for a
+/// few blocks of the run's own directory.
+#[test]
+fn check_adds_space_of_earlier_steps() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    let mount = Mount::tmpfs(scratch.work().join("small"), 64 << 20);
+    for name in ["a", "b"] {
+        fs::create_dir(mount.dir().join(name)).expect("a target");
+    }
+    let mut cases = space_cases_of_workload_files();
+    cases.extend(space_cases_of_targets_and_studies());
     let file = scratch.out().join("suite.toml");
     for (case, suite, targets, short) in cases {
         fs::write(&file, suite).expect("a suite");
@@ -250,13 +284,13 @@ fn a_check_adds_up_what_steps_leave() {
                 "{case}: {checked}"
             );
         }
-        // Each step that failed is told when it does.
+        // Each failed step prints its own error.
         let of_step = |line: &'_ str| {
             let (step, problem) = line.split_once(": ")?;
             (step.len() == 1 && problem.contains("are available")).then(|| step.to_owned())
         };
         let failed: Vec<String> = ran.stderr.lines().filter_map(of_step).collect();
-        let told: Vec<&str> = short.into_iter().collect();
-        assert_eq!(failed, told, "{case}: {ran}");
+        let expected: Vec<&str> = short.into_iter().collect();
+        assert_eq!(failed, expected, "{case}: {ran}");
     }
 }

@@ -1,4 +1,4 @@
-// The document that the page draws; crates/iosonde/src/report/html/document.rs has the same types.
+// Types of the document that the page draws; equal to crates/report/src/html/document.rs.
 
 export interface Report {
   program: string;
@@ -11,17 +11,17 @@ export interface Report {
   promises: Promised[];
   spreads: Spread[];
   sweeps: Sweep[];
-  /** The searches of probes for the most at any depth. */
+  /** Knee searches of `probe`. */
   knees: Sweep[];
   loads: Load[];
   pivots: Pivot[];
-  /** Results that the pivots are made of. */
+  /** Stored results that the pivots use. */
   kept: Kept[];
 }
 
-/** One figure of many results, by two of their labels. */
+/** One figure of many results by two of their labels. */
 export interface Pivot {
-  /** As it was asked for: `randread.max_iops`. */
+  /** The requested figure: `randread.max_iops`. */
   figure: string;
   title: string;
   unit: Unit;
@@ -29,21 +29,21 @@ export interface Pivot {
   column_label: string;
   rows: string[];
   columns: string[];
-  /** By row and column. */
+  /** Indexed by row, then column. */
   cells: (PivotCell | null)[][];
   simulated: boolean;
 }
 
 export interface PivotCell {
-  /** Of several results what `note` says. */
+  /** The value; `note` names the statistic if there are several results. */
   value: number;
-  /** Its 95 % interval. */
+  /** The 95 % confidence interval. */
   between: [number, number] | null;
   results: number;
-  /** What it is of several results, and between what they lie. */
+  /** The statistic over several results, and their range. */
   note: string | null;
   promised: number | null;
-  /** By whom, and where that was published. */
+  /** The product that promises the value, and where the vendor published the promise. */
   product: string | null;
   kept: boolean | null;
 }
@@ -63,7 +63,7 @@ export interface Kept {
 export interface Sweep {
   source: string;
   headline: string;
-  /** The last is `iodepth`. */
+  /** Axes; the last one is `iodepth`. */
   axes: Axis[];
   curves: SweepCurve[];
   notes: string[];
@@ -74,14 +74,14 @@ export interface Axis {
   values: string[];
 }
 
-/** All depths of one combination of the other axes. */
+/** All cells over depth for one combination of the other axes. */
 export interface SweepCurve {
-  /** The value of each axis but the last. */
+  /** Values of all axes but the last. */
   values: string[];
-  /** Bytes of each I/O; the largest where they vary. */
+  /** Block size in bytes; the largest one if block sizes vary. */
   block_bytes: number;
   sentence: string | null;
-  /** The lowest depth that reaches the maximum. */
+  /** Knee: the lowest depth that reaches the maximum. */
   knee: number | null;
   cells: SweepCell[];
 }
@@ -92,7 +92,7 @@ export interface SweepCell {
   iops: Rate | null;
   bytes_per_s: number | null;
   mean_ns: number | null;
-  /** 50, 99 and 99.9. */
+  /** Percentiles 50, 99 and 99.9. */
   percentiles_ns: (number | null)[];
   max_ns: number | null;
 }
@@ -111,12 +111,12 @@ export interface LoadPoint {
   offered_per_s: number;
   achieved_per_s: number;
   kept_up: boolean;
-  /** 50, 95, 99 and 99.9. */
+  /** Percentiles 50, 95, 99 and 99.9. */
   percentiles_ns: (number | null)[];
   max_ns: number;
 }
 
-/** Pairs of read rates, by column, and write rates, by row. */
+/** A matrix of read rates (columns) and write rates (rows). */
 export interface LoadMatrix {
   reads_per_s: number[];
   writes_per_s: number[];
@@ -128,7 +128,7 @@ export interface LoadCell {
   p99_ns: number | null;
 }
 
-/** How far results of one label lie apart. */
+/** The spread of results that share a label. */
 export interface Spread {
   title: string;
   rows: SpreadRow[];
@@ -145,7 +145,7 @@ export interface SpreadRow {
   between_percent: number | null;
 }
 
-/** Facts are shown as they come, whatever their fields. */
+/** Facts with any fields, all of which are shown. */
 export type Fact = { [name: string]: unknown };
 
 export interface Plan {
@@ -180,7 +180,7 @@ export interface Run {
   study: number | null;
   place: string;
   preparation: boolean;
-  /** One of many of a sweep or a load study, which is drawn as a whole. */
+  /** Whether the run is a cell of a sweep or load study, which is drawn as a whole. */
   of_grid: boolean;
   program: string;
   started_at_ms: number;
@@ -194,7 +194,13 @@ export interface Run {
   series: Series[];
   disks: Disk[];
   backends: Backend[];
-  cpu: { user_ns: number; system_ns: number; context_switches: number; major_faults: number; minor_faults: number } | null;
+  cpu: {
+    user_ns: number;
+    system_ns: number;
+    context_switches: number;
+    major_faults: number;
+    minor_faults: number;
+  } | null;
   events: { at_ns: number; message: string }[];
   verdicts: Verdict[];
   failures: string[];
@@ -238,29 +244,29 @@ export interface Figure {
   iops: Rate;
   bytes_per_s: Rate;
   settled: boolean | null;
-  /** Whether the interval of the rate is as narrow as was asked for; `null` where nothing was. */
+  /** Whether the rate reached the requested precision; `null` if none was requested. */
   sure: boolean | null;
   latency_kind: string;
   latency: Latency;
 }
 
-/** A mean and half of its 95 % confidence interval. */
+/** A mean and half the width of its 95 % confidence interval. */
 export interface Rate {
   mean: number;
   error: number | null;
 }
 
 export interface Latency {
-  /** 0 where it is not known, and then the extremes are not either. */
+  /** Number of I/Os; 0 if unknown, and then `min_ns` and `max_ns` are unknown too. */
   count: number;
   mean_ns: number;
   min_ns: number;
   max_ns: number;
-  /** Percentiles at the places that `tails` gives. */
+  /** Percentiles at the shares that `tails` returns. */
   curve_ns: number[];
-  /** Shares of slower I/Os and the percentiles there: those that tables show. */
+  /** Percentiles of the tables: share of slower I/Os, and latency. */
   marks: [number, number][];
-  /** Index and count of each coarse bucket that is not empty. */
+  /** Index and count of each coarse histogram bucket that is not empty. */
   buckets: [number, number][];
 }
 
@@ -279,16 +285,16 @@ export interface Track {
   values: (number | null)[];
 }
 
-/** Also those of devices' columns. */
+/** Units of figures and of device columns. */
 export type Unit = 'iops' | 'bytes_per_s' | 'ns' | 'percent' | 'count';
 
 export interface Promised {
   product: string;
   place: string;
   source: string;
-  /** What came of it, where it was held against a probe. */
+  /** Result of the check against a probe, if there was one. */
   sentence: string | null;
-  /** What of it was not measured or not checked. */
+  /** Conditions of the promise that were not measured or not checked. */
   conditions: string[];
   rows: PromisedRow[];
 }
@@ -304,7 +310,7 @@ export interface PromisedRow {
 
 const STEPS = [1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15];
 
-/** Shares of slower I/Os at which `curve_ns` is sampled; `curve.rs` has the same. */
+/** Shares of slower I/Os at which `curve_ns` is sampled; equal to `curve.rs`. */
 export function tails(points: number): number[] {
   return Array.from({ length: points }, (_, index) => {
     const step = STEPS[index % STEPS.length] ?? 1;
@@ -312,14 +318,14 @@ export function tails(points: number): number[] {
   });
 }
 
-/** The value that a share `tail` of all I/Os exceeds, if tables show it. */
+/** Latency that a share `tail` of all I/Os exceeds, if the tables show it. */
 export function percentile(latency: Latency, tail: number): number | null {
   return latency.marks.find(([share]) => Math.abs(share / tail - 1) < 1e-6)?.[1] ?? null;
 }
 
 const SUB_BITS = 3;
 
-/** The values that a coarse bucket counts: from the first, up to but without the second. */
+/** Bounds of a coarse bucket: the first is included, the second is not. */
 export function bucketRange(index: number): [number, number] {
   const sub = 1 << SUB_BITS;
   if (index < 2 * sub) return [index, index + 1];

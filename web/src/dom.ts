@@ -1,10 +1,12 @@
-// Elements without a framework.
+// HTML elements without a framework.
 
 type Child = Node | string | number | null | undefined | false;
 
-type Attributes = { [name: string]: string | number | boolean | null | undefined | ((event: Event) => void) };
+type Attributes = {
+  [name: string]: string | number | boolean | null | undefined | ((event: Event) => void);
+};
 
-/** Makes an element. Functions become listeners, `true` an attribute without a value, `false` and `null` none. */
+/** Creates an element: a function adds a listener, `true` a bare attribute, `false`/`null` none. */
 export function h<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Attributes = {},
@@ -14,7 +16,8 @@ export function h<Name extends keyof HTMLElementTagNameMap>(
   for (const [key, value] of Object.entries(attributes)) {
     if (typeof value === 'function') element.addEventListener(key, value);
     else if (value === true) element.setAttribute(key, '');
-    else if (value !== false && value !== null && value !== undefined) element.setAttribute(key, String(value));
+    else if (value !== false && value !== null && value !== undefined)
+      element.setAttribute(key, String(value));
   }
   add(element, ...children);
   return element;
@@ -27,7 +30,7 @@ export function add(parent: Element, ...children: Child[]): void {
   }
 }
 
-/** Makes a `<details>` whose content is made when it is first opened. */
+/** Creates a `<details>` element whose content is created when it is first opened. */
 export function folded(summary: Child, content: () => Node, open = false): HTMLDetailsElement {
   const details = h('details', { open }, h('summary', {}, summary));
   const fill = () => {
@@ -38,24 +41,31 @@ export function folded(summary: Child, content: () => Node, open = false): HTMLD
   return details;
 }
 
-/** What a spreadsheet takes for the begin of a formula. */
+/** Text that a spreadsheet reads as a formula. */
 const FORMULA = /^\s*[=+\-@＝＋－＠]/;
 
-/** What a terminal obeys, or nobody sees, but for ends of lines and tabs. */
-const UNSEEN = /(?![\n\t])[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
+/** Control and invisible characters, except line feed and tab. */
+const UNSEEN =
+/(?![\n\t])[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
 
 export interface Table {
   caption: string;
   head: string[];
-  /** The first cell of each row names it. */
+  /** The first cell of each row is its heading. */
   rows: (string | number)[][];
 }
 
-/** A table that scrolls sideways in itself, and can be scrolled with the keyboard. */
+/** Creates a table that scrolls sideways on its own, also with the keyboard. */
 export function table(data: Table): HTMLElement {
   const head = h('tr', {}, ...data.head.map((title) => h('th', { scope: 'col' }, title)));
   const rows = data.rows.map((row) =>
-    h('tr', {}, ...row.map((cell, index) => (index === 0 ? h('th', { scope: 'row' }, cell) : h('td', {}, cell)))),
+    h(
+      'tr',
+      {},
+      ...row.map((cell, index) =>
+        index === 0 ? h('th', { scope: 'row' }, cell) : h('td', {}, cell),
+      ),
+    ),
   );
   return h(
     'div',
@@ -64,17 +74,20 @@ export function table(data: Table): HTMLElement {
   );
 }
 
-/** The table as comma-separated values, as the program's own: names come from results, so they are neither formulas nor control sequences. */
+/** The table as CSV. Text from results is escaped: no formulas, no control sequences. */
 export function csv(data: Table): string {
   const cell = (value: string | number) => {
-    const visible = String(value).replace(UNSEEN, (unseen) => `\\u${unseen.charCodeAt(0).toString(16).padStart(4, '0')}`);
+    const visible = String(value).replace(
+      UNSEEN,
+      (unseen) => `\\u${unseen.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    );
     const text = FORMULA.test(visible) && Number.isNaN(Number(visible)) ? `'${visible}` : visible;
     return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return [data.head, ...data.rows].map((row) => row.map(cell).join(',')).join('\n') + '\n';
 }
 
-/** Hands a file to the reader. */
+/** Downloads a file. */
 export function save(name: string, content: Blob): void {
   const url = URL.createObjectURL(content);
   const link = h('a', { href: url, download: name });

@@ -1,5 +1,5 @@
-// Quantities as people of the field write them: three significant digits, with their unit. The program's tables have the
-// same words (crates/study/src/words.rs).
+// Quantities with three significant digits and their unit, in the same form as in the program's
+// tables (crates/study/src/words.rs).
 
 import type { Unit } from './document';
 
@@ -13,7 +13,7 @@ export function threeDigits(value: number): string {
 
 function scaled(value: number, step: number, units: string[]): string {
   let unit = 0;
-  // 999.5 would be shown as 1000, hence the step is taken at what is shown.
+  // 999.5 would be shown as 1000, so the unit is chosen after rounding.
   while (Math.abs(value) >= Math.min(step, 1000) - 0.5 && unit + 1 < units.length) {
     value /= step;
     unit += 1;
@@ -22,7 +22,9 @@ function scaled(value: number, step: number, units: string[]): string {
 }
 
 export function iops(perSecond: number): string {
-  return perSecond < 999.5 ? perSecond.toFixed(perSecond < 10 && !Number.isInteger(perSecond) ? 1 : 0) : scaled(perSecond, 1000, ['', 'k', 'M', 'G']);
+  return perSecond < 999.5
+    ? perSecond.toFixed(perSecond < 10 && !Number.isInteger(perSecond) ? 1 : 0)
+    : scaled(perSecond, 1000, ['', 'k', 'M', 'G']);
 }
 
 export function bandwidth(bytesPerSecond: number): string {
@@ -54,10 +56,15 @@ export function percent(share: number): string {
 }
 
 export function moment(ms: number): string {
-  return ms === 0 ? 'simulated time' : new Date(ms).toISOString().replace('T', ' ').replace(/\.\d+Z$/, ' UTC');
+  return ms === 0
+    ? 'simulated time'
+    : new Date(ms)
+        .toISOString()
+        .replace('T', ' ')
+        .replace(/\.\d+Z$/, ' UTC');
 }
 
-/** A value with its unit. */
+/** Formats a value with its unit. */
 export function quantity(value: number, unit: Unit): string {
   switch (unit) {
     case 'iops':
@@ -73,13 +80,15 @@ export function quantity(value: number, unit: Unit): string {
   }
 }
 
-/** The same, short enough for an axis: whole numbers stay whole, and nothing has no unit. */
+/** Formats a value for an axis: shorter, whole numbers without decimals, zero without unit. */
 export function tick(value: number, unit: Unit): string {
   if (value === 0) return '0';
-  return quantity(value, unit).replace(/(\d)\.0+(?=\D|$)/, '$1').replace(/(\.\d*[1-9])0+(?=\D|$)/, '$1');
+  return quantity(value, unit)
+    .replace(/(\d)\.0+(?=\D|$)/, '$1')
+    .replace(/(\.\d*[1-9])0+(?=\D|$)/, '$1');
 }
 
-/** `read` becomes `Read`. */
+/** Capitalises the first letter: `read` becomes `Read`. */
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

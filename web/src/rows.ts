@@ -1,17 +1,17 @@
-// The rows of the headline table, which are also what charts are drawn of: one for each figure of each run.
+// Rows of the headline table and of the charts: one for each figure of each run.
 
 import type { Figure, Report, Run } from './document';
 import { bytes } from './format';
 
 export interface Row {
-  /** Place in the palette, while it is drawn. */
+  /** Index in the palette while the row is drawn. */
   slot: number;
   run: Run;
   figure: Figure;
   name: string;
-  /** What was done, without the place: `random read 4 KiB, depth 64`. */
+  /** The workload without the place: `random read 4 KiB, depth 64`. */
   workload: string;
-  /** I/Os in flight, all workers together. */
+  /** I/Os in flight over all workers. */
   depth: number;
 }
 
@@ -34,7 +34,7 @@ export function rowsOf(report: Report): Row[] {
 }
 
 function nameOf(run: Run, figure: Figure): string {
-  // A run of several jobs is named after all of them.
+  // The name of a run contains the names of all its jobs.
   const parts = [run.name];
   if (figure.job !== null) parts.push(figure.job);
   const several = run.figures.some((other) => other.direction !== figure.direction);
@@ -49,9 +49,14 @@ export function blockOf(figure: Figure): string {
   return from === to ? bytes(from) : `${bytes(from)} to ${bytes(to)}`;
 }
 
-/** The pattern alone: `random read 4 KiB`. */
+/** The access pattern: `random read 4 KiB`. */
 export function patternOf(figure: Figure): string {
-  const order = figure.rw === '' || figure.direction === 'mixed' ? '' : figure.rw.startsWith('rand') ? 'random ' : 'sequential ';
+  const order =
+    figure.rw === '' || figure.direction === 'mixed'
+      ? ''
+      : figure.rw.startsWith('rand')
+        ? 'random '
+        : 'sequential ';
   if (figure.direction === 'sync') return `flush after ${order}writes`;
   const mixed = figure.rw.endsWith('rw') ? ' of a mix' : '';
   return `${order}${figure.direction}${mixed} ${blockOf(figure)}`.trimEnd();
@@ -59,10 +64,12 @@ export function patternOf(figure: Figure): string {
 
 function workloadOf(figure: Figure): string {
   const workers = figure.workers > 1 ? ` × ${figure.workers} workers` : '';
-  return figure.iodepth === 0 ? `${patternOf(figure)}, ${figure.workers} workers` : `${patternOf(figure)}, depth ${figure.iodepth}${workers}`;
+  return figure.iodepth === 0
+    ? `${patternOf(figure)}, ${figure.workers} workers`
+    : `${patternOf(figure)}, depth ${figure.iodepth}${workers}`;
 }
 
-/** The rows that are drawn. Each keeps its colour for as long as it is. */
+/** The drawn rows. A row keeps its colour until it is removed. */
 export class Choice {
   private readonly rows = new Set<Row>();
 
@@ -82,7 +89,7 @@ export class Choice {
   }
 }
 
-/** Groups by a key, in the order of first appearance. */
+/** Groups items by a key, in order of first appearance. */
 export function groupBy<T>(items: T[], key: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {

@@ -1,4 +1,4 @@
-// Light and dark: as the system says, unless the reader chooses.
+// Light and dark theme: the setting of the system, or the choice of the reader.
 
 export interface Theme {
   dark: boolean;
@@ -7,7 +7,7 @@ export interface Theme {
   muted: string;
   line: string;
   faint: string;
-  /** Each at least 3:1 against the background. */
+  /** Series colours, each with a contrast of at least 3:1 to the background. */
   colors: string[];
   good: string;
   bad: string;
@@ -45,7 +45,7 @@ const listeners: (() => void)[] = [];
 let choice: Choice = remembered();
 let printing = false;
 
-// Where a file has no storage of its own, the choice lasts as long as the page.
+// Without local storage, as for some files, the choice ends with the page.
 function remembered(): Choice {
   try {
     const kept = localStorage.getItem(KEY);
@@ -70,12 +70,12 @@ export function choose(next: Choice): void {
   try {
     localStorage.setItem(KEY, next);
   } catch {
-    // It lasts as long as the page.
+    // Without storage the choice ends with the page.
   }
   changed();
 }
 
-/** Paper is white. */
+/** Selects the light theme while printing. */
 export function setPrinting(value: boolean): void {
   printing = value;
   changed();

@@ -13,7 +13,7 @@ const results = needed('IOSONDE_RESULTS');
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path));
 
 /** How long a page may take for anything, in milliseconds: a browser on a busy machine is slow, and nothing here is about speed. */
-const patience = 300_000;
+const patience = 120_000;
 
 function needed(name) {
   const value = process.env[name];

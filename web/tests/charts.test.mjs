@@ -159,7 +159,7 @@ describe('figures by two labels', () => {
   test('one command makes a chart of each figure, with what is promised drawn in', async () => {
     const { page, trouble, close } = await open(made.pivot);
     assert.deepEqual(await everyChart(page, 'pivot'), ['pivot-0', 'pivot-1', 'pivot-2', 'pivot-3']);
-    assert.match(await page.locator('.lead').first().innerText(), /no figures of real storage/);
+    assert.match(await page.locator('.lead').first().innerText(), /not figures of real storage/);
     const { pivots } = documentOf(made.pivot);
     const csv = pivot('--format', 'csv').trim().split('\n\n').map((part) => part.split('\n').slice(1).map((line) => line.split(',')));
     pivots.forEach((one, number) => {
@@ -171,9 +171,9 @@ describe('figures by two labels', () => {
     const { head, rows } = await tableBehind(page.locator('#pivot-2'));
     assert.deepEqual([head, rows.map(([name]) => name)], [['device', 'asia', 'europe', 'us'], ['pd-ssd', 'pd-standard']]);
     assert.match(rows[0][1], /1\.80k promised/);
-    const verdicts = await page.locator('table', { hasText: 'beside what is promised' }).innerText();
+    const verdicts = await page.locator('table', { hasText: 'Measured and promised values' }).innerText();
     assert.ok(verdicts.includes('✗ less than promised') || verdicts.includes('✓ kept'), verdicts);
-    assert.equal(await page.locator('table', { hasText: 'Results that these' }).locator('tbody tr').count(), 6);
+    assert.equal(await page.locator('table', { hasText: 'Results with these figures' }).locator('tbody tr').count(), 6);
     await picture(page, 'pivot');
     assert.deepEqual(trouble, []);
     await close();
@@ -193,7 +193,7 @@ describe('figures by two labels', () => {
     const [scale, group] = await page.locator('.choices select').all();
     await group.selectOption({ label: 'region' });
     assert.deepEqual((await tableBehind(panel)).head, ['region', 'pd-ssd', 'pd-standard']);
-    await scale.selectOption({ label: 'per cent of what is promised' });
+    await scale.selectOption({ label: 'per cent of the promised value' });
     const { rows } = await tableBehind(panel);
     assert.ok(rows.flat().some((cell) => cell.includes('100 % promised')), JSON.stringify(rows));
     await everyChart(page, 'scaled');

@@ -240,7 +240,7 @@ test('what the machine did stands below what the run did', async () => {
   const { page, trouble, close } = await open(report('real', result));
   const panel = await drawn(page, 'timeline');
   const { head, rows } = await tableBehind(panel);
-  const column = head.findIndex((title) => title.startsWith('machine processors user'));
+  const column = head.findIndex((title) => title.startsWith('machine CPUs user'));
   assert.ok(column > 0, head);
   const users = rows.map((row) => row[column]).filter((cell) => cell !== '');
   assert.deepEqual(users.map(Number), series.slices.filter((slice) => slice.cpu).map((slice) => Number(slice.cpu.user.toPrecision(5))));

@@ -1,24 +1,25 @@
-//! iosonde beside the installed fio, on targets that show the programs' own cost.
+//! Compares iosonde with the installed fio, on targets where the cost of the program dominates.
 //!
-//! Speed drifts by half within minutes on a shared machine, so the programs take turns, the ratios are taken run by run,
-//! and the cost of an I/O is counted in processor time.
+//! The speed of a shared machine drifts by half within minutes. The programs therefore run in turn,
+//! ratios are computed run by run, and the cost of an I/O is counted in CPU time.
 
-pub(crate) mod bare;
+pub(crate) mod bare_loop;
 mod bars;
+mod bench_target;
 pub(crate) mod ceph;
 mod cpu;
 mod kube;
-mod place;
 mod program;
 mod ratio;
 mod report;
+mod xorshift;
 
 use anyhow::{Context, Result, bail, ensure};
 use bars::{bars, smoke_bars};
+use bench_target::{BenchTarget, BenchTargetKind};
 use nix::libc;
-use place::{Kind, Place};
-use program::{Program, Runs};
-use report::{Finding, Series};
+use program::{ComparedProgram, ProgramRuns};
+use report::{ProgramSeries, TargetComparison};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,12 +27,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// What `cargo xtask bench` is asked for.
+/// Options of `cargo xtask bench`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    beside: Option<Beside>,
+    subcommand: Option<BenchSubcommand>,
     /// Runs of each program on each target
     #[arg(long, default_value_t = 10)]
     runs: usize,
@@ -42,8 +43,8 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 1024)]
     size_mib: u64,
     /// Only these targets: null, sparse, file, loop, tmpfs
-    #[arg(long, value_delimiter = ',', value_parser = Kind::named)]
-    targets: Vec<Kind>,
+    #[arg(long, value_delimiter = ',', value_parser = BenchTargetKind::named)]
+    targets: Vec<BenchTargetKind>,
     /// Where the sparse and the written file go [default: the build directory]
     #[arg(long)]
     directory: Option<PathBuf>,
@@ -63,28 +64,28 @@ pub(crate) struct Arguments {
 
 /// Programs other than fio.
 #[derive(Debug, clap::Subcommand)]
-enum Beside {
+enum BenchSubcommand {
     /// Beside rados bench, on a Ceph cluster
     Ceph(Box<ceph::Arguments>),
     /// Beside kubectl and kubestr, on a Kubernetes cluster
     Kube(Box<kube::Arguments>),
 }
 
-/// Everything, for programs.
+/// Output of `--json`.
 #[derive(Debug, Serialize)]
-struct Document {
+struct FioBenchDocument {
     fio_version: String,
     kernel: String,
     runs: usize,
     seconds: f64,
-    findings: Vec<Finding>,
+    findings: Vec<TargetComparison>,
 }
 
-/// Runs the bench. Whether all bars were met.
+/// Runs the benchmark and returns whether all bars were met.
 pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
-    match &arguments.beside {
-        Some(Beside::Ceph(arguments)) => return ceph::run(arguments),
-        Some(Beside::Kube(arguments)) => return kube::run(arguments),
+    match &arguments.subcommand {
+        Some(BenchSubcommand::Ceph(arguments)) => return ceph::run(arguments),
+        Some(BenchSubcommand::Kube(arguments)) => return kube::run(arguments),
         None => {}
     }
     let (rounds, seconds, size_mib) = if arguments.smoke {
@@ -97,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
         "there is nothing to run"
     );
     let bench = Bench {
-        programs: Runs {
+        programs: ProgramRuns {
             iosonde: match &arguments.iosonde {
                 Some(path) => path.clone(),
                 None => built_iosonde()?,
@@ -111,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
         smoke: arguments.smoke,
         interrupted: interruptions()?,
     };
-    let mut document = Document {
+    let mut document = FioBenchDocument {
         fio_version: version(&arguments.fio)?,
         kernel: kernel(),
         runs: rounds,
@@ -119,10 +120,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
         findings: Vec::new(),
     };
     println!(
-        "{} on Linux {}: 4 KiB random reads, depth 64; {rounds} runs of {seconds} s each, in turn; 95 % intervals",
+        "{} on Linux {}: 4 KiB random reads, depth 64; \
+         {rounds} runs of {seconds} s each, in turn; 95 % intervals",
         document.fio_version, document.kernel
     );
-    for kind in Kind::ALL {
+    for kind in BenchTargetKind::ALL {
         if arguments.targets.is_empty() || arguments.targets.contains(&kind) {
             let finding = bench.target(kind)?;
             print!("{}", finding.text());
@@ -137,7 +139,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     Ok(verdicts.all(|verdict| verdict.met))
 }
 
-/// Writes a document where it is wanted.
+/// Writes a document as JSON to a path, if there is one.
 fn write_json(path: Option<&Path>, document: &impl Serialize) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
     let text = serde_json::to_string_pretty(document)?;
@@ -145,7 +147,7 @@ fn write_json(path: Option<&Path>, document: &impl Serialize) -> Result<()> {
 }
 
 struct Bench {
-    programs: Runs,
+    programs: ProgramRuns,
     rounds: usize,
     size_bytes: u64,
     directory: PathBuf,
@@ -154,38 +156,38 @@ struct Bench {
 }
 
 impl Bench {
-    fn target(&self, kind: Kind) -> Result<Finding> {
-        let place = match Place::make(kind, &self.directory, self.size_bytes)? {
-            Ok(place) => place,
-            Err(missing) => return Ok(Finding::skipped(kind, missing.0)),
+    fn target(&self, kind: BenchTargetKind) -> Result<TargetComparison> {
+        let target = match BenchTarget::make(kind, &self.directory, self.size_bytes)? {
+            Ok(target) => target,
+            Err(missing) => return Ok(TargetComparison::skipped(kind, missing.0)),
         };
-        let series = self.series(kind, &place)?;
+        let series = self.series(kind, &target)?;
         let bars = if self.smoke {
             smoke_bars(kind)
         } else {
             bars(kind)
         };
-        let finding = Finding {
-            description: place.description.clone(),
+        let finding = TargetComparison {
+            description: target.description.clone(),
             skipped: None,
             series,
-            ..Finding::skipped(kind, String::new())
+            ..TargetComparison::skipped(kind, String::new())
         };
         Ok(finding.judged(&bars))
     }
 
-    fn series(&self, kind: Kind, place: &Place) -> Result<Vec<Series>> {
-        let mut series: Vec<Series> = programs(kind)
+    fn series(&self, kind: BenchTargetKind, target: &BenchTarget) -> Result<Vec<ProgramSeries>> {
+        let mut series: Vec<ProgramSeries> = programs(kind)
             .iter()
-            .map(|program| Series {
+            .map(|program| ProgramSeries {
                 program: *program,
                 samples: Vec::new(),
             })
             .collect();
         for _ in 0..self.rounds {
             for series in &mut series {
-                let sample = self.programs.run(series.program, place);
-                // A program that was interrupted too has nothing to say; what was made is removed on the way out.
+                let sample = self.programs.run(series.program, target);
+                // An interrupted run gives no sample. The return drops the target and its files.
                 if self.interrupted.load(Relaxed) {
                     bail!("interrupted");
                 }
@@ -196,20 +198,20 @@ impl Bench {
     }
 }
 
-/// The programs that take turns on a kind of target.
-fn programs(kind: Kind) -> &'static [Program] {
+/// Programs that run in turn on a kind of target.
+fn programs(kind: BenchTargetKind) -> &'static [ComparedProgram] {
     match kind {
-        Kind::Sparse => &[
-            Program::Fio,
-            Program::Iosonde,
-            Program::IosondeInBatches,
-            Program::BareLoop,
+        BenchTargetKind::Sparse => &[
+            ComparedProgram::Fio,
+            ComparedProgram::Iosonde,
+            ComparedProgram::IosondeInBatches,
+            ComparedProgram::BareLoop,
         ],
-        _ => &[Program::Fio, Program::Iosonde],
+        _ => &[ComparedProgram::Fio, ComparedProgram::Iosonde],
     }
 }
 
-/// Set by Ctrl-C and by a request to end.
+/// Returns a flag that SIGINT, SIGTERM and SIGHUP set.
 fn interruptions() -> Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
@@ -218,7 +220,7 @@ fn interruptions() -> Result<Arc<AtomicBool>> {
     Ok(interrupted)
 }
 
-/// The build directory: the parent of the profile's directory, which has this program.
+/// The build directory: the parent of the profile's directory that holds this program.
 fn build_directory() -> Result<PathBuf> {
     let this = std::env::current_exe().context("finding this program")?;
     let directory = this
@@ -235,7 +237,7 @@ fn directory(arguments: &Arguments) -> Result<PathBuf> {
     }
 }
 
-/// The release build of iosonde, made now.
+/// Builds iosonde in release mode and returns the path of the program.
 fn built_iosonde() -> Result<PathBuf> {
     let target = build_directory()?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -249,7 +251,7 @@ fn built_iosonde() -> Result<PathBuf> {
             "--target-dir",
         ])
         .arg(&target)
-        .current_dir(crate::generate::root())
+        .current_dir(crate::repository::root())
         .status()
         .context("starting cargo")?;
     ensure!(built.success(), "iosonde could not be built");

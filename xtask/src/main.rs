@@ -1,7 +1,7 @@
-//! Tasks of the project itself: the bench beside fio, generated files, and the tidy check.
+//! Tasks of the project itself: benchmarks beside fio, and the tidy check.
 
 mod bench;
-mod generate;
+mod repository;
 mod tidy;
 
 use clap::{Parser, Subcommand};
@@ -19,26 +19,22 @@ struct Arguments {
 enum Task {
     /// Run iosonde beside the installed fio and hold it to its bars
     Bench(Box<bench::Arguments>),
-    /// Write the files that are made from the code
-    #[command(visible_alias = "docs")]
-    Generate(generate::Arguments),
     /// Check names, words, lengths, imports and documents against the committed counts
     Tidy(tidy::Arguments),
     /// The limit that the bench measures against; the bench starts it by itself
     #[command(hide = true)]
-    BareLoop(bench::bare::Arguments),
+    BareLoop(bench::bare_loop::Arguments),
     /// The same on a Ceph cluster
     #[command(hide = true)]
-    BareClient(bench::ceph::bare::Arguments),
+    BareClient(bench::ceph::bare_client::Arguments),
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Bench(arguments) => bench::run(&arguments),
-        Task::Generate(arguments) => generate::run(&arguments),
         Task::Tidy(arguments) => tidy::run(&arguments),
-        Task::BareLoop(arguments) => bench::bare::run(&arguments),
-        Task::BareClient(arguments) => bench::ceph::bare::run(&arguments),
+        Task::BareLoop(arguments) => bench::bare_loop::run(&arguments),
+        Task::BareClient(arguments) => bench::ceph::bare_client::run(&arguments),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -24,8 +24,8 @@ mod syntax_reader;
 mod unsafe_code;
 
 use anyhow::{Context, Result, bail};
-use baseline::Change;
-use commands::DocumentedCommand;
+use baseline::CountChange;
+use commands::DocumentedProgram;
 use files::{SourceFile, extension};
 use finding::{FindingCounts, RULES, TidyFinding};
 use markdown::MarkdownFile;
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
 /// Checks the repository. True if all counts are those of the baseline.
 pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     let started = Instant::now();
-    let root = super::generate::root();
+    let root = super::repository::root();
     let files = files::read_files(&root)?;
     if let Some(rule) = &arguments.list {
         check_rule_name(rule)?;
@@ -101,7 +101,7 @@ fn read_baseline(root: &Path, now: &FindingCounts, arguments: &Arguments) -> Res
     let path = root.join(baseline::PATH);
     let committed = match fs::read_to_string(&path) {
         Ok(text) => baseline::parse(&text)?,
-        // The first baseline has the counts as they are.
+        // Without a baseline, the present counts become the baseline.
         Err(_) if arguments.lower => now.clone(),
         Err(error) => return Err(error).with_context(|| format!("reading {}", baseline::PATH)),
     };
@@ -187,9 +187,7 @@ fn check_documents(
     root: &Path,
     phrases: &PhraseRule,
 ) -> Result<Vec<TidyFinding>> {
-    let program = fs::read_to_string(root.join(commands::PATH));
-    let program = program.with_context(|| format!("reading {}", commands::PATH))?;
-    let program = DocumentedCommand::parse(&program)?;
+    let program = DocumentedProgram::read(root)?;
     let documents = files.iter().filter(|file| extension(&file.path) == "md");
     let documents: Vec<_> = documents.map(MarkdownFile::read).collect();
     let exists = |path: &str| root.join(path).exists();
@@ -230,13 +228,13 @@ fn table(limit: &FindingCounts, now: &FindingCounts) -> String {
 /// Each change, and the findings of the rules and crates whose counts rose. Those in the files that
 /// were modified last come first.
 fn text_of_changes(
-    changes: &[Change],
+    changes: &[CountChange],
     findings: &[TidyFinding],
     modified: &dyn Fn(&str) -> Option<SystemTime>,
 ) -> String {
     let mut text = String::new();
     for change in changes.iter().filter(|change| change.is_rise()) {
-        let Change {
+        let CountChange {
             rule,
             krate,
             before,
@@ -265,7 +263,7 @@ fn text_of_changes(
     }
     let mut fallen = changes.iter().filter(|change| !change.is_rise()).peekable();
     let has_fallen = fallen.peek().is_some();
-    for Change {
+    for CountChange {
         rule,
         krate,
         before,
@@ -290,9 +288,9 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn change(krate: &str, before: usize, now: usize) -> Change {
+    fn change(krate: &str, before: usize, now: usize) -> CountChange {
         let (rule, krate) = ("line-width".to_owned(), krate.to_owned());
-        Change {
+        CountChange {
             rule,
             krate,
             before,

@@ -1,6 +1,6 @@
 //! Parses the command lines of the agent's modes: options, with or without a value, and operands.
 
-use crate::Failure;
+use crate::AgentFailure;
 use std::ffi::OsString;
 use std::slice::Iter;
 
@@ -9,9 +9,9 @@ pub(crate) struct Arguments<'a>(Iter<'a, OsString>);
 
 impl<'a> Arguments<'a> {
     /// Returns the value of the option that was read last.
-    pub(crate) fn value(&mut self, name: &str) -> Result<&'a OsString, Failure> {
+    pub(crate) fn value(&mut self, name: &str) -> Result<&'a OsString, AgentFailure> {
         let value = self.0.next();
-        value.ok_or_else(|| Failure::new(2, format!("{name} needs a value")))
+        value.ok_or_else(|| AgentFailure::new(2, format!("{name} needs a value")))
     }
 }
 
@@ -19,8 +19,8 @@ impl<'a> Arguments<'a> {
 /// an unknown one. Returns the operands: the arguments that do not begin with `--`.
 pub(crate) fn read_options<'a>(
     arguments: &'a [OsString],
-    mut take_option: impl FnMut(&str, &mut Arguments<'a>) -> Result<bool, Failure>,
-) -> Result<Vec<&'a OsString>, Failure> {
+    mut take_option: impl FnMut(&str, &mut Arguments<'a>) -> Result<bool, AgentFailure>,
+) -> Result<Vec<&'a OsString>, AgentFailure> {
     let mut arguments = Arguments(arguments.iter());
     let mut operands = Vec::new();
     while let Some(argument) = arguments.0.next() {
@@ -28,7 +28,7 @@ pub(crate) fn read_options<'a>(
         if !name.starts_with("--") {
             operands.push(argument);
         } else if !take_option(&name, &mut arguments)? {
-            return Err(Failure::new(2, format!("there is no option {name}")));
+            return Err(AgentFailure::new(2, format!("there is no option {name}")));
         }
     }
     Ok(operands)

@@ -1,6 +1,7 @@
 //! Mode `call`, run over exec: relays standard input and output to the agent's socket.
 
-use crate::Failure;
+use crate::AgentFailure;
+use iosonde_job::errno::describe;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -11,18 +12,20 @@ use std::time::{Duration, Instant};
 /// Timeout for the socket of an agent that was just started.
 const START: Duration = Duration::from_secs(10);
 
-/// Copies bytes both ways until either side ends.
-pub(crate) fn run(socket: &Path) -> Result<(), Failure> {
-    let stream = connect(socket)
-        .map_err(|error| Failure::new(1, format!("{}: {error}", socket.display())))?;
+/// Copies bytes both ways until either side ends. There is no deadline: client and agent both end a
+/// connection that is silent.
+pub(crate) fn run(socket: &Path) -> Result<(), AgentFailure> {
+    let stream = connect(socket).map_err(|error| {
+        AgentFailure::new(1, format!("{}: {}", socket.display(), describe(&error)))
+    })?;
     let mut asked = stream
         .try_clone()
-        .map_err(|error| Failure::new(1, error.to_string()))?;
+        .map_err(|error| AgentFailure::new(1, error.to_string()))?;
     thread::spawn(move || {
-        pass(io::stdin().lock(), &mut asked);
+        copy_flushing(io::stdin().lock(), &mut asked);
         let _ = asked.shutdown(Shutdown::Both);
     });
-    pass(stream, &mut io::stdout().lock());
+    copy_flushing(stream, &mut io::stdout().lock());
     Ok(())
 }
 
@@ -37,7 +40,7 @@ fn connect(socket: &Path) -> io::Result<UnixStream> {
 }
 
 /// Copies bytes with a flush after each read. `io::copy` would leave them in stdout's buffer.
-fn pass(mut from: impl Read, to: &mut impl Write) {
+fn copy_flushing(mut from: impl Read, to: &mut impl Write) {
     let mut buffer = vec![0; 64 << 10];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
         if to

@@ -1,26 +1,28 @@
 //! Mode `fio`: the command line and the outputs of fio, without a status line.
 
-use crate::Failure;
+use crate::AgentFailure;
 use iosonde_engine::runner::LocalRunner;
 use iosonde_job::cmdline::Action;
+use iosonde_job::errno::describe;
 use iosonde_job::{CommandLine, Plan, help, parse};
 use iosonde_machine::consent::Consent;
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_result::fio::{self, Formats};
 use iosonde_result::run::RunResult;
-use iosonde_result::session::{RunError, Session};
+use iosonde_result::run_error::RunError;
+use iosonde_result::session::Session;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 
 /// Runs fio's command line.
-pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
-    let mut parsed =
-        parse(words, &SystemEnv::default()).map_err(|all| Failure::new(2, all.render(false)))?;
+pub(crate) fn run(words: &[OsString]) -> Result<(), AgentFailure> {
+    let mut parsed = parse(words, &SystemEnv::default())
+        .map_err(|all| AgentFailure::new(2, all.render(false)))?;
     if !parsed.warnings.list.is_empty() {
         eprintln!("{}", parsed.warnings);
     }
-    if let Some(text) = told(&parsed.command.action)? {
+    if let Some(text) = action_text(&parsed.command.action)? {
         print!("{text}");
         return Ok(());
     }
@@ -29,7 +31,7 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
         return Ok(());
     }
     if parsed.plan.jobs.is_empty() {
-        return Err(Failure::new(2, "error: no jobs are defined"));
+        return Err(AgentFailure::new(2, "error: no jobs are defined"));
     }
     if parsed.command.parse_only {
         return Ok(());
@@ -38,8 +40,8 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
     measure(&parsed.plan, &parsed.command)
 }
 
-fn told(action: &Action) -> Result<Option<String>, Failure> {
-    let unknown = |problem| Failure::new(2, problem);
+fn action_text(action: &Action) -> Result<Option<String>, AgentFailure> {
+    let unknown = |problem| AgentFailure::new(2, problem);
     Ok(Some(match action {
         Action::Run => return Ok(None),
         Action::Version => format!("{}\n", fio::VERSION),
@@ -49,19 +51,21 @@ fn told(action: &Action) -> Result<Option<String>, Failure> {
     }))
 }
 
-fn measure(plan: &Plan, command: &CommandLine) -> Result<(), Failure> {
+fn measure(plan: &Plan, command: &CommandLine) -> Result<(), AgentFailure> {
     let formats = Formats::asked(command);
     let mut out: Box<dyn Write> = match &command.output {
         Some(path) => Box::new(
-            File::create(path).map_err(|error| Failure::new(5, format!("{path}: {error}")))?,
+            File::create(path)
+                .map_err(|error| AgentFailure::new(5, format!("{path}: {}", describe(&error))))?,
         ),
         None => Box::new(io::stdout()),
     };
     if let Some(directory) = &command.aux_path {
-        std::env::set_current_dir(directory)
-            .map_err(|error| Failure::new(2, format!("--aux-path={directory}: {error}")))?;
+        std::env::set_current_dir(directory).map_err(|error| {
+            AgentFailure::new(2, format!("--aux-path={directory}: {}", describe(&error)))
+        })?;
     }
-    let interrupt = crate::serve::signals()?;
+    let interrupt = crate::serve::interrupt_on_signals()?;
     let runner = LocalRunner {
         consent: Consent {
             by_jobs: true,
@@ -74,15 +78,19 @@ fn measure(plan: &Plan, command: &CommandLine) -> Result<(), Failure> {
     let mut session = runner.open();
     let outcome = session.run(plan, &mut ());
     let _ = Box::new(session).close();
-    let result = outcome.map_err(|error| refused(&error))?;
-    write(&mut out, plan, &result, &formats)
-        .map_err(|error| Failure::new(5, format!("the result cannot be written: {error}")))?;
+    let result = outcome.map_err(|error| refusal_failure(&error))?;
+    write(&mut out, plan, &result, &formats).map_err(|error| {
+        AgentFailure::new(
+            5,
+            format!("the result cannot be written: {}", describe(&error)),
+        )
+    })?;
     conclude(&result, interrupt.is_requested())
 }
 
 /// Returns the failure for a plan that was not run.
-pub(crate) fn refused(error: &RunError) -> Failure {
-    Failure::new(3, format!("error: {error}\nhelp: {}", error.remedy()))
+pub(crate) fn refusal_failure(error: &RunError) -> AgentFailure {
+    AgentFailure::new(3, format!("error: {error}\nhelp: {}", error.remedy()))
 }
 
 /// Writes the outputs of fio.
@@ -100,16 +108,16 @@ pub(crate) fn write(
 }
 
 /// Returns the failure, with exit status, for an interrupt or an error of a worker.
-pub(crate) fn conclude(result: &RunResult, is_interrupted: bool) -> Result<(), Failure> {
+pub(crate) fn conclude(result: &RunResult, is_interrupted: bool) -> Result<(), AgentFailure> {
     if is_interrupted {
-        return Err(Failure::new(130, "interrupted"));
+        return Err(AgentFailure::new(130, "interrupted"));
     }
     match result
         .workers
         .iter()
         .find_map(|worker| worker.error.as_ref())
     {
-        Some(error) => Err(Failure::new(1, format!("error: {}", error.message))),
+        Some(error) => Err(AgentFailure::new(1, format!("error: {}", error.message))),
         None => Ok(()),
     }
 }

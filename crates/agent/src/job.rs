@@ -1,18 +1,22 @@
 //! Mode `job`: runs a job file on the pod's volume without a client. The result is in the log.
 
 use crate::arguments::read_options;
-use crate::look::look;
-use crate::{Failure, fio, scratch, volume};
+use crate::inspect::inspect_target;
+use crate::{AgentFailure, fio, scratch, volume};
 use iosonde_engine::interrupt::Interrupt;
 use iosonde_engine::runner::LocalRunner;
-use iosonde_job::place::{DEVICE, into_volume, vary};
+use iosonde_job::errno::describe;
+use iosonde_job::place::{DEVICE, relocate_to_volume, vary_seeds};
 use iosonde_job::{Plan, escape_control_characters, parse};
 use iosonde_machine::consent::Consent;
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_result::fio::Formats;
 use iosonde_result::run::RunResult;
-use iosonde_result::session::{RunError, Session};
-use iosonde_result::wire::{LAST_WORD, NOT_KEPT_STATUS, Place, cut_short, farewell};
+use iosonde_result::run_error::{ClusterObstacle, RunError, SystemFailure, VolumeProblem};
+use iosonde_result::session::Session;
+use iosonde_result::wire::{
+    LOG_END_MARK, NOT_KEPT_STATUS, PathInfo, render_cut_short, render_outcome,
+};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -28,7 +32,7 @@ const REMINDER: Duration = Duration::from_secs(60);
 
 /// Parameters of the mode `job`.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Options {
+struct JobModeOptions {
     /// Directory of the run, created at the start and removed at the end. `None`: a block device.
     scratch: Option<PathBuf>,
     /// Whether to wait for a signal after the job, since a StatefulSet restarts its pods.
@@ -42,15 +46,15 @@ struct Options {
     file: OsString,
 }
 
-impl Options {
-    fn read(words: &[OsString]) -> Result<Options, Failure> {
-        let mut options = Options::default();
+impl JobModeOptions {
+    fn read(words: &[OsString]) -> Result<JobModeOptions, AgentFailure> {
+        let mut options = JobModeOptions::default();
         let operands = read_options(words, |name, words| {
             match name {
                 "--stay" => options.stay = true,
                 "--scratch" => {
                     let path = Path::new(words.value(name)?);
-                    options.scratch = Some(own(path, index()));
+                    options.scratch = Some(expand_index(path, index()));
                 }
                 "--keep" => options.keep = Some(words.value(name)?.into()),
                 "--allow-overwrite" => options.overwrite.push(words.value(name)?.into()),
@@ -60,12 +64,12 @@ impl Options {
             Ok(true)
         })?;
         match operands[..] {
-            [] => Err(Failure::new(2, "name a job file")),
+            [] => Err(AgentFailure::new(2, "name a job file")),
             [file] => {
                 options.file.clone_from(file);
                 Ok(options)
             }
-            _ => Err(Failure::new(2, "one job file is read")),
+            _ => Err(AgentFailure::new(2, "one job file is read")),
         }
     }
 
@@ -76,26 +80,28 @@ impl Options {
 }
 
 /// Runs the job, and prints the result: like fio, then in one line for `collect`.
-pub(crate) fn run(words: &[OsString]) -> Result<(), Failure> {
-    let options = Options::read(words)?;
-    let interrupt = crate::serve::signals()?;
+pub(crate) fn run(words: &[OsString]) -> Result<(), AgentFailure> {
+    let options = JobModeOptions::read(words)?;
+    let interrupt = crate::serve::interrupt_on_signals()?;
     let ended = match plan(&options) {
         Ok(plan) => measure(&options, &plan, &interrupt),
         Err(failure) => {
-            complain(&options, &failure);
-            said(&options, &farewell(Err(unplanned(&failure)))).and(Err(failure))
+            report_failure(&options, &failure);
+            publish_result(&options, &render_outcome(Err(job_file_error(&failure))))
+                .and(Err(failure))
         }
     };
     if options.stay {
         stay(&interrupt, REMINDER, &mut || {
             // A closed standard output is ignored.
-            let _ = print(&format!("{LAST_WORD}\n"));
+            let _ = print(&format!("{LOG_END_MARK}\n"));
         });
     }
     ended
 }
 
-/// Waits for a signal. Repeats the end marker at the interval `every`: the kubelet rotates the log.
+/// Waits for a signal, or the deadline of the Job. Repeats the end marker at the interval `every`:
+/// the kubelet rotates the log.
 fn stay(interrupt: &Interrupt, every: Duration, remind: &mut dyn FnMut()) {
     let mut reminded = Instant::now();
     while !interrupt.is_requested() {
@@ -107,8 +113,8 @@ fn stay(interrupt: &Interrupt, every: Duration, remind: &mut dyn FnMut()) {
     }
 }
 
-/// Prints the file of [`Options::keep`], beginning at the byte offset of `--from`.
-pub(crate) fn tell_kept(words: &[OsString]) -> Result<(), Failure> {
+/// Prints the file of [`JobModeOptions::keep`], beginning at the byte offset of `--from`.
+pub(crate) fn print_kept_result(words: &[OsString]) -> Result<(), AgentFailure> {
     let mut from = 0;
     let operands = read_options(words, |name, words| {
         if name != "--from" {
@@ -116,24 +122,27 @@ pub(crate) fn tell_kept(words: &[OsString]) -> Result<(), Failure> {
         }
         let value = words.value(name)?.to_str();
         let bytes = value.and_then(|text| text.parse().ok());
-        from = bytes.ok_or_else(|| Failure::new(2, "--from needs a number of bytes"))?;
+        from = bytes.ok_or_else(|| AgentFailure::new(2, "--from needs a number of bytes"))?;
         Ok(true)
     })?;
     let [path] = operands[..] else {
-        return Err(Failure::new(2, "name the file of a result"));
+        return Err(AgentFailure::new(2, "name the file of a result"));
     };
     let unread = |error: io::Error| {
         let status = match error.kind() {
             io::ErrorKind::NotFound => NOT_KEPT_STATUS,
             _ => 5,
         };
-        Failure::new(status, format!("{}: {error}", path.to_string_lossy()))
+        AgentFailure::new(
+            status,
+            format!("{}: {}", path.to_string_lossy(), describe(&error)),
+        )
     };
     let mut kept = File::open(path).map_err(unread)?;
     kept.seek(SeekFrom::Start(from)).map_err(unread)?;
     let mut out = io::stdout().lock();
     let copied = io::copy(&mut kept, &mut out).and_then(|_| out.flush());
-    copied.map_err(|error| unwritten(&error))
+    copied.map_err(|error| write_failure(&error))
 }
 
 /// Returns the index of this pod, from the variable of a Job or the name in a StatefulSet.
@@ -147,69 +156,72 @@ fn index() -> Option<u64> {
 }
 
 /// Replaces an index that the cluster left unexpanded in the path, as it does outside Jobs.
-fn own(path: &Path, index: Option<u64>) -> PathBuf {
+fn expand_index(path: &Path, index: Option<u64>) -> PathBuf {
     let index = index.map_or("own".to_owned(), |index| index.to_string());
     let text = path.to_string_lossy();
     text.replace(&format!("$({INDEX})"), &index).into()
 }
 
-fn plan(options: &Options) -> Result<Plan, Failure> {
+fn plan(options: &JobModeOptions) -> Result<Plan, AgentFailure> {
     let parsed = parse(std::slice::from_ref(&options.file), &SystemEnv::default())
-        .map_err(|all| Failure::new(2, all.render(false)))?;
+        .map_err(|all| AgentFailure::new(2, all.render(false)))?;
     if !parsed.warnings.list.is_empty() {
         eprintln!("{}", parsed.warnings);
     }
     let mut plan = parsed.plan;
-    vary(&mut plan, index().unwrap_or(0));
+    vary_seeds(&mut plan, index().unwrap_or(0));
     let scratch = options.scratch.as_ref().map(|path| path.to_string_lossy());
-    for note in into_volume(&mut plan, scratch.as_deref()) {
+    for note in relocate_to_volume(&mut plan, scratch.as_deref()) {
         eprintln!("note: {note}");
     }
     Ok(plan)
 }
 
-fn measure(options: &Options, plan: &Plan, interrupt: &Arc<Interrupt>) -> Result<(), Failure> {
-    let (outcome, is_cut) = on_volume(options, plan, interrupt);
-    let told = match &outcome {
+fn measure(
+    options: &JobModeOptions,
+    plan: &Plan,
+    interrupt: &Arc<Interrupt>,
+) -> Result<(), AgentFailure> {
+    let (outcome, is_cut) = run_on_volume(options, plan, interrupt);
+    let printed = match &outcome {
         Ok(result) => print_result(plan, result),
         Err(_) => Ok(()),
     };
     let ended = match &outcome {
         Ok(result) => fio::conclude(result, is_cut),
-        Err(error) => Err(fio::refused(error)),
+        Err(error) => Err(fio::refusal_failure(error)),
     };
-    told.map_err(|error| unwritten(&error))?;
+    printed.map_err(|error| write_failure(&error))?;
     if let Err(failure) = &ended {
-        complain(options, failure);
+        report_failure(options, failure);
     }
-    let cut = is_cut.then(cut_short).unwrap_or_default();
-    said(options, &(cut + &farewell(outcome)))?;
+    let cut = is_cut.then(render_cut_short).unwrap_or_default();
+    publish_result(options, &(cut + &render_outcome(outcome)))?;
     ended
 }
 
 /// Prints a failure before the result if the pod stays, as the program then does not end with it.
-fn complain(options: &Options, failure: &Failure) {
+fn report_failure(options: &JobModeOptions, failure: &AgentFailure) {
     if options.stay {
         eprintln!("{}", failure.message);
     }
 }
 
 /// Returns the error for an invalid job file. A pod that stays must report it to `collect`.
-fn unplanned(failure: &Failure) -> RunError {
-    RunError::Unsupported {
-        problem: failure.message.trim_end().to_owned(),
-        remedy: "mend the job file, and render its manifest again".to_owned(),
-    }
+fn job_file_error(failure: &AgentFailure) -> RunError {
+    let message = failure.message.trim_end().to_owned();
+    ClusterObstacle::InvalidJobFile { message }.into()
 }
 
 /// Prints the result lines, and keeps them if requested. A failure to keep them is only printed.
-fn said(options: &Options, last: &str) -> Result<(), Failure> {
+fn publish_result(options: &JobModeOptions, last: &str) -> Result<(), AgentFailure> {
     if let Some(path) = &options.keep
         && let Err(error) = keep(path, last)
     {
+        let error = describe(&error);
         eprintln!("{}: the result is not kept: {error}", path.display());
     }
-    print(last).map_err(|error| unwritten(&error))
+    print(last).map_err(|error| write_failure(&error))
 }
 
 /// Writes and renames a file, so that a reader finds the whole file or none.
@@ -233,13 +245,16 @@ fn print_result(plan: &Plan, result: &RunResult) -> io::Result<()> {
     print(&String::from_utf8_lossy(&text))
 }
 
-fn unwritten(error: &io::Error) -> Failure {
-    Failure::new(5, format!("the result cannot be written: {error}"))
+fn write_failure(error: &io::Error) -> AgentFailure {
+    AgentFailure::new(
+        5,
+        format!("the result cannot be written: {}", describe(error)),
+    )
 }
 
 /// Runs the plan. Returns the outcome, and whether the pod was terminated during the run.
-fn on_volume(
-    options: &Options,
+fn run_on_volume(
+    options: &JobModeOptions,
     plan: &Plan,
     interrupt: &Arc<Interrupt>,
 ) -> (Result<RunResult, RunError>, bool) {
@@ -249,11 +264,9 @@ fn on_volume(
     if let Some(scratch) = &options.scratch
         && let Err(error) = scratch::make(scratch)
     {
-        let unusable = RunError::Target {
-            path: scratch.display().to_string(),
-            problem: format!("it cannot be made in the volume: {error}"),
-            remedy: "let the pod's user write to the volume: --run-as".to_owned(),
-        };
+        let failure = SystemFailure::from(&error);
+        let cause = VolumeProblem::NoScratchDirectory { failure };
+        let unusable = RunError::unusable_target(scratch.display().to_string(), cause.into());
         return (Err(unusable), false);
     }
     let runner = LocalRunner {
@@ -270,68 +283,60 @@ fn on_volume(
     if let Some(scratch) = &options.scratch
         && let Err(error) = std::fs::remove_dir_all(scratch)
     {
-        eprintln!("{} is left behind: {error}", scratch.display());
+        eprintln!("{} is left behind: {}", scratch.display(), describe(&error));
     }
     let outcome = outcome.and_then(|result| closed.map(|()| result));
     (outcome, is_cut)
 }
 
 /// Returns the consent, after [`check_device`]. Pods that share a device write to it while in use.
-fn consent(options: &Options) -> Consent {
+fn consent(options: &JobModeOptions) -> Consent {
     let agreed = options.overwrite.iter().chain(&options.in_use);
     Consent::to_overwrite(agreed).and_in_use(&options.in_use)
 }
 
 /// Refuses a device that is in use, or holds data without consent to overwrite them. The claim of
 /// an applied manifest may be bound to an existing volume with data of other users.
-fn check_device(options: &Options) -> Result<(), RunError> {
+fn check_device(options: &JobModeOptions) -> Result<(), RunError> {
     if options.scratch.is_some() {
         return Ok(());
     }
-    let Place::Existing { carries, used, .. } = look(DEVICE)? else {
+    let PathInfo::Existing { carries, used, .. } = inspect_target(DEVICE)? else {
         return Ok(());
     };
-    let refuse = |problem: String, remedy: &str| {
-        Err(RunError::Target {
-            path: DEVICE.to_owned(),
-            problem,
-            remedy: remedy.to_owned(),
-        })
+    let cause = match (used, carries) {
+        (Some(used), _) if options.in_use.is_empty() => VolumeProblem::RenderedDeviceInUse { used },
+        (_, Some(carries)) if options.overwrite.is_empty() => {
+            VolumeProblem::RenderedDeviceHasData { carries }
+        }
+        _ => return Ok(()),
     };
-    match (used, carries) {
-        (Some(used), _) if options.in_use.is_empty() => refuse(
-            format!("this block device is in use: {used}"),
-            "end what uses it on the node: lsblk shows mounts and devices made of it",
-        ),
-        (_, Some(carries)) if options.overwrite.is_empty() => refuse(
-            format!("this block device carries {carries}"),
-            "measure a class whose volumes are new; to destroy what is on this one, render the manifest with \
-             --allow-overwrite=TARGET, and name the target as it is in --target",
-        ),
-        _ => Ok(()),
-    }
+    Err(RunError::unusable_target(DEVICE, cause.into()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_result::wire::outcome_in;
+    use iosonde_result::wire::read_outcome;
 
     #[test]
-    fn a_job_file_that_is_refused_is_told_to_whoever_collects() {
-        let options = Options {
+    fn refused_job_file_is_reported_in_the_log() {
+        let options = JobModeOptions {
             stay: true,
             file: "--no-such-option".into(),
-            ..Options::default()
+            ..JobModeOptions::default()
         };
         let failure = plan(&options).unwrap_err();
-        let log = format!("...\n{}", farewell(Err(unplanned(&failure))));
-        let told = outcome_in(&log).unwrap().unwrap_err();
-        assert!(told.to_string().contains("no-such-option"), "{told}");
+        let error = job_file_error(&failure);
+        let log = format!("...\n{}", render_outcome(Err(error.clone())));
+        let reported = read_outcome(&log).unwrap().unwrap_err();
+        assert_eq!(reported, error);
+        // The message is the user's: it quotes the file.
+        assert!(failure.message.contains("no-such-option"), "{reported}");
     }
 
     #[test]
-    fn a_pod_that_stays_reminds_until_it_is_told_to_end() {
+    fn staying_pod_repeats_its_reminder_until_interrupted() {
         let interrupt = Interrupt::default();
         let mut reminders = 0;
         stay(&interrupt, Duration::from_millis(1), &mut || {
@@ -344,12 +349,12 @@ mod tests {
     }
 
     #[test]
-    fn options_are_read_or_named() {
+    fn job_options_are_parsed_or_named_in_errors() {
         let read = |line: &str| {
             let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-            Options::read(&words)
+            JobModeOptions::read(&words)
         };
-        let expected = Options {
+        let expected = JobModeOptions {
             scratch: Some("/data/x".into()),
             stay: true,
             keep: Some("/iosonde/result".into()),
@@ -359,7 +364,8 @@ mod tests {
         };
         assert_eq!(
             read(
-                "--scratch /data/x --allow-overwrite /dev/x --allow-in-use /dev/x --stay --keep /iosonde/result job.fio"
+                "--scratch /data/x --allow-overwrite /dev/x --allow-in-use /dev/x --stay --keep \
+                 /iosonde/result job.fio"
             )
             .unwrap(),
             expected
@@ -370,7 +376,13 @@ mod tests {
         assert!(message("--wait a").contains("--wait"));
         assert!(message("a --scratch").contains("needs a value"));
         let unknown = Path::new("/data/.iosonde-x-$(JOB_COMPLETION_INDEX)");
-        assert_eq!(own(unknown, Some(3)), Path::new("/data/.iosonde-x-3"));
-        assert_eq!(own(Path::new("/data/x"), Some(3)), Path::new("/data/x"));
+        assert_eq!(
+            expand_index(unknown, Some(3)),
+            Path::new("/data/.iosonde-x-3")
+        );
+        assert_eq!(
+            expand_index(Path::new("/data/x"), Some(3)),
+            Path::new("/data/x")
+        );
     }
 }

@@ -14,14 +14,19 @@ macro_rules! eprintln {
 
 mod arguments;
 mod call;
-mod feed;
 mod fio;
+mod inspect;
 mod job;
 mod kept_message;
-mod look;
+mod message_log;
+mod node_caches;
+mod queued_run;
 mod run;
+mod run_logs;
 mod scratch;
 mod serve;
+mod serve_options;
+mod termination_message;
 mod volume;
 
 use iosonde_machine::spill_file::SpillFile;
@@ -32,13 +37,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 const USAGE: &str = "\
-usage: iosonde-agent serve [--socket PATH] [--idle SECONDS] [--first SECONDS] [--scratch DIRECTORY] [--device DEVICE]
-                                    keep a session for clients, until one closes it or none asks for anything
+usage: iosonde-agent serve [--socket PATH] [--idle SECONDS] [--first SECONDS] \
+[--scratch DIRECTORY] [--device DEVICE] [--foreign-container]
+                                    keep a session for clients, until one closes it or none asks \
+                                    for anything
        iosonde-agent call [--socket PATH]
                                     connect standard input and output with it
        iosonde-agent run [FILE]     run one plan, JSON from the file or from standard input
-       iosonde-agent job [--scratch DIRECTORY] [--allow-overwrite DEVICE] [--allow-in-use DEVICE] [--stay] [--keep RESULT] FILE
-                                    run a job file on the pod's volume, by itself; the result is the last line but one.
+       iosonde-agent job [--scratch DIRECTORY] [--allow-overwrite DEVICE] [--allow-in-use DEVICE] \
+       [--stay] [--keep RESULT] FILE
+                                    run a job file on the pod's volume, by itself; the result is \
+                                    the last line but one.
                                     Without --scratch the volume is the device /dev/iosonde
        iosonde-agent result [--from BYTE] FILE
                                     print what a job has kept
@@ -53,18 +62,20 @@ fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     let name = words.first().and_then(|name| Path::new(name).file_name());
     if name.is_some_and(|name| name == "fio") {
-        return ended(fio::run(&words[1..]));
+        return exit_code(fio::run(&words[1..]));
     }
     let rest = words.get(2..).unwrap_or_default();
     match words.get(1).and_then(|word| word.to_str()) {
-        Some("fio") => ended(fio::run(rest)),
-        Some("job") => ended(job::run(rest)),
-        Some("result") => ended(job::tell_kept(rest)),
-        Some("run") => ended(run::run(rest)),
-        Some("serve") => ended(serve::Options::read(rest).and_then(|options| serve::run(&options))),
-        Some("call") => {
-            ended(serve::Options::read(rest).and_then(|options| call::run(&options.socket)))
-        }
+        Some("fio") => exit_code(fio::run(rest)),
+        Some("job") => exit_code(job::run(rest)),
+        Some("result") => exit_code(job::print_kept_result(rest)),
+        Some("run") => exit_code(run::run(rest)),
+        Some("serve") => exit_code(
+            serve_options::ServeOptions::read(rest).and_then(|options| serve::run(&options)),
+        ),
+        Some("call") => exit_code(
+            serve_options::ServeOptions::read(rest).and_then(|options| call::run(&options.socket)),
+        ),
         Some("version" | "--version") => {
             println!("{}", program());
             ExitCode::SUCCESS
@@ -83,21 +94,21 @@ fn program() -> &'static str {
 
 /// Failure that ends the agent, with its exit status.
 #[derive(Debug, PartialEq, Eq)]
-struct Failure {
+struct AgentFailure {
     status: u8,
     message: String,
 }
 
-impl Failure {
-    fn new(status: u8, message: impl Into<String>) -> Failure {
-        Failure {
+impl AgentFailure {
+    fn new(status: u8, message: impl Into<String>) -> AgentFailure {
+        AgentFailure {
             status,
             message: message.into(),
         }
     }
 }
 
-fn ended(outcome: Result<(), Failure>) -> ExitCode {
+fn exit_code(outcome: Result<(), AgentFailure>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -4,28 +4,28 @@
 //! sends messages. A run continues without its client, and another connection can follow it. An
 //! idle agent without requests removes its files and exits, so dead clients leave nothing behind.
 
-use crate::arguments::read_options;
-use crate::feed::{Feed, Position};
-use crate::look::look;
-use crate::{Failure, program, scratch, volume};
+use crate::inspect::{inspect_node, inspect_target};
+use crate::message_log::{LogPosition, MessageLog};
+use crate::node_caches::drop_caches;
+use crate::queued_run::QueuedRun;
+use crate::run_logs::RunLogs;
+use crate::serve_options::ServeOptions;
+use crate::{AgentFailure, program, scratch, termination_message, volume};
 use iosonde_engine::interrupt::Interrupt;
 use iosonde_engine::runner::{LocalRunner, LocalSession};
-use iosonde_job::Plan;
-use iosonde_machine::consent::Consent;
+use iosonde_job::errno::describe;
 use iosonde_machine::device_watch::MachineSampler;
 use iosonde_machine::proc_root::System;
 use iosonde_result::machine::MachineSlice;
 use iosonde_result::session::Session;
 use iosonde_result::wire::{
-    DeviceConsent, LONGEST_REQUEST_BYTES, Message, PROTOCOL, Request, Stop, line,
+    AgentMessage, AgentRequest, LONGEST_REQUEST_BYTES, PROTOCOL, StopMode, line,
 };
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,167 +35,121 @@ use std::time::{Duration, Instant};
 /// Polling interval of waiting threads.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Parameters of the mode `serve`.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Options {
-    /// Path of the socket.
-    pub(crate) socket: PathBuf,
-    /// Time without requests after which an idle agent exits.
-    idle: Duration,
-    /// Time to wait for the first request: the client may first wait for all of its pods.
-    first: Option<Duration>,
-    /// Block device that plans write to.
-    device: Option<PathBuf>,
-    /// Directory of the run, created at the start and removed at the end with its contents.
-    scratch: Option<PathBuf>,
-}
-
-impl Options {
-    /// Parses the arguments after `serve`.
-    pub(crate) fn read(words: &[OsString]) -> Result<Options, Failure> {
-        let mut options = Options {
-            socket: crate::SOCKET.into(),
-            idle: Duration::from_secs(120),
-            first: None,
-            device: None,
-            scratch: None,
-        };
-        let operands = read_options(words, |name, words| {
-            match name {
-                "--socket" => options.socket = words.value(name)?.into(),
-                "--scratch" => options.scratch = Some(words.value(name)?.into()),
-                "--device" => options.device = Some(words.value(name)?.into()),
-                "--idle" => options.idle = seconds(name, words.value(name)?)?,
-                "--first" => options.first = Some(seconds(name, words.value(name)?)?),
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
-        match operands.first() {
-            Some(word) => {
-                let word = word.to_string_lossy();
-                Err(Failure::new(2, format!("{word} is no option")))
-            }
-            None => Ok(options),
-        }
-    }
-
-    /// Returns the volume that plans use.
-    fn volume(&self) -> impl Iterator<Item = &Path> {
-        self.scratch
-            .iter()
-            .chain(&self.device)
-            .map(PathBuf::as_path)
-    }
-}
-
-fn seconds(name: &str, value: &OsString) -> Result<Duration, Failure> {
-    let seconds = value.to_str().and_then(|text| text.parse().ok());
-    seconds
-        .map(Duration::from_secs)
-        .ok_or_else(|| Failure::new(2, format!("{name} needs whole seconds")))
-}
-
 /// Turns SIGTERM and SIGINT into interrupts.
-pub(crate) fn signals() -> Result<Arc<Interrupt>, Failure> {
+pub(crate) fn interrupt_on_signals() -> Result<Arc<Interrupt>, AgentFailure> {
     let interrupt = Arc::new(Interrupt::default());
-    let mut signals = Signals::new([SIGINT, SIGTERM])
-        .map_err(|error| Failure::new(5, format!("signals cannot be handled: {error}")))?;
-    let heard = interrupt.clone();
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
+        AgentFailure::new(
+            5,
+            format!("signals cannot be handled: {}", describe(&error)),
+        )
+    })?;
+    let signalled = interrupt.clone();
     thread::spawn(move || {
         for _ in &mut signals {
-            heard.request();
+            signalled.request();
         }
     });
     Ok(interrupt)
 }
 
 /// State shared by the connections and the session.
-struct Shared {
-    feed: Feed,
+struct ServerState {
+    log: MessageLog,
     interrupt: Arc<Interrupt>,
     /// Number of interrupts requested by clients. The others are signals.
-    asked_interrupts: AtomicU32,
+    client_interrupts: AtomicU32,
     begun: Instant,
     /// Time of the last request, in milliseconds since `begun`. 0 before the first.
-    heard_ms: AtomicU64,
+    last_request_ms: AtomicU64,
     idle: Duration,
     first: Duration,
     /// Duration of the last run in milliseconds. 0 during a run.
-    took_ms: AtomicU64,
+    last_run_ms: AtomicU64,
     is_closing: AtomicBool,
-    work: Mutex<Sender<Work>>,
+    queue: Mutex<Sender<QueuedRun>>,
+    logs: RunLogs,
 }
 
-/// A plan to run, and its client's consent for the block device.
-struct Work {
-    plan: Plan,
-    consent: Option<DeviceConsent>,
-}
-
-impl Shared {
-    fn hear(&self) {
+impl ServerState {
+    fn record_request(&self) {
         let now_ms = self.begun.elapsed().as_millis() as u64;
-        self.heard_ms.store(now_ms.max(1), Relaxed);
+        self.last_request_ms.store(now_ms.max(1), Relaxed);
     }
 
     fn interrupt(&self) {
-        self.asked_interrupts.fetch_add(1, Relaxed);
+        self.client_interrupts.fetch_add(1, Relaxed);
         self.interrupt.request();
     }
 
     fn has_signal(&self) -> bool {
-        self.interrupt.count() > self.asked_interrupts.load(Relaxed)
+        self.interrupt.count() > self.client_interrupts.load(Relaxed)
     }
 
     /// Returns the idle timeout, if it has passed since the last request.
-    fn is_forsaken(&self) -> Option<Duration> {
-        let heard_ms = self.heard_ms.load(Relaxed);
+    fn expired_timeout(&self) -> Option<Duration> {
+        let last_request_ms = self.last_request_ms.load(Relaxed);
         let silence = self
             .begun
             .elapsed()
-            .saturating_sub(Duration::from_millis(heard_ms));
-        let patience = match heard_ms {
+            .saturating_sub(Duration::from_millis(last_request_ms));
+        let timeout = match last_request_ms {
             0 => self.first,
             // The result of a long run is kept for as long as the run took.
             _ => self
                 .idle
-                .max(Duration::from_millis(self.took_ms.load(Relaxed))),
+                .max(Duration::from_millis(self.last_run_ms.load(Relaxed))),
         };
-        (silence >= patience).then_some(patience)
+        (silence >= timeout).then_some(timeout)
     }
 }
 
 /// Serves until a client closes the session, a signal arrives, or the agent is idle too long.
-pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let interrupt = signals()?;
+pub(crate) fn run(options: &ServeOptions) -> Result<(), AgentFailure> {
+    let interrupt = interrupt_on_signals()?;
+    let logs = RunLogs::new();
+    let mut permissions = volume::permissions(options.volume());
+    permissions.logs = Some(logs.directory().to_owned());
     let runner = LocalRunner {
         interrupt: interrupt.clone(),
-        permissions: Some(volume::permissions(options.volume())),
+        permissions: Some(permissions),
+        keeps_caches_of_others: true,
         ..LocalRunner::default()
     };
     // Socket of an earlier agent.
     let _ = std::fs::remove_file(&options.socket);
     if let Some(scratch) = &options.scratch {
-        scratch::make(scratch).map_err(|error| {
-            let path = scratch.display();
-            Failure::new(3, format!("{path} cannot be made in the volume: {error}"))
+        let made = match options.is_foreign {
+            true => scratch::make_in_existing(scratch),
+            false => scratch::make(scratch),
+        };
+        made.map_err(|error| {
+            let error = scratch::creation_error(scratch, &error);
+            if !options.is_foreign {
+                termination_message::write(&error);
+            }
+            AgentFailure::new(3, error.to_string())
         })?;
     }
-    let listener = UnixListener::bind(&options.socket)
-        .map_err(|error| Failure::new(5, format!("{}: {error}", options.socket.display())))?;
-    let (work, plans) = channel();
-    let shared = Arc::new(Shared {
-        feed: Feed::default(),
+    let listener = UnixListener::bind(&options.socket).map_err(|error| {
+        AgentFailure::new(
+            5,
+            format!("{}: {}", options.socket.display(), describe(&error)),
+        )
+    })?;
+    let (queue, plans) = channel();
+    let shared = Arc::new(ServerState {
+        log: MessageLog::default(),
         interrupt,
-        asked_interrupts: AtomicU32::new(0),
+        client_interrupts: AtomicU32::new(0),
         begun: Instant::now(),
-        heard_ms: AtomicU64::new(0),
+        last_request_ms: AtomicU64::new(0),
         idle: options.idle,
         first: options.first.unwrap_or(options.idle),
-        took_ms: AtomicU64::new(0),
+        last_run_ms: AtomicU64::new(0),
         is_closing: AtomicBool::new(false),
-        work: Mutex::new(work),
+        queue: Mutex::new(queue),
+        logs,
     });
     let accepting = shared.clone();
     thread::spawn(move || {
@@ -204,51 +158,58 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             thread::spawn(move || serve_client(&shared, stream));
         }
     });
-    let held = shared.clone();
-    thread::spawn(move || give_up_waiting(&held));
+    let watched = shared.clone();
+    thread::spawn(move || interrupt_abandoned_jobs(&watched));
     let session = session_loop(runner.open(), options, &shared, &plans);
     let closed = Box::new(session).close();
+    shared.logs.remove();
     let _ = std::fs::remove_file(&options.socket);
     if let Some(scratch) = &options.scratch {
         std::fs::remove_dir_all(scratch).map_err(|error| {
-            Failure::new(5, format!("{} is left behind: {error}", scratch.display()))
+            AgentFailure::new(
+                5,
+                format!("{} is left behind: {}", scratch.display(), describe(&error)),
+            )
         })?;
     }
-    closed.map_err(|error| Failure::new(5, error.to_string()))
+    closed.map_err(|error| AgentFailure::new(5, error.to_string()))
 }
 
 /// Runs the plans that clients send.
 fn session_loop(
     mut session: LocalSession,
-    options: &Options,
-    shared: &Shared,
-    plans: &Receiver<Work>,
+    options: &ServeOptions,
+    shared: &ServerState,
+    plans: &Receiver<QueuedRun>,
 ) -> LocalSession {
     let mut agreed = None;
     while !shared.is_closing.load(Relaxed) && !shared.interrupt.is_requested() {
         match plans.recv_timeout(TICK) {
-            Ok(Work { plan, consent }) => {
+            Ok(queued) => {
+                let (mut plan, consent) = (queued.plan, queued.consent);
+                shared.logs.prepare(&mut plan);
+                session.set_cold(queued.cold);
                 // The disk is identified when consent is given, and compared at each later run.
                 if agreed != consent {
                     agreed = consent;
-                    session.agree_to(consent_to(options.device.as_deref(), consent));
+                    session.set_consent(volume::consent_to(options.device.as_deref(), consent));
                 }
                 let begun = Instant::now();
-                shared.took_ms.store(0, Relaxed);
-                let outcome = session.run(&plan, &mut &shared.feed);
+                shared.last_run_ms.store(0, Relaxed);
+                let outcome = session.run(&plan, &mut &shared.log);
                 shared
-                    .took_ms
+                    .last_run_ms
                     .store(begun.elapsed().as_millis() as u64, Relaxed);
                 if shared.has_signal() {
-                    shared.feed.ending();
+                    shared.log.add_termination();
                 }
-                shared.feed.end(outcome);
+                shared.log.finish_run(outcome);
                 // Restarts the idle timeout, so that the client can fetch the result.
-                shared.hear();
+                shared.record_request();
             }
             Err(RecvTimeoutError::Timeout) => {
-                if let Some(patience) = shared.is_forsaken() {
-                    let seconds = patience.as_secs();
+                if let Some(timeout) = shared.expired_timeout() {
+                    let seconds = timeout.as_secs();
                     eprintln!("no client has asked for anything for {seconds} s");
                     return session;
                 }
@@ -264,45 +225,39 @@ fn session_loop(
     session
 }
 
-/// Returns the consent: for the device only, and as far as the client gave it.
-fn consent_to(device: Option<&Path>, agreed: Option<DeviceConsent>) -> Consent {
-    let device = device.filter(|_| agreed.is_some());
-    let shared = device.filter(|_| agreed == Some(DeviceConsent::Shared));
-    Consent::to_overwrite(device).and_in_use(shared)
-}
-
-/// Interrupts jobs that wait at the start barrier for a client that is gone.
-fn give_up_waiting(shared: &Shared) {
+/// Interrupts jobs that wait at the start barrier for a client that is gone. The thread ends with
+/// the process.
+fn interrupt_abandoned_jobs(shared: &ServerState) {
     loop {
         thread::sleep(TICK);
-        if shared.feed.is_held() && shared.is_forsaken().is_some() {
+        if shared.log.has_waiting_jobs() && shared.expired_timeout().is_some() {
             shared.interrupt.request();
             return;
         }
     }
 }
 
-fn serve_client(shared: &Arc<Shared>, stream: UnixStream) {
+fn serve_client(shared: &Arc<ServerState>, stream: UnixStream) {
     let Ok(read) = stream.try_clone() else {
         return;
     };
-    let client = Arc::new(Client {
+    let client = Arc::new(ClientConnection {
         shared: shared.clone(),
-        position: Mutex::new(Position::default()),
+        position: Mutex::new(LogPosition::default()),
         disks: Mutex::new(None),
         stream: Mutex::new(stream),
         is_gone: AtomicBool::new(false),
     });
-    let hello = Message::Hello {
+    let hello = AgentMessage::Hello {
         protocol: PROTOCOL,
         program: program().to_owned(),
     };
-    client.tell(&line(&hello));
-    let telling = client.clone();
-    thread::spawn(move || telling.follow());
+    client.send_line(&line(&hello));
+    let sender = client.clone();
+    thread::spawn(move || sender.follow());
     let mut requests = BufReader::new(read);
     while let Ok(Some(text)) = next_line(&mut requests, LONGEST_REQUEST_BYTES) {
-        shared.hear();
+        shared.record_request();
         if text.len() > LONGEST_REQUEST_BYTES {
             let most_mib = LONGEST_REQUEST_BYTES >> 20;
             client.refuse(format!("a request of more than {most_mib} MiB"));
@@ -314,7 +269,7 @@ fn serve_client(shared: &Arc<Shared>, stream: UnixStream) {
         }
     }
     client.is_gone.store(true, Relaxed);
-    client.hang_up();
+    client.shut_down();
 }
 
 /// Reads a line, cut one byte after `longest`. `None` at the end, also after an incomplete line.
@@ -327,55 +282,70 @@ fn next_line(from: &mut impl BufRead, longest: usize) -> io::Result<Option<Vec<u
 }
 
 /// A connection to a client.
-struct Client {
-    shared: Arc<Shared>,
-    position: Mutex<Position>,
+struct ClientConnection {
+    shared: Arc<ServerState>,
+    position: Mutex<LogPosition>,
     /// Samples the machine between requests of this client. `None` before the first.
     disks: Mutex<Option<MachineSampler>>,
     stream: Mutex<UnixStream>,
     is_gone: AtomicBool,
 }
 
-impl Client {
-    fn serve(&self, request: Request) {
+impl ClientConnection {
+    fn serve(self: &Arc<Self>, request: AgentRequest) {
         match request {
-            Request::Alive => self.tell(&line(&Message::Alive)),
-            Request::Look { path } => self.tell(&line(&Message::Place(look(&path)))),
-            Request::Run {
+            AgentRequest::Alive => self.send_line(&line(&AgentMessage::Alive)),
+            AgentRequest::Look { path } => {
+                self.send_line(&line(&AgentMessage::Place(inspect_target(&path))))
+            }
+            AgentRequest::InspectNode { root, near } => {
+                self.send_line(&line(&inspect_node(&root, near.as_deref())))
+            }
+            AgentRequest::Run {
                 run,
                 plan,
                 interval_ns,
                 hold,
                 consent,
+                cold,
             } => {
-                let plan = *plan;
-                self.start(run, Work { plan, consent }, interval_ns, hold);
+                let queued = QueuedRun::new(*plan, consent, cold);
+                self.start(run, queued, interval_ns, hold);
             }
-            Request::Clock => {
+            // The client keeps the connection alive meanwhile, so its requests are read.
+            AgentRequest::DropCaches => {
+                let client = self.clone();
+                thread::spawn(move || client.send_line(&line(&drop_caches())));
+            }
+            AgentRequest::Logs => {
+                let client = self.clone();
+                thread::spawn(move || client.send_logs());
+            }
+            AgentRequest::Clock => {
                 let now_ns = self.shared.begun.elapsed().as_nanos() as u64;
-                self.tell(&line(&Message::Clock { now_ns }));
+                self.send_line(&line(&AgentMessage::Clock { now_ns }));
             }
-            Request::Sample => {
+            AgentRequest::Sample => {
                 let mut disks = self.disks.lock().unwrap_or_else(PoisonError::into_inner);
                 let slice = match disks.as_mut() {
-                    Some(sampler) => sampler.sample(),
+                    Some(sampler) => sampler.sample_with_requests(),
                     None => MachineSlice::default(),
                 };
                 disks.get_or_insert_with(|| MachineSampler::begin(System::live()));
-                self.tell(&line(&Message::Sample(Box::new(slice))));
+                self.send_line(&line(&AgentMessage::Sample(Box::new(slice))));
             }
-            Request::Status { run } => self.shared.feed.want_status(run),
-            Request::Start { run, at_ns } => {
+            AgentRequest::Status { run } => self.shared.log.request_status(run),
+            AgentRequest::Start { run, at_ns } => {
                 let at = self.shared.begun + Duration::from_nanos(at_ns);
-                self.shared.feed.release(run, at);
+                self.shared.log.release(run, at);
             }
-            Request::Follow { run, have } => self.follow_from(run, have),
-            Request::Stop { run, stop } => match stop {
-                Stop::Enough => self.shared.feed.stop(run),
-                Stop::Interrupt => self.shared.interrupt(),
+            AgentRequest::Follow { run, have } => self.follow_from(run, have),
+            AgentRequest::Stop { run, stop } => match stop {
+                StopMode::Enough => self.shared.log.request_stop(run),
+                StopMode::Interrupt => self.shared.interrupt(),
             },
-            Request::Close => {
-                if self.shared.feed.is_running() {
+            AgentRequest::Close => {
+                if self.shared.log.is_running() {
                     self.shared.interrupt();
                 }
                 self.shared.is_closing.store(true, Relaxed);
@@ -383,33 +353,34 @@ impl Client {
         }
     }
 
-    fn start(&self, run: u64, wanted: Work, interval_ns: u64, hold: bool) {
+    fn start(&self, run: u64, queued: QueuedRun, interval_ns: u64, hold: bool) {
         // The request may be a repeated one, from a client that reconnects.
-        if self.shared.feed.has(run) {
+        if self.shared.log.has_run(run) {
             self.follow_from(run, 0);
             return;
         }
-        if !self.shared.feed.begin(run, interval_ns, hold) {
+        if !self.shared.log.begin_run(run, interval_ns, hold) {
             self.refuse("another run goes on".to_owned());
             return;
         }
         self.follow_from(run, 0);
-        let work = self.shared.work.lock();
+        let queue = self.shared.queue.lock();
         // The session's thread ends only with the process.
-        let _ = work.unwrap_or_else(PoisonError::into_inner).send(wanted);
+        let _ = queue.unwrap_or_else(PoisonError::into_inner).send(queued);
     }
 
     fn follow_from(&self, run: u64, have: usize) {
         let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
-        *position = Position::new(run, have);
+        *position = LogPosition::new(run, have);
     }
 
-    /// Sends new messages until the connection ends.
+    /// Sends new messages until the connection ends. A client that reads slowly blocks this thread
+    /// only.
     fn follow(&self) {
         while !self.is_gone.load(Relaxed) {
             let mut position = *self.position.lock().unwrap_or_else(PoisonError::into_inner);
             let before = position;
-            let news = self.shared.feed.news(&mut position, TICK);
+            let batch = self.shared.log.wait_for_messages(&mut position, TICK);
             {
                 let mut current = self.position.lock().unwrap_or_else(PoisonError::into_inner);
                 if *current != before {
@@ -417,33 +388,36 @@ impl Client {
                 }
                 *current = position;
             }
-            for text in news {
-                self.tell(&text);
+            for text in batch {
+                self.send_line(&text);
             }
         }
     }
 
     /// Closes the connection, so that the client sees its end.
-    fn hang_up(&self) {
+    fn shut_down(&self) {
         let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
         // The connection may be closed already.
         let _ = stream.shutdown(Shutdown::Both);
     }
 
-    fn refuse(&self, problem: String) {
-        self.tell(&line(&Message::Refused(problem)));
+    fn send_logs(&self) {
+        let logs = &self.shared.logs;
+        let sent = logs.send(&mut |message| self.send_line(&line(message)));
+        let ended = sent.map_err(|error| (&error).into());
+        self.send_line(&line(&AgentMessage::LogsEnd(ended)));
     }
 
-    fn tell(&self, text: &str) {
+    fn refuse(&self, problem: String) {
+        self.send_line(&line(&AgentMessage::Refused(problem)));
+    }
+
+    fn send_line(&self, text: &str) {
         let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
-        if write(&mut stream, text).is_err() {
+        if stream.write_all(text.as_bytes()).is_err() {
             self.is_gone.store(true, Relaxed);
         }
     }
-}
-
-fn write(stream: &mut UnixStream, text: &str) -> io::Result<()> {
-    stream.write_all(text.as_bytes())
 }
 
 #[cfg(test)]
@@ -451,36 +425,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_cut_off_behind_the_longest_and_half_a_line_is_none() {
+    fn line_length_is_bounded_and_incomplete_line_is_dropped() {
         let mut from = &b"abc\nabcd\nab"[..];
         let mut next = || next_line(&mut from, 4).unwrap();
         assert_eq!(next().as_deref(), Some(&b"abc\n"[..]));
         assert_eq!(next().as_deref(), Some(&b"abcd\n"[..]));
         assert_eq!(next(), None);
-    }
-
-    #[test]
-    fn options_are_read_or_named() {
-        let read = |words: &[&str]| {
-            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-            Options::read(&words)
-        };
-        let options = read(&[
-            "--socket", "/s", "--idle", "5", "--first", "60", "--device", "/dev/x",
-        ])
-        .unwrap();
-        let expected = Options {
-            socket: "/s".into(),
-            idle: Duration::from_secs(5),
-            first: Some(Duration::from_secs(60)),
-            device: Some("/dev/x".into()),
-            scratch: None,
-        };
-        assert_eq!(options, expected);
-        let message = |words: &[&str]| read(words).unwrap_err().message;
-        assert!(message(&["--idle", "x"]).contains("whole seconds"));
-        assert!(message(&["--sock", "x"]).contains("--sock"));
-        assert!(message(&["--idle"]).contains("needs a value"));
-        assert!(message(&["idle", "5"]).contains("idle is no option"));
     }
 }

@@ -1,12 +1,13 @@
 //! Uploads the agent into a pod whose image has none.
 
 use crate::api;
-use crate::lifecycle::Objects;
-use crate::manifest::AGENT_DIRECTORY;
-use crate::node_watch::{NodeWatch, node_cause_and_remedy};
+use crate::connection::{BUFFER_BYTES, SILENCE, UPLOAD, exec, read_to_end};
+use crate::node_readiness::{NodeReadiness, node_not_ready};
 use crate::options::AgentProgram;
-use crate::transport::{SILENCE, UPLOAD, exec, read_to_end};
-use iosonde_result::session::RunError;
+use crate::run_objects::RunObjects;
+use iosonde_job::lowercase_hex;
+use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition};
+use iosonde_result::run_error::{ClusterRequest, RunError};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -19,25 +20,28 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Bytes of the agent per write.
 const PIECE_BYTES: usize = 64 << 10;
 
+const _: () = assert!(PIECE_BYTES <= BUFFER_BYTES);
+
 /// Uploads the agent into the pod, whose container waits for it. The pod verifies the checksum. The
 /// upload is repeated if the connection breaks or makes no progress.
 pub(crate) async fn send_agent(
-    objects: &Objects,
+    objects: &RunObjects,
     pod: &str,
     agent: &AgentProgram<'_>,
 ) -> Result<(), RunError> {
-    let sha256 = hex(&Sha256::digest(agent.bytes));
+    let sha256 = lowercase_hex(&Sha256::digest(agent.bytes));
     let deadline = Instant::now() + UPLOAD;
     let mut last = None;
-    let mut nodes = NodeWatch::default();
+    let mut nodes = NodeReadiness::default();
     for attempt in 0.. {
-        let script = receive(agent.bytes.len(), &sha256, attempt);
+        let directory = objects.agent_directory(pod);
+        let script = receive(directory, agent.bytes.len(), &sha256, attempt);
         match timeout_at(deadline, send(objects, pod, &script, agent.bytes)).await {
             Ok(Ok(Some(said))) if said.trim() == "sent" => return Ok(()),
             Ok(Ok(Some(said))) => return Err(not_sent(said.trim())),
             Ok(Ok(None)) => last = None,
             Ok(Err(error)) => {
-                let failure = api::failed("sending the agent into the pod", &error);
+                let failure = api::failed(ClusterRequest::SendAgent, &error);
                 if !api::is_away(&error) {
                     return Err(failure);
                 }
@@ -46,56 +50,46 @@ pub(crate) async fn send_agent(
             Err(_) => break,
         }
         if let Some(dead) = nodes.find_dead_node(objects, pod).await {
-            let (cause, remedy) = node_cause_and_remedy(&dead);
-            return Err(unready(cause, remedy));
+            return Err(not_ready(node_not_ready(dead)));
         }
         sleep(AGAIN).await;
     }
     Err(last.unwrap_or_else(too_slow))
 }
 
-fn unready(cause: String, remedy: String) -> RunError {
-    RunError::Unready {
-        what: "the pod".to_owned(),
-        cause,
-        remedy,
-    }
+fn not_ready(condition: FailureCondition) -> RunError {
+    RunError::not_ready(FailedObject::only_pod(), condition)
 }
 
 fn too_slow() -> RunError {
     let seconds = UPLOAD.as_secs();
-    unready(
-        format!("the agent could not be sent into it: not all of it arrived within {seconds} s"),
-        "see that the API server answers (`kubectl get nodes`) and run it again, or use an image that has the agent \
-         (`iosonde k8s image`)"
-            .to_owned(),
-    )
+    not_ready(FailureCondition::UploadTimedOut { seconds })
 }
 
-fn not_sent(cause: &str) -> RunError {
-    unready(
-        format!("the agent could not be sent into it: {cause}"),
-        "use an image that has `sh`, `head` and `sha256sum`, such as busybox, with --image"
-            .to_owned(),
-    )
+fn not_sent(message: &str) -> RunError {
+    not_ready(FailureCondition::UploadFailed {
+        message: message.to_owned(),
+    })
 }
 
 /// Returns the script that receives the agent. It counts bytes, since some runtimes never pass on
 /// the end of input. `head` must not be the last command: the shell would exec it, and containerd
 /// then truncates its input. An earlier attempt may still write, so each has its own file.
-fn receive(bytes: usize, sha256: &str, attempt: u32) -> String {
-    let part = format!("{AGENT_DIRECTORY}/agent.part{attempt}");
+fn receive(directory: &str, bytes: usize, sha256: &str, attempt: u32) -> String {
+    debug_assert_eq!(sha256.len(), 64, "hex digits");
+    let part = format!("{directory}/agent.part{attempt}");
     format!(
         "head -c {bytes} > {part}; rc=$?; [ $rc = 0 ] || exit $rc; \
          if echo '{sha256}  {part}' | sha256sum -c > /dev/null 2>&1; \
-         then chmod 755 {part} && mv {part} {AGENT_DIRECTORY}/agent && echo sent; \
-         else echo \"its checksum differs: $(wc -c < {part}) of {bytes} bytes are there\"; exit 1; fi"
+         then chmod 755 {part} && mv {part} {directory}/agent && echo sent; \
+         else echo \"its checksum differs: $(wc -c < {part}) of {bytes} bytes are there\"; \
+         exit 1; fi"
     )
 }
 
 /// Returns the answer of the pod to the upload, or `None` if the connection broke before it.
 async fn send(
-    objects: &Objects,
+    objects: &RunObjects,
     pod: &str,
     script: &str,
     bytes: &[u8],
@@ -121,7 +115,7 @@ async fn answer(
     mut stdin: impl AsyncWrite + Unpin,
     bytes: &[u8],
     stdout: Option<impl AsyncRead + Unpin>,
-    (silence, patience): (Duration, Duration),
+    (silence, answer_timeout): (Duration, Duration),
 ) -> Option<String> {
     let mut said = String::new();
     let write = async {
@@ -134,7 +128,7 @@ async fn answer(
             }
         }
         let _ = timeout(silence, stdin.flush()).await;
-        sleep(patience).await;
+        sleep(answer_timeout).await;
     };
     // An answer before the last byte ends the upload: the pod has given up.
     let is_answered = tokio::select! {
@@ -142,10 +136,6 @@ async fn answer(
         () = read_to_end(stdout, &mut said) => true,
     };
     is_answered.then_some(said)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -156,8 +146,8 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     #[test]
-    fn sending_is_given_up_when_nothing_moves_and_not_while_something_does() {
-        let runtime = crate::runner::runtime().unwrap();
+    fn upload_times_out_only_without_progress() {
+        let runtime = crate::connect::runtime().unwrap();
         let short = Duration::from_millis(300);
         let bytes = vec![7; 8 * PIECE_BYTES];
         runtime.block_on(async {
@@ -194,8 +184,12 @@ mod tests {
             sent.len()
         ));
         std::fs::create_dir_all(&scratch).unwrap();
-        let script = receive(announced.len(), &hex(&Sha256::digest(announced)), 0);
-        let script = script.replace(AGENT_DIRECTORY, scratch.to_str().unwrap());
+        let script = receive(
+            scratch.to_str().unwrap(),
+            announced.len(),
+            &lowercase_hex(&Sha256::digest(announced)),
+            0,
+        );
         let mut shell = Command::new("sh")
             .args(["-c", &script])
             .stdin(Stdio::piped())
@@ -210,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_arrives_whole_or_not_at_all() {
+    fn agent_upload_installs_only_a_complete_program() {
         let agent: Vec<u8> = (0..100_000u32).map(|n| (n * 7) as u8).collect();
         assert_eq!(received(&agent, &agent), ("sent\n".to_owned(), true));
         let (said, arrived) = received(&agent, &agent[..50_000]);

@@ -1,36 +1,68 @@
 //! Converts errors of the Kubernetes API into errors of a run.
 
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::pod_failure::FailureCondition;
+use iosonde_result::run_error::{ApiFailure, ClusterObstacle, ClusterRequest, RunError};
 use kube::client::UpgradeConnectionError;
 
-/// Converts an API error into a [`RunError`] with a remedy.
-pub(crate) fn failed(doing: &str, error: &kube::Error) -> RunError {
-    let (problem, remedy) = match error {
-        kube::Error::Api(status) => (status.message.clone(), remedy(status.code)),
-        kube::Error::Auth(error) => (
-            format!("authentication: {error}"),
-            "renew the credentials of this context, and try `kubectl get pods`",
-        ),
-        other => (
-            chain(other),
-            "check that the cluster can be reached: `kubectl get nodes` with the same context",
-        ),
+/// Converts the error of a request into a [`RunError`].
+pub(crate) fn failed(request: ClusterRequest, error: &kube::Error) -> RunError {
+    let failure = match error {
+        kube::Error::Api(status) => ApiFailure::Refused {
+            code: status.code,
+            message: status.message.clone(),
+        },
+        kube::Error::Auth(error) => ApiFailure::Authentication {
+            error: error.to_string(),
+        },
+        other => ApiFailure::NoAnswer {
+            error: chain(other),
+        },
     };
-    RunError::Unsupported {
-        problem: format!("{doing}: {problem}"),
-        remedy: remedy.to_owned(),
+    ClusterObstacle::RequestFailed { request, failure }.into()
+}
+
+/// Converts the error of the first request to a cluster. Without an answer, it names the server.
+pub(crate) fn failed_at(server: &str, request: ClusterRequest, error: &kube::Error) -> RunError {
+    match error {
+        kube::Error::Api(_) | kube::Error::Auth(_) => failed(request, error),
+        other => {
+            let failure = ApiFailure::NoAnswer {
+                error: format!("{server}: {}", chain(other)),
+            };
+            ClusterObstacle::RequestFailed { request, failure }.into()
+        }
     }
 }
 
-fn remedy(code: u16) -> &'static str {
-    match code {
-        401 => "renew the credentials of this context, and try `kubectl get pods`",
-        403 => {
-            "ask for a role with these rights (docs/kubernetes.md has the least one), or check quotas and policies"
+/// Error of a request, with the request.
+#[derive(Debug)]
+pub(crate) struct RequestError {
+    /// The request: `get`, `list`, `delete`.
+    pub(crate) verb: &'static str,
+    /// The requested resource, in the plural.
+    pub(crate) resource: &'static str,
+    pub(crate) error: kube::Error,
+}
+
+impl RequestError {
+    /// Returns the condition of an object whose removal needs this request.
+    pub(crate) fn condition(&self) -> FailureCondition {
+        FailureCondition::ApiFailed {
+            verb: self.verb.to_owned(),
+            resource: self.resource.to_owned(),
+            code: match &self.error {
+                kube::Error::Api(status) => Some(status.code),
+                _ => None,
+            },
+            message: match &self.error {
+                // The text of the error has the whole status in the notation of Rust.
+                kube::Error::Api(status) if !status.message.trim().is_empty() => {
+                    status.message.clone()
+                }
+                kube::Error::Api(status) => format!("HTTP status {}", status.code),
+                other => chain(other),
+            },
         }
-        404 => "check its name and the namespace (-n)",
-        409 => "try again",
-        _ => "see the message of the API server",
     }
 }
 
@@ -76,9 +108,15 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut next = error.source();
     while let Some(cause) = next {
         let words = cause.to_string();
-        if !text.contains(&words) {
-            text = format!("{text}: {words}");
-        }
+        let described = match cause.downcast_ref::<std::io::Error>() {
+            Some(error) => iosonde_job::errno::describe(error),
+            None => words.clone(),
+        };
+        // Some errors repeat the words of their cause.
+        text = match text.contains(&words) {
+            true => text.replace(&words, &described),
+            false => format!("{text}: {described}"),
+        };
         next = cause.source();
     }
     text
@@ -90,7 +128,44 @@ mod tests {
     use kube::core::Status;
 
     #[test]
-    fn a_server_that_is_too_busy_is_away_and_one_that_refuses_is_not() {
+    fn chain_names_the_errno_of_its_cause() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("no connection")]
+        struct Outer(#[source] std::io::Error);
+
+        let error = Outer(std::io::Error::from_raw_os_error(111));
+        assert_eq!(
+            chain(&error),
+            "no connection: Connection refused (ECONNREFUSED)"
+        );
+    }
+
+    #[test]
+    fn refused_request_is_a_condition_with_verb_resource_and_code() {
+        let error = kube::Error::Api(Status::failure("x", "y").with_code(403).boxed());
+        let refused = RequestError {
+            verb: "delete",
+            resource: "jobs",
+            error,
+        };
+        let condition = refused.condition();
+        let FailureCondition::ApiFailed {
+            verb,
+            resource,
+            code,
+            ..
+        } = condition
+        else {
+            panic!("{condition:?}");
+        };
+        assert_eq!(
+            (verb.as_str(), resource.as_str(), code),
+            ("delete", "jobs", Some(403))
+        );
+    }
+
+    #[test]
+    fn busy_server_is_away_but_refusing_server_is_not() {
         let said = |code| kube::Error::Api(Status::failure("x", "y").with_code(code).boxed());
         assert!(is_away(&said(503)) && is_away(&said(429)));
         assert!(!is_away(&said(403)) && !is_away(&said(404)));

@@ -1,21 +1,26 @@
 //! Attaches to a run without a client. Its pod continues, and keeps its result for a while.
 
-use crate::any::AnySession;
 use crate::api;
 use crate::collect::annotation;
-use crate::connect::Cluster;
-use crate::diagnose::State;
+use crate::connect::{KubeCluster, runtime};
+use crate::connection::Connection;
+use crate::diagnose::PodState;
+use crate::event_signal::EventSignal;
+use crate::free_room::ShareFacts;
 use crate::leftovers;
-use crate::lifecycle::Objects;
-use crate::manifest::{LABELS_ANNOTATION, RUN_LABEL, Start, TARGET_ANNOTATION};
+use crate::manifest::{
+    AgentStart, LABELS_ANNOTATION, TARGET_ANNOTATION, job_name, run_id_from_job_name,
+};
 use crate::options::ClusterOptions;
-use crate::pods::PodsSession;
-use crate::runner::{Made, MadePod, complete, index, lasting, runtime};
-use crate::session::{ClusterSession, Told, Watch};
-use crate::transport::Connection;
+use crate::pod_session::PodSession;
+use crate::pod_set::{PodSet, StartedPod, complete, index, persistent_volume};
+use crate::refusal::refuse;
+use crate::run_objects::RunObjects;
+use crate::setup_observer::{SetupEvent, SetupObserver};
 use crate::volume_origin::VolumeOrigin;
-use iosonde_job::Target;
-use iosonde_result::session::RunError;
+use iosonde_job::{TargetUri, read_json};
+use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition};
+use iosonde_result::run_error::{ClusterObstacle, ClusterRequest, RunError};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
@@ -24,7 +29,7 @@ use std::collections::BTreeMap;
 /// A run of another client that this client follows.
 pub struct Attached<'w> {
     /// Session of its pods, which are removed on close or drop.
-    pub session: AnySession<'w>,
+    pub session: PodSession<'w>,
     /// The target as the first client named it. `None` if the pods have no annotation.
     pub target: Option<String>,
 }
@@ -36,75 +41,74 @@ pub struct Attached<'w> {
 pub fn attach<'w>(
     options: &ClusterOptions,
     run: &str,
-    watch: Watch<'w>,
+    watch: SetupObserver<'w>,
 ) -> Result<Attached<'w>, RunError> {
     let runtime = runtime()?;
-    (watch.tell)(Told::Waiting("the cluster's answer"));
+    (watch.tell)(SetupEvent::Waiting("the cluster's answer"));
     let (objects, known, pods) = runtime.block_on(async {
-        let cluster = Cluster::connect(options).await?;
-        let mut objects = find(cluster, run.trim_start_matches("iosonde-")).await?;
+        let cluster = KubeCluster::connect(options).await?;
+        let mut objects = find(cluster, run_id_from_job_name(run)).await?;
         let running = running_pods(&objects).await?;
         objects.agent = running.first().map(agent).unwrap_or_default();
         let mut pods = Vec::new();
         for pod in &running {
             pods.push(taken(&objects, pod).await?);
         }
-        let known = running.first().map(Known::of).unwrap_or_default();
+        let known = running
+            .first()
+            .map(RunAnnotations::from_pod)
+            .unwrap_or_default();
         Ok::<_, RunError>((objects, known, pods))
     })?;
-    (watch.tell)(Told::Over);
-    let is_one = pods.len() == 1;
-    let made = Made {
+    (watch.tell)(SetupEvent::Over);
+    let made = PodSet {
         runtime,
         objects,
         labels: known.labels,
         pods,
         is_block: false,
         origin: VolumeOrigin::Unknown,
-        lasting: known.lasting,
+        persistent_volume: known.persistent_volume,
         wanted: Vec::new(),
-    };
-    let session = match is_one {
-        true => AnySession::One(Box::new(ClusterSession::taken_up(made, watch))),
-        false => AnySession::Several(Box::new(PodsSession::taken_up(made, watch))),
+        share: ShareFacts::default(),
     };
     Ok(Attached {
-        session,
+        session: PodSession::of_existing_run(made, watch),
         target: known.target,
     })
 }
 
 /// Facts that the client which created the run stored in annotations of its pods.
 #[derive(Debug, Default, PartialEq)]
-struct Known {
+struct RunAnnotations {
     target: Option<String>,
     labels: BTreeMap<String, String>,
-    lasting: Option<String>,
+    persistent_volume: Option<String>,
 }
 
-impl Known {
-    fn of(pod: &Pod) -> Known {
+impl RunAnnotations {
+    fn from_pod(pod: &Pod) -> RunAnnotations {
         let target = annotation(pod, TARGET_ANNOTATION);
         let labels = annotation(pod, LABELS_ANNOTATION);
-        let labels = labels.and_then(|text| serde_json::from_str(text).ok());
+        let labels = labels.and_then(|text| read_json(text).ok());
         let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
         let is_block = containers.flat_map(|one| &one.volume_devices).count() > 0;
-        let volume = target.and_then(|target| target.parse::<Target>().ok());
-        Known {
+        let volume = target.and_then(|target| target.parse::<TargetUri>().ok());
+        RunAnnotations {
             target: target.map(str::to_owned),
             labels: labels.unwrap_or_default(),
-            lasting: volume.and_then(|volume| lasting(&volume, is_block)),
+            persistent_volume: volume.and_then(|volume| persistent_volume(&volume, is_block)),
         }
     }
 }
 
 /// Connects to the agent of a pod.
-async fn taken(objects: &Objects, pod: &Pod) -> Result<MadePod, RunError> {
+async fn taken(objects: &RunObjects, pod: &Pod) -> Result<StartedPod, RunError> {
     let name = pod.metadata.name.clone().unwrap_or_default();
     let connection = Connection::open(objects, &name).await?;
     let mut labels = BTreeMap::new();
     complete(&mut labels, &objects.cluster, pod).await;
-    Ok(MadePod {
+    Ok(StartedPod {
         name,
         labels,
         // Unused: the pod already has its plan.
@@ -113,34 +117,30 @@ async fn taken(objects: &Objects, pod: &Pod) -> Result<MadePod, RunError> {
     })
 }
 
-async fn find(mut cluster: Cluster, id: &str) -> Result<Objects, RunError> {
-    let job = format!("iosonde-{id}");
-    let objects = |cluster: Cluster, job: String| Objects {
+async fn find(mut cluster: KubeCluster, id: &str) -> Result<RunObjects, RunError> {
+    let job = job_name(id);
+    let objects = |cluster: KubeCluster, job: String| RunObjects {
         cluster,
         id: id.to_owned(),
         job,
-        agent: Start::Streamed.agent(),
+        agent: AgentStart::Streamed.agent(),
         made_namespace: true,
+        keeps_failed: false,
+        event_signal: EventSignal::default(),
+        selected: None,
     };
     // A minimal role may get a Job by its name but list none.
     let here: Api<Job> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
     let there = here.get_opt(&job).await;
-    let there = there.map_err(|error| api::failed("looking for the run", &error))?;
+    let there = there.map_err(|error| api::failed(ClusterRequest::FindRun, &error))?;
     if there.is_some() {
         return Ok(objects(cluster, job));
     }
     let all = leftovers::find(&cluster).await?;
     let Some(found) = all.iter().find(|run| run.job == job) else {
-        let known: Vec<&str> = all
-            .iter()
-            .map(|run| run.job.trim_start_matches("iosonde-"))
-            .collect();
-        return Err(RunError::Unsupported {
-            problem: format!("there is no run {id} in this cluster"),
-            remedy: match known.as_slice() {
-                [] => "there are none; one that has ended is removed after some minutes".to_owned(),
-                known => format!("there are {}", known.join(", ")),
-            },
+        return refuse(ClusterObstacle::NoSuchRun {
+            run: id.to_owned(),
+            known: all.iter().map(|run| run.id.clone()).collect(),
         });
     };
     cluster.namespace = found.namespace.clone();
@@ -151,17 +151,25 @@ async fn find(mut cluster: Cluster, id: &str) -> Result<Objects, RunError> {
 fn agent(pod: &Pod) -> String {
     let container = pod.spec.as_ref().and_then(|spec| spec.containers.first());
     let image = container.and_then(|container| container.image.as_deref());
-    Start::of_image(image.unwrap_or_default()).agent()
+    AgentStart::of_image(image.unwrap_or_default()).agent()
 }
 
 /// Returns the pods of the run by index. A missing pod is an error: its result is lost.
-async fn running_pods(objects: &Objects) -> Result<Vec<Pod>, RunError> {
-    let sights = objects.sights().await;
-    let sights = sights.map_err(|error| api::failed("looking for the run's pods", &error))?;
+async fn running_pods(objects: &RunObjects) -> Result<Vec<Pod>, RunError> {
+    let observed = objects.observe_pods().await;
+    let observed = observed.map_err(|error| api::failed(ClusterRequest::FindRunPods, &error))?;
     let mut pods = Vec::new();
-    for sight in sights {
-        match (sight.judge(), sight.pod) {
-            (State::Running, Some(pod)) => pods.push(pod),
+    for observed in observed {
+        match (observed.judge(), observed.pod) {
+            (PodState::Running, Some(pod)) => pods.push(pod),
+            (PodState::Problem(problem), Some(pod)) if has_agent_ended(&problem.condition) => {
+                let name = pod.metadata.name.unwrap_or_default();
+                let ended = FailureCondition::AgentEnded {
+                    namespace: objects.cluster.namespace.clone(),
+                    job: objects.job.clone(),
+                };
+                return Err(RunError::not_ready(FailedObject::named_pod(&name), ended));
+            }
             (_, pod) => return Err(not_running(objects, pod.as_ref())),
         }
     }
@@ -169,19 +177,33 @@ async fn running_pods(objects: &Objects) -> Result<Vec<Pod>, RunError> {
     Ok(pods)
 }
 
-fn not_running(objects: &Objects, pod: Option<&Pod>) -> RunError {
+/// Whether the container of a run has ended, and its result with it.
+fn has_agent_ended(condition: &FailureCondition) -> bool {
+    matches!(
+        condition,
+        FailureCondition::NoRequests
+            | FailureCondition::ContainerEnded { .. }
+            | FailureCondition::OutOfMemory
+            | FailureCondition::VolumeRefused { .. }
+            | FailureCondition::JobFailed { .. }
+    )
+}
+
+fn not_running(objects: &RunObjects, pod: Option<&Pod>) -> RunError {
     let name = pod.and_then(|pod| pod.metadata.name.as_deref());
-    RunError::Unready {
-        what: match name {
-            Some(name) => format!("the pod {name}"),
-            None => format!("a pod of {}", objects.job),
+    let object = match name {
+        Some(name) => FailedObject::named_pod(name),
+        None => FailedObject::AnyPod {
+            job: Some(objects.job.clone()),
         },
-        cause: "it does not run, or no longer".to_owned(),
-        remedy: format!(
-            "see `kubectl -n {} get pods -l {RUN_LABEL}={}`",
-            objects.cluster.namespace, objects.id
-        ),
-    }
+    };
+    RunError::not_ready(
+        object,
+        FailureCondition::NotRunning {
+            namespace: objects.cluster.namespace.clone(),
+            selector: objects.label(),
+        },
+    )
 }
 
 #[cfg(test)]
@@ -190,27 +212,27 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_a_run_measures_is_read_from_its_pods() {
+    fn run_target_and_labels_are_read_from_its_pods() {
         let known = |target: &str, labels: &str, container: serde_json::Value| {
             let pod = json!({
                 "metadata": {"annotations": {"iosonde/target": target, "iosonde/labels": labels}},
                 "spec": {"containers": [container]},
             });
-            Known::of(&serde_json::from_value(pod).unwrap())
+            RunAnnotations::from_pod(&serde_json::from_value(pod).unwrap())
         };
         let plain = json!({"name": "iosonde"});
         let class = known("sc://fast", r#"{"storage_class": "fast"}"#, plain.clone());
         assert_eq!(class.target.as_deref(), Some("sc://fast"));
         assert_eq!(class.labels["storage_class"], "fast");
-        assert_eq!(class.lasting, None);
+        assert_eq!(class.persistent_volume, None);
         let claim = known("pvc://data", "none", plain);
-        assert_eq!(claim.lasting.as_deref(), Some("the claim data"));
+        assert_eq!(claim.persistent_volume.as_deref(), Some("the claim data"));
         assert!(claim.labels.is_empty());
         let device =
             json!({"name": "iosonde", "volumeDevices": [{"name": "d", "devicePath": "/dev/d"}]});
-        assert_eq!(known("pvc://data", "{}", device).lasting, None);
+        assert_eq!(known("pvc://data", "{}", device).persistent_volume, None);
         // Pods of another version have no annotations.
         let silent = serde_json::from_value(json!({"metadata": {}})).unwrap();
-        assert_eq!(Known::of(&silent), Known::default());
+        assert_eq!(RunAnnotations::from_pod(&silent), RunAnnotations::default());
     }
 }

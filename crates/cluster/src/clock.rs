@@ -5,28 +5,31 @@
 
 /// Offset of a pod's clock to the client's. Both count nanoseconds from origins of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Offset {
+pub(crate) struct Offset {
     /// Nanoseconds to add to the client's clock.
-    pub ahead_ns: i128,
+    pub(crate) ahead_ns: i128,
     /// Largest error of the offset, in nanoseconds.
-    pub error_ns: u64,
+    pub(crate) error_ns: u64,
 }
 
 /// One reading of the pod's clock, with the client's times of request and answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Exchange {
+pub(crate) struct ClockExchange {
     /// Time of the request on the client's clock.
-    pub asked_ns: u64,
+    pub(crate) asked_ns: u64,
     /// Reading of the pod's clock.
-    pub answer_ns: u64,
+    pub(crate) answer_ns: u64,
     /// Arrival of the answer on the client's clock.
-    pub heard_ns: u64,
+    pub(crate) received_ns: u64,
 }
 
 impl Offset {
     /// Estimates the offset from the fastest exchange. Returns `None` without exchanges.
-    pub fn estimate(exchanges: &[Exchange]) -> Option<Offset> {
-        let took = |exchange: &&Exchange| exchange.heard_ns.saturating_sub(exchange.asked_ns);
+    pub(crate) fn estimate(exchanges: &[ClockExchange]) -> Option<Offset> {
+        let is_in_order = |exchange: &ClockExchange| exchange.asked_ns <= exchange.received_ns;
+        debug_assert!(exchanges.iter().all(is_in_order), "times of one clock");
+        let took =
+            |exchange: &&ClockExchange| exchange.received_ns.saturating_sub(exchange.asked_ns);
         let fastest = exchanges.iter().min_by_key(took)?;
         let took_ns = took(&fastest);
         let middle_ns = i128::from(fastest.asked_ns) + i128::from(took_ns / 2);
@@ -37,7 +40,7 @@ impl Offset {
     }
 
     /// Converts a time of the client's clock to the pod's clock.
-    pub fn there_ns(&self, here_ns: u64) -> u64 {
+    pub(crate) fn there_ns(&self, here_ns: u64) -> u64 {
         u64::try_from(i128::from(here_ns) + self.ahead_ns).unwrap_or(0)
     }
 }
@@ -50,20 +53,20 @@ mod tests {
     proptest! {
         /// The true offset is within the error for any offset and any asymmetry of the delays.
         #[test]
-        fn the_truth_is_within_the_error(
+        fn clock_offset_lies_within_its_error(
             shift_ns in -1_000_000_000_000i64..1_000_000_000_000,
             ways in proptest::collection::vec((0u64..50_000_000, 0u64..50_000_000), 1..20),
         ) {
             let begun_ns = 2_000_000_000_000u64;
-            let exchanges: Vec<Exchange> = ways
+            let exchanges: Vec<ClockExchange> = ways
                 .iter()
                 .enumerate()
                 .map(|(index, (there_ns, back_ns))| {
                     let asked_ns = begun_ns + index as u64 * 200_000_000;
-                    Exchange {
+                    ClockExchange {
                         asked_ns,
                         answer_ns: (asked_ns + there_ns).checked_add_signed(shift_ns).unwrap(),
-                        heard_ns: asked_ns + there_ns + back_ns,
+                        received_ns: asked_ns + there_ns + back_ns,
                     }
                 })
                 .collect();
@@ -79,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_without_an_answer() {
+    fn clock_offset_without_answer_is_unknown() {
         assert_eq!(Offset::estimate(&[]), None);
     }
 }

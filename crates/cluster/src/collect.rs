@@ -1,24 +1,31 @@
 //! [`collect`]: combines the results that the pods of a rendered manifest have written.
 
+mod due_pods;
 mod kept;
+mod rendered_runs;
 
 use crate::api;
-use crate::connect::Cluster;
-use crate::diagnose::{Hindrance, Sight, State};
-use crate::lifecycle::{AWAY, Hindered, too_late};
-use crate::manifest::{PODS_ANNOTATION, RENDERED_LABEL, TARGET_ANNOTATION};
+use crate::connect::{KubeCluster, runtime};
+use crate::diagnose::ObservedPod;
+use crate::manifest::{
+    PODS_ANNOTATION, RENDERED_LABEL, TARGET_ANNOTATION, job_name, run_id_from_job_name,
+};
 use crate::options::ClusterOptions;
-use crate::runner::{complete, runtime, unless_interrupted};
-use crate::session::{Told, Watch};
+use crate::pod_set::complete;
+use crate::run_objects::{AWAY, event_objects, list_events};
+use crate::setup_observer::{SetupEvent, SetupObserver, unless_interrupted};
+use due_pods::WaitTimeouts;
 use iosonde_result::pods::{PodRun, combined};
 use iosonde_result::run::RunResult;
-use iosonde_result::session::RunError;
-use iosonde_result::wire::{LAST_WORD, outcome_in, was_cut_short};
+use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition};
+use iosonde_result::run_error::{ClusterObstacle, ClusterRequest, RunError};
+use iosonde_result::wire::{LOG_END_MARK, read_outcome, was_cut_short};
 use iosonde_result::words;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Event, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use kept::KeptParts;
 use kube::api::{Api, ListParams, LogParams};
+use rendered_runs::find_rendered_run;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -33,7 +40,7 @@ const END_LINES: i64 = 200;
 
 /// The collected result and its circumstances.
 #[derive(Debug, Clone)]
-pub struct Collected {
+pub struct CollectedResult {
     /// Result of the only pod, or of all pods combined.
     pub result: RunResult,
     /// Target of the manifest.
@@ -45,7 +52,7 @@ pub struct Collected {
 }
 
 /// Result of a pod that runs a job by itself.
-struct Found {
+struct CollectedPod {
     result: RunResult,
     /// Whether the pod was terminated before its job ended.
     is_cut: bool,
@@ -58,83 +65,24 @@ struct Found {
 pub fn collect(
     options: &ClusterOptions,
     run: Option<&str>,
-    mut watch: Watch<'_>,
-) -> Result<Collected, RunError> {
+    mut watch: SetupObserver<'_>,
+) -> Result<CollectedResult, RunError> {
     let runtime = runtime()?;
-    (watch.tell)(Told::Waiting("the cluster's answer"));
+    (watch.tell)(SetupEvent::Waiting("the cluster's answer"));
     let collected = runtime.block_on(async {
-        let cluster = Cluster::connect(options).await?;
-        let run = run.map(|run| run.trim_start_matches("iosonde-"));
-        let id = find(&cluster, run, APPLIED.min(options.timeout), &mut watch).await?;
-        let gathering = Gathering {
+        let cluster = KubeCluster::connect(options).await?;
+        let run = run.map(run_id_from_job_name);
+        let id = find_rendered_run(&cluster, run, APPLIED.min(options.timeout), &mut watch).await?;
+        let collector = ResultCollector {
             timeout: options.timeout,
             cluster,
             id,
             parts: RefCell::default(),
         };
-        gathering.gather(&mut watch).await
+        collector.collect_results(&mut watch).await
     });
-    (watch.tell)(Told::Over);
+    (watch.tell)(SetupEvent::Over);
     collected
-}
-
-/// Returns the named manifest, or the only one. Waits for the first pod of a new manifest.
-async fn find(
-    cluster: &Cluster,
-    run: Option<&str>,
-    patience: Duration,
-    watch: &mut Watch<'_>,
-) -> Result<String, RunError> {
-    let begun = Instant::now();
-    loop {
-        let known = known(cluster).await?;
-        let is_there = run.is_none_or(|run| known.iter().any(|id| id == run));
-        if !known.is_empty() && is_there || begun.elapsed() >= patience {
-            return meant(cluster, run, &known);
-        }
-        (watch.tell)(Told::Waiting("the run's first pod"));
-        tokio::time::sleep(LOOK / 4).await;
-        if (watch.interrupts)() > 0 {
-            return Err(RunError::Interrupted);
-        }
-    }
-}
-
-/// Returns the ids of the rendered manifests that have pods.
-async fn known(cluster: &Cluster) -> Result<Vec<String>, RunError> {
-    let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
-    let all = pods
-        .list(&ListParams::default().labels(RENDERED_LABEL))
-        .await;
-    let all = all.map_err(|error| api::failed("looking for pods", &error))?;
-    let mut known: Vec<String> = all.items.iter().filter_map(rendered).collect();
-    known.sort_unstable();
-    known.dedup();
-    Ok(known)
-}
-
-fn meant(cluster: &Cluster, run: Option<&str>, known: &[String]) -> Result<String, RunError> {
-    let problem = match (run, known) {
-        (None, [only]) => return Ok(only.clone()),
-        (Some(run), known) if known.iter().any(|id| id == run) => return Ok(run.to_owned()),
-        (Some(run), _) => format!("no pod of {run} is in the namespace {}", cluster.namespace),
-        (None, []) => format!("no rendered run is in the namespace {}", cluster.namespace),
-        (None, _) => "several rendered runs are in this namespace".to_owned(),
-    };
-    Err(RunError::Unsupported {
-        problem,
-        remedy: match known {
-            [] => {
-                "choose its namespace with -n; pods that were removed took their results with them"
-                    .to_owned()
-            }
-            known => format!("name one: {}", known.join(", ")),
-        },
-    })
-}
-
-fn rendered(pod: &Pod) -> Option<String> {
-    pod.metadata.labels.as_ref()?.get(RENDERED_LABEL).cloned()
 }
 
 pub(crate) fn annotation<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
@@ -166,72 +114,34 @@ fn restarts(pod: &Pod) -> i32 {
 }
 
 /// The results so far, by the names of their pods.
-type Results = BTreeMap<String, (Pod, Found)>;
+type Results = BTreeMap<String, (Pod, CollectedPod)>;
 
-/// Timeouts while no pod runs.
-struct Patience {
-    timeout: Duration,
-    hindered: Hindered,
-    idle: Instant,
-}
-
-impl Patience {
-    fn new(timeout: Duration) -> Patience {
-        Patience {
-            timeout,
-            hindered: Hindered::default(),
-            idle: Instant::now(),
-        }
-    }
-
-    /// Returns what pods without result wait for, or `None` while one runs. An error ends the wait.
-    fn judge(&mut self, due: &[Sight]) -> Result<Option<String>, RunError> {
-        match judge_due(due) {
-            State::Running => {
-                self.idle = Instant::now();
-                self.hindered = Hindered::default();
-                Ok(None)
-            }
-            State::Hindered(hindrance) => {
-                if self.hindered.by(&hindrance) >= hindrance.patience.min(self.timeout) {
-                    return Err(unready(due, hindrance));
-                }
-                Ok(Some(format!("this to go away: {}", hindrance.cause)))
-            }
-            State::Waiting(what) if self.idle.elapsed() >= self.timeout => {
-                Err(unready(due, too_late(self.timeout, &what)))
-            }
-            State::Waiting(what) => {
-                self.hindered = Hindered::default();
-                Ok(Some(what))
-            }
-        }
-    }
-}
-
-struct Gathering {
-    cluster: Cluster,
+struct ResultCollector {
+    cluster: KubeCluster,
     id: String,
     timeout: Duration,
     parts: RefCell<KeptParts>,
 }
 
-impl Gathering {
+impl ResultCollector {
     fn pods(&self) -> Api<Pod> {
         Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace)
     }
 
-    async fn gather(&self, watch: &mut Watch<'_>) -> Result<Collected, RunError> {
+    async fn collect_results(
+        &self,
+        watch: &mut SetupObserver<'_>,
+    ) -> Result<CollectedResult, RunError> {
         let mut results = Results::new();
-        let mut patience = Patience::new(self.timeout);
-        let mut unheard = Instant::now();
+        let mut timeouts = WaitTimeouts::new(self.timeout);
+        let mut last_answer = Instant::now();
         let mut expected = 1;
         loop {
-            if let Some(pods) = self.listed(&mut unheard).await? {
+            if let Some(pods) = self.list_pods(&mut last_answer).await? {
                 for pod in &pods {
                     if !results.contains_key(name(pod))
                         && let Some(result) =
-                            unless_interrupted(watch.interrupts, self.result_of(pod)).await?
+                            unless_interrupted(watch.interrupts, self.read_result(pod)).await?
                     {
                         results.insert(name(pod).to_owned(), (pod.clone(), result));
                     }
@@ -239,14 +149,14 @@ impl Gathering {
                 // The count never falls: pods that are removed meanwhile still belong to the whole.
                 expected = expected.max(announced(&pods));
                 if results.len() >= expected {
-                    return self.together(results).await;
+                    return self.combine_results(results).await;
                 }
                 let due = self.due(pods, &results, expected).await;
-                let what = patience.judge(&due)?.unwrap_or_else(|| {
+                let what = timeouts.judge(&due)?.unwrap_or_else(|| {
                     let done = results.len();
                     format!("the pods to end; {done} of {expected} have their result")
                 });
-                (watch.tell)(Told::Waiting(&what));
+                (watch.tell)(SetupEvent::Waiting(&what));
             }
             tokio::time::sleep(LOOK).await;
             if (watch.interrupts)() > 0 {
@@ -256,34 +166,34 @@ impl Gathering {
     }
 
     /// Returns the pods of the run, or `None` while the API server is unavailable.
-    async fn listed(&self, unheard: &mut Instant) -> Result<Option<Vec<Pod>>, RunError> {
+    async fn list_pods(&self, last_answer: &mut Instant) -> Result<Option<Vec<Pod>>, RunError> {
         let ours = ListParams::default().labels(&format!("{RENDERED_LABEL}={}", self.id));
         match self.pods().list(&ours).await {
             Ok(found) => {
-                *unheard = Instant::now();
+                *last_answer = Instant::now();
                 Ok(Some(found.items))
             }
-            Err(error) if api::is_away(&error) && unheard.elapsed() < AWAY => Ok(None),
-            Err(error) => Err(api::failed("looking at the pods", &error)),
+            Err(error) if api::is_away(&error) && last_answer.elapsed() < AWAY => Ok(None),
+            Err(error) => Err(api::failed(ClusterRequest::ListPods, &error)),
         }
     }
 
     /// Returns the pods without a result.
-    async fn due(&self, pods: Vec<Pod>, results: &Results, expected: usize) -> Vec<Sight> {
-        let has_result = |sight: &Sight| {
-            let name = sight.pod_name();
+    async fn due(&self, pods: Vec<Pod>, results: &Results, expected: usize) -> Vec<ObservedPod> {
+        let has_result = |observed: &ObservedPod| {
+            let name = observed.pod_name();
             name.is_some_and(|name| results.contains_key(name))
         };
-        let mut due = self.sights(pods).await;
-        due.retain(|sight| !has_result(sight));
+        let mut due = self.observe_pods(pods).await;
+        due.retain(|observed| !has_result(observed));
         // A removed pod whose result was read is not missing.
-        let there = due.iter().filter(|sight| sight.pod.is_some()).count();
-        due.retain(|sight| sight.pod.is_some() || results.len() + there < expected);
+        let there = due.iter().filter(|observed| observed.pod.is_some()).count();
+        due.retain(|observed| observed.pod.is_some() || results.len() + there < expected);
         due
     }
 
     /// Returns the result of a pod if it has one, or an error if it never will.
-    async fn result_of(&self, pod: &Pod) -> Result<Option<Found>, RunError> {
+    async fn read_result(&self, pod: &Pod) -> Result<Option<CollectedPod>, RunError> {
         let has_ended = matches!(phase(pod), "Succeeded" | "Failed");
         let log = match self.whole_log(pod).await {
             Ok(Some(log)) => log,
@@ -292,42 +202,35 @@ impl Gathering {
             Err(error) if api::is_away(&error) || api::is_missing(&error) => return Ok(None),
             Err(kube::Error::Api(status)) if status.code == 400 => return Ok(None),
             Err(error) => {
-                let doing = format!("reading what {} has written", name(pod));
-                return Err(api::failed(&doing, &error));
+                let pod = name(pod).to_owned();
+                return Err(api::failed(ClusterRequest::ReadLog { pod }, &error));
             }
         };
-        let (log, outcome) = match (outcome_in(&log), phase(pod)) {
+        let (log, outcome) = match (read_outcome(&log), phase(pod)) {
             (None, "Running") => {
                 let Some(kept) = self.kept(pod).await? else {
                     return Ok(None);
                 };
-                let Some(outcome) = outcome_in(&kept) else {
-                    return Err(lost(
-                        pod,
-                        "its node has cut its log, and what the pod has kept is no result",
-                        "see `kubectl logs` of the pod, and render the manifest with an image of this version",
-                    ));
+                let Some(outcome) = read_outcome(&kept) else {
+                    return Err(lost(pod, FailureCondition::KeptResultInvalid));
                 };
                 (kept, Some(outcome))
             }
             (outcome, _) => (log, outcome),
         };
         match outcome {
-            Some(Ok(result)) => Ok(Some(Found {
+            Some(Ok(result)) => Ok(Some(CollectedPod {
                 result,
                 is_cut: was_cut_short(&log),
             })),
             Some(Err(_)) if was_cut_short(&log) => Err(self.why_cut(pod).await),
             Some(Err(error)) => Err(lost(
                 pod,
-                &format!("its job was refused: {error}"),
-                &error.remedy(),
+                FailureCondition::JobRefused {
+                    error: Box::new(error),
+                },
             )),
-            None if has_ended => Err(lost(
-                pod,
-                &why_ended(pod, &log),
-                "see `kubectl describe pod`, and apply the manifest again",
-            )),
+            None if has_ended => Err(lost(pod, why_ended(pod, &log))),
             None => Ok(None),
         }
     }
@@ -340,7 +243,7 @@ impl Gathering {
             // error may follow the end marker, since the node merges both streams.
             "Running" => {
                 let end = self.log(pod, Some(END_LINES)).await?;
-                end.lines().any(|line| line == LAST_WORD)
+                end.lines().any(|line| line == LOG_END_MARK)
             }
             _ => false,
         };
@@ -359,20 +262,17 @@ impl Gathering {
     }
 
     /// Observes each pod with its events and its Job, if this user may read them.
-    async fn sights(&self, pods: Vec<Pod>) -> Vec<Sight> {
-        let client = || self.cluster.client.clone();
-        let (jobs, events): (Api<Job>, Api<Event>) = (
-            Api::namespaced(client(), &self.cluster.namespace),
-            Api::namespaced(client(), &self.cluster.namespace),
-        );
-        let name = format!("iosonde-{}", self.id);
-        let all = ListParams::default();
-        let (job, events) = futures::join!(jobs.get_opt(&name), events.list(&all));
-        let events = events.map(|list| list.items).unwrap_or_default();
-        Sight::each(&name, job.ok().flatten(), pods, &[], &events)
+    async fn observe_pods(&self, pods: Vec<Pod>) -> Vec<ObservedPod> {
+        let name = job_name(&self.id);
+        let jobs: Api<Job> = Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace);
+        let names = event_objects(&name, &pods);
+        let events = list_events(&self.cluster, &names);
+        let (job, events) = futures::join!(jobs.get_opt(&name), events);
+        let events = events.unwrap_or_default();
+        ObservedPod::each(&name, job.ok().flatten(), pods, &[], &events)
     }
 
-    async fn together(&self, results: Results) -> Result<Collected, RunError> {
+    async fn combine_results(&self, results: Results) -> Result<CollectedResult, RunError> {
         let mut notes = notes(results.values());
         let cut = match results.values().find(|(_, found)| found.is_cut) {
             Some((pod, _)) => Some(self.why_cut(pod).await),
@@ -385,7 +285,7 @@ impl Gathering {
             .map(|(_, found)| began_ms(&found.result))
             .min()
             .unwrap_or(0);
-        for (name, (pod, Found { mut result, .. })) in results {
+        for (name, (pod, CollectedPod { mut result, .. })) in results {
             annotation(&pod, TARGET_ANNOTATION)
                 .unwrap_or_default()
                 .clone_into(&mut target);
@@ -403,12 +303,11 @@ impl Gathering {
             1 => runs.pop().map(|run| run.result),
             _ => combined(runs),
         };
-        let result = result.ok_or_else(|| RunError::Unsupported {
-            problem: format!("{} has no pods any more", self.id),
-            remedy: "apply its manifest again".to_owned(),
+        let result = result.ok_or_else(|| ClusterObstacle::RenderedPodsRemoved {
+            run: self.id.clone(),
         })?;
         notes.dedup();
-        Ok(Collected {
+        Ok(CollectedResult {
             result,
             target,
             notes,
@@ -418,65 +317,18 @@ impl Gathering {
 
     /// Returns the reason why a pod was terminated before its job ended.
     async fn why_cut(&self, pod: &Pod) -> RunError {
-        let seen = self.sights(vec![pod.clone()]).await;
-        let (cause, remedy) = match seen.iter().find_map(Sight::deadline) {
-            Some(deadline) => (deadline.cause, deadline.remedy),
-            None => (
-                "it was told to end before its job was over".to_owned(),
-                "see `kubectl get events` for who wanted that, and apply the manifest again"
-                    .to_owned(),
-            ),
+        let seen = self.observe_pods(vec![pod.clone()]).await;
+        let deadline = seen.iter().find_map(ObservedPod::deadline);
+        let condition = match deadline.map(|problem| problem.condition) {
+            Some(FailureCondition::DeadlinePassed { seconds, .. }) => {
+                FailureCondition::DeadlinePassed {
+                    seconds,
+                    is_measured: true,
+                }
+            }
+            _ => FailureCondition::TerminatedEarly,
         };
-        let cause = format!("{cause}; what it has measured is of the time until then");
-        lost(pod, &cause, &remedy)
-    }
-}
-
-/// Judges the pods without result. A permanent problem of one comes first, then a running pod,
-/// which is worth waiting for. Problems that may pass count only if none runs.
-fn judge_due(due: &[Sight]) -> State {
-    let states: Vec<State> = due.iter().map(judge_one).collect();
-    let for_good = |state: &&State| matches!(state, State::Hindered(h) if h.patience.is_zero());
-    let runs = |state: &&State| **state == State::Running;
-    let hindered = |state: &&State| matches!(state, State::Hindered(_));
-    let states = || states.iter();
-    let mut telling = states()
-        .filter(for_good)
-        .chain(states().filter(runs))
-        .chain(states().filter(hindered))
-        .chain(states());
-    let others = || State::Waiting("the other pods to be made".to_owned());
-    telling.next().cloned().unwrap_or_else(others)
-}
-
-/// A terminated container is no problem: its log is still to be read, or it is restarted.
-fn judge_one(sight: &Sight) -> State {
-    match (sight.judge(), &sight.pod) {
-        (State::Hindered(_), Some(pod)) if has_ended(pod) => {
-            State::Waiting("what a pod has written".to_owned())
-        }
-        (state, _) => state,
-    }
-}
-
-/// Whether the container has terminated and the kubelet reports no reason for the pod.
-fn has_ended(pod: &Pod) -> bool {
-    let Some(status) = &pod.status else {
-        return false;
-    };
-    let containers = status.container_statuses.iter().flatten();
-    let mut states = containers.filter_map(|container| container.state.as_ref());
-    status.reason.is_none() && states.any(|state| state.terminated.is_some())
-}
-
-fn unready(due: &[Sight], hindrance: Hindrance) -> RunError {
-    let hinders = |sight: &&Sight| sight.judge() == State::Hindered(hindrance.clone());
-    let sight = due.iter().find(hinders);
-    let name = sight.and_then(Sight::pod_name);
-    RunError::Unready {
-        what: name.map_or("a pod".to_owned(), |name| format!("the pod {name}")),
-        cause: hindrance.cause,
-        remedy: hindrance.remedy,
+        lost(pod, condition)
     }
 }
 
@@ -494,14 +346,14 @@ fn began_ms(result: &RunResult) -> u64 {
     workers.min().unwrap_or(result.started_at_ms)
 }
 
-fn notes<'a>(results: impl Iterator<Item = &'a (Pod, Found)> + Clone) -> Vec<String> {
+fn notes<'a>(results: impl Iterator<Item = &'a (Pod, CollectedPod)> + Clone) -> Vec<String> {
     let mut notes = Vec::new();
     let began = results.clone().map(|(_, found)| began_ms(&found.result));
     let (first, last) = (began.clone().min().unwrap_or(0), began.max().unwrap_or(0));
     if last > first {
         notes.push(format!(
-            "the pods started by themselves, the last {} after the first by the clocks of their nodes: the sum is of \
-             rates that were not all reached at the same time",
+            "the pods started by themselves, the last {} after the first by the clocks of their \
+             nodes: the sum is of rates that were not all reached at the same time",
             words::latency((last - first) as f64 * 1e6)
         ));
     }
@@ -518,40 +370,32 @@ fn notes<'a>(results: impl Iterator<Item = &'a (Pod, Found)> + Clone) -> Vec<Str
     notes
 }
 
-fn why_ended(pod: &Pod, log: &str) -> String {
+/// Returns the end of a pod without a result, with the last line of its log.
+fn why_ended(pod: &Pod, log: &str) -> FailureCondition {
     let status = pod.status.clone().unwrap_or_default();
     let ended = status
         .container_statuses
         .unwrap_or_default()
         .into_iter()
-        .find_map(|container| {
-            let ended = container.state?.terminated?;
-            Some(format!(
-                "{} (exit status {})",
-                ended.reason.unwrap_or_default(),
-                ended.exit_code
-            ))
-        });
-    let reason = status
-        .reason
-        .or(ended)
-        .unwrap_or_else(|| "it ended".to_owned());
-    match log
+        .find_map(|container| container.state?.terminated);
+    let (reason, exit_code) = match (status.reason, ended) {
+        (Some(reason), _) => (Some(reason), None),
+        (None, Some(ended)) => (ended.reason, Some(ended.exit_code)),
+        (None, None) => (None, None),
+    };
+    let last_line = log
         .lines()
         .rev()
-        .find(|line| !line.trim().is_empty() && line.len() < 300)
-    {
-        Some(last) => format!("{reason}, and its last words are: {last}"),
-        None => reason,
+        .find(|line| !line.trim().is_empty() && line.len() < 300);
+    FailureCondition::NoResult {
+        reason,
+        exit_code,
+        last_line: last_line.map(str::to_owned),
     }
 }
 
-fn lost(pod: &Pod, cause: &str, remedy: &str) -> RunError {
-    RunError::Lost {
-        what: format!("the pod {}", name(pod)),
-        cause: cause.to_owned(),
-        remedy: remedy.to_owned(),
-    }
+fn lost(pod: &Pod, condition: FailureCondition) -> RunError {
+    RunError::lost(FailedObject::named_pod(name(pod)), condition)
 }
 
 #[cfg(test)]

@@ -4,32 +4,38 @@ mod proxy;
 
 use crate::api::chain;
 use crate::options::ClusterOptions;
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::{ClusterObstacle, RunError, SystemFailure};
 use kube::client::ClientBuilder;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use std::time::Duration;
+use tokio::runtime::Runtime;
 use tower::timeout::TimeoutLayer;
 
 /// Timeout for the first byte of an answer. A connection to a vanished server reports no error.
 const ANSWER: Duration = Duration::from_secs(20);
+/// Timeout for further bytes of an answer. It is longer than the upload of an agent, during which
+/// the pod sends nothing.
+pub(crate) const SILENT_BODY: Duration = Duration::from_secs(240);
 
 /// A connection to an API server.
 #[derive(Clone)]
-pub struct Cluster {
+pub(crate) struct KubeCluster {
     pub(crate) client: Client,
     /// The namespace in use.
-    pub namespace: String,
+    pub(crate) namespace: String,
     /// Name of the context, if there is one.
-    pub context: Option<String>,
+    pub(crate) context: Option<String>,
+    /// Address of the API server.
+    pub(crate) server: String,
 }
 
-impl Cluster {
+impl KubeCluster {
     /// Reads the configuration. Sends nothing yet.
     ///
     /// # Errors
     /// If there is no configuration, or it is not usable.
-    pub(crate) async fn connect(options: &ClusterOptions) -> Result<Cluster, RunError> {
+    pub(crate) async fn connect(options: &ClusterOptions) -> Result<KubeCluster, RunError> {
         let wanted = KubeConfigOptions {
             context: options.context.clone(),
             ..KubeConfigOptions::default()
@@ -40,61 +46,114 @@ impl Cluster {
         };
         let (mut config, context, said) = match read {
             Ok(file) => {
+                refuse_unknown_context(&file, options.context.as_deref())?;
                 let context = options.context.clone().or(file.current_context.clone());
                 let said = proxy::said(&file, options.context.as_deref());
                 let config = Config::from_custom_kubeconfig(file, &wanted).await;
-                (config.map_err(|error| unusable(&error))?, context, said)
+                let config = config.map_err(|error| {
+                    let is_proxy_invalid = is_proxy_invalid_in_config(&error);
+                    unusable(&error, is_proxy_invalid)
+                });
+                (config?, context, said)
             }
             Err(error) => match Config::incluster() {
                 Ok(config) if options.kubeconfig.is_none() && options.context.is_none() => {
                     (config, None, None)
                 }
-                _ => return Err(unusable(&error)),
+                _ => return Err(unusable(&error, false)),
             },
         };
         // Not determined by kube, which compares NO_PROXY with the proxy's own name.
         let variable = |name: &str| std::env::var(name).ok();
-        config.proxy_url =
-            proxy::proxy(&config.cluster_url, said.as_deref(), variable).map_err(|problem| {
-                RunError::Unsupported {
-                    problem,
-                    remedy: "correct proxy-url in the kubeconfig, or HTTPS_PROXY".to_owned(),
-                }
-            })?;
+        config.proxy_url = proxy::proxy(&config.cluster_url, said.as_deref(), variable)
+            .map_err(|problem| ClusterObstacle::InvalidProxy { problem })?;
         config.connect_timeout = Some(Duration::from_secs(10));
         let namespace = options
             .namespace
             .clone()
             .unwrap_or_else(|| config.default_namespace.clone());
-        let client = client(config, ANSWER).map_err(|error| unusable(&error))?;
-        Ok(Cluster {
+        let server = config.cluster_url.to_string();
+        let client = client(config, ANSWER, SILENT_BODY)
+            .map_err(|error| unusable(&error, is_proxy_invalid_in_client(&error)))?;
+        Ok(KubeCluster {
             client,
             namespace,
             context,
+            server,
         })
     }
 }
 
-/// Builds a client with a timeout for each request.
-fn client(config: Config, answer: Duration) -> kube::Result<Client> {
+/// Builds a client with a timeout for each request: `answer` until its first byte, then
+/// `silent_body` without a byte.
+fn client(mut config: Config, answer: Duration, silent_body: Duration) -> kube::Result<Client> {
+    config.read_timeout = Some(silent_body);
+    // The time counts from the last request, not from the end of the one before.
+    config.reset_reader_on_write = true;
     let builder = ClientBuilder::try_from(config)?;
     Ok(builder.with_layer(&TimeoutLayer::new(answer)).build())
 }
 
-fn unusable(error: &dyn std::error::Error) -> RunError {
-    let problem = chain(error);
-    let remedy = match problem.contains("NO_PROXY") || problem.contains("proxy url") {
-        true => {
-            "correct the proxy's address, or NO_PROXY: names and addresses between commas, without a comma at the end"
-        }
-        false => {
-            "set KUBECONFIG or --kubeconfig, and --context if it has several; `kubectl get nodes` must work"
-        }
+/// Creates the runtime of a cluster's connections: one thread.
+pub(crate) fn runtime() -> Result<Runtime, RunError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| {
+            let failure = SystemFailure::from(&error);
+            ClusterObstacle::NoConnectionThread { failure }.into()
+        })
+}
+
+/// Fails if the kubeconfig does not have the requested or its current context.
+fn refuse_unknown_context(file: &Kubeconfig, wanted: Option<&str>) -> Result<(), RunError> {
+    let Some(wanted) = wanted.or(file.current_context.as_deref()) else {
+        return Ok(());
     };
-    RunError::Unsupported {
-        problem: format!("no cluster can be reached: {problem}"),
-        remedy: remedy.to_owned(),
+    if file.contexts.iter().any(|known| known.name == wanted) {
+        return Ok(());
     }
+    let obstacle = ClusterObstacle::NoSuchContext {
+        context: wanted.to_owned(),
+        known: file
+            .contexts
+            .iter()
+            .map(|known| known.name.clone())
+            .collect(),
+    };
+    Err(obstacle.into())
+}
+
+fn unusable(error: &dyn std::error::Error, is_proxy_invalid: bool) -> RunError {
+    let error = chain(error);
+    // A word of webpki, which has no kind for it.
+    if error.contains("UnsupportedCertVersion") {
+        return ClusterObstacle::OldClientCertificate.into();
+    }
+    // kube quotes paths twice.
+    let error = error.replace("'\"", "'").replace("\"'", "'");
+    let obstacle = ClusterObstacle::NotReachable {
+        error,
+        is_proxy_invalid,
+    };
+    obstacle.into()
+}
+
+/// Whether the address of a proxy, or `NO_PROXY`, cannot be parsed.
+fn is_proxy_invalid_in_config(error: &KubeconfigError) -> bool {
+    matches!(
+        error,
+        KubeconfigError::ParseProxyUrl(_) | KubeconfigError::ParseNoProxy(_)
+    )
+}
+
+/// Whether the scheme of the proxy is not supported.
+fn is_proxy_invalid_in_client(error: &kube::Error) -> bool {
+    matches!(
+        error,
+        kube::Error::ProxyProtocolUnsupported { .. } | kube::Error::ProxyProtocolDisabled { .. }
+    )
 }
 
 #[cfg(test)]
@@ -106,11 +165,11 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn a_proxy_is_asked_for_the_server() {
-        let runtime = crate::runner::runtime().unwrap();
+    fn client_connects_through_the_proxy() {
+        let runtime = super::runtime().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let proxy = format!("http://{}", listener.local_addr().unwrap());
-        let heard = std::thread::spawn(move || {
+        let request_line = std::thread::spawn(move || {
             let (stream, _) = listener.accept().unwrap();
             let mut line = String::new();
             BufReader::new(stream).read_line(&mut line).unwrap();
@@ -119,28 +178,99 @@ mod tests {
         let listed = runtime.block_on(async {
             let mut config = Config::new("https://api.example.com:6443".parse().unwrap());
             config.proxy_url = Some(proxy.parse().unwrap());
-            let client = client(config, Duration::from_secs(10)).unwrap();
+            let client = client(config, Duration::from_secs(10), SILENT_BODY).unwrap();
             let pods: Api<Pod> = Api::namespaced(client, "default");
             pods.list(&ListParams::default()).await
         });
         assert!(listed.is_err());
         assert_eq!(
-            heard.join().unwrap().trim_end(),
+            request_line.join().unwrap().trim_end(),
             "CONNECT api.example.com:6443 HTTP/1.1"
         );
     }
 
     #[test]
-    fn a_server_that_accepts_and_says_nothing_is_an_error() {
-        let runtime = crate::runner::runtime().unwrap();
+    fn unknown_context_is_refused_with_the_known_ones() {
+        let file: Kubeconfig = serde_json::from_value(serde_json::json!({
+            "current-context": "lab",
+            "contexts": [
+                {"name": "lab", "context": {"cluster": "c"}},
+                {"name": "prod", "context": {"cluster": "c"}},
+            ],
+        }))
+        .unwrap();
+        assert_eq!(refuse_unknown_context(&file, None), Ok(()));
+        assert_eq!(refuse_unknown_context(&file, Some("prod")), Ok(()));
+        let refused = refuse_unknown_context(&file, Some("pord")).unwrap_err();
+        assert!(refused.to_string().contains("pord"), "{refused}");
+        assert!(
+            refused.remedy().contains("lab, prod"),
+            "{}",
+            refused.remedy()
+        );
+    }
+
+    #[test]
+    fn proxy_errors_are_separated_from_other_configuration_errors() {
+        let invalid = || "http://a b".parse::<http::Uri>().unwrap_err();
+        let of_proxy = [
+            KubeconfigError::ParseProxyUrl(invalid()),
+            KubeconfigError::ParseNoProxy(kube::config::NoProxyError::EmptyValue),
+        ];
+        assert!(of_proxy.iter().all(is_proxy_invalid_in_config));
+        let of_server = KubeconfigError::ParseClusterUrl(invalid());
+        assert!(!is_proxy_invalid_in_config(&of_server));
+
+        // Builds the connections in a runtime, like `KubeCluster::connect`.
+        let runtime = super::runtime().unwrap();
+        let refused = runtime.block_on(async {
+            let mut config = Config::new("https://api.example.com:6443".parse().unwrap());
+            config.proxy_url = Some("ftp://proxy:21".parse().unwrap());
+            client(config, ANSWER, SILENT_BODY)
+        });
+        let error = refused.err().expect("no client supports FTP");
+        assert!(is_proxy_invalid_in_client(&error));
+        let other = kube::Error::TlsRequired;
+        assert!(!is_proxy_invalid_in_client(&other));
+    }
+
+    #[test]
+    fn silent_server_is_an_error_after_the_timeout() {
+        let runtime = super::runtime().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let listed = runtime.block_on(async {
             let config = Config::new(address.parse().unwrap());
-            let client = client(config, Duration::from_millis(50)).unwrap();
+            let client = client(config, Duration::from_millis(50), SILENT_BODY).unwrap();
             let pods: Api<Pod> = Api::namespaced(client, "default");
             pods.list(&ListParams::default()).await
         });
+        let problem = crate::api::chain(&listed.unwrap_err());
+        assert!(problem.contains("timed out"), "{problem}");
+    }
+
+    #[test]
+    fn body_that_stalls_is_an_error_after_the_timeout() {
+        let runtime = super::runtime().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            std::io::Read::read(&mut stream, &mut [0; 4096]).unwrap();
+            let half = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{";
+            std::io::Write::write_all(&mut stream, half.as_bytes()).unwrap();
+            stream
+        });
+        let listed = runtime.block_on(async {
+            let config = Config::new(format!("http://{address}").parse().unwrap());
+            let short = Duration::from_millis(200);
+            let client = client(config, Duration::from_secs(10), short).unwrap();
+            let pods: Api<Pod> = Api::namespaced(client, "default");
+            let list = ListParams::default();
+            tokio::time::timeout(Duration::from_secs(5), pods.list(&list)).await
+        });
+        drop(server.join().unwrap());
+        let listed = listed.expect("the timeout of the client is earlier");
         let problem = crate::api::chain(&listed.unwrap_err());
         assert!(problem.contains("timed out"), "{problem}");
     }

@@ -5,19 +5,17 @@
 
 use crate::manifest::DEVICE;
 use crate::options::ClusterOptions;
+use crate::refusal::refuse_target;
 use crate::volume_origin::VolumeOrigin;
-use iosonde_job::Target;
-use iosonde_result::session::RunError;
-use iosonde_result::wire::{DeviceConsent, Place};
-
-/// Option by which the user accepts the loss of data on a claim.
-const CONSENT_OPTION: &str = "--allow-overwrite";
+use iosonde_job::TargetUri;
+use iosonde_result::run_error::{DeviceVolume, RunError, VolumeProblem, WriteRefusal};
+use iosonde_result::wire::{DeviceConsent, PathInfo};
 
 /// The block device of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeviceTarget {
     /// The target as the user named it.
-    target: Target,
+    target: TargetUri,
     origin: VolumeOrigin,
     /// Consent given to the agents.
     pub(crate) consent: Option<DeviceConsent>,
@@ -31,37 +29,32 @@ impl DeviceTarget {
     pub(crate) fn judge(
         options: &ClusterOptions,
         origin: VolumeOrigin,
-        found: &[Place],
+        found: &[PathInfo],
     ) -> Result<DeviceTarget, RunError> {
         let target = options.target.clone();
-        let refuse = |problem: String, remedy: String| {
-            Err(RunError::Target {
-                path: target.to_string(),
-                problem,
-                remedy,
-            })
-        };
         let used = found.iter().find_map(|place| match place {
-            Place::Existing { used, .. } => used.clone(),
-            Place::Directory { .. } => None,
+            PathInfo::Existing { used, .. } => used.clone(),
+            PathInfo::Directory { .. } => None,
         });
         let carries = found.iter().find_map(|place| match place {
-            Place::Existing { carries, .. } => carries.clone(),
-            Place::Directory { .. } => None,
+            PathInfo::Existing { carries, .. } => carries.clone(),
+            PathInfo::Directory { .. } => None,
         });
         if let Some(used) = used {
-            return refuse(
-                format!("this block device is in use: {used}"),
-                remedy_of_use(&target),
-            );
+            let volume = device_volume(&target, origin);
+            return refuse_target(&target, VolumeProblem::DeviceInUse { used, volume });
         }
+        let has_data = carries.is_some();
         let is_agreed = options.allow_overwrite || is_made_for_the_run(&target, origin);
-        if let (Some(what), false) = (carries, is_agreed) {
-            return refuse(
-                format!("this block device carries {what}"),
-                remedy_of_contents(&target, origin),
-            );
+        if let (Some(carries), false) = (carries, is_agreed) {
+            let problem = VolumeProblem::DeviceHasData {
+                carries,
+                volume: device_volume(&target, origin),
+                consent_name: target.to_string(),
+            };
+            return refuse_target(&target, problem);
         }
+        debug_assert!(!has_data || is_agreed, "data are only lost with consent");
         let is_shared = found.len() > 1 && options.is_one_volume();
         let consent = match (is_shared, is_agreed) {
             // The agents check again before each write, so data that arrived meanwhile are safe.
@@ -78,60 +71,46 @@ impl DeviceTarget {
 
     /// Rewrites an agent's refusal with the target and the options that the user knows.
     pub(crate) fn explain(&self, error: RunError) -> RunError {
-        match error {
-            RunError::Refused { device, found, .. } if device == DEVICE => RunError::Refused {
-                device: self.target.to_string(),
-                found,
-                remedy: match self.consent {
-                    // With consent, only use of the device is refused.
-                    Some(_) => remedy_of_use(&self.target),
-                    None => remedy_of_contents(&self.target, self.origin),
-                },
-            },
-            other => other,
-        }
+        let found = match &error {
+            RunError::NoWriteConsent { device, cause } if device == DEVICE => cause.to_string(),
+            RunError::Refused { device, found, .. } if device == DEVICE => found.clone(),
+            _ => return error,
+        };
+        let target = self.target.to_string();
+        let cause = WriteRefusal::PodDevice {
+            found,
+            volume: device_volume(&self.target, self.origin),
+            // With consent, only use of the device is refused.
+            consent_name: self.consent.is_none().then(|| target.clone()),
+        };
+        RunError::write_refused(target, cause)
     }
 }
 
 /// Whether the target requests new volumes. The volume it gets may still be an old one.
-fn is_of_a_class(target: &Target) -> bool {
-    matches!(target, Target::StorageClass(_) | Target::Ephemeral(_))
+fn is_of_a_class(target: &TargetUri) -> bool {
+    matches!(target, TargetUri::StorageClass(_) | TargetUri::Ephemeral(_))
 }
 
-fn is_made_for_the_run(target: &Target, origin: VolumeOrigin) -> bool {
+fn is_made_for_the_run(target: &TargetUri, origin: VolumeOrigin) -> bool {
     is_of_a_class(target) && origin == VolumeOrigin::Provisioned
 }
 
-fn remedy_of_use(target: &Target) -> String {
-    match is_of_a_class(target) {
-        true => "end what uses it on the node: lsblk shows mounts and devices made of it",
-        false => {
-            "end what uses it on the node, or measure a claim of your own: sc://CLASS with --volume-mode block"
-        }
+fn device_volume(target: &TargetUri, origin: VolumeOrigin) -> DeviceVolume {
+    match (is_of_a_class(target), origin) {
+        (false, _) => DeviceVolume::ExistingClaim,
+        (true, VolumeOrigin::Unknown) => DeviceVolume::UnknownOfClass,
+        (true, _) => DeviceVolume::OfClass,
     }
-    .to_owned()
-}
-
-fn remedy_of_contents(target: &Target, origin: VolumeOrigin) -> String {
-    let other = match (is_of_a_class(target), origin) {
-        (false, _) => "measure a claim of your own (sc://CLASS with --volume-mode block)",
-        (true, VolumeOrigin::Unknown) => {
-            "whether it is new cannot be seen: ask for the right to `list` persistentvolumeclaims and to `get` persistentvolumes"
-        }
-        (true, _) => {
-            "the class has handed out a volume that was there before: measure one whose provisioner makes new ones"
-        }
-    };
-    format!("{other}; to destroy what is on this one, say so: {CONSENT_OPTION}={target}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{Placement, Pods, VolumeMode};
+    use crate::options::{PodPlacement, Pods, VolumeMode};
 
-    fn found(carries: Option<&str>, used: Option<&str>) -> Place {
-        Place::Existing {
+    fn found(carries: Option<&str>, used: Option<&str>) -> PathInfo {
+        PathInfo::Existing {
             bytes: 1 << 30,
             device: true,
             carries: carries.map(str::to_owned),
@@ -142,7 +121,7 @@ mod tests {
     fn options(target: &str, is_agreed: bool, count: u32) -> ClusterOptions {
         let several = Pods {
             count: Some(count),
-            placement: Placement::Any,
+            placement: PodPlacement::Any,
             shared: false,
         };
         ClusterOptions {
@@ -153,27 +132,38 @@ mod tests {
         }
     }
 
-    fn judge(options: &ClusterOptions, found: &[Place]) -> Result<Option<DeviceConsent>, RunError> {
+    /// Returns the error for a device that carries swap space, where consent would be `target`.
+    fn has_swap(target: &str, volume: DeviceVolume) -> RunError {
+        let problem = VolumeProblem::DeviceHasData {
+            carries: "swap space".to_owned(),
+            volume,
+            consent_name: target.to_owned(),
+        };
+        RunError::unusable_target(target, problem.into())
+    }
+
+    fn judge(
+        options: &ClusterOptions,
+        found: &[PathInfo],
+    ) -> Result<Option<DeviceConsent>, RunError> {
         DeviceTarget::judge(options, VolumeOrigin::Provisioned, found).map(|device| device.consent)
     }
 
     #[test]
-    fn volume_of_a_class_that_was_there_before_is_judged_by_what_it_carries() {
+    fn existing_class_volume_needs_consent_if_it_carries_data() {
         let (empty, swap) = (found(None, None), found(Some("swap space"), None));
         for target in ["sc://local", "ephemeral://local"] {
-            for origin in [VolumeOrigin::Existing, VolumeOrigin::Unknown] {
-                let judge = |is_agreed, found: &Place| {
+            for (origin, volume) in [
+                (VolumeOrigin::Existing, DeviceVolume::OfClass),
+                (VolumeOrigin::Unknown, DeviceVolume::UnknownOfClass),
+            ] {
+                let judge = |is_agreed, found: &PathInfo| {
                     let found = std::slice::from_ref(found);
                     DeviceTarget::judge(&options(target, is_agreed, 1), origin, found)
                 };
                 assert_eq!(judge(false, &empty).unwrap().consent, None);
                 let error = judge(false, &swap).unwrap_err();
-                let remedy = error.remedy();
-                assert!(error.to_string().contains("carries swap"), "{error}");
-                let option = format!("--allow-overwrite={target}");
-                assert!(remedy.ends_with(&option), "{remedy}");
-                let names_right = remedy.contains("persistentvolumes");
-                assert_eq!(names_right, origin == VolumeOrigin::Unknown, "{remedy}");
+                assert_eq!(error, has_swap(target, volume));
                 let agreed = judge(true, &swap).unwrap().consent;
                 assert_eq!(agreed, Some(DeviceConsent::Overwrite));
             }
@@ -195,26 +185,29 @@ mod tests {
             Ok(overwrite)
         );
         let error = judge(&claim(false), std::slice::from_ref(&swap)).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "pvc://raw: this block device carries swap space"
-        );
-        assert!(error.remedy().ends_with("--allow-overwrite=pvc://raw"));
+        assert_eq!(error, has_swap("pvc://raw", DeviceVolume::ExistingClaim));
         // The volume is provisioned for the run, so its data belong to no other user.
         let own = options("sc://fast", false, 1);
         assert_eq!(judge(&own, &[swap]), Ok(overwrite));
     }
 
     #[test]
-    fn devices_in_use_are_refused_whatever_was_agreed() {
+    fn devices_in_use_are_refused_despite_consent() {
         let used = found(
             Some("an ext4 file system"),
             Some("/dev/sdb is mounted at /srv"),
         );
-        for target in ["pvc://raw", "sc://fast", "ephemeral://fast"] {
+        for (target, volume) in [
+            ("pvc://raw", DeviceVolume::ExistingClaim),
+            ("sc://fast", DeviceVolume::OfClass),
+            ("ephemeral://fast", DeviceVolume::OfClass),
+        ] {
             let error = judge(&options(target, true, 1), std::slice::from_ref(&used)).unwrap_err();
-            assert!(error.to_string().contains("mounted at /srv"), "{error}");
-            assert!(!error.remedy().contains("--allow"), "{error:?}");
+            let problem = VolumeProblem::DeviceInUse {
+                used: "/dev/sdb is mounted at /srv".to_owned(),
+                volume,
+            };
+            assert_eq!(error, RunError::unusable_target(target, problem.into()));
         }
         // Also if only one of several pods sees the use.
         let several = options("pvc://raw", true, 2);
@@ -222,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_share_the_device_of_one_claim_and_not_those_of_a_claim_each() {
+    fn pods_share_a_device_only_of_a_common_claim() {
         let two = [found(None, None), found(None, None)];
         let shared = Some(DeviceConsent::Shared);
         assert_eq!(judge(&options("pvc://raw", true, 2), &two), Ok(shared));
@@ -242,21 +235,25 @@ mod tests {
         let refused = RunError::Refused {
             device: DEVICE.to_owned(),
             found: "it carries swap space".to_owned(),
-            remedy: format!("to destroy what is on it, say so: --allow-overwrite={DEVICE}"),
+            remedy: format!("to overwrite its data, use --allow-overwrite={DEVICE}"),
         };
         let claim = |consent| DeviceTarget {
             target: "pvc://raw".parse().unwrap(),
             origin: VolumeOrigin::Existing,
             consent,
         };
+        let explained = |consent_name: Option<&str>| {
+            let cause = WriteRefusal::PodDevice {
+                found: "it carries swap space".to_owned(),
+                volume: DeviceVolume::ExistingClaim,
+                consent_name: consent_name.map(str::to_owned),
+            };
+            RunError::write_refused("pvc://raw", cause)
+        };
         let error = claim(None).explain(refused.clone());
-        assert_eq!(
-            error.to_string(),
-            "refusing to write to pvc://raw: it carries swap space"
-        );
-        assert!(error.remedy().contains("--allow-overwrite=pvc://raw"));
+        assert_eq!(error, explained(Some("pvc://raw")));
         let error = claim(Some(DeviceConsent::Overwrite)).explain(refused);
-        assert!(!error.remedy().contains("--allow"), "{error:?}");
+        assert_eq!(error, explained(None));
         let other = RunError::Interrupted;
         assert_eq!(claim(None).explain(other.clone()), other);
     }

@@ -1,16 +1,20 @@
 //! Builds an image with the agent, without container tools: one layer with one file.
 
 use crate::options::AgentProgram;
+use iosonde_job::lowercase_hex;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::io;
 
 /// Path of the agent in an image that contains it.
-pub const AGENT_IN_IMAGE: &str = "/iosonde-agent";
+pub(crate) const AGENT_IN_IMAGE: &str = "/iosonde-agent";
 /// Last path component of the names of images that contain the agent.
 const NAME: &str = "iosonde-agent";
 /// Fixed time stamp, so that the same agent always gives the same image.
 const EPOCH: &str = "1970-01-01T00:00:00Z";
+
+/// Size of a block of a tar archive.
+const TAR_BLOCK_BYTES: usize = 512;
 
 /// Whether the image contains the agent, judged by its name.
 pub fn carries_agent(image: &str) -> bool {
@@ -25,6 +29,7 @@ pub fn carries_agent(image: &str) -> bool {
 /// If the archive cannot be built.
 pub fn archive(agent: &AgentProgram<'_>, reference: &str) -> io::Result<Vec<u8>> {
     let layer = tar(&[(NAME, 0o755, agent.bytes)])?;
+    debug_assert_eq!(layer.len() % TAR_BLOCK_BYTES, 0);
     let config = json!({
         "architecture": agent.arch,
         "os": "linux",
@@ -34,11 +39,11 @@ pub fn archive(agent: &AgentProgram<'_>, reference: &str) -> io::Result<Vec<u8>>
             "User": "65532:65532",
             "Labels": {"org.opencontainers.image.title": NAME},
         },
-        "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{}", hex(&layer))]},
+        "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{}", sha256_hex(&layer))]},
         "history": [{"created": EPOCH, "created_by": "iosonde k8s image"}],
     })
     .to_string();
-    let config_name = format!("{}.json", hex(config.as_bytes()));
+    let config_name = format!("{}.json", sha256_hex(config.as_bytes()));
     let manifest = json!([{
         "Config": config_name,
         "RepoTags": [reference],
@@ -63,9 +68,8 @@ fn tar(files: &[(&str, u32, &[u8])]) -> io::Result<Vec<u8>> {
     archive.into_inner()
 }
 
-fn hex(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+fn sha256_hex(bytes: &[u8]) -> String {
+    lowercase_hex(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]
@@ -107,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_one_layer_with_the_agent() {
+    fn image_holds_one_layer_with_the_agent() {
         let agent = AgentProgram {
             bytes: b"not really a program",
             arch: "arm64",
@@ -127,7 +131,7 @@ mod tests {
         let layer = &parts["layer.tar"];
         assert_eq!(
             config["rootfs"]["diff_ids"][0],
-            format!("sha256:{}", hex(layer))
+            format!("sha256:{}", sha256_hex(layer))
         );
         assert_eq!(files(layer)["iosonde-agent"], agent.bytes);
     }

@@ -1,28 +1,29 @@
 //! Finds leftovers of runs in a cluster by their label, and removes them on request.
 
+mod removal;
+
 use crate::api;
-use crate::connect::Cluster;
-use crate::manifest::RUN_LABEL;
+use crate::connect::KubeCluster;
+use crate::manifest::{JOB_NAME_PREFIX, RUN_LABEL, run_id_from_job_name};
 use crate::namespace;
 use crate::options::ClusterOptions;
-use iosonde_result::session::RunError;
+use crate::volume_origin::is_provisioned_for_claim;
+use iosonde_result::run_error::{ClusterRequest, RunError};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim};
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolume};
+use kube::api::{Api, ListParams};
 use serde::Serialize;
-use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
-
-/// Timeout for the removal.
-const REMOVAL: Duration = Duration::from_secs(90);
 
 /// A run whose Job exists. It is still running, or its client is gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Leftover {
+pub struct LeftoverRun {
     /// Namespace of the Job.
     pub namespace: String,
     /// Name of the Job.
     pub job: String,
+    /// Id of the run.
+    #[serde(skip)]
+    pub id: String,
     /// Creation time in the format of the cluster.
     pub created: String,
     /// Whether a pod of the Job is active.
@@ -47,13 +48,18 @@ pub struct LostNamespace {
     pub name: String,
 }
 
-impl Leftover {
-    fn of(job: &Job) -> Leftover {
+impl LeftoverRun {
+    fn from_job(job: &Job) -> LeftoverRun {
         let metadata = job.metadata.clone();
         let active = job.status.as_ref().and_then(|status| status.active);
-        Leftover {
+        let name = metadata.name.unwrap_or_default();
+        let label = metadata
+            .labels
+            .and_then(|mut labels| labels.remove(RUN_LABEL));
+        LeftoverRun {
             namespace: metadata.namespace.unwrap_or_default(),
-            job: metadata.name.unwrap_or_default(),
+            id: label.unwrap_or_else(|| run_id_from_job_name(&name).to_owned()),
+            job: name,
             created: metadata
                 .creation_timestamp
                 .map(|time| time.0.to_string())
@@ -63,17 +69,34 @@ impl Leftover {
     }
 }
 
-/// Returns the runs in all namespaces that this user may list.
-pub(crate) async fn find(cluster: &Cluster) -> Result<Vec<Leftover>, RunError> {
+/// Returns the runs in all namespaces that this user may list, or else in the selected one. `None`:
+/// this user may list them in neither.
+pub(crate) async fn find_if_allowed(
+    cluster: &KubeCluster,
+) -> Result<Option<Vec<LeftoverRun>>, RunError> {
+    match list_jobs(cluster).await {
+        Ok(jobs) => Ok(Some(jobs.iter().map(LeftoverRun::from_job).collect())),
+        Err(error) if api::is_refused(&error) => Ok(None),
+        Err(error) => Err(api::failed(ClusterRequest::ListJobs, &error)),
+    }
+}
+
+/// Returns the runs in all namespaces that this user may list, or else in the selected one.
+pub(crate) async fn find(cluster: &KubeCluster) -> Result<Vec<LeftoverRun>, RunError> {
+    let jobs = list_jobs(cluster).await;
+    let jobs = jobs.map_err(|error| api::failed(ClusterRequest::ListJobs, &error))?;
+    Ok(jobs.iter().map(LeftoverRun::from_job).collect())
+}
+
+async fn list_jobs(cluster: &KubeCluster) -> Result<Vec<Job>, kube::Error> {
     let ours = ListParams::default().labels(RUN_LABEL);
     let everywhere: Api<Job> = Api::all(cluster.client.clone());
     let here: Api<Job> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
     let found = match everywhere.list(&ours).await {
-        Err(kube::Error::Api(status)) if status.code == 403 => here.list(&ours).await,
+        Err(error) if api::is_refused(&error) => here.list(&ours).await,
         answer => answer,
     };
-    let found = found.map_err(|error| api::failed("listing jobs", &error))?;
-    Ok(found.items.iter().map(Leftover::of).collect())
+    Ok(found?.items)
 }
 
 /// Returns the volume if it is of a run whose claim is gone, judged by the claim's name.
@@ -81,12 +104,9 @@ pub(crate) fn lost_volume(volume: &PersistentVolume) -> Option<LostVolume> {
     let status = volume.status.as_ref()?;
     let spec = volume.spec.as_ref()?;
     let reference = spec.claim_ref.as_ref()?;
-    let claim = reference.name.as_deref()?;
-    let id = claim.strip_prefix("iosonde-")?.split('-').next()?;
-    let is_ours =
-        claim.ends_with("-data") && id.len() == 8 && id.chars().all(|c| c.is_ascii_hexdigit());
+    run_of_volume(volume)?;
     let is_lost = matches!(status.phase.as_deref(), Some("Released" | "Failed"));
-    (is_ours && is_lost).then(|| LostVolume {
+    is_lost.then(|| LostVolume {
         name: volume.metadata.name.clone().unwrap_or_default(),
         namespace: reference.namespace.clone().unwrap_or_default(),
         size: spec
@@ -98,10 +118,10 @@ pub(crate) fn lost_volume(volume: &PersistentVolume) -> Option<LostVolume> {
 }
 
 /// Returns namespaces created for runs that contain none, as far as this user may list them.
-pub(crate) async fn lost_namespaces(cluster: &Cluster) -> Result<Vec<LostNamespace>, RunError> {
+pub(crate) async fn lost_namespaces(cluster: &KubeCluster) -> Result<Vec<LostNamespace>, RunError> {
     let all: Api<Namespace> = Api::all(cluster.client.clone());
     let made = ListParams::default().labels(namespace::MADE_LABEL);
-    let failed = |error| api::failed("looking for namespaces", &error);
+    let failed = |error| api::failed(ClusterRequest::ListNamespaces, &error);
     let made = match all.list(&made).await {
         Ok(made) => made.items,
         // A user who may not list namespaces may be allowed to get the selected one.
@@ -126,112 +146,106 @@ pub(crate) async fn lost_namespaces(cluster: &Cluster) -> Result<Vec<LostNamespa
     Ok(lost)
 }
 
-/// Removes runs, lost volumes and lost namespaces, and waits until they are gone. Namespaces
-/// created for runs are removed with their last run. Returns the number of removed namespaces.
+/// Removes runs, lost volumes and lost namespaces at the same time, and waits until they are gone.
+/// Volumes that the class of a run retains are removed too, and namespaces created for runs with
+/// their last run.
 ///
 /// # Errors
-/// If the cluster refuses, or an object still exists at the timeout.
+/// If the cluster refuses, or an object still exists at the timeout. The other objects are removed.
 pub fn remove(
     options: &ClusterOptions,
-    runs: &[Leftover],
+    runs: &[LeftoverRun],
     volumes: &[LostVolume],
     namespaces: &[LostNamespace],
-) -> Result<usize, RunError> {
-    let runtime = crate::runner::runtime()?;
+) -> Result<RemovedLeftovers, RunError> {
+    let runtime = crate::connect::runtime()?;
     runtime.block_on(async {
-        let cluster = Cluster::connect(options).await?;
-        for run in runs {
-            remove_run(&cluster, run).await?;
-        }
-        let all: Api<PersistentVolume> = Api::all(cluster.client.clone());
-        for volume in volumes {
-            // Only the provisioner can delete the data, which the reclaim policy `Delete` causes.
-            let delete = serde_json::json!({"spec": {"persistentVolumeReclaimPolicy": "Delete"}});
-            let patched = all
-                .patch(&volume.name, &PatchParams::default(), &Patch::Merge(delete))
-                .await;
-            accept(
-                &format!("removing the volume {}", volume.name),
-                patched.map(drop),
-            )?;
-        }
-        let begun = Instant::now();
-        for volume in volumes {
-            while all
-                .get_opt(&volume.name)
-                .await
-                .is_ok_and(|there| there.is_some())
-            {
-                still_there(begun, &format!("the volume {}", volume.name))?;
-                tokio::time::sleep(Duration::from_millis(200)).await;
-            }
-        }
-        let (mut gone, mut held) = (0, None);
-        // Includes the namespaces of the removed runs.
-        let of_runs = runs.iter().map(|run| &run.namespace);
-        let lost = namespaces.iter().map(|lost| &lost.name);
-        for name in of_runs.chain(lost).collect::<BTreeSet<_>>() {
-            let there = Cluster {
-                namespace: name.clone(),
-                ..cluster.clone()
-            };
-            // An error for one namespace does not stop the others.
-            match namespace::leave(&there, None, &|| true).await {
-                Ok(went) => gone += usize::from(went),
-                Err(left) => {
-                    held.get_or_insert(left);
-                }
-            }
-        }
-        held.map_or(Ok(gone), Err)
+        let cluster = KubeCluster::connect(options).await?;
+        removal::remove_all(&cluster, runs, volumes, namespaces).await
     })
 }
 
-async fn remove_run(cluster: &Cluster, run: &Leftover) -> Result<(), RunError> {
-    let jobs: Api<Job> = Api::namespaced(cluster.client.clone(), &run.namespace);
-    let deleted = jobs.delete(&run.job, &DeleteParams::foreground()).await;
-    accept(&format!("deleting {}", run.job), deleted.map(drop))?;
-    let begun = Instant::now();
-    while jobs
-        .get_opt(&run.job)
-        .await
-        .is_ok_and(|there| there.is_some())
-    {
-        still_there(begun, &format!("the job {}", run.job))?;
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-    // A claim owned by the Job itself is deleted after the Job.
-    let claims: Api<PersistentVolumeClaim> =
-        Api::namespaced(cluster.client.clone(), &run.namespace);
-    let id = run.job.trim_start_matches("iosonde-");
-    let ours = ListParams::default().labels(&format!("{RUN_LABEL}={id}"));
-    while claims
-        .list(&ours)
-        .await
-        .is_ok_and(|found| !found.items.is_empty())
-    {
-        still_there(begun, &format!("the claim of {}", run.job))?;
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-    Ok(())
-}
-
-/// An object that is already gone is not an error.
-fn accept(doing: &str, answer: Result<(), kube::Error>) -> Result<(), RunError> {
-    match answer {
-        Err(error) if !api::is_missing(&error) => Err(api::failed(doing, &error)),
-        _ => Ok(()),
-    }
-}
-
-fn still_there(begun: Instant, what: &str) -> Result<(), RunError> {
-    if begun.elapsed() < REMOVAL {
-        return Ok(());
-    }
-    Err(RunError::Unready {
-        what: "removing what runs have left".to_owned(),
-        cause: format!("{what} is still there after {} s", REMOVAL.as_secs()),
-        remedy: "see `kubectl describe` of it: a finalizer, or a node that is gone, holds it"
-            .to_owned(),
+/// Removes the volumes of a run that is over, which its class has retained. Returns their number.
+///
+/// # Errors
+/// If the cluster refuses, or a volume still exists at the timeout.
+pub fn remove_retained_volumes(options: &ClusterOptions, run: &str) -> Result<usize, RunError> {
+    let runtime = crate::connect::runtime()?;
+    runtime.block_on(async {
+        let cluster = KubeCluster::connect(options).await?;
+        removal::remove_volumes_of(&cluster, &[run]).await
     })
+}
+
+/// Number of objects that were removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RemovedLeftovers {
+    /// Runs.
+    pub runs: usize,
+    /// Volumes that classes had retained.
+    pub volumes: usize,
+    /// Namespaces created for runs.
+    pub namespaces: usize,
+}
+
+/// As [`remove_retained_volumes`], within a runtime.
+pub(crate) async fn remove_retained_volumes_of(
+    cluster: &KubeCluster,
+    run: &str,
+) -> Result<usize, RunError> {
+    removal::remove_volumes_of(cluster, &[run]).await
+}
+
+/// Returns the id of the run that this volume was provisioned for. A volume of an administrator,
+/// to which a claim of a run was bound, is not removed.
+fn run_of_volume(volume: &PersistentVolume) -> Option<&str> {
+    let reference = volume.spec.as_ref()?.claim_ref.as_ref()?;
+    let claim = reference.name.as_deref()?;
+    let id = claim.strip_prefix(JOB_NAME_PREFIX)?.split('-').next()?;
+    let is_ours =
+        claim.ends_with("-data") && id.len() == 8 && id.chars().all(|c| c.is_ascii_hexdigit());
+    (is_ours && is_provisioned_for_claim(volume)).then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn volume_of_an_administrator_is_no_leftover() {
+        let volume = |name: &str, annotations: serde_json::Value| -> PersistentVolume {
+            serde_json::from_value(serde_json::json!({
+                "metadata": {"name": name, "annotations": annotations},
+                "spec": {"claimRef": {"namespace": "bench", "uid": "0b1c2d3e",
+                    "name": "iosonde-3f2a9c00-data"}},
+                "status": {"phase": "Released"},
+            }))
+            .unwrap()
+        };
+        let provisioned = ("pv.kubernetes.io/provisioned-by", "example.com/disk");
+        let bound = ("pv.kubernetes.io/bound-by-controller", "yes");
+        let by = |all: &[(&str, &str)]| {
+            let pairs = all
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), serde_json::Value::from(*value)));
+            serde_json::Value::Object(pairs.collect())
+        };
+        assert!(lost_volume(&volume("disk-7", by(&[provisioned]))).is_some());
+        assert!(lost_volume(&volume("pvc-0b1c2d3e", by(&[]))).is_some());
+        assert_eq!(lost_volume(&volume("disk-7", by(&[bound]))), None);
+        let restored = by(&[provisioned, bound]);
+        assert_eq!(lost_volume(&volume("disk-7", restored)), None);
+    }
+
+    #[test]
+    fn run_id_of_a_leftover_is_its_label() {
+        let job = |labels| {
+            let metadata = serde_json::json!({"name": "iosonde-3f2a9c00", "labels": labels});
+            let job = serde_json::json!({"metadata": metadata});
+            LeftoverRun::from_job(&serde_json::from_value(job).unwrap())
+        };
+        let labelled = job(serde_json::json!({RUN_LABEL: "0a1b2c3d"}));
+        assert_eq!(labelled.id, "0a1b2c3d");
+        assert_eq!(job(serde_json::json!({})).id, "3f2a9c00");
+    }
 }

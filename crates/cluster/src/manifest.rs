@@ -5,36 +5,34 @@
 
 mod agent_directory;
 mod command;
-mod quantity;
+mod pod_placement;
+mod pod_volumes;
 
-pub use command::Start;
-pub use iosonde_job::place::DEVICE;
-pub use quantity::{Quantity, quantity, quantity_bytes};
+pub use crate::quantity::{Quantity, quantity, quantity_bytes};
+pub(crate) use command::AgentStart;
+pub(crate) use iosonde_job::place::DEVICE;
 
-use crate::options::{ClusterOptions, Placement, VolumeMode};
+use crate::options::{ClusterOptions, PodPlacement};
 use crate::patch::patched;
 use agent_directory::{AGENT_VOLUME, temporary_directory};
-use iosonde_job::Target;
-use iosonde_result::session::RunError;
+use iosonde_job::TargetUri;
+use iosonde_result::run_error::RunError;
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use k8s_openapi::api::core::v1::{
-    Affinity, Capabilities, ConfigMapVolumeSource, Container, EmptyDirVolumeSource,
-    EphemeralVolumeSource, HostPathVolumeSource, LocalObjectReference, NodeAffinity, NodeSelector,
-    NodeSelectorRequirement, NodeSelectorTerm, PersistentVolumeClaim, PersistentVolumeClaimSpec,
-    PersistentVolumeClaimTemplate, PersistentVolumeClaimVolumeSource, PodAffinity, PodAffinityTerm,
-    PodAntiAffinity, PodSecurityContext, PodSpec, PodTemplateSpec, ResourceRequirements,
-    SeccompProfile, SecurityContext, TopologySpreadConstraint, Volume, VolumeDevice, VolumeMount,
-    VolumeResourceRequirements,
+    Capabilities, Container, LocalObjectReference, PodSecurityContext, PodSpec, PodTemplateSpec,
+    ResourceRequirements, SeccompProfile, SecurityContext, VolumeDevice, VolumeMount,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use std::collections::BTreeMap;
 
 /// Label of every object of a run. Its value is the run's id.
-pub const RUN_LABEL: &str = "iosonde/run";
+pub(crate) const RUN_LABEL: &str = "iosonde/run";
+/// Start of the name of a run's Job. The run's id follows.
+pub(crate) const JOB_NAME_PREFIX: &str = "iosonde-";
 /// Mount point of the volume.
-pub const MOUNT: &str = "/data";
+pub(crate) const MOUNT: &str = "/data";
 /// Label of every object of a rendered manifest, in place of [`RUN_LABEL`]. Its value is the id.
-pub const RENDERED_LABEL: &str = "iosonde/rendered";
+pub(crate) const RENDERED_LABEL: &str = "iosonde/rendered";
 /// Annotation of the pods with the target.
 pub(crate) const TARGET_ANNOTATION: &str = "iosonde/target";
 /// Annotation with the number of pods of a run or rendered manifest.
@@ -46,15 +44,13 @@ pub(crate) const JOB_DIRECTORY: &str = "/job";
 /// Name of the job file.
 pub(crate) const JOB_FILE: &str = "job.fio";
 /// Directory of the agent and its socket.
-pub const AGENT_DIRECTORY: &str = "/iosonde";
+pub(crate) const AGENT_DIRECTORY: &str = "/iosonde";
 /// Path of the result in a pod that keeps it.
 pub(crate) const RESULT_FILE: &str = "/iosonde/result";
 /// Name of the container.
-pub const CONTAINER: &str = "iosonde";
-/// Label with the name of the node.
-const HOSTNAME: &str = "kubernetes.io/hostname";
+pub(crate) const CONTAINER: &str = "iosonde";
 /// Default user and group id of the container: unprivileged.
-const NOBODY: i64 = 65532;
+const UNPRIVILEGED_ID: i64 = 65532;
 /// Seconds that the objects of a finished run stay, so that its client can fetch the result.
 const TIME_TO_LIVE_S: i32 = 60;
 /// Seconds for the agent to remove its files on termination.
@@ -62,41 +58,53 @@ const GRACE_S: i64 = 30;
 
 /// Parameters of the manifests of a run.
 #[derive(Debug, Clone, Copy)]
-pub struct RunSpec<'a> {
+pub(crate) struct RunSpec<'a> {
     /// Id of the run: letters and digits.
-    pub id: &'a str,
+    pub(crate) id: &'a str,
     /// Namespace of the objects.
-    pub namespace: &'a str,
+    pub(crate) namespace: &'a str,
     /// Image of the container.
-    pub image: &'a str,
+    pub(crate) image: &'a str,
     /// Architecture of the agent, as node labels name it.
-    pub arch: &'a str,
+    pub(crate) arch: &'a str,
     /// Number of pods.
-    pub pods: u32,
+    pub(crate) pods: u32,
     /// Whether this user may create claims.
-    pub may_claim: bool,
+    pub(crate) may_claim: bool,
     /// How the agent gets into the pod, and its task.
-    pub start: Start,
+    pub(crate) start: AgentStart,
     /// Labels of the result.
-    pub labels: &'a BTreeMap<String, String>,
+    pub(crate) labels: &'a BTreeMap<String, String>,
     /// Options given by the user.
-    pub options: &'a ClusterOptions,
+    pub(crate) options: &'a ClusterOptions,
+}
+
+/// Returns the name of a run's Job.
+pub(crate) fn job_name(run: &str) -> String {
+    format!("{JOB_NAME_PREFIX}{run}")
+}
+
+/// Returns the id of a run from the name of its Job. Returns an id as it is. Objects of the
+/// cluster have the id as a label; this is for names that a user types.
+pub(crate) fn run_id_from_job_name(name: &str) -> &str {
+    name.strip_prefix(JOB_NAME_PREFIX).unwrap_or(name)
 }
 
 impl RunSpec<'_> {
     /// Returns the name of the Job.
-    pub fn name(&self) -> String {
-        format!("iosonde-{}", self.id)
+    pub(crate) fn name(&self) -> String {
+        debug_assert!(self.id.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+        job_name(self.id)
     }
 
     /// Returns the directory of the run's files in the volume, one per index for several pods.
-    pub fn scratch(&self, index: Option<&str>) -> String {
+    pub(crate) fn scratch(&self, index: Option<&str>) -> String {
         let index = index.map_or(String::new(), |index| format!("-{index}"));
         format!("{MOUNT}/.iosonde-{}{index}", self.id)
     }
 
     /// Whether all pods share one claim.
-    pub fn is_shared(&self) -> bool {
+    pub(crate) fn is_shared(&self) -> bool {
         self.options.pods.is_some_and(|pods| pods.shared)
     }
 
@@ -106,54 +114,16 @@ impl RunSpec<'_> {
     }
 
     fn is_by_itself(&self) -> bool {
-        matches!(self.start, Start::ByItself { .. })
+        matches!(self.start, AgentStart::ByItself { .. })
     }
 
     /// Whether the pods stay and keep their result, since nodes truncate their logs.
     fn keeps_result(&self) -> bool {
-        self.start == Start::ByItself { stays: true }
-    }
-
-    /// Whether there is one claim, created with the Job. Otherwise the cluster creates one per pod,
-    /// after the pod: the scheduler first fails, and retries a second or two later.
-    fn has_one_claim(&self) -> bool {
-        let is_class = matches!(self.options.target, Target::StorageClass(_));
-        // A patch may refer to the volume, so its form must not depend on the user's permissions.
-        let is_plain = self.options.pod_patch.is_none();
-        self.is_shared() || (is_class && is_plain && self.may_claim && self.pods == 1)
-    }
-
-    /// Returns the claim of the only pod, or the shared one, owned by the Job with this UID if
-    /// given. `None` if the cluster creates a claim for each pod.
-    pub fn only_claim(&self, job_uid: Option<&str>) -> Option<PersistentVolumeClaim> {
-        let Target::StorageClass(class) = &self.options.target else {
-            return None;
-        };
-        let template = self.has_one_claim().then(|| self.claim(class))?;
-        let owner = OwnerReference {
-            api_version: "batch/v1".to_owned(),
-            kind: "Job".to_owned(),
-            name: self.name(),
-            uid: job_uid.unwrap_or_default().to_owned(),
-            ..OwnerReference::default()
-        };
-        Some(PersistentVolumeClaim {
-            metadata: ObjectMeta {
-                name: Some(self.claim_name()),
-                owner_references: job_uid.map(|_| vec![owner]),
-                ..self.metadata()
-            },
-            spec: Some(template.spec),
-            status: None,
-        })
-    }
-
-    fn claim_name(&self) -> String {
-        format!("{}-data", self.name())
+        self.start == AgentStart::ByItself { stays: true }
     }
 
     /// Whether the volume is a block device.
-    pub fn is_block(&self) -> bool {
+    pub(crate) fn is_block(&self) -> bool {
         self.options.is_block()
     }
 
@@ -179,7 +149,7 @@ impl RunSpec<'_> {
     ///
     /// # Errors
     /// If the user's patch does not fit a pod.
-    pub fn job(&self) -> Result<Job, RunError> {
+    pub(crate) fn job(&self) -> Result<Job, RunError> {
         Ok(Job {
             metadata: self.metadata(),
             spec: Some(JobSpec {
@@ -190,12 +160,21 @@ impl RunSpec<'_> {
                 backoff_limit: Some(0),
                 active_deadline_seconds: Some(self.options.deadline.as_secs() as i64),
                 // GitOps tools would create a removed Job again.
-                ttl_seconds_after_finished: (!self.is_by_itself()).then_some(TIME_TO_LIVE_S),
+                ttl_seconds_after_finished: (!self.is_by_itself()).then(|| self.time_to_live_s()),
                 template: self.template()?,
                 ..JobSpec::default()
             }),
             status: None,
         })
+    }
+
+    /// Returns the seconds that the objects of a finished run stay. Those of a failed run that the
+    /// user wants to inspect stay until its deadline.
+    fn time_to_live_s(&self) -> i32 {
+        match self.options.keep_failed {
+            true => i32::try_from(self.options.deadline.as_secs()).unwrap_or(i32::MAX),
+            false => TIME_TO_LIVE_S,
+        }
     }
 
     /// Returns the metadata of the object that owns all others.
@@ -265,7 +244,7 @@ impl RunSpec<'_> {
         let placement = self
             .options
             .pods
-            .map_or(Placement::Any, |pods| pods.placement);
+            .map_or(PodPlacement::Any, |pods| pods.placement);
         PodSpec {
             affinity: self.affinity(placement),
             topology_spread_constraints: self.spread(placement),
@@ -298,82 +277,13 @@ impl RunSpec<'_> {
         }
     }
 
-    fn affinity(&self, placement: Placement) -> Option<Affinity> {
-        let to_pods = self.affinity_to_pods(placement);
-        let Some(to_nodes) = self.node_affinity() else {
-            return to_pods;
-        };
-        Some(Affinity {
-            node_affinity: Some(to_nodes),
-            ..to_pods.unwrap_or_default()
-        })
-    }
-
-    fn node_affinity(&self) -> Option<NodeAffinity> {
-        let wanted = &self.options.pod.node_affinity;
-        let by_name = |node: &String| NodeSelectorRequirement {
-            key: "metadata.name".to_owned(),
-            operator: "In".to_owned(),
-            values: Some(vec![node.clone()]),
-        };
-        let named = self.options.pod.node.as_ref().map(by_name);
-        (named.is_some() || !wanted.is_empty()).then(|| NodeAffinity {
-            required_during_scheduling_ignored_during_execution: Some(NodeSelector {
-                node_selector_terms: vec![NodeSelectorTerm {
-                    match_expressions: (!wanted.is_empty()).then(|| wanted.clone()),
-                    match_fields: named.map(|named| vec![named]),
-                }],
-            }),
-            ..NodeAffinity::default()
-        })
-    }
-
-    fn affinity_to_pods(&self, placement: Placement) -> Option<Affinity> {
-        let same_node = vec![PodAffinityTerm {
-            label_selector: Some(self.selector()),
-            topology_key: HOSTNAME.to_owned(),
-            ..PodAffinityTerm::default()
-        }];
-        match placement {
-            Placement::Any | Placement::Spread => None,
-            Placement::Pack => Some(Affinity {
-                pod_affinity: Some(PodAffinity {
-                    required_during_scheduling_ignored_during_execution: Some(same_node),
-                    ..PodAffinity::default()
-                }),
-                ..Affinity::default()
-            }),
-            Placement::PerNode => Some(Affinity {
-                pod_anti_affinity: Some(PodAntiAffinity {
-                    required_during_scheduling_ignored_during_execution: Some(same_node),
-                    ..PodAntiAffinity::default()
-                }),
-                ..Affinity::default()
-            }),
-        }
-    }
-
-    fn spread(&self, placement: Placement) -> Option<Vec<TopologySpreadConstraint>> {
-        (placement == Placement::Spread).then(|| {
-            vec![TopologySpreadConstraint {
-                label_selector: Some(self.selector()),
-                max_skew: 1,
-                topology_key: HOSTNAME.to_owned(),
-                when_unsatisfiable: "DoNotSchedule".to_owned(),
-                // Nodes with taints that keep the pods away do not count.
-                node_taints_policy: Some("Honor".to_owned()),
-                ..TopologySpreadConstraint::default()
-            }]
-        })
-    }
-
     /// Follows the Pod Security Standard `restricted`, unless the volume needs more.
     fn pod_security(&self) -> PodSecurityContext {
         let user = self.user();
         // The group of files on an existing claim is not changed.
         let is_ours = matches!(
             self.options.target,
-            Target::StorageClass(_) | Target::Ephemeral(_) | Target::EmptyDir
+            TargetUri::StorageClass(_) | TargetUri::Ephemeral(_) | TargetUri::EmptyDir
         );
         PodSecurityContext {
             run_as_non_root: (user != 0).then_some(true),
@@ -391,7 +301,7 @@ impl RunSpec<'_> {
 
     /// Returns the user: root for block devices and node directories, which belong to root.
     fn user(&self) -> i64 {
-        let usual = self.options.why_root().map_or(NOBODY, |_| 0);
+        let usual = self.options.why_root().map_or(UNPRIVILEGED_ID, |_| 0);
         self.options.run_as.unwrap_or(usual)
     }
 
@@ -407,7 +317,10 @@ impl RunSpec<'_> {
             mounts.insert(0, mount("job", JOB_DIRECTORY));
         }
         if !is_block {
-            mounts.push(mount("data", MOUNT));
+            mounts.push(VolumeMount {
+                read_only: self.options.inspects_node.then_some(true),
+                ..mount("data", MOUNT)
+            });
         }
         Container {
             name: CONTAINER.to_owned(),
@@ -423,6 +336,9 @@ impl RunSpec<'_> {
                 }),
                 ..SecurityContext::default()
             }),
+            // The end of the log is then part of the pod's status, which outlives the container.
+            termination_message_policy: (!self.is_by_itself())
+                .then(|| "FallbackToLogsOnError".to_owned()),
             resources: self.resources(),
             env: Some(vec![temporary_directory()]),
             volume_mounts: Some(mounts),
@@ -440,7 +356,7 @@ impl RunSpec<'_> {
         let wanted = &self.options.pod;
         let mut requests = BTreeMap::new();
         // The space of an emptyDir is taken from the node, so it is requested.
-        if self.options.target == Target::EmptyDir && !self.options.in_memory {
+        if self.options.target == TargetUri::EmptyDir && !self.options.in_memory {
             let bytes = quantity(self.options.claim_bytes);
             requests.insert("ephemeral-storage".to_owned(), bytes);
         }
@@ -452,105 +368,6 @@ impl RunSpec<'_> {
             claims: None,
         };
         (resources != ResourceRequirements::default()).then_some(resources)
-    }
-
-    fn volumes(&self) -> Vec<Volume> {
-        let mut volumes = vec![self.agent_volume()];
-        if self.is_by_itself() {
-            volumes.insert(0, self.job_volume());
-        }
-        if self.claim_template().is_none() {
-            volumes.push(self.data_volume());
-        }
-        volumes
-    }
-
-    /// Returns the claim that a StatefulSet creates for each of its pods.
-    pub(crate) fn claim_template(&self) -> Option<PersistentVolumeClaimTemplate> {
-        match (&self.options.target, self.start) {
-            (
-                Target::StorageClass(class) | Target::Ephemeral(class),
-                Start::ByItself { stays: true },
-            ) => Some(self.claim(class)),
-            _ => None,
-        }
-    }
-
-    fn job_volume(&self) -> Volume {
-        Volume {
-            name: "job".to_owned(),
-            config_map: Some(ConfigMapVolumeSource {
-                name: self.name(),
-                ..ConfigMapVolumeSource::default()
-            }),
-            ..Volume::default()
-        }
-    }
-
-    fn data_volume(&self) -> Volume {
-        let mut volume = Volume {
-            name: "data".to_owned(),
-            ..Volume::default()
-        };
-        match &self.options.target {
-            Target::StorageClass(_) if self.has_one_claim() => {
-                volume.persistent_volume_claim = Some(PersistentVolumeClaimVolumeSource {
-                    claim_name: self.claim_name(),
-                    read_only: None,
-                });
-            }
-            Target::StorageClass(class) | Target::Ephemeral(class) => {
-                volume.ephemeral = Some(EphemeralVolumeSource {
-                    volume_claim_template: Some(self.claim(class)),
-                });
-            }
-            Target::Claim { name, .. } => {
-                volume.persistent_volume_claim = Some(PersistentVolumeClaimVolumeSource {
-                    claim_name: name.clone(),
-                    read_only: None,
-                });
-            }
-            Target::HostPath(path) => {
-                volume.host_path = Some(HostPathVolumeSource {
-                    path: path.clone(),
-                    type_: Some("Directory".to_owned()),
-                });
-            }
-            Target::EmptyDir if self.options.in_memory => {
-                volume.empty_dir = Some(EmptyDirVolumeSource {
-                    medium: Some("Memory".to_owned()),
-                    size_limit: Some(quantity(self.options.claim_bytes)),
-                });
-            }
-            // Targets outside a cluster are rejected earlier.
-            _ => volume.empty_dir = Some(EmptyDirVolumeSource::default()),
-        }
-        volume
-    }
-
-    fn claim(&self, class: &str) -> PersistentVolumeClaimTemplate {
-        let mode = match self.options.volume_mode {
-            VolumeMode::Filesystem => "Filesystem",
-            VolumeMode::Block => "Block",
-        };
-        PersistentVolumeClaimTemplate {
-            metadata: Some(ObjectMeta {
-                labels: Some(self.labels()),
-                ..ObjectMeta::default()
-            }),
-            spec: PersistentVolumeClaimSpec {
-                access_modes: Some(vec![self.options.access_mode.clone()]),
-                storage_class_name: Some(class.to_owned()),
-                volume_mode: Some(mode.to_owned()),
-                resources: Some(VolumeResourceRequirements {
-                    requests: Some(
-                        [("storage".to_owned(), quantity(self.options.claim_bytes))].into(),
-                    ),
-                    limits: None,
-                }),
-                ..PersistentVolumeClaimSpec::default()
-            },
-        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Creates a namespace for runs, and removes it after the last of them.
 
-use crate::api;
-use crate::connect::Cluster;
+use crate::api::{self, RequestError};
+use crate::connect::KubeCluster;
 use crate::manifest::RUN_LABEL;
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition, RemainingObject};
+use iosonde_result::run_error::{ClusterRequest, RunError};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
 use k8s_openapi::api::batch::v1::{CronJob, Job};
@@ -31,6 +32,7 @@ const ACCOUNT: Duration = Duration::from_secs(5);
 const ENTRY: Duration = Duration::from_secs(10);
 /// Timeout for the removal of an empty namespace.
 const REMOVAL: Duration = Duration::from_secs(90);
+const _: () = assert!(ENTRY.as_secs() < REMOVAL.as_secs());
 /// Seconds within which a cluster usually creates its default objects in a new namespace.
 const BY_ITSELF_S: i64 = 5;
 /// Default objects that may be created later, known by name.
@@ -42,32 +44,33 @@ const BY_ITSELF: [&str; 3] = [
 
 /// Enters the run's namespace, creating it if missing. A leaving run sees the annotation.
 pub(crate) async fn enter(
-    cluster: &Cluster,
+    cluster: &KubeCluster,
     id: &str,
     is_wanted: &dyn Fn() -> bool,
 ) -> Result<(), RunError> {
     let name = &cluster.namespace;
-    let doing = format!("making the namespace {name}");
-    let failed = |error: kube::Error| api::failed(&doing, &error);
+    let failed = |error: kube::Error| {
+        let name = name.clone();
+        api::failed(ClusterRequest::CreateNamespace { name }, &error)
+    };
     let begun = Instant::now();
     while is_wanted() {
-        match all(cluster).get_opt(name).await.map_err(failed)? {
+        // Other runs may remove and create it again and again.
+        if begun.elapsed() > REMOVAL {
+            return Err(stuck(name));
+        }
+        match namespace_api(cluster).get_opt(name).await.map_err(failed)? {
             None => {
                 if make(cluster, id).await.map_err(failed)? {
                     return Ok(());
                 }
             }
-            Some(there) if is_going(&there) => {
-                if begun.elapsed() > REMOVAL {
-                    return Err(stuck(name));
-                }
-                tokio::time::sleep(LOOK).await;
-            }
+            Some(there) if is_going(&there) => tokio::time::sleep(LOOK).await,
             Some(there) if !is_made_for_runs(&there) => return Ok(()),
             Some(_) => {
                 let entered = json!({"metadata": {"annotations": {ENTERED: id}}});
                 let (patch, plainly) = (Patch::Merge(entered), PatchParams::default());
-                match all(cluster).patch(name, &plainly, &patch).await {
+                match namespace_api(cluster).patch(name, &plainly, &patch).await {
                     Ok(there) if !is_going(&there) => return Ok(()),
                     Err(error) if !api::is_missing(&error) => return Err(failed(error)),
                     _ => {}
@@ -79,7 +82,7 @@ pub(crate) async fn enter(
 }
 
 /// Creates the namespace. Returns `false` if it already exists.
-async fn make(cluster: &Cluster, id: &str) -> Result<bool, kube::Error> {
+async fn make(cluster: &KubeCluster, id: &str) -> Result<bool, kube::Error> {
     let name = &cluster.namespace;
     let owned = |all: &[(&str, &str)]| {
         let owned = all
@@ -100,7 +103,7 @@ async fn make(cluster: &Cluster, id: &str) -> Result<bool, kube::Error> {
         ..Namespace::default()
     };
     let post = PostParams::default();
-    match all(cluster).create(&post, &namespace).await {
+    match namespace_api(cluster).create(&post, &namespace).await {
         Err(error) if api::is_there(&error) => return Ok(false),
         created => created?,
     };
@@ -131,16 +134,23 @@ pub(crate) fn is_going(namespace: &Namespace) -> bool {
 /// # Errors
 /// If it remains although no run is in it.
 pub(crate) async fn leave(
-    cluster: &Cluster,
+    cluster: &KubeCluster,
     own: Option<&str>,
     is_wanted: &dyn Fn() -> bool,
 ) -> Result<bool, RunError> {
     let name = &cluster.namespace;
-    let wrong = |error: kube::Error| left(name, &api::chain(&error));
+    let failed = |error: kube::Error, verb: &'static str, resource: &'static str| {
+        let request = RequestError {
+            verb,
+            resource,
+            error,
+        };
+        left(name, request.condition())
+    };
     let begun = Instant::now();
     let mut waited_for = own.map(str::to_owned);
     loop {
-        let there = match all(cluster).get_opt(name).await {
+        let there = match namespace_api(cluster).get_opt(name).await {
             Ok(Some(there)) if is_made_for_runs(&there) => there,
             // A user who may not read namespaces has created none.
             Err(error) if api::is_refused(&error) => return Ok(false),
@@ -148,7 +158,7 @@ pub(crate) async fn leave(
             Err(error) => {
                 again(&error, begun, is_wanted)
                     .await
-                    .ok_or_else(|| wrong(error))?;
+                    .ok_or_else(|| failed(error, "get", "namespaces"))?;
                 continue;
             }
         };
@@ -157,14 +167,15 @@ pub(crate) async fn leave(
         }
         match inhabitant(cluster, &there).await {
             Ok(Some(Inhabitant::Run)) => return Ok(false),
-            Ok(Some(Inhabitant::Other(what))) => {
-                return Err(left(name, &format!("{what} in it is not of a run")));
+            Ok(Some(Inhabitant::Other { kind, name: other })) => {
+                let condition = FailureCondition::ForeignObject { kind, name: other };
+                return Err(left(name, condition));
             }
             Ok(None) => {}
             Err(error) => {
                 again(&error, begun, is_wanted)
                     .await
-                    .ok_or_else(|| wrong(error))?;
+                    .ok_or_else(|| failed(error, "list", "objects"))?;
                 continue;
             }
         }
@@ -176,7 +187,7 @@ pub(crate) async fn leave(
             let entered = Instant::now();
             while entered.elapsed() < ENTRY {
                 if !is_wanted() {
-                    return Err(left(name, "another run may be in it"));
+                    return Err(left(name, FailureCondition::OtherRun));
                 }
                 tokio::time::sleep(LOOK).await;
             }
@@ -186,18 +197,18 @@ pub(crate) async fn leave(
             Ok(()) => return gone(cluster, &there, is_wanted).await,
             // The namespace was modified since it was read.
             Err(error) if api::is_conflict(&error) && begun.elapsed() < REMOVAL && is_wanted() => {}
-            Err(error) => return Err(wrong(error)),
+            Err(error) => return Err(failed(error, "delete", "namespaces")),
         }
     }
 }
 
 /// Like [`leave`], for a failed start. A namespace that only this run entered is removed unchecked.
 pub(crate) async fn undo(
-    cluster: &Cluster,
+    cluster: &KubeCluster,
     id: &str,
     is_wanted: &dyn Fn() -> bool,
 ) -> Result<(), RunError> {
-    let there = all(cluster)
+    let there = namespace_api(cluster)
         .get_opt(&cluster.namespace)
         .await
         .ok()
@@ -217,12 +228,15 @@ pub(crate) async fn undo(
 }
 
 /// Requests the removal of the namespace, if it is unmodified since it was read.
-async fn remove(cluster: &Cluster, there: &Namespace) -> Result<(), kube::Error> {
+async fn remove(cluster: &KubeCluster, there: &Namespace) -> Result<(), kube::Error> {
     let as_seen = DeleteParams::default().preconditions(Preconditions {
         uid: there.metadata.uid.clone(),
         resource_version: there.metadata.resource_version.clone(),
     });
-    match all(cluster).delete(&cluster.namespace, &as_seen).await {
+    match namespace_api(cluster)
+        .delete(&cluster.namespace, &as_seen)
+        .await
+    {
         Err(error) if !api::is_missing(&error) => Err(error),
         _ => Ok(()),
     }
@@ -230,14 +244,14 @@ async fn remove(cluster: &Cluster, there: &Namespace) -> Result<(), kube::Error>
 
 /// Waits until the namespace is gone, or replaced by another of the same name.
 async fn gone(
-    cluster: &Cluster,
+    cluster: &KubeCluster,
     there: &Namespace,
     is_wanted: &dyn Fn() -> bool,
 ) -> Result<bool, RunError> {
     let name = &cluster.namespace;
     let begun = Instant::now();
     loop {
-        match all(cluster).get_opt(name).await {
+        match namespace_api(cluster).get_opt(name).await {
             Ok(Some(now)) if now.metadata.uid == there.metadata.uid => {}
             Ok(_) => return Ok(true),
             // Permissions granted within the namespace vanish with it.
@@ -245,11 +259,15 @@ async fn gone(
             Err(_) => {}
         }
         if !is_wanted() {
-            return Err(left(name, "it was still there when you interrupted"));
+            let object = RemainingObject::Namespace;
+            return Err(left(name, FailureCondition::RemovalInterrupted { object }));
         }
         if begun.elapsed() > REMOVAL {
-            let why = format!("it is still there after {} s", REMOVAL.as_secs());
-            return Err(left(name, &why));
+            let condition = FailureCondition::StillThere {
+                object: RemainingObject::Namespace,
+                seconds: Some(REMOVAL.as_secs()),
+            };
+            return Err(left(name, condition));
         }
         tokio::time::sleep(LOOK).await;
     }
@@ -275,16 +293,21 @@ fn newest(namespace: &Namespace) -> Option<&str> {
 enum Inhabitant {
     /// Another run, which will remove the namespace itself.
     Run,
-    /// Another object, described for the user.
-    Other(String),
+    /// Another object.
+    Other {
+        /// Its kind, in words.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
 }
 
 /// Returns the content that prevents removal. Objects that are not of a run come first.
 async fn inhabitant(
-    cluster: &Cluster,
+    cluster: &KubeCluster,
     namespace: &Namespace,
 ) -> Result<Option<Inhabitant>, kube::Error> {
-    let (jobs, pods, claims, plans, sets, copies, daemons, services, maps, secrets) = futures::try_join!(
+    let found_objects = futures::try_join!(
         found::<Job>(cluster),
         found::<Pod>(cluster),
         found::<PersistentVolumeClaim>(cluster),
@@ -296,21 +319,22 @@ async fn inhabitant(
         seen::<ConfigMap>(cluster),
         seen::<Secret>(cluster),
     )?;
+    let (jobs, pods, claims, plans, sets, copies, daemons, services, maps, secrets) = found_objects;
     let by_hand = |mut found: Vec<ObjectMeta>| {
         found.retain(|one| !comes_by_itself(one, &namespace.metadata));
         found
     };
     let all = [
-        ("the job", jobs),
-        ("the pod", pods),
-        ("the claim", claims),
-        ("the cron job", plans),
-        ("the stateful set", sets),
-        ("the deployment", copies),
-        ("the daemon set", daemons),
-        ("the service", services),
-        ("the config map", by_hand(maps)),
-        ("the secret", by_hand(secrets)),
+        ("job", jobs),
+        ("pod", pods),
+        ("claim", claims),
+        ("cron job", plans),
+        ("stateful set", sets),
+        ("deployment", copies),
+        ("daemon set", daemons),
+        ("service", services),
+        ("config map", by_hand(maps)),
+        ("secret", by_hand(secrets)),
     ];
     Ok(first(&all))
 }
@@ -324,7 +348,10 @@ fn first(found: &[(&str, Vec<ObjectMeta>)]) -> Option<Inhabitant> {
     let each = || (found.iter()).flat_map(|(kind, found)| found.iter().map(move |one| (kind, one)));
     let other = each().find(|(_, one)| !is_of_run(one)).map(|(kind, one)| {
         let name = one.name.as_deref().unwrap_or_default();
-        Inhabitant::Other(format!("{kind} {name}"))
+        Inhabitant::Other {
+            kind: (*kind).to_owned(),
+            name: name.to_owned(),
+        }
     });
     other.or(each().next().map(|_| Inhabitant::Run))
 }
@@ -347,7 +374,7 @@ fn comes_by_itself(one: &ObjectMeta, namespace: &ObjectMeta) -> bool {
 }
 
 /// Like [`found`], but kinds that this user may not list count as empty.
-async fn seen<T>(cluster: &Cluster) -> Result<Vec<ObjectMeta>, kube::Error>
+async fn seen<T>(cluster: &KubeCluster) -> Result<Vec<ObjectMeta>, kube::Error>
 where
     T: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
         + Clone
@@ -360,7 +387,7 @@ where
     }
 }
 
-async fn found<T>(cluster: &Cluster) -> Result<Vec<ObjectMeta>, kube::Error>
+async fn found<T>(cluster: &KubeCluster) -> Result<Vec<ObjectMeta>, kube::Error>
 where
     T: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
         + Clone
@@ -372,28 +399,24 @@ where
     Ok(list.items.into_iter().map(|one| one.metadata).collect())
 }
 
-fn left(name: &str, why: &str) -> RunError {
-    RunError::Left {
-        what: format!("the namespace {name}, which was made for runs"),
-        cause: why.to_owned(),
-        remedy: format!("if nobody needs it: kubectl delete namespace {name}"),
-    }
+fn left(name: &str, condition: FailureCondition) -> RunError {
+    let object = FailedObject::Namespace {
+        name: name.to_owned(),
+        is_made_for_runs: true,
+    };
+    RunError::not_removed(object, condition)
 }
 
 fn stuck(name: &str) -> RunError {
-    RunError::Unready {
-        what: format!("the namespace {name}"),
-        cause: format!(
-            "it is being removed, and still there after {} s",
-            REMOVAL.as_secs()
-        ),
-        remedy:
-            "choose another with --namespace, or see its conditions: kubectl get namespace -o yaml"
-                .to_owned(),
-    }
+    let object = FailedObject::Namespace {
+        name: name.to_owned(),
+        is_made_for_runs: false,
+    };
+    let seconds = REMOVAL.as_secs();
+    RunError::not_ready(object, FailureCondition::NamespaceTerminating { seconds })
 }
 
-fn all(cluster: &Cluster) -> Api<Namespace> {
+fn namespace_api(cluster: &KubeCluster) -> Api<Namespace> {
     Api::all(cluster.client.clone())
 }
 
@@ -408,24 +431,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_somebody_elses_is_told_before_another_run() {
+    fn foreign_object_is_reported_before_another_run() {
         let at = "2026-01-01T00:00:00Z";
         let ours = || object("iosonde-1", Some(RUN_LABEL), at);
-        assert_eq!(first(&[("the job", vec![])]), None);
-        let jobs = ("the job", vec![ours()]);
+        assert_eq!(first(&[("job", vec![])]), None);
+        let jobs = ("job", vec![ours()]);
         assert_eq!(
-            first(&[jobs.clone(), ("the pod", vec![ours()])]),
+            first(&[jobs.clone(), ("pod", vec![ours()])]),
             Some(Inhabitant::Run)
         );
         let pods = vec![ours(), object("web", None, at)];
         assert_eq!(
-            first(&[jobs, ("the pod", pods)]),
-            Some(Inhabitant::Other("the pod web".to_owned()))
+            first(&[jobs, ("pod", pods)]),
+            Some(Inhabitant::Other {
+                kind: "pod".to_owned(),
+                name: "web".to_owned(),
+            })
         );
     }
 
     #[test]
-    fn what_a_cluster_puts_into_every_namespace_is_nobodys() {
+    fn objects_that_clusters_add_to_namespaces_are_ignored() {
         let namespace = object("lab", None, "2026-01-01T00:00:00Z");
         let comes = |name, at| comes_by_itself(&object(name, None, at), &namespace);
         assert!(comes("mesh-ca", "2026-01-01T00:00:03Z"));

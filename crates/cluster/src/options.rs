@@ -2,9 +2,11 @@
 
 pub mod pod;
 
-use iosonde_job::Target;
+use iosonde_job::TargetUri;
+use iosonde_result::cache_state::ColdLayers;
 pub use k8s_openapi::api::core::v1::Toleration;
 pub use pod::PodOptions;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,7 +23,7 @@ pub struct ClusterOptions {
     /// Whether to create a missing namespace, which is removed after the last run in it.
     pub create_namespace: bool,
     /// The target.
-    pub target: Target,
+    pub target: TargetUri,
     /// Size of the claim in bytes.
     pub claim_bytes: u64,
     /// Whether the volume is a file system or a block device.
@@ -52,22 +54,42 @@ pub struct ClusterOptions {
     pub allow_overwrite: bool,
     /// Several pods with a common start. `None` is one pod.
     pub pods: Option<Pods>,
+    /// Whether the objects of a run whose pod fails are kept for an inspection.
+    pub keep_failed: bool,
+    /// Space that the jobs of each pod need. `None` is not known.
+    pub needed: Option<NeededSpace>,
+    /// Layers whose caches are dropped before the jobs start.
+    pub cold: ColdLayers,
+    /// Whether the pods only list disks and mounts: the volume is read-only, and nothing is created
+    /// in it.
+    pub inspects_node: bool,
+}
+
+/// Space that the jobs of a pod need in its volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NeededSpace {
+    /// Sum of the files.
+    pub bytes: u64,
+    /// Option that sets the size of the claim.
+    pub option: &'static str,
+    /// Suffix with which the option reads GiB.
+    pub gib_suffix: &'static str,
 }
 
 /// Pods that run a plan at the same time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Pods {
     /// Number of pods. `None` is one on each suitable node.
     pub count: Option<u32>,
     /// Placement on the nodes.
-    pub placement: Placement,
+    pub placement: PodPlacement,
     /// Whether all pods share one claim, with a directory each, instead of a claim each.
     pub shared: bool,
 }
 
 /// Distribution of pods over nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placement {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum PodPlacement {
     /// Left to the scheduler.
     Any,
     /// Evenly spread.
@@ -83,7 +105,7 @@ impl ClusterOptions {
     pub const CLAIM_BYTES: u64 = 5 << 30;
 
     /// Returns the default options for a target.
-    pub fn new(target: Target) -> ClusterOptions {
+    pub fn new(target: TargetUri) -> ClusterOptions {
         ClusterOptions {
             kubeconfig: None,
             context: None,
@@ -105,6 +127,33 @@ impl ClusterOptions {
             watch_nodes: None,
             allow_overwrite: false,
             pods: None,
+            keep_failed: false,
+            needed: None,
+            cold: ColdLayers::default(),
+            inspects_node: false,
+        }
+    }
+
+    /// Returns the options of pods that list disks and mounts of their nodes: the root directory of
+    /// the node, read-only, is their volume. Their cluster, placement and image are kept.
+    pub fn for_node_inspection(&self, pods: Option<Pods>) -> ClusterOptions {
+        let mut pod = self.pod.clone();
+        // A test volume may request space, but these pods need none.
+        pod.requests.remove("ephemeral-storage");
+        pod.limits.remove("ephemeral-storage");
+        ClusterOptions {
+            target: TargetUri::HostPath("/".to_owned()),
+            volume_mode: VolumeMode::Filesystem,
+            in_memory: false,
+            pod,
+            watch_nodes: Some(Vec::new()),
+            allow_overwrite: false,
+            pods,
+            keep_failed: false,
+            needed: None,
+            cold: ColdLayers::default(),
+            inspects_node: true,
+            ..self.clone()
         }
     }
 }
@@ -114,7 +163,7 @@ impl ClusterOptions {
     pub fn is_block(&self) -> bool {
         let takes_mode = matches!(
             self.target,
-            Target::StorageClass(_) | Target::Ephemeral(_) | Target::Claim { .. }
+            TargetUri::StorageClass(_) | TargetUri::Ephemeral(_) | TargetUri::Claim { .. }
         );
         takes_mode && self.volume_mode == VolumeMode::Block
     }
@@ -122,14 +171,18 @@ impl ClusterOptions {
     /// Whether all pods write to the same volume.
     pub fn is_one_volume(&self) -> bool {
         let is_shared = self.pods.is_some_and(|pods| pods.shared);
-        is_shared || matches!(self.target, Target::Claim { .. } | Target::HostPath(_))
+        is_shared
+            || matches!(
+                self.target,
+                TargetUri::Claim { .. } | TargetUri::HostPath(_)
+            )
     }
 
     /// Returns why the pod runs as root, if the user gave no user id.
     pub fn why_root(&self) -> Option<&'static str> {
         match (self.run_as, &self.target) {
             (Some(_), _) => None,
-            (None, Target::HostPath(_)) => Some("directories of nodes belong to root"),
+            (None, TargetUri::HostPath(_)) => Some("directories of nodes belong to root"),
             (None, _) => self.is_block().then_some("block devices belong to root"),
         }
     }

@@ -1,6 +1,7 @@
 //! Merges the user's patch into the manifest of the pod, like kubectl.
 
-use iosonde_result::session::RunError;
+use iosonde_job::read_json_value;
+use iosonde_result::run_error::{ClusterObstacle, RunError};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -13,24 +14,19 @@ pub(crate) fn patched<T: Serialize + DeserializeOwned>(
     manifest: T,
     patch: &Value,
 ) -> Result<T, RunError> {
-    let mut merged = serde_json::to_value(manifest).map_err(|error| refused(&error.to_string()))?;
+    let mut merged = serde_json::to_value(manifest).map_err(invalid_patch)?;
     merge(&mut merged, patch);
-    let manifest: T =
-        serde_json::from_value(merged).map_err(|error| refused(&error.to_string()))?;
-    let there = serde_json::to_value(&manifest).map_err(|error| refused(&error.to_string()))?;
+    let manifest: T = read_json_value(&merged).map_err(invalid_patch)?;
+    let there = serde_json::to_value(&manifest).map_err(invalid_patch)?;
     match lost(patch, &there, "") {
         None => Ok(manifest),
-        Some(path) => Err(refused(&format!("a pod has no {path}"))),
+        Some(field) => Err(ClusterObstacle::UnknownPodField { field }.into()),
     }
 }
 
-fn refused(why: &str) -> RunError {
-    RunError::Unsupported {
-        problem: format!("--pod-patch cannot be used: {why}"),
-        remedy: "write the parts of a pod's manifest as JSON, e.g. '{\"spec\":{\"schedulerName\":\"mine\"}}'; \
-                 the container's name is iosonde"
-            .to_owned(),
-    }
+fn invalid_patch(error: serde_json::Error) -> RunError {
+    let error = error.to_string();
+    ClusterObstacle::InvalidPodPatch { error }.into()
 }
 
 /// Merges objects by key and lists of named items by name. Other values are replaced, null removes.
@@ -106,19 +102,21 @@ fn lost(patch: &Value, there: &Value, path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_result::run_error::UnsupportedFeature;
     use k8s_openapi::api::core::v1::PodTemplateSpec;
     use serde_json::json;
 
     fn template() -> PodTemplateSpec {
         serde_json::from_value(json!({
             "metadata": {"labels": {"a": "1"}},
-            "spec": {"containers": [{"name": "iosonde", "image": "busybox"}], "nodeSelector": {"x": "y"}},
+            "spec": {"containers": [{"name": "iosonde", "image": "busybox"}],
+             "nodeSelector": {"x": "y"}},
         }))
         .unwrap()
     }
 
-    fn with(patch: Value) -> Result<Value, String> {
-        let merged = patched(template(), &patch).map_err(|error| error.to_string())?;
+    fn with(patch: Value) -> Result<Value, RunError> {
+        let merged = patched(template(), &patch)?;
         Ok(serde_json::to_value(merged).unwrap())
     }
 
@@ -146,20 +144,27 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pod_does_not_have_is_refused_by_name() {
-        for (patch, words) in [
+    fn unknown_pod_fields_are_refused_by_name() {
+        for (patch, field) in [
             (
                 json!({"spec": {"priorityclass": "high"}}),
-                "no spec.priorityclass",
+                "spec.priorityclass",
             ),
             (
                 json!({"spec": {"containers": [{"name": "iosonde", "img": "x"}]}}),
-                "no spec.containers.img",
+                "spec.containers.img",
             ),
-            (json!({"spec": {"containers": 7}}), "invalid type"),
         ] {
-            let said = with(patch).unwrap_err();
-            assert!(said.contains(words), "{said}");
+            let field = field.to_owned();
+            let unknown = ClusterObstacle::UnknownPodField { field };
+            assert_eq!(with(patch), Err(unknown.into()));
         }
+        let Err(RunError::NoFeature { cause }) = with(json!({"spec": {"containers": 7}})) else {
+            panic!("a number is no list of containers");
+        };
+        assert!(matches!(
+            *cause,
+            UnsupportedFeature::Cluster(ClusterObstacle::InvalidPodPatch { .. })
+        ));
     }
 }

@@ -1,7 +1,6 @@
 //! Runs a command in a pod over exec, and reads its output.
 
-use crate::manifest::CONTAINER;
-use crate::transport::{BUFFER_BYTES, SILENCE};
+use crate::connection::{BUFFER_BYTES, SILENCE};
 use iosonde_result::wire::LONGEST_MESSAGE_BYTES;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
@@ -33,14 +32,15 @@ pub(crate) enum CommandEnd {
     },
 }
 
-/// Runs a command and reads its output without a time limit. Only silence ends the connection.
+/// Runs a command in a container of a pod, given by their names, and reads its output without a
+/// time limit. Only silence ends the connection.
 pub(crate) async fn output_of(
     pods: &Api<Pod>,
-    pod: &str,
+    (pod, container): (&str, &str),
     command: &[&str],
 ) -> Result<Printed, kube::Error> {
     let params = AttachParams::default()
-        .container(CONTAINER)
+        .container(container)
         .stdin(false)
         .stdout(true)
         .stderr(false)
@@ -52,6 +52,7 @@ pub(crate) async fn output_of(
     let stdout = stdout.take(LONGEST_MESSAGE_BYTES as u64);
     let printed = read(stdout, status, SILENCE).await;
     process.abort();
+    debug_assert!(printed.bytes.len() <= LONGEST_MESSAGE_BYTES);
     Ok(printed)
 }
 
@@ -121,12 +122,12 @@ mod tests {
     }
 
     fn read_all<S: Future<Output = Option<Status>>>(from: &[u8], status: S) -> Printed {
-        let runtime = crate::runner::runtime().unwrap();
+        let runtime = crate::connect::runtime().unwrap();
         runtime.block_on(read(from, status, SILENCE))
     }
 
     #[test]
-    fn output_is_whole_where_the_node_says_how_the_command_ended() {
+    fn command_end_is_known_only_with_a_status() {
         let whole = read_all(b"all of it", ready(Some(success())));
         assert_eq!(whole.bytes, b"all of it");
         assert_eq!(whole.end, Some(CommandEnd::Success));
@@ -146,8 +147,8 @@ mod tests {
     }
 
     #[test]
-    fn output_may_take_longer_than_silence_in_pieces_that_do_not() {
-        let runtime = crate::runner::runtime().unwrap();
+    fn slow_output_in_pieces_does_not_time_out() {
+        let runtime = crate::connect::runtime().unwrap();
         let (mut pod, from) = tokio::io::duplex(1024);
         let printed = runtime.block_on(async {
             let print = async move {
@@ -163,8 +164,8 @@ mod tests {
     }
 
     #[test]
-    fn output_behind_the_status_is_read_too() {
-        let runtime = crate::runner::runtime().unwrap();
+    fn output_after_the_status_is_read() {
+        let runtime = crate::connect::runtime().unwrap();
         let (mut pod, from) = tokio::io::duplex(1024);
         let printed = runtime.block_on(async {
             let print = async move {

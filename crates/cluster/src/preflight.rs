@@ -1,23 +1,29 @@
 //! Checks whether a run is possible, before anything is created.
 //!
-//! `look` queries the cluster, [`Facts::judge`] is pure and decides on the answers. Facts that this
-//! user may not read are not judged. `volume`, `security` and `nodes` judge one aspect each.
+//! `query_facts` queries the cluster, [`Facts::judge`] is pure and decides on the answers. Facts
+//! that this user may not read are not judged. `volume`, `security` and `node_checks` judge one
+//! aspect each.
 
 mod claim_users;
-mod nodes;
+mod compute_quota;
+mod ephemeral_storage;
+mod node_checks;
+mod rights_review;
 mod security;
 mod volume;
 
 pub(crate) use claim_users::refuse_other_users;
-pub(crate) use nodes::{is_ready, is_usable, label, node_labels};
+pub(crate) use ephemeral_storage::allocatable_ephemeral_bytes;
+pub(crate) use node_checks::{is_ready, is_usable, label, node_labels};
 pub(crate) use volume::judge_mode;
 
 use crate::api;
-use crate::connect::Cluster;
+use crate::connect::KubeCluster;
+use crate::free_room::ShareFacts;
 use crate::namespace;
 use crate::options::ClusterOptions;
-use iosonde_job::Target;
-use iosonde_result::session::RunError;
+use iosonde_job::TargetUri;
+use iosonde_result::run_error::{ClusterObstacle, ClusterRequest, RunError};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
@@ -26,14 +32,16 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass};
 use kube::api::{Api, ListParams, PostParams};
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 /// Verb, API group, resource, subresource.
-type Right = (&'static str, &'static str, &'static str, &'static str);
+pub(crate) type Right = (&'static str, &'static str, &'static str, &'static str);
 
 /// Permissions that a run needs in its namespace.
-pub const RIGHTS: [Right; 8] = [
+pub(crate) const RIGHTS: [Right; 8] = [
     ("create", "batch", "jobs", ""),
     ("get", "batch", "jobs", ""),
     ("delete", "batch", "jobs", ""),
@@ -62,128 +70,108 @@ const GIVEN: Duration = Duration::from_secs(5);
 
 /// Answers of the cluster. `None`: this user may not read them.
 #[derive(Debug, Clone, Default)]
-pub struct Facts {
+pub(crate) struct Facts {
     /// All storage classes.
-    pub classes: Option<Vec<StorageClass>>,
+    pub(crate) classes: Option<Vec<StorageClass>>,
     /// All nodes.
-    pub nodes: Option<Vec<Node>>,
+    pub(crate) nodes: Option<Vec<Node>>,
     /// The namespace.
-    pub namespace: Option<Namespace>,
+    pub(crate) namespace: Option<Namespace>,
     /// Quotas of the namespace.
-    pub quotas: Option<Vec<ResourceQuota>>,
+    pub(crate) quotas: Option<Vec<ResourceQuota>>,
     /// Limits of the namespace for a single object.
-    pub limits: Option<Vec<LimitRange>>,
+    pub(crate) limits: Option<Vec<LimitRange>>,
     /// Free space that drivers publish.
-    pub capacities: Option<Vec<CSIStorageCapacity>>,
+    pub(crate) capacities: Option<Vec<CSIStorageCapacity>>,
     /// All CSI drivers.
-    pub drivers: Option<Vec<CSIDriver>>,
+    pub(crate) drivers: Option<Vec<CSIDriver>>,
     /// CSI drivers registered on each node.
-    pub driver_nodes: Option<Vec<CSINode>>,
+    pub(crate) driver_nodes: Option<Vec<CSINode>>,
     /// The claim, if it is the target and exists.
-    pub claim: Option<PersistentVolumeClaim>,
+    pub(crate) claim: Option<PersistentVolumeClaim>,
     /// Unfinished pods that use the claim.
-    pub claim_users: Vec<String>,
+    pub(crate) claim_users: Vec<String>,
     /// Descriptions of the [`RIGHTS`] that this user lacks.
-    pub missing_rights: Vec<String>,
+    pub(crate) missing_rights: Vec<String>,
     /// Whether this user may create claims with an owner.
-    pub may_claim: bool,
+    pub(crate) may_claim: bool,
     /// Whether the namespace is missing and must be created.
-    pub lacks_namespace: bool,
+    pub(crate) lacks_namespace: bool,
 }
+
+/// Labels of results by the name of a node.
+pub(crate) type NodeLabels = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Decisions for the run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Readiness {
+pub(crate) struct Readiness {
     /// The image to use.
-    pub image: String,
+    pub(crate) image: String,
     /// Notes for the user before anything is created.
-    pub notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
     /// Labels of the result.
-    pub labels: BTreeMap<String, String>,
+    pub(crate) labels: BTreeMap<String, String>,
     /// Number of pods.
-    pub pods: u32,
+    pub(crate) pods: u32,
     /// Whether this user may create claims.
-    pub may_claim: bool,
+    pub(crate) may_claim: bool,
     /// Whether to create the namespace.
-    pub makes_namespace: bool,
+    pub(crate) makes_namespace: bool,
     /// Size of the volume in bytes, if known.
-    pub volume_bytes: Option<u64>,
+    pub(crate) volume_bytes: Option<u64>,
+    /// Labels of the nodes that were read.
+    pub(crate) node_labels: NodeLabels,
+    /// The share of the class, if it has one.
+    pub(crate) share: ShareFacts,
 }
 
 /// Queries the cluster.
 ///
 /// # Errors
 /// If the cluster cannot be reached.
-pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<Facts, RunError> {
+pub(crate) async fn query_facts(
+    cluster: &KubeCluster,
+    options: &ClusterOptions,
+) -> Result<Facts, RunError> {
     let client = &cluster.client;
     let (missing_rights, may_claim) = rights(cluster, options).await?;
-    let all = ListParams::default();
+    let class = match &options.target {
+        TargetUri::StorageClass(class) | TargetUri::Ephemeral(class) => Some(class),
+        _ => None,
+    };
+    let has_class = class.is_some();
     let classes: Api<StorageClass> = Api::all(client.clone());
     let nodes: Api<Node> = Api::all(client.clone());
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let quotas: Api<ResourceQuota> = Api::namespaced(client.clone(), &cluster.namespace);
-    let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), &cluster.namespace);
     let limits: Api<LimitRange> = Api::namespaced(client.clone(), &cluster.namespace);
-    let capacities: Api<CSIStorageCapacity> = Api::all(client.clone());
     let drivers: Api<CSIDriver> = Api::all(client.clone());
-    let driver_nodes: Api<CSINode> = Api::all(client.clone());
-    let (classes, nodes, namespace, quotas, limits, capacities, drivers, driver_nodes) = futures::join!(
-        classes.list(&all),
-        nodes.list(&all),
+    let (classes, nodes, namespace, quotas, limits, drivers) = futures::join!(
+        list_if(has_class, classes),
+        list_if(true, nodes),
         namespaces.get_opt(&cluster.namespace),
-        quotas.list(&all),
-        limits.list(&all),
-        capacities.list(&all),
-        drivers.list(&all),
-        driver_nodes.list(&all),
+        list_if(true, quotas),
+        list_if(true, limits),
+        list_if(has_class, drivers),
     );
-    let is_missing = matches!(namespace, Ok(None));
-    if is_missing && !options.create_namespace {
-        return Err(RunError::Unsupported {
-            problem: format!("the namespace {} does not exist", cluster.namespace),
-            remedy: format!(
-                "choose another with -n, make it (kubectl create namespace {}), or add --create-namespace: it is made for the \
-                 run, and removed after it",
-                cluster.namespace
-            ),
-        });
-    }
-    let is_going = matches!(&namespace, Ok(Some(there)) if namespace::is_going(there));
-    if is_going && !options.create_namespace {
-        return Err(RunError::Unsupported {
-            problem: format!("the namespace {} is being removed", cluster.namespace),
-            remedy: "wait until it is gone, or choose another with -n".to_owned(),
-        });
-    }
-    // A namespace that is being removed is awaited, and created again.
-    let lacks_namespace = is_missing || is_going;
-    if lacks_namespace {
-        judge_making(cluster).await?;
-    }
-    let claim = match &options.target {
-        Target::Claim { name, .. } => claims
-            .get_opt(name)
-            .await
-            .map_err(|error| api::failed(&format!("reading the claim {name}"), &error))?,
-        _ => None,
-    };
-    let claim_users = match &claim {
-        Some(claim) => {
-            let pods: Api<Pod> = Api::namespaced(client.clone(), &cluster.namespace);
-            let pods = pods.list(&all).await.map(|list| list.items);
-            claim_users::users(claim, &pods.unwrap_or_default(), None)
-        }
-        None => Vec::new(),
-    };
+    let driver = class.and_then(|class| driver_of(class, classes.as_deref(), drivers.as_deref()));
+    let publishes = driver.is_some_and(|driver| driver.spec.storage_capacity == Some(true));
+    let (capacities, driver_nodes) = futures::join!(
+        list_if(publishes, Api::<CSIStorageCapacity>::all(client.clone())),
+        list_if(driver.is_some(), Api::<CSINode>::all(client.clone())),
+    );
+    let lacks_namespace = judge_namespace(cluster, options, &namespace).await?;
+    let claim = query_claim(cluster, &options.target).await?;
+    let claim_users = query_claim_users(cluster, claim.as_ref()).await;
     Ok(Facts {
-        classes: classes.ok().map(|list| list.items),
-        nodes: nodes.ok().map(|list| list.items),
+        classes,
+        nodes,
         namespace: namespace.ok().flatten(),
-        quotas: quotas.ok().map(|list| list.items),
-        limits: limits.ok().map(|list| list.items),
-        capacities: capacities.ok().map(|list| list.items),
-        drivers: drivers.ok().map(|list| list.items),
-        driver_nodes: driver_nodes.ok().map(|list| list.items),
+        quotas,
+        limits,
+        capacities,
+        drivers,
+        driver_nodes,
         claim,
         claim_users,
         missing_rights,
@@ -192,9 +180,88 @@ pub(crate) async fn look(cluster: &Cluster, options: &ClusterOptions) -> Result<
     })
 }
 
+/// Lists all objects, if they are needed and this user may.
+async fn list_if<K>(is_needed: bool, api: Api<K>) -> Option<Vec<K>>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
+    if !is_needed {
+        return None;
+    }
+    let list = api.list(&ListParams::default()).await.ok()?;
+    Some(list.items)
+}
+
+/// Returns the CSI driver of a class. A provisioner of another kind has none.
+fn driver_of<'a>(
+    class: &str,
+    classes: Option<&[StorageClass]>,
+    drivers: Option<&'a [CSIDriver]>,
+) -> Option<&'a CSIDriver> {
+    let is_named = |known: &&StorageClass| known.metadata.name.as_deref() == Some(class);
+    let class = classes?.iter().find(is_named)?;
+    let is_its_own =
+        |driver: &&CSIDriver| driver.metadata.name.as_ref() == Some(&class.provisioner);
+    drivers?.iter().find(is_its_own)
+}
+
+/// Returns whether the namespace must be created. Fails if it is needed, but may not be created.
+async fn judge_namespace(
+    cluster: &KubeCluster,
+    options: &ClusterOptions,
+    namespace: &kube::Result<Option<Namespace>>,
+) -> Result<bool, RunError> {
+    let is_missing = matches!(namespace, Ok(None));
+    if is_missing && !options.create_namespace {
+        let namespace = cluster.namespace.clone();
+        return Err(ClusterObstacle::NoNamespace { namespace }.into());
+    }
+    let is_going = matches!(namespace, Ok(Some(there)) if namespace::is_going(there));
+    if is_going && !options.create_namespace {
+        let namespace = cluster.namespace.clone();
+        return Err(ClusterObstacle::NamespaceTerminating { namespace }.into());
+    }
+    // A namespace that is being removed is awaited, and created again.
+    let lacks_namespace = is_missing || is_going;
+    if lacks_namespace {
+        judge_making(cluster).await?;
+    }
+    Ok(lacks_namespace)
+}
+
+/// Returns the claim, if it is the target and exists.
+async fn query_claim(
+    cluster: &KubeCluster,
+    target: &TargetUri,
+) -> Result<Option<PersistentVolumeClaim>, RunError> {
+    let TargetUri::Claim { name, .. } = target else {
+        return Ok(None);
+    };
+    let claims: Api<PersistentVolumeClaim> =
+        Api::namespaced(cluster.client.clone(), &cluster.namespace);
+    claims
+        .get_opt(name)
+        .await
+        .map_err(|error| api::failed(ClusterRequest::ReadClaim { name: name.clone() }, &error))
+}
+
+/// Returns the unfinished pods that use the claim, if this user may list pods.
+async fn query_claim_users(
+    cluster: &KubeCluster,
+    claim: Option<&PersistentVolumeClaim>,
+) -> Vec<String> {
+    let Some(claim) = claim else {
+        return Vec::new();
+    };
+    let pods: Api<Pod> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
+    let pods = pods.list(&ListParams::default()).await;
+    let pods = pods.map(|list| list.items).unwrap_or_default();
+    claim_users::users(claim, &pods, None)
+}
+
 /// Returns descriptions of the missing permissions, and whether claims may be created.
 async fn rights(
-    cluster: &Cluster,
+    cluster: &KubeCluster,
     options: &ClusterOptions,
 ) -> Result<(Vec<String>, bool), RunError> {
     let wanted = RIGHTS.into_iter().chain([RIGHT_TO_CLAIM, RIGHT_TO_OWN]);
@@ -209,20 +276,16 @@ async fn rights(
 }
 
 /// Fails if this user may not create and remove a namespace.
-async fn judge_making(cluster: &Cluster) -> Result<(), RunError> {
+async fn judge_making(cluster: &KubeCluster) -> Result<(), RunError> {
     let missing = missing(cluster, RIGHTS_TO_MAKE.into_iter()).await?;
     if missing.is_empty() {
         return Ok(());
     }
-    let named: Vec<String> = missing.into_iter().map(in_words).collect();
-    Err(RunError::Unsupported {
-        problem: format!(
-            "the namespace {} does not exist, and of what making and removing it needs this user may not: {}",
-            cluster.namespace,
-            named.join(", ")
-        ),
-        remedy: "choose one that exists with -n, or ask for these rights".to_owned(),
-    })
+    let obstacle = ClusterObstacle::NamespaceForbidden {
+        namespace: cluster.namespace.clone(),
+        rights: missing.into_iter().map(in_words).collect(),
+    };
+    Err(obstacle.into())
 }
 
 /// Checks the permissions of this user in a new namespace, with retries.
@@ -230,7 +293,7 @@ async fn judge_making(cluster: &Cluster) -> Result<(), RunError> {
 /// # Errors
 /// If permissions are still missing after [`GIVEN`].
 pub(crate) async fn judge_new_namespace(
-    cluster: &Cluster,
+    cluster: &KubeCluster,
     options: &ClusterOptions,
 ) -> Result<(), RunError> {
     let begun = Instant::now();
@@ -250,14 +313,22 @@ pub(crate) async fn judge_new_namespace(
 }
 
 /// Returns those permissions that this user lacks.
-async fn missing(
-    cluster: &Cluster,
+pub(crate) async fn missing(
+    cluster: &KubeCluster,
     wanted: impl Iterator<Item = Right> + Clone,
 ) -> Result<Vec<Right>, RunError> {
+    // One request tells most rights. Those that it does not are reviewed one by one.
+    let failed =
+        |error: &kube::Error| api::failed_at(&cluster.server, ClusterRequest::CheckRights, error);
+    let rules = rights_review::read_rules(cluster).await;
+    let rules = rules.map_err(|error| failed(&error))?;
+    let wanted: Vec<Right> = wanted
+        .filter(|right| !rights_review::is_allowed(&rules, *right))
+        .collect();
     let reviews: Api<SelfSubjectAccessReview> = Api::all(cluster.client.clone());
     let questions: Vec<_> = wanted
-        .clone()
-        .map(|right| review(&cluster.namespace, right))
+        .iter()
+        .map(|right| review(&cluster.namespace, *right))
         .collect();
     let post = PostParams::default();
     let asked = questions
@@ -265,9 +336,7 @@ async fn missing(
         .map(|question| reviews.create(&post, question));
     let mut missing = Vec::new();
     for (answer, right) in futures::future::join_all(asked).await.iter().zip(wanted) {
-        let answer = answer
-            .as_ref()
-            .map_err(|error| api::failed("asking for this user's rights", error))?;
+        let answer = answer.as_ref().map_err(failed)?;
         if !answer.status.as_ref().is_some_and(|status| status.allowed) {
             missing.push(right);
         }
@@ -275,7 +344,8 @@ async fn missing(
     Ok(missing)
 }
 
-fn in_words((verb, _, resource, sub): Right) -> String {
+/// Describes a permission: `create pods/exec`.
+pub(crate) fn in_words((verb, _, resource, sub): Right) -> String {
     let slash = if sub.is_empty() { "" } else { "/" };
     format!("{verb} {resource}{slash}{sub}")
 }
@@ -304,7 +374,11 @@ impl Facts {
     ///
     /// # Errors
     /// If the run cannot succeed, with cause and remedy.
-    pub fn judge(&self, options: &ClusterOptions, arch: &str) -> Result<Readiness, RunError> {
+    pub(crate) fn judge(
+        &self,
+        options: &ClusterOptions,
+        arch: &str,
+    ) -> Result<Readiness, RunError> {
         // A missing namespace is checked later: its creator may be granted permissions.
         if !self.lacks_namespace {
             self.judge_rights()?;
@@ -320,26 +394,31 @@ impl Facts {
             _ => u64::from(ready.pods),
         };
         match &options.target {
-            Target::StorageClass(class) | Target::Ephemeral(class) => {
+            TargetUri::StorageClass(class) | TargetUri::Ephemeral(class) => {
                 self.judge_class(class, options, &mut ready)?;
                 self.judge_limits(options.claim_bytes)?;
                 self.judge_quotas(class, options.claim_bytes, claims)?;
                 self.judge_capacity(class, options.claim_bytes)?;
                 ready.volume_bytes = Some(options.claim_bytes);
             }
-            Target::Claim { name, .. } => self.judge_claim(name, options, &mut ready)?,
-            Target::HostPath(path) => self.judge_level(path)?,
+            TargetUri::Claim { name, .. } => self.judge_claim(name, options, &mut ready)?,
+            TargetUri::HostPath(path) => self.judge_level(path)?,
             _ => {}
         }
+        volume::judge_space(options, &ready)?;
+        self.judge_compute_quotas(options, ready.pods)?;
         judge_mode(options)?;
         self.judge_root(options)?;
         if let Some(why) = options.why_root() {
             let said = format!(
-                "the pod runs as root, without capabilities: {why} (--run-as UID makes it another user)"
+                "the pod runs as root, without capabilities: {why} (--run-as UID makes it another \
+                 user)"
             );
             ready.notes.push(said);
         }
         self.judge_nodes(options, arch)?;
+        self.judge_ephemeral_storage(options, arch)?;
+        ready.node_labels = self.node_labels();
         ready.image = match &options.image {
             Some(image) => image.clone(),
             None => self.image(options, arch),
@@ -347,18 +426,18 @@ impl Facts {
         Ok(ready)
     }
 
+    fn node_labels(&self) -> NodeLabels {
+        let nodes = self.nodes.iter().flatten();
+        let named = nodes.filter_map(|node| Some((node.metadata.name.clone()?, node_labels(node))));
+        named.collect()
+    }
+
     fn judge_rights(&self) -> Result<(), RunError> {
         if self.missing_rights.is_empty() {
             return Ok(());
         }
-        Err(RunError::Unsupported {
-            problem: format!(
-                "this user may not do here what a run needs: {}",
-                self.missing_rights.join(", ")
-            ),
-            remedy: "ask for the role in docs/kubernetes.md, or choose another namespace with -n"
-                .to_owned(),
-        })
+        let rights = self.missing_rights.clone();
+        Err(ClusterObstacle::MissingRights { rights }.into())
     }
 }
 

@@ -1,13 +1,14 @@
 //! Replaces a broken connection, as long as the pod runs and the user does not interrupt.
 
-use crate::lifecycle::Objects;
-use crate::node_watch::{NodeWatch, node_cause_and_remedy};
-use crate::session::{ANSWER, TICK};
-use crate::transport::{Connection, Heard, unreadable};
+use crate::connection::{AgentEvent, Connection, unreadable};
+use crate::node_readiness::{NODE_NOT_READY_TIMEOUT, NodeReadiness, node_not_ready};
+use crate::run_objects::RunObjects;
+use crate::setup_observer::{ANSWER, TICK};
 use iosonde_result::observer::Observer;
-use iosonde_result::run::Event;
-use iosonde_result::session::RunError;
-use iosonde_result::wire::{Message, Place, Request};
+use iosonde_result::run::RunEvent;
+use iosonde_result::run_error::RunError;
+use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition};
+use iosonde_result::wire::{AgentMessage, AgentRequest, PathInfo};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
@@ -15,16 +16,19 @@ use tokio::runtime::Runtime;
 /// Time for attempts to reconnect.
 const RECONNECT: Duration = Duration::from_secs(120);
 
+// A node that is gone is recognized while the attempts last.
+const _: () = assert!(NODE_NOT_READY_TIMEOUT.as_secs() < RECONNECT.as_secs());
+
 /// Reason why a lost connection was not replaced.
-pub(crate) struct Broken {
+pub(crate) struct ReconnectError {
     pub(crate) error: RunError,
     /// The run may continue unobserved. It is kept for its result, and cleans up after itself.
     pub(crate) may_go_on: bool,
 }
 
-impl From<RunError> for Broken {
-    fn from(error: RunError) -> Broken {
-        Broken {
+impl From<RunError> for ReconnectError {
+    fn from(error: RunError) -> ReconnectError {
+        ReconnectError {
             error,
             may_go_on: false,
         }
@@ -34,20 +38,20 @@ impl From<RunError> for Broken {
 /// Replaces a lost connection, as long as the pod runs.
 pub(crate) fn reconnected(
     runtime: &Runtime,
-    objects: &Objects,
+    objects: &RunObjects,
     pod: &str,
     interrupts: &dyn Fn() -> u32,
     observer: &mut dyn Observer,
-) -> Result<Connection, Broken> {
+) -> Result<Connection, ReconnectError> {
     let begun = Instant::now();
-    let mut nodes = NodeWatch::default();
-    observer.event(&Event {
+    let mut nodes = NodeReadiness::default();
+    observer.event(&RunEvent {
         at_ns: 0,
         message: "the connection to the pod is lost; the run goes on, connecting again".to_owned(),
     });
     loop {
         let attempt = runtime.block_on(async {
-            if let Ok(Some(lost)) = objects.loss(pod).await {
+            if let Ok(Some(lost)) = objects.why_pod_lost(pod).await {
                 return Err((lost, true));
             }
             let opened = Connection::open(objects, pod).await;
@@ -62,7 +66,7 @@ pub(crate) fn reconnected(
                     .block_on(nodes.find_dead_node(objects, pod))
                     .is_some();
                 if is_dead || begun.elapsed() > RECONNECT {
-                    return Err(runtime.block_on(given_up(objects, pod, &error)));
+                    return Err(runtime.block_on(given_up(objects, pod, error)));
                 }
                 std::thread::sleep(Duration::from_millis(500));
             }
@@ -71,37 +75,34 @@ pub(crate) fn reconnected(
 }
 
 /// Returns the error after all attempts to reconnect have failed.
-async fn given_up(objects: &Objects, pod: &str, error: &RunError) -> Broken {
+async fn given_up(objects: &RunObjects, pod: &str, error: RunError) -> ReconnectError {
     let dead = objects.dead_node(pod).await;
-    let may_go_on = dead.is_none();
-    let (cause, remedy) = match dead {
-        Some(dead) => node_cause_and_remedy(&dead),
-        None => (
-            format!(
-                "for {} s nothing has answered: {error}",
-                RECONNECT.as_secs()
-            ),
-            format!(
-                "the run may go on, and is left alone: `iosonde k8s attach {}` takes up that of a fio job; after its \
-                 end it waits as long as it took, two minutes at least, and goes away by itself",
-                objects.id
-            ),
-        ),
+    // An agent in a pod of the user cannot be attached to.
+    let may_go_on = dead.is_none() && objects.selected.is_none();
+    let condition = match dead {
+        Some(dead) => node_not_ready(dead),
+        None if !may_go_on => FailureCondition::NoAnswer,
+        None => FailureCondition::Unreachable {
+            seconds: RECONNECT.as_secs(),
+            error: Box::new(error),
+            run: objects.id.clone(),
+        },
     };
-    let error = RunError::Lost {
-        what: "the connection to the pod".to_owned(),
-        cause,
-        remedy,
-    };
-    Broken { error, may_go_on }
+    let error = RunError::lost(FailedObject::Connection { pod: None }, condition);
+    ReconnectError { error, may_go_on }
 }
 
 /// Returns the first request on a new connection. An agent that has sent nothing of a run may not
 /// have received its request. Otherwise it continues sending its messages.
-pub(crate) fn resumed(begin: Option<&Request>, is_known: bool, run: u64, have: usize) -> Request {
+pub(crate) fn first_request(
+    begin: Option<&AgentRequest>,
+    is_known: bool,
+    run: u64,
+    have: usize,
+) -> AgentRequest {
     match begin {
         Some(begin) if !is_known => begin.clone(),
-        _ => Request::Follow { run, have },
+        _ => AgentRequest::Follow { run, have },
     }
 }
 
@@ -109,23 +110,23 @@ pub(crate) fn resumed(begin: Option<&Request>, is_known: bool, run: u64, have: u
 ///
 /// # Errors
 /// The reason why there is no answer, if it is known.
-pub(crate) fn found_at(
-    (runtime, objects, pod): (&Runtime, &Objects, &str),
+pub(crate) fn inspect_path_in_pod(
+    (runtime, objects, pod): (&Runtime, &RunObjects, &str),
     connection: &mut Connection,
     path: String,
     interrupts: &dyn Fn() -> u32,
-) -> Result<Result<Place, RunError>, Option<RunError>> {
-    let look = Request::Look { path };
+) -> Result<Result<PathInfo, RunError>, Option<RunError>> {
+    let look = AgentRequest::Look { path };
     connection.ask(&look);
     let mut begun = Instant::now();
     let mut is_new = false;
     loop {
-        match connection.heard.recv_timeout(TICK) {
-            Ok(Heard::Message(Message::Place(place))) => return Ok(place),
-            Ok(Heard::Message(_)) => {}
-            Ok(Heard::Unreadable(problem)) => return Err(Some(unreadable(problem))),
+        match connection.events.recv_timeout(TICK) {
+            Ok(AgentEvent::Message(AgentMessage::Place(place))) => return Ok(place),
+            Ok(AgentEvent::Message(_)) => {}
+            Ok(AgentEvent::Unreadable(problem)) => return Err(Some(unreadable(problem))),
             Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER => {}
-            Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) if !is_new => {
+            Ok(AgentEvent::Ended) | Err(RecvTimeoutError::Disconnected) if !is_new => {
                 // No run is active that would have to be kept.
                 let again = reconnected(runtime, objects, pod, interrupts, &mut ());
                 *connection = again.map_err(|lost| (!lost.may_go_on).then_some(lost.error))?;

@@ -3,11 +3,12 @@
 //! The pods run the job by themselves, and write the result for `collect`. No cluster is contacted.
 
 use crate::image::carries_agent;
-use crate::manifest::{JOB_FILE, RunSpec, Start};
+use crate::manifest::{AgentStart, JOB_FILE, RunSpec};
 use crate::options::{ClusterOptions, VolumeMode, own_arch};
 use crate::preflight::judge_mode;
-use iosonde_job::Target;
-use iosonde_result::session::RunError;
+use crate::refusal::refuse;
+use iosonde_job::{TargetUri, lowercase_hex};
+use iosonde_result::run_error::{ClusterObstacle, ManifestLimit, RunError};
 use k8s_openapi::api::apps::v1::{
     StatefulSet, StatefulSetPersistentVolumeClaimRetentionPolicy, StatefulSetSpec,
 };
@@ -15,8 +16,10 @@ use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, PodTemplateSp
 use k8s_openapi::api::rbac::v1::{PolicyRule, Role};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::error::Error;
 
 /// Kind of object that owns the pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +61,7 @@ impl Rendering<'_> {
         let pods = self.pods()?;
         let draft = self.manifests("00000000", image, pods)?;
         let digest = Sha256::digest(draft.as_bytes());
-        let id: String = digest[..4].iter().map(|b| format!("{b:02x}")).collect();
+        let id = lowercase_hex(&digest[..4]);
         let count = match pods {
             1 => "one pod".to_owned(),
             pods => format!("{pods} pods, each on a volume of its own"),
@@ -75,56 +78,31 @@ impl Rendering<'_> {
         if carries_agent(image) {
             return Ok(image);
         }
-        Err(RunError::Unsupported {
-            problem: match image {
-                "" => "a manifest needs an image that carries the agent".to_owned(),
-                image => format!("the image {image} does not carry the agent, by its name"),
-            },
-            remedy: "make one with `iosonde k8s image`, put it into your registry, and name it: \
-                     --image REGISTRY/iosonde-agent:TAG"
-                .to_owned(),
-        })
+        let image = image.to_owned();
+        refuse(ClusterObstacle::ImageWithoutAgent { image })
     }
 
     fn pods(&self) -> Result<u32, RunError> {
-        let refuse = |problem: &str, remedy: &str| {
-            Err(RunError::Unsupported {
-                problem: problem.to_owned(),
-                remedy: remedy.to_owned(),
-            })
-        };
         let is_block = self.options.volume_mode == VolumeMode::Block;
-        if is_block && matches!(self.options.target, Target::Claim { .. }) {
-            return refuse(
-                "nobody would look whether another pod uses this block device before it is written",
-                "run it with iosonde, which does, or name a storage class",
-            );
+        if is_block && matches!(self.options.target, TargetUri::Claim { .. }) {
+            return cannot_hold(ManifestLimit::ExistingBlockClaim);
         }
         let Some(pods) = self.options.pods else {
             return Ok(1);
         };
         if self.form == Form::StatefulSet && pods.shared {
-            return refuse(
-                "the pods of a StatefulSet have a claim each",
-                "leave out --shared, or render a Job",
-            );
+            return cannot_hold(ManifestLimit::SharedStatefulSet);
         }
         let is_there = matches!(
             self.options.target,
-            Target::Claim { .. } | Target::HostPath(_)
+            TargetUri::Claim { .. } | TargetUri::HostPath(_)
         );
         if self.form == Form::StatefulSet && is_there && pods.count != Some(1) {
-            return refuse(
-                "the pods of this StatefulSet would use the same directory",
-                "render a Job, or name a storage class",
-            );
+            return cannot_hold(ManifestLimit::StatefulSetOnOneVolume);
         }
         match pods.count {
             Some(count) => Ok(count),
-            None => refuse(
-                "how many nodes there are is not known to a manifest",
-                "say how many pods, and that they are spread: --pods N --placement spread",
-            ),
+            None => cannot_hold(ManifestLimit::UnknownPodCount),
         }
     }
 
@@ -136,7 +114,7 @@ impl Rendering<'_> {
             arch: own_arch(),
             pods,
             may_claim: false,
-            start: Start::ByItself {
+            start: AgentStart::ByItself {
                 stays: self.form == Form::StatefulSet,
             },
             // No cluster was contacted.
@@ -230,17 +208,26 @@ fn stateful_set(spec: &RunSpec<'_>) -> Result<StatefulSet, RunError> {
     })
 }
 
+/// Writes a manifest as YAML. The program contains one writer of YAML, that of [`Value`], which
+/// keeps the order of the fields.
 fn yaml(manifest: &impl Serialize) -> Result<String, RunError> {
-    serde_saphyr::to_string(manifest).map_err(|error| RunError::Unsupported {
-        problem: format!("a manifest cannot be written: {error}"),
-        remedy: "use other words in the job or in --pod-patch".to_owned(),
-    })
+    let value = serde_json::to_value(manifest).map_err(|error| not_written(&error))?;
+    serde_saphyr::to_string::<Value>(&value).map_err(|error| not_written(&error))
+}
+
+fn not_written(error: &dyn Error) -> RunError {
+    let error = error.to_string();
+    ClusterObstacle::ManifestNotWritten { error }.into()
+}
+
+fn cannot_hold<T>(limit: ManifestLimit) -> Result<T, RunError> {
+    refuse(ClusterObstacle::NotRenderable(limit))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{Placement, Pods};
+    use crate::options::{PodPlacement, Pods};
 
     const IMAGE: &str = "registry.example.com/iosonde-agent:0.1.0";
     const JOB: &str = "[global]\nrw=randread\nbs=4k\n\n[a]\nsize=1g\n";
@@ -250,7 +237,7 @@ mod tests {
             image: Some(IMAGE.to_owned()),
             pods: pods.map(|count| Pods {
                 count: Some(count),
-                placement: Placement::Any,
+                placement: PodPlacement::Any,
                 shared: false,
             }),
             ..ClusterOptions::new(target.parse().unwrap())
@@ -280,13 +267,13 @@ mod tests {
     }
 
     #[test]
-    fn a_job() {
+    fn rendered_job_matches_snapshot() {
         let text = rendered(Form::Job, &options("sc://fast", None)).unwrap();
         insta::assert_snapshot!("job", anywhere(&text));
     }
 
     #[test]
-    fn a_stateful_set() {
+    fn rendered_stateful_set_matches_snapshot() {
         let mut options = options("sc://fast", Some(3));
         options.namespace = Some("bench".to_owned());
         let text = rendered(Form::StatefulSet, &options).unwrap();
@@ -294,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn another_benchmark_has_another_name() {
+    fn rendered_name_differs_by_options() {
         let name =
             |target: &str, pods| id(&rendered(Form::Job, &options(target, Some(pods))).unwrap());
         assert_eq!(name("sc://fast", 2), name("sc://fast", 2));
@@ -303,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_pods_share_is_an_object_of_its_own() {
+    fn shared_claim_is_rendered_as_separate_object() {
         let mut options = options("sc://nfs", Some(2));
         options.pods = options.pods.map(|pods| Pods {
             shared: true,
@@ -328,30 +315,34 @@ mod tests {
     }
 
     #[test]
-    fn what_a_manifest_cannot_know_is_refused() {
-        let said = |form, change: &dyn Fn(&mut ClusterOptions)| {
+    fn render_refuses_options_that_a_manifest_cannot_hold() {
+        let refused = |form, change: &dyn Fn(&mut ClusterOptions)| {
             let mut options = options("sc://fast", Some(2));
             change(&mut options);
-            let error = rendered(form, &options).unwrap_err();
-            format!("{error}; {}", error.remedy())
+            rendered(form, &options).unwrap_err()
         };
-        let no_image = said(Form::Job, &|options| options.image = None);
-        assert!(no_image.contains("iosonde k8s image"), "{no_image}");
-        let busybox = said(Form::Job, &|o| o.image = Some("busybox".into()));
-        assert!(busybox.contains("busybox does not carry"), "{busybox}");
+        let without_agent = |image: &str| {
+            let image = image.to_owned();
+            RunError::from(ClusterObstacle::ImageWithoutAgent { image })
+        };
+        let beyond = |limit| RunError::from(ClusterObstacle::NotRenderable(limit));
+        let no_image = refused(Form::Job, &|options| options.image = None);
+        assert_eq!(no_image, without_agent(""));
+        let busybox = refused(Form::Job, &|o| o.image = Some("busybox".into()));
+        assert_eq!(busybox, without_agent("busybox"));
         let pods = |count, shared| Pods {
             count,
-            placement: Placement::PerNode,
+            placement: PodPlacement::PerNode,
             shared,
         };
-        let nodes = said(Form::Job, &|o| o.pods = Some(pods(None, false)));
-        assert!(nodes.contains("how many nodes"), "{nodes}");
-        let shared = said(Form::StatefulSet, &|o| o.pods = Some(pods(Some(2), true)));
-        assert!(shared.contains("a claim each"), "{shared}");
-        let raw = said(Form::Job, &|o| {
+        let nodes = refused(Form::Job, &|o| o.pods = Some(pods(None, false)));
+        assert_eq!(nodes, beyond(ManifestLimit::UnknownPodCount));
+        let shared = refused(Form::StatefulSet, &|o| o.pods = Some(pods(Some(2), true)));
+        assert_eq!(shared, beyond(ManifestLimit::SharedStatefulSet));
+        let raw = refused(Form::Job, &|o| {
             o.target = "pvc://raw".parse().unwrap();
             o.volume_mode = VolumeMode::Block;
         });
-        assert!(raw.contains("another pod uses this block device"), "{raw}");
+        assert_eq!(raw, beyond(ManifestLimit::ExistingBlockClaim));
     }
 }

@@ -1,26 +1,31 @@
 //! Surveys a cluster: storage classes, nodes, leftovers, and problems that affect measurements.
 //!
-//! [`survey`] queries, `Seen::survey` is pure and judges. Facts hidden from this user are `None`.
+//! [`survey`] queries, `SurveyAnswers::survey` is pure and judges. Facts hidden from this user are
+//! `None`.
 
-mod drivers;
+mod cluster_findings;
+pub(crate) mod drivers;
+mod gke_version;
 
 pub use drivers::{DriverFacts, SnapshotClass};
 
 use crate::api;
-use crate::connect::Cluster;
-use crate::leftovers::{self, Leftover, LostNamespace, LostVolume};
+use crate::connect::KubeCluster;
+use crate::kept_directory::KeptDirectory;
+use crate::leftovers::{self, LeftoverRun, LostNamespace, LostVolume};
 use crate::manifest::{quantity, quantity_bytes};
 use crate::options::ClusterOptions;
-use crate::preflight::{is_usable, label};
-use iosonde_result::doctor::{Finding, Severity};
-use iosonde_result::session::RunError;
+use crate::preflight::{allocatable_ephemeral_bytes, is_usable, label};
+use iosonde_result::doctor::Finding;
+use iosonde_result::node_storage::InspectedNode;
+use iosonde_result::run_error::{ClusterRequest, RunError};
 use k8s_openapi::api::core::v1::{Node, PersistentVolume};
 use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, StorageClass};
 use kube::api::{Api, DynamicObject, ListParams};
 use serde::Serialize;
 
 /// Facts about a cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Survey {
     /// The context of the kubeconfig, if there is one.
     pub context: Option<String>,
@@ -32,10 +37,22 @@ pub struct Survey {
     pub drivers: Option<Vec<DriverFacts>>,
     /// Snapshot classes. `None`: this user may not list them, or the cluster has no snapshots.
     pub snapshot_classes: Option<Vec<SnapshotClass>>,
+    /// Whether the cluster has no snapshots: their custom resource definitions are missing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lacks_snapshots: bool,
     /// Nodes, by name. `None`: this user may not list them.
     pub nodes: Option<Vec<NodeFacts>>,
+    /// Ephemeral storage that the user intends to request for a pod, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requested_bytes: Option<u64>,
+    /// Disks and mounts of the nodes, if they were inspected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inspected: Option<Vec<InspectedNode>>,
     /// Runs whose Jobs exist.
-    pub leftovers: Vec<Leftover>,
+    pub leftovers: Vec<LeftoverRun>,
+    /// Whether this user may not list Jobs, so that runs are not known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hides_runs: bool,
     /// Volumes of runs whose claims are gone.
     pub lost_volumes: Vec<LostVolume>,
     /// Namespaces that were created for runs and contain none.
@@ -59,6 +76,9 @@ pub struct ClassFacts {
     pub reclaim: String,
     /// Whether claims can be expanded.
     pub expands: bool,
+    /// Directory that its provisioner keeps of removed volumes, although they are to be deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_directory: Option<KeptDirectory>,
     /// Number of existing volumes. `None`: this user may not list them.
     pub volumes: Option<usize>,
     /// Result of a trial claim, if one was created.
@@ -98,6 +118,9 @@ pub struct NodeFacts {
     pub machine: Option<String>,
     /// Zone of the provider.
     pub zone: Option<String>,
+    /// Version of its kubelet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kubelet: Option<String>,
     /// Local disk space that pods may use, in bytes.
     pub disk_bytes: Option<u64>,
     /// Labels of the node that announce local SSDs.
@@ -112,7 +135,7 @@ pub struct NodeFacts {
 
 /// Answers of the cluster.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Seen {
+pub(crate) struct SurveyAnswers {
     pub(crate) context: Option<String>,
     pub(crate) version: String,
     pub(crate) classes: Option<Vec<StorageClass>>,
@@ -120,9 +143,12 @@ pub(crate) struct Seen {
     pub(crate) drivers: Option<Vec<CSIDriver>>,
     pub(crate) driver_nodes: Option<Vec<CSINode>>,
     pub(crate) snapshot_classes: Option<Vec<DynamicObject>>,
+    /// Whether the API server has no resource for snapshot classes.
+    pub(crate) lacks_snapshots: bool,
     pub(crate) volumes: Option<Vec<PersistentVolume>>,
     pub(crate) lost_namespaces: Vec<LostNamespace>,
-    pub(crate) leftovers: Vec<Leftover>,
+    /// `None`: this user may not list Jobs.
+    pub(crate) leftovers: Option<Vec<LeftoverRun>>,
 }
 
 /// Surveys a cluster without creating anything. A namespace limits the leftovers to it.
@@ -130,13 +156,14 @@ pub(crate) struct Seen {
 /// # Errors
 /// If the cluster does not answer.
 pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
-    let runtime = crate::runner::runtime()?;
+    let runtime = crate::connect::runtime()?;
     let seen = runtime.block_on(async {
-        let cluster = Cluster::connect(options).await?;
+        let cluster = KubeCluster::connect(options).await?;
         let client = &cluster.client;
         let version = client.apiserver_version().await;
-        let version =
-            version.map_err(|error| api::failed("asking the cluster for its version", &error))?;
+        let version = version.map_err(|error| {
+            api::failed_at(&cluster.server, ClusterRequest::ReadVersion, &error)
+        })?;
         let all = ListParams::default();
         let classes: Api<StorageClass> = Api::all(client.clone());
         let nodes: Api<Node> = Api::all(client.clone());
@@ -161,15 +188,16 @@ pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
             snapshot_classes.list(&all),
             volumes.list(&all),
             leftovers::lost_namespaces(&cluster),
-            leftovers::find(&cluster),
+            leftovers::find_if_allowed(&cluster),
         );
-        Ok::<_, RunError>(Seen {
+        Ok::<_, RunError>(SurveyAnswers {
             context: cluster.context.clone(),
             version: version.git_version,
             classes: classes.ok().map(|list| list.items),
             nodes: nodes.ok().map(|list| list.items),
             drivers: drivers.ok().map(|list| list.items),
             driver_nodes: driver_nodes.ok().map(|list| list.items),
+            lacks_snapshots: matches!(&snapshot_classes, Err(error) if api::is_missing(error)),
             snapshot_classes: snapshot_classes.ok().map(|list| list.items),
             volumes: volumes.ok().map(|list| list.items),
             lost_namespaces: lost_namespaces?,
@@ -188,7 +216,7 @@ pub fn survey(options: &ClusterOptions) -> Result<Survey, RunError> {
     Ok(survey)
 }
 
-impl Seen {
+impl SurveyAnswers {
     /// Derives the survey from the answers.
     pub(crate) fn survey(&self) -> Survey {
         let sorted = |classes: &Vec<StorageClass>| {
@@ -202,11 +230,15 @@ impl Seen {
             classes: self.classes.as_ref().map(sorted),
             drivers: self.driver_facts(),
             snapshot_classes: self.snapshot_class_facts(),
+            lacks_snapshots: self.lacks_snapshots,
             nodes: self
                 .nodes
                 .as_ref()
                 .map(|nodes| nodes.iter().map(|node| self.node(node)).collect()),
-            leftovers: self.leftovers.clone(),
+            requested_bytes: None,
+            inspected: None,
+            leftovers: self.leftovers.clone().unwrap_or_default(),
+            hides_runs: self.leftovers.is_none(),
             lost_volumes: self
                 .volumes
                 .iter()
@@ -241,6 +273,7 @@ impl Seen {
                 .clone()
                 .unwrap_or_else(|| "Delete".to_owned()),
             expands: class.allow_volume_expansion == Some(true),
+            kept_directory: KeptDirectory::of_class(class),
             volumes: self
                 .volumes
                 .as_ref()
@@ -281,10 +314,8 @@ fn local_bytes(volume: &PersistentVolume, node: &str) -> Option<u64> {
 fn node_facts(node: &Node) -> NodeFacts {
     let text = |key: &str| label(node, key).map(str::to_owned);
     let status = node.status.clone().unwrap_or_default();
-    let disk = status
-        .allocatable
-        .as_ref()
-        .and_then(|all| all.get("ephemeral-storage"));
+    let info = status.node_info.as_ref();
+    let kubelet = info.map(|info| info.kubelet_version.clone());
     let is_pressure = |condition: &str| condition.ends_with("Pressure");
     NodeFacts {
         name: node.metadata.name.clone().unwrap_or_default(),
@@ -292,7 +323,8 @@ fn node_facts(node: &Node) -> NodeFacts {
         arch: text("kubernetes.io/arch").unwrap_or_default(),
         machine: text("node.kubernetes.io/instance-type"),
         zone: text("topology.kubernetes.io/zone"),
-        disk_bytes: disk.and_then(quantity_bytes),
+        kubelet: kubelet.filter(|version| !version.is_empty()),
+        disk_bytes: allocatable_ephemeral_bytes(node),
         local_ssd: local_ssd(node),
         local_volumes: Vec::new(),
         taints: taints(node),
@@ -331,199 +363,6 @@ fn taints(node: &Node) -> Vec<String> {
         format!("{}{value}:{}", taint.key, taint.effect)
     };
     taints.into_iter().map(shown).collect()
-}
-
-impl Survey {
-    /// Fills in the findings.
-    pub fn judge(&mut self) {
-        self.findings.clear();
-        let mut found = Vec::new();
-        for class in self.classes.iter().flatten() {
-            found.extend(of_class(class));
-            found.extend(self.of_driver(class));
-        }
-        let defaults = self
-            .classes
-            .iter()
-            .flatten()
-            .filter(|class| class.is_default);
-        if defaults.count() > 1 {
-            found.push(finding(
-                "several_default_classes",
-                Severity::Note,
-                "storage classes",
-                "several are the default one".to_owned(),
-                "which of them a claim without a class gets is not for its author to say",
-                "leave the annotation storageclass.kubernetes.io/is-default-class to one",
-            ));
-        }
-        for node in self.nodes.iter().flatten() {
-            found.extend(of_node(node));
-        }
-        for leftover in &self.leftovers {
-            found.push(self.clean(&leftover.namespace, of_leftover(leftover)));
-        }
-        for volume in &self.lost_volumes {
-            let lost = finding(
-                "lost_volume",
-                Severity::Note,
-                &volume.name,
-                format!(
-                    "the volume of a run ({}) is still there: its class retains volumes",
-                    volume.size
-                ),
-                "it takes room, and may cost money",
-                "remove it, with its data",
-            );
-            found.push(self.clean(&volume.namespace, lost));
-        }
-        for namespace in &self.lost_namespaces {
-            let lost = finding(
-                "lost_namespace",
-                Severity::Note,
-                &namespace.name,
-                "the namespace was made for runs, and none is in it".to_owned(),
-                "its client was killed, or could not remove it",
-                "remove it, unless something else is in it",
-            );
-            found.push(self.clean(&namespace.name, lost));
-        }
-        found.sort_by_key(|finding| finding.severity);
-        self.findings = found;
-    }
-
-    /// Adds the command that removes the leftovers of one namespace to a finding.
-    fn clean(&self, namespace: &str, finding: Finding) -> Finding {
-        let context = self.context.as_deref();
-        let context = context.map_or(String::new(), |name| format!(" --context {name}"));
-        Finding {
-            command: Some(format!(
-                "iosonde doctor --cluster --clean{context} -n {namespace}"
-            )),
-            ..finding
-        }
-    }
-}
-
-impl Survey {
-    /// Returns the finding for a class whose driver runs on no node.
-    fn of_driver(&self, class: &ClassFacts) -> Option<Finding> {
-        let mut drivers = self.drivers.iter().flatten();
-        let driver = drivers.find(|driver| driver.name == class.provisioner)?;
-        (driver.nodes == Some(0)).then(|| {
-            finding(
-                "driver_on_no_node",
-                Severity::Problem,
-                &class.name,
-                format!("its driver {} runs on no node", driver.name),
-                "no volume of this class can be mounted",
-                "see the driver's pods: a DaemonSet, mostly in kube-system",
-            )
-        })
-    }
-}
-
-fn of_class(class: &ClassFacts) -> Option<Finding> {
-    match &class.trial {
-        Some(Trial::Fails { cause, remedy }) => Some(finding(
-            "class_does_not_work",
-            Severity::Problem,
-            &class.name,
-            cause.clone(),
-            "a claim of this class cannot be measured",
-            remedy,
-        )),
-        _ if class.reclaim == "Retain" => Some(finding(
-            "class_retains",
-            Severity::Note,
-            &class.name,
-            "the class keeps the volumes of claims that are gone".to_owned(),
-            "each run on it leaves a volume behind",
-            "after measuring: iosonde doctor --cluster --clean",
-        )),
-        _ => None,
-    }
-}
-
-fn of_node(node: &NodeFacts) -> Vec<Finding> {
-    let mut found = Vec::new();
-    if !node.is_usable {
-        found.push(finding(
-            "node_not_usable",
-            Severity::Warning,
-            &node.name,
-            "the node is not ready, or closed to new pods".to_owned(),
-            "volumes that only it reaches cannot be measured",
-            "see `kubectl describe node`",
-        ));
-    }
-    for pressure in &node.pressure {
-        let is_disk = pressure == "DiskPressure";
-        found.push(finding(
-            if is_disk {
-                "disk_pressure"
-            } else {
-                "node_pressure"
-            },
-            if is_disk {
-                Severity::Problem
-            } else {
-                Severity::Warning
-            },
-            &node.name,
-            format!("the node reports {pressure}"),
-            if is_disk {
-                "it takes no new pods, and evicts those that use its disk"
-            } else {
-                "pods on it may be evicted in the middle of a run"
-            },
-            "free space on it, or choose other nodes with --node-selector",
-        ));
-    }
-    found
-}
-
-fn of_leftover(leftover: &Leftover) -> Finding {
-    let subject = format!("{}/{}", leftover.namespace, leftover.job);
-    let (evidence, effect) = if leftover.is_running {
-        (
-            "a run is in the cluster",
-            "if it is not yours, or its client is gone, it disturbs what is measured beside it",
-        )
-    } else {
-        (
-            "a run that has ended is still in the cluster",
-            "it is removed a minute after its end, unless something holds it",
-        )
-    };
-    let id = leftover.job.trim_start_matches("iosonde-");
-    finding(
-        "leftover_run",
-        Severity::Warning,
-        &subject,
-        format!("{evidence}, since {}", leftover.created),
-        effect,
-        &format!("a fio job can be taken up: iosonde k8s attach {id}; else remove it"),
-    )
-}
-
-fn finding(
-    id: &str,
-    severity: Severity,
-    subject: &str,
-    evidence: String,
-    effect: &str,
-    remedy: &str,
-) -> Finding {
-    Finding {
-        id: id.to_owned(),
-        severity,
-        subject: subject.to_owned(),
-        evidence,
-        effect: effect.to_owned(),
-        remedy: remedy.to_owned(),
-        command: None,
-    }
 }
 
 /// Formats bytes in the notation of Kubernetes.

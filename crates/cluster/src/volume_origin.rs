@@ -1,7 +1,7 @@
 //! Determines whether the volumes of a run were provisioned for it. A claim may also be bound to an
 //! existing volume: created by an administrator, or released and made available again.
 
-use crate::lifecycle::Objects;
+use crate::run_objects::RunObjects;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::api::{Api, ListParams};
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ pub(crate) enum VolumeOrigin {
 }
 
 /// Determines the origin of the volumes of the run's pods.
-pub(crate) async fn volume_origin(objects: &Objects) -> VolumeOrigin {
+pub(crate) async fn volume_origin(objects: &RunObjects) -> VolumeOrigin {
     let pods = objects.all_pods().await;
     let names: BTreeSet<String> = pods.iter().filter_map(claim_of).collect();
     let Some(claims) = claims(objects, &names).await else {
@@ -37,7 +37,10 @@ pub(crate) async fn volume_origin(objects: &Objects) -> VolumeOrigin {
 }
 
 /// Returns the claims of these names, or `None` if one of them is not visible.
-async fn claims(objects: &Objects, names: &BTreeSet<String>) -> Option<Vec<PersistentVolumeClaim>> {
+async fn claims(
+    objects: &RunObjects,
+    names: &BTreeSet<String>,
+) -> Option<Vec<PersistentVolumeClaim>> {
     let (client, namespace) = (&objects.cluster.client, &objects.cluster.namespace);
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
     let mut claims = claims.list(&ListParams::default()).await.ok()?.items;
@@ -48,7 +51,7 @@ async fn claims(objects: &Objects, names: &BTreeSet<String>) -> Option<Vec<Persi
     (!names.is_empty() && claims.len() == names.len()).then_some(claims)
 }
 
-async fn origin_of(objects: &Objects, claim: &PersistentVolumeClaim) -> VolumeOrigin {
+async fn origin_of(objects: &RunObjects, claim: &PersistentVolumeClaim) -> VolumeOrigin {
     if is_named_after(claim) {
         return VolumeOrigin::Provisioned;
     }
@@ -98,6 +101,18 @@ fn is_made_for(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool
     is_bound && is_later && has(PROVISIONED_BY) && !has(BOUND_BY_CONTROLLER)
 }
 
+/// Whether a volume was provisioned for the claim that it is, or was, bound to. Another volume
+/// existed before, and belongs to an administrator.
+pub(crate) fn is_provisioned_for_claim(volume: &PersistentVolume) -> bool {
+    let annotations = volume.metadata.annotations.as_ref();
+    let has = |key: &str| annotations.is_some_and(|all| all.contains_key(key));
+    let spec = volume.spec.as_ref();
+    let uid = spec.and_then(|spec| spec.claim_ref.as_ref()?.uid.as_deref());
+    let name = volume.metadata.name.as_deref().unwrap_or_default();
+    let is_named_after_claim = uid.is_some_and(|uid| !uid.is_empty() && name.contains(uid));
+    is_named_after_claim || (has(PROVISIONED_BY) && !has(BOUND_BY_CONTROLLER))
+}
+
 /// Returns the claim of the volume `data` of a pod.
 pub(crate) fn claim_of(pod: &Pod) -> Option<String> {
     let volumes = pod.spec.as_ref()?.volumes.as_ref()?;
@@ -143,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn volume_that_was_there_before_its_claim_was_not_made_for_it() {
+    fn volume_older_than_its_claim_was_not_made_for_it() {
         let by = json!({PROVISIONED_BY: "csi.example.com"});
         let (before, after) = ("2026-01-01T00:00:09Z", "2026-01-01T00:00:10Z");
         let is_made = |annotations: &Value, made, uid| {

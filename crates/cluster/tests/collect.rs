@@ -1,12 +1,14 @@
-//! Results of rendered manifests, as an API server hands them out: a small one that knows pods and their logs.
+//! Results of rendered manifests, from a simulated API server that serves pods and their logs.
 
-use iosonde_cluster::{ClusterOptions, Collected, Told, Watch, collect};
+use iosonde_cluster::{ClusterOptions, CollectedResult, SetupEvent, SetupObserver, collect};
 use iosonde_engine::runner::LocalRunner;
-use iosonde_job::Target;
+use iosonde_job::TargetUri;
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_result::run::RunResult;
-use iosonde_result::session::{RunError, Session};
-use iosonde_result::wire::{LAST_WORD, NOT_KEPT_STATUS, cut_short, farewell};
+use iosonde_result::run_error::pod_failure::{AwaitedStep, FailureCondition};
+use iosonde_result::run_error::{ClusterObstacle, RunError, UnsupportedFeature};
+use iosonde_result::session::Session;
+use iosonde_result::wire::{LOG_END_MARK, NOT_KEPT_STATUS, render_cut_short, render_outcome};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -17,32 +19,32 @@ use tungstenite::Message;
 use tungstenite::accept_hdr;
 use tungstenite::handshake::server::{Request, Response};
 
-/// Answers what is asked of it: pods as a list, and what each has written.
+/// An API server that answers requests for the list of pods and for their logs.
 struct Server {
     pods: Vec<Value>,
-    /// So often it is asked for pods before there are any.
+    /// Number of requests that receive an empty list of pods.
     early: u32,
     logs: BTreeMap<String, String>,
-    /// What is written once it was asked for so often.
+    /// Log of a pod, which appears after this number of requests.
     later: Option<(u32, String, String)>,
-    /// What a pod has kept.
+    /// Result file of a pod.
     kept: String,
-    /// How it is read, each time that it is.
+    /// Outcome of each read of the result file.
     reads: Vec<Read>,
 }
 
-/// What comes of a wish to read what a pod has kept.
+/// Outcome of reading the result file of a pod.
 enum Read {
-    /// So many bytes, until the connection breaks.
+    /// The connection breaks after this number of bytes.
     Break(usize),
-    /// All that is left, in two parts.
+    /// The rest of the file, in two parts.
     Whole,
     /// The pod has no such file.
     NotKept,
 }
 
 impl Server {
-    /// Serves for as long as the test lasts, and says where.
+    /// Serves until the test ends. Returns the address.
     fn serve(mut self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -76,7 +78,8 @@ impl Server {
                     0 => self.pods.as_slice(),
                     _ => &[],
                 };
-                let list = json!({"apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": pods});
+                let list = json!({"apiVersion": "v1", "kind": "PodList", "metadata": {},
+                    "items": pods});
                 self.early = self.early.saturating_sub(1);
                 ("200 OK", list.to_string())
             }
@@ -92,13 +95,21 @@ impl Server {
                 }
                 let whole = self.logs.get(name).cloned().unwrap_or_default();
                 match query.contains("tailLines=1") {
-                    true => ("200 OK", whole.lines().last().unwrap_or_default().to_owned()),
+                    true => (
+                        "200 OK",
+                        whole.lines().last().unwrap_or_default().to_owned(),
+                    ),
                     false => ("200 OK", whole),
                 }
             }
-            None => ("403 Forbidden", json!({
-                "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 403, "message": "not allowed",
-            }).to_string()),
+            None => (
+                "403 Forbidden",
+                json!({
+                    "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 403,
+                     "message": "not allowed",
+                })
+                .to_string(),
+            ),
         };
         write!(
             stream,
@@ -109,8 +120,9 @@ impl Server {
 }
 
 impl Server {
-    /// Runs `iosonde-agent result`: standard output is channel 1 of a WebSocket, the end of the command channel 3.
-    // tungstenite says what its callback returns.
+    /// Runs `iosonde-agent result`: standard output is channel 1 of a WebSocket, the end of the
+    /// command channel 3.
+    // tungstenite defines the type that its callback returns.
     #[allow(clippy::result_large_err)]
     fn execute(&mut self, stream: TcpStream) {
         const OUTPUT: u8 = 1;
@@ -143,7 +155,8 @@ impl Server {
             }
             Read::NotKept => json!({
                 "status": "Failure", "reason": "NonZeroExitCode", "message": "exit code 4",
-                "details": {"causes": [{"reason": "ExitCode", "message": NOT_KEPT_STATUS.to_string()}]},
+                "details": {"causes": [{"reason": "ExitCode",
+                 "message": NOT_KEPT_STATUS.to_string()}]},
             }),
         };
         send(STATUS, status.to_string().as_bytes());
@@ -156,9 +169,9 @@ impl Server {
 fn rotated(reads: Vec<Read>) -> Server {
     let name = "iosonde-0a1b2c3d-0";
     Server {
-        kept: farewell(Ok(result(1000))),
+        kept: render_outcome(Ok(result(1000))),
         reads,
-        ..server(&[(name, "Running", format!("{LAST_WORD}\n"))])
+        ..server(&[(name, "Running", format!("{LOG_END_MARK}\n"))])
     }
 }
 
@@ -173,7 +186,8 @@ fn pod(name: &str, phase: &str, pods: u32) -> Value {
         },
         "spec": {"nodeName": "n1", "containers": [{"name": "iosonde", "image": "iosonde-agent"}]},
         "status": {"phase": phase, "containerStatuses": [{
-            "name": "iosonde", "image": "iosonde-agent", "imageID": "x", "ready": true, "restartCount": 0,
+            "name": "iosonde", "image": "iosonde-agent", "imageID": "x", "ready": true,
+             "restartCount": 0,
             "state": {"running": {}},
         }]},
     })
@@ -194,7 +208,7 @@ fn result(iops: u32) -> RunResult {
     LocalRunner::default().open().run(&plan, &mut ()).unwrap()
 }
 
-fn collected(name: &str, server: Server, run: Option<&str>) -> Result<Collected, RunError> {
+fn collected(name: &str, server: Server, run: Option<&str>) -> Result<CollectedResult, RunError> {
     collected_within(name, server, run, Duration::from_secs(300))
 }
 
@@ -203,13 +217,14 @@ fn collected_within(
     server: Server,
     run: Option<&str>,
     timeout: Duration,
-) -> Result<Collected, RunError> {
+) -> Result<CollectedResult, RunError> {
     let config = json!({
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "c", "cluster": {"server": server.serve()}}],
         "users": [{"name": "u", "user": {}}],
-        "contexts": [{"name": "lab", "context": {"cluster": "c", "user": "u", "namespace": "bench"}}],
+        "contexts": [{"name": "lab", "context": {"cluster": "c", "user": "u",
+         "namespace": "bench"}}],
         "current-context": "lab",
     });
     let path: PathBuf =
@@ -218,10 +233,10 @@ fn collected_within(
     let options = ClusterOptions {
         kubeconfig: Some(path.clone()),
         timeout,
-        ..ClusterOptions::new(Target::EmptyDir)
+        ..ClusterOptions::new(TargetUri::EmptyDir)
     };
-    let watch = Watch {
-        tell: &mut |_: Told<'_>| {},
+    let watch = SetupObserver {
+        tell: &mut |_: SetupEvent<'_>| {},
         interrupts: &|| 0,
     };
     let collected = collect(&options, run, watch);
@@ -247,9 +262,30 @@ fn server(pods: &[(&str, &str, String)]) -> Server {
     }
 }
 
+/// Returns the condition of a pod that failed.
+fn condition(error: &RunError) -> &FailureCondition {
+    match error {
+        RunError::NotReady(failure) | RunError::Lost(failure) => {
+            failure.condition().expect("errors of this version have it")
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Returns the reason why a cluster cannot serve a request.
+fn obstacle(error: &RunError) -> &ClusterObstacle {
+    let RunError::NoFeature { cause } = error else {
+        panic!("{error:?}");
+    };
+    match &**cause {
+        UnsupportedFeature::Cluster(obstacle) => obstacle,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
-fn pods_that_have_ended_and_pods_that_stay_are_one_result() {
-    let log = |iops| format!("what fio prints\n{}", farewell(Ok(result(iops))));
+fn results_of_ended_and_staying_pods_are_merged() {
+    let log = |iops| format!("what fio prints\n{}", render_outcome(Ok(result(iops))));
     let server = server(&[
         ("iosonde-0a1b2c3d-0", "Succeeded", log(1000)),
         ("iosonde-0a1b2c3d-1", "Running", log(500)),
@@ -269,10 +305,10 @@ fn pods_that_have_ended_and_pods_that_stay_are_one_result() {
     );
 }
 
-/// A pod that has brought its result home hinders nobody, however long the others take.
+/// A pod with a result does not end the wait, however long the other pods take.
 #[test]
-fn a_pod_that_has_ended_is_no_reason_to_give_up_the_others() {
-    let log = |iops| farewell(Ok(result(iops)));
+fn ended_pod_does_not_end_the_wait_for_other_pods() {
+    let log = |iops| render_outcome(Ok(result(iops)));
     let mut server = server(&[
         ("iosonde-0a1b2c3d-0", "Succeeded", log(1000)),
         ("iosonde-0a1b2c3d-1", "Running", String::new()),
@@ -285,11 +321,11 @@ fn a_pod_that_has_ended_is_no_reason_to_give_up_the_others() {
 }
 
 #[test]
-fn the_result_of_one_pod_is_its_own() {
+fn result_of_one_pod_is_not_merged() {
     let server = server(&[(
         "iosonde-0a1b2c3d-0-x7k2p",
         "Succeeded",
-        farewell(Ok(result(1000))),
+        render_outcome(Ok(result(1000))),
     )]);
     let collected = collected("one", server, Some("iosonde-0a1b2c3d")).unwrap();
     assert!(collected.result.pods.is_empty());
@@ -297,58 +333,86 @@ fn the_result_of_one_pod_is_its_own() {
 }
 
 #[test]
-fn what_was_cut_short_is_told_and_kept() {
-    let log = format!("{}interrupted\n{}", cut_short(), farewell(Ok(result(1000))));
+fn interrupted_run_is_reported_and_its_result_kept() {
+    let log = format!(
+        "{}interrupted\n{}",
+        render_cut_short(),
+        render_outcome(Ok(result(1000)))
+    );
     let one = server(&[("iosonde-0a1b2c3d-0", "Failed", log)]);
     let collected = collected("half", one, None).unwrap();
     assert!(collected.result.workers[0].directions.read.total_ios > 0);
-    let cut = collected.cut.expect("the job was longer").to_string();
-    assert!(cut.contains("told to end before its job was over"), "{cut}");
+    let cut = collected.cut.expect("the job was longer");
+    assert_eq!(condition(&cut), &FailureCondition::TerminatedEarly);
 }
 
 #[test]
-fn pods_that_never_come_are_not_waited_for_for_ever() {
-    let mut server = server(&[("iosonde-0a1b2c3d-0", "Succeeded", farewell(Ok(result(1))))]);
+fn missing_pods_are_an_error_after_the_timeout() {
+    let mut server = server(&[(
+        "iosonde-0a1b2c3d-0",
+        "Succeeded",
+        render_outcome(Ok(result(1))),
+    )]);
     server.pods[0]["metadata"]["annotations"]["iosonde/pods"] = json!("2");
     let error = collected_within("few", server, None, Duration::ZERO).unwrap_err();
-    assert!(
-        error.to_string().contains("the other pods to be made"),
-        "{error}"
+    let awaits_others = matches!(
+        condition(&error),
+        FailureCondition::StartTimedOut { awaits, .. } if awaits.step == AwaitedStep::OtherPods
     );
+    assert!(awaits_others, "{error:?}");
 }
 
 #[test]
-fn what_can_not_be_collected_is_explained() {
+fn collect_errors_state_the_cause() {
     let refused = RunError::Unsupported {
         problem: "no space".to_owned(),
         remedy: "make some".to_owned(),
     };
     let one = |phase, log: String| server(&[("iosonde-0a1b2c3d-0", phase, log)]);
-    let error = collected("refused", one("Failed", farewell(Err(refused))), None).unwrap_err();
-    assert!(error.to_string().contains("no space"), "{error}");
+    let error = collected(
+        "refused",
+        one("Failed", render_outcome(Err(refused.clone()))),
+        None,
+    )
+    .unwrap_err();
+    let job_refused = FailureCondition::JobRefused {
+        error: Box::new(refused),
+    };
+    assert_eq!(condition(&error), &job_refused);
     assert_eq!(error.remedy(), "make some");
     let cut = one("Failed", "fio-3.33\nkilled in the middle\n".to_owned());
     let error = collected("cut", cut, None).unwrap_err();
-    assert!(
-        error.to_string().contains("killed in the middle"),
-        "{error}"
+    let has_last_line = matches!(
+        condition(&error),
+        FailureCondition::NoResult { last_line, .. }
+            if last_line.as_deref() == Some("killed in the middle")
     );
+    assert!(has_last_line, "{error:?}");
     let other = one("Succeeded", String::new());
     let error = collected_within("other", other, Some("ffffffff"), Duration::ZERO).unwrap_err();
-    assert!(error.remedy().contains("0a1b2c3d"), "{}", error.remedy());
+    let other_known = matches!(
+        obstacle(&error),
+        ClusterObstacle::NoPodsOfRendered { known, .. } if *known == ["0a1b2c3d"]
+    );
+    assert!(other_known, "{error:?}");
     let error = collected_within("none", server(&[]), None, Duration::ZERO).unwrap_err();
-    assert!(error.to_string().contains("no rendered run"), "{error}");
+    let none = matches!(obstacle(&error), ClusterObstacle::NoRenderedRun { .. });
+    assert!(none, "{error:?}");
 }
 
 #[test]
-fn what_has_just_been_applied_has_no_pods_yet() {
-    let there = server(&[("iosonde-0a1b2c3d-0", "Succeeded", farewell(Ok(result(7))))]);
+fn applied_run_without_pods_is_waited_for() {
+    let there = server(&[(
+        "iosonde-0a1b2c3d-0",
+        "Succeeded",
+        render_outcome(Ok(result(7))),
+    )]);
     let early = Server { early: 2, ..there };
     assert!(collected("early", early, None).is_ok());
 }
 
 #[test]
-fn kept_result_is_read_on_where_a_connection_broke() {
+fn kept_result_is_resumed_after_a_broken_connection() {
     let reads = vec![
         Read::Break(0),
         Read::Break(500),
@@ -363,8 +427,8 @@ fn kept_result_is_read_on_where_a_connection_broke() {
 }
 
 #[test]
-fn result_is_not_kept_where_the_pod_says_so() {
+fn missing_kept_result_is_an_error() {
     let reads = vec![Read::Break(0), Read::NotKept];
     let error = collected("notkept", rotated(reads), None).unwrap_err();
-    assert!(error.to_string().contains("has not kept it"), "{error}");
+    assert_eq!(condition(&error), &FailureCondition::ResultNotKept);
 }

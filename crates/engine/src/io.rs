@@ -3,33 +3,31 @@
 //! A backend takes slots that the worker has filled and returns their completions. It takes no time
 //! stamps, counts nothing and knows nothing about workloads.
 
-pub mod immediate;
-pub mod io_uring;
-pub mod libaio;
-pub mod mmap_backend;
-pub mod null;
-pub mod posix_aio_backend;
-#[cfg(feature = "ceph")]
-pub mod rados_backend;
-#[cfg(feature = "ceph")]
-pub mod rbd_backend;
-pub mod sim_backend;
-pub mod sync;
+mod file_calls;
+pub(crate) mod immediate;
+pub(crate) mod io_uring;
+pub(crate) mod libaio;
+pub(crate) mod mmap_backend;
+pub(crate) mod null;
+pub(crate) mod posix_aio_backend;
+pub mod remote;
+pub(crate) mod sim_backend;
+pub(crate) mod sync;
 
 use std::io;
 
-pub use crate::slot::{Completion, Handle, Slot};
+pub use crate::slot::{Completion, FileHandle, Slot};
 pub use crate::sys::memory::Slab;
 pub use iosonde_workload::Op;
 
 /// Callback that a library's thread invokes on completions, instead of waking the worker thread.
-pub trait Called: Send + Sync {
+pub trait CompletionCallback: Send + Sync {
     /// Reports that the requested number of completions has arrived.
-    fn call(&self);
+    fn on_completions(&self);
 }
 
 /// Moves I/O between slots and files.
-pub trait Backend {
+pub(crate) trait Backend {
     /// Whether the I/O is complete when [`Backend::submit`] returns. The worker passes one slot at
     /// a time then, and measures the length of that call as completion latency.
     const SYNCHRONOUS: bool;
@@ -39,30 +37,39 @@ pub trait Backend {
     const CARRIES_OUT_IN_SUBMIT: bool = Self::SYNCHRONOUS;
 
     /// Submits a batch. Returns the number of slots taken from the front: fewer if a queue is full.
-    fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize>;
+    ///
+    /// # Panics
+    /// May panic if a slot is in flight already, does not exist or is larger than its buffer, or if
+    /// the slab is not that of earlier calls.
+    fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize>;
 
     /// Appends completions to `done`, which has room for all slots. Returns once `done` holds `min`
     /// or after `timeout_ns`. With `min` 0 it does not wait.
+    ///
+    /// Without `timeout_ns` there is no deadline, nor is there one for I/Os carried out in
+    /// [`Backend::submit`]: the kernel completes each I/O or fails it by the driver's timeout.
     fn reap(
         &mut self,
-        slab: &Slab,
+        slab: &mut Slab,
         min: usize,
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> io::Result<()>;
 
-    /// Time of the next completion on simulated devices, or `u64::MAX` if a [`Called`] reports it.
+    /// Time of the next completion on simulated devices, or `u64::MAX` if a
+    /// [`CompletionCallback`] reports it.
     /// A backend that returns a time never blocks in [`Backend::reap`].
     fn next_completion_ns(&self) -> Option<u64> {
         None
     }
 
-    /// Checks I/Os in flight for timeouts, if a [`Called`] is set: several times a second.
-    fn look_after(&mut self) {}
+    /// Checks I/Os in flight for timeouts, if a [`CompletionCallback`] is set: several times
+    /// a second.
+    fn check_timeouts(&mut self) {}
 
     /// Unmaps pages of mapped files: the page cache keeps mapped pages.
     fn unmap_pages(&mut self) {}
 
     /// Sets the files, in the order in which slots number them.
-    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()>;
+    fn set_files(&mut self, handles: &[FileHandle]) -> io::Result<()>;
 }

@@ -1,15 +1,15 @@
 //! Runs a plan on this Linux machine and returns the measurements.
 
-#[cfg(feature = "ceph")]
-pub mod ceph;
-#[cfg(not(feature = "ceph"))]
-#[path = "ceph/absent.rs"]
-mod ceph;
+mod clock;
+mod counters;
 pub mod files;
 pub mod interrupt;
 pub mod io;
-pub mod placed;
+mod process_stops;
+mod remedies;
+pub mod remote_storage;
 pub mod runner;
 pub mod slot;
 pub mod sys;
 pub mod worker;
+mod worker_files;

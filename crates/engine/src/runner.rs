@@ -3,8 +3,10 @@
 //! [`LocalSession::run`] takes the same steps for every plan: find the files ([`crate::files`]),
 //! refuse forbidden writes, lay out files, run the jobs (`coordinator`), build the result.
 
+mod access_check;
 mod backend_choice;
 mod buffer_memory;
+mod cold_caches;
 mod commands;
 mod coordinator;
 mod device_watch;
@@ -15,46 +17,52 @@ mod job_result;
 mod layout_progress;
 mod log_files;
 mod min_rate_watch;
+mod open_logs;
 mod permissions;
+mod plan_facts;
 mod replay_plan;
 mod run_evidence;
 mod run_files;
-pub mod sampler;
+mod sampler;
 mod series_sampler;
+mod session_resources;
 mod simulated_run;
+mod start_barrier;
+mod start_check;
 mod status;
 mod steady_state_watch;
+mod thread_settings;
 mod threaded_run;
 mod trace_file;
 mod worker_setup;
 mod worker_thread;
 mod write_guard;
 
-use crate::ceph::{Estate, Terms, Watch};
 pub use crate::files::HeldPaths;
-pub use crate::files::ToBe;
-use crate::files::{CreatedFiles, FileKind, FileUse, Made};
+pub use crate::files::PlannedFiles;
+use crate::files::{CreatedFiles, CreatedPaths, FileKind, FileUse};
 use crate::interrupt::Interrupt;
-use crate::placed::placed;
+use crate::remote_storage::{RemoteStorage, resolve_uris};
 use crate::sys::thread::raise_open_files;
-use iosonde_job::plan::{CephAccess, Plan};
+use cold_caches::DroppedCaches;
+use iosonde_job::plan::Plan;
 use iosonde_machine::consent::Consent;
 use iosonde_machine::host::memory_to_take;
 use iosonde_machine::proc_root::System;
 use iosonde_machine::write_hold::DeviceHolds;
+use iosonde_result::cache_state::ColdLayers;
 use iosonde_result::interval::Intervals;
 use iosonde_result::observer::Observer;
-use iosonde_result::run::{Event, FORMAT, RunResult, Verdict, WorkerResult};
-use iosonde_result::session::{RunError, Session};
-pub(crate) use job_clones::JobClone;
-#[cfg(feature = "ceph")]
-pub(crate) use layout_progress::LayoutProgress;
+use iosonde_result::run::{FORMAT, RunEvent, RunResult, Verdict, WorkerResult};
+use iosonde_result::run_error::RunError;
+use iosonde_result::session::Session;
+use job_clones::JobClone;
 pub use permissions::Permissions;
 use replay_plan::ReplayPlan;
-pub(crate) use run_files::expand;
+use session_resources::{SessionRefs, SessionResources};
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Settings of sessions on this machine.
@@ -72,8 +80,8 @@ pub struct LocalRunner {
     pub may_run_full: bool,
     /// Directory for blocks that fail verification (`verify_dump`); empty is the current directory.
     pub dump_directory: PathBuf,
-    /// Access to Ceph clusters for plans whose files are named by URIs ([`crate::placed`]).
-    pub ceph: CephAccess,
+    /// Access to remote storage. `None`: plans that need it are refused.
+    pub remote: Option<Arc<dyn RemoteStorage>>,
     /// Whether layout is forbidden (`--readonly`): files to read must exist and be large enough.
     pub readonly: bool,
     /// Files and devices without consent to data loss. A job that writes or removes one, or needs
@@ -81,42 +89,48 @@ pub struct LocalRunner {
     pub only_read: Vec<PathBuf>,
     /// Limits on the accesses of jobs and traces; `None` allows everything, as with fio.
     pub permissions: Option<Permissions>,
+    /// Layers whose caches are dropped before each group of jobs: the client and the OSDs. Nodes
+    /// are left to the caller.
+    pub cold: ColdLayers,
+    /// Whether cold caches of the client are only those of the jobs' files, even for root: others
+    /// share the kernel of a pod.
+    pub keeps_caches_of_others: bool,
 }
 
 impl LocalRunner {
-    /// Checks whether a session could run a plan, before anything is created or changed. `to_be`
+    /// Checks whether a session could run a plan, before anything is created or changed. `planned`
     /// holds the files that earlier plans will leave; the check adds this plan's. Ceph clusters are
     /// not read.
     ///
     /// # Errors
     /// Those with which [`LocalSession::run`] would refuse the plan.
-    pub fn check(&self, plan: &Plan, to_be: &mut ToBe) -> Result<(), RunError> {
-        let plan = placed(plan, &self.ceph)?;
+    pub fn check(&self, plan: &Plan, planned: &mut PlannedFiles) -> Result<(), RunError> {
+        let plan = resolve_uris(self.remote(), plan)?;
         self.check_permitted(plan.as_ref())?;
         let traced = ReplayPlan::read(plan.as_ref(), self.readonly)?;
-        if simulated_run::is_simulated(plan.as_ref())? {
+        if plan_facts::is_simulated(plan.as_ref())? {
             run_files::find(&traced)?;
             return simulated_run::check(&traced.plan);
         }
         let memory = memory_to_take(&System::live());
         buffer_memory::check(&traced.plan, memory)?;
-        run_files::check(&traced, self, to_be)
+        run_files::check(&traced, self, planned)
     }
 
     /// Refuses a plan whose jobs access more than their permissions allow.
     fn check_permitted(&self, plan: &Plan) -> Result<(), RunError> {
         match &self.permissions {
-            Some(permissions) => permissions.check_plan(plan, &self.ceph),
+            Some(permissions) => permissions.check_plan(plan, self.remote()),
             None => Ok(()),
         }
     }
 
     /// Returns the existing files and block devices of a plan; none if a trace is unreadable.
-    pub fn there_already(&self, plan: &Plan) -> Vec<PathBuf> {
+    pub fn existing_targets(&self, plan: &Plan) -> Vec<PathBuf> {
         let Ok(traced) = ReplayPlan::read(plan, false) else {
             return Vec::new();
         };
-        let paths = run_files::named(&traced);
+        let paths = run_files::list_named_files(&traced);
         let paths = paths.iter();
         let holds_data = |path: &&PathBuf| {
             let kind = path.metadata().map(|facts| facts.file_type());
@@ -128,23 +142,19 @@ impl LocalRunner {
         paths
     }
 
-    /// Returns the limits on the preparation of Ceph targets.
-    fn terms(&self) -> Terms<'_> {
-        Terms {
-            consent: &self.consent,
-            readonly: self.readonly,
-            interrupt: &self.interrupt,
-        }
+    /// Returns the access to remote storage.
+    fn remote(&self) -> Option<&dyn RemoteStorage> {
+        self.remote.as_deref()
     }
 
     /// Opens a session.
     pub fn open(self) -> LocalSession {
         LocalSession {
+            remote: SessionResources::open(self.remote()),
             runner: self,
-            made: Made::default(),
+            made: CreatedPaths::default(),
             held: HeldPaths::default(),
-            estate: Mutex::default(),
-            worn: simulated_run::WearByDevice::default(),
+            wear: simulated_run::WearByDevice::default(),
         }
     }
 }
@@ -153,11 +163,11 @@ impl LocalRunner {
 #[derive(Debug)]
 pub struct LocalSession {
     runner: LocalRunner,
-    made: Made,
+    made: CreatedPaths,
     held: HeldPaths,
-    estate: Mutex<Estate>,
+    remote: SessionResources,
     /// Wear of the simulated devices from earlier runs.
-    worn: simulated_run::WearByDevice,
+    wear: simulated_run::WearByDevice,
 }
 
 impl LocalSession {
@@ -167,8 +177,13 @@ impl LocalSession {
     }
 
     /// Replaces the consent to overwrite targets ([`LocalRunner::consent`]).
-    pub fn agree_to(&mut self, consent: Consent) {
+    pub fn set_consent(&mut self, consent: Consent) {
         self.runner.consent = consent;
+    }
+
+    /// Replaces the layers whose caches are dropped ([`LocalRunner::cold`]).
+    pub fn set_cold(&mut self, cold: ColdLayers) {
+        self.runner.cold = cold;
     }
 
     /// Returns the list of paths that the caller has created for plans and keeps open.
@@ -191,23 +206,39 @@ impl LocalSession {
         permissions.commands = commands;
     }
 
-    fn estate(&self) -> MutexGuard<'_, Estate> {
-        self.estate.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Keeps the files of a run until the session ends, or removes them after a failure or an
+    /// interrupt.
+    fn keep_or_remove_files<'w>(
+        &mut self,
+        mut made: CreatedPaths,
+        clones: &[JobClone],
+        mut workers: impl Iterator<Item = &'w WorkerResult>,
+    ) {
+        for late in clones.iter().filter_map(JobClone::created_at_start) {
+            made.extend(late.clone());
+        }
+        let failed = workers.any(|worker| worker.error.is_some());
+        let is_unwanted = self.runner.interrupt.is_requested() && !self.runner.keep_files;
+        if failed || is_unwanted {
+            made.remove();
+        } else {
+            self.made.extend(made);
+        }
     }
 }
 
 impl Session for LocalSession {
     fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
         let begun = Instant::now();
-        let plan = placed(plan, &self.runner.ceph)?;
+        let plan = resolve_uris(self.runner.remote(), plan)?;
         let plan = plan.as_ref();
         self.runner.check_permitted(plan)?;
         if let Some(permissions) = &self.runner.permissions {
             permissions.make_log_directories(plan)?;
         }
         let traced = ReplayPlan::read(plan, self.runner.readonly)?;
-        if simulated_run::is_simulated(plan)? {
-            return simulated(plan, &traced, &mut self.worn, &self.runner, observer);
+        if plan_facts::is_simulated(plan)? {
+            return simulated(plan, &traced, &mut self.wear, &self.runner, observer);
         }
         let started_at_ms = epoch_ms();
         raise_open_files();
@@ -216,57 +247,53 @@ impl Session for LocalSession {
         buffer_memory::check(plan, memory_to_take(&System::live()))?;
         let holds = DeviceHolds::default();
         let created = CreatedFiles::after(self.made.created.ids()).with_held(self.held.clone());
-        let (clones, mut made, _hold) =
-            run_files::make_ready(&traced, (&self.runner, &holds), &created, begun, observer)?;
-        let created = created.with_commands(run_files::has_commands(plan));
-        self.estate()
-            .make_ready(plan, &clones, &self.runner.terms(), begun, observer)
+        let (clones, made, _hold) =
+            run_files::prepare_files(&traced, (&self.runner, &holds), &created, begun, observer)?;
+        let created = created.with_commands(plan_facts::has_commands(plan));
+        self.remote
+            .prepare_files(plan, &clones, &self.runner, begun, observer)
             .inspect_err(|_| made.remove())?;
         let targets = device_watch::targets(plan, &clones);
-        let cluster = Watch::of(plan, &targets, &self.runner.ceph);
+        let cold_targets = self.runner.cold_targets(&targets);
+        let remote = self.runner.remote();
+        let cluster = remote.and_then(|remote| remote.watch(plan, &targets));
         let mut watch = device_watch::DeviceWatch::begin(plan, &clones, targets);
-        let around = coordinator::RunContext {
+        let context = coordinator::RunContext {
             interrupt: &self.runner.interrupt,
             begun: Some(begun),
             started_at_ms,
             watch: Some(&mut watch),
         };
-        let session = threaded_run::Held {
+        let session = SessionRefs {
             runner: &self.runner,
-            estate: &self.estate,
+            remote: &self.remote,
             holds: &holds,
             created: &created,
+            targets: &cold_targets,
         };
-        let mut outcome = threaded_run::run(plan, &clones, &session, around, observer)
+        let mut outcome = threaded_run::run(plan, &clones, &session, context, observer)
             .inspect_err(|_| made.remove())?;
-        for late in clones.iter().filter_map(JobClone::made_at_start) {
-            made.extend(late.clone());
-        }
-        let failed = outcome.workers.iter().any(|worker| worker.error.is_some());
-        let is_unwanted = self.runner.interrupt.is_requested() && !self.runner.keep_files;
-        if failed || is_unwanted {
-            made.remove();
-        } else {
-            self.made.extend(made);
-        }
-        let given_up = outcome.workers.iter().any(|worker| {
+        let all = || outcome.workers.iter().chain(&outcome.neighbours);
+        self.keep_or_remove_files(made, &clones, all());
+        let given_up = all().any(|worker| {
             worker
                 .error
                 .as_ref()
                 .is_some_and(|error| error.errno == libc::ECANCELED)
         });
-        let ceph = cluster.map(|cluster| cluster.end(given_up));
-        let watched = watch.end(plan, &outcome, ceph.as_ref());
-        outcome.series = watched.series;
+        let ceph = cluster.map(|cluster| cluster.finish_sampling(given_up));
+        let report = watch.finish_report(plan, &outcome, ceph.as_ref());
+        outcome.series = report.series;
         unlink(plan, &clones, &self.made.created);
         let elapsed_ns = begun.elapsed().as_nanos() as u64;
         let elapsed_ns = elapsed_ns.saturating_sub(outcome.stopped_ns);
         Ok(RunResult {
             host: iosonde_machine::host::host(&System::live()),
-            targets: watched.targets,
-            disks: watched.disks,
-            verdicts: watched.verdicts,
-            nfs: watched.nfs,
+            targets: report.targets,
+            disks: report.disks,
+            verdicts: report.verdicts,
+            nfs: report.nfs,
+            caches: (outcome.dropped).cache_states(plan, &outcome.workers, ceph.is_some()),
             ceph,
             ..result(asked, outcome, started_at_ms, elapsed_ns)
         })
@@ -277,7 +304,7 @@ impl Session for LocalSession {
             self.made.remove();
         }
         // As with fio, objects do not outlive the run.
-        self.estate().remove()
+        self.remote.remove()
     }
 }
 
@@ -285,13 +312,13 @@ impl Session for LocalSession {
 fn simulated(
     plan: &Plan,
     traced: &ReplayPlan,
-    worn: &mut simulated_run::WearByDevice,
+    wear: &mut simulated_run::WearByDevice,
     runner: &LocalRunner,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
     let clones = run_files::find(traced)?;
     let bounds = (&*runner.interrupt, runner.dump_directory.as_path());
-    let outcome = simulated_run::run(&traced.plan, &clones, worn, bounds, observer)?;
+    let outcome = simulated_run::run(&traced.plan, &clones, wear, bounds, observer)?;
     let elapsed_ns = outcome.elapsed_ns;
     Ok(result(plan, outcome, 0, elapsed_ns))
 }
@@ -308,6 +335,7 @@ fn result(plan: &Plan, outcome: RunMeasurements, started_at_ms: u64, elapsed_ns:
         targets: Vec::new(),
         labels: Default::default(),
         workers: outcome.workers,
+        neighbours: outcome.neighbours,
         disks: Vec::new(),
         intervals: outcome.intervals,
         series: outcome.series,
@@ -315,6 +343,7 @@ fn result(plan: &Plan, outcome: RunMeasurements, started_at_ms: u64, elapsed_ns:
         nodes: Vec::new(),
         ceph: None,
         nfs: Vec::new(),
+        caches: Vec::new(),
         events: outcome.events,
         verdicts: Vec::new(),
         notes: Vec::new(),
@@ -340,14 +369,16 @@ fn unlink(plan: &Plan, clones: &[JobClone], created: &CreatedFiles) {
 #[derive(Default)]
 pub(crate) struct RunMeasurements {
     pub(crate) workers: Vec<WorkerResult>,
+    pub(crate) neighbours: Vec<WorkerResult>,
     pub(crate) intervals: Intervals,
     pub(crate) series: iosonde_result::machine::MachineSeries,
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<RunEvent>,
     pub(crate) elapsed_ns: u64,
     /// Length of the process stops, if they are left out.
     pub(crate) stopped_ns: u64,
     /// Verdict on the process stops, left out or not.
     pub(crate) stopped: Option<Verdict>,
+    pub(crate) dropped: DroppedCaches,
 }
 
 /// Returns the current time in milliseconds of the Unix epoch.

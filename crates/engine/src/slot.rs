@@ -63,7 +63,7 @@ pub struct Completion {
 
 /// A file as a backend sees it.
 #[derive(Debug, Clone, Copy)]
-pub struct Handle {
+pub struct FileHandle {
     /// File descriptor.
     pub fd: RawFd,
     /// Whether the file is a block device: a trim is a discard there and punches a hole elsewhere.

@@ -4,20 +4,12 @@
 //! callers name [`memory::IoMemory`] slots, so the kernel only writes to buffers.
 #![allow(unsafe_code)]
 
-pub mod aio;
-#[cfg(feature = "ceph")]
-mod arrivals;
-pub mod block;
+pub(crate) mod aio;
+pub(crate) mod block;
 mod bus_error;
-pub mod mapping;
+pub(crate) mod mapping;
 pub mod memory;
-#[cfg(feature = "ceph")]
-pub(crate) mod patience;
-pub mod posix_aio;
-#[cfg(feature = "ceph")]
-pub mod rados;
-#[cfg(feature = "ceph")]
-pub mod rbd;
+pub(crate) mod posix_aio;
 pub mod ring;
-pub mod rw;
-pub mod thread;
+pub(crate) mod rw;
+pub(crate) mod thread;

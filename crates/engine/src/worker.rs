@@ -1,37 +1,41 @@
 //! The I/O loop: one worker runs one clone of a job.
 //!
-//! A worker is a state machine. On real targets a thread calls [`Worker::step`] until the worker is
+//! A worker is a state machine. On real targets a thread calls `Worker::step` until the worker is
 //! done. In a simulation one event loop steps all workers in order of simulated time. Both use the
 //! same code to prepare, submit, reap and record I/Os. The loop does not allocate, lock or format.
 //! It reads the clock after each submission and after each reap, never per I/O.
 
-#[cfg(feature = "ceph")]
 pub(crate) mod callback_driver;
-pub mod clock;
 mod complete;
-pub mod counters;
 mod file_switch;
-pub mod flow;
+pub(crate) mod flow;
+mod in_flight_ranges;
 pub mod io_failure;
-pub mod io_log;
-pub mod io_priority;
-pub mod latency_depth;
+pub(crate) mod io_log;
+pub(crate) mod io_priority;
+pub(crate) mod latency_depth;
+mod log_entry;
 mod log_exchange;
 mod next_io;
-pub mod pacing;
+pub(crate) mod pacing;
 mod phases;
-pub(crate) mod process_stops;
-pub mod recorder;
-pub mod replay;
+pub(crate) mod recorder;
+pub(crate) mod replay;
 mod submit;
-pub mod verification;
-pub mod write_contents;
+#[cfg(test)]
+mod tests;
+pub(crate) mod verification;
+mod worker_output;
+pub(crate) mod write_contents;
 
-use crate::files::{CachedFiles, FileKeeper};
+pub(crate) use crate::clock;
+pub(crate) use crate::counters;
+use crate::files::{CachedFiles, OpenFileCache};
 use crate::io::{Backend, Completion, Slab};
 use crate::worker::clock::Clock;
-use crate::worker::counters::Shared;
+use crate::worker::counters::WorkerCounters;
 use crate::worker::flow::FlowShare;
+use crate::worker::in_flight_ranges::InFlightRanges;
 use crate::worker::io_log::IoLog;
 use crate::worker::io_priority::Cmdprio;
 use crate::worker::latency_depth::DepthControl;
@@ -39,19 +43,18 @@ use crate::worker::pacing::Pacer;
 use crate::worker::recorder::Recorder;
 use crate::worker::replay::Replayer;
 use crate::worker::verification::Verification;
+pub(crate) use crate::worker::worker_output::{WorkerOutput, WorkerSnapshot};
 use crate::worker::write_contents::Contents;
 use iosonde_job::plan::{ErrorPolicy, PerDirection};
-use iosonde_result::run::{IoFailure, RampResult};
+use iosonde_result::run::IoFailure;
 use iosonde_workload::{Generator, Io, StartOver};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-const ENDED_IN_RAMP: &str = "the job ended within its ramp_time: bytes and rates are those of the ramp, latencies were not measured";
-
 /// The next action for the caller of [`Worker::step`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum WorkerStep {
     /// Call `step` again at once.
     Again,
     /// Call `step` again at this time on the worker's clock, or earlier.
@@ -62,7 +65,7 @@ pub enum Step {
 
 /// Phase of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum WorkerPhase {
     /// Issues the job's own I/O.
     Main,
     /// Reads back the written blocks and verifies them.
@@ -75,39 +78,39 @@ enum Phase {
 
 /// Rules of submission and reaping.
 #[derive(Debug, Clone, Copy)]
-pub struct DepthRules {
+pub(crate) struct DepthRules {
     /// Maximum number of I/Os in flight (`iodepth`).
-    pub iodepth: u32,
+    pub(crate) iodepth: u32,
     /// Maximum number of I/Os in one submission.
-    pub batch_submit: u32,
+    pub(crate) batch_submit: u32,
     /// Maximum number of I/Os in one call of the backend; a larger submission takes several calls.
-    pub call_limit: u32,
+    pub(crate) call_limit: u32,
     /// Minimum number of completions to wait for.
-    pub complete_min: u32,
+    pub(crate) complete_min: u32,
     /// Maximum number of completions to process before the next submission.
-    pub complete_max: u32,
+    pub(crate) complete_max: u32,
     /// Depth to which a full queue drains before the worker fills it again (`iodepth_low`).
-    pub low: u32,
+    pub(crate) low: u32,
     /// When the worker submits I/Os for free slots.
-    pub refill: Refill,
+    pub(crate) refill: Refill,
     /// Whether an I/O waits for overlapping I/Os to complete (`serialize_overlap`).
-    pub serialize_overlap: bool,
+    pub(crate) serialize_overlap: bool,
 }
 
 /// Batching of free slots where I/O is fast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refill {
+pub(crate) struct Refill {
     /// Number of free slots that the worker submits at once.
-    pub slots: u32,
+    pub(crate) slots: u32,
     /// Fewer free slots are submitted this long after the last submission.
-    pub hold_ns: u64,
+    pub(crate) hold_ns: u64,
     /// Minimum number of completions to wait for while free slots are held back.
-    pub together: u32,
+    pub(crate) together: u32,
 }
 
 impl Refill {
     /// Submits each free slot at once.
-    pub const AT_ONCE: Refill = Refill {
+    pub(crate) const AT_ONCE: Refill = Refill {
         slots: 1,
         hold_ns: 0,
         together: 1,
@@ -116,64 +119,64 @@ impl Refill {
 
 /// Conditions that end a worker.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub(crate) struct WorkerLimits {
     /// Start of the worker's I/O, on its clock.
-    pub start_ns: u64,
+    pub(crate) start_ns: u64,
     /// End of the worker's run time; `u64::MAX` stands for no limit.
-    pub deadline_ns: u64,
+    pub(crate) deadline_ns: u64,
     /// Maximum latency by direction; a slower completion is an error.
-    pub max_latency_ns: PerDirection<Option<u64>>,
+    pub(crate) max_latency_ns: PerDirection<Option<u64>>,
     /// Whether ENOSPC ends the job without an error (`fill_device`).
-    pub fill_device: bool,
+    pub(crate) fill_device: bool,
 }
 
 /// Components of a worker, except its backend and clock. Fields that each step uses come first.
 #[repr(C)]
-pub struct Parts {
+pub(crate) struct WorkerParts {
     /// Whether latencies are measured.
-    pub timed: bool,
+    pub(crate) timed: bool,
     /// Whether each pass over the files is verified before the next pass starts.
-    pub verifies_each_pass: bool,
+    pub(crate) verifies_each_pass: bool,
     /// Submission rules.
-    pub rules: DepthRules,
+    pub(crate) rules: DepthRules,
     /// Counters and flags that other threads read.
-    pub shared: Arc<Shared>,
+    pub(crate) shared: Arc<WorkerCounters>,
     /// Conditions that end the worker.
-    pub limits: Limits,
+    pub(crate) limits: WorkerLimits,
     /// I/O slots and their buffers: exactly `iodepth` of them.
-    pub slab: Slab,
+    pub(crate) slab: Slab,
     /// Statistics of the completed I/Os.
-    pub recorder: Recorder,
+    pub(crate) recorder: Recorder,
     /// Generator of the job's I/Os.
-    pub generator: Generator,
+    pub(crate) generator: Generator,
     /// Source of the data to write.
-    pub contents: Contents,
+    pub(crate) contents: Contents,
     /// Priorities of single I/Os, if the job sets any.
-    pub cmdprio: Option<Box<Cmdprio>>,
+    pub(crate) cmdprio: Option<Box<Cmdprio>>,
     /// Opens and closes files during the run, if the job does not keep all of them open.
-    pub keeper: Option<Box<FileKeeper>>,
+    pub(crate) open_file_cache: Option<Box<OpenFileCache>>,
     /// Rates and think times.
-    pub pacer: Pacer,
+    pub(crate) pacer: Pacer,
     /// Trace to replay instead of the generator's I/Os.
-    pub replayer: Option<Box<Replayer>>,
+    pub(crate) replayer: Option<Box<Replayer>>,
     /// Verifies blocks, if the job verifies.
-    pub verifier: Option<Verification>,
+    pub(crate) verifier: Option<Verification>,
     /// Controls the depth, if the job has a latency target.
-    pub depth_control: Option<DepthControl>,
+    pub(crate) depth_control: Option<DepthControl>,
     /// This worker's share of a flow, if the job has one.
-    pub flow: Option<FlowShare>,
+    pub(crate) flow: Option<FlowShare>,
     /// Logs of single I/Os, if the job writes any.
-    pub log: Option<IoLog>,
+    pub(crate) log: Option<IoLog>,
     /// Errors that do not end the job.
-    pub errors: ErrorPolicy,
+    pub(crate) errors: ErrorPolicy,
     /// Names of the files, for error messages.
-    pub file_names: Vec<String>,
+    pub(crate) file_names: Vec<String>,
     /// Files to flush at the end of each pass (`end_fsync`, `fsync_on_close`).
-    pub end_sync_files: Vec<u32>,
+    pub(crate) end_sync_files: Vec<u32>,
     /// Directory for blocks that fail verification (`verify_dump`).
-    pub dump_directory: PathBuf,
+    pub(crate) dump_directory: PathBuf,
     /// Drops the page cache of files that stay open, if the job drops it each time it starts over.
-    pub cache: Option<Box<CachedFiles>>,
+    pub(crate) cache: Option<Box<CachedFiles>>,
 }
 
 /// Runs one clone of a job.
@@ -181,7 +184,7 @@ pub struct Parts {
 /// The fields that each step uses come first and share cache lines. With single completions, the
 /// kernel's work between two of them evicts these lines from the L1 cache.
 #[repr(C)]
-pub struct Worker<B, C> {
+pub(crate) struct Worker<B, C> {
     /// Last reading of the clock, taken after the last reap.
     now_ns: u64,
     /// Time at which the last submission returned.
@@ -190,8 +193,8 @@ pub struct Worker<B, C> {
     in_flight: u32,
     /// I/Os of this submission that are left for the next call of the backend.
     to_follow: u32,
-    phase: Phase,
-    dry: bool,
+    phase: WorkerPhase,
+    source_exhausted: bool,
     /// Whether the queue has reached `iodepth` once.
     was_full: bool,
     /// Whether the queue drains to `iodepth_low` after it was full.
@@ -212,9 +215,9 @@ pub struct Worker<B, C> {
     ios: Box<[Io]>,
     /// Dropped before `parts`, so that no I/O is in flight when the buffers are freed.
     backend: B,
-    parts: Parts,
+    parts: WorkerParts,
     /// An I/O that waits for its start time, and whether it verifies.
-    held: Option<(Io, bool)>,
+    deferred_io: Option<(Io, bool)>,
     /// Whether verification and another pass follow the finished main phase.
     checks_pass: bool,
     has_next_pass: bool,
@@ -236,105 +239,43 @@ pub struct Worker<B, C> {
     failure: Option<IoFailure>,
     survived: u64,
     first_error: i32,
-}
-
-/// Measurements of a worker, final or interim.
-pub struct Standing<'a> {
-    /// Statistics of the completed I/Os.
-    pub recorder: &'a Recorder,
-    /// Length of the measured time, by direction, in nanoseconds.
-    pub runtime_ns: PerDirection<u64>,
-    /// The error that ended the worker.
-    pub failure: Option<&'a IoFailure>,
-    /// Number of errors that did not end the worker.
-    pub survived: u64,
-    /// errno of the first of these errors.
-    pub first_error: i32,
-    /// Depth in force: that of the latency target, or `iodepth`.
-    pub depth: u32,
-    /// Latencies by priority.
-    pub cmdprio: Option<&'a Cmdprio>,
-    /// I/O done in a ramp that has not ended.
-    pub only_ramp: Option<Box<RampResult>>,
-    /// Time of these measurements.
-    pub now_ns: u64,
-}
-
-/// Output of a worker that is done.
-pub struct Outcome {
-    /// Statistics of the completed I/Os.
-    pub recorder: Recorder,
-    /// Length of the measured time, by direction, in nanoseconds.
-    pub runtime_ns: PerDirection<u64>,
-    /// The error that ended the worker.
-    pub failure: Option<IoFailure>,
-    /// Number of errors that did not end the worker.
-    pub survived: u64,
-    /// errno of the first of these errors.
-    pub first_error: i32,
-    /// Depth in force at the end: that of the latency target, or `iodepth`.
-    pub depth: u32,
-    /// Logs, which the caller closes.
-    pub log: Option<IoLog>,
-    /// Latencies by priority.
-    pub cmdprio: Option<Box<Cmdprio>>,
-    /// I/O done in a ramp that did not end.
-    pub only_ramp: Option<Box<RampResult>>,
-    /// Open files, which the caller closes.
-    pub keeper: Option<Box<FileKeeper>>,
-    /// Time at which the worker ended.
-    pub end_ns: u64,
-}
-
-impl Outcome {
-    /// Returns the worker's final measurements.
-    pub fn standing(&self) -> Standing<'_> {
-        Standing {
-            recorder: &self.recorder,
-            runtime_ns: self.runtime_ns,
-            failure: self.failure.as_ref(),
-            survived: self.survived,
-            first_error: self.first_error,
-            depth: self.depth,
-            cmdprio: self.cmdprio.as_deref(),
-            only_ramp: self.only_ramp.clone(),
-            now_ns: self.end_ns,
-        }
-    }
+    /// Ranges of the I/Os in the batch and in flight, if overlapping ones wait.
+    ranges: Option<Box<InFlightRanges>>,
 }
 
 /// Whether the worker can issue I/Os in the order and at the time that the generator returns them.
-fn is_plain(parts: &Parts) -> bool {
+fn is_plain(parts: &WorkerParts) -> bool {
     parts.pacer.is_free()
         && parts.verifier.is_none()
         && parts.flow.is_none()
         && parts.replayer.is_none()
-        && parts.keeper.is_none()
+        && parts.open_file_cache.is_none()
         && !parts.rules.serialize_overlap
 }
 
 /// Whether completions need more work than counting, in any phase.
-fn is_special(parts: &Parts) -> bool {
+fn is_special(parts: &WorkerParts) -> bool {
     parts.verifier.is_some()
         || parts.log.is_some()
-        || parts.keeper.is_some()
+        || parts.open_file_cache.is_some()
         || parts.cmdprio.is_some()
         || parts.depth_control.is_some()
+        || parts.rules.serialize_overlap
         || !parts.pacer.is_free()
         || parts.limits.max_latency_ns != PerDirection::default()
 }
 
 impl<B: Backend, C: Clock> Worker<B, C> {
     /// Creates a worker that is ready to step.
-    pub fn new(backend: B, clock: C, mut parts: Parts) -> Worker<B, C> {
+    pub(crate) fn new(backend: B, clock: C, mut parts: WorkerParts) -> Worker<B, C> {
         let depth = parts.slab.slots.len();
         let now_ns = clock.now_ns();
         let phase = match &mut parts.verifier {
             Some(verifier) if verifier.only() => {
                 verifier.begin_only();
-                Phase::Verify
+                WorkerPhase::Verify
             }
-            _ => Phase::Main,
+            _ => WorkerPhase::Main,
         };
         Worker {
             plain: is_plain(&parts),
@@ -354,11 +295,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             to_follow: 0,
             was_full: false,
             draining: false,
-            held: None,
+            deferred_io: None,
             checks_pass: false,
             has_next_pass: false,
             moved: PerDirection::default(),
-            dry: false,
+            source_exhausted: false,
             resume_ns: 0,
             spin_until_ns: 0,
             phase_start_ns: parts.limits.start_ns,
@@ -370,41 +311,42 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             failure: None,
             survived: 0,
             first_error: 0,
+            ranges: parts.rules.serialize_overlap.then(Box::default),
             parts,
         }
     }
 
     /// Returns the worker's last reading of the clock.
     #[inline(always)]
-    pub fn now_ns(&self) -> u64 {
+    pub(crate) fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
     /// Returns the worker's clock. The clock of each thread detects process stops on its own.
-    pub fn clock(&self) -> &C {
+    pub(crate) fn clock(&self) -> &C {
         &self.clock
     }
 
     /// Reads the clock after a wait.
-    pub fn wake(&mut self) {
+    pub(crate) fn wake(&mut self) {
         self.now_ns = self.clock.now_ns();
     }
 
-    /// Checks the I/Os in flight for timeouts: see [`Backend::look_after`].
-    pub fn look_after(&mut self) {
-        self.backend.look_after();
+    /// Checks the I/Os in flight for timeouts: see [`Backend::check_timeouts`].
+    pub(crate) fn check_timeouts(&mut self) {
+        self.backend.check_timeouts();
     }
 
     /// Performs one step: prepare, submit, reap, record.
     #[inline]
-    pub fn step(&mut self) -> Step {
+    pub(crate) fn step(&mut self) -> WorkerStep {
         let mut wake_ns = None;
         let ending = self.is_ending();
-        if ending && self.phase == Phase::Main {
+        if ending && self.phase == WorkerPhase::Main {
             self.note_end();
         }
         loop {
-            if !ending && !self.dry {
+            if !ending && !self.source_exhausted {
                 wake_ns = self.prepare();
             }
             if self.batch.is_empty() {
@@ -419,7 +361,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         if self.in_flight > 0 {
             return self.collect(wake_ns, ending);
         }
-        if ending || self.dry {
+        if ending || self.source_exhausted {
             return self.next_phase();
         }
         self.now_ns = self.clock.now_ns();
@@ -427,10 +369,24 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             Some(wake_ns)
                 if wake_ns > self.now_ns && (self.now_ns >= self.spin_until_ns || !C::GOES_ON) =>
             {
-                Step::Wait(wake_ns.min(self.parts.limits.deadline_ns))
+                WorkerStep::Wait(wake_ns.min(self.parts.limits.deadline_ns))
             }
-            _ => Step::Again,
+            _ => WorkerStep::Again,
         }
+    }
+
+    /// Asserts that each slot is free, in the batch or in flight, unless a failed wait lost some.
+    #[inline(always)]
+    fn debug_assert_slots(&self) {
+        debug_assert!(
+            self.failure.is_some()
+                || self.free.len() + self.batch.len() + self.in_flight as usize
+                    == self.parts.slab.slots.len(),
+            "{} slots are free, {} in the batch, {} in flight",
+            self.free.len(),
+            self.batch.len(),
+            self.in_flight
+        );
     }
 
     /// Whether the current phase starts no more I/O.
@@ -438,7 +394,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     fn is_ending(&self) -> bool {
         // As in fio, blocks that are not verified when the time is over stay unverified.
         let timed_out = self.now_ns >= self.parts.limits.deadline_ns
-            && matches!(self.phase, Phase::Main | Phase::Verify);
+            && matches!(self.phase, WorkerPhase::Main | WorkerPhase::Verify);
         timed_out || self.failure.is_some() || self.parts.shared.stop.load(Relaxed)
     }
 
@@ -458,22 +414,6 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.stopped_ns = self.stopped_ns.min(end_ns);
     }
 
-    /// Returns the measurements so far.
-    pub fn standing(&self) -> Standing<'_> {
-        let now_ns = self.clock.now_ns();
-        Standing {
-            recorder: &self.parts.recorder,
-            runtime_ns: self.runtime_until(now_ns),
-            failure: self.failure.as_ref(),
-            survived: self.survived,
-            first_error: self.first_error,
-            depth: self.depth(),
-            cmdprio: self.parts.cmdprio.as_deref(),
-            only_ramp: self.only_ramp(now_ns),
-            now_ns,
-        }
-    }
-
     /// Returns the depth that the latency target has set, else the job's `iodepth`.
     fn depth(&self) -> u32 {
         let control = self.parts.depth_control.as_ref();
@@ -490,7 +430,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         if recorder.measure_from_ns() > limits.start_ns {
             end_ns = end_ns.min(limits.deadline_ns).min(self.stopped_ns);
         }
-        let is_flush = self.phase == Phase::EndSync;
+        let is_flush = self.phase == WorkerPhase::EndSync;
         if is_flush {
             end_ns = now_ns;
         }
@@ -517,38 +457,5 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.phase_start_ns = self.now_ns;
         self.phase_start_ios =
             PerDirection::from_fn(|direction| self.parts.recorder.ios(direction));
-    }
-
-    /// Returns the I/O of a ramp that has not ended, or after which the job measured no I/O.
-    fn only_ramp(&self, now_ns: u64) -> Option<Box<RampResult>> {
-        let recorder = &self.parts.recorder;
-        let ended_by_itself = self.phase == Phase::Done && self.stopped_ns == u64::MAX;
-        let in_ramp = now_ns < recorder.measure_from_ns() || ended_by_itself;
-        let start_ns = self.parts.limits.start_ns;
-        (in_ramp && recorder.measured_ios() == 0)
-            .then(|| recorder.ramp_result(start_ns, now_ns))
-            .flatten()
-    }
-
-    /// Converts a worker that is done into its output.
-    pub fn finish(self) -> Outcome {
-        let end_ns = self.clock.now_ns();
-        let only_ramp = self.only_ramp(end_ns);
-        if only_ramp.is_some() {
-            self.parts.shared.note_of_job(ENDED_IN_RAMP.to_owned());
-        }
-        Outcome {
-            only_ramp,
-            runtime_ns: self.runtime_ns,
-            depth: self.depth(),
-            failure: self.failure,
-            survived: self.survived,
-            first_error: self.first_error,
-            log: self.parts.log,
-            cmdprio: self.parts.cmdprio,
-            keeper: self.parts.keeper,
-            end_ns,
-            recorder: self.parts.recorder,
-        }
     }
 }

@@ -4,8 +4,8 @@
 mod loop_device;
 
 use iosonde_engine::runner::LocalRunner;
-use iosonde_job::plan::{Extent, Job, Mode, Plan, ReadWrite};
-use iosonde_machine::cache::{Traffic, moved, served_from_cache};
+use iosonde_job::plan::{BytesOrPercent, Job, Plan, ReadWrite, ReadWriteMode};
+use iosonde_machine::cache::{ByteTraffic, moved, served_from_cache};
 use iosonde_machine::consent::Consent;
 use iosonde_machine::disk_util::disk_util;
 use iosonde_machine::diskstats::Snapshot;
@@ -15,7 +15,8 @@ use iosonde_machine::write_hold::DeviceHolds;
 use iosonde_machine::write_obstacles::{Obstacle, Refusal, check_writable, overridden};
 use iosonde_result::host::{DeviceKind, TargetInfo};
 use iosonde_result::run::VerdictKind;
-use iosonde_result::session::{RunError, Session};
+use iosonde_result::run_error::{IdentityChange, RunError, WriteRefusal};
+use iosonde_result::session::Session;
 use loop_device::{Loop, run};
 use std::fs::File;
 use std::path::Path;
@@ -30,7 +31,7 @@ fn refused(path: &Path) -> Vec<Obstacle> {
 
 #[test]
 #[ignore = "needs root and loop devices"]
-fn an_empty_device_may_be_written_and_one_with_a_file_system_may_not() {
+fn device_with_a_file_system_is_refused_without_consent() {
     let device = Loop::new(&[]);
     assert_eq!(
         check_writable(&device.device, &Consent::default()).unwrap(),
@@ -38,24 +39,24 @@ fn an_empty_device_may_be_written_and_one_with_a_file_system_may_not() {
     );
     run("mkfs.ext4", &["-q", "-L", "precious", device.path()]);
     let refusal = check_writable(&device.device, &Consent::default()).unwrap_err();
-    let text = refusal.to_string();
-    assert!(
-        text.starts_with(&format!(
-            "refusing to write {}: it carries an ext4 file system (label \"precious\"",
-            device.path()
-        )),
-        "{text}"
-    );
-    assert!(
-        refusal
-            .remedy()
-            .ends_with(&format!("--allow-overwrite={}", device.path()))
-    );
+    let WriteRefusal::Obstacles { consent_name, .. } = refusal.cause() else {
+        panic!("{refusal:?}");
+    };
+    assert_eq!(consent_name, device.path());
+    let Refusal::Obstacles { path, obstacles } = &refusal else {
+        panic!("{refusal:?}");
+    };
+    assert_eq!(*path, device.device);
+    let [Obstacle::Carries(signature)] = &obstacles[..] else {
+        panic!("{obstacles:?}");
+    };
+    assert_eq!(signature.kind, "ext4");
+    assert_eq!(signature.label.as_deref(), Some("precious"));
 }
 
 #[test]
 #[ignore = "needs root and loop devices"]
-fn consent_to_the_device_by_any_name_is_enough_and_to_another_is_not() {
+fn consent_by_any_name_covers_only_the_same_device() {
     let (device, other) = (Loop::new(&[]), Loop::new(&[]));
     run("mkswap", &[device.path()]);
     let dir = tempfile::tempdir().unwrap();
@@ -68,7 +69,7 @@ fn consent_to_the_device_by_any_name_is_enough_and_to_another_is_not() {
 
 #[test]
 #[ignore = "needs root and loop devices"]
-fn a_mounted_device_is_refused_with_its_mount_point() {
+fn mounted_device_is_refused_with_its_mount_point() {
     let device = Loop::new(&[]);
     run("mkfs.ext4", &["-q", device.path()]);
     let dir = tempfile::tempdir().unwrap();
@@ -96,7 +97,7 @@ fn a_mounted_device_is_refused_with_its_mount_point() {
 /// A hold prevents mounts. The workers of a run share it, and it ends with the last of them.
 #[test]
 #[ignore = "needs root and loop devices"]
-fn held_device_cannot_be_mounted_until_the_last_worker_lets_go() {
+fn device_hold_prevents_mounts_until_the_last_worker_ends() {
     let device = Loop::new(&[]);
     run("mkfs.ext4", &["-q", device.path()]);
     let dir = tempfile::tempdir().unwrap();
@@ -123,7 +124,7 @@ fn held_device_cannot_be_mounted_until_the_last_worker_lets_go() {
 /// The kernel allows a claim on a disk or on its partition, not both. One run may write both.
 #[test]
 #[ignore = "needs root and loop devices"]
-fn run_that_writes_a_disk_and_its_partition_holds_the_first() {
+fn run_on_disk_and_partition_holds_the_first_opened() {
     let device = Loop::new(&["--partscan"]);
     // By the kernel alone, which needs no partition table for that.
     for (number, start) in [("1", "2048"), ("2", "12288")] {
@@ -152,12 +153,20 @@ fn run_that_writes_a_disk_and_its_partition_holds_the_first() {
         .map(|(found, _)| found);
     run("umount", &[dir.path().to_str().unwrap()]);
     assert_eq!(held.unwrap(), []);
-    assert!(whole.unwrap_err().found().contains("is mounted at"));
+    let Err(Refusal::Obstacles { obstacles, .. }) = &whole else {
+        panic!("{whole:?}");
+    };
+    assert!(
+        obstacles
+            .iter()
+            .any(|obstacle| matches!(obstacle, Obstacle::Mounted { .. })),
+        "{obstacles:?}"
+    );
 }
 
 #[test]
 #[ignore = "needs root and loop devices"]
-fn consent_to_a_disk_is_none_to_the_next_one_of_its_name() {
+fn consent_to_a_disk_excludes_its_replacement() {
     let device = Loop::new(&[]);
     run("mkswap", &[device.path()]);
     let consent = Consent::to_overwrite([&device.device]);
@@ -166,15 +175,15 @@ fn consent_to_a_disk_is_none_to_the_next_one_of_its_name() {
     let file = device.file().to_str().unwrap();
     run("losetup", &[device.path(), file]);
     let refusal = check_writable(&device.device, &consent).unwrap_err();
-    assert!(
-        refusal.found().contains("the disk was detached"),
-        "{refusal}"
+    let cause = refusal.cause();
+    let is_replaced = matches!(
+        cause,
+        WriteRefusal::OtherDisk {
+            change: IdentityChange::Replaced,
+            ..
+        }
     );
-    assert!(
-        refusal
-            .remedy()
-            .contains("start anew with --allow-overwrite=")
-    );
+    assert!(is_replaced, "{cause:?}");
     let anew = Consent::to_overwrite([&device.device]);
     assert!(check_writable(&device.device, &anew).is_ok());
 }
@@ -187,9 +196,9 @@ fn session_does_not_write_the_next_disk_of_a_name() {
     run("mkswap", &[device.path()]);
     let mut job = Job::new("cell");
     job.files.filenames = vec![device.path().to_owned()];
-    job.files.size = Some(Extent::Bytes(1 << 20));
+    job.files.size = Some(BytesOrPercent::Bytes(1 << 20));
     job.workload.rw = ReadWrite {
-        mode: Mode::Write,
+        mode: ReadWriteMode::Write,
         random: false,
     };
     let plan = Plan {
@@ -209,7 +218,16 @@ fn session_does_not_write_the_next_disk_of_a_name() {
     run("losetup", &[device.path(), other.path().to_str().unwrap()]);
     let refused = session.run(&plan, &mut ());
     assert!(
-        matches!(&refused, Err(RunError::Refused { found, .. }) if found.contains("the disk was detached")),
+        matches!(
+            &refused,
+            Err(RunError::NoWriteConsent { cause, .. }) if matches!(
+                **cause,
+                WriteRefusal::OtherDisk {
+                    change: IdentityChange::Replaced,
+                    ..
+                }
+            )
+        ),
         "{refused:?}"
     );
     assert!(
@@ -222,7 +240,7 @@ fn session_does_not_write_the_next_disk_of_a_name() {
 
 #[test]
 #[ignore = "needs root and loop devices"]
-fn a_device_that_a_program_holds_is_refused() {
+fn device_opened_exclusively_is_refused() {
     use std::os::unix::fs::OpenOptionsExt;
     let device = Loop::new(&[]);
     let holder = File::options()
@@ -240,7 +258,7 @@ fn a_device_that_a_program_holds_is_refused() {
 
 #[test]
 #[ignore = "needs root and loop devices"]
-fn a_program_that_lets_go_of_a_device_soon_does_not_use_it() {
+fn briefly_held_device_is_accepted() {
     use std::os::unix::fs::OpenOptionsExt;
     let device = Loop::new(&[]);
     let alone = |path: &Path| {
@@ -263,7 +281,7 @@ fn a_program_that_lets_go_of_a_device_soon_does_not_use_it() {
 /// Clones of a job that start together open their device exclusively at the same time.
 #[test]
 #[ignore = "needs root and loop devices"]
-fn looking_at_a_device_does_not_disturb_others_that_look() {
+fn concurrent_device_checks_do_not_conflict() {
     let device = Loop::new(&[]);
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -281,7 +299,7 @@ fn looking_at_a_device_does_not_disturb_others_that_look() {
 
 #[test]
 #[ignore = "needs root and loop devices"]
-fn a_device_and_a_file_under_a_loop_device_are_refused() {
+fn device_and_file_below_a_loop_device_are_refused() {
     let lower = Loop::new(&[]);
     let upper = Loop::over(&lower);
     let name = upper
@@ -309,7 +327,7 @@ fn consent_does_not_make_a_read_only_device_writable() {
     let device = Loop::new(&["--read-only"]);
     let refusal =
         check_writable(&device.device, &Consent::to_overwrite([&device.device])).unwrap_err();
-    assert_eq!(refusal.found(), "it is read-only");
+    assert_eq!(refusal.found(), "the device is read-only");
 }
 
 const SIZE: u64 = 16 << 20;
@@ -364,8 +382,8 @@ fn direct_reads_reach_the_device() {
                 .read_bytes
                 == SIZE
         })
-        .expect("a time when nobody else reads");
-    let asked = Traffic {
+        .expect("a time without other reads");
+    let asked = ByteTraffic {
         read_bytes: SIZE,
         written_bytes: 0,
     };
@@ -387,13 +405,13 @@ fn direct_reads_reach_the_device() {
 
 #[test]
 #[ignore = "needs root and loop devices"]
-fn buffered_reads_of_the_same_data_are_caught() {
+fn repeated_buffered_reads_give_served_from_cache() {
     let (device, target) = filled(&[]);
     let snapshot = during(|| {
         read(&device, &[]);
         read(&device, &[]);
     });
-    let asked = Traffic {
+    let asked = ByteTraffic {
         read_bytes: 2 * SIZE,
         written_bytes: 0,
     };

@@ -2,8 +2,10 @@
 
 use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::*;
+use iosonde_result::cache_state::{CacheTemperature, ColdLayers, describe_caches};
 use iosonde_result::run::RunResult;
-use iosonde_result::session::{RunError, Session};
+use iosonde_result::run_error::{FileHarm, RunError, TargetProblem};
+use iosonde_result::session::Session;
 use std::path::Path;
 
 const ENGINES: [Engine; 10] = [
@@ -19,10 +21,10 @@ const ENGINES: [Engine; 10] = [
     Engine::Mmap,
 ];
 
-fn job(directory: &Path, name: &str, mode: Mode, random: bool) -> Job {
+fn job(directory: &Path, name: &str, mode: ReadWriteMode, random: bool) -> Job {
     let mut job = Job::new(name);
     job.files.directories = vec![directory.display().to_string()];
-    job.files.size = Some(Extent::Bytes(1 << 20));
+    job.files.size = Some(BytesOrPercent::Bytes(1 << 20));
     job.workload.rw = ReadWrite { mode, random };
     job
 }
@@ -47,13 +49,13 @@ fn run(jobs: Vec<Job>) -> Result<RunResult, RunError> {
 }
 
 #[test]
-fn every_engine_moves_each_block_once() {
+fn engines_transfer_each_block_once() {
     for engine in ENGINES {
         for (mode, random) in [
-            (Mode::Write, false),
-            (Mode::Write, true),
-            (Mode::Read, true),
-            (Mode::Read, false),
+            (ReadWriteMode::Write, false),
+            (ReadWriteMode::Write, true),
+            (ReadWriteMode::Read, true),
+            (ReadWriteMode::Read, false),
         ] {
             let directory = tempfile::tempdir().unwrap();
             let mut job = job(directory.path(), "each", mode, random);
@@ -62,7 +64,7 @@ fn every_engine_moves_each_block_once() {
             let result = run(vec![job]).unwrap();
             let worker = &result.workers[0];
             assert_eq!(worker.error, None, "{engine:?} {mode:?}");
-            let direction = if mode == Mode::Read {
+            let direction = if mode == ReadWriteMode::Read {
                 Direction::Read
             } else {
                 Direction::Write
@@ -80,10 +82,10 @@ fn every_engine_moves_each_block_once() {
 }
 
 #[test]
-fn what_is_written_is_verified_and_damage_is_found() {
+fn verification_passes_written_data_and_finds_damage() {
     for engine in ENGINES {
         let directory = tempfile::tempdir().unwrap();
-        let mut write = job(directory.path(), "sealed", Mode::Write, true);
+        let mut write = job(directory.path(), "sealed", ReadWriteMode::Write, true);
         write.files.filename_format = Some("file".to_owned());
         write.io.engine = engine;
         write.io.iodepth = 4;
@@ -119,9 +121,9 @@ fn verify() -> Verify {
 }
 
 #[test]
-fn a_backlog_checks_each_block_once() {
+fn verify_backlog_checks_each_block_once() {
     let directory = tempfile::tempdir().unwrap();
-    let mut write = job(directory.path(), "backlog", Mode::Write, true);
+    let mut write = job(directory.path(), "backlog", ReadWriteMode::Write, true);
     write.io.engine = Engine::IoUring;
     write.io.iodepth = 16;
     write.verify = Some(Verify {
@@ -135,11 +137,11 @@ fn a_backlog_checks_each_block_once() {
 }
 
 #[test]
-fn clones_share_a_file_by_name_and_have_their_own_otherwise() {
+fn clones_share_only_files_given_by_filename() {
     let directory = tempfile::tempdir().unwrap();
-    let mut own = job(directory.path(), "own", Mode::Write, false);
+    let mut own = job(directory.path(), "own", ReadWriteMode::Write, false);
     own.numjobs = 3;
-    let mut shared = job(directory.path(), "shared", Mode::Read, false);
+    let mut shared = job(directory.path(), "shared", ReadWriteMode::Read, false);
     shared.numjobs = 2;
     shared.files.filenames = vec!["one".to_owned()];
     let result = run(vec![own, shared]).unwrap();
@@ -153,23 +155,24 @@ fn clones_share_a_file_by_name_and_have_their_own_otherwise() {
 }
 
 #[test]
-fn more_than_there_is_room_for_is_refused_before_anything_is_made() {
+fn job_beyond_free_space_is_refused_before_layout() {
     let directory = tempfile::tempdir().unwrap();
-    let mut large = job(directory.path(), "large", Mode::Read, false);
-    large.files.size = Some(Extent::Bytes(1 << 50));
-    assert!(
-        matches!(run(vec![large]), Err(RunError::NoSpace { needed_bytes, .. }) if needed_bytes == 1 << 50)
-    );
+    let mut large = job(directory.path(), "large", ReadWriteMode::Read, false);
+    large.files.size = Some(BytesOrPercent::Bytes(1 << 50));
+    assert!(matches!(
+        run(vec![large]),
+        Err(RunError::NoSpace { needed_bytes, .. }) if needed_bytes == 1 << 50
+    ));
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 #[test]
-fn stonewalls_keep_jobs_apart() {
+fn stonewall_delays_the_next_group() {
     let directory = tempfile::tempdir().unwrap();
-    let mut first = job(directory.path(), "first", Mode::Write, false);
+    let mut first = job(directory.path(), "first", ReadWriteMode::Write, false);
     first.schedule.runtime_ns = 300_000_000;
     first.schedule.time_based = true;
-    let mut second = job(directory.path(), "second", Mode::Write, false);
+    let mut second = job(directory.path(), "second", ReadWriteMode::Write, false);
     second.schedule.stonewall = true;
     second.groupid = 1;
     let result = run(vec![first, second]).unwrap();
@@ -185,9 +188,9 @@ fn stonewalls_keep_jobs_apart() {
 }
 
 #[test]
-fn rates_are_kept() {
+fn rate_iops_limits_the_rate() {
     let directory = tempfile::tempdir().unwrap();
-    let mut paced = job(directory.path(), "paced", Mode::Read, true);
+    let mut paced = job(directory.path(), "paced", ReadWriteMode::Read, true);
     paced.io.engine = Engine::IoUring;
     paced.schedule.rate_iops.read = Some(200);
     let worker = run(vec![paced]).unwrap().workers.remove(0);
@@ -201,14 +204,14 @@ fn rates_are_kept() {
 
 /// Verification reads count in the phase that makes them: the job's I/O, or the read-back.
 #[test]
-fn the_runtime_of_reads_that_verify_is_that_of_the_phases_they_were_in() {
+fn verification_reads_count_in_the_runtime_of_their_phase() {
     let directory = tempfile::tempdir().unwrap();
-    let mut backlog = job(directory.path(), "backlog", Mode::Write, true);
+    let mut backlog = job(directory.path(), "backlog", ReadWriteMode::Write, true);
     backlog.verify = Some(Verify {
         backlog: 64,
         ..verify()
     });
-    let mut mix = job(directory.path(), "mix", Mode::ReadWrite, true);
+    let mut mix = job(directory.path(), "mix", ReadWriteMode::ReadWrite, true);
     mix.verify = Some(verify());
     for job in [backlog, mix] {
         let result = run(vec![job]).unwrap();
@@ -226,9 +229,20 @@ fn the_runtime_of_reads_that_verify_is_that_of_the_phases_they_were_in() {
     }
 }
 
-/// For all options and for all names of the file.
+/// Returns how a job would have changed a file that is only read.
+fn harm_of_read_only(error: &RunError) -> FileHarm {
+    let RunError::UnusableTarget { cause, .. } = error else {
+        panic!("{error:?}");
+    };
+    let TargetProblem::ReadOnly { harm, .. } = **cause else {
+        panic!("{error:?}");
+    };
+    harm
+}
+
+/// Tests each option that could change the file. The job names it by a symbolic link.
 #[test]
-fn what_is_only_read_is_neither_written_nor_made_longer_nor_removed() {
+fn only_read_files_are_never_written_extended_or_removed() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("precious");
     let content = vec![7; (1 << 20) + 3];
@@ -236,7 +250,7 @@ fn what_is_only_read_is_neither_written_nor_made_longer_nor_removed() {
     let link = directory.path().join("link");
     std::os::unix::fs::symlink(&file, &link).unwrap();
     let reads = |change: fn(&mut Job)| {
-        let mut job = job(directory.path(), "reads", Mode::Read, true);
+        let mut job = job(directory.path(), "reads", ReadWriteMode::Read, true);
         job.files.directories.clear();
         job.files.filenames = vec![link.display().to_string()];
         change(&mut job);
@@ -251,29 +265,89 @@ fn what_is_only_read_is_neither_written_nor_made_longer_nor_removed() {
         };
         let outcome = session.run(&plan, &mut ());
         assert!(std::fs::read(&file).unwrap() == content);
-        outcome.map(drop).map_err(|error| error.to_string())
+        outcome.map(drop)
     };
     assert_eq!(reads(|_| ()), Ok(()));
     assert_eq!(reads(|job| job.files.size = None), Ok(()));
-    type Change = fn(&mut Job);
-    let harm: [(Change, &str); 5] = [
+    type JobChange = fn(&mut Job);
+    type HarmCheck = fn(FileHarm) -> bool;
+    let harm: [(JobChange, HarmCheck); 5] = [
         (
-            |job| job.files.size = Some(Extent::Bytes(2 << 20)),
-            "needs 2097152 bytes of it, which has 1048579",
+            |job| job.files.size = Some(BytesOrPercent::Bytes(2 << 20)),
+            |harm| {
+                let extended = FileHarm::Extend {
+                    needed_bytes: 2 << 20,
+                    file_bytes: 1_048_579,
+                };
+                harm == extended
+            },
         ),
         (
-            |job| job.files.offset = Extent::Percent(50.0),
-            "bytes of it, which has 1048579",
+            |job| job.files.offset = BytesOrPercent::Percent(50.0),
+            |harm| {
+                matches!(
+                    harm,
+                    FileHarm::Extend {
+                        file_bytes: 1_048_579,
+                        ..
+                    }
+                )
+            },
         ),
-        (|job| job.files.unlink = true, "would remove it"),
         (
-            |job| job.workload.rw.mode = Mode::Write,
-            "would write to it",
+            |job| job.files.unlink = true,
+            |harm| harm == FileHarm::Remove,
         ),
-        (|job| job.workload.rw.mode = Mode::Trim, "would write to it"),
+        (
+            |job| job.workload.rw.mode = ReadWriteMode::Write,
+            |harm| harm == FileHarm::Write,
+        ),
+        (
+            |job| job.workload.rw.mode = ReadWriteMode::Trim,
+            |harm| harm == FileHarm::Write,
+        ),
     ];
-    for (change, told) in harm {
-        let refused = reads(change).unwrap_err();
-        assert!(refused.contains(told), "{refused}");
+    for (change, is_expected) in harm {
+        let error = reads(change).unwrap_err();
+        assert!(is_expected(harm_of_read_only(&error)), "{error:?}");
     }
+}
+
+/// Without the rights of root, the pages of the files are dropped.
+#[test]
+fn caches_of_the_client_are_dropped_before_each_group() {
+    let directory = tempfile::tempdir().unwrap();
+    let states = |cold: bool, invalidate: bool| {
+        let mut jobs: Vec<Job> = ["first", "second"]
+            .map(|name| job(directory.path(), name, ReadWriteMode::Read, true))
+            .into();
+        jobs[1].schedule.stonewall = true;
+        jobs.iter_mut()
+            .for_each(|job| job.files.invalidate = invalidate);
+        let runner = LocalRunner {
+            cold: ColdLayers {
+                client: cold,
+                ..ColdLayers::default()
+            },
+            ..LocalRunner::default()
+        };
+        let plan = Plan {
+            jobs,
+            global_options: Vec::new(),
+        };
+        let result = runner.open().run(&plan, &mut ()).unwrap();
+        assert!(result.workers.iter().all(|worker| worker.error.is_none()));
+        result.caches
+    };
+    let warm = states(false, false);
+    assert_eq!(
+        describe_caches(&warm).as_deref(),
+        Some("client unknown (not dropped)")
+    );
+    let invalidated = states(false, true);
+    let expected = Some("client cold (invalidate=1)");
+    assert_eq!(describe_caches(&invalidated).as_deref(), expected);
+    let dropped = states(true, false);
+    assert_eq!(dropped[0].state, CacheTemperature::Cold);
+    assert_ne!(dropped[0].evidence, invalidated[0].evidence);
 }

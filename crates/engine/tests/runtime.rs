@@ -8,15 +8,15 @@ use iosonde_result::session::Session;
 const MS: u64 = 1_000_000;
 
 /// Reads of 100 us and writes of 200 us, one at a time.
-fn job(mode: Mode, ios: u64) -> Job {
+fn job(mode: ReadWriteMode, ios: u64) -> Job {
     let mut job = Job::new("sim");
     job.io.engine = Engine::Sim;
     job.io.sim = Some("read_us=100,write_us=200,read_dist=fixed,write_dist=fixed".to_owned());
     job.io.iodepth = 1;
     job.io.direct = true;
-    job.files.size = Some(Extent::Bytes(ios * 4096));
+    job.files.size = Some(BytesOrPercent::Bytes(ios * 4096));
     job.workload.rw = ReadWrite { mode, random: true };
-    job.workload.percentage_random = PerDirection::all(100);
+    job.workload.percentage_random = PerDirection::from_value(100);
     job
 }
 
@@ -37,14 +37,14 @@ fn runtime_ms(stats: &DirectionStats) -> u64 {
 
 #[test]
 fn unmeasured_latencies_do_not_stop_the_clock() {
-    let mut job = job(Mode::Read, 1000);
+    let mut job = job(ReadWriteMode::Read, 1000);
     (job.measure.lat, job.measure.clat, job.measure.slat) = (false, false, false);
     assert_eq!(runtime_ms(&run(job).read), 100);
 }
 
 #[test]
-fn waiting_for_the_next_turn_of_a_rate_is_time() {
-    let mut job = job(Mode::Read, 1000);
+fn runtime_includes_waits_of_a_rate_limit() {
+    let mut job = job(ReadWriteMode::Read, 1000);
     job.schedule.rate_iops.read = Some(2);
     job.schedule.time_based = true;
     job.schedule.runtime_ns = 2_000 * MS;
@@ -53,8 +53,8 @@ fn waiting_for_the_next_turn_of_a_rate_is_time() {
 }
 
 #[test]
-fn both_directions_of_a_mix_have_its_time() {
-    let mut job = job(Mode::ReadWrite, 1000);
+fn mix_gives_both_directions_the_same_runtime() {
+    let mut job = job(ReadWriteMode::ReadWrite, 1000);
     job.schedule.rate_iops = PerDirection {
         read: Some(200),
         write: Some(2),
@@ -71,9 +71,9 @@ fn both_directions_of_a_mix_have_its_time() {
 
 /// A rate limit delays its own direction only.
 #[test]
-fn a_rate_for_one_direction_leaves_the_other_free() {
+fn rate_of_one_direction_leaves_the_other_unlimited() {
     for slow in [Direction::Read, Direction::Write] {
-        let mut job = job(Mode::ReadWrite, 1000);
+        let mut job = job(ReadWriteMode::ReadWrite, 1000);
         job.schedule.rate_iops[slow] = Some(100);
         job.schedule.time_based = true;
         job.schedule.runtime_ns = 2_000 * MS;

@@ -6,15 +6,15 @@ use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
 use iosonde_sim::presets::PRESETS;
 
-fn job(device: &str, mode: Mode) -> Job {
+fn job(device: &str, mode: ReadWriteMode) -> Job {
     let mut job = Job::new("sim");
     job.io.engine = Engine::Sim;
     job.io.sim = Some(device.to_owned());
     job.io.iodepth = 8;
     job.io.direct = true;
-    job.files.size = Some(Extent::Bytes(4 << 20));
+    job.files.size = Some(BytesOrPercent::Bytes(4 << 20));
     job.workload.rw = ReadWrite { mode, random: true };
-    job.workload.percentage_random = PerDirection::all(100);
+    job.workload.percentage_random = PerDirection::from_value(100);
     job
 }
 
@@ -27,7 +27,7 @@ fn run(job: Job) -> RunResult {
 }
 
 fn verified(device: &str) -> RunResult {
-    let mut job = job(device, Mode::Write);
+    let mut job = job(device, ReadWriteMode::Write);
     job.verify = Some(Verify {
         fatal: true,
         ..Verify::new(VerifyMethod::Crc32c)
@@ -36,9 +36,9 @@ fn verified(device: &str) -> RunResult {
 }
 
 #[test]
-fn every_preset_runs() {
+fn presets_run_without_errors() {
     for preset in PRESETS {
-        for mode in [Mode::Read, Mode::Write] {
+        for mode in [ReadWriteMode::Read, ReadWriteMode::Write] {
             let result = run(job(preset.name, mode));
             let worker = &result.workers[0];
             assert!(
@@ -54,7 +54,7 @@ fn every_preset_runs() {
 }
 
 #[test]
-fn verification_finds_a_flipped_bit_and_a_lost_write_and_nothing_else() {
+fn verification_finds_only_flipped_bits_and_lost_writes() {
     assert!(verified("store=1,parallel=4").workers[0].error.is_none());
     for fault in ["flip=77", "lose=77"] {
         let result = verified(fault);
@@ -75,8 +75,8 @@ fn verification_survives_short_transfers() {
 }
 
 #[test]
-fn an_error_ends_a_job_and_is_named() {
-    let result = run(job("error_at=100:ENODATA", Mode::Read));
+fn injected_error_ends_the_job_and_is_named() {
+    let result = run(job("error_at=100:ENODATA", ReadWriteMode::Read));
     let failure = result.workers[0].error.as_ref().unwrap();
     assert_eq!(failure.errno, 61);
     assert!(failure.message.contains("ENODATA"), "{}", failure.message);
@@ -85,7 +85,7 @@ fn an_error_ends_a_job_and_is_named() {
 
 #[test]
 fn errors_that_are_survived_are_counted() {
-    let mut job = job("read_error=0.5", Mode::Read);
+    let mut job = job("read_error=0.5", ReadWriteMode::Read);
     job.errors.continue_read = true;
     let result = run(job);
     let worker = &result.workers[0];

@@ -1,67 +1,94 @@
-//! The command line, in clap's terms. `iosonde fio` does not come here: its words are fio's.
+//! The command line, parsed by clap. `iosonde fio` is not parsed here: its arguments are fio's.
 
-mod ceph;
-mod cluster;
-mod consent;
+mod beside_args;
+mod ceph_args;
+mod cluster_access_args;
+mod cluster_args;
+mod cold_args;
+mod consent_args;
+mod csi_args;
+mod doctor_args;
 #[cfg(test)]
 mod documented_commands;
-mod expect;
+mod expect_args;
 mod history;
-mod load;
-mod outside;
-mod pts;
-mod run;
-mod sweep;
+mod k8s_args;
+mod lifecycle_args;
+mod limits_args;
+mod load_args;
+mod merge_args;
+mod outside_args;
+mod pts_args;
+mod rados_args;
+mod rbd_args;
+mod run_args;
+mod sweep_args;
+mod watch_args;
 mod written;
 pub(crate) mod wrong;
 
-pub(crate) use ceph::*;
-pub(crate) use cluster::*;
-pub(crate) use consent::*;
-pub(crate) use expect::*;
+pub(crate) use beside_args::*;
+pub(crate) use ceph_args::*;
+pub(crate) use cluster_access_args::*;
+pub(crate) use cluster_args::*;
+pub(crate) use cold_args::*;
+pub(crate) use consent_args::*;
+pub(crate) use csi_args::*;
+pub(crate) use doctor_args::*;
+pub(crate) use expect_args::*;
 pub(crate) use history::*;
-pub(crate) use load::*;
-pub(crate) use outside::*;
-pub(crate) use pts::*;
-pub(crate) use run::*;
-pub(crate) use sweep::*;
+pub(crate) use k8s_args::*;
+pub(crate) use lifecycle_args::*;
+pub(crate) use limits_args::*;
+pub(crate) use load_args::*;
+pub(crate) use merge_args::*;
+pub(crate) use outside_args::*;
+pub(crate) use pts_args::*;
+pub(crate) use rados_args::*;
+pub(crate) use rbd_args::*;
+pub(crate) use run_args::*;
+pub(crate) use sweep_args::*;
+pub(crate) use watch_args::*;
 pub(crate) use written::*;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use iosonde_job::value::{Bytes, TimeUnit, bytes, time_ns};
+use iosonde_report::format::Format;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  iosonde probe                     how fast is this directory? (about a minute and a half)
-  iosonde probe --quick /mnt/data   a first impression in 20 seconds
-  iosonde probe /srv /mnt/nfs       two targets, side by side
-  iosonde doctor /mnt/data          what would spoil a measurement there?
-  iosonde fio job.fio               run a fio job file, unchanged
+  iosonde probe                     measure this directory, in about a minute and a half
+  iosonde probe --quick /mnt/data   a first estimate, in about 20 seconds
+  iosonde probe /srv /mnt/nfs       compare two targets
+  iosonde doctor /mnt/data          find conditions that would distort a measurement
+  iosonde fio job.fio               run an unchanged fio job file
   iosonde fio --name=t --rw=randread --bs=4k --size=1g --direct=1 --runtime=10
 
-Everything iosonde prints as a result goes to standard output; messages and progress go to \
-standard error. The exit status is 0 if all went well; see docs/exit-status.md for the others.";
+Results go to standard output; messages and progress go to standard error. The exit status is 0 on \
+success; docs/exit-status.md lists the others.";
 
 /// Measures storage the way it will be used.
 #[derive(Debug, Parser)]
 #[command(name = "iosonde", version, about, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// How fast is it? The headline figures of directories, files or block devices
+pub(crate) enum CliCommand {
+    /// Measure how fast directories, files, block devices or volumes are
     #[command(after_help = PROBE_EXAMPLES)]
     Probe(ProbeArgs),
-    /// Run a fio job: fio's command line and job files, unchanged
+    /// Run fio jobs, with fio's command line and unchanged job files
     ///
-    /// Every argument is read as fio reads it, so `iosonde fio --help` lists fio's options. A link named `fio` to
-    /// iosonde behaves as `iosonde fio`. What keeps the result stands before the word fio:
-    /// `iosonde --label disk=new fio job.fio`, with --label, --store or --no-save as `iosonde probe` has them.
+    /// iosonde reads all arguments as fio does: `iosonde fio --help` lists fio's options, and those
+    /// of targets in a Kubernetes or Ceph cluster (--target, --pods, --render, ...). A link to
+    /// iosonde with the name `fio` behaves as `iosonde fio`. The options that store the result,
+    /// --label, --store and --no-save, are those of `iosonde probe` and precede the word fio:
+    /// `iosonde --label disk=new fio job.fio`.
     #[command(disable_help_flag = true)]
     Fio {
         /// fio's command line
@@ -72,46 +99,59 @@ pub(crate) enum Command {
         )]
         args: Vec<std::ffi::OsString>,
     },
-    /// How does it depend on ...? A workload over any of its options: depth, block size, jobs
+    /// Measure a workload over values of its options: iodepth, block size, number of jobs
     #[command(after_help = SWEEP_EXAMPLES)]
     Sweep(SweepArgs),
-    /// What latency at which load? Latency over offered rate, and the rate that keeps an objective
+    /// Measure latency over the offered rate, and the rate that keeps a latency objective
     #[command(after_help = LOAD_EXAMPLES)]
     Load(LoadArgs),
-    /// How fast is it once it is full? Preconditioning and steady state after SNIA's PTS
+    /// Measure a full device in steady state, after preconditioning, as SNIA's PTS specifies
     #[command(after_help = PTS_EXAMPLES)]
     Pts(PtsArgs),
-    /// Measure all this, every time, the same way: a suite kept in a file, or a built-in one
+    /// Run a suite, from a file or built in, and judge the results
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
-    /// What is the disk doing now? The columns of sar -d, live
-    #[command(after_help = crate::commands::watch::EXAMPLES)]
-    Watch(crate::commands::watch::WatchArgs),
-    /// Is this machine fit to be measured? What the target is, and what would spoil a measurement
-    #[command(after_help = crate::commands::doctor::EXAMPLES)]
-    Doctor(crate::commands::doctor::DoctorArgs),
-    /// Storage classes of a Kubernetes cluster, with kubestr's flags
-    K8s(crate::commands::k8s::K8sArgs),
-    /// The benchmark of a Ceph pool, with the command line of `rados bench`
-    Rados(crate::commands::rados::RadosArgs),
-    /// What was promised? The limits that a vendor publishes for a volume
-    #[command(after_help = crate::commands::limits::EXAMPLES)]
-    Limits(crate::commands::limits::LimitsArgs),
-    /// What has been measured: results in the history
+    /// Show the activity of disks, network and NFS live, in the columns of sar and iostat -x
+    #[command(after_help = WATCH_EXAMPLES)]
+    Watch(WatchArgs),
+    /// Identify targets, and find conditions that would distort a measurement
+    #[command(
+        after_help = DOCTOR_EXAMPLES,
+        mut_args(|option| match UNUSED_BY_TRIALS.contains(&option.get_id().as_str()) {
+            true => option.hide(true),
+            false => option,
+        })
+    )]
+    Doctor(DoctorArgs),
+    /// Measure storage classes of a Kubernetes cluster, with kubestr's flags
+    K8s(K8sArgs),
+    /// Benchmark a Ceph pool, with the command line of `rados bench`
+    Rados(RadosArgs),
+    /// Benchmark an image of a Ceph pool, with the command line of `rbd bench`
+    Rbd(RbdArgs),
+    /// Print the limits that a vendor publishes for a volume
+    #[command(after_help = LIMITS_EXAMPLES)]
+    Limits(LimitsArgs),
+    /// List the results in the history
+    #[command(after_help = LIST_EXAMPLES)]
     List(ListArgs),
-    /// One result of the history, as it was printed; or figures of all, by their labels
+    /// Print a stored result, or figures of all stored results by their labels and facts
     #[command(after_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
-    /// Is B faster than A? Ratios with their intervals
+    /// Compare two results: ratios with their 95 % intervals
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
-    /// Write one result of the history as JSON, CSV, Markdown or fio's JSON
+    /// Add runs of one workload, by their histograms, to one result
+    #[command(after_help = MERGE_EXAMPLES)]
+    Merge(MergeArgs),
+    /// Write a stored result as JSON, CSV, Markdown or fio's JSON, or the whole history
     Export(ExportArgs),
-    /// Take results from files into the history: of iosonde, or of fio
+    /// Import results of iosonde or fio from files, or whole histories, into the history
+    #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArgs),
     /// Remove results from the history
     Rm(RmArgs),
-    /// One HTML file of results, that opens anywhere, offline
+    /// Write a report of results: one HTML file that works offline
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
     /// Print a completion script for a shell
@@ -121,7 +161,7 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
-    /// Print the manual page, to be read with `man -l -`
+    /// Print the manual page; `man -l -` displays it
     #[command(hide = true)]
     Man,
 }
@@ -129,48 +169,56 @@ pub(crate) enum Command {
 const PROBE_EXAMPLES: &str = "\
 Examples:
   iosonde probe                                 this directory
-  iosonde probe /mnt/data --format json         for programs
+  iosonde probe /mnt/data --format json         a JSON document, for programs
   iosonde probe /mnt/data --precision 0.5% --runtime 30
-                                                surer: at most 30 s for each phase
-  iosonde probe /dev/nvme1n1                    a block device: only read
+                                                narrower intervals: at most 30 s per phase
+  iosonde probe /dev/nvme1n1                    a block device, which is only read
   iosonde probe /dev/nvme1n1 --allow-overwrite /dev/nvme1n1
-                                                also written: destroys what is on it
+                                                also written: destroys the data on it
   iosonde probe /mnt/data --expect aws-gp3:100GiB
-                                                is it what was bought? See `iosonde limits`
+                                                compared with the limits of `iosonde limits`
   iosonde probe sc://fast sc://cheap --claim-size 10g
                                                 storage classes of a Kubernetes cluster
 
-A directory gets a working file named .iosonde-probe-*, which is removed at the end, also after
-Ctrl-C. A file or block device that exists is only read, unless --allow-overwrite names it.";
+In a directory, iosonde writes a working file named .iosonde-probe-* and removes it at the end, \
+also after Ctrl-C. An existing file or block device is only read, unless --allow-overwrite names \
+it.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ProbeArgs {
-    /// Directories, files or block devices; rados://POOL[/NAMESPACE] or rbd://POOL/IMAGE of a Ceph
-    /// cluster; or volumes of a Kubernetes cluster: sc://CLASS,
-    /// pvc://[NAMESPACE/]NAME, emptydir://, hostpath:///PATH, ephemeral://CLASS
+    /// Directories, files or block devices; rados://POOL[/NAMESPACE], rbd://POOL/IMAGE[@SNAPSHOT]
+    /// or rbd://POOL/?size=SIZE (an image that is made and removed) in a Ceph cluster; or volumes
+    /// of a Kubernetes cluster: sc://CLASS, pvc://[NAMESPACE/]NAME, emptydir://, hostpath:///PATH,
+    /// ephemeral://CLASS, pods://SELECTOR (pods that exist)
     #[arg(default_value = ".", value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
-    /// A first impression in about 20 seconds
+    /// Make a first estimate, in about 20 seconds
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Size of the working set, e.g. 512m or 10g [default: 4g, or less: a tenth of the free
-    /// space, and what can be written in 16 s]
+    /// Size of the working set, e.g. 512m or 10g [default: 4g, but at most a tenth of the free
+    /// space and the bytes that 16 s of writing take]
     #[arg(long, value_parser = size, value_name = "SIZE")]
     pub(crate) size: Option<u64>,
-    /// Most measured time of each of the seven phases, e.g. 30 or 2m [default: 6 s]
+    /// Maximum measuring time per phase, e.g. 30 or 2m [default: 6 s]
     #[arg(long, value_parser = seconds, value_name = "TIME")]
     pub(crate) runtime: Option<u64>,
-    /// A phase ends before its time when its rate holds still and is known to this, with 95 %
-    /// confidence; 0 runs each to its end [default: 1%; with --quick 5%]
+    /// End a phase early once its rate is steady and its 95 % confidence interval is no wider than
+    /// plus or minus this share; 0 never ends a phase early [default: 1%; with --quick 5%]
     #[arg(long, value_parser = share, value_name = "PERCENT")]
     pub(crate) precision: Option<f64>,
     /// Whether to bypass the page cache with O_DIRECT, 0 or 1
-    #[arg(long, default_value = "1", value_parser = switch, action = clap::ArgAction::Set, value_name = "0|1")]
+    #[arg(
+        long,
+        default_value = "1",
+        value_parser = switch,
+        action = clap::ArgAction::Set,
+        value_name = "0|1"
+    )]
     pub(crate) direct: bool,
     /// Seed of the random offsets
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// How results are written
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
     /// File to write results to, instead of standard output
@@ -180,9 +228,13 @@ pub(crate) struct ProbeArgs {
     pub(crate) consent: ConsentArgs,
     #[command(flatten)]
     pub(crate) expect: ExpectArgs,
-    /// Exit with status 7 if a promise is shown to be broken
+    /// Exit with status 7 if the measurements prove a promise broken
     #[arg(long, requires = "expect")]
     pub(crate) fail_if_broken: bool,
+    #[command(flatten)]
+    pub(crate) beside: BesideArgs,
+    #[command(flatten)]
+    pub(crate) cold: ColdArgs,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
     #[command(flatten)]
@@ -198,43 +250,29 @@ Examples:
   iosonde report 3f2a -o report.html            a stored result, as `iosonde list` shows it
   iosonde report disk=old disk=new -o report.html
                                                 all results with these labels
+  iosonde report 'kernel=6.8*' -o report.html   all results with this fact
   iosonde probe /mnt/data --format json | iosonde report - -o report.html
   iosonde report disk.json --expect gcp-pd-ssd:size=375GiB,machine=n1,vcpus=8 -o report.html
 
-The file needs nothing else: it can be mailed, kept beside the results, and opened without a
-network. See docs/report.md.";
+The report is one self-contained file: it can be mailed, stored with the results and opened \
+offline. See docs/report.md.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Stored results by their ids or `latest`, `latest~1`; labels key=value; or files: iosonde's
-    /// JSON or fio's; `-` is standard input [default: latest]
+    /// Stored results by ID, `latest` or `latest~1`; labels or facts KEY=VALUE; or JSON files of
+    /// iosonde or fio; `-` is standard input [default: latest]
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     /// File to write the report to, instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Title of the report [default: what was measured]
+    /// Title of the report [default: the kind of study and its target]
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
     #[command(flatten)]
     pub(crate) expect: ExpectArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-}
-
-/// How results are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    Table,
-    /// All that is known, for programs
-    Json,
-    /// One line for each figure
-    Csv,
-    /// Tables for a report or an issue
-    Markdown,
-    /// As fio prints it, one job for each phase
-    FioJson,
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -249,18 +287,18 @@ fn seconds(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A time that may be 0.
+/// Parses a time, which may be 0.
 fn seconds_or_none(text: &str) -> Result<u64, String> {
     time_ns(text, TimeUnit::Seconds)
         .map_err(|error| format!("{}; write for example 30 or 5m", error.message))
 }
 
-/// `1%` or `1`, as a share.
+/// Parses `1%` or `1` as a share.
 fn share(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('%').trim_end();
     match number.parse::<f64>() {
         Ok(percent) if (0.0..=50.0).contains(&percent) => Ok(percent / 100.0),
-        _ => Err("write per cent from 0 to 50, e.g. 0.5%".to_owned()),
+        _ => Err("write a percentage from 0 to 50, e.g. 0.5%".to_owned()),
     }
 }
 
@@ -278,12 +316,12 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_command_line_is_consistent() {
+    fn command_line_definition_passes_clap_checks() {
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn sizes_and_times_that_are_none_say_how_to_write_one() {
+    fn invalid_size_and_time_errors_show_example() {
         let example = "; write for example ";
         for said in [size("10q"), seconds("abc"), seconds_or_none("soon")] {
             let error = said.unwrap_err();
@@ -293,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn help_is_what_a_new_user_reads() {
+    fn help_texts_match_snapshots() {
         let help = |words: &[&str]| {
             let error = Cli::try_parse_from(words).unwrap_err();
             error.render().to_string()
@@ -304,9 +342,9 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_times_are_written_as_in_fio() {
+    fn probe_parses_sizes_and_times_as_fio() {
         let cli = Cli::try_parse_from(["iosonde", "probe", "--size=512m", "--runtime=2m"]).unwrap();
-        let Command::Probe(args) = cli.command else {
+        let CliCommand::Probe(args) = cli.command else {
             panic!("not a probe");
         };
         assert_eq!(args.size, Some(512 << 20));
@@ -316,7 +354,7 @@ mod tests {
         assert!(share("%").is_err() && share("-1").is_err() && share("nan").is_err());
         assert!(args.direct);
         let buffered = Cli::try_parse_from(["iosonde", "probe", "--direct=0"]).unwrap();
-        assert!(matches!(buffered.command, Command::Probe(args) if !args.direct));
+        assert!(matches!(buffered.command, CliCommand::Probe(args) if !args.direct));
         assert_eq!(args.targets, ["."]);
     }
 }

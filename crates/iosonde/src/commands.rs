@@ -1,8 +1,9 @@
-//! One module for each command, and the way to it.
+//! One module for each command, and their dispatch.
 
 mod beforehand;
 pub(crate) mod ceph;
 pub(crate) mod cluster;
+mod cold;
 pub(crate) mod compare;
 mod consent;
 pub(crate) mod doctor;
@@ -10,85 +11,79 @@ mod expect;
 pub(crate) mod export;
 pub(crate) mod fio;
 pub(crate) mod import;
-pub(crate) mod journal;
 pub(crate) mod k8s;
 mod leftovers;
 pub(crate) mod limits;
 pub(crate) mod list;
 pub(crate) mod load;
-mod named;
+mod made_storage;
+pub(crate) mod merge;
 mod outside;
 mod pivot;
-mod places;
 pub(crate) mod probe;
 pub(crate) mod pts;
 pub(crate) mod rados;
+pub(crate) mod rbd;
+mod recomputed;
 pub(crate) mod report;
-mod resumable;
+mod requested_image;
+mod result_ref;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod sweep;
 mod target;
+mod target_session;
 pub(crate) mod watch;
 
 use crate::args::wrong;
-use crate::args::{Cli, Command, KeepArgs};
-use crate::failure::Failure;
+use crate::args::{
+    CephArgs, Cli, CliCommand, KeepArgs, LoadArgs, ProbeArgs, PtsArgs, RunArgs, SweepArgs,
+};
+use crate::failure::CommandError;
 use crate::output::Output;
-use crate::store::{Keeper, absolute};
 use clap::{CommandFactory, Parser};
-use iosonde_result::session::{RunError, Session};
+use iosonde_history::{HistoryPath, HistoryWriter, Store, StoreError, absolute};
+use iosonde_result::run_error::RunError;
+use iosonde_result::session::Session;
+use made_storage::MadeStorage;
 use serde::Serialize;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Runs what the words ask for. The first word is the name that the program was called by.
-pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
+/// Parses the command line and runs its command. The first word is the program's name.
+pub(crate) fn dispatch(words: &[OsString]) -> Result<(), CommandError> {
     if let Some((ours, rest)) = fio_words(words) {
         return fio::run(rest, &keep_args(ours)?);
     }
     let with_axes = crate::args::with_axes(words);
     match wrong::parse::<Cli>(with_axes.as_deref().unwrap_or(words))?.command {
-        Command::Probe(mut args) => {
-            args.targets = args.cluster.in_each_context(&args.targets);
-            args.targets
-                .iter_mut()
-                .for_each(|name| *name = absolute(name));
-            probe::run(&args)
-        }
-        Command::Fio { args } => fio::run(&args, &KeepArgs::default()),
-        Command::Sweep(mut args) => {
-            args.targets = args.cluster.in_each_context(&args.targets);
-            sweep::run(&args)
-        }
-        Command::Load(mut args) => {
-            args.target = absolute(&args.target);
-            load::run(&args)
-        }
-        Command::Pts(mut args) => {
-            args.target = absolute(&args.target);
-            pts::run(&args)
-        }
-        Command::Run(args) => run::run(&args),
-        Command::Watch(args) => watch::run(&args),
-        Command::Doctor(args) => doctor::run(&args),
-        Command::K8s(args) => k8s::run(&args),
-        Command::Rados(args) => rados::run(&args),
-        Command::Limits(args) => limits::run(&args),
-        Command::Report(args) => report::run(&args),
-        Command::List(args) => list::run(&args),
-        Command::Show(args) => show::run(&args),
-        Command::Compare(args) => compare::run(&args),
-        Command::Export(args) => export::run(&args),
-        Command::Import(args) => import::run(&args),
-        Command::Rm(args) => rm::run(&args),
-        Command::Completions { shell } => {
+        CliCommand::Probe(args) => probe_in_made_storage(args),
+        CliCommand::Fio { args } => fio::run(&args, &KeepArgs::default()),
+        CliCommand::Sweep(args) => sweep_in_made_storage(args),
+        CliCommand::Load(args) => load_in_made_storage(args),
+        CliCommand::Pts(args) => pts_in_made_storage(args),
+        CliCommand::Run(args) => run_in_made_storage(args),
+        CliCommand::Watch(args) => watch::run(&args),
+        CliCommand::Doctor(args) => doctor::run(&args),
+        CliCommand::K8s(args) => k8s::run(&args),
+        CliCommand::Rados(args) => rados::run(&args),
+        CliCommand::Rbd(args) => rbd::run(&args),
+        CliCommand::Limits(args) => limits::run(&args),
+        CliCommand::Report(args) => report::run(&args),
+        CliCommand::List(args) => list::run(&args),
+        CliCommand::Show(args) => show::run(&args),
+        CliCommand::Compare(args) => compare::run(&args),
+        CliCommand::Merge(args) => merge::run(&args),
+        CliCommand::Export(args) => export::run(&args),
+        CliCommand::Import(args) => import::run(&args),
+        CliCommand::Rm(args) => rm::run(&args),
+        CliCommand::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "iosonde", &mut script);
             Output::Standard.write_unchanged(&script)
         }
-        Command::Man => {
+        CliCommand::Man => {
             let mut page = Vec::new();
             clap_mangen::Man::new(Cli::command())
                 .render(&mut page)
@@ -98,8 +93,63 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), Failure> {
     }
 }
 
-/// fio's words, if fio is what was called: `fio ...` or `iosonde fio ...`; and the words of ours before them. fio's must not
-/// pass through clap, which would give its own meaning to `--help`, `--version` and `--`.
+fn probe_in_made_storage(mut args: ProbeArgs) -> Result<(), CommandError> {
+    args.targets = args.cluster.in_each_context(&args.targets);
+    args.targets
+        .iter_mut()
+        .for_each(|name| *name = absolute(name));
+    let consent = &mut args.consent.allow_overwrite;
+    let made = made_for(&mut args.targets, consent, &args.ceph)?;
+    made.remove_after(probe::run(&args))
+}
+
+fn sweep_in_made_storage(mut args: SweepArgs) -> Result<(), CommandError> {
+    args.targets = args.cluster.in_each_context(&args.targets);
+    if args.dry_run {
+        return sweep::run(&args);
+    }
+    let consent = &mut args.written.consent.allow_overwrite;
+    let made = made_for(&mut args.targets, consent, &args.ceph)?;
+    made.remove_after(sweep::run(&args))
+}
+
+fn load_in_made_storage(mut args: LoadArgs) -> Result<(), CommandError> {
+    args.target = absolute(&args.target);
+    let consent = &mut args.written.consent.allow_overwrite;
+    let targets = std::slice::from_mut(&mut args.target);
+    let made = made_for(targets, consent, &args.ceph)?;
+    made.remove_after(load::run(&args))
+}
+
+fn pts_in_made_storage(mut args: PtsArgs) -> Result<(), CommandError> {
+    args.target = absolute(&args.target);
+    let consent = &mut args.written.consent.allow_overwrite;
+    let targets = std::slice::from_mut(&mut args.target);
+    let made = made_for(targets, consent, &args.ceph)?;
+    made.remove_after(pts::run(&args))
+}
+
+fn run_in_made_storage(mut args: RunArgs) -> Result<(), CommandError> {
+    if args.check || args.dry_run {
+        return run::run(&args);
+    }
+    let consent = &mut args.written.consent.allow_overwrite;
+    let made = made_for(&mut args.targets, consent, &args.ceph)?;
+    made.remove_after(run::run(&args))
+}
+
+/// Makes the pools and images that the targets of a command ask for.
+fn made_for(
+    targets: &mut [String],
+    consent: &mut Vec<PathBuf>,
+    ceph: &CephArgs,
+) -> Result<MadeStorage, CommandError> {
+    let kind = ceph.made_pool.make_pool.as_ref();
+    MadeStorage::make(targets, consent, ceph.access(), kind)
+}
+
+/// Splits the words of `fio ...` or `iosonde fio ...` into iosonde's own, before `fio`, and fio's.
+/// fio's words bypass clap, which would interpret `--help`, `--version` and `--` itself.
 fn fio_words(words: &[OsString]) -> Option<(&[OsString], &[OsString])> {
     let name = Path::new(words.first()?).file_name()?;
     if name == "fio" {
@@ -118,7 +168,7 @@ fn fio_words(words: &[OsString]) -> Option<(&[OsString], &[OsString])> {
     }
 }
 
-/// What keeps the result of a fio job.
+/// Parses the options before `fio`: where and how the result is stored.
 fn keep_args(words: &[OsString]) -> Result<KeepArgs, clap::Error> {
     #[derive(Parser)]
     #[command(name = "iosonde", no_binary_name = true, disable_help_flag = true)]
@@ -129,52 +179,88 @@ fn keep_args(words: &[OsString]) -> Result<KeepArgs, clap::Error> {
     Ok(Keep::try_parse_from(words)?.keep)
 }
 
-/// Keeps the result of a study beside its runs, and says under which name.
-fn keep_study(keeper: &mut Keeper, result: &impl Serialize) -> Result<(), Failure> {
-    let document = serde_json::to_value(result).map_err(anyhow::Error::from)?;
-    if let Some(id) = keeper.finish(Some(&document)) {
-        eprintln!("kept in the history as {id}");
+/// Prints the notes of the history.
+fn print_notes(history_writer: &mut HistoryWriter) {
+    for note in history_writer.notes() {
+        eprintln!("note: {note}");
     }
-    keeper.tell_notes();
+}
+
+/// Opens the history and prints its warnings.
+fn open_history(place: &HistoryPath) -> Result<Store, StoreError> {
+    let store = Store::open(place)?;
+    for warning in store.warnings() {
+        eprintln!("warning: {warning}");
+    }
+    Ok(store)
+}
+
+/// Stores the result of a study with its runs in the history, and prints its id.
+fn keep_study(
+    history_writer: &mut HistoryWriter,
+    result: &impl Serialize,
+) -> Result<(), CommandError> {
+    let document = serde_json::to_value(result).map_err(anyhow::Error::from)?;
+    if let Some(id) = history_writer.finish(Some(&document)) {
+        eprintln!("stored in the history as {id}");
+    }
+    print_notes(history_writer);
     Ok(())
 }
 
-/// Removes from the history what a study has left there that ends without a result.
-fn discard(keeper: &mut Keeper) {
-    keeper.discard();
-    keeper.tell_notes();
+/// Removes from the history the records of a study that ends without a result.
+fn discard(history_writer: &mut HistoryWriter) {
+    history_writer.discard();
+    print_notes(history_writer);
 }
 
-/// How a command ends: by the first of what failed at its end, which are writing its result, keeping it, what is in it, and leaving
-/// targets as they were. The others are told before.
-fn end<const N: usize>(
-    ended: [Result<(), Failure>; N],
+/// Returns the first failure of the end of a command and prints the others as warnings. `ended`:
+/// writing the result, storing it, judging it. `closed`: restoring the targets.
+fn finish_command<const N: usize>(
+    ended: [Result<(), CommandError>; N],
     closed: Result<(), RunError>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let (first, others) = failed(ended, closed);
-    others.iter().for_each(Failure::warn);
+    others.iter().for_each(CommandError::warn);
     first.map_or(Ok(()), Err)
 }
 
 /// The first failure, and the others.
 fn failed<const N: usize>(
-    ended: [Result<(), Failure>; N],
+    ended: [Result<(), CommandError>; N],
     closed: Result<(), RunError>,
-) -> (Option<Failure>, Vec<Failure>) {
-    let left = closed.err().map(Failure::from);
+) -> (Option<CommandError>, Vec<CommandError>) {
+    let left = closed.err().map(CommandError::from);
     let mut failures = ended.into_iter().filter_map(Result::err).chain(left);
     (failures.next(), failures.collect())
 }
 
-/// Why a study found nothing. What was made for it is removed, and what could not be is told first.
-fn nothing_found(
-    error: impl Into<Failure>,
-    keeper: &mut Keeper,
+/// Stores and prints the result of a study, and removes the resources of its targets. `status` gets
+/// whether the result was written, and returns the failure that the result itself stands for.
+fn conclude_study(
+    history_writer: &mut HistoryWriter,
+    result: &impl Serialize,
+    write: impl FnOnce() -> Result<(), CommandError>,
+    status: impl FnOnce(bool) -> Result<(), CommandError>,
     session: Box<dyn Session + '_>,
-) -> Failure {
-    discard(keeper);
+) -> Result<(), CommandError> {
+    let kept = keep_study(history_writer, result);
+    let written = write();
+    let concluded = status(written.is_ok());
+    // Removal may be slow or fail, so it comes last.
+    let closed = session.close();
+    finish_command([written, kept, concluded], closed)
+}
+
+/// Discards a study that found nothing and returns its error. Warns if the clean-up fails.
+fn nothing_found(
+    error: impl Into<CommandError>,
+    history_writer: &mut HistoryWriter,
+    session: Box<dyn Session + '_>,
+) -> CommandError {
+    discard(history_writer);
     if let Err(left) = session.close() {
-        Failure::from(left).warn();
+        CommandError::from(left).warn();
     }
     error.into()
 }
@@ -182,6 +268,7 @@ fn nothing_found(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_result::run_error::pod_failure::PodFailure;
 
     fn words(line: &str) -> Option<Vec<String>> {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
@@ -207,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_keeps_a_fio_job_stands_before_it() {
+    fn keep_args_before_fio_are_parsed() {
         let words = ["--label", "a=b", "--store=s.db"].map(OsString::from);
         let keep = keep_args(&words).unwrap();
         assert_eq!(keep.labels, [("a".to_owned(), "b".to_owned())]);
@@ -215,24 +302,26 @@ mod tests {
         assert!(keep_args(&[OsString::from("--label=a")]).is_err());
     }
 
-    /// A disk that is full must not hide what was left in a cluster.
+    /// A full disk does not hide a leftover in a cluster.
     #[test]
-    fn all_that_fails_at_the_end_is_told() {
-        let left = || RunError::Left {
-            what: "the job iosonde-1".to_owned(),
-            cause: "the cluster does not answer".to_owned(),
-            remedy: "delete it".to_owned(),
+    fn failures_at_end_are_all_reported() {
+        let left = || {
+            RunError::NotRemoved(Box::new(PodFailure::from_texts(
+                "the job iosonde-1",
+                "the cluster does not answer",
+                "delete it",
+            )))
         };
         let full = || {
-            Err(Failure::Output(
+            Err(CommandError::Output(
                 "out".into(),
                 std::io::ErrorKind::StorageFull.into(),
             ))
         };
-        let io = || Err(Failure::Io("EIO".to_owned()));
+        let io = || Err(CommandError::Io("EIO".to_owned()));
         let statuses = |ended, closed| {
             let (first, others) = failed::<3>(ended, closed);
-            let others: Vec<u8> = others.iter().map(Failure::status).collect();
+            let others: Vec<u8> = others.iter().map(CommandError::status).collect();
             (first.map(|failure| failure.status()), others)
         };
         assert_eq!(statuses([Ok(()), Ok(()), Ok(())], Ok(())), (None, vec![]));

@@ -1,18 +1,17 @@
-//! Everything that ends the program with another exit status than 0, and the one place that says which.
+//! All errors that end the program with an exit status other than 0, and their statuses.
 //!
-//! docs/exit-status.md is the same table for users; a test holds the two together.
+//! docs/exit-status.md is the table for users; a test compares the two.
 
-use crate::signals;
-use crate::store::StoreError;
-use iosonde_engine::worker::io_failure::errno_name;
+use crate::last_signal;
+use iosonde_history::StoreError;
 use iosonde_job::control_characters::is_escaped;
 use iosonde_job::diagnostic::Diagnostics;
+use iosonde_job::errno::describe;
 use iosonde_machine::write_obstacles::lasting_name;
-use iosonde_result::session::RunError;
-use iosonde_study::load::LoadError;
-use iosonde_study::probe::{ProbeError, WorkingSetError};
-use iosonde_study::pts::PtsError;
-use iosonde_study::sweep::SweepError;
+use iosonde_result::run_error::{ClusterObstacle, RunError, UnsupportedFeature};
+use iosonde_study::StudyError;
+use iosonde_study::probe::WorkingSetError;
+use iosonde_suite::CommandFailure;
 use signal_hook::consts::{SIGINT, SIGPIPE};
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -21,92 +20,91 @@ use std::path::{Path, PathBuf};
 
 /// Why the program fails.
 #[derive(Debug)]
-pub(crate) enum Failure {
-    /// clap has an error, or help that was asked for.
+pub(crate) enum CommandError {
+    /// An error of clap, or requested help.
     Arguments(clap::Error),
-    /// Arguments that clap cannot judge.
+    /// An error in the arguments that clap does not detect.
     Usage {
-        /// What is wrong.
+        /// The error.
         problem: String,
-        /// What to write instead.
+        /// The arguments to use instead.
         help: String,
     },
-    /// Job files or fio arguments with errors.
+    /// Errors in job files or in fio's arguments.
     Jobs(Box<Diagnostics>),
-    /// There is no result.
+    /// A run has no result.
     Run(RunError),
     /// A probe has no result.
-    Probe(ProbeError),
     /// A load study has no result.
-    Load(LoadError),
-    /// A test of SNIA's specification has no result.
-    Pts(PtsError),
+    /// A SNIA test has no result.
+    Study(StudyError),
     /// A sweep has no result.
-    Sweep(SweepError),
-    /// There is a result, and it has been printed, but this error is in it.
+    /// The result has been printed and contains this error.
     Io(String),
-    /// A result could not be written to its file.
+    /// A command of a suite failed or printed no figure.
+    Command(CommandFailure),
+    /// A result cannot be written to its file.
     Output(PathBuf, std::io::Error),
-    /// The user or the system ended the run; what was measured has been printed.
+    /// A signal or the user ended the run. The measurements so far have been printed.
     Interrupted(i32),
-    /// The history cannot do what is asked.
+    /// An operation on the history failed.
     Store(StoreError),
-    /// A comparison was to fail if one side is slower, and it is.
+    /// `compare --fail-if-slower`: one side is slower.
     Slower(String),
-    /// A probe was to fail if a promise is broken, and it is.
+    /// `probe --fail-if-broken`: a promise is broken.
     Broken(String),
-    /// `doctor --fail-on`: something was found.
+    /// `doctor --fail-on`: a finding has this severity or a worse one.
     Unfit(String),
-    /// A suite expects what is not so.
+    /// An expectation of a suite is not met.
     Missed(String),
-    /// Whether a suite's expectations are met is not shown.
+    /// The measurements do not decide an expectation of a suite.
     Undecided(String),
-    /// Nothing that a user can cause.
+    /// An internal error.
     Other(anyhow::Error),
 }
 
-/// Tells of all that is wrong, each once, and ends with the last of it.
-pub(crate) fn told_at_once(mut failures: Vec<Failure>) -> Result<(), Failure> {
+/// Prints all failures but the last, without repetitions, and returns the last.
+pub(crate) fn report_all(mut failures: Vec<CommandError>) -> Result<(), CommandError> {
     let mut met = HashSet::new();
     failures.retain(|failure| met.insert(failure.text(false)));
     let Some(last) = failures.pop() else {
         return Ok(());
     };
-    failures.iter().for_each(Failure::print);
+    failures.iter().for_each(CommandError::print);
     Err(last)
 }
 
 /// The exit statuses.
 pub(crate) mod status {
-    /// A job ran into an I/O error, or a figure could not be measured.
+    /// An I/O error in a job, or a figure that could not be measured.
     pub(crate) const IO: u8 = 1;
-    /// Wrong arguments or a bad job file: nothing was run.
+    /// Invalid arguments or an invalid job file: nothing was run.
     pub(crate) const USAGE: u8 = 2;
-    /// The target cannot be used, or must not be written, or this machine cannot do what is asked.
+    /// The target is unusable or write-protected, or this machine lacks a required feature.
     pub(crate) const TARGET: u8 = 3;
     /// Not enough space: nothing was laid out.
     pub(crate) const NO_SPACE: u8 = 4;
-    /// A result could not be written, or an error inside the program.
+    /// A result could not be written, or an internal error.
     pub(crate) const INTERNAL: u8 = 5;
-    /// `compare --fail-if-slower`: it is slower.
+    /// `compare --fail-if-slower`: one side is slower.
     pub(crate) const SLOWER: u8 = 6;
     /// `probe --fail-if-broken`: a promise is broken.
     pub(crate) const BROKEN: u8 = 7;
-    /// `doctor --fail-on`: something was found that would spoil a measurement.
+    /// `doctor --fail-on`: a finding has this severity or a worse one.
     pub(crate) const UNFIT: u8 = 8;
-    /// A pod did not become ready, or what was made in a cluster could not be removed.
+    /// A pod did not become ready, or objects of a run in a cluster could not be removed.
     pub(crate) const UNREADY: u8 = 9;
-    /// A pod was lost while it measured.
+    /// A pod was lost during the measurement.
     pub(crate) const LOST: u8 = 10;
-    /// A suite expects what is shown not to be so, or what could not be measured.
+    /// An expectation of a suite is not met, or its figure could not be measured.
     pub(crate) const MISSED: u8 = 11;
-    /// Whether an expectation of a suite is met is not shown by what was measured.
+    /// The measurements do not decide an expectation of a suite.
     pub(crate) const UNDECIDED: u8 = 12;
-    /// Added to the number of a signal: 130 is Ctrl-C.
+    /// Added to the signal number: 130 is SIGINT (Ctrl-C).
     pub(crate) const SIGNAL: u8 = 128;
 }
 
-/// Targets as arguments of `--allow-overwrite`, devices by the names that stay with their disks.
+/// Returns targets as arguments of `--allow-overwrite`, devices by their persistent names.
 fn lasting_names(targets: &[String]) -> String {
     let name = |target: &String| match target.contains("://") {
         true => target.clone(),
@@ -116,67 +114,60 @@ fn lasting_names(targets: &[String]) -> String {
     names.join(" --allow-overwrite ")
 }
 
-impl Failure {
-    /// Usage error with its remedy.
-    pub(crate) fn usage(problem: impl Into<String>, help: impl Into<String>) -> Failure {
-        Failure::Usage {
+impl CommandError {
+    /// A usage error with its remedy.
+    pub(crate) fn usage(problem: impl Into<String>, help: impl Into<String>) -> CommandError {
+        CommandError::Usage {
             problem: problem.into(),
             help: help.into(),
         }
     }
 
-    /// The exit status for it.
+    /// The exit status of the failure.
     pub(crate) fn status(&self) -> u8 {
         match self {
-            Failure::Arguments(error) if !error.use_stderr() => 0,
-            Failure::Arguments(_) | Failure::Usage { .. } | Failure::Jobs(_) => status::USAGE,
-            Failure::Run(error)
-            | Failure::Probe(ProbeError::Run(error))
-            | Failure::Load(LoadError::Run(error))
-            | Failure::Pts(PtsError::Run(error))
-            | Failure::Sweep(SweepError::Run(error)) => run_status(error),
-            Failure::Probe(ProbeError::WorkingSet { source, .. })
-            | Failure::Load(LoadError::WorkingSet { source, .. })
-            | Failure::Pts(PtsError::WorkingSet { source, .. })
-            | Failure::Sweep(SweepError::WorkingSet { source, .. }) => match source {
+            CommandError::Arguments(error) if !error.use_stderr() => 0,
+            CommandError::Arguments(_) | CommandError::Usage { .. } | CommandError::Jobs(_) => {
+                status::USAGE
+            }
+            CommandError::Run(error) | CommandError::Study(StudyError::Run(error)) => {
+                run_status(error)
+            }
+            CommandError::Study(StudyError::WorkingSet { source, .. }) => match source {
                 WorkingSetError::NoSpace { .. } => status::NO_SPACE,
                 WorkingSetError::TooSmall { .. } => status::USAGE,
             },
-            Failure::Load(LoadError::Consent { .. })
-            | Failure::Pts(PtsError::Consent { .. })
-            | Failure::Sweep(SweepError::Consent { .. }) => status::TARGET,
-            Failure::Sweep(SweepError::Misplaced(_)) => status::USAGE,
-            Failure::Probe(_)
-            | Failure::Load(_)
-            | Failure::Pts(_)
-            | Failure::Sweep(_)
-            | Failure::Io(_) => status::IO,
-            Failure::Store(error) if error.is_usage() => status::USAGE,
-            Failure::Output(..) | Failure::Store(_) | Failure::Other(_) => status::INTERNAL,
-            Failure::Slower(_) => status::SLOWER,
-            Failure::Broken(_) => status::BROKEN,
-            Failure::Unfit(_) => status::UNFIT,
-            Failure::Missed(_) => status::MISSED,
-            Failure::Undecided(_) => status::UNDECIDED,
-            Failure::Interrupted(signal) => status::SIGNAL.saturating_add(*signal as u8),
+            CommandError::Study(StudyError::WriteRefused { .. }) => status::TARGET,
+            CommandError::Study(StudyError::Relocation(_)) => status::USAGE,
+            CommandError::Study(_) | CommandError::Io(_) | CommandError::Command(_) => status::IO,
+            CommandError::Store(error) if error.is_usage() => status::USAGE,
+            CommandError::Output(..) | CommandError::Store(_) | CommandError::Other(_) => {
+                status::INTERNAL
+            }
+            CommandError::Slower(_) => status::SLOWER,
+            CommandError::Broken(_) => status::BROKEN,
+            CommandError::Unfit(_) => status::UNFIT,
+            CommandError::Missed(_) => status::MISSED,
+            CommandError::Undecided(_) => status::UNDECIDED,
+            CommandError::Interrupted(signal) => status::SIGNAL.saturating_add(*signal as u8),
         }
     }
 
-    /// Tells the user, on standard error.
+    /// Prints the failure to standard error.
     pub(crate) fn print(&self) {
-        if let Failure::Arguments(error) = self {
+        if let CommandError::Arguments(error) = self {
             let words: Vec<_> = std::env::args_os().collect();
             let is_hostile = |word: &OsString| word.to_string_lossy().contains(is_escaped);
             match error.use_stderr() && words.iter().any(is_hostile) {
-                // clap repeats words as they are.
+                // clap repeats arguments unescaped; `eprint` escapes them.
                 true => eprint!("{error}"),
-                // Help goes to standard output, errors to standard error: clap knows.
+                // clap prints help to standard output, errors to standard error.
                 false => drop(error.print()),
             }
             return;
         }
-        if matches!(self, Failure::Interrupted(SIGPIPE)) {
-            // As fio does, a program ends in silence whose reader is gone.
+        if matches!(self, CommandError::Interrupted(SIGPIPE)) {
+            // Like fio, ends silently when the reader of standard output has closed it.
             let _ = signal_hook::low_level::emulate_default_handler(SIGPIPE);
             return;
         }
@@ -184,138 +175,145 @@ impl Failure {
         let plain = self.text(false);
         match color && !plain.contains(is_escaped) {
             true => drop(writeln!(std::io::stderr(), "{}", self.text(true))),
-            // Colours are control characters, too: a text that has others is written without them.
+            // Control characters must be escaped, and `eprintln` escapes colours as well.
             false => eprintln!("{plain}"),
         }
     }
 
-    /// Prints it as a warning: another failure gives the exit status, and is printed as the error.
+    /// Prints the failure as a warning, when another failure is the error with the exit status.
     pub(crate) fn warn(&self) {
-        if matches!(self, Failure::Interrupted(SIGPIPE)) {
+        if matches!(self, CommandError::Interrupted(SIGPIPE)) {
             return;
         }
         let help = self.remedy().map(|remedy| format!("\nhelp: {remedy}"));
         let text = format!("warning: {}{}", self.problem(), help.unwrap_or_default());
-        eprintln!("{}", with_errno_names(&text));
+        eprintln!("{text}");
     }
 
-    /// What is told.
+    /// Returns the text of the failure and its remedy.
     pub(crate) fn text(&self, color: bool) -> String {
         let (error, help) = if color {
             ("\x1b[1;31merror\x1b[0m", "\x1b[1;36mhelp\x1b[0m")
         } else {
             ("error", "help")
         };
-        if let Failure::Jobs(diagnostics) = self {
-            return with_errno_names(&diagnostics.render(color));
+        if let CommandError::Jobs(diagnostics) = self {
+            return diagnostics.render(color);
         }
         let mut text = format!("{error}: {}", self.problem());
         if let Some(remedy) = self.remedy() {
             text.push_str(&format!("\n{help}: {remedy}"));
         }
-        with_errno_names(&text)
+        text
+    }
+
+    /// Returns the text of the failure without the word `error` before it, as results store it.
+    pub(crate) fn stored_text(&self) -> String {
+        if let CommandError::Jobs(diagnostics) = self {
+            return diagnostics.sentences().join("\n");
+        }
+        match self.remedy() {
+            Some(remedy) => format!("{}\nhelp: {remedy}", self.problem()),
+            None => self.problem(),
+        }
     }
 
     fn problem(&self) -> String {
         match self {
-            Failure::Arguments(error) => error.to_string(),
-            Failure::Usage { problem, .. } => problem.clone(),
-            Failure::Jobs(diagnostics) => diagnostics.to_string(),
-            Failure::Run(error) => run_problem(error),
-            Failure::Probe(ProbeError::Run(error)) | Failure::Load(LoadError::Run(error)) => {
-                run_problem(error)
+            CommandError::Arguments(error) => error.to_string(),
+            CommandError::Usage { problem, .. } => problem.clone(),
+            CommandError::Jobs(diagnostics) => diagnostics.to_string(),
+            CommandError::Run(error) => run_problem(error),
+            CommandError::Study(StudyError::Run(error)) => run_problem(error),
+            CommandError::Study(error) => error.to_string(),
+            CommandError::Io(problem)
+            | CommandError::Slower(problem)
+            | CommandError::Broken(problem)
+            | CommandError::Missed(problem)
+            | CommandError::Undecided(problem)
+            | CommandError::Unfit(problem) => problem.clone(),
+            CommandError::Store(error) => error.to_string(),
+            CommandError::Command(failure) => failure.to_string(),
+            CommandError::Output(path, error) => format!("{}: {}", path.display(), describe(error)),
+            CommandError::Interrupted(_) => {
+                "interrupted: the result covers the time until then".to_owned()
             }
-            Failure::Sweep(SweepError::Run(error)) | Failure::Pts(PtsError::Run(error)) => {
-                run_problem(error)
-            }
-            Failure::Pts(error) => error.to_string(),
-            Failure::Sweep(error) => error.to_string(),
-            Failure::Load(error) => error.to_string(),
-            Failure::Probe(error) => error.to_string(),
-            Failure::Io(problem)
-            | Failure::Slower(problem)
-            | Failure::Broken(problem)
-            | Failure::Missed(problem)
-            | Failure::Undecided(problem)
-            | Failure::Unfit(problem) => problem.clone(),
-            Failure::Store(error) => error.to_string(),
-            Failure::Output(path, error) => format!("{}: {error}", path.display()),
-            Failure::Interrupted(_) => {
-                "interrupted: the figures are of what ran until then".to_owned()
-            }
-            Failure::Other(error) => format!("{error:#}"),
+            CommandError::Other(error) => describe_chain(error),
         }
     }
 
     fn remedy(&self) -> Option<String> {
         match self {
-            Failure::Usage { help, .. } => Some(help.clone()),
-            Failure::Run(error)
-            | Failure::Probe(ProbeError::Run(error))
-            | Failure::Load(LoadError::Run(error))
-            | Failure::Pts(PtsError::Run(error))
-            | Failure::Sweep(SweepError::Run(error)) => Some(error.remedy()),
-            Failure::Sweep(SweepError::Consent { targets, .. }) => Some(format!(
-                "name a directory, sweep only reads, or consent to lose its contents with --allow-overwrite {}",
+            CommandError::Usage { help, .. } => Some(help.clone()),
+            CommandError::Run(error) | CommandError::Study(StudyError::Run(error)) => {
+                Some(error.remedy())
+            }
+            CommandError::Study(StudyError::WriteRefused { targets, writer }) => Some(format!(
+                "{}, or permit overwriting its data with --allow-overwrite {}",
+                writer.alternative(),
                 lasting_names(targets)
             )),
-            Failure::Load(LoadError::Consent { target }) => Some(format!(
-                "name a directory, only read, or consent to lose its contents with --allow-overwrite {}",
-                lasting_names(std::slice::from_ref(target))
-            )),
-            Failure::Pts(PtsError::Consent { target }) => Some(format!(
-                "name a directory, or consent to lose its contents with --allow-overwrite {}",
-                lasting_names(std::slice::from_ref(target))
-            )),
-            Failure::Probe(ProbeError::WorkingSet { .. })
-            | Failure::Load(LoadError::WorkingSet { .. })
-            | Failure::Pts(PtsError::WorkingSet { .. })
-            | Failure::Sweep(SweepError::WorkingSet { .. }) => {
+            CommandError::Study(StudyError::WorkingSet { .. }) => {
                 Some("choose another size with --size, or another directory".to_owned())
             }
-            Failure::Sweep(SweepError::Misplaced(misplaced)) => Some(misplaced.remedy().to_owned()),
-            Failure::Undecided(_) => Some(
-                "run it for longer, more often, or on a machine with less else to do".to_owned(),
+            CommandError::Study(StudyError::Relocation(misplaced)) => {
+                Some(misplaced.remedy().to_owned())
+            }
+            CommandError::Undecided(_) => Some(
+                "measure longer, repeat more often, or reduce the other load on the machine"
+                    .to_owned(),
             ),
-            Failure::Store(error) => error.remedy(),
-            Failure::Output(..) => {
-                Some("name a file that can be written, in a directory that exists".to_owned())
+            CommandError::Store(error) => error.remedy(),
+            CommandError::Command(failure) => Some(failure.remedy().to_owned()),
+            CommandError::Output(..) => {
+                Some("name a writable file in an existing directory".to_owned())
             }
             _ => None,
         }
     }
 }
 
-/// A text in which errors of the system go by their names: `(ENOENT)` for `(os error 2)`.
-fn with_errno_names(text: &str) -> String {
-    const NUMBERED: &str = "(os error ";
-    let mut pieces = text.split(NUMBERED);
-    let mut named = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let number = piece.split_once(')');
-        match number.and_then(|(errno, rest)| Some((errno.parse().ok()?, rest))) {
-            Some((errno, rest)) => named.push_str(&format!("({}){rest}", errno_name(errno))),
-            None => named.extend([NUMBERED, piece]),
-        }
-    }
-    named
+/// Describes an error and its causes.
+fn describe_chain(error: &anyhow::Error) -> String {
+    let describe_one = |cause: &(dyn std::error::Error + 'static)| {
+        let io_error = cause.downcast_ref::<std::io::Error>();
+        io_error.map_or_else(|| cause.to_string(), describe)
+    };
+    let causes: Vec<String> = error.chain().map(describe_one).collect();
+    causes.join(": ")
 }
 
 fn run_status(error: &RunError) -> u8 {
     match error {
-        RunError::Target { .. } | RunError::Refused { .. } | RunError::Unsupported { .. } => {
-            status::TARGET
-        }
+        RunError::NoFeature { cause } if is_lack_of_space(cause) => status::NO_SPACE,
+        RunError::DirectRefused { .. }
+        | RunError::PathAccess { .. }
+        | RunError::UnusableTarget { .. }
+        | RunError::NoFeature { .. }
+        | RunError::Target { .. }
+        | RunError::NoWriteConsent { .. }
+        | RunError::Refused { .. }
+        | RunError::Unsupported { .. } => status::TARGET,
         RunError::NoSpace { .. } => status::NO_SPACE,
-        RunError::Unready { .. } | RunError::Left { .. } => status::UNREADY,
+        RunError::NotReady { .. } | RunError::NotRemoved { .. } => status::UNREADY,
         RunError::Lost { .. } => status::LOST,
-        RunError::NothingDone => status::IO,
-        RunError::Interrupted => status::SIGNAL + signals::last().unwrap_or(SIGINT) as u8,
+        RunError::NoCompletions => status::IO,
+        RunError::Interrupted => status::SIGNAL + last_signal::last().unwrap_or(SIGINT) as u8,
         _ => status::INTERNAL,
     }
 }
 
-/// Sizes in words beside the exact figures.
+/// Whether the files of the jobs do not fit into a volume.
+fn is_lack_of_space(cause: &UnsupportedFeature) -> bool {
+    matches!(
+        cause,
+        UnsupportedFeature::Cluster(
+            ClusterObstacle::VolumeTooSmall { .. } | ClusterObstacle::ShareFull { .. }
+        )
+    )
+}
+
+/// Returns the text of the error, with sizes in words beside the exact figures.
 fn run_problem(error: &RunError) -> String {
     match error {
         RunError::NoSpace {
@@ -325,7 +323,8 @@ fn run_problem(error: &RunError) -> String {
         } => {
             let words = iosonde_study::words::bytes;
             format!(
-                "{path}: {} ({needed_bytes} bytes) are needed, but only {} ({available_bytes} bytes) are available",
+                "{path}: {} ({needed_bytes} bytes) are needed, but only {} ({available_bytes} \
+                 bytes) are available",
                 words(*needed_bytes),
                 words(*available_bytes),
             )
@@ -334,51 +333,39 @@ fn run_problem(error: &RunError) -> String {
     }
 }
 
-impl From<clap::Error> for Failure {
+impl From<clap::Error> for CommandError {
     fn from(error: clap::Error) -> Self {
-        Failure::Arguments(error)
+        CommandError::Arguments(error)
     }
 }
 
-impl From<RunError> for Failure {
+impl From<RunError> for CommandError {
     fn from(error: RunError) -> Self {
-        Failure::Run(error)
+        CommandError::Run(error)
     }
 }
 
-impl From<ProbeError> for Failure {
-    fn from(error: ProbeError) -> Self {
-        Failure::Probe(error)
+impl From<StudyError> for CommandError {
+    fn from(error: StudyError) -> Self {
+        CommandError::Study(error)
     }
 }
 
-impl From<LoadError> for Failure {
-    fn from(error: LoadError) -> Self {
-        Failure::Load(error)
-    }
-}
-
-impl From<PtsError> for Failure {
-    fn from(error: PtsError) -> Self {
-        Failure::Pts(error)
-    }
-}
-
-impl From<SweepError> for Failure {
-    fn from(error: SweepError) -> Self {
-        Failure::Sweep(error)
-    }
-}
-
-impl From<StoreError> for Failure {
+impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
-        Failure::Store(error)
+        CommandError::Store(error)
     }
 }
 
-impl From<anyhow::Error> for Failure {
+impl From<serde_json::Error> for CommandError {
+    fn from(error: serde_json::Error) -> Self {
+        CommandError::Other(error.into())
+    }
+}
+
+impl From<anyhow::Error> for CommandError {
     fn from(error: anyhow::Error) -> Self {
-        Failure::Other(error)
+        CommandError::Other(error)
     }
 }
 
@@ -387,7 +374,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_documented_statuses_are_those_returned() {
+    fn documented_exit_statuses_equal_returned_ones() {
         let table = include_str!("../../../docs/exit-status.md");
         for code in [
             0,
@@ -411,35 +398,95 @@ mod tests {
                 "{code} is not in docs/exit-status.md"
             );
         }
-        assert_eq!(Failure::from(RunError::Interrupted).status(), 130);
-        assert_eq!(Failure::Interrupted(15).status(), 143);
+        assert_eq!(CommandError::from(RunError::Interrupted).status(), 130);
+        assert_eq!(CommandError::Interrupted(15).status(), 143);
     }
 
     #[test]
-    fn errors_of_the_system_go_by_their_names() {
-        let text =
-            Failure::Output(PathBuf::from("/x"), std::io::Error::from_raw_os_error(2)).text(false);
+    fn errno_names_stand_in_error_texts() {
+        let text = CommandError::Output(PathBuf::from("/x"), std::io::Error::from_raw_os_error(2))
+            .text(false);
         assert!(
             text.contains("/x: No such file or directory (ENOENT)\n"),
             "{text}"
         );
-        for odd in ["", "a (os error", "(os error )", "(os error x) y"] {
-            assert_eq!(with_errno_names(odd), odd);
-        }
+        let other = anyhow::Error::from(std::io::Error::from_raw_os_error(5)).context("no id");
         assert_eq!(
-            with_errno_names("a (os error 2), b (os error 5)"),
-            "a (ENOENT), b (EIO)"
+            CommandError::from(other).text(false),
+            "error: no id: Input/output error (EIO)"
         );
     }
 
     #[test]
-    fn errors_come_with_a_remedy() {
-        let error = Failure::from(RunError::NoSpace {
+    fn stored_text_has_no_label() {
+        let error = CommandError::usage("no such suite", "name another");
+        assert_eq!(error.stored_text(), "no such suite\nhelp: name another");
+        assert_eq!(error.text(false), format!("error: {}", error.stored_text()));
+    }
+
+    #[test]
+    fn error_text_includes_remedy() {
+        let error = CommandError::from(RunError::NoSpace {
             path: "/data".into(),
             needed_bytes: 160 << 30,
             available_bytes: 3 << 29,
         });
         assert_eq!(error.status(), 4);
         insta::assert_snapshot!("no_space", error.text(false));
+    }
+
+    #[test]
+    fn store_errors_print_with_remedy() {
+        let path = || PathBuf::from("/h/history.db");
+        let errors = [
+            StoreError::NoPlace,
+            StoreError::Newer {
+                path: path(),
+                found: 9,
+                known: 1,
+            },
+            StoreError::NotAStore(path()),
+            StoreError::Damaged {
+                path: path(),
+                problem: "the header is not that of an SQLite file".to_owned(),
+            },
+            StoreError::Unknown {
+                name: "3fa".to_owned(),
+                near: Vec::new(),
+            },
+            StoreError::Unknown {
+                name: "lastest".to_owned(),
+                near: vec!["latest".to_owned()],
+            },
+            StoreError::TooFew {
+                name: "latest~3".to_owned(),
+                has: 2,
+            },
+            StoreError::Ambiguous {
+                prefix: "3".to_owned(),
+                candidates: vec!["3fa9c1".to_owned(), "3be001".to_owned()],
+            },
+            StoreError::UnknownLabel {
+                label: "disk=old".to_owned(),
+                near: vec!["disk=cold".to_owned(), "disk=new".to_owned()],
+                keys: Vec::new(),
+            },
+            StoreError::Empty(path()),
+            StoreError::ReadOnly(path(), rustix::io::Errno::ROFS.into()),
+            StoreError::Unfinished(path()),
+            StoreError::Full(path()),
+            StoreError::OtherHost {
+                id: "3fa9c1".to_owned(),
+                path: PathBuf::from("/h/history.n2-7be001.db"),
+            },
+        ];
+        let texts: Vec<String> = errors
+            .into_iter()
+            .map(|error| {
+                let failure = CommandError::from(error);
+                format!("[{}] {}", failure.status(), failure.text(false))
+            })
+            .collect();
+        insta::assert_snapshot!("store_errors", texts.join("\n\n"));
     }
 }

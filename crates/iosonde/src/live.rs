@@ -1,28 +1,81 @@
-//! What is shown while something runs, on standard error. Displays read what the engine offers them and never change what
-//! is measured.
+//! Progress displays on standard error. They only read the engine's reports, so that no display
+//! changes the measurement.
 
-pub(crate) mod cluster;
-pub(crate) mod fio;
-pub(crate) mod left;
-pub(crate) mod load;
+pub(crate) mod fio_live;
+pub(crate) mod load_live;
+pub(crate) mod pod_setup;
 pub(crate) mod pods;
-pub(crate) mod probe;
-pub(crate) mod pts;
-pub(crate) mod suite;
-pub(crate) mod sweep;
+pub(crate) mod probe_live;
+pub(crate) mod pts_live;
+pub(crate) mod suite_live;
+pub(crate) mod sweep_live;
+pub(crate) mod time_left;
 
 use indicatif::ProgressBar;
 use iosonde_job::escape_control_characters;
 use iosonde_machine::write_obstacles;
+use iosonde_study::probe::{StudyTarget, StudyTargetKind};
+use iosonde_study::words;
 use std::path::Path;
 
-/// Sets the text of a bar, control characters as escapes: titles have names of others in them.
+/// Line on Ctrl-C before a study begins.
+const STOP_HINT: &str = "Ctrl-C stops early and prints the results so far";
+
+/// Sets the text of a bar. Escapes control characters, since titles hold names given by users.
 fn set_message(bar: &ProgressBar, text: &str) {
     bar.set_message(escape_control_characters(text).into_owned());
 }
 
-/// What is lost where the first bytes of a target are overwritten by consent; `None` where nothing speaks against it.
-pub(crate) fn lost(path: &str) -> Option<String> {
+/// Returns a warning of the data that is lost if a target is overwritten. `None`: none is known.
+pub(crate) fn overwrite_warning(path: &str) -> Option<String> {
     let found = write_obstacles::overridden(Path::new(path))?;
-    Some(format!("warning: what is on it will be lost: {found}"))
+    Some(format!("warning: its data will be lost: {found}"))
+}
+
+/// Returns a line on what a study does to its target. `bytes` is the size of the working set, and
+/// `overwrites` says whether the study writes to an existing file or device.
+fn extent_line(target: &StudyTarget, bytes: u64, overwrites: bool) -> String {
+    let name = &target.name;
+    let size = words::bytes(bytes);
+    match target.kind {
+        StudyTargetKind::Directory { .. } | StudyTargetKind::Pool { .. } => format!(
+            "{name}: writes a working file of {size} and removes it at the end:\n{}",
+            target.path
+        ),
+        StudyTargetKind::Existing { .. } if overwrites => {
+            format!("{name}: overwrites its first {size}")
+        }
+        StudyTargetKind::Existing { .. } => format!("{name}: only read"),
+        StudyTargetKind::Simulated { .. } => format!("{name}: a simulated device"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extent_line_names_use_of_target() {
+        let line = |kind: StudyTargetKind, overwrites| {
+            let target = StudyTarget {
+                name: "/data".to_owned(),
+                path: "/data/file".to_owned(),
+                kind,
+            };
+            extent_line(&target, 1 << 30, overwrites)
+        };
+        let existing = || StudyTargetKind::Existing {
+            bytes: 1 << 30,
+            device: true,
+            consent: true,
+        };
+        assert!(line(existing(), true).starts_with("/data: overwrites its first 1"));
+        assert_eq!(line(existing(), false), "/data: only read");
+        let directory = StudyTargetKind::Directory { free_bytes: 1 };
+        let written = line(directory, false);
+        assert!(
+            written.ends_with("removes it at the end:\n/data/file"),
+            "{written}"
+        );
+    }
 }

@@ -1,8 +1,8 @@
-//! Where results go: standard output, or the file that `--output` names; and what is said on standard error.
+//! Destination of results: standard output or the file of `--output`; and text on standard error.
 //!
-//! Texts of others pass through here on their way out, and lose their control characters ([`iosonde_job::control_characters`]).
+//! Texts from outside are escaped here: see [`iosonde_job::control_characters`].
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use iosonde_job::escape_control_characters;
 use std::fmt;
 use std::fs::File;
@@ -10,39 +10,38 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Links that lead to a file, at most, as in the kernel.
+/// Maximum number of symbolic links followed to a file, as in the kernel.
 const MOST_LINKS: usize = 40;
-/// Names that are tried for a file beside another one.
+/// Maximum number of names tried for a temporary file.
 const MOST_NAMES: u32 = 1000;
 
-/// Set when something written to standard output found no reader.
+/// Set when a write to standard output fails with EPIPE.
 static READER_GONE: AtomicBool = AtomicBool::new(false);
 
-/// Whether something written to standard output found no reader.
+/// Returns whether the reader of standard output has closed it.
 pub(crate) fn is_reader_gone() -> bool {
     READER_GONE.load(Relaxed)
 }
 
-/// Where results go.
+/// Destination of results.
 pub(crate) enum Output {
     /// Standard output.
     Standard,
-    /// A file that is written to at once: a FIFO, a device, a descriptor, or the reports of a run that goes on.
+    /// A file written at once: a FIFO, a device, a descriptor, or the reports during a run.
     Stream(PathBuf, BufWriter<File>),
     /// A regular file that [`Output::finish`] replaces.
     Replaced(ReplacedFile),
 }
 
 impl Output {
-    /// Checks before anything is run that the file can be written, if one is named. A regular file stays as it is until
-    /// [`Output::finish`].
-    pub(crate) fn open(path: Option<&Path>) -> Result<Output, Failure> {
+    /// Checks that the destination is writable. A regular file stays until [`Output::finish`].
+    pub(crate) fn open(path: Option<&Path>) -> Result<Output, CommandError> {
         let Some(path) = path else {
             return Ok(Output::Standard);
         };
-        let failed = |error| Failure::Output(path.to_owned(), error);
+        let failed = |error| CommandError::Output(path.to_owned(), error);
         let Some(target) = without_links(path).map_err(failed)? else {
-            // A descriptor of this process: what it has written there already stays.
+            // A descriptor of this process. Append mode keeps earlier data.
             let file = File::options().append(true).open(path).map_err(failed)?;
             return Ok(Output::Stream(path.to_owned(), BufWriter::new(file)));
         };
@@ -64,10 +63,10 @@ impl Output {
         }))
     }
 
-    /// From now on a regular file is written to at once, for those who read it while the run goes on.
-    pub(crate) fn stream(&mut self) -> Result<(), Failure> {
+    /// Writes a regular file at once from now on, for programs that read it during the run.
+    pub(crate) fn stream(&mut self) -> Result<(), CommandError> {
         if let Output::Replaced(replaced) = self {
-            let failed = |error| Failure::Output(replaced.path.clone(), error);
+            let failed = |error| CommandError::Output(replaced.path.clone(), error);
             let mut file = BufWriter::new(File::create(&replaced.target).map_err(failed)?);
             file.write_all(&replaced.document)
                 .and_then(|()| file.flush())
@@ -77,15 +76,15 @@ impl Output {
         Ok(())
     }
 
-    /// Writes a part of a document, control characters as escapes. A reader that has gone away (`| head`) is no error: see
-    /// [`is_reader_gone`].
-    pub(crate) fn write(&mut self, part: &str) -> Result<(), Failure> {
+    /// Writes a part of a document with control characters escaped. See [`is_reader_gone`] on
+    /// EPIPE.
+    pub(crate) fn write(&mut self, part: &str) -> Result<(), CommandError> {
         self.write_bytes(escape_control_characters(part).as_bytes())
     }
 
-    /// Writes a part of a document as it is, for programs to which each byte matters: fio's own formats, scripts, manifests. A
-    /// terminal is spared control characters here, too.
-    pub(crate) fn write_unchanged(&mut self, part: &[u8]) -> Result<(), Failure> {
+    /// Writes a part of a document unchanged, for programs that need each byte: fio's formats,
+    /// scripts, manifests. Control characters are still escaped on a terminal.
+    pub(crate) fn write_unchanged(&mut self, part: &[u8]) -> Result<(), CommandError> {
         if self.is_terminal() {
             return self.write(&String::from_utf8_lossy(part));
         }
@@ -100,7 +99,7 @@ impl Output {
         }
     }
 
-    fn write_bytes(&mut self, part: &[u8]) -> Result<(), Failure> {
+    fn write_bytes(&mut self, part: &[u8]) -> Result<(), CommandError> {
         match self {
             Output::Standard => {
                 let mut stdout = io::stdout().lock();
@@ -110,13 +109,16 @@ impl Output {
                         READER_GONE.store(true, Relaxed);
                         Ok(())
                     }
-                    Err(error) => Err(Failure::Output(PathBuf::from("standard output"), error)),
+                    Err(error) => Err(CommandError::Output(
+                        PathBuf::from("standard output"),
+                        error,
+                    )),
                 }
             }
             Output::Stream(path, file) => file
                 .write_all(part)
                 .and_then(|()| file.flush())
-                .map_err(|error| Failure::Output(path.clone(), error)),
+                .map_err(|error| CommandError::Output(path.clone(), error)),
             Output::Replaced(replaced) => {
                 replaced.document.extend_from_slice(part);
                 Ok(())
@@ -124,41 +126,41 @@ impl Output {
         }
     }
 
-    /// Puts the document in the place of the file.
-    pub(crate) fn finish(self) -> Result<(), Failure> {
+    /// Replaces the file with the document.
+    pub(crate) fn finish(self) -> Result<(), CommandError> {
         match self {
             Output::Standard | Output::Stream(..) => Ok(()),
             Output::Replaced(replaced) => replaced
                 .put()
-                .map_err(|error| Failure::Output(replaced.path.clone(), error)),
+                .map_err(|error| CommandError::Output(replaced.path.clone(), error)),
         }
     }
 
-    /// Writes a whole document with [`Output::write`], and puts it in the place of the file.
-    pub(crate) fn save(mut self, document: &str) -> Result<(), Failure> {
+    /// Writes a whole document with [`Output::write`], and replaces the file with it.
+    pub(crate) fn save(mut self, document: &str) -> Result<(), CommandError> {
         self.write(document)?;
         self.finish()
     }
 
-    /// Writes a whole document with [`Output::write_unchanged`], and puts it in the place of the file.
-    pub(crate) fn save_unchanged(mut self, document: &[u8]) -> Result<(), Failure> {
+    /// Writes a whole document with [`Output::write_unchanged`], and replaces the file.
+    pub(crate) fn save_unchanged(mut self, document: &[u8]) -> Result<(), CommandError> {
         self.write_unchanged(document)?;
         self.finish()
     }
 }
 
-/// A regular file, or one that is not there yet, and what is going to be in it.
+/// A regular file, which may not exist yet, and its new content.
 pub(crate) struct ReplacedFile {
-    /// As the user named it, for error messages.
+    /// Path as the user gave it, for error messages.
     path: PathBuf,
-    /// The same without links in its last component.
+    /// The same path with the links of its last component resolved.
     target: PathBuf,
     document: Vec<u8>,
 }
 
 impl ReplacedFile {
-    /// Writes the document beside the file and renames it, so that a reader finds the old file or the new one. Where no file can
-    /// be made beside it, or the owner could not be kept, or it is a mount of its own, the file is overwritten.
+    /// Writes a temporary file and renames it, so readers find the old or the new file. Overwrites
+    /// the file if none can be created beside it, its owner cannot be kept, or it is a mount point.
     fn put(&self) -> io::Result<()> {
         let Ok((name, mut file)) = create_beside(&self.target) else {
             return self.overwrite();
@@ -172,7 +174,7 @@ impl ReplacedFile {
         };
         match written {
             Ok(true) => return Ok(()),
-            // What could not be renamed or written is of no use to anybody.
+            // A file that could not be written or renamed is of no use.
             Ok(false) | Err(_) => drop(std::fs::remove_file(&name)),
         }
         written.and_then(|_| self.overwrite())
@@ -184,7 +186,7 @@ impl ReplacedFile {
     }
 }
 
-/// Gives a new file the owner, group and mode of the one that it replaces.
+/// Gives a new file the owner, group and mode of the file that it replaces.
 fn keep_owner_and_mode(replaced: &Path, file: &File) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, fchown};
     let old = match std::fs::metadata(replaced) {
@@ -199,7 +201,7 @@ fn keep_owner_and_mode(replaced: &Path, file: &File) -> io::Result<()> {
     file.set_permissions(old.permissions())
 }
 
-/// Makes a file in the same directory under a name that nothing has yet.
+/// Creates a file under an unused name in the same directory.
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     let pid = std::process::id();
     let mut last = io::ErrorKind::AlreadyExists.into();
@@ -214,7 +216,7 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     Err(last)
 }
 
-/// The path that its links lead to, whether something is there or not. `None`: a descriptor of a process, such as `/dev/stdout`.
+/// Resolves links of the last component. `None`: a descriptor of a process (`/dev/stdout`).
 fn without_links(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -227,7 +229,7 @@ fn without_links(path: &Path) -> io::Result<Option<PathBuf>> {
         }
         match std::fs::read_link(&path) {
             Ok(target) => path = directory.join(target),
-            // No link, or nothing at all.
+            // No link, or no such file.
             Err(_) => return Ok(Some(path)),
         }
     }
@@ -236,13 +238,13 @@ fn without_links(path: &Path) -> io::Result<Option<PathBuf>> {
     ))
 }
 
-/// Writes a text to standard error, control characters as escapes. That nobody reads it is no error.
+/// Writes text to standard error, with control characters escaped. Errors are ignored.
 pub(crate) fn write_to_stderr(text: fmt::Arguments<'_>) {
     let text = text.to_string();
     let _ = io::stderr().write_all(escape_control_characters(&text).as_bytes());
 }
 
-/// Whether standard error is a terminal that can be drawn on.
+/// Whether standard error is a terminal that can be redrawn.
 pub(crate) fn is_live_terminal() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }

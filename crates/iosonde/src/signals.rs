@@ -1,56 +1,47 @@
-//! Ctrl-C and SIGTERM, handed to the engine as a wish to stop.
+//! Ctrl-C and SIGTERM, passed to the engine as an interrupt.
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
+use crate::last_signal;
 use iosonde_engine::interrupt::Interrupt;
 use iosonde_study::CutShort;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// The last signal that asked the program to end; 0 for none. Signals are for the process, so this is, too.
-static SIGNAL: AtomicI32 = AtomicI32::new(0);
-
-/// The last signal that asked the program to end, if there was one.
-pub(crate) fn last() -> Option<i32> {
-    match SIGNAL.load(Relaxed) {
-        0 => None,
-        signal => Some(signal),
-    }
-}
-
-/// The wish to stop that a signal brings.
+/// The interrupt that a signal triggers.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stop {
-    /// What the engine looks at.
+pub(crate) struct StopSignal {
+    /// The flag that the engine checks.
     pub(crate) interrupt: Arc<Interrupt>,
 }
 
-impl Stop {
-    /// Listens for signals from now on, on a thread that sleeps until one comes.
-    pub(crate) fn listen() -> anyhow::Result<Stop> {
-        Stop::listen_to(&[SIGINT, SIGTERM, SIGHUP])
+impl StopSignal {
+    /// Starts a thread that waits for signals.
+    pub(crate) fn listen() -> anyhow::Result<StopSignal> {
+        StopSignal::listen_to(&[SIGINT, SIGTERM, SIGHUP])
     }
 
-    /// The same as fio, which ends when nobody reads its output any more.
-    pub(crate) fn listen_as_fio() -> anyhow::Result<Stop> {
-        Stop::listen_to(&[SIGINT, SIGTERM, SIGHUP, SIGPIPE])
+    /// Also handles SIGPIPE, since fio ends when the reader of its output is gone.
+    pub(crate) fn listen_as_fio() -> anyhow::Result<StopSignal> {
+        StopSignal::listen_to(&[SIGINT, SIGTERM, SIGHUP, SIGPIPE])
     }
 
-    fn listen_to(signals: &[i32]) -> anyhow::Result<Stop> {
-        let stop = Stop::default();
+    fn listen_to(signals: &[i32]) -> anyhow::Result<StopSignal> {
+        let stop = StopSignal::default();
+        iosonde_ceph::stop_connects_on(&stop.interrupt);
         let mut signals = Signals::new(signals)?;
-        let heard = stop.clone();
+        let received = stop.clone();
         std::thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
-                let mut insistence = Insistence::default();
+                let mut interrupt_count = InterruptCount::default();
                 for signal in &mut signals {
-                    SIGNAL.store(signal, Relaxed);
-                    heard.interrupt.request();
-                    if insistence.hear(signal) {
+                    last_signal::record(signal);
+                    received.interrupt.request();
+                    if interrupt_count.record_signal(signal) {
                         end_soon();
                     }
                 }
@@ -58,65 +49,72 @@ impl Stop {
         Ok(stop)
     }
 
-    /// The last signal, if there was one.
+    /// Returns the last signal.
     pub(crate) fn signal(&self) -> Option<i32> {
-        last()
+        last_signal::last()
     }
 
     /// Fails if there was a signal.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    pub(crate) fn check(&self) -> Result<(), CommandError> {
         self.signal()
-            .map_or(Ok(()), |signal| Err(Failure::Interrupted(signal)))
+            .map_or(Ok(()), |signal| Err(CommandError::Interrupted(signal)))
     }
 
-    /// How a command ends whose result has been printed: by a signal, by the error that is in the result, or well.
-    pub(crate) fn conclude(&self, error: Option<String>) -> Result<(), Failure> {
+    /// Fails after the result is printed, if there was a signal or the result has an error.
+    pub(crate) fn conclude(&self, error: Option<String>) -> Result<(), CommandError> {
         self.check()?;
-        error.map_or(Ok(()), |error| Err(Failure::Io(error)))
+        error.map_or(Ok(()), |error| Err(CommandError::Io(error)))
     }
 
-    /// The same for a study that a run without a result may have ended.
+    /// As [`StopSignal::conclude`], for a study that a failed run may have ended.
     pub(crate) fn conclude_study(
         &self,
         error: Option<CutShort>,
         failure: Option<String>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         self.check()?;
         match error.map(|error| (error.cause, error.message)) {
             Some((Some(cause), _)) => Err(cause.into()),
-            Some((None, message)) => Err(Failure::Io(message)),
+            Some((None, message)) => Err(CommandError::Io(message)),
             None => self.conclude(failure),
         }
     }
 }
 
-/// From the note at the second Ctrl-C on, it takes so long until another one means it: keys repeat.
+/// Time after the note during which Ctrl-C is ignored, since a held key repeats.
 const CONSIDERED: Duration = Duration::from_secs(1);
-/// So long whatever goes on has to end by itself, and to say what is left, once somebody insists.
+/// Time to clean up and to print leftovers before the process exits.
 const LAST: Duration = Duration::from_secs(2);
 
-/// Who presses Ctrl-C again and again. Libraries and the kernel can wait for something that does not answer without heeding any
-/// wish, so that the third one ends the program whatever it does. Other signals may come together, of one terminal that is gone.
+/// Whether the note after the second Ctrl-C has been printed.
+static IS_NOTE_PRINTED: AtomicBool = AtomicBool::new(false);
+
+/// Counts Ctrl-C. Libraries and the kernel may wait without checking the interrupt, so the third
+/// Ctrl-C ends the process. Other signals are not counted: a closed terminal sends several.
 #[derive(Default)]
-struct Insistence {
+struct InterruptCount {
     count: u32,
     noted: Option<Instant>,
 }
 
-impl Insistence {
-    /// Takes note of a signal. Whether the program is to end.
-    fn hear(&mut self, signal: i32) -> bool {
+impl InterruptCount {
+    /// Records a signal. Returns whether the process must exit.
+    fn record_signal(&mut self, signal: i32) -> bool {
         self.count += u32::from(signal == SIGINT);
         match self.noted {
             _ if signal != SIGINT => false,
             None if self.count == 2 => {
                 self.noted = Some(Instant::now());
-                // A terminal that takes no more must not keep this thread from hearing the next one.
+                // A command whose storage is made for it listens twice.
+                if IS_NOTE_PRINTED.swap(true, Relaxed) {
+                    return false;
+                }
+                // A blocked terminal must not block this thread, which waits for the next signal.
                 std::thread::spawn(|| {
                     let _ = writeln!(
                         std::io::stderr(),
-                        "note: ending, which waits for what was asked for; a third Ctrl-C ends it without that, and without a result, \
-                         and leaves what was made"
+                        "note: stopping: waiting for I/Os in flight. Press Ctrl-C again to quit \
+                         now without a result; created files may be left behind"
                     );
                 });
                 false
@@ -127,12 +125,12 @@ impl Insistence {
     }
 }
 
-/// Ends the program in a moment, if it has not ended by itself.
+/// Exits after a short time, unless the process ends before.
 fn end_soon() {
     std::thread::spawn(|| {
         std::thread::sleep(LAST);
         if std::io::stderr().is_terminal() {
-            // A display may have hidden the cursor; whoever holds the lock of standard error may hold it for ever.
+            // Shows the cursor again, without the lock of stderr, which may be held.
             let _ = rustix::io::write(rustix::stdio::stderr(), b"\x1b[?25h");
         }
         signal_hook::low_level::exit(128 + SIGINT)
@@ -144,18 +142,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_who_insists_ends_the_program() {
-        let mut held = Insistence::default();
+    fn third_interrupt_after_pause_exits() {
+        let mut held = InterruptCount::default();
         assert!(
-            (0..10).all(|_| !held.hear(SIGINT)),
+            (0..10).all(|_| !held.record_signal(SIGINT)),
             "a key that is held down"
         );
         held.noted = held.noted.and_then(|at| at.checked_sub(CONSIDERED));
-        assert!(!held.hear(SIGHUP) && held.hear(SIGINT));
-        let mut gone = Insistence::default();
+        assert!(!held.record_signal(SIGHUP) && held.record_signal(SIGINT));
+        let mut gone = InterruptCount::default();
         assert!(
             ![SIGINT, SIGHUP, SIGHUP, SIGTERM]
-                .map(|signal| gone.hear(signal))
+                .map(|signal| gone.record_signal(signal))
                 .contains(&true)
         );
         assert!(gone.noted.is_none());

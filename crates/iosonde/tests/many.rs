@@ -1,11 +1,12 @@
-//! Many results at once: what each costs does not grow with their number.
+//! Many results: the cost of each does not grow with their number.
 
+#[path = "program/common.rs"]
 mod common;
 
 use common::Scratch;
 use std::fs;
 
-/// A result of our own with its intervals, and copies of it that are other measurements.
+/// Creates a result with intervals, and copies that count as other measurements.
 fn results(scratch: &Scratch, count: u64) -> Vec<String> {
     let job = [
         "fio",
@@ -36,18 +37,18 @@ fn results(scratch: &Scratch, count: u64) -> Vec<String> {
     (1..=count).map(copy).collect()
 }
 
-/// Ticks of processor time that programs started from here have taken in user mode.
+/// Returns the CPU ticks of child processes in user mode.
 fn user_ticks() -> u64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap();
     let (_, rest) = stat.rsplit_once(") ").unwrap();
-    // The sixteenth field; the name before them may hold blanks.
+    // Field 16 of proc(5); the name of the process may contain spaces.
     rest.split(' ').nth(13).unwrap().parse().unwrap()
 }
 
-/// Alone in its program: the ticks are of all that it starts. Both figures are from one run, and of processor time, so that it does
-/// not matter what else the machine does.
+/// The only test of its program, since the ticks are of all child processes. Both figures are CPU
+/// time of one run, so the load of the machine does not matter.
 #[test]
-fn what_a_result_costs_does_not_grow_with_their_number() {
+fn cost_per_result_is_independent_of_count() {
     const FEW: usize = 50;
     const TIMES: usize = 8;
     let scratch = Scratch::new("many");
@@ -65,7 +66,7 @@ fn what_a_result_costs_does_not_grow_with_their_number() {
     let few = cost(&names[..FEW], "few.db");
     let many = cost(&names, "many.db");
     println!("ticks of import and report, {FEW} and {TIMES} times as many: {few:?} {many:?}");
-    // In proportion it is eight times as much, by each with each sixty-four.
+    // Linear cost grows eightfold, quadratic cost sixty-fourfold.
     for (few, many) in [(few.0, many.0), (few.1, many.1)] {
         assert!(many <= 3 * TIMES as u64 * few.max(2), "{few} {many}");
     }

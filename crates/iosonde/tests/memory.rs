@@ -1,12 +1,13 @@
-//! How much memory a long run takes.
+//! Memory use of long runs.
 
+#[path = "program/common.rs"]
 mod common;
 
 use common::Scratch;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// The most memory that a program has had until now; `None` once it has ended.
+/// Returns the peak memory of a process so far; `None`: it has ended.
 fn peak_kib(child: &Child) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = status
@@ -15,7 +16,7 @@ fn peak_kib(child: &Child) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
-/// Runs the program to its end, and gives the most memory that it has had.
+/// Runs the program to its end, and returns its peak memory.
 fn peak_of_command_kib(scratch: &Scratch, words: &[&str]) -> u64 {
     let mut child = scratch
         .command(words)
@@ -34,7 +35,7 @@ fn peak_of_command_kib(scratch: &Scratch, words: &[&str]) -> u64 {
     }
 }
 
-/// Runs a simulated job of so many seconds at a rate to its end, and gives the most memory that it has had.
+/// Runs a simulated job of this duration and rate, and returns the peak memory.
 fn peak_of_run_kib(seconds: u32, rate_iops: u32) -> u64 {
     let scratch = Scratch::new(&format!("memory-{seconds}-{rate_iops}"));
     let words = "fio --name=a --ioengine=sim --size=1g --rw=randread --iodepth=8 --time_based";
@@ -46,10 +47,10 @@ fn peak_of_run_kib(seconds: u32, rate_iops: u32) -> u64 {
     peak_of_command_kib(&scratch, &words)
 }
 
-/// Each interval had all buckets of its histogram, 36 KiB, and more than twice that when the run was stored. The history's own memory
-/// is the same for the shorter one.
+/// With all buckets of its histogram an interval takes 36 KiB, and more than twice that when
+/// stored. The shorter run has the same memory for the history, so the difference excludes it.
 #[test]
-fn memory_of_a_long_run_grows_by_little_for_each_interval() {
+fn run_memory_grows_little_per_interval() {
     const MOST_BYTES_PER_INTERVAL: f64 = 256.0;
     let (short, long) = (3600, 6 * 3600);
     let grown_kib = peak_of_run_kib(long, 20).saturating_sub(peak_of_run_kib(short, 20));
@@ -57,9 +58,9 @@ fn memory_of_a_long_run_grows_by_little_for_each_interval() {
     assert!(each < MOST_BYTES_PER_INTERVAL, "{each} bytes");
 }
 
-/// A step of a load study held all intervals of its run at once, 170 bytes each.
+/// Intervals must be spilled during a step: in memory each takes 170 bytes.
 #[test]
-fn memory_of_a_long_load_grows_by_little_for_each_interval() {
+fn load_memory_grows_little_per_interval() {
     const MOST_BYTES_PER_INTERVAL: f64 = 80.0;
     const DEVICE: &str = "sim:read_us=500,read_dist=exp,parallel=4,seed=3";
     let peak_kib = |hours: u32| {
@@ -74,10 +75,10 @@ fn memory_of_a_long_load_grows_by_little_for_each_interval() {
     assert!(each < MOST_BYTES_PER_INTERVAL, "{each} bytes");
 }
 
-/// What a machine has room for, whatever the length of the run.
+/// The memory bound does not depend on the length of the run.
 #[test]
 #[ignore = "simulates weeks, which takes minutes: ./test --full"]
-fn week_at_one_second_intervals_takes_64_mib_at_most() {
+fn week_at_one_second_intervals_takes_at_most_64_mib() {
     const WEEK_S: u32 = 7 * 24 * 3600;
     const MOST_KIB: u64 = 64 << 10;
     for rate_iops in [20, 200] {

@@ -2,15 +2,15 @@
 
 mod table;
 
-pub use table::{OPTIONS, ProgramOption};
+pub(crate) use table::OPTIONS;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::options::Status;
+use crate::options::OptionSupport;
 use crate::source::Spanned;
-use crate::syntax::Entry;
-use crate::syntax::command_line::{Known, Owner};
+use crate::syntax::OptionEntry;
+use crate::syntax::command_line::{KnownOption, Owner};
 use crate::value::ValueError;
-use table::Word;
+use table::ProgramOptionValue;
 
 /// The values of the program's options.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +56,8 @@ pub struct CommandLine {
     pub allow_overwrite: Vec<String>,
     /// `--allow-in-use`: devices of `--allow-overwrite` that may be written even while in use.
     pub allow_in_use: Vec<String>,
+    /// `--cold`: lists of layers whose caches are dropped before the jobs.
+    pub cold: Vec<String>,
 }
 
 /// The action of the program.
@@ -129,18 +131,19 @@ impl Default for CommandLine {
             aux_path: None,
             allow_overwrite: Vec::new(),
             allow_in_use: Vec::new(),
+            cold: Vec::new(),
         }
     }
 }
 
 /// Returns the program's option names, for the command line parser. The short name precedes the
 /// long name.
-pub fn known() -> impl Iterator<Item = Known> {
+pub(crate) fn list_known_options() -> impl Iterator<Item = KnownOption> {
     OPTIONS.iter().flat_map(|option| {
         [option.short, option.name]
             .into_iter()
             .filter(|name| !name.is_empty())
-            .map(|name| Known {
+            .map(|name| KnownOption {
                 name,
                 canonical: option.name,
                 whole: false,
@@ -151,7 +154,7 @@ pub fn known() -> impl Iterator<Item = Known> {
 }
 
 /// Interprets the entries; errors go to `diagnostics`.
-pub fn interpret(entries: &[Entry], diagnostics: &mut Diagnostics) -> CommandLine {
+pub(crate) fn interpret(entries: &[OptionEntry], diagnostics: &mut Diagnostics) -> CommandLine {
     let mut command = CommandLine::default();
     for entry in entries {
         let name = entry.name.text.as_str();
@@ -161,16 +164,17 @@ pub fn interpret(entries: &[Entry], diagnostics: &mut Diagnostics) -> CommandLin
         else {
             continue;
         };
-        if let Status::Unsupported { reason, instead } = option.status {
+        if let OptionSupport::Unsupported { reason, instead } = option.status {
             let message = format!("`--{}` is not supported: {reason}", option.name);
             let error = Diagnostic::error(message).at(entry.span());
             diagnostics.push(match instead {
                 "" => error,
-                _ => error.help(format!("the nearest way: {instead}")),
+                _ => error.help(format!("alternative: {instead}")),
             });
             continue;
         }
-        if let Err(error) = (option.apply)(&mut command, &Word(entry.value.as_ref())) {
+        if let Err(error) = (option.apply)(&mut command, &ProgramOptionValue(entry.value.as_ref()))
+        {
             diagnostics.push(wrong(entry, option.name, error));
         }
     }
@@ -180,7 +184,7 @@ pub fn interpret(entries: &[Entry], diagnostics: &mut Diagnostics) -> CommandLin
     command
 }
 
-fn wrong(entry: &Entry, name: &str, error: ValueError) -> Diagnostic {
+fn wrong(entry: &OptionEntry, name: &str, error: ValueError) -> Diagnostic {
     let span = match (&entry.value, error.part) {
         (Some(value), Some(part)) => value.part(part),
         (Some(value), None) if value.span.start < value.span.end => value.span,

@@ -100,7 +100,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn escaped_text_has_none_of_them_and_stays_as_it_is(text in characters()) {
+        fn escaped_text_has_no_control_characters_and_is_stable(text in characters()) {
             let escaped = escape_control_characters(&text).into_owned();
             prop_assert!(!escaped.contains(is_escaped));
             prop_assert!(matches!(escape_control_characters(&escaped), Cow::Borrowed(_)));
@@ -111,7 +111,7 @@ mod tests {
         }
 
         #[test]
-        fn escaped_json_means_the_same(text in characters()) {
+        fn escaped_json_parses_to_the_same_text(text in characters()) {
             let json = serde_json::to_string(&[&text]).unwrap();
             let escaped = escape_control_characters(&json).into_owned();
             prop_assert_eq!(serde_json::from_str::<Vec<String>>(&escaped).unwrap(), vec![text]);

@@ -19,11 +19,11 @@ impl Job {
             numjobs: 1,
             groupid: 0,
             given: Vec::new(),
-            files: Files::default(),
+            files: JobFiles::default(),
             workload: Workload::default(),
             io: IoMethod::default(),
             schedule: Schedule::default(),
-            measure: Measure::default(),
+            measure: MeasureOptions::default(),
             errors: ErrorPolicy::default(),
             verify: None,
             replay: None,
@@ -31,9 +31,9 @@ impl Job {
     }
 }
 
-impl Default for Files {
+impl Default for JobFiles {
     fn default() -> Self {
-        Files {
+        JobFiles {
             filenames: Vec::new(),
             directories: Vec::new(),
             filename_format: None,
@@ -48,8 +48,8 @@ impl Default for Files {
             filesize: None,
             size: None,
             io_size: None,
-            offset: Extent::Bytes(0),
-            offset_increment: Extent::Bytes(0),
+            offset: BytesOrPercent::Bytes(0),
+            offset_increment: BytesOrPercent::Bytes(0),
             offset_align: 0,
             fill_device: false,
             fallocate: Fallocate::Native,
@@ -74,7 +74,7 @@ impl Default for Workload {
     fn default() -> Self {
         Workload {
             rw: ReadWrite {
-                mode: Mode::Read,
+                mode: ReadWriteMode::Read,
                 random: false,
             },
             sequencer: Sequencer {
@@ -82,12 +82,12 @@ impl Default for Workload {
                 skip_bytes: 0,
                 kind: SequencerKind::Sequential,
             },
-            block_size: PerDirection::all(BlockSize::Fixed(4096)),
-            block_align: PerDirection::all(0),
+            block_size: PerDirection::from_value(BlockSize::Fixed(4096)),
+            block_align: PerDirection::from_value(0),
             bs_unaligned: false,
             bs_is_seq_rand: false,
             rwmix_read_percent: 50,
-            percentage_random: PerDirection::all(100),
+            percentage_random: PerDirection::from_value(100),
             distribution: Distribution::Random,
             random_map: RandomMap::Exact,
             random_generator: RandomGenerator::Tausworthe,
@@ -134,8 +134,8 @@ impl Default for IoMethod {
             sync: SyncMode::None,
             uring: UringOptions::default(),
             nowait: false,
-            cmdprio_percent: PerDirection::all(0),
-            cmdprio: PerDirection::all(IoPriority { class: 1, level: 0 }),
+            cmdprio_percent: PerDirection::from_value(0),
+            cmdprio: PerDirection::from_value(IoPriority { class: 1, level: 0 }),
             cmdprio_split: None,
             hipri_percent: 100,
             thread: false,
@@ -174,24 +174,25 @@ impl Default for Schedule {
             exitall: None,
             exitall_on_error: false,
             thinktime: None,
-            rate_bytes: PerDirection::all(None),
-            rate_min_bytes: PerDirection::all(None),
-            rate_iops: PerDirection::all(None),
-            rate_iops_min: PerDirection::all(None),
+            rate_bytes: PerDirection::from_value(None),
+            rate_min_bytes: PerDirection::from_value(None),
+            rate_iops: PerDirection::from_value(None),
+            rate_iops_min: PerDirection::from_value(None),
             rate_poisson: false,
             rate_ignore_thinktime: false,
             rate_cycle_ns: 1000 * MS,
             latency_target: None,
-            max_latency_ns: PerDirection::all(None),
+            max_latency_ns: PerDirection::from_value(None),
             steady_state: None,
             flow: None,
+            neighbour: false,
         }
     }
 }
 
-impl Default for Measure {
+impl Default for MeasureOptions {
     fn default() -> Self {
-        Measure {
+        MeasureOptions {
             group_reporting: false,
             slat: true,
             clat: true,
@@ -204,9 +205,9 @@ impl Default for Measure {
             significant_figures: 4,
             unified: UnifiedReporting::None,
             stats: true,
-            logs: Logs {
+            logs: LogPrefixes {
                 per_job: true,
-                ..Logs::default()
+                ..LogPrefixes::default()
             },
             bw_window_ns: 500 * MS,
             iops_window_ns: 500 * MS,

@@ -3,14 +3,14 @@
 //! Parsing collects all errors and warnings before it fails, so that a user can correct a job file
 //! at once.
 
-use crate::source::{Sources, Span};
+use crate::source::{SourceTexts, Span};
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
 
 /// Severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
+pub enum DiagnosticSeverity {
     /// The job runs, but possibly not as intended.
     Warning,
     /// Nothing runs.
@@ -21,7 +21,7 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Error or warning.
-    pub severity: Severity,
+    pub severity: DiagnosticSeverity,
     /// The problem, in one line.
     pub message: String,
     /// The span that causes the diagnostic.
@@ -30,24 +30,35 @@ pub struct Diagnostic {
     pub label: String,
     /// Actions that correct the problem.
     pub help: Vec<String>,
+    /// Whether the problem is an option that does not exist.
+    pub is_unknown_option: bool,
 }
 
 impl Diagnostic {
     /// Makes an error.
     pub fn error(message: impl Into<String>) -> Self {
         Diagnostic {
-            severity: Severity::Error,
+            severity: DiagnosticSeverity::Error,
             message: message.into(),
             span: None,
             label: String::new(),
             help: Vec::new(),
+            is_unknown_option: false,
+        }
+    }
+
+    /// Makes the error of an option that does not exist.
+    pub fn unknown_option(name: &str) -> Self {
+        Diagnostic {
+            is_unknown_option: true,
+            ..Diagnostic::error(format!("there is no option `{name}`"))
         }
     }
 
     /// Makes a warning.
     pub fn warning(message: impl Into<String>) -> Self {
         Diagnostic {
-            severity: Severity::Warning,
+            severity: DiagnosticSeverity::Warning,
             ..Diagnostic::error(message)
         }
     }
@@ -75,7 +86,7 @@ impl Diagnostic {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     /// The texts.
-    pub sources: Sources,
+    pub sources: SourceTexts,
     /// The diagnostics.
     pub list: Vec<Diagnostic>,
 }
@@ -90,7 +101,7 @@ impl Diagnostics {
     pub fn has_errors(&self) -> bool {
         self.list
             .iter()
-            .any(|diagnostic| diagnostic.severity == Severity::Error)
+            .any(|diagnostic| diagnostic.severity == DiagnosticSeverity::Error)
     }
 
     /// Sorts the diagnostics by source and position. Diagnostics without a span come last.
@@ -103,9 +114,9 @@ impl Diagnostics {
     }
 
     /// Turns every warning into an error (`--warnings-fatal`).
-    pub fn promote_warnings(&mut self) {
+    pub(crate) fn promote_warnings(&mut self) {
         for diagnostic in &mut self.list {
-            diagnostic.severity = Severity::Error;
+            diagnostic.severity = DiagnosticSeverity::Error;
         }
     }
 
@@ -145,8 +156,8 @@ impl Diagnostics {
 
     fn group<'a>(&'a self, diagnostic: &'a Diagnostic) -> Group<'a> {
         let level = match diagnostic.severity {
-            Severity::Error => Level::ERROR,
-            Severity::Warning => Level::WARNING,
+            DiagnosticSeverity::Error => Level::ERROR,
+            DiagnosticSeverity::Warning => Level::WARNING,
         };
         let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()));
         if let Some((source, span)) = diagnostic
@@ -226,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_word_meant() {
+    fn nearest_word_is_found_for_a_typo() {
         let words = ["iodepth", "bs", "direct", "runtime"];
         assert_eq!(nearest("iodpeth", words), Some("iodepth"));
         assert_eq!(nearest("IODEPTH", words), Some("iodepth"));

@@ -1,9 +1,11 @@
-//! Help and documentation, generated from the option tables.
+//! Help, generated from the option tables.
+
+#[cfg(test)]
+mod options_document;
 
 use crate::cmdline;
 use crate::diagnostic::nearest;
-use crate::options::{self, Family, Row, Status, engines};
-use crate::plan::Engine;
+use crate::options::{self, OptionRow, OptionSupport, engines};
 use crate::syntax::command_line::Arity;
 use std::fmt::Write;
 
@@ -11,7 +13,7 @@ use std::fmt::Write;
 pub fn usage(program: &str) -> String {
     let mut text = format!("{program} [options] [job options] <job file(s)>\n\n");
     for option in cmdline::OPTIONS {
-        if let Status::Unsupported { .. } = option.status {
+        if let OptionSupport::Unsupported { .. } = option.status {
             continue;
         }
         let value = match (option.value, option.arity) {
@@ -28,7 +30,9 @@ pub fn usage(program: &str) -> String {
 /// `--cmdhelp`: describes one option, or lists all. The error is a sentence for the user.
 pub fn command_help(name: Option<&str>) -> Result<String, String> {
     match name {
-        None | Some("all") => Ok(list(options::all().filter(|row| row.engines.is_empty()))),
+        None | Some("all") => Ok(list(
+            options::list_options().filter(|row| row.engines.is_empty()),
+        )),
         Some(name) => options::find(name)
             .map(describe)
             .ok_or_else(|| unknown(name)),
@@ -53,7 +57,7 @@ pub fn engine_help(engine: Option<&str>) -> Result<String, String> {
         Some(help) => format!("{}; {help}", error.message),
         None => error.message,
     })?;
-    let mut rows = options::all().filter(|row| row.engines.contains(&name));
+    let mut rows = options::list_options().filter(|row| row.engines.contains(&name));
     match option {
         Some(option) => rows
             .find(|row| row.names().any(|known| known == option))
@@ -62,100 +66,18 @@ pub fn engine_help(engine: Option<&str>) -> Result<String, String> {
         None => {
             let text = list(rows);
             match text.is_empty() {
-                true => Ok(format!("The engine {name} has no options of its own.\n")),
+                true => Ok(format!("The engine {name} has no specific options.\n")),
                 false => Ok(text),
             }
         }
     }
 }
 
-/// Returns docs/fio-options.md: every option with its support, compared with fio.
-pub fn options_markdown() -> String {
-    let mut text = String::from(
-        "# Options of `iosonde fio`\n\n\
-         Generated from the option table by `cargo xtask docs`; do not edit.\n\n\
-         *yes*: means what it means in fio 3.33. *read*: is read, and means what is said here. *no*: is refused by name.\n\
-         Sizes take k, m, g, t, p with `kb_base`; times take d, h, m, s, ms, us, ns.\n",
-    );
-    for family in Family::ALL {
-        let _ = write!(text, "\n## {}\n\n", family.title());
-        text.push_str("| option | value | default | fio | what it does |\n|---|---|---|---|---|\n");
-        for row in options::family(family) {
-            text.push_str(&markdown_row(row));
-        }
-    }
-    text.push_str(
-        "\n## Options of the program\n\n| option | fio | what it does |\n|---|---|---|\n",
-    );
-    for option in cmdline::OPTIONS {
-        let (status, note) = status(option.status);
-        let doc = cell(&format!("{}{note}", option.doc));
-        let _ = writeln!(text, "| `--{}` | {status} | {doc} |", option.name);
-    }
-    text.push_str("\n## Engines\n\n| engine | fio | what it does |\n|---|---|---|\n");
-    for (engine, doc) in engines::ENGINES {
-        let status = match engine {
-            Engine::Auto | Engine::Sim => "iosonde's own",
-            _ => "yes",
-        };
-        let _ = writeln!(text, "| `{}` | {status} | {doc} |", engine.name());
-    }
-    for (names, reason, instead) in engines::REFUSED {
-        let names = names.join("`, `");
-        let nearest = nearest_way(instead);
-        let _ = writeln!(text, "| `{names}` | no | {reason}.{nearest} |");
-    }
-    text
-}
-
-fn markdown_row(row: &Row) -> String {
-    let names: Vec<String> = row.names().map(|name| format!("`{name}`")).collect();
-    let (status, note) = status(row.status);
-    let engines = match row.engines {
-        [] => String::new(),
-        engines => format!(" ({})", engines.join(", ")),
-    };
-    let default = match row.default {
-        "" => String::new(),
-        default => format!("`{default}`"),
-    };
-    format!(
-        "| {}{engines} | {} | {default} | {status} | {} |\n",
-        names.join(", "),
-        cell(&row.kind.describe()),
-        cell(&format!("{}{note}", row.doc)),
-    )
-}
-
-/// Escapes bars, which would end a cell of the table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
-}
-
-fn status(status: Status) -> (&'static str, String) {
-    match status {
-        Status::Supported => ("yes", String::new()),
-        Status::Accepted(meaning) => ("read", format!(" *{meaning}*")),
-        Status::Unsupported { reason, instead } => {
-            let nearest = nearest_way(instead);
-            ("no", format!(" *Refused: {reason}.{nearest}*"))
-        }
-    }
-}
-
-/// Returns a sentence that names the nearest alternative, if there is one.
-fn nearest_way(instead: &str) -> String {
-    match instead {
-        "" => String::new(),
-        _ => format!(" Nearest: {instead}."),
-    }
-}
-
-fn list<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+fn list<'a>(rows: impl Iterator<Item = &'a OptionRow>) -> String {
     let mut text = String::new();
     for row in rows {
         let mark = match row.status {
-            Status::Unsupported { .. } => "(not supported) ",
+            OptionSupport::Unsupported { .. } => "(not supported) ",
             _ => "",
         };
         let _ = writeln!(text, "{:<25} {mark}{}", row.name, row.doc);
@@ -163,7 +85,7 @@ fn list<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     text
 }
 
-fn describe(row: &Row) -> String {
+fn describe(row: &OptionRow) -> String {
     let mut text = format!("{}: {}\n", row.name, row.doc);
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -175,9 +97,9 @@ fn describe(row: &Row) -> String {
     line("default", row.default);
     line("engines", &row.engines.join(", "));
     match row.status {
-        Status::Supported => {}
-        Status::Accepted(meaning) => line("here", meaning),
-        Status::Unsupported { reason, instead } => {
+        OptionSupport::Supported => {}
+        OptionSupport::Accepted(meaning) => line("here", meaning),
+        OptionSupport::Unsupported { reason, instead } => {
             line("here", &format!("not supported: {reason}"));
             line("nearest", instead);
         }
@@ -186,7 +108,7 @@ fn describe(row: &Row) -> String {
 }
 
 fn unknown(name: &str) -> String {
-    let meant = nearest(name, options::all().flat_map(Row::names));
+    let meant = nearest(name, options::list_options().flat_map(OptionRow::names));
     match meant {
         Some(meant) => format!("there is no option `{name}`; did you mean `{meant}`?"),
         None => format!("there is no option `{name}`"),
@@ -200,7 +122,7 @@ mod tests {
     #[test]
     fn help_on_one_option_says_all_about_it() {
         insta::assert_snapshot!(command_help(Some("blocksize")).unwrap(), @r"
-        bs: Block size: how many bytes one I/O moves.
+        bs: Block size: bytes per I/O.
              alias: blocksize
              value: size; read,write,trim
            default: 4096
@@ -255,7 +177,11 @@ mod tests {
                 .unwrap()
                 .contains("Poll")
         );
-        assert!(engine_help(Some("psync")).unwrap().contains("no options"));
+        assert!(
+            engine_help(Some("psync"))
+                .unwrap()
+                .contains("no specific options")
+        );
         assert!(
             engine_help(Some("splice"))
                 .unwrap_err()
@@ -264,15 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documentation_names_every_option() {
-        let text = options_markdown();
-        for row in options::all() {
-            assert!(text.contains(&format!("`{}`", row.name)), "{}", row.name);
-        }
-    }
-
-    #[test]
-    fn usage_names_what_works() {
+    fn usage_omits_unsupported_options() {
         let text = usage("fio");
         assert!(text.contains("--output-format=LIST") && !text.contains("--daemonize"));
     }

@@ -5,61 +5,62 @@
 //! alternative, so that the error can name them.
 
 pub mod builder;
-pub mod ceph;
+pub mod ceph_options;
 pub mod engines;
-pub mod files;
-pub mod given;
+pub mod file_options;
 pub mod how;
 pub mod later;
-pub mod measure;
+mod later_reasons;
+pub mod measure_options;
+pub mod option_value;
 pub mod other;
 pub mod row;
 mod skew;
-pub mod verify;
+pub mod verify_options;
 pub mod what;
 pub mod when;
 
-pub use builder::Builder;
-pub use given::Given;
-pub use row::{Family, Kind, Row, Status};
+pub use builder::JobBuilder;
+pub use option_value::OptionValue;
+pub use row::{OptionFamily, OptionRow, OptionSupport, ValueKind};
 
-use crate::syntax::command_line::{Arity, Known, Owner};
+use crate::syntax::command_line::{Arity, KnownOption, Owner};
 
 /// Returns the rows of a family.
-pub fn family(family: Family) -> &'static [Row] {
+pub fn family(family: OptionFamily) -> &'static [OptionRow] {
     match family {
-        Family::What => what::ROWS,
-        Family::Files => files::ROWS,
-        Family::How => how::ROWS,
-        Family::When => when::ROWS,
-        Family::Measure => measure::ROWS,
-        Family::Verify => verify::ROWS,
-        Family::Engine => engines::ROWS,
-        Family::Ceph => ceph::ROWS,
-        Family::Other => other::ROWS,
-        Family::Later => later::ROWS,
+        OptionFamily::What => what::ROWS,
+        OptionFamily::Files => file_options::ROWS,
+        OptionFamily::How => how::ROWS,
+        OptionFamily::When => when::ROWS,
+        OptionFamily::Measure => measure_options::ROWS,
+        OptionFamily::Verify => verify_options::ROWS,
+        OptionFamily::Engine => engines::ROWS,
+        OptionFamily::Ceph => ceph_options::ROWS,
+        OptionFamily::Other => other::ROWS,
+        OptionFamily::Later => later::ROWS,
     }
 }
 
 /// Returns all rows, family by family.
-pub fn all() -> impl Iterator<Item = &'static Row> {
-    Family::ALL.into_iter().flat_map(family)
+pub fn list_options() -> impl Iterator<Item = &'static OptionRow> {
+    OptionFamily::ALL.into_iter().flat_map(family)
 }
 
 /// Finds the row of an option by its name or an alias.
-pub fn find(name: &str) -> Option<&'static Row> {
-    all().find(|row| row.name == name || row.aliases.contains(&name))
+pub fn find(name: &str) -> Option<&'static OptionRow> {
+    list_options().find(|row| row.name == name || row.aliases.contains(&name))
 }
 
 /// Returns every name and alias, for the command line parser.
-pub fn known() -> impl Iterator<Item = Known> {
-    all().flat_map(|row| {
+pub(crate) fn list_known_options() -> impl Iterator<Item = KnownOption> {
+    list_options().flat_map(|row| {
         let arity = match row.kind {
-            Kind::Flag => Arity::Optional,
-            Kind::OptionalText => Arity::Lenient,
+            ValueKind::Flag => Arity::Optional,
+            ValueKind::OptionalText => Arity::Lenient,
             _ => Arity::Required,
         };
-        row.names().map(move |name| Known {
+        row.names().map(move |name| KnownOption {
             name,
             canonical: row.name,
             whole: row.is_later(),

@@ -6,11 +6,14 @@
 
 use crate::place::downward;
 use crate::plan::{Job, Memory};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 
 /// The kind of an access outside of the target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum AccessKind {
     /// Runs a shell command.
     Command,
@@ -39,21 +42,25 @@ pub struct OutsideAccess {
 
 impl fmt::Display for OutsideAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let does = match self.kind {
-            AccessKind::Command => "runs a command",
-            AccessKind::Setting => "changes a setting of the machine",
-            AccessKind::BufferFile => "makes a file for its buffers",
-            AccessKind::Log => "writes a log",
-            AccessKind::Read => "reads a file",
-        };
-        let OutsideAccess {
-            job, option, value, ..
-        } = self;
-        write!(
-            f,
-            "the job `{job}` {does} outside of its target: {option}={value}"
-        )
+        f.write_str(&describe_access(
+            &self.job,
+            self.option,
+            &self.value,
+            self.kind,
+        ))
     }
+}
+
+/// Describes an access of a job outside of its target.
+pub fn describe_access(job: &str, option: &str, value: &str, kind: AccessKind) -> String {
+    let does = match kind {
+        AccessKind::Command => "runs a command",
+        AccessKind::Setting => "changes a setting of the machine",
+        AccessKind::BufferFile => "creates a file for its buffers",
+        AccessKind::Log => "writes a log",
+        AccessKind::Read => "reads a file",
+    };
+    format!("job `{job}` {does} outside of its target: {option}={value}")
 }
 
 impl OutsideAccess {
@@ -161,10 +168,11 @@ mod tests {
     }
 
     #[test]
-    fn outside_accesses_names_every_option_that_leads_out() {
+    fn outside_accesses_name_options_that_leave_the_target() {
         let all = job(
-            "--name=a --size=1m --exec_prerun=true --exec_postrun=false --ioscheduler=none --mem=mmap:/m --write_bw_log=b \
-             --write_iops_log=/i --write_lat_log --write_hist_log=h --log_hist_msec=1 --write_iolog=t --read_iolog=r",
+            "--name=a --size=1m --exec_prerun=true --exec_postrun=false --ioscheduler=none \
+             --mem=mmap:/m --write_bw_log=b --write_iops_log=/i --write_lat_log --write_hist_log=h \
+             --log_hist_msec=1 --write_iolog=t --read_iolog=r",
         );
         let found = outside_accesses(&all);
         let trusted: Vec<&str> = (found.iter())
@@ -187,7 +195,8 @@ mod tests {
     #[test]
     fn relocated_logs_are_below_their_directory() {
         let mut all = job(
-            "--name=../a --size=1m --write_bw_log=/etc/b --write_iops_log=../../i --write_lat_log --write_iolog=t --read_iolog=t:u",
+            "--name=../a --size=1m --write_bw_log=/etc/b --write_iops_log=../../i --write_lat_log \
+             --write_iolog=t --read_iolog=t:u",
         );
         relocate_logs(&mut all, "/logs", &BTreeSet::from(["t".to_owned()]));
         let logs = &all.measure.logs;

@@ -5,9 +5,9 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::env::Env;
 use crate::options;
 use crate::plan::Plan;
-use crate::resolve::{self, Unit, Wishes};
+use crate::resolve::{self, CommandLineSettings, SectionGroup};
 use crate::showcmd;
-use crate::syntax::command_line::{self, Known};
+use crate::syntax::command_line::{self, KnownOption};
 use crate::syntax::ini;
 use std::ffi::OsString;
 
@@ -17,7 +17,7 @@ const MOST_JOBS: u32 = 4096;
 
 /// A parsed command line with its job files.
 #[derive(Debug, Clone)]
-pub struct Parsed {
+pub struct ParsedCommand {
     /// The program's options.
     pub command: CommandLine,
     /// The jobs; empty if the action is not a run.
@@ -32,7 +32,7 @@ pub struct Parsed {
 }
 
 /// Parses the arguments after the program's name. The error holds every diagnostic.
-pub fn parse(args: &[OsString], env: &dyn Env) -> Result<Parsed, Diagnostics> {
+pub fn parse(args: &[OsString], env: &dyn Env) -> Result<ParsedCommand, Diagnostics> {
     parse_for(args, false, env)
 }
 
@@ -42,16 +42,18 @@ pub fn parse_for(
     args: &[OsString],
     engine_of_target: bool,
     env: &dyn Env,
-) -> Result<Parsed, Diagnostics> {
+) -> Result<ParsedCommand, Diagnostics> {
     let mut diagnostics = Diagnostics::default();
     let args = utf8(args, &mut diagnostics);
-    let known: Vec<Known> = cmdline::known().chain(options::known()).collect();
+    let known: Vec<KnownOption> = cmdline::list_known_options()
+        .chain(options::list_known_options())
+        .collect();
     let words = command_line::parse(&args, &known, env, &mut diagnostics);
     let command = cmdline::interpret(&words.program, &mut diagnostics);
     if command.action != Action::Run {
         return finish(command, Plan::default(), &[], diagnostics);
     }
-    let mut units: Vec<Unit> = vec![words.sections];
+    let mut units: Vec<SectionGroup> = vec![words.sections];
     for (index, file) in words.files.iter().enumerate() {
         let sections = ini::read(&file.text, Some(file.span), env, &mut diagnostics);
         match index {
@@ -59,13 +61,13 @@ pub fn parse_for(
             _ => units.push(sections),
         }
     }
-    let wishes = Wishes {
+    let settings = CommandLineSettings {
         sections: command.sections.clone(),
         readonly: command.readonly,
         engine_of_target,
         parse_only: command.parse_only,
     };
-    let plan = resolve::resolve(&units, &wishes, env, &mut diagnostics);
+    let plan = resolve::resolve(&units, &settings, env, &mut diagnostics);
     check_max_jobs(&command, &plan, &mut diagnostics);
     finish(command, plan, &units, diagnostics)
 }
@@ -73,9 +75,9 @@ pub fn parse_for(
 fn finish(
     command: CommandLine,
     plan: Plan,
-    units: &[Unit],
+    units: &[SectionGroup],
     mut diagnostics: Diagnostics,
-) -> Result<Parsed, Diagnostics> {
+) -> Result<ParsedCommand, Diagnostics> {
     diagnostics.sort();
     if command.warnings_fatal {
         diagnostics.promote_warnings();
@@ -83,7 +85,7 @@ fn finish(
     if diagnostics.has_errors() {
         return Err(diagnostics);
     }
-    Ok(Parsed {
+    Ok(ParsedCommand {
         command,
         plan,
         command_lines: units
@@ -113,8 +115,10 @@ fn check_max_jobs(command: &CommandLine, plan: &Plan, diagnostics: &mut Diagnost
     let clones: u64 = plan.jobs.iter().map(|job| u64::from(job.numjobs)).sum();
     let max = command.max_jobs.unwrap_or(0).max(MOST_JOBS);
     if clones > u64::from(max) {
-        let message =
-            format!("there are {clones} clones, more than {max}; `--max-jobs` allows more");
+        let message = format!(
+            "the jobs have {clones} clones, more than the limit of {max}; raise it with \
+             `--max-jobs`"
+        );
         diagnostics.push(Diagnostic::error(message));
     }
 }

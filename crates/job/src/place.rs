@@ -3,7 +3,7 @@
 //! The target says where the data are, the job says what the I/O is. Directories and files of this
 //! machine become files of the volume.
 
-use crate::plan::{Direction, Engine, Extent, Job, Plan};
+use crate::plan::{BytesOrPercent, Direction, Engine, Job, Plan};
 
 /// Path of the block volume in a pod.
 pub const DEVICE: &str = "/dev/iosonde";
@@ -17,7 +17,7 @@ const POD_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 /// random arrivals would come at the same instants in all pods, and deduplicating storage would
 /// keep one copy of all their data. A job that verifies keeps its seed, because it may verify the
 /// data of another run.
-pub fn vary(plan: &mut Plan, index: u64) {
+pub fn vary_seeds(plan: &mut Plan, index: u64) {
     for job in &mut plan.jobs {
         let workload = &mut job.workload;
         let repeats = workload.randrepeat || workload.allrandrepeat || workload.randseed.is_some();
@@ -44,7 +44,7 @@ pub fn relocate_to_file(job: &mut Job, path: &str) {
 /// Returns the job's engine if it does not do I/O on the target: the engine `sim`, and the Ceph
 /// engines unless `is_ceph` says that the target is in a Ceph cluster. The null engine is not
 /// returned: it does no I/O anywhere.
-pub fn engine_of_elsewhere(job: &Job, is_ceph: bool) -> Option<Engine> {
+pub fn foreign_engine(job: &Job, is_ceph: bool) -> Option<Engine> {
     let is_elsewhere = match job.io.engine {
         Engine::Rados | Engine::Rbd => !is_ceph,
         Engine::Sim => true,
@@ -56,7 +56,7 @@ pub fn engine_of_elsewhere(job: &Job, is_ceph: bool) -> Option<Engine> {
 /// Moves all files of a plan into a volume. Returns notes for the user about changed paths.
 ///
 /// `scratch` is the directory for the files; `None` means that the volume is a block device.
-pub fn into_volume(plan: &mut Plan, scratch: Option<&str>) -> Vec<String> {
+pub fn relocate_to_volume(plan: &mut Plan, scratch: Option<&str>) -> Vec<String> {
     let mut notes = Vec::new();
     for job in &mut plan.jobs {
         if !job.io.engine.has_paths() {
@@ -110,7 +110,7 @@ pub fn into_volume(plan: &mut Plan, scratch: Option<&str>) -> Vec<String> {
 ///
 /// # Errors
 /// The start of the job's last clone, in bytes, if that start is at or after the end.
-pub fn confine(job: &mut Job, bytes: u64, is_device: bool) -> Result<(), u64> {
+pub fn confine_to_region(job: &mut Job, bytes: u64, is_device: bool) -> Result<(), u64> {
     let align = least_block_bytes(job).max(1);
     let clones_before_last = u64::from(job.numjobs.max(1)) - 1;
     let files = &mut job.files;
@@ -125,8 +125,8 @@ pub fn confine(job: &mut Job, bytes: u64, is_device: bool) -> Result<(), u64> {
         given => given,
     };
     let place = |extent| match extent {
-        Extent::Bytes(bytes) => bytes,
-        Extent::Percent(percent) => {
+        BytesOrPercent::Bytes(bytes) => bytes,
+        BytesOrPercent::Percent(percent) => {
             let start = share(percent, end);
             start.checked_next_multiple_of(align_start).unwrap_or(start)
         }
@@ -137,15 +137,15 @@ pub fn confine(job: &mut Job, bytes: u64, is_device: bool) -> Result<(), u64> {
         return Err(last_start);
     }
     let left = end - last_start;
-    files.offset = Extent::Bytes(start);
-    files.offset_increment = Extent::Bytes(step);
+    files.offset = BytesOrPercent::Bytes(start);
+    files.offset_increment = BytesOrPercent::Bytes(step);
     if let Some((_, most)) = files.filesize {
         let size = if is_device { most.min(left) } else { end };
         files.filesize = Some((size, size));
     } else {
-        files.size = Some(Extent::Bytes(match files.size {
-            Some(Extent::Bytes(size)) => size.min(left),
-            Some(Extent::Percent(percent)) => {
+        files.size = Some(BytesOrPercent::Bytes(match files.size {
+            Some(BytesOrPercent::Bytes(size)) => size.min(left),
+            Some(BytesOrPercent::Percent(percent)) => {
                 let size = share(percent, end).min(left);
                 (size - size % align).max(align.min(left))
             }
@@ -200,7 +200,7 @@ mod tests {
 
     fn files(words: &str) -> (Vec<String>, Vec<String>, usize) {
         let mut plan = plan(words);
-        let notes = into_volume(&mut plan, Some("/data/s"));
+        let notes = relocate_to_volume(&mut plan, Some("/data/s"));
         let files = &plan.jobs[0].files;
         (
             files.directories.clone(),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_is_in_the_volume() {
+    fn relocation_moves_every_file_into_the_volume() {
         let job = "--name=a --size=1m";
         let one = |text: &str| vec![text.to_owned()];
         assert_eq!(files(job), (one("/data/s"), vec![], 0));
@@ -223,11 +223,11 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leads_out_of_the_scratch_directory() {
+    fn relocated_paths_stay_inside_the_scratch_directory() {
         let mut plan = plan(
             "--name=../a --size=1m --directory=../../x/.. --name=b --size=1m --filename=../y/../z",
         );
-        into_volume(&mut plan, Some("/data/s"));
+        relocate_to_volume(&mut plan, Some("/data/s"));
         assert_eq!(plan.jobs[0].files.directories, ["/data/s/x"]);
         assert_eq!(plan.jobs[0].files.section.as_deref(), Some("a"));
         assert_eq!(plan.jobs[1].files.filenames, ["y/z"]);
@@ -235,27 +235,27 @@ mod tests {
         let text = "[../a]\nname=b\nsize=1m\nfilename_format=$jobname/../$jobname\n";
         let env = FakeEnv::new().file("job.fio", text);
         let mut plan = crate::parse(&["job.fio".into()], &env).unwrap().plan;
-        into_volume(&mut plan, Some("/data/s"));
+        relocate_to_volume(&mut plan, Some("/data/s"));
         let files = &plan.jobs[0].files;
         assert_eq!(files.section.as_deref(), Some("a"));
         assert_eq!(files.filename_format.as_deref(), Some("$jobname/$jobname"));
     }
 
     #[test]
-    fn a_block_volume_is_the_file() {
+    fn block_volume_becomes_the_only_file() {
         let mut plan =
             plan("--name=a --size=1m --directory=/mnt --name=b --ioengine=null --size=1m");
-        assert!(into_volume(&mut plan, None).is_empty());
+        assert!(relocate_to_volume(&mut plan, None).is_empty());
         assert_eq!(plan.jobs[0].files.filenames, [DEVICE]);
         assert!(plan.jobs[0].files.directories.is_empty());
         assert!(plan.jobs[1].files.filenames.is_empty(), "null has no file");
     }
 
     #[test]
-    fn every_name_of_a_job_becomes_the_target() {
+    fn relocate_to_file_replaces_every_path_of_the_job() {
         let mut plan = plan(
-            "--name=a --size=1m --filename=x --directory=/mnt --opendir=/mnt --filename_format=rbd://p/i --read_iolog=t \
-             --replay_redirect=/dev/sdb",
+            "--name=a --size=1m --filename=x --directory=/mnt --opendir=/mnt \
+             --filename_format=rbd://p/i --read_iolog=t --replay_redirect=/dev/sdb",
         );
         let job = &mut plan.jobs[0];
         relocate_to_file(job, "/dev/sda");
@@ -265,13 +265,13 @@ mod tests {
         assert_eq!((&files.filename_format, &files.section), (&None, &None));
         let redirect = |job: &Job| job.replay.clone().and_then(|replay| replay.redirect);
         assert_eq!(redirect(job).as_deref(), Some("/dev/sda"));
-        into_volume(&mut plan, Some("/data/s"));
+        relocate_to_volume(&mut plan, Some("/data/s"));
         let redirect = redirect(&plan.jobs[0]);
         assert_eq!(redirect.as_deref(), Some("/data/s/dev/sda"));
     }
 
     #[test]
-    fn engine_that_says_itself_where_it_goes_is_elsewhere() {
+    fn engine_with_its_own_target_is_elsewhere() {
         let mut job = Job::new("a");
         for (engine, here, on_ceph) in [
             (Engine::IoUring, None, None),
@@ -281,8 +281,8 @@ mod tests {
             (Engine::Sim, Some(Engine::Sim), Some(Engine::Sim)),
         ] {
             job.io.engine = engine;
-            assert_eq!(engine_of_elsewhere(&job, false), here);
-            assert_eq!(engine_of_elsewhere(&job, true), on_ceph);
+            assert_eq!(foreign_engine(&job, false), here);
+            assert_eq!(foreign_engine(&job, true), on_ceph);
         }
     }
 
@@ -290,11 +290,11 @@ mod tests {
     fn confined(options: &str, bytes: u64) -> Result<(u64, u64, u64), u64> {
         let mut plan = plan(&format!("--name=a --bs=4k --rw=randread {options}"));
         let job = &mut plan.jobs[0];
-        confine(job, bytes, false)?;
+        confine_to_region(job, bytes, false)?;
         let files = &job.files;
         let bytes = |extent| match extent {
-            Extent::Bytes(bytes) => bytes,
-            Extent::Percent(_) => panic!("a share is left: {options}"),
+            BytesOrPercent::Bytes(bytes) => bytes,
+            BytesOrPercent::Percent(_) => panic!("a share is left: {options}"),
         };
         let size = match files.filesize {
             Some((_, most)) => most - bytes(files.offset),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_stays_within_what_it_may_use() {
+    fn confine_limits_offset_and_size_to_the_region() {
         let m = 1 << 20;
         for (options, expected) in [
             ("--size=64m", (0, 0, 64 * m)),
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_that_are_no_blocks_meet_within_the_file() {
+    fn offset_and_size_in_percent_are_aligned_within_the_file() {
         for bytes in [100_000_000, 3 << 20, (1 << 30) + 7] {
             let (start, _, size) = confined("--offset=33% --size=67%", bytes).unwrap();
             assert!(
@@ -352,31 +352,31 @@ mod tests {
     }
 
     #[test]
-    fn a_job_neither_lengthens_nor_removes_what_it_is_put_on() {
+    fn confined_job_neither_extends_nor_removes_its_target() {
         let mut appends =
             plan("--name=a --size=1m --rw=write --file_append=1 --unlink=1 --unlink_each_loop=1");
-        confine(&mut appends.jobs[0], 1 << 20, false).unwrap();
+        confine_to_region(&mut appends.jobs[0], 1 << 20, false).unwrap();
         let files = &appends.jobs[0].files;
         assert!(!files.file_append && !files.unlink && !files.unlink_each_loop);
         // For a device, the engine counts `filesize` from the offset.
         let mut device = plan("--name=a --filesize=3m --offset=1m");
-        confine(&mut device.jobs[0], 4 << 20, true).unwrap();
+        confine_to_region(&mut device.jobs[0], 4 << 20, true).unwrap();
         assert_eq!(device.jobs[0].files.filesize, Some((3 << 20, 3 << 20)));
         let mut behind = plan("--name=a --filesize=1m --offset=3m");
-        confine(&mut behind.jobs[0], 4 << 20, true).unwrap();
+        confine_to_region(&mut behind.jobs[0], 4 << 20, true).unwrap();
         assert_eq!(behind.jobs[0].files.filesize, Some((1 << 20, 1 << 20)));
         let mut large = plan("--name=a --filesize=3m --offset=2m");
-        confine(&mut large.jobs[0], 4 << 20, true).unwrap();
+        confine_to_region(&mut large.jobs[0], 4 << 20, true).unwrap();
         assert_eq!(large.jobs[0].files.filesize, Some((2 << 20, 2 << 20)));
     }
 
     #[test]
-    fn pods_have_sequences_of_their_own_unless_they_verify() {
-        let words = "--name=a --size=1m --name=b --size=1m --randseed=7 --name=c --size=1m --randrepeat=0 \
-             --name=d --size=1m --randseed=7 --verify=md5";
+    fn pods_get_separate_seeds_unless_they_verify() {
+        let words = "--name=a --size=1m --name=b --size=1m --randseed=7 --name=c --size=1m \
+                     --randrepeat=0 --name=d --size=1m --randseed=7 --verify=md5";
         let seeds = |index: u64| -> Vec<Option<u64>> {
             let mut plan = plan(words);
-            vary(&mut plan, index);
+            vary_seeds(&mut plan, index);
             let jobs = plan.jobs.iter();
             jobs.map(|job| job.workload.randseed).collect()
         };

@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
+#[cfg_attr(test, derive(strum::VariantArray))]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Device to memory.
@@ -85,7 +86,7 @@ impl<T> PerDirection<T> {
 
 impl<T: Clone> PerDirection<T> {
     /// The same value for all directions.
-    pub fn all(value: T) -> Self {
+    pub fn from_value(value: T) -> Self {
         PerDirection {
             read: value.clone(),
             write: value.clone(),
@@ -125,7 +126,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Counts the time in which the process is stopped, as fio does ([`Measure::counts_stops`]).
+    /// Counts the time in which the process is stopped, as fio does, see
+    /// [`MeasureOptions::counts_stops`].
     pub fn count_stops(&mut self) {
         for job in &mut self.jobs {
             job.measure.counts_stops = true;
@@ -134,9 +136,15 @@ impl Plan {
 
     /// The longest `runtime` of the jobs, in nanoseconds. `None` if the amount of I/O ends any job.
     pub fn longest_runtime_ns(&self) -> Option<u64> {
-        let runtimes = self.jobs.iter().map(|job| job.schedule.runtime_ns);
+        let measured = self.jobs.iter().filter(|job| !job.schedule.neighbour);
+        let runtimes = measured.map(|job| job.schedule.runtime_ns);
         let all: Option<Vec<u64>> = runtimes.map(|ns| (ns > 0).then_some(ns)).collect();
         all?.into_iter().max()
+    }
+
+    /// Returns the neighbour, if the plan has one.
+    pub fn neighbour(&self) -> Option<&Job> {
+        self.jobs.iter().find(|job| job.schedule.neighbour)
     }
 
     /// Whether time in which the process is stopped counts.
@@ -168,7 +176,7 @@ pub struct Job {
     /// Options of this section, as fio's JSON reports them under "job options".
     pub given: Vec<GivenOption>,
     /// Files, directories and devices of the data.
-    pub files: Files,
+    pub files: JobFiles,
     /// Directions, block sizes, order and contents of the I/O.
     pub workload: Workload,
     /// Engine, depth, memory and priorities of the I/O.
@@ -176,7 +184,7 @@ pub struct Job {
     /// Start, end and rate limits of the job.
     pub schedule: Schedule,
     /// Statistics, logs and the way they are reported.
-    pub measure: Measure,
+    pub measure: MeasureOptions,
     /// Errors after which the job continues.
     pub errors: ErrorPolicy,
     /// Verification of contents; `None` without one.
@@ -184,4 +192,17 @@ pub struct Job {
     /// A trace to replay instead of the workload's own pattern.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replay>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strum::VariantArray;
+
+    #[test]
+    fn directions_are_listed_in_their_order() {
+        assert_eq!(Direction::ALL, Direction::VARIANTS);
+        let indices = Direction::ALL.map(|direction| direction as usize);
+        assert_eq!(indices, [0, 1, 2], "indices of arrays by direction");
+    }
 }

@@ -8,7 +8,7 @@ mod zones;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::env::Env;
-use crate::options::{Builder, Row};
+use crate::options::{JobBuilder, OptionRow};
 use crate::plan::{ExitWhat, Job, Plan};
 use crate::source::{Span, Spanned};
 use crate::syntax::{Section, SectionKind};
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 /// Sections with common global options: the command line with the first job file, then each further
 /// job file.
-pub type Unit = Vec<Section>;
+pub type SectionGroup = Vec<Section>;
 
 /// Limit on the files of all clones of all jobs together. Each file takes memory for its name, size
 /// and position.
@@ -24,7 +24,7 @@ const MAX_FILES: u64 = 4 << 20;
 
 /// Settings of the command line that apply to all jobs.
 #[derive(Debug, Clone, Default)]
-pub struct Wishes {
+pub struct CommandLineSettings {
     /// `--section`: run only these jobs; empty is all.
     pub sections: Vec<Spanned>,
     /// `--readonly`: refuse jobs that write or trim.
@@ -37,14 +37,14 @@ pub struct Wishes {
 
 /// Makes the plan. The plan is complete only if `diagnostics` has no errors afterwards.
 pub fn resolve(
-    units: &[Unit],
-    wishes: &Wishes,
+    units: &[SectionGroup],
+    settings: &CommandLineSettings,
     env: &dyn Env,
     diagnostics: &mut Diagnostics,
 ) -> Plan {
     let mut resolver = Resolver {
         env,
-        wishes,
+        settings,
         diagnostics,
         plan: Plan::default(),
         places: Vec::new(),
@@ -60,7 +60,7 @@ pub fn resolve(
 
 struct Resolver<'a> {
     env: &'a dyn Env,
-    wishes: &'a Wishes,
+    settings: &'a CommandLineSettings,
     diagnostics: &'a mut Diagnostics,
     plan: Plan,
     /// For each job of the plan: the spans of its header and its `wait_for`.
@@ -75,7 +75,7 @@ struct Resolver<'a> {
 
 /// An engine-specific option in a global section. At least one later job must use such an engine.
 struct GlobalEngineOption {
-    row: &'static Row,
+    row: &'static OptionRow,
     span: Span,
     used: bool,
 }
@@ -83,8 +83,8 @@ struct GlobalEngineOption {
 impl Resolver<'_> {
     /// Resolves one unit. `walled`: the first job of a further job file waits for all jobs before
     /// it.
-    fn unit(&mut self, unit: &Unit, mut walled: bool) {
-        let mut globals = Builder::new();
+    fn unit(&mut self, unit: &SectionGroup, mut walled: bool) {
+        let mut globals = JobBuilder::new();
         let mut engine_options: Vec<GlobalEngineOption> = Vec::new();
         for section in unit {
             match section.kind {
@@ -113,7 +113,7 @@ impl Resolver<'_> {
     }
 
     fn is_wanted(&mut self, name: &Spanned) -> bool {
-        let sections = &self.wishes.sections;
+        let sections = &self.settings.sections;
         if sections.is_empty() {
             return true;
         }
@@ -126,7 +126,7 @@ impl Resolver<'_> {
 
     fn job(
         &mut self,
-        mut builder: Builder,
+        mut builder: JobBuilder,
         section: &Section,
         walled: bool,
         engine_options: &mut [GlobalEngineOption],
@@ -134,7 +134,7 @@ impl Resolver<'_> {
         let found = apply::section(&mut builder, section, self.env, self.diagnostics);
         builder.job.schedule.stonewall |= walled;
         let engine = builder.job.io.engine;
-        let accepts = |row: &Row| apply::has_option(engine, row);
+        let accepts = |row: &OptionRow| apply::has_option(engine, row);
         for option in engine_options.iter_mut() {
             option.used |= accepts(option.row);
         }
@@ -159,14 +159,14 @@ impl Resolver<'_> {
         self.exitall |= builder.exitall;
         self.exit_whats.push(builder.exit_what);
         let wait_for = builder.given.get("wait_for").copied();
-        let mut settler = settle::Settler {
+        let mut finisher = settle::JobFinisher {
             env: self.env,
             diagnostics: self.diagnostics,
             header: section.name.span,
-            readonly: self.wishes.readonly,
-            engine_of_target: self.wishes.engine_of_target,
+            readonly: self.settings.readonly,
+            engine_of_target: self.settings.engine_of_target,
         };
-        let mut job = settler.settle(builder);
+        let mut job = finisher.finish_job(builder);
         job.groupid = self.group_of(&job, new_group);
         self.plan.jobs.push(job);
         self.places.push((section.name.span, wait_for));
@@ -185,7 +185,7 @@ impl Resolver<'_> {
     fn unused_engine_options(&mut self, options: &[GlobalEngineOption]) {
         for option in options.iter().filter(|option| !option.used) {
             let message = format!(
-                "`{}` belongs to {}, which no job here uses",
+                "`{}` is an option of {}, which no job uses",
                 option.row.name,
                 option.row.engines.join(", ")
             );
@@ -201,10 +201,11 @@ impl Resolver<'_> {
         if self.exitall {
             self.exit_all();
         }
-        if self.plan.jobs.is_empty() && !self.wishes.parse_only && !self.diagnostics.has_errors() {
+        if self.plan.jobs.is_empty() && !self.settings.parse_only && !self.diagnostics.has_errors()
+        {
             self.diagnostics.push(
                 Diagnostic::error("no job is defined")
-                    .help("name a job file, or begin a job with `--name=NAME`"),
+                    .help("give a job file, or start a job with `--name=NAME`"),
             );
         }
         self.plan
@@ -218,9 +219,9 @@ impl Resolver<'_> {
     }
 
     fn check_sections(&mut self) {
-        for section in &self.wishes.sections {
+        for section in &self.settings.sections {
             if !self.met.contains(&section.text) {
-                let message = format!("no section is called `{}`", section.text);
+                let message = format!("no section is named `{}`", section.text);
                 self.diagnostics
                     .push(Diagnostic::error(message).at(section.span));
             }
@@ -235,7 +236,8 @@ impl Resolver<'_> {
             files = files.saturating_add(of_job);
             if files > MAX_FILES {
                 let message = format!(
-                    "the jobs have {files} files (nrfiles x numjobs), more than {MAX_FILES}"
+                    "the jobs have {files} files (nrfiles x numjobs), more than the limit of \
+                     {MAX_FILES}"
                 );
                 let error = Diagnostic::error(message).at(*header);
                 self.diagnostics
@@ -257,11 +259,11 @@ impl Resolver<'_> {
                 1 => continue,
                 0 if job.name == *name => format!("job `{name}` cannot wait for itself"),
                 0 => format!(
-                    "job `{}` waits for `{name}`, which no job before it is called",
+                    "job `{}` waits for `{name}`, but no earlier job is named `{name}`",
                     job.name
                 ),
                 _ => format!(
-                    "job `{}` waits for `{name}`, but {count} jobs are called so",
+                    "job `{}` waits for `{name}`, but {count} jobs are named `{name}`",
                     job.name
                 ),
             };
@@ -278,7 +280,7 @@ impl Resolver<'_> {
     }
 }
 
-fn foreign(row: &Row, engine: &str, span: Span) -> Diagnostic {
+fn foreign(row: &OptionRow, engine: &str, span: Span) -> Diagnostic {
     let engines = row.engines.join(", ");
     let message = format!("`{}` is an option of {engines}, not of {engine}", row.name);
     Diagnostic::error(message).at(span)

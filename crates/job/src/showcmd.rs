@@ -1,7 +1,7 @@
 //! `--showcmd`: prints job files as command lines.
 
 use crate::options;
-use crate::syntax::{Entry, Section, SectionKind};
+use crate::syntax::{OptionEntry, Section, SectionKind};
 
 /// Returns the command line that is equivalent to these sections.
 pub fn render(program: &str, sections: &[Section]) -> String {
@@ -54,12 +54,12 @@ pub fn job_file(sections: &[Section]) -> String {
 }
 
 /// Whether the entry is the `--name` that begins its own section of a command line.
-fn is_own_name(entry: &Entry, section: &Section) -> bool {
+fn is_own_name(entry: &OptionEntry, section: &Section) -> bool {
     entry.name.text == "name"
         && entry.value.as_ref().map(|value| &value.text) == Some(&section.name.text)
 }
 
-fn option(entry: &Entry) -> String {
+fn option(entry: &OptionEntry) -> String {
     let typed = entry.name.text.as_str();
     let name = options::find(typed).map_or(typed, |row| row.name);
     quoted(&match &entry.value {
@@ -85,13 +85,15 @@ mod tests {
     use crate::syntax::ini;
 
     #[test]
-    fn sections_become_groups() {
-        let text = "[global]\nreadwrite=read\nthread\n[a]\nsize=1m\n[global]\nbs=8k\n[b c]\nfilename=/x y\n";
+    fn sections_are_rendered_as_command_and_job_file() {
+        let text = "[global]\nreadwrite=read\nthread\n[a]\nsize=1m\n[global]\nbs=8k\n[b c]\n\
+                    filename=/x y\n";
         let mut diagnostics = Diagnostics::default();
         let sections = ini::parse("t", text.into(), &FakeEnv::new(), &mut diagnostics);
         assert_eq!(
             render("fio", &sections),
-            "fio --rw=read --thread --name=a --size=1m --name=global --bs=8k '--name=b c' '--filename=/x y'"
+            "fio --rw=read --thread --name=a --size=1m --name=global --bs=8k '--name=b c' \
+             '--filename=/x y'"
         );
         assert_eq!(
             job_file(&sections),

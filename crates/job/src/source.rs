@@ -6,14 +6,14 @@ use std::ops::Range;
 
 /// A text that contains options: a job file, or the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct SourceText {
     /// Path of the file, or `command line`.
     pub name: String,
     /// The whole text.
     pub text: String,
 }
 
-/// A range of bytes in one of the [`Sources`].
+/// A range of bytes in one of the [`SourceTexts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
     /// Index of the source.
@@ -26,7 +26,7 @@ pub struct Span {
 
 /// A line and column, both counted from 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Position {
+pub struct LineColumn {
     /// Line number.
     pub line: usize,
     /// Character in the line.
@@ -35,14 +35,14 @@ pub struct Position {
 
 /// All source texts of one command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sources {
-    list: Vec<Source>,
+pub struct SourceTexts {
+    list: Vec<SourceText>,
 }
 
-impl Sources {
+impl SourceTexts {
     /// Adds a text and returns its index.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
-        self.list.push(Source {
+        self.list.push(SourceText {
             name: name.into(),
             text: text.into(),
         });
@@ -50,7 +50,7 @@ impl Sources {
     }
 
     /// Returns the source with this index, if there is one.
-    pub fn get(&self, index: usize) -> Option<&Source> {
+    pub fn get(&self, index: usize) -> Option<&SourceText> {
         self.list.get(index)
     }
 
@@ -62,13 +62,13 @@ impl Sources {
     }
 
     /// Returns the start of a span.
-    pub fn position(&self, span: Span) -> Position {
+    pub fn position(&self, span: Span) -> LineColumn {
         let before = self
             .get(span.source)
             .and_then(|source| source.text.get(..span.start))
             .unwrap_or("");
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        Position {
+        LineColumn {
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
         }
@@ -88,7 +88,7 @@ pub struct Spanned {
 
 impl Spanned {
     /// Makes a text that equals the text of its span.
-    pub fn verbatim(text: impl Into<String>, span: Span) -> Self {
+    pub(crate) fn verbatim(text: impl Into<String>, span: Span) -> Self {
         Spanned {
             text: text.into(),
             span,
@@ -116,18 +116,24 @@ mod tests {
 
     #[test]
     fn positions_count_lines_and_characters_from_one() {
-        let mut sources = Sources::default();
+        let mut sources = SourceTexts::default();
         let source = sources.add("a.fio", "[a]\nbs=4k\nname=öx\n");
         let at = |start, end| Span { source, start, end };
-        assert_eq!(sources.position(at(0, 3)), Position { line: 1, column: 1 });
-        assert_eq!(sources.position(at(7, 9)), Position { line: 2, column: 4 });
+        assert_eq!(
+            sources.position(at(0, 3)),
+            LineColumn { line: 1, column: 1 }
+        );
+        assert_eq!(
+            sources.position(at(7, 9)),
+            LineColumn { line: 2, column: 4 }
+        );
         assert_eq!(sources.slice(at(7, 9)), "4k");
         let x = sources.get(source).unwrap().text.find('x').unwrap();
         assert_eq!(sources.position(at(x, x + 1)).column, 7);
     }
 
     #[test]
-    fn parts_of_expanded_text_point_at_the_whole() {
+    fn part_of_expanded_value_has_the_whole_span() {
         let span = Span {
             source: 0,
             start: 10,

@@ -9,7 +9,7 @@ use crate::source::{Span, Spanned};
 
 /// One option as given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct OptionEntry {
     /// The name, left of the equals sign.
     pub name: Spanned,
     /// The value, right of the equals sign; `None` if there is no equals sign.
@@ -18,7 +18,7 @@ pub struct Entry {
     pub unset_vars: Vec<String>,
 }
 
-impl Entry {
+impl OptionEntry {
     /// Returns the span of the whole option.
     pub fn span(&self) -> Span {
         let name = self.name.span;
@@ -47,7 +47,7 @@ pub struct Section {
     /// Name of the section.
     pub name: Spanned,
     /// Options in the order of the text.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<OptionEntry>,
     /// Whether the section comes from a command line. If so, all options are applied in their
     /// order, including `kb_base`.
     pub in_order: bool,
@@ -71,7 +71,7 @@ impl Section {
     }
 
     /// Makes an empty section of a command line.
-    pub fn of_command_line(name: Spanned) -> Self {
+    pub(crate) fn from_command_line(name: Spanned) -> Self {
         Section {
             in_order: true,
             ..Section::new(name)

@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// A path or URI that names the storage to measure.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
-pub enum Target {
+pub enum TargetUri {
     /// A directory, file or block device of this machine.
     Path(String),
     /// `rados://POOL[/NAMESPACE]`: a Ceph pool.
@@ -17,11 +17,11 @@ pub enum Target {
         /// The namespace in the pool.
         namespace: Option<String>,
     },
-    /// `rbd://POOL/IMAGE`: a Ceph image.
+    /// `rbd://POOL/IMAGE[@SNAPSHOT]`: a Ceph image, or its snapshot, which is read-only.
     Rbd {
         /// The pool.
         pool: String,
-        /// The image.
+        /// The image, with `@SNAPSHOT` for a snapshot.
         image: String,
     },
     /// `sc://CLASS`: a Kubernetes storage class.
@@ -37,6 +37,13 @@ pub enum Target {
     EmptyDir,
     /// `hostpath:///PATH`: a directory of the node; the path is absolute.
     HostPath(String),
+    /// `pods://SELECTOR[:/PATH]`: a directory of running pods that belong to the user.
+    Pods {
+        /// Label selector of the pods.
+        selector: String,
+        /// The directory; `None` is that of the pods' only volume.
+        path: Option<String>,
+    },
     /// `ephemeral://CLASS`: a generic ephemeral volume, which lives as long as its pod.
     Ephemeral(String),
 }
@@ -45,16 +52,16 @@ pub enum Target {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// The text is empty.
-    #[error("the target is empty; name a directory, a file, a device or a URI")]
+    #[error("the target is empty; use a directory, a file, a device or a URI")]
     Empty,
     /// The scheme before `://` is unknown.
-    #[error("there is no kind of target `{scheme}://`{}", meant(scheme))]
+    #[error("unknown target scheme `{scheme}://`{}", meant(scheme))]
     Scheme {
         /// The scheme.
         scheme: String,
     },
     /// The part after `://` does not fit the scheme.
-    #[error("`{text}` is not a target of its kind: write {expected}")]
+    #[error("invalid target `{text}`: use {expected}")]
     Form {
         /// The whole text.
         text: String,
@@ -63,7 +70,7 @@ pub enum TargetError {
     },
 }
 
-const SCHEMES: [&str; 7] = [
+const SCHEMES: [&str; 8] = [
     "rados",
     "rbd",
     "sc",
@@ -71,26 +78,29 @@ const SCHEMES: [&str; 7] = [
     "emptydir",
     "hostpath",
     "ephemeral",
+    "pods",
 ];
+
+const PODS_FORM: &str = "pods://SELECTOR or pods://SELECTOR:/PATH with a label selector: app=fio";
 
 fn meant(scheme: &str) -> String {
     match crate::diagnostic::nearest(scheme, SCHEMES) {
         Some(meant) => format!("; did you mean `{meant}://`?"),
-        None => format!("; there are {}", SCHEMES.join(", ")),
+        None => format!("; known schemes: {}", SCHEMES.join(", ")),
     }
 }
 
-impl Target {
+impl TargetUri {
     /// Whether the target is reached through pods of a Kubernetes cluster.
     pub fn is_in_cluster(&self) -> bool {
         !matches!(
             self,
-            Target::Path(_) | Target::Rados { .. } | Target::Rbd { .. }
+            TargetUri::Path(_) | TargetUri::Rados { .. } | TargetUri::Rbd { .. }
         )
     }
 }
 
-impl FromStr for Target {
+impl FromStr for TargetUri {
     type Err = TargetError;
 
     fn from_str(text: &str) -> Result<Self, TargetError> {
@@ -98,10 +108,10 @@ impl FromStr for Target {
             return Err(TargetError::Empty);
         }
         let Some((scheme, rest)) = text.split_once("://") else {
-            return Ok(Target::Path(text.to_owned()));
+            return Ok(TargetUri::Path(text.to_owned()));
         };
         if scheme.contains(['/', '.']) {
-            return Ok(Target::Path(text.to_owned()));
+            return Ok(TargetUri::Path(text.to_owned()));
         }
         let form = |expected| TargetError::Form {
             text: text.to_owned(),
@@ -111,16 +121,17 @@ impl FromStr for Target {
             "rados" => rados(rest).ok_or_else(|| form("rados://POOL or rados://POOL/NAMESPACE")),
             "rbd" => rbd(rest).ok_or_else(|| form("rbd://POOL/IMAGE")),
             "sc" => name(rest)
-                .map(Target::StorageClass)
+                .map(TargetUri::StorageClass)
                 .ok_or_else(|| form("sc://CLASS")),
             "pvc" => claim(rest).ok_or_else(|| form("pvc://NAME or pvc://NAMESPACE/NAME")),
-            "emptydir" if rest.is_empty() => Ok(Target::EmptyDir),
-            "emptydir" => Err(form("emptydir:// with nothing behind it")),
-            "hostpath" if rest.starts_with('/') => Ok(Target::HostPath(rest.to_owned())),
+            "emptydir" if rest.is_empty() => Ok(TargetUri::EmptyDir),
+            "emptydir" => Err(form("emptydir:// without a path")),
+            "hostpath" if rest.starts_with('/') => Ok(TargetUri::HostPath(rest.to_owned())),
             "hostpath" => Err(form("hostpath:///PATH, an absolute path of the node")),
             "ephemeral" => name(rest)
-                .map(Target::Ephemeral)
+                .map(TargetUri::Ephemeral)
                 .ok_or_else(|| form("ephemeral://CLASS")),
+            "pods" => pods(rest).ok_or_else(|| form(PODS_FORM)),
             _ => Err(TargetError::Scheme {
                 scheme: scheme.to_owned(),
             }),
@@ -132,63 +143,83 @@ fn name(text: &str) -> Option<String> {
     (!text.is_empty() && !text.contains('/')).then(|| text.to_owned())
 }
 
-fn rados(rest: &str) -> Option<Target> {
+fn rados(rest: &str) -> Option<TargetUri> {
     let (pool, namespace) = match rest.split_once('/') {
         Some((pool, namespace)) => (pool, Some(name(namespace)?)),
         None => (rest, None),
     };
-    Some(Target::Rados {
+    Some(TargetUri::Rados {
         pool: name(pool)?,
         namespace,
     })
 }
 
-fn rbd(rest: &str) -> Option<Target> {
+fn rbd(rest: &str) -> Option<TargetUri> {
     let (pool, image) = rest.split_once('/')?;
-    Some(Target::Rbd {
+    Some(TargetUri::Rbd {
         pool: name(pool)?,
         image: name(image)?,
     })
 }
 
-fn claim(rest: &str) -> Option<Target> {
+fn claim(rest: &str) -> Option<TargetUri> {
     let (namespace, claim) = match rest.split_once('/') {
         Some((namespace, claim)) => (Some(name(namespace)?), claim),
         None => (None, rest),
     };
-    Some(Target::Claim {
+    Some(TargetUri::Claim {
         namespace,
         name: name(claim)?,
     })
 }
 
-impl fmt::Display for Target {
+fn pods(rest: &str) -> Option<TargetUri> {
+    let (selector, path) = match rest.split_once(':') {
+        Some((selector, path)) => (selector, Some(path)),
+        None => (rest, None),
+    };
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_./=!,() ".contains(c);
+    let is_selector = !selector.trim().is_empty() && selector.chars().all(is_part);
+    let is_absolute = path.is_none_or(|path| path.starts_with('/'));
+    (is_selector && is_absolute).then(|| TargetUri::Pods {
+        selector: selector.to_owned(),
+        path: path.map(str::to_owned),
+    })
+}
+
+impl fmt::Display for TargetUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let slash =
             |part: &Option<String>| part.as_ref().map_or(String::new(), |p| format!("/{p}"));
         match self {
-            Target::Path(path) => f.write_str(path),
-            Target::Rados { pool, namespace } => write!(f, "rados://{pool}{}", slash(namespace)),
-            Target::Rbd { pool, image } => write!(f, "rbd://{pool}/{image}"),
-            Target::StorageClass(class) => write!(f, "sc://{class}"),
-            Target::Claim { namespace, name } => match namespace {
+            TargetUri::Path(path) => f.write_str(path),
+            TargetUri::Rados { pool, namespace } => write!(f, "rados://{pool}{}", slash(namespace)),
+            TargetUri::Rbd { pool, image } => write!(f, "rbd://{pool}/{image}"),
+            TargetUri::StorageClass(class) => write!(f, "sc://{class}"),
+            TargetUri::Claim { namespace, name } => match namespace {
                 Some(namespace) => write!(f, "pvc://{namespace}/{name}"),
                 None => write!(f, "pvc://{name}"),
             },
-            Target::EmptyDir => f.write_str("emptydir://"),
-            Target::HostPath(path) => write!(f, "hostpath://{path}"),
-            Target::Ephemeral(class) => write!(f, "ephemeral://{class}"),
+            TargetUri::EmptyDir => f.write_str("emptydir://"),
+            TargetUri::HostPath(path) => write!(f, "hostpath://{path}"),
+            TargetUri::Ephemeral(class) => write!(f, "ephemeral://{class}"),
+            TargetUri::Pods { selector, path } => {
+                let path = path
+                    .as_ref()
+                    .map_or(String::new(), |path| format!(":{path}"));
+                write!(f, "pods://{selector}{path}")
+            }
         }
     }
 }
 
-impl From<Target> for String {
-    fn from(target: Target) -> String {
+impl From<TargetUri> for String {
+    fn from(target: TargetUri) -> String {
         target.to_string()
     }
 }
 
-impl TryFrom<String> for Target {
+impl TryFrom<String> for TargetUri {
     type Error = TargetError;
 
     fn try_from(text: String) -> Result<Self, TargetError> {
@@ -202,7 +233,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_kind_is_read_and_written() {
+    fn target_kinds_round_trip_through_text() {
         for text in [
             ".",
             "/dev/nvme0n1",
@@ -216,34 +247,74 @@ mod tests {
             "emptydir://",
             "hostpath:///mnt/ssd",
             "ephemeral://fast",
+            "pods://app=fio",
+            "pods://app.kubernetes.io/name=fio,tier in (a, b):/data",
         ] {
-            let target: Target = text.parse().unwrap();
+            let target: TargetUri = text.parse().unwrap();
             assert_eq!(target.to_string(), text);
         }
-        assert!("sc://x".parse::<Target>().unwrap().is_in_cluster());
-        assert!(!"/x".parse::<Target>().unwrap().is_in_cluster());
+        assert!("sc://x".parse::<TargetUri>().unwrap().is_in_cluster());
+        assert!(!"/x".parse::<TargetUri>().unwrap().is_in_cluster());
     }
 
     #[test]
-    fn wrong_ones_say_what_is_right() {
-        for (text, words) in [
-            ("", "empty"),
+    fn invalid_target_error_names_the_correct_form() {
+        let error = |text: &str| text.parse::<TargetUri>().unwrap_err();
+        assert_eq!(error(""), TargetError::Empty);
+        for (text, expected) in [
             ("rbd://pool", "rbd://POOL/IMAGE"),
             ("sc://", "sc://CLASS"),
-            ("hostpath://mnt", "absolute"),
-            ("emptydir://x", "nothing behind"),
-            ("emtydir://", "did you mean `emptydir://`"),
-            ("s3://bucket", "there"),
+            (
+                "hostpath://mnt",
+                "hostpath:///PATH, an absolute path of the node",
+            ),
+            ("emptydir://x", "emptydir:// without a path"),
+            ("pods://", PODS_FORM),
+            ("pods://app=fio:data", PODS_FORM),
+            ("pods://app=@x", PODS_FORM),
         ] {
-            let error = text.parse::<Target>().unwrap_err().to_string();
-            assert!(error.contains(words), "{text}: {error}");
+            let text = text.to_owned();
+            assert_eq!(error(&text), TargetError::Form { text, expected });
+        }
+        for (text, scheme) in [("emtydir://", "emtydir"), ("s3://bucket", "s3")] {
+            let scheme = scheme.to_owned();
+            assert_eq!(error(text), TargetError::Scheme { scheme });
+        }
+    }
+
+    #[test]
+    fn target_errors_keep_their_words() {
+        let scheme = |scheme: &str| TargetError::Scheme {
+            scheme: scheme.to_owned(),
+        };
+        let form = TargetError::Form {
+            text: "sc://".to_owned(),
+            expected: "sc://CLASS",
+        };
+        for (error, words) in [
+            (
+                TargetError::Empty,
+                "the target is empty; use a directory, a file, a device or a URI",
+            ),
+            (form, "invalid target `sc://`: use sc://CLASS"),
+            (
+                scheme("emtydir"),
+                "unknown target scheme `emtydir://`; did you mean `emptydir://`?",
+            ),
+            (
+                scheme("ftp"),
+                "unknown target scheme `ftp://`; known schemes: rados, rbd, sc, pvc, emptydir, \
+                 hostpath, ephemeral, pods",
+            ),
+        ] {
+            assert_eq!(error.to_string(), words);
         }
     }
 
     proptest! {
         #[test]
-        fn what_is_read_is_written_alike(text in "[a-z]{0,9}(://)?[a-z/]{0,9}|\\PC{0,12}") {
-            if let Ok(target) = text.parse::<Target>() {
+        fn parsed_target_prints_as_its_input(text in "[a-z]{0,9}(://)?[a-z/]{0,9}|\\PC{0,12}") {
+            if let Ok(target) = text.parse::<TargetUri>() {
                 prop_assert_eq!(target.to_string(), text);
             }
         }

@@ -145,7 +145,7 @@ impl Trace {
 
     /// Returns the directions of the trace.
     pub fn directions(&self) -> PerDirection<bool> {
-        let mut has = PerDirection::all(false);
+        let mut has = PerDirection::from_value(false);
         for io in &self.ios {
             if let TracedOp::Data(direction) = io.op {
                 has[direction] = true;

@@ -9,13 +9,17 @@ pub mod pattern;
 pub(crate) use pattern::MAX_PATTERN_BYTES;
 pub mod split;
 
-pub use list::{colons, cpu_list, directions, node_list, number_list, ranges};
+pub(crate) use list::{colons, node_list, number_list};
+pub use list::{cpu_list, directions, ranges};
 pub use number::{
-    Bytes, TimeUnit, before_percent_sign, boolean, bytes, extent, float, integer, percent,
-    signed_bytes, time_ns,
+    Bytes, TimeUnit, boolean, bytes, extent, float, greatest_common_divisor, integer, percent,
+    time_ns,
 };
-pub use pattern::{pattern, pattern_with_fields};
-pub use split::{block_sizes, byte_zones, percent_zones};
+pub(crate) use number::{before_percent_sign, signed_bytes};
+pub use pattern::pattern;
+pub(crate) use pattern::pattern_with_fields;
+pub(crate) use split::byte_zones;
+pub use split::{block_sizes, percent_zones};
 
 use std::ops::Range;
 
@@ -58,4 +62,4 @@ impl ValueError {
 }
 
 /// A value, or the error in its text.
-pub type Parsed<T> = Result<T, ValueError>;
+pub type ParsedValue<T> = Result<T, ValueError>;

@@ -2,10 +2,10 @@
 
 use iosonde_job::env::FakeEnv;
 use iosonde_job::plan::*;
-use iosonde_job::{Parsed, parse};
+use iosonde_job::{ParsedCommand, parse};
 use std::ffi::OsString;
 
-fn command(line: &str, env: &FakeEnv) -> Parsed {
+fn command(line: &str, env: &FakeEnv) -> ParsedCommand {
     let args: Vec<OsString> = line
         .split_whitespace()
         .skip(1)
@@ -18,13 +18,21 @@ const SECOND: u64 = 1_000_000_000;
 
 /// 000: local SSDs under Kubernetes. $TEST_DIR is expanded by the shell.
 #[test]
-fn local_ssd_in_pods() {
+fn local_ssd_jobs_of_pods_are_parsed() {
     let env = FakeEnv::new();
     let lines = [
-        "fio --name=write_throughput --directory=/d --numjobs=16 --size=10G --time_based --runtime=60s --ramp_time=2s --ioengine=libaio --direct=1 --verify=0 --bs=1M --iodepth=64 --rw=write --group_reporting=1 --iodepth_batch_submit=64 --iodepth_batch_complete_max=64",
-        "fio --name=write_iops --directory=/d --size=10G --time_based --runtime=60s --ramp_time=2s --ioengine=libaio --direct=1 --verify=0 --bs=4K --iodepth=256 --rw=randwrite --group_reporting=1 --iodepth_batch_submit=256 --iodepth_batch_complete_max=256",
-        "fio --name=read_throughput --directory=/d --numjobs=16 --size=10G --time_based --runtime=60s --ramp_time=2s --ioengine=libaio --direct=1 --verify=0 --bs=1M --iodepth=64 --rw=read --group_reporting=1 --iodepth_batch_submit=64 --iodepth_batch_complete_max=64",
-        "fio --name=read_iops --directory=/d --size=10G --time_based --runtime=60s --ramp_time=2s --ioengine=libaio --direct=1 --verify=0 --bs=4K --iodepth=256 --rw=randread --group_reporting=1 --iodepth_batch_submit=256 --iodepth_batch_complete_max=256",
+        "fio --name=write_throughput --directory=/d --numjobs=16 --size=10G --time_based \
+         --runtime=60s --ramp_time=2s --ioengine=libaio --direct=1 --verify=0 --bs=1M --iodepth=64 \
+         --rw=write --group_reporting=1 --iodepth_batch_submit=64 --iodepth_batch_complete_max=64",
+        "fio --name=write_iops --directory=/d --size=10G --time_based --runtime=60s --ramp_time=2s \
+         --ioengine=libaio --direct=1 --verify=0 --bs=4K --iodepth=256 --rw=randwrite \
+         --group_reporting=1 --iodepth_batch_submit=256 --iodepth_batch_complete_max=256",
+        "fio --name=read_throughput --directory=/d --numjobs=16 --size=10G --time_based \
+         --runtime=60s --ramp_time=2s --ioengine=libaio --direct=1 --verify=0 --bs=1M --iodepth=64 \
+         --rw=read --group_reporting=1 --iodepth_batch_submit=64 --iodepth_batch_complete_max=64",
+        "fio --name=read_iops --directory=/d --size=10G --time_based --runtime=60s --ramp_time=2s \
+         --ioengine=libaio --direct=1 --verify=0 --bs=4K --iodepth=256 --rw=randread \
+         --group_reporting=1 --iodepth_batch_submit=256 --iodepth_batch_complete_max=256",
     ];
     let jobs: Vec<Job> = lines
         .iter()
@@ -37,7 +45,7 @@ fn local_ssd_in_pods() {
     let first = &jobs[0];
     assert_eq!(first.numjobs, 16);
     assert_eq!(first.io.engine, Engine::Libaio);
-    assert_eq!(first.files.size, Some(Extent::Bytes(10 << 30)));
+    assert_eq!(first.files.size, Some(BytesOrPercent::Bytes(10 << 30)));
     assert_eq!(first.workload.block_size.write, BlockSize::Fixed(1 << 20));
     assert_eq!(first.schedule.runtime_ns, 60 * SECOND);
     assert_eq!(first.schedule.ramp_time_ns, 2 * SECOND);
@@ -52,12 +60,16 @@ fn local_ssd_in_pods() {
 
 /// 001: the job that kubestr runs by default.
 #[test]
-fn kubestr_default() {
+fn kubestr_default_job_is_parsed() {
     let text = "[global]\nrandrepeat=0\nverify=0\nioengine=libaio\ndirect=1\ngtod_reduce=1\n\
-        [job1]\nname=read_iops\nbs=4K\niodepth=64\nsize=2G\nreadwrite=randread\ntime_based\nramp_time=2s\nruntime=15s\n\
-        [job2]\nname=write_iops\nbs=4K\niodepth=64\nsize=2G\nreadwrite=randwrite\ntime_based\nramp_time=2s\nruntime=15s\n\
-        [job3]\nname=read_bw\nbs=128K\niodepth=64\nsize=2G\nreadwrite=randread\ntime_based\nramp_time=2s\nruntime=15s\n\
-        [job4]\nname=write_bw\nbs=128k\niodepth=64\nsize=2G\nreadwrite=randwrite\ntime_based\nramp_time=2s\nruntime=15s\n";
+                [job1]\nname=read_iops\nbs=4K\niodepth=64\nsize=2G\nreadwrite=randread\n\
+                time_based\nramp_time=2s\nruntime=15s\n\
+                [job2]\nname=write_iops\nbs=4K\niodepth=64\nsize=2G\nreadwrite=randwrite\n\
+                time_based\nramp_time=2s\nruntime=15s\n\
+                [job3]\nname=read_bw\nbs=128K\niodepth=64\nsize=2G\nreadwrite=randread\n\
+                time_based\nramp_time=2s\nruntime=15s\n\
+                [job4]\nname=write_bw\nbs=128k\niodepth=64\nsize=2G\nreadwrite=randwrite\n\
+                time_based\nramp_time=2s\nruntime=15s\n";
     let env = FakeEnv::new().file("default-fio", text);
     let plan = command(
         "fio default-fio --directory /dataset --output-format=json",
@@ -81,9 +93,10 @@ fn kubestr_default() {
 /// 002: GCP disks. The article prints `bs=?` and `iodepth=?` with the values in a comment; this
 /// test uses one of each.
 #[test]
-fn cloud_disks() {
-    let text = "[job]\nbs=4k # 4k 16k 64k 256k\niodepth=1 # 1 2 4 8 16\nfilename=/dev/sdb # or /dev/nvme0n1\n\
-        ioengine=libaio\ndirect=1\ninvalidate=1\nfsync=0\nend_fsync=1\n";
+fn cloud_disk_job_is_parsed() {
+    let text = "[job]\nbs=4k # 4k 16k 64k 256k\niodepth=1 # 1 2 4 8 16\n\
+                filename=/dev/sdb # or /dev/nvme0n1\n\
+                ioengine=libaio\ndirect=1\ninvalidate=1\nfsync=0\nend_fsync=1\n";
     let env = FakeEnv::new().file("gcp.fio", text);
     let job = &command("fio gcp.fio", &env).plan.jobs[0];
     assert_eq!(job.files.filenames, ["/dev/sdb"]);
@@ -92,9 +105,10 @@ fn cloud_disks() {
 
 /// 003: StatefulSet. The article omits the job; the job is reconstructed from the printed output.
 #[test]
-fn statefulset() {
-    let text = "[global]\nname=write\nrw=randrw\nrwmixread=0\nbs=4k\nioengine=libaio\niodepth=16\nnumjobs=16\nsize=5G\n\
-        direct=1\ntime_based\nruntime=60\ngroup_reporting\n[write]\n";
+fn statefulset_job_is_parsed() {
+    let text = "[global]\nname=write\nrw=randrw\nrwmixread=0\nbs=4k\nioengine=libaio\niodepth=16\n\
+                numjobs=16\nsize=5G\n\
+                direct=1\ntime_based\nruntime=60\ngroup_reporting\n[write]\n";
     let env = FakeEnv::new().file("/configs/fio.job", text);
     for line in [
         "fio /configs/fio.job --output=randwrite.out",
@@ -109,12 +123,15 @@ fn statefulset() {
 
 /// 004: Ceph. Several jobs in sequence on RBD and CephFS; the lines end in blanks.
 #[test]
-fn ceph() {
-    let text = "[global]\nioengine=libaio      \ndirect=1             \nsize=5g              \nlockmem=1G           \n\
-        runtime=30           \ngroup_reporting      \ndirectory=/mnt/rbd   \nnumjobs=1\niodepth=1\n\
-        [4k_randwrite]\nstonewall\nrw=randwrite\nbs=4k\n[4k_randread]\nstonewall\nrw=randread\nbs=4k\n\
-        [64k_write]\nstonewall\nrw=write\nbs=64k\n[64k_read]\nstonewall\nrw=read\nbs=64k\n\
-        [1M_write]\nstonewall\nrw=write\nbs=1M\n[1M_read]\nstonewall\nrw=read\nbs=1M\n";
+fn ceph_jobs_are_parsed_in_sequence() {
+    let text = "[global]\nioengine=libaio      \ndirect=1             \nsize=5g              \n\
+                lockmem=1G           \n\
+                runtime=30           \ngroup_reporting      \ndirectory=/mnt/rbd   \nnumjobs=1\n\
+                iodepth=1\n\
+                [4k_randwrite]\nstonewall\nrw=randwrite\nbs=4k\n[4k_randread]\nstonewall\n\
+                rw=randread\nbs=4k\n\
+                [64k_write]\nstonewall\nrw=write\nbs=64k\n[64k_read]\nstonewall\nrw=read\nbs=64k\n\
+                [1M_write]\nstonewall\nrw=write\nbs=1M\n[1M_read]\nstonewall\nrw=read\nbs=1M\n";
     let env = FakeEnv::new().file("fio_rbd.conf", text);
     let plan = command("fio fio_rbd.conf", &env).plan;
     assert_eq!(plan.jobs.len(), 6);

@@ -4,7 +4,7 @@
 //! The examples belong to fio and stay in its package; this test fails if they are not installed.
 
 use iosonde_job::env::FakeEnv;
-use iosonde_job::{Diagnostics, Parsed, parse};
+use iosonde_job::{Diagnostics, ParsedCommand, parse};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -19,7 +19,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("FIO_DIR", "/tmp"),
 ];
 
-fn read(name: &str, text: &str) -> Result<Parsed, Diagnostics> {
+fn read(name: &str, text: &str) -> Result<ParsedCommand, Diagnostics> {
     let mut env = FakeEnv::new().file(name, text);
     for (variable, value) in VARIABLES {
         env = env.set(variable, value);
@@ -30,7 +30,8 @@ fn read(name: &str, text: &str) -> Result<Parsed, Diagnostics> {
 fn examples() -> BTreeMap<String, String> {
     assert!(
         Path::new(DIRECTORY).is_dir(),
-        "REQUIRED: fio's examples are not in {DIRECTORY}; install them with `apt-get install fio fio-examples`"
+        "REQUIRED: fio's examples are not in {DIRECTORY}; install them with `apt-get install fio \
+         fio-examples`"
     );
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(DIRECTORY).unwrap() {
@@ -104,7 +105,7 @@ fn need(name: &str, text: &str) -> String {
 }
 
 #[test]
-fn each_example_is_read_or_refused_by_name() {
+fn fio_examples_are_read_or_refused_with_the_reason() {
     let examples = examples();
     for name in READ {
         assert!(

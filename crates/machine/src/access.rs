@@ -3,21 +3,21 @@
 use super::consent::Consent;
 use super::write_obstacles::{Refusal, check_writable};
 use iosonde_job::errno::describe;
-use iosonde_result::doctor::Access;
-use iosonde_result::host::{TargetInfo, TargetKind};
+use iosonde_result::doctor::TargetAccess;
+use iosonde_result::host::{PathKind, TargetInfo};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::io;
 use std::path::Path;
 
 /// Tests the access to a target of this machine.
-pub fn access(target: &TargetInfo) -> Access {
+pub fn access(target: &TargetInfo) -> TargetAccess {
     let path = target.path.as_path();
     match target.kind {
-        TargetKind::Directory => of_directory(path),
-        TargetKind::File => of_data(path, told(open(path, OFlags::WRONLY))),
-        TargetKind::BlockDevice => of_data(path, told(permission(path))),
-        _ => Access::default(),
+        PathKind::Directory => check_directory(path),
+        PathKind::File => check_data(path, error_text(open(path, OFlags::WRONLY))),
+        PathKind::BlockDevice => check_data(path, error_text(permission(path))),
+        _ => TargetAccess::default(),
     }
 }
 
@@ -26,12 +26,12 @@ fn open(path: &Path, flags: OFlags) -> Result<(), Errno> {
     rustix::fs::open(path, flags | OFlags::CLOEXEC | OFlags::NONBLOCK, mode).map(drop)
 }
 
-fn told(result: Result<(), Errno>) -> Option<String> {
+fn error_text(result: Result<(), Errno>) -> Option<String> {
     result.err().map(|errno| describe(&io::Error::from(errno)))
 }
 
 /// Tests a directory with an unnamed file (`O_TMPFILE`), which disappears when it is closed.
-fn of_directory(path: &Path) -> Access {
+fn check_directory(path: &Path) -> TargetAccess {
     let nameless = OFlags::TMPFILE | OFlags::RDWR;
     let made = open(path, nameless);
     // File systems without `O_TMPFILE`, mostly network file systems: access(2) instead.
@@ -45,9 +45,11 @@ fn of_directory(path: &Path) -> Access {
         Err(_) => None,
     };
     let written = if unknown { permission(path) } else { made };
-    Access {
-        read_error: told(open(path, OFlags::RDONLY | OFlags::DIRECTORY)),
-        write_error: told(written),
+    let read = open(path, OFlags::RDONLY | OFlags::DIRECTORY);
+    TargetAccess {
+        read_error: error_text(read),
+        read_errno: read.err().map(Errno::raw_os_error),
+        write_error: error_text(written),
         direct,
         obstacles: Vec::new(),
         remedy: None,
@@ -59,7 +61,7 @@ fn permission(path: &Path) -> Result<(), Errno> {
     rustix::fs::access(path, rustix::fs::Access::WRITE_OK)
 }
 
-fn of_data(path: &Path, write_error: Option<String>) -> Access {
+fn check_data(path: &Path, write_error: Option<String>) -> TargetAccess {
     let read = open(path, OFlags::RDONLY);
     let direct = match open(path, OFlags::RDONLY | OFlags::DIRECT) {
         Ok(()) => Some(true),
@@ -71,8 +73,9 @@ fn of_data(path: &Path, write_error: Option<String>) -> Access {
         Some(Refusal::Obstacles { obstacles, .. }) => &obstacles[..],
         Some(Refusal::Unreadable { .. } | Refusal::OtherDisk { .. }) | None => &[],
     };
-    Access {
-        read_error: told(read),
+    TargetAccess {
+        read_error: error_text(read),
+        read_errno: read.err().map(Errno::raw_os_error),
         write_error,
         direct,
         obstacles: obstacles.iter().map(ToString::to_string).collect(),
@@ -86,7 +89,7 @@ mod tests {
     use crate::identify::identify;
 
     #[test]
-    fn trying_a_directory_leaves_nothing_in_it() {
+    fn access_check_leaves_no_file_in_a_directory() {
         let dir = tempfile::tempdir().unwrap();
         let tried = access(&identify(dir.path()).unwrap());
         assert_eq!((tried.read_error, tried.write_error), (None, None));
@@ -94,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn trying_a_file_changes_nothing() {
+    fn access_check_leaves_a_file_unchanged() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "data").unwrap();
         let tried = access(&identify(file.path()).unwrap());
@@ -103,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_is_said_with_its_errno() {
+    fn access_reports_refusals_with_the_errno() {
         let tried = access(&identify(Path::new("/proc/self")).unwrap());
         assert!(tried.write_error.is_some(), "{tried:?}");
         let mut gone = identify(Path::new("/proc/self/status")).unwrap();

@@ -3,7 +3,7 @@
 use super::diskstats::Snapshot;
 use super::proc_root::System;
 use super::processors::CpuTimes;
-use iosonde_result::doctor::{ProcessTraffic, Traffic};
+use iosonde_result::doctor::{DeviceTraffic, ProcessTraffic};
 use iosonde_result::host::DeviceNumber;
 use iosonde_result::machine::CpuShares;
 use std::collections::BTreeMap;
@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 
 /// A snapshot of the machine's counters.
 #[derive(Debug)]
-pub struct Moment {
+pub struct ActivitySnapshot {
     at: Instant,
     processors: Option<CpuTimes>,
     disks: Snapshot,
-    programs: BTreeMap<u32, Program>,
+    programs: BTreeMap<u32, ProgramIo>,
 }
 
-impl Moment {
+impl ActivitySnapshot {
     /// Reads all counters.
     pub fn now(system: &System) -> Self {
         Self {
@@ -58,7 +58,7 @@ pub struct Activity {
 
 impl Activity {
     /// The traffic of a device; `None` if the kernel does not count it.
-    pub fn of_device(&self, number: DeviceNumber) -> Option<Traffic> {
+    pub(crate) fn device_traffic(&self, number: DeviceNumber) -> Option<DeviceTraffic> {
         let counters = self.disks.get(number)?;
         let seconds = self.watched.as_secs_f64();
         let rate = |count: u64| {
@@ -68,7 +68,7 @@ impl Activity {
                 0.0
             }
         };
-        Some(Traffic {
+        Some(DeviceTraffic {
             read_iops: rate(counters.reads.ios),
             write_iops: rate(counters.writes.ios),
             read_bytes_per_s: rate(counters.read_bytes()),
@@ -80,14 +80,14 @@ impl Activity {
 
 /// A program and the bytes that it moved since its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Program {
+struct ProgramIo {
     name: String,
     read_bytes: u64,
     written_bytes: u64,
 }
 
 /// All programs whose counters may be read, without this one.
-fn programs(system: &System) -> BTreeMap<u32, Program> {
+fn programs(system: &System) -> BTreeMap<u32, ProgramIo> {
     let own = std::process::id();
     let ids = system.names("/proc").into_iter();
     let ids = ids.filter_map(|name| name.parse::<u32>().ok());
@@ -96,13 +96,13 @@ fn programs(system: &System) -> BTreeMap<u32, Program> {
         .collect()
 }
 
-fn program(system: &System, pid: u32) -> Option<Program> {
+fn program(system: &System, pid: u32) -> Option<ProgramIo> {
     let io = system.text(format!("/proc/{pid}/io"))?;
     let value = |key: &str| -> Option<u64> {
         let line = io.lines().find_map(|line| line.strip_prefix(key))?;
         line.trim_start_matches(':').trim().parse().ok()
     };
-    Some(Program {
+    Some(ProgramIo {
         name: system.text(format!("/proc/{pid}/comm"))?,
         read_bytes: value("read_bytes")?,
         // Data that was deleted from the page cache before its writeback caused no I/O.
@@ -115,12 +115,12 @@ fn program(system: &System, pid: u32) -> Option<Program> {
 const NAMED: usize = 3;
 
 fn busiest(
-    before: &BTreeMap<u32, Program>,
-    now: &BTreeMap<u32, Program>,
+    before: &BTreeMap<u32, ProgramIo>,
+    now: &BTreeMap<u32, ProgramIo>,
     watched: Duration,
 ) -> Vec<ProcessTraffic> {
     let seconds = watched.as_secs_f64();
-    let moved = |(pid, program): (&u32, &Program)| {
+    let moved = |(pid, program): (&u32, &ProgramIo)| {
         let then = before.get(pid)?;
         let read = program.read_bytes.saturating_sub(then.read_bytes);
         let written = program.written_bytes.saturating_sub(then.written_bytes);
@@ -143,8 +143,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_are_named_by_what_they_moved_meanwhile() {
-        let program = |name: &str, read_bytes, written_bytes| Program {
+    fn busiest_programs_are_named_by_their_transfer_rate() {
+        let program = |name: &str, read_bytes, written_bytes| ProgramIo {
             name: name.into(),
             read_bytes,
             written_bytes,
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_as_busy_as_its_counters_say() {
+    fn device_activity_follows_diskstats_counters() {
         let then = Snapshot::parse("8 0 sda 100 0 800 50 0 0 0 0 0 300 450\n");
         let now = Snapshot::parse("8 0 sda 300 0 2848 50 100 0 8 0 0 1300 450\n");
         let activity = Activity {
@@ -183,10 +183,10 @@ mod tests {
             disks: now.since(&then),
             ..Activity::default()
         };
-        let traffic = activity.of_device("8:0".parse().unwrap()).unwrap();
+        let traffic = activity.device_traffic("8:0".parse().unwrap()).unwrap();
         assert_eq!((traffic.read_iops, traffic.write_iops), (100.0, 50.0));
         assert_eq!(traffic.read_bytes_per_s, 2048.0 * 512.0 / 2.0);
         assert_eq!(traffic.busy_percent, 50.0);
-        assert_eq!(activity.of_device("8:16".parse().unwrap()), None);
+        assert_eq!(activity.device_traffic("8:16".parse().unwrap()), None);
     }
 }

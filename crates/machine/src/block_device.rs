@@ -1,9 +1,8 @@
 //! Description of one block device from sysfs.
 
+use super::disk_controller::{numa_node, pcie_link};
 use super::proc_root::System;
-use iosonde_result::host::{
-    DeviceInfo, DeviceKind, DeviceNumber, MappedImage, PcieLink, Queue, Transport,
-};
+use iosonde_result::host::{DeviceInfo, DeviceKind, DeviceNumber, MappedImage, Queue, Transport};
 use std::path::{Path, PathBuf};
 
 /// Size of the kernel's sectors. It does not depend on the block size of the device.
@@ -11,7 +10,7 @@ pub const SECTOR_BYTES: u64 = 512;
 
 /// A block device in sysfs.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct BlockDevice {
     /// Directory under `/sys/devices`.
     pub dir: PathBuf,
     /// Kernel name.
@@ -20,34 +19,34 @@ pub struct Node {
     pub number: DeviceNumber,
 }
 
-impl Node {
+impl BlockDevice {
     /// The device with a number; `None` if sysfs has none, as in a container without `/sys`.
-    pub fn of_number(system: &System, number: DeviceNumber) -> Option<Self> {
-        Self::of_dir(system, system.follow(format!("/sys/dev/block/{number}"))?)
+    pub fn from_number(system: &System, number: DeviceNumber) -> Option<Self> {
+        Self::from_dir(system, system.follow(format!("/sys/dev/block/{number}"))?)
     }
 
     /// The device with a kernel name.
-    pub fn of_name(system: &System, name: &str) -> Option<Self> {
-        Self::of_dir(system, system.follow(format!("/sys/class/block/{name}"))?)
+    pub fn from_name(system: &System, name: &str) -> Option<Self> {
+        Self::from_dir(system, system.follow(format!("/sys/class/block/{name}"))?)
     }
 
-    fn of_dir(system: &System, dir: PathBuf) -> Option<Self> {
+    fn from_dir(system: &System, dir: PathBuf) -> Option<Self> {
         let name = dir.file_name()?.to_str()?.to_owned();
         let number = system.value(dir.join("dev"))?;
         Some(Self { dir, name, number })
     }
 
     /// All devices, including partitions and devices without a medium.
-    pub fn all(system: &System) -> Vec<Self> {
+    pub fn list_all(system: &System) -> Vec<Self> {
         system
             .names("/sys/class/block")
             .iter()
-            .filter_map(|name| Self::of_name(system, name))
+            .filter_map(|name| Self::from_name(system, name))
             .collect()
     }
 
     /// Whether the device is a partition.
-    pub fn is_partition(&self, system: &System) -> bool {
+    pub(crate) fn is_partition(&self, system: &System) -> bool {
         system.exists(self.dir.join("partition"))
     }
 
@@ -56,23 +55,23 @@ impl Node {
         if !self.is_partition(system) {
             return None;
         }
-        Self::of_dir(system, self.dir.parent()?.to_owned())
+        Self::from_dir(system, self.dir.parent()?.to_owned())
     }
 
     /// The partitions of a disk.
-    pub fn partitions(&self, system: &System) -> Vec<Self> {
+    pub(crate) fn partitions(&self, system: &System) -> Vec<Self> {
         let names = system
             .names(&self.dir)
             .into_iter()
             .filter(|name| name.starts_with(self.name.as_str()));
         names
-            .filter_map(|name| Self::of_dir(system, self.dir.join(name)))
+            .filter_map(|name| Self::from_dir(system, self.dir.join(name)))
             .filter(|node| node.is_partition(system))
             .collect()
     }
 
     /// Devices below this one (device mapper, md, bcache).
-    pub fn slaves(&self, system: &System) -> Vec<Self> {
+    pub(crate) fn slaves(&self, system: &System) -> Vec<Self> {
         self.linked(system, "slaves")
     }
 
@@ -86,7 +85,7 @@ impl Node {
         system
             .names(&dir)
             .iter()
-            .filter_map(|name| Self::of_dir(system, system.follow(dir.join(name))?))
+            .filter_map(|name| Self::from_dir(system, system.follow(dir.join(name))?))
             .collect()
     }
 
@@ -98,7 +97,7 @@ impl Node {
     }
 
     /// The device node in `/dev` that udev or devtmpfs creates.
-    pub fn dev_path(&self, system: &System) -> PathBuf {
+    pub(crate) fn dev_path(&self, system: &System) -> PathBuf {
         match system.text(self.dir.join("dm/name")) {
             Some(name) => Path::new("/dev/mapper").join(name),
             None => Path::new("/dev").join(self.name.replace('!', "/")),
@@ -107,7 +106,7 @@ impl Node {
 }
 
 /// Describes one device, without the devices below.
-pub fn describe(system: &System, node: &Node) -> DeviceInfo {
+pub fn describe(system: &System, node: &BlockDevice) -> DeviceInfo {
     let dir = &node.dir;
     let partition = node.is_partition(system);
     let kind = if partition {
@@ -141,6 +140,11 @@ pub fn describe(system: &System, node: &Node) -> DeviceInfo {
         } else {
             driver(system, node)
         },
+        driver_version: if partition {
+            None
+        } else {
+            driver_version(system, node)
+        },
         vendor: identity.vendor,
         model: identity.model,
         firmware: identity.firmware,
@@ -161,7 +165,7 @@ pub fn describe(system: &System, node: &Node) -> DeviceInfo {
     }
 }
 
-pub(super) fn kind(system: &System, node: &Node) -> DeviceKind {
+pub(super) fn kind(system: &System, node: &BlockDevice) -> DeviceKind {
     let stem = node.name.trim_end_matches(|c: char| c.is_ascii_digit());
     match stem {
         _ if node.name.starts_with("nvme") => DeviceKind::Nvme,
@@ -204,7 +208,7 @@ fn mapper_kind(uuid: &str) -> DeviceKind {
     }
 }
 
-fn transport(system: &System, node: &Node, kind: DeviceKind) -> Option<Transport> {
+fn transport(system: &System, node: &BlockDevice, kind: DeviceKind) -> Option<Transport> {
     match kind {
         DeviceKind::Nvme => nvme_transport(system, node),
         DeviceKind::Virtio => Some(Transport::Virtio),
@@ -218,7 +222,7 @@ fn transport(system: &System, node: &Node, kind: DeviceKind) -> Option<Transport
     }
 }
 
-fn nvme_transport(system: &System, node: &Node) -> Option<Transport> {
+fn nvme_transport(system: &System, node: &BlockDevice) -> Option<Transport> {
     // With multipathing the namespace belongs to a subsystem, which contains the controllers.
     let device = node.dir.join("device");
     let controllers = system
@@ -273,12 +277,23 @@ fn scsi_transport(dir: &Path) -> Option<Transport> {
         .map(|(_, transport)| transport)
 }
 
-fn driver(system: &System, node: &Node) -> Option<String> {
+fn driver(system: &System, node: &BlockDevice) -> Option<String> {
     let device = node.dir.join("device");
     // The driver of an NVMe disk belongs to its controller, one level down.
     ["driver", "device/driver"]
         .iter()
         .find_map(|path| system.link_name(device.join(path)))
+}
+
+/// The version that the driver's module declares.
+fn driver_version(system: &System, node: &BlockDevice) -> Option<String> {
+    let device = node.dir.join("device");
+    // A module may have another name than its driver: `sd_mod` has the driver `sd`.
+    let module = ["driver/module", "device/driver/module"]
+        .iter()
+        .find_map(|path| system.link_name(device.join(path)));
+    let module = module.or_else(|| driver(system, node))?;
+    system.text(format!("/sys/module/{module}/version"))
 }
 
 #[derive(Default)]
@@ -288,7 +303,7 @@ struct Identity {
     firmware: Option<String>,
 }
 
-fn identity(system: &System, node: &Node, kind: DeviceKind) -> Identity {
+fn identity(system: &System, node: &BlockDevice, kind: DeviceKind) -> Identity {
     let read = |file: &str| system.text(node.dir.join("device").join(file));
     // Bus numbers such as virtio's 0x1af4 are no vendor names.
     let vendor = read("vendor").filter(|vendor| !vendor.starts_with("0x") && vendor != "ATA");
@@ -306,7 +321,7 @@ fn identity(system: &System, node: &Node, kind: DeviceKind) -> Identity {
     }
 }
 
-fn detail(system: &System, node: &Node, kind: DeviceKind) -> Option<String> {
+fn detail(system: &System, node: &BlockDevice, kind: DeviceKind) -> Option<String> {
     let read = |file: &str| system.text(node.dir.join(file));
     match kind {
         DeviceKind::Md => read("md/level"),
@@ -317,7 +332,11 @@ fn detail(system: &System, node: &Node, kind: DeviceKind) -> Option<String> {
 }
 
 /// The image of a krbd device. `config_info` is not read: it may contain the client's key.
-pub(super) fn mapped_image(system: &System, node: &Node, kind: DeviceKind) -> Option<MappedImage> {
+pub(super) fn mapped_image(
+    system: &System,
+    node: &BlockDevice,
+    kind: DeviceKind,
+) -> Option<MappedImage> {
     if kind != DeviceKind::Rbd {
         return None;
     }
@@ -339,7 +358,7 @@ pub(super) fn mapped_image(system: &System, node: &Node, kind: DeviceKind) -> Op
 }
 
 /// Whether a device is thinly provisioned. SCSI disks report it; LVM's volumes have a pool.
-fn thin(system: &System, node: &Node, kind: DeviceKind) -> Option<bool> {
+fn thin(system: &System, node: &BlockDevice, kind: DeviceKind) -> Option<bool> {
     match kind {
         DeviceKind::Lvm => {
             let uuids = node.slaves(system).into_iter();
@@ -353,44 +372,6 @@ fn thin(system: &System, node: &Node, kind: DeviceKind) -> Option<bool> {
         }
         _ => None,
     }
-}
-
-/// Whether the kind has a controller of its own. The PCIe links of virtual devices mean nothing.
-fn has_controller(kind: DeviceKind) -> bool {
-    matches!(kind, DeviceKind::Nvme | DeviceKind::Scsi | DeviceKind::Ata)
-}
-
-/// The value of this file for the nearest ancestor in sysfs that has it: a controller or bridge.
-fn upwards<T: std::str::FromStr>(system: &System, dir: &Path, file: &str) -> Option<T> {
-    dir.ancestors()
-        .take_while(|above| above.starts_with("/sys/devices"))
-        .find_map(|above| system.value(above.join(file)))
-}
-
-/// The PCIe link of a disk's controller. Virtual functions have no link and report a width of 0.
-fn pcie_link(system: &System, dir: &Path, kind: DeviceKind) -> Option<PcieLink> {
-    if !has_controller(kind) {
-        return None;
-    }
-    let controller = dir.ancestors().find(|above| {
-        above.starts_with("/sys/devices") && system.exists(above.join("current_link_width"))
-    })?;
-    let speed = system.text(controller.join("current_link_speed"))?;
-    let width = system.value(controller.join("current_link_width"))?;
-    (width > 0 && !speed.starts_with("Unknown")).then(|| PcieLink {
-        speed,
-        width,
-        max_speed: system.text(controller.join("max_link_speed")),
-        max_width: system.value(controller.join("max_link_width")),
-    })
-}
-
-/// The NUMA node of a disk's controller. -1 means none, or not reported.
-fn numa_node(system: &System, dir: &Path, kind: DeviceKind) -> Option<u32> {
-    if !has_controller(kind) {
-        return None;
-    }
-    upwards::<i64>(system, dir, "numa_node").and_then(|node| u32::try_from(node).ok())
 }
 
 /// The choice in brackets of a list such as `none [mq-deadline] bfq`, or the whole list.
@@ -437,7 +418,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_choice_in_brackets_is_taken() {
+    fn sysfs_choice_in_brackets_is_chosen() {
         assert_eq!(chosen("none [mq-deadline] bfq"), "mq-deadline");
         assert_eq!(chosen("[none]"), "none");
         assert_eq!(chosen("none"), "none");
@@ -478,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn mapper_targets_are_told_by_their_uuid() {
+    fn mapper_kind_follows_the_uuid_prefix() {
         assert_eq!(mapper_kind("LVM-abc"), DeviceKind::Lvm);
         assert_eq!(mapper_kind("CRYPT-LUKS2-abc-name"), DeviceKind::Crypt);
         assert_eq!(mapper_kind("mpath-3600"), DeviceKind::Multipath);

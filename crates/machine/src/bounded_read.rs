@@ -1,6 +1,7 @@
 //! Reads of external files and streams with a size limit, because they may exceed the memory.
 
 use crate::{host::memory_to_take, proc_root::System};
+use std::fmt;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::AsFd;
@@ -11,6 +12,44 @@ pub const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 /// Size limit of a document if the memory of the machine is unknown.
 const DOCUMENT_BYTES_MAX: u64 = 4 << 30;
+
+/// Reason why a file is too large to be read. It is the source of an [`io::Error`] of the kind
+/// [`ErrorKind::FileTooLarge`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadLimit {
+    /// The file or stream exceeds the limit.
+    Bytes(u64),
+    /// A device has more data than [`TEXT_BYTES_MAX`], or has no end.
+    Device,
+}
+
+impl ReadLimit {
+    /// Returns the limit that a read of this module exceeded. `None` for other errors.
+    pub fn exceeded_in(error: &io::Error) -> Option<ReadLimit> {
+        error.get_ref()?.downcast_ref::<ReadLimit>().copied()
+    }
+}
+
+impl fmt::Display for ReadLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadLimit::Bytes(limit) => write!(
+                f,
+                "it is larger than {} MiB, the maximum that iosonde reads",
+                limit >> 20
+            ),
+            ReadLimit::Device => f.write_str("it is a device, not a regular file"),
+        }
+    }
+}
+
+impl std::error::Error for ReadLimit {}
+
+impl From<ReadLimit> for io::Error {
+    fn from(limit: ReadLimit) -> io::Error {
+        io::Error::new(ErrorKind::FileTooLarge, limit)
+    }
+}
 
 /// Size limit of a document that programs write and iosonde reads into memory, such as a result or
 /// a trace: half of the available memory.
@@ -24,7 +63,7 @@ pub fn document_bytes_max() -> u64 {
 /// Reads a whole file.
 ///
 /// # Errors
-/// Fails if the file cannot be read, or with [`ErrorKind::FileTooLarge`] above `bytes_max`.
+/// Fails if the file cannot be read, or with a [`ReadLimit`] above `bytes_max`.
 pub fn file(path: impl AsRef<Path>, bytes_max: u64) -> io::Result<Vec<u8>> {
     opened(&File::open(path)?, bytes_max)
 }
@@ -44,19 +83,13 @@ pub fn standard_input(bytes_max: u64) -> io::Result<Vec<u8>> {
     )
 }
 
-/// Reads a stream to its end. Fails as [`file()`] does.
+/// Reads a stream to its end, without a deadline: a person may type it. Fails as [`file()`] does.
 pub fn stream(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(bytes_max.saturating_add(1))
         .read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {
-        return Err(io::Error::new(
-            ErrorKind::FileTooLarge,
-            format!(
-                "it has more than {} MiB, the most that is read of it",
-                bytes_max >> 20
-            ),
-        ));
+        return Err(ReadLimit::Bytes(bytes_max).into());
     }
     Ok(bytes)
 }
@@ -68,12 +101,14 @@ fn opened(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let kind = file.metadata()?.file_type();
     let is_device = kind.is_char_device() || kind.is_block_device();
     match is_device {
-        true => stream(file, bytes_max.min(TEXT_BYTES_MAX)).map_err(|error| match error.kind() {
-            ErrorKind::FileTooLarge => {
-                io::Error::new(ErrorKind::FileTooLarge, "it is a device, not a file")
-            }
-            _ => error,
-        }),
+        true => {
+            stream(file, bytes_max.min(TEXT_BYTES_MAX)).map_err(
+                |error| match ReadLimit::exceeded_in(&error) {
+                    Some(_) => io::Error::from(ReadLimit::Device),
+                    None => error,
+                },
+            )
+        }
         false => stream(file, bytes_max),
     }
 }
@@ -89,13 +124,18 @@ mod tests {
         let (fits, short) = (file(&path, 5), file(&path, 4));
         std::fs::remove_file(&path).unwrap();
         assert_eq!(fits.unwrap(), b"12345");
-        assert_eq!(short.unwrap_err().kind(), ErrorKind::FileTooLarge);
+        let error = short.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::FileTooLarge);
+        assert_eq!(ReadLimit::exceeded_in(&error), Some(ReadLimit::Bytes(4)));
+        let missing = file(&path, 5).unwrap_err();
+        assert_eq!(ReadLimit::exceeded_in(&missing), None);
     }
 
     #[test]
     fn device_without_end_is_an_error() {
         let error = file("/dev/zero", u64::MAX).unwrap_err();
-        assert_eq!(error.to_string(), "it is a device, not a file");
+        assert_eq!(error.to_string(), "it is a device, not a regular file");
+        assert_eq!(ReadLimit::exceeded_in(&error), Some(ReadLimit::Device));
         assert_eq!(file("/dev/null", 0).unwrap(), b"");
     }
 
@@ -103,6 +143,6 @@ mod tests {
     fn stream_without_end_is_an_error_that_names_the_bound() {
         let error = stream(io::repeat(b'y'), 3 << 20).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::FileTooLarge);
-        assert!(error.to_string().contains("more than 3 MiB"), "{error}");
+        assert!(error.to_string().contains("larger than 3 MiB"), "{error}");
     }
 }

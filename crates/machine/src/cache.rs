@@ -2,12 +2,15 @@
 
 use super::diskstats::Snapshot;
 use super::proc_root::System;
+use iosonde_job::plan::Direction;
+use iosonde_result::bottleneck::verdict;
 use iosonde_result::host::{DeviceInfo, DeviceNumber, TargetInfo};
-use iosonde_result::run::{Verdict, VerdictKind};
+use iosonde_result::run::Verdict;
+use iosonde_result::verdict_cause::VerdictCause;
 
 /// Bytes read and written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Traffic {
+pub struct ByteTraffic {
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
@@ -18,15 +21,15 @@ pub struct Traffic {
 ///
 /// A cache may be at any level of a stack: a loop device reads its file through the page cache. The
 /// smallest sum of any level therefore counts. It includes I/O of other programs.
-pub fn moved(targets: &[TargetInfo], moved: &Snapshot) -> Option<Traffic> {
+pub fn moved(targets: &[TargetInfo], moved: &Snapshot) -> Option<ByteTraffic> {
     let mut level: Vec<&DeviceInfo> = targets.iter().flat_map(|target| &target.devices).collect();
-    let mut least: Option<Traffic> = None;
+    let mut least: Option<ByteTraffic> = None;
     loop {
         level = independent(level);
         let Some(sum) = sum(&level, moved) else {
             return least;
         };
-        least = Some(least.map_or(sum, |least| Traffic {
+        least = Some(least.map_or(sum, |least| ByteTraffic {
             read_bytes: least.read_bytes.min(sum.read_bytes),
             written_bytes: least.written_bytes.min(sum.written_bytes),
         }));
@@ -66,17 +69,19 @@ fn lies_below(device: &DeviceInfo, number: DeviceNumber) -> bool {
         .any(|below| below.number == number || lies_below(below, number))
 }
 
-fn sum(devices: &[&DeviceInfo], moved: &Snapshot) -> Option<Traffic> {
+fn sum(devices: &[&DeviceInfo], moved: &Snapshot) -> Option<ByteTraffic> {
     if devices.is_empty() {
         return None;
     }
-    devices.iter().try_fold(Traffic::default(), |sum, device| {
-        let counters = moved.get(device.number)?;
-        Some(Traffic {
-            read_bytes: sum.read_bytes + counters.read_bytes(),
-            written_bytes: sum.written_bytes + counters.written_bytes(),
+    devices
+        .iter()
+        .try_fold(ByteTraffic::default(), |sum, device| {
+            let counters = moved.get(device.number)?;
+            Some(ByteTraffic {
+                read_bytes: sum.read_bytes + counters.read_bytes(),
+                written_bytes: sum.written_bytes + counters.written_bytes(),
+            })
         })
-    })
 }
 
 /// Bytes that this process fetched from storage so far; `None` if the kernel does not count them.
@@ -101,33 +106,20 @@ const TOLERATED_SHARE: f64 = 0.05;
 const TOLERATED_BYTES: u64 = 256 << 10;
 
 /// Compares the bytes of a workload with those that the devices moved. Empty if they agree.
-pub fn served_from_cache(asked: Traffic, moved: Traffic) -> Vec<Verdict> {
+pub fn served_from_cache(asked: ByteTraffic, moved: ByteTraffic) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     let sides = [
-        (
-            "read",
-            asked.read_bytes,
-            moved.read_bytes,
-            "a cache served the rest",
-        ),
-        (
-            "wrote",
-            asked.written_bytes,
-            moved.written_bytes,
-            "the rest was still in a cache at the end",
-        ),
+        (Direction::Read, asked.read_bytes, moved.read_bytes),
+        (Direction::Write, asked.written_bytes, moved.written_bytes),
     ];
-    for (verb, asked, moved, rest) in sides {
-        let missing = asked.saturating_sub(moved);
-        if missing > TOLERATED_BYTES && missing as f64 > TOLERATED_SHARE * asked as f64 {
-            let share = 100.0 * moved as f64 / asked as f64;
-            let evidence = format!(
-                "the job {verb} {asked} bytes, the device moved {moved} bytes ({share:.1} %): {rest}"
-            );
-            verdicts.push(Verdict {
-                kind: VerdictKind::ServedFromCache,
-                evidence,
-            });
+    for (direction, job_bytes, device_bytes) in sides {
+        let missing = job_bytes.saturating_sub(device_bytes);
+        if missing > TOLERATED_BYTES && missing as f64 > TOLERATED_SHARE * job_bytes as f64 {
+            verdicts.push(verdict(VerdictCause::ServedFromCache {
+                direction,
+                job_bytes,
+                device_bytes,
+            }));
         }
     }
     verdicts
@@ -139,8 +131,8 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    fn traffic(read_bytes: u64, written_bytes: u64) -> Traffic {
-        Traffic {
+    fn traffic(read_bytes: u64, written_bytes: u64) -> ByteTraffic {
+        ByteTraffic {
             read_bytes,
             written_bytes,
         }
@@ -164,17 +156,15 @@ mod tests {
         );
         let verdicts = served_from_cache(traffic(100 * MIB, 100 * MIB), traffic(25 * MIB, 0));
         assert_eq!(verdicts.len(), 2);
-        assert!(
-            verdicts
-                .iter()
-                .all(|verdict| verdict.kind == VerdictKind::ServedFromCache)
-        );
-        assert!(
-            verdicts[0]
-                .evidence
-                .contains("moved 26214400 bytes (25.0 %): a cache served the rest")
-        );
-        assert!(verdicts[1].evidence.contains("still in a cache"));
+        let served = |direction, device_bytes| {
+            Some(VerdictCause::ServedFromCache {
+                direction,
+                job_bytes: 100 * MIB,
+                device_bytes,
+            })
+        };
+        assert_eq!(verdicts[0].cause, served(Direction::Read, 25 * MIB));
+        assert_eq!(verdicts[1].cause, served(Direction::Write, 0));
     }
 
     fn device(minor: u32, below: Vec<DeviceInfo>) -> DeviceInfo {
@@ -193,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_level_that_moved_least_counts() {
+    fn stack_level_with_least_traffic_counts() {
         // A loop device (0) on a partition (1) of a disk (2). A second target uses the disk
         // directly.
         let disk = device(2, vec![]);
@@ -203,7 +193,9 @@ mod tests {
             target(vec![partition]),
         ];
         let snapshot = Snapshot::parse(
-            "8 0 loop0 1 0 1000 0 1 0 500 0 0 0 0\n8 1 sda1 1 0 200 0 1 0 700 0 0 0 0\n8 2 sda 1 0 300 0 1 0 900 0 0 0 0\n",
+            "8 0 loop0 1 0 1000 0 1 0 500 0 0 0 0\n\
+             8 1 sda1 1 0 200 0 1 0 700 0 0 0 0\n\
+             8 2 sda 1 0 300 0 1 0 900 0 0 0 0\n",
         );
         assert_eq!(
             moved(&targets, &snapshot),
@@ -212,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_device_nothing_is_said() {
+    fn traffic_without_device_is_unknown() {
         assert_eq!(moved(&[target(vec![])], &Snapshot::default()), None);
         assert_eq!(
             moved(&[target(vec![device(0, vec![])])], &Snapshot::default()),
@@ -221,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_processes_own_count_is_read() {
+    fn process_read_bytes_are_parsed() {
         assert_eq!(
             parse_process_io("rchar: 5\nread_bytes: 4096\nwrite_bytes: 1\n"),
             Some(4096)

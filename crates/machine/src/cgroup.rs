@@ -1,6 +1,6 @@
 //! Limits of control groups on this process, for cgroup v1 and v2.
 
-use super::block_device::Node;
+use super::block_device::BlockDevice;
 use super::mounts;
 use super::proc_root::System;
 use iosonde_result::host::{CgroupLimits, DeviceNumber, IoLimit, Mount, TargetInfo};
@@ -25,7 +25,7 @@ pub fn limits(system: &System) -> CgroupLimits {
 }
 
 /// The I/O limits that apply to a target: those on its disks.
-pub fn limits_of(system: &System, mounts: &[Mount], target: &TargetInfo) -> Vec<IoLimit> {
+pub(crate) fn limits_of(system: &System, mounts: &[Mount], target: &TargetInfo) -> Vec<IoLimit> {
     let numbers: Vec<DeviceNumber> = target
         .all_devices()
         .iter()
@@ -82,15 +82,15 @@ fn tighten<T: PartialOrd + Copy>(bound: &mut Option<T>, other: Option<T>) {
 
 /// A group of this process: its own or an ancestor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Group {
+struct CgroupDir {
     dir: PathBuf,
     name: String,
 }
 
 /// The groups of this process in every hierarchy, from its own group upwards.
-fn groups(system: &System, mounts: &[Mount]) -> Vec<Group> {
+fn groups(system: &System, mounts: &[Mount]) -> Vec<CgroupDir> {
     let own = system.text("/proc/self/cgroup").unwrap_or_default();
-    let mut found: Vec<Group> = Vec::new();
+    let mut found: Vec<CgroupDir> = Vec::new();
     for line in own.lines() {
         for group in groups_of_line(line, mounts) {
             // Version 1 may mount several controllers at one path.
@@ -102,7 +102,7 @@ fn groups(system: &System, mounts: &[Mount]) -> Vec<Group> {
     found
 }
 
-fn groups_of_line(line: &str, mounts: &[Mount]) -> Vec<Group> {
+fn groups_of_line(line: &str, mounts: &[Mount]) -> Vec<CgroupDir> {
     // The line is hierarchy:controllers:path. Version 2 has hierarchy 0 and no controllers.
     let mut parts = line.splitn(3, ':');
     let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next())
@@ -130,14 +130,14 @@ fn groups_of_line(line: &str, mounts: &[Mount]) -> Vec<Group> {
     let name = |below: &Path| Path::new("/").join(below).to_string_lossy().into_owned();
     below
         .ancestors()
-        .map(|below| Group {
+        .map(|below| CgroupDir {
             dir: mount.mount_point.join(below),
             name: name(below),
         })
         .collect()
 }
 
-fn cpu_quota(system: &System, group: &Group) -> Option<f64> {
+fn cpu_quota(system: &System, group: &CgroupDir) -> Option<f64> {
     if let Some(text) = system.text(group.dir.join("cpu.max")) {
         return parse_cpu_max(&text);
     }
@@ -156,7 +156,7 @@ fn processors(quota: i64, period: i64) -> Option<f64> {
     (quota > 0 && period > 0).then(|| quota as f64 / period as f64)
 }
 
-fn memory_bound(system: &System, group: &Group) -> Option<u64> {
+fn memory_bound(system: &System, group: &CgroupDir) -> Option<u64> {
     let files = ["memory.max", "memory.limit_in_bytes"];
     let bound: u64 = files
         .iter()
@@ -165,11 +165,11 @@ fn memory_bound(system: &System, group: &Group) -> Option<u64> {
 }
 
 /// Version 1 has no such limit. Its soft limit applies only when the machine is short of memory.
-fn memory_high(system: &System, group: &Group) -> Option<u64> {
+fn memory_high(system: &System, group: &CgroupDir) -> Option<u64> {
     system.value(group.dir.join("memory.high"))
 }
 
-fn io_limits(system: &System, group: &Group) -> Vec<IoLimit> {
+fn io_limits(system: &System, group: &CgroupDir) -> Vec<IoLimit> {
     let mut limits = match system.text(group.dir.join("io.max")) {
         Some(text) => parse_io_max(&text),
         None => throttle_limits(system, group),
@@ -177,7 +177,8 @@ fn io_limits(system: &System, group: &Group) -> Vec<IoLimit> {
     for limit in &mut limits {
         limit.cgroup.clone_from(&group.name);
         // A limit always applies to a whole disk, even if set with the number of a partition.
-        let disk = Node::of_number(system, limit.device).and_then(|node| node.disk(system));
+        let disk =
+            BlockDevice::from_number(system, limit.device).and_then(|node| node.disk(system));
         limit.device = disk.map_or(limit.device, |disk| disk.number);
     }
     limits
@@ -223,7 +224,7 @@ fn is_bound(limit: &IoLimit) -> bool {
 }
 
 /// Parses version 1's files: one for each limit, with lines such as `259:0 1048576`.
-fn throttle_limits(system: &System, group: &Group) -> Vec<IoLimit> {
+fn throttle_limits(system: &System, group: &CgroupDir) -> Vec<IoLimit> {
     let mut limits: Vec<IoLimit> = Vec::new();
     for key in ["read_bps", "write_bps", "read_iops", "write_iops"] {
         let text = system
@@ -274,9 +275,10 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn version_2_bounds_are_read() {
+    fn cgroup_v2_limits_are_parsed() {
         let limits = parse_io_max(
-            "259:0 rbps=1048576 wbps=max riops=120 wiops=max\n8:0 rbps=max wbps=max riops=max wiops=max\n",
+            "259:0 rbps=1048576 wbps=max riops=120 wiops=max\n\
+             8:0 rbps=max wbps=max riops=max wiops=max\n",
         );
         assert_eq!(limits.len(), 1);
         assert_eq!(
@@ -292,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn both_versions_say_how_long_tasks_were_held() {
+    fn throttled_time_is_read_from_cgroup_v1_and_v2() {
         let version_2 = "usage_usec 5\nnr_periods 3\nnr_throttled 2\nthrottled_usec 1500\n";
         assert_eq!(throttled_ns(version_2), Some(1_500_000));
         let version_1 = "nr_periods 3\nnr_throttled 2\nthrottled_time 1500\n";
@@ -301,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_sees_its_own_group_as_the_root() {
+    fn container_cgroup_is_named_relative_to_its_root() {
         let mounts = mounts::parse_mountinfo(
             "30 23 0:26 /kubepods/pod1/c1 /sys/fs/cgroup ro - cgroup2 cgroup rw\n",
         );
@@ -325,7 +327,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_parsers_fail(text in "\\PC*", list in "[0-9,-]*") {
+        fn arbitrary_cgroup_files_never_panic(text in "\\PC*", list in "[0-9,-]*") {
             parse_io_max(&text);
             parse_cpu_max(&text);
             groups_of_line(&text, &[]);

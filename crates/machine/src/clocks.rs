@@ -4,8 +4,9 @@
 //! and ignores clock steps, so rates stay right. A suspend affects I/Os in flight and caches; a
 //! clock step affects the time of day of each figure.
 
-use iosonde_result::run::{Verdict, VerdictKind};
-use iosonde_result::words;
+use iosonde_result::bottleneck::verdict;
+use iosonde_result::run::Verdict;
+use iosonde_result::verdict_cause::VerdictCause;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Three clocks at one instant, in nanoseconds.
@@ -46,24 +47,15 @@ impl Clocks {
         let asleep_ns = self.boottime_ns - before.boottime_ns - awake_ns;
         let step_ns = self.realtime_ns - before.realtime_ns - awake_ns - asleep_ns;
         let mut verdicts = Vec::new();
-        let mut add = |evidence: String| {
-            verdicts.push(Verdict {
-                kind: VerdictKind::ClockDisturbed,
-                evidence,
-            });
-        };
         if asleep_ns > LEAST_SLEEP_NS {
-            add(format!(
-                "the machine was suspended for {} during the run: I/Os in flight, caches and the device's state did not survive that unchanged; measure again",
-                words::latency(asleep_ns as f64)
-            ));
+            verdicts.push(verdict(VerdictCause::MachineSuspended {
+                suspended_ns: asleep_ns as u64,
+            }));
         }
         if step_ns.abs() > LEAST_STEP_NS + awake_ns * MOST_SLEW_PPM / 1_000_000 {
-            let way = if step_ns > 0 { "forward" } else { "back" };
-            add(format!(
-                "the clock was set {way} by {} during the run: rates and latencies are not concerned, points in time are",
-                words::latency(step_ns.abs() as f64)
-            ));
+            verdicts.push(verdict(VerdictCause::ClockSet {
+                step_ns: step_ns as i64,
+            }));
         }
         verdicts
     }
@@ -72,6 +64,7 @@ impl Clocks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_result::run::VerdictKind;
 
     const SECOND: i128 = 1_000_000_000;
 
@@ -90,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn even_time_is_no_news() {
+    fn steady_clocks_report_no_disturbance() {
         assert_eq!(after(60 * SECOND, 0, 0), []);
         assert_eq!(after(60 * SECOND, 1_000_000, 3_000_000), []);
         assert_eq!(after(3600 * SECOND, 0, SECOND), [], "slewed for an hour");
@@ -99,22 +92,19 @@ mod tests {
     }
 
     #[test]
-    fn sleep_and_steps_are_told_apart() {
+    fn suspend_and_clock_steps_are_distinguished() {
         let slept = after(60 * SECOND, 90 * SECOND, 0);
         assert_eq!(slept.len(), 1);
         assert_eq!(slept[0].kind, VerdictKind::ClockDisturbed);
-        assert!(
-            slept[0]
-                .evidence
-                .starts_with("the machine was suspended for 90.0 s")
+        let suspended_ns = 90_000_000_000;
+        assert_eq!(
+            slept[0].cause,
+            Some(VerdictCause::MachineSuspended { suspended_ns })
         );
         let set = after(60 * SECOND, 0, -3600 * SECOND);
         assert_eq!(set.len(), 1);
-        assert!(
-            set[0]
-                .evidence
-                .starts_with("the clock was set back by 3600 s")
-        );
+        let step_ns = -3_600_000_000_000;
+        assert_eq!(set[0].cause, Some(VerdictCause::ClockSet { step_ns }));
         assert_eq!(after(SECOND, SECOND, 2 * SECOND).len(), 2);
     }
 }

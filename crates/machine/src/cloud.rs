@@ -21,38 +21,39 @@ const INSTANCE_DATA: &str = "/run/cloud-init/instance-data.json";
 
 /// The facts from firmware and cloud-init. Firmware wins: a disk image may have foreign files.
 pub fn facts(system: &System) -> CloudFacts {
-    let by_firmware = of_firmware(&Firmware::read(system));
-    let told = system
+    let by_firmware = facts_from_firmware(&Firmware::read(system));
+    let instance_data = system
         .text(INSTANCE_DATA)
-        .map(|text| of_instance_data(&text))
+        .map(|text| facts_from_instance_data(&text))
         .unwrap_or_default();
-    let contradicted =
-        by_firmware.cloud.is_some() && told.cloud.is_some() && told.cloud != by_firmware.cloud;
+    let contradicted = by_firmware.cloud.is_some()
+        && instance_data.cloud.is_some()
+        && instance_data.cloud != by_firmware.cloud;
     if contradicted {
         return by_firmware;
     }
     CloudFacts {
-        cloud: by_firmware.cloud.or(told.cloud),
-        instance_type: by_firmware.instance_type.or(told.instance_type),
-        region: told.region,
-        zone: told.zone,
+        cloud: by_firmware.cloud.or(instance_data.cloud),
+        instance_type: by_firmware.instance_type.or(instance_data.instance_type),
+        region: instance_data.region,
+        zone: instance_data.zone,
     }
 }
 
 /// Facts from the firmware (DMI).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Firmware {
+pub(crate) struct Firmware {
     /// Manufacturer of the system.
-    pub vendor: Option<String>,
+    pub(crate) vendor: Option<String>,
     /// Product.
-    pub product: Option<String>,
+    pub(crate) product: Option<String>,
     asset_tag: Option<String>,
     bios_version: Option<String>,
 }
 
 impl Firmware {
     /// Reads the fields that all users may read.
-    pub fn read(system: &System) -> Self {
+    pub(crate) fn read(system: &System) -> Self {
         let dmi = |file: &str| system.text(format!("/sys/class/dmi/id/{file}"));
         Self {
             vendor: dmi("sys_vendor"),
@@ -66,7 +67,7 @@ impl Firmware {
 /// Asset tag of the chassis of every Azure machine.
 const AZURE_ASSET_TAG: &str = "7783-7084-3265-9085-8269-3286-77";
 
-fn of_firmware(firmware: &Firmware) -> CloudFacts {
+fn facts_from_firmware(firmware: &Firmware) -> CloudFacts {
     let cloud = cloud(firmware);
     let instance_type = match cloud {
         // The other clouds have one product name for all machine types.
@@ -107,7 +108,7 @@ fn cloud(firmware: &Firmware) -> Option<&'static str> {
 }
 
 /// Parses cloud-init's instance data. Fields that are missing, redacted or no text are `None`.
-fn of_instance_data(text: &str) -> CloudFacts {
+fn facts_from_instance_data(text: &str) -> CloudFacts {
     let Ok(data) = serde_json::from_str::<Value>(text) else {
         return CloudFacts::default();
     };
@@ -207,8 +208,9 @@ mod tests {
 
     #[test]
     fn only_some_firmware_names_the_machine_type() {
-        let of =
-            |vendor, product, bios| of_firmware(&firmware(vendor, product, "", bios)).instance_type;
+        let of = |vendor, product, bios| {
+            facts_from_firmware(&firmware(vendor, product, "", bios)).instance_type
+        };
         assert_eq!(
             of("Amazon EC2", "i4i.large", "").as_deref(),
             Some("i4i.large")
@@ -220,28 +222,31 @@ mod tests {
     #[test]
     fn cloud_init_tells_type_and_zone_of_each_cloud() {
         let facts = |text: &str| {
-            let facts = of_instance_data(text);
+            let facts = facts_from_instance_data(text);
             [facts.cloud, facts.instance_type, facts.region, facts.zone]
                 .map(|fact| fact.unwrap_or_else(|| "-".to_owned()))
         };
         assert_eq!(
-            facts(
-                r#"{"v1": {"cloud_name": "aws", "region": "eu-west-1", "availability_zone": "eu-west-1b"},
-                    "ds": {"meta_data": {"instance-type": "c6gd.xlarge"}}}"#
-            ),
+            facts(concat!(
+                r#"{"v1": {"cloud_name": "aws", "region": "eu-west-1", "#,
+                r#""availability_zone": "eu-west-1b"}, "#,
+                r#""ds": {"meta_data": {"instance-type": "c6gd.xlarge"}}}"#
+            )),
             ["aws", "c6gd.xlarge", "eu-west-1", "eu-west-1b"]
         );
         assert_eq!(
-            facts(
-                r#"{"v1": {"cloud_name": "gce", "region": "us-central1", "availability_zone": "us-central1-a"}}"#
-            ),
+            facts(concat!(
+                r#"{"v1": {"cloud_name": "gce", "region": "us-central1", "#,
+                r#""availability_zone": "us-central1-a"}}"#
+            )),
             ["gcp", "-", "us-central1", "us-central1-a"]
         );
         assert_eq!(
-            facts(
-                r#"{"v1": {"cloud_name": "azure", "region": "westeurope", "availability_zone": null},
-                    "ds": {"meta_data": {"imds": {"compute": {"vmSize": "Standard_L8s_v3", "zone": "2"}}}}}"#
-            ),
+            facts(concat!(
+                r#"{"v1": {"cloud_name": "azure", "region": "westeurope", "#,
+                r#""availability_zone": null}, "ds": {"meta_data": {"imds": {"compute": "#,
+                r#"{"vmSize": "Standard_L8s_v3", "zone": "2"}}}}}"#
+            )),
             ["azure", "Standard_L8s_v3", "westeurope", "2"]
         );
         assert_eq!(
@@ -252,8 +257,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_parser_fail(text in "\\PC*") {
-            of_instance_data(&text);
+        fn arbitrary_instance_data_never_panics(text in "\\PC*") {
+            facts_from_instance_data(&text);
         }
     }
 }

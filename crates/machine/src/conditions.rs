@@ -1,17 +1,21 @@
 //! Conditions that would distort a measurement: the facts for `iosonde doctor`.
 
 use super::activity::Activity;
-use super::block_device::Node;
+use super::block_device::BlockDevice;
 use super::host::kibibytes;
 use super::proc_root::System;
-use iosonde_result::doctor::{ArrayState, Conditions, DeviceConditions, Maintenance};
+use iosonde_result::doctor::{ArrayState, DeviceConditions, MachineConditions, Maintenance};
 use iosonde_result::host::{DeviceInfo, TargetInfo};
 
 /// The current conditions of the machine, and the activity while it was watched.
-pub fn conditions(system: &System, targets: &[TargetInfo], activity: &Activity) -> Conditions {
+pub fn conditions(
+    system: &System,
+    targets: &[TargetInfo],
+    activity: &Activity,
+) -> MachineConditions {
     let meminfo = system.text("/proc/meminfo").unwrap_or_default();
     let clocks = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
-    Conditions {
+    MachineConditions {
         watched_ns: activity.watched.as_nanos() as u64,
         load_average: system
             .text("/proc/loadavg")
@@ -94,14 +98,14 @@ fn device_conditions(
     device: &DeviceInfo,
     activity: &Activity,
 ) -> DeviceConditions {
-    let node = Node::of_number(system, device.number);
+    let node = BlockDevice::from_number(system, device.number);
     // The `device` directory of a partition would be that of its disk.
     let node = node.filter(|node| !node.is_partition(system));
     let temperature = node.as_ref().and_then(|node| temperature(system, node));
     DeviceConditions {
         name: device.name.clone(),
         number: device.number,
-        traffic: activity.of_device(device.number),
+        traffic: activity.device_traffic(device.number),
         array: node.as_ref().and_then(|node| array(system, node)),
         state: node
             .as_ref()
@@ -111,7 +115,7 @@ fn device_conditions(
     }
 }
 
-fn array(system: &System, node: &Node) -> Option<ArrayState> {
+fn array(system: &System, node: &BlockDevice) -> Option<ArrayState> {
     let read = |file: &str| system.text(node.dir.join("md").join(file));
     Some(ArrayState {
         // RAID levels without redundancy never synchronise.
@@ -132,7 +136,7 @@ fn progress(text: &str) -> Option<f64> {
 
 /// The temperature from the disk driver's sensor, and the limit at which the device throttles
 /// itself, in degrees Celsius.
-fn temperature(system: &System, node: &Node) -> Option<(f64, Option<f64>)> {
+fn temperature(system: &System, node: &BlockDevice) -> Option<(f64, Option<f64>)> {
     let device = node.dir.join("device");
     let nested = system.names(device.join("hwmon")).into_iter();
     let mut sensors = nested.map(|name| device.join("hwmon").join(name)).chain(
@@ -152,18 +156,18 @@ fn temperature(system: &System, node: &Node) -> Option<(f64, Option<f64>)> {
 
 /// Programs and kernel threads that work on file systems or devices, by prefix of their names.
 const MAINTENANCE: [(&str, &str); 9] = [
-    (
-        "fstrim",
-        "fstrim, which tells the device which blocks are free",
-    ),
+    ("fstrim", "fstrim, which discards free blocks"),
     (
         "ext4lazyinit",
-        "ext4lazyinit, which does mkfs.ext4's work after mounting",
+        "ext4lazyinit, which initialises inode tables of an ext4 file system",
     ),
     ("e2scrub", "e2scrub, which checks an ext4 file system"),
     ("xfs_scrub", "xfs_scrub, which checks an XFS file system"),
-    ("e4defrag", "e4defrag, which rearranges an ext4 file system"),
-    ("xfs_fsr", "xfs_fsr, which rearranges an XFS file system"),
+    (
+        "e4defrag",
+        "e4defrag, which defragments an ext4 file system",
+    ),
+    ("xfs_fsr", "xfs_fsr, which defragments an XFS file system"),
     (
         "badblocks",
         "badblocks, which reads or writes a whole device",
@@ -171,7 +175,7 @@ const MAINTENANCE: [(&str, &str); 9] = [
     ("updatedb", "updatedb, which reads all directories"),
     (
         "duperemove",
-        "duperemove, which reads files for equal blocks",
+        "duperemove, which reads files to find equal blocks",
     ),
 ];
 
@@ -209,7 +213,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn kernels_words_are_read() {
+    fn load_average_and_progress_are_parsed() {
         assert_eq!(
             load_average("1.92 1.15 0.93 6/111 8799"),
             Some([1.92, 1.15, 0.93])
@@ -220,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_can_be_asked() {
+    fn conditions_of_the_live_machine_are_read() {
         let system = System::live();
         let conditions = conditions(&system, &[], &Activity::default());
         assert!(conditions.load_average.is_some() && conditions.dirty_bytes.is_some());
@@ -229,7 +233,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_parsers_fail(text in "\\PC*") {
+        fn arbitrary_conditions_text_never_panics(text in "\\PC*") {
             load_average(&text);
             progress(&text);
         }

@@ -3,7 +3,7 @@
 use super::disk_identity::{DiskIdentity, IdentityChange};
 use super::identify::PathFacts;
 use super::proc_root::System;
-use iosonde_result::host::TargetKind;
+use iosonde_result::host::PathKind;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -51,7 +51,7 @@ impl Consent {
     pub fn to_overwrite<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Consent {
         let targets = paths.into_iter().map(|path| {
             let path = path.into();
-            let disk = DiskIdentity::of_path(&path);
+            let disk = DiskIdentity::from_path(&path);
             ConsentedTarget { path, disk }
         });
         Consent {
@@ -96,10 +96,10 @@ impl Consent {
         if named.peek().is_none() {
             return Ok(Agreement::None);
         }
-        if facts.kind == TargetKind::BlockDevice
+        if facts.kind == PathKind::BlockDevice
             && let Some(number) = facts.is
         {
-            let now = DiskIdentity::of_number(&System::live(), number);
+            let now = DiskIdentity::from_number(&System::live(), number);
             for target in named {
                 let change = match &target.disk {
                     Some(noted) => noted.change(&now),
@@ -120,7 +120,7 @@ impl Consent {
 
 /// Whether consent to `other` applies to the target: the same device number, or the same file.
 pub(super) fn is_same_target(facts: &PathFacts, other: &Path) -> bool {
-    PathFacts::of(other).is_ok_and(|other| match (facts.is, other.is) {
+    PathFacts::query(other).is_ok_and(|other| match (facts.is, other.is) {
         (Some(one), Some(another)) => one == another,
         (None, None) => facts.path == other.path,
         _ => false,

@@ -7,13 +7,13 @@ use iosonde_result::run::CpuUse;
 pub fn cpu_use_and_queued() -> CpuUse {
     CpuUse {
         queued_ns: queued_ns(),
-        ..getrusage::of_thread()
+        ..getrusage::read_thread_use()
     }
 }
 
 /// Processor time of all threads of this process so far.
-pub fn process_cpu_use() -> CpuUse {
-    getrusage::of_process()
+pub(crate) fn process_cpu_use() -> CpuUse {
+    getrusage::read_process_use()
 }
 
 /// Time in nanoseconds that the calling thread waited in the run queue for a processor; 0 if the

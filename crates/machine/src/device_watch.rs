@@ -2,9 +2,10 @@
 
 use super::diskstats::{DiskCounters, Snapshot};
 use super::identify::identify;
-use super::machine_snapshot::{Reading, Sources};
+use super::machine_snapshot::{MachineSnapshot, SnapshotSources};
 use super::proc_root::System;
 use super::sar::rates;
+use iosonde_result::device_requests::DeviceRequests;
 use iosonde_result::host::DeviceNumber;
 use iosonde_result::machine::{DeviceRates, MachineSlice};
 use std::path::Path;
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Samples the counters of devices.
 #[derive(Debug)]
-pub struct Watching {
+pub struct DeviceSampler {
     system: System,
     /// Devices to show. If empty: all whole disks that have been used, as in `sar -d`.
     chosen: Vec<DeviceNumber>,
@@ -22,18 +23,18 @@ pub struct Watching {
 
 /// Activity of devices over some time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Watched {
+pub struct DeviceDeltas {
     /// Length of the time.
     pub elapsed: Duration,
     /// Kernel names and figures, in the order of device numbers.
     pub rows: Vec<(String, DeviceRates)>,
 }
 
-impl Watching {
+impl DeviceSampler {
     /// Starts sampling. `devices` are kernel names, device nodes, or paths of files and
     /// directories, which mean the devices below them. Without `devices` all disks that have been
     /// used are shown. The error is the first word that is none of these.
-    pub fn begin(system: System, devices: &[String]) -> Result<Watching, String> {
+    pub fn begin(system: System, devices: &[String]) -> Result<DeviceSampler, String> {
         let now = Snapshot::take(&system);
         let mut chosen = Vec::new();
         for word in devices {
@@ -44,7 +45,7 @@ impl Watching {
             chosen.extend(found);
         }
         let first = (Instant::now(), now);
-        Ok(Watching {
+        Ok(DeviceSampler {
             system,
             chosen,
             last: first.clone(),
@@ -53,26 +54,41 @@ impl Watching {
     }
 
     /// Activity since the last sample.
-    pub fn sample(&mut self) -> Watched {
+    pub fn sample(&mut self) -> DeviceDeltas {
         let now = (Instant::now(), Snapshot::take(&self.system));
-        let watched = self.between(&self.last, &now);
+        let deltas = self.between(&self.last, &now);
         self.last = now;
-        watched
+        deltas
+    }
+
+    /// Requests since the last sample by kind: the time that they cover, and the names and requests
+    /// of the devices in the order of device numbers.
+    pub fn sample_requests(&mut self) -> (Duration, Vec<(String, DeviceRequests)>) {
+        let now = (Instant::now(), Snapshot::take(&self.system));
+        let elapsed = now.0.saturating_duration_since(self.last.0);
+        let moved = now.1.since(&self.last.1);
+        let shown = moved
+            .iter()
+            .filter(|(number, name, _)| self.shows(*number, name, &now.1))
+            .map(|(_, name, counters)| (name.to_owned(), counters.requests()))
+            .collect();
+        self.last = now;
+        (elapsed, shown)
     }
 
     /// Activity from the start to the last sample.
-    pub fn average(&self) -> Watched {
+    pub fn average(&self) -> DeviceDeltas {
         self.between(&self.first, &self.last)
     }
 
-    fn between(&self, before: &(Instant, Snapshot), now: &(Instant, Snapshot)) -> Watched {
+    fn between(&self, before: &(Instant, Snapshot), now: &(Instant, Snapshot)) -> DeviceDeltas {
         let elapsed = now.0.saturating_duration_since(before.0);
         let moved = now.1.since(&before.1);
         let shown = moved
             .iter()
             .filter(|(number, name, _)| self.shows(*number, name, &now.1))
             .map(|(_, name, counters)| (name.to_owned(), rates(counters, elapsed)));
-        Watched {
+        DeviceDeltas {
             elapsed,
             rows: shown.collect(),
         }
@@ -94,19 +110,19 @@ impl Watching {
 
 /// Samples the whole machine, slice by slice: disks, processors and pressure.
 pub struct MachineSampler {
-    disks: Watching,
-    sources: Sources,
-    last: Reading,
+    disks: DeviceSampler,
+    sources: SnapshotSources,
+    last: MachineSnapshot,
 }
 
 impl MachineSampler {
     /// Starts sampling.
     pub fn begin(system: System) -> MachineSampler {
-        let sources = Sources::of(system.clone());
+        let sources = SnapshotSources::find(system.clone());
         let taken = Snapshot::take(&system);
         let first = (Instant::now(), taken);
         MachineSampler {
-            disks: Watching {
+            disks: DeviceSampler {
                 system,
                 chosen: Vec::new(),
                 last: first.clone(),
@@ -117,15 +133,32 @@ impl MachineSampler {
         }
     }
 
+    /// As [`sample`](Self::sample), with the requests of each active device by kind.
+    pub fn sample_with_requests(&mut self) -> MachineSlice {
+        let before = self.disks.last.clone();
+        let slice = self.sample();
+        let now = &self.disks.last.1;
+        let moved = now.since(&before.1);
+        let requests = moved
+            .iter()
+            .filter(|(number, name, _)| self.disks.shows(*number, name, now))
+            .map(|(_, name, counters)| (name.to_owned(), counters.requests()))
+            .filter(|(_, requests)| requests.is_busy());
+        MachineSlice {
+            requests: requests.collect(),
+            ..slice
+        }
+    }
+
     /// Activity since the last sample. The caller sets the start time of the slice.
     pub fn sample(&mut self) -> MachineSlice {
-        let watched = self.disks.sample();
+        let deltas = self.disks.sample();
         let now = self.sources.read();
         let slice = now.slice_since(&self.last, &[]);
         self.last = now;
-        let devices = watched.rows.into_iter();
+        let devices = deltas.rows.into_iter();
         MachineSlice {
-            length_ns: watched.elapsed.as_nanos() as u64,
+            length_ns: deltas.elapsed.as_nanos() as u64,
             // A node may have a hundred disks, few of them active.
             devices: devices
                 .filter(|(_, rates)| rates.columns() != [0.0; 8])
@@ -173,25 +206,25 @@ mod tests {
         (root, system)
     }
 
-    fn names(watched: &Watched) -> Vec<&str> {
-        watched.rows.iter().map(|(name, _)| name.as_str()).collect()
+    fn names(deltas: &DeviceDeltas) -> Vec<&str> {
+        deltas.rows.iter().map(|(name, _)| name.as_str()).collect()
     }
 
     #[test]
-    fn disks_that_have_been_used_are_shown_and_no_partitions() {
+    fn used_disks_are_shown_without_partitions() {
         let (root, system) = machine(STATS);
-        let mut watching = Watching::begin(system, &[]).unwrap();
-        assert_eq!(names(&watching.sample()), ["sda"]);
+        let mut sampler = DeviceSampler::begin(system, &[]).unwrap();
+        assert_eq!(names(&sampler.sample()), ["sda"]);
         let used = STATS.replace("loop0 0 0 0", "loop0 9 0 72");
         std::fs::write(root.path().join("proc/diskstats"), used).unwrap();
-        let sample = watching.sample();
+        let sample = sampler.sample();
         assert_eq!(names(&sample), ["loop0", "sda"], "used meanwhile");
         assert!(sample.rows[0].1.tps > 0.0 && sample.rows[1].1.tps == 0.0);
-        assert_eq!(names(&watching.average()), ["loop0", "sda"]);
+        assert_eq!(names(&sampler.average()), ["loop0", "sda"]);
     }
 
     #[test]
-    fn a_machine_is_sampled_with_all_its_disks() {
+    fn machine_sampler_reports_all_active_disks() {
         let (root, system) = machine(STATS);
         let mut sampler = MachineSampler::begin(system);
         let later = STATS.replace("sda 100 10 8000", "sda 150 10 8400");
@@ -203,12 +236,28 @@ mod tests {
     }
 
     #[test]
-    fn devices_that_are_named_are_shown_whatever_they_did() {
+    fn requests_of_active_disks_are_split_by_kind() {
+        let (root, system) = machine(STATS);
+        let mut sampler = MachineSampler::begin(system.clone());
+        let mut devices = DeviceSampler::begin(system, &[]).unwrap();
+        let later = STATS.replace("sda 100 10 8000", "sda 150 12 8400");
+        std::fs::write(root.path().join("proc/diskstats"), later).unwrap();
+        let slice = sampler.sample_with_requests();
+        let reads = slice.requests["sda"].reads;
+        assert_eq!((reads.ios, reads.merges, reads.sectors), (50, 2, 400));
+        assert_eq!(slice.requests.len(), 1, "idle disks are left out");
+        let (elapsed, rows) = devices.sample_requests();
+        assert!(!elapsed.is_zero());
+        assert_eq!(rows, [("sda".to_owned(), slice.requests["sda"])]);
+    }
+
+    #[test]
+    fn named_devices_are_shown_even_if_idle() {
         let (_root, system) = machine(STATS);
         let words = ["/dev/loop0", "sda1"].map(str::to_owned);
-        let mut watching = Watching::begin(system.clone(), &words).unwrap();
-        assert_eq!(names(&watching.sample()), ["loop0", "sda1"]);
-        let unknown = Watching::begin(system, &["sdz".to_owned()]);
+        let mut sampler = DeviceSampler::begin(system.clone(), &words).unwrap();
+        assert_eq!(names(&sampler.sample()), ["loop0", "sda1"]);
+        let unknown = DeviceSampler::begin(system, &["sdz".to_owned()]);
         assert_eq!(unknown.unwrap_err(), "sdz");
     }
 }

@@ -1,12 +1,12 @@
 //! Identity of a disk. Device names and numbers do not identify it: after a reboot or a
 //! replacement, another disk may have them.
 
-use super::block_device::{Node, SECTOR_BYTES, kind, mapped_image};
+use super::block_device::{BlockDevice, SECTOR_BYTES, kind, mapped_image};
 use super::identify::PathFacts;
 use super::proc_root::System;
 use iosonde_result::host::DeviceNumber;
+pub use iosonde_result::run_error::IdentityChange;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Length of the header before the serial number in a VPD page of a SCSI disk.
@@ -29,77 +29,17 @@ pub struct DiskIdentity {
     pub boot_id: Option<String>,
 }
 
-/// The reason why a device is not, or may not be, the recorded disk.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IdentityChange {
-    /// The world-wide name differs.
-    Wwid {
-        /// The recorded name.
-        was: String,
-        /// The name now.
-        now: Option<String>,
-    },
-    /// The serial number differs.
-    Serial {
-        /// The recorded number.
-        was: String,
-        /// The number now.
-        now: Option<String>,
-    },
-    /// The size differs.
-    Size {
-        /// Recorded size in bytes.
-        was: u64,
-        /// Size in bytes now.
-        now: u64,
-    },
-    /// The start of the partition differs.
-    Start,
-    /// The disk was detached, and a disk was attached in its place.
-    Replaced,
-    /// The machine was rebooted, and the disk has neither a serial number nor a world-wide name.
-    Rebooted,
-    /// The target was missing or no block device when it was recorded.
-    Unknown,
-}
-
-impl fmt::Display for IdentityChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = |now: &Option<String>| match now {
-            Some(now) => format!("it is {now:?}"),
-            None => "there is none".to_owned(),
-        };
-        match self {
-            Self::Wwid { was, now } => {
-                write!(f, "its world-wide name was {was:?}, now {}", value(now))
-            }
-            Self::Serial { was, now } => {
-                write!(f, "its serial number was {was:?}, now {}", value(now))
-            }
-            Self::Size { was, now } => write!(f, "it had {was} bytes, now it has {now}"),
-            Self::Start => write!(f, "the partition begins elsewhere on its disk"),
-            Self::Replaced => write!(f, "the disk was detached, and one was attached since then"),
-            Self::Rebooted => write!(
-                f,
-                "the machine was restarted since then, and the device has neither a serial number \
-                 nor a world-wide name by which it could be recognised"
-            ),
-            Self::Unknown => write!(f, "the device was not there, or was not recorded"),
-        }
-    }
-}
-
 impl DiskIdentity {
     /// The identity of the device at a path of this machine; `None` if it is no block device.
-    pub fn of_path(path: &Path) -> Option<DiskIdentity> {
-        let number = PathFacts::of(path).ok()?.is?;
-        Some(DiskIdentity::of_number(&System::live(), number))
+    pub(crate) fn from_path(path: &Path) -> Option<DiskIdentity> {
+        let number = PathFacts::query(path).ok()?.is?;
+        Some(DiskIdentity::from_number(&System::live(), number))
     }
 
     /// The identity of a block device. Without `/sys` only the boot ID is known.
-    pub fn of_number(system: &System, number: DeviceNumber) -> DiskIdentity {
+    pub fn from_number(system: &System, number: DeviceNumber) -> DiskIdentity {
         let boot_id = system.text("/proc/sys/kernel/random/boot_id");
-        let Some(node) = Node::of_number(system, number) else {
+        let Some(node) = BlockDevice::from_number(system, number) else {
             return DiskIdentity {
                 boot_id,
                 ..DiskIdentity::default()
@@ -148,7 +88,7 @@ impl DiskIdentity {
     }
 }
 
-fn serial(system: &System, disk: &Node) -> Option<String> {
+fn serial(system: &System, disk: &BlockDevice) -> Option<String> {
     // The order is virtio; NVMe and MMC; SCSI and ATA.
     let of_file = || system.text(disk.dir.join("serial"));
     let of_device = || system.text(disk.dir.join("device/serial"));
@@ -161,7 +101,7 @@ fn serial(system: &System, disk: &Node) -> Option<String> {
     of_file().or_else(of_device).or_else(of_page)
 }
 
-fn wwid(system: &System, disk: &Node) -> Option<String> {
+fn wwid(system: &System, disk: &BlockDevice) -> Option<String> {
     // The order is NVMe; SCSI and ATA; MMC; device mapper; md.
     let files = ["wwid", "device/wwid", "device/cid", "dm/uuid", "md/uuid"];
     let of_file = |file: &&str| system.text(disk.dir.join(file));
@@ -173,7 +113,7 @@ fn wwid(system: &System, disk: &Node) -> Option<String> {
 }
 
 /// The path of a device in `/dev/disk/by-id`, which stays with the disk; `None` without one.
-pub fn name_by_id(system: &System, number: DeviceNumber) -> Option<PathBuf> {
+pub(crate) fn name_by_id(system: &System, number: DeviceNumber) -> Option<PathBuf> {
     let by_id = Path::new("/dev/disk/by-id");
     let is_it = |name: &String| {
         let path = by_id.join(name);
@@ -232,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_of_an_identity_that_differs_is_a_change() {
+    fn identity_change_names_the_differing_field() {
         let other = |change: &dyn Fn(&mut DiskIdentity)| {
             let mut now = noted();
             change(&mut now);
@@ -242,7 +182,7 @@ mod tests {
         assert!(matches!(wwid, Some(IdentityChange::Wwid { now: None, .. })));
         let serial = other(&|now| now.serial = Some("S2".into()));
         let text = serial.unwrap().to_string();
-        assert_eq!(text, "its serial number was \"S1\", now it is \"S2\"");
+        assert_eq!(text, "its serial number was \"S1\", now \"S2\"");
         let replaced = other(&|now| now.diskseq = Some(8));
         assert_eq!(replaced, Some(IdentityChange::Replaced));
         let start = other(&|now| now.start_bytes = Some(1 << 20));

@@ -4,13 +4,14 @@
 
 use super::block_device::SECTOR_BYTES;
 use super::proc_root::System;
+use iosonde_result::device_requests::{DeviceRequests, RequestTotals};
 use iosonde_result::host::DeviceNumber;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Counters of the requests of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Requests {
+pub struct RequestCounters {
     /// Completed requests.
     pub ios: u64,
     /// Requests merged into others before submission.
@@ -25,9 +26,9 @@ pub struct Requests {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DiskCounters {
     /// Reads.
-    pub reads: Requests,
+    pub reads: RequestCounters,
     /// Writes.
-    pub writes: Requests,
+    pub writes: RequestCounters,
     /// Requests in flight at the time of reading; not a sum.
     pub in_flight: u64,
     /// Time with requests in flight, in milliseconds.
@@ -35,11 +36,15 @@ pub struct DiskCounters {
     /// Time weighted by the number of requests in flight, in milliseconds.
     pub in_queue_ms: u64,
     /// Discards (since Linux 4.18).
-    pub discards: Requests,
+    pub discards: RequestCounters,
     /// Flushes (since Linux 5.5).
     pub flushes: u64,
     /// Sum of the times of all flushes, in milliseconds.
     pub flush_ms: u64,
+    /// Whether the kernel counts discards.
+    pub counts_discards: bool,
+    /// Whether the kernel counts flushes.
+    pub counts_flushes: bool,
 }
 
 impl DiskCounters {
@@ -54,7 +59,7 @@ impl DiskCounters {
             return None;
         }
         let at = |index: usize| fields.get(index).copied().unwrap_or(0);
-        let requests = |first: usize| Requests {
+        let requests = |first: usize| RequestCounters {
             ios: at(first),
             merges: at(first + 1),
             sectors: at(first + 2),
@@ -69,6 +74,8 @@ impl DiskCounters {
             discards: requests(11),
             flushes: at(15),
             flush_ms: at(16),
+            counts_discards: fields.len() >= 15,
+            counts_flushes: fields.len() >= 17,
         })
     }
 
@@ -83,6 +90,8 @@ impl DiskCounters {
             discards: self.discards.since(&before.discards),
             flushes: grown(self.flushes, before.flushes),
             flush_ms: grown(self.flush_ms, before.flush_ms),
+            counts_discards: self.counts_discards,
+            counts_flushes: self.counts_flushes,
         }
     }
 
@@ -97,6 +106,24 @@ impl DiskCounters {
             discards: self.discards.plus(&other.discards),
             flushes: self.flushes + other.flushes,
             flush_ms: self.flush_ms + other.flush_ms,
+            counts_discards: other.counts_discards,
+            counts_flushes: other.counts_flushes,
+        }
+    }
+
+    /// The requests by kind. A kind that the kernel does not count is `None`.
+    pub fn requests(&self) -> DeviceRequests {
+        DeviceRequests {
+            reads: self.reads.totals(),
+            writes: self.writes.totals(),
+            discards: self.counts_discards.then(|| self.discards.totals()),
+            flushes: self.counts_flushes.then_some(RequestTotals {
+                ios: self.flushes,
+                ticks_ms: self.flush_ms,
+                ..RequestTotals::default()
+            }),
+            busy_ms: self.busy_ms,
+            in_queue_ms: self.in_queue_ms,
         }
     }
 
@@ -121,7 +148,16 @@ impl DiskCounters {
     }
 }
 
-impl Requests {
+impl RequestCounters {
+    fn totals(&self) -> RequestTotals {
+        RequestTotals {
+            ios: self.ios,
+            merges: self.merges,
+            sectors: self.sectors,
+            ticks_ms: self.ticks_ms,
+        }
+    }
+
     fn plus(&self, other: &Self) -> Self {
         Self {
             ios: self.ios + other.ios,
@@ -245,7 +281,7 @@ broken line
         let sda = snapshot.get(number("8:0")).unwrap();
         assert_eq!(
             sda.reads,
-            Requests {
+            RequestCounters {
                 ios: 100,
                 merges: 10,
                 sectors: 8000,
@@ -254,7 +290,7 @@ broken line
         );
         assert_eq!(
             sda.writes,
-            Requests {
+            RequestCounters {
                 ios: 200,
                 merges: 20,
                 sectors: 16000,
@@ -264,7 +300,7 @@ broken line
         assert_eq!((sda.in_flight, sda.busy_ms, sda.in_queue_ms), (0, 300, 450));
         assert_eq!(
             sda.discards,
-            Requests {
+            RequestCounters {
                 ios: 5,
                 merges: 0,
                 sectors: 640,
@@ -279,13 +315,27 @@ broken line
         let old = snapshot.get(number("8:1")).unwrap();
         assert_eq!(
             (old.in_flight, old.discards, old.flushes),
-            (9, Requests::default(), 0)
+            (9, RequestCounters::default(), 0)
         );
     }
 
     #[test]
+    fn kinds_that_the_kernel_does_not_count_are_missing() {
+        let snapshot = Snapshot::parse(BEFORE);
+        let kinds = |name: &str| {
+            let requests = snapshot.get(number(name)).unwrap().requests();
+            let ios = |totals: RequestTotals| totals.ios;
+            (requests.discards.map(ios), requests.flushes.map(ios))
+        };
+        assert_eq!(kinds("8:0"), (Some(5), Some(7)));
+        assert_eq!(kinds("259:0"), (Some(0), None), "Linux 4.18");
+        assert_eq!(kinds("8:1"), (None, None), "Linux 4.17");
+    }
+
+    #[test]
     fn sysfs_holds_the_same_counters() {
-        let text = "     100       10     8000       50      200       20    16000      400        0      300      450        5        0      640        2        7        9\n";
+        let text = "     100       10     8000       50      200       20    16000      400 \
+             \x20      0      300      450        5        0      640        2        7        9\n";
         assert_eq!(
             DiskCounters::parse(text).as_ref(),
             Snapshot::parse(BEFORE).get(number("8:0"))
@@ -293,7 +343,7 @@ broken line
     }
 
     #[test]
-    fn times_that_wrap_at_32_bits_go_on() {
+    fn counters_continue_after_a_32_bit_wrap() {
         assert_eq!(grown(5, (1 << 32) - 10), 15);
         assert_eq!(grown(10, 4), 6);
         assert_eq!(grown(5, 100), 5, "the device was replaced");
@@ -309,23 +359,28 @@ broken line
 
     proptest! {
         #[test]
-        fn differences_are_what_was_added(
+        fn counter_differences_equal_the_added_values(
             before in prop::collection::vec(0u64..1 << 31, 17),
             added in prop::collection::vec(0u64..1 << 30, 17),
         ) {
-            let line = |values: &[u64]| values.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
+            let line = |values: &[u64]| {
+                values.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
+            };
             // Counters of 32 bits may wrap in between.
-            let after: Vec<u64> = before.iter().zip(&added).map(|(b, a)| (b + a) % (1 << 32)).collect();
-            let (before, after) = (DiskCounters::parse(&line(&before)).unwrap(), DiskCounters::parse(&line(&after)).unwrap());
+            let after: Vec<u64> =
+                before.iter().zip(&added).map(|(b, a)| (b + a) % (1 << 32)).collect();
+            let before = DiskCounters::parse(&line(&before)).unwrap();
+            let after = DiskCounters::parse(&line(&after)).unwrap();
             let mut expected = DiskCounters::parse(&line(&added)).unwrap();
             expected.in_flight = after.in_flight;
             prop_assert_eq!(after.since(&before), expected);
             // The sum of both intervals is the whole time.
-            prop_assert_eq!(before.since(&DiskCounters::default()).plus(&expected).reads.ios, added[0] + before.reads.ios);
+            let sum = before.since(&DiskCounters::default()).plus(&expected);
+            prop_assert_eq!(sum.reads.ios, added[0] + before.reads.ios);
         }
 
         #[test]
-        fn no_text_makes_the_parsers_fail(text in "\\PC*", numbers in "[0-9 ]*") {
+        fn arbitrary_diskstats_never_panic(text in "\\PC*", numbers in "[0-9 ]*") {
             Snapshot::parse(&text);
             DiskCounters::parse(&numbers);
         }

@@ -2,7 +2,9 @@
 
 use crate::sys::fiemap;
 
-use iosonde_result::run::{Verdict, VerdictKind};
+use iosonde_result::bottleneck::verdict;
+use iosonde_result::run::Verdict;
+use iosonde_result::verdict_cause::VerdictCause;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use std::fs::File;
@@ -23,7 +25,7 @@ pub enum ExtentKind {
 
 /// A range of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Extent {
+pub struct FileExtent {
     /// Offsets in bytes.
     pub range: Range<u64>,
     /// The kind of the range.
@@ -39,7 +41,7 @@ pub struct Extent {
 /// # Errors
 ///
 /// Fails if ioctl(2) or lseek(2) fails on the file.
-pub fn extents(file: &File, range: Range<u64>) -> io::Result<Vec<Extent>> {
+pub fn extents(file: &File, range: Range<u64>) -> io::Result<Vec<FileExtent>> {
     let size = file.metadata()?.len();
     let inside = range.start..range.end.min(size).max(range.start);
     let mapped = match fiemap::extents(file.as_fd(), inside.start, inside.end - inside.start) {
@@ -51,7 +53,7 @@ pub fn extents(file: &File, range: Range<u64>) -> io::Result<Vec<Extent>> {
                 } else {
                     ExtentKind::Data
                 };
-                Extent {
+                FileExtent {
                     range: extent.start..extent.start.saturating_add(extent.length),
                     kind,
                 }
@@ -76,7 +78,7 @@ pub fn extents(file: &File, range: Range<u64>) -> io::Result<Vec<Extent>> {
 }
 
 /// The ranges that `SEEK_DATA` finds.
-fn data_by_seeking(file: &File, range: &Range<u64>) -> io::Result<Vec<Extent>> {
+fn data_by_seeking(file: &File, range: &Range<u64>) -> io::Result<Vec<FileExtent>> {
     let mut found = Vec::new();
     let mut next = range.start;
     while next < range.end {
@@ -87,7 +89,7 @@ fn data_by_seeking(file: &File, range: &Range<u64>) -> io::Result<Vec<Extent>> {
             Err(error) => return Err(error.into()),
         };
         let end = rustix::fs::seek(file, SeekFrom::Hole(start))?;
-        found.push(Extent {
+        found.push(FileExtent {
             range: start..end,
             kind: ExtentKind::Data,
         });
@@ -97,12 +99,12 @@ fn data_by_seeking(file: &File, range: &Range<u64>) -> io::Result<Vec<Extent>> {
 }
 
 /// Fills gaps between extents with holes, limits them to the range, and joins neighbours.
-fn with_holes(mapped: Vec<Extent>, range: &Range<u64>) -> Vec<Extent> {
-    let mut whole: Vec<Extent> = Vec::new();
+fn with_holes(mapped: Vec<FileExtent>, range: &Range<u64>) -> Vec<FileExtent> {
+    let mut whole: Vec<FileExtent> = Vec::new();
     let mut push = |from: u64, to: u64, kind: ExtentKind| match whole.last_mut() {
         _ if from >= to => {}
         Some(last) if last.kind == kind && last.range.end == from => last.range.end = to,
-        _ => whole.push(Extent {
+        _ => whole.push(FileExtent {
             range: from..to,
             kind,
         }),
@@ -123,7 +125,7 @@ fn with_holes(mapped: Vec<Extent>, range: &Range<u64>) -> Vec<Extent> {
 
 /// Number of bytes of each kind in a range of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Coverage {
+pub struct ExtentCoverage {
     /// Written data.
     pub data_bytes: u64,
     /// Holes.
@@ -132,9 +134,9 @@ pub struct Coverage {
     pub unwritten_bytes: u64,
 }
 
-impl Coverage {
+impl ExtentCoverage {
     /// The sums over some extents.
-    pub fn of(extents: &[Extent]) -> Self {
+    pub fn from_extents(extents: &[FileExtent]) -> Self {
         let mut coverage = Self::default();
         for extent in extents {
             let sum = match extent.kind {
@@ -150,21 +152,15 @@ impl Coverage {
     /// The verdict on reads of a range with unwritten parts; `None` if the whole range was written.
     pub fn verdict(&self, file: &str) -> Option<Verdict> {
         let empty = self.hole_bytes + self.unwritten_bytes;
-        let total = empty + self.data_bytes;
         if empty == 0 {
             return None;
         }
-        let evidence = format!(
-            "{:.1} % of {file} was never written ({} bytes of holes, {} bytes of unwritten extents in {total}): \
-             reads there give zeros without asking the device",
-            100.0 * empty as f64 / total as f64,
-            self.hole_bytes,
-            self.unwritten_bytes,
-        );
-        Some(Verdict {
-            kind: VerdictKind::UnwrittenData,
-            evidence,
-        })
+        Some(verdict(VerdictCause::UnwrittenData {
+            file: file.to_owned(),
+            data_bytes: self.data_bytes,
+            hole_bytes: self.hole_bytes,
+            unwritten_bytes: self.unwritten_bytes,
+        }))
     }
 }
 
@@ -172,6 +168,7 @@ impl Coverage {
 mod tests {
     use super::*;
     use ExtentKind::{Data, Hole, Unwritten};
+    use iosonde_result::run::VerdictKind;
     use proptest::prelude::*;
     use std::os::unix::fs::FileExt;
 
@@ -181,7 +178,7 @@ mod tests {
         file
     }
 
-    fn kinds(extents: &[Extent]) -> Vec<(u64, u64, ExtentKind)> {
+    fn kinds(extents: &[FileExtent]) -> Vec<(u64, u64, ExtentKind)> {
         extents
             .iter()
             .map(|extent| (extent.range.start, extent.range.end, extent.kind))
@@ -191,7 +188,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn holes_and_data_are_told_apart() {
+    fn extents_distinguish_holes_from_data() {
         for dir in [env!("CARGO_MANIFEST_DIR"), "/dev/shm"] {
             let file = file_in(dir, 4 * MIB);
             file.write_all_at(&vec![7; MIB as usize], MIB).unwrap();
@@ -216,7 +213,7 @@ mod tests {
         let file = file_in(env!("CARGO_MANIFEST_DIR"), 0);
         let reserve = rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, 2 * MIB);
         reserve.unwrap();
-        let before = Coverage::of(&extents(&file, 0..2 * MIB).unwrap());
+        let before = ExtentCoverage::from_extents(&extents(&file, 0..2 * MIB).unwrap());
         assert_eq!(
             (
                 before.data_bytes,
@@ -229,7 +226,7 @@ mod tests {
             VerdictKind::UnwrittenData
         );
         file.write_all_at(&vec![7; 2 * MIB as usize], 0).unwrap();
-        let after = Coverage::of(&extents(&file, 0..2 * MIB).unwrap());
+        let after = ExtentCoverage::from_extents(&extents(&file, 0..2 * MIB).unwrap());
         assert_eq!((after.data_bytes, after.verdict("f")), (2 * MIB, None));
     }
 
@@ -239,7 +236,7 @@ mod tests {
         for index in 0..700u64 {
             file.write_all_at(&[1; 4096], index * 65_536).unwrap();
         }
-        let coverage = Coverage::of(&extents(&file, 0..700 * 65_536).unwrap());
+        let coverage = ExtentCoverage::from_extents(&extents(&file, 0..700 * 65_536).unwrap());
         // Some file systems have blocks larger than 4 KiB.
         assert!(coverage.data_bytes >= 700 * 4096, "{coverage:?}");
         assert!(
@@ -248,19 +245,19 @@ mod tests {
     }
 
     #[test]
-    fn the_verdict_on_unwritten_data_has_its_share() {
-        let coverage = Coverage {
+    fn unwritten_data_verdict_states_the_share() {
+        let coverage = ExtentCoverage {
             data_bytes: 750,
             hole_bytes: 200,
             unwritten_bytes: 50,
         };
-        let text = coverage.verdict("/data/f").unwrap().evidence;
-        assert!(
-            text.starts_with(
-                "25.0 % of /data/f was never written (200 bytes of holes, 50 bytes of unwritten"
-            ),
-            "{text}"
-        );
+        let cause = VerdictCause::UnwrittenData {
+            file: "/data/f".to_owned(),
+            data_bytes: 750,
+            hole_bytes: 200,
+            unwritten_bytes: 50,
+        };
+        assert_eq!(coverage.verdict("/data/f").unwrap().cause, Some(cause));
     }
 
     proptest! {
@@ -274,18 +271,20 @@ mod tests {
             for (length, gap, unwritten) in pieces {
                 at += gap;
                 let kind = if unwritten { Unwritten } else { Data };
-                mapped.push(Extent { range: at..at + length, kind });
+                mapped.push(FileExtent { range: at..at + length, kind });
                 at += length;
             }
             let whole = with_holes(mapped.clone(), &range);
-            prop_assert_eq!(whole.iter().map(|e| e.range.end - e.range.start).sum::<u64>(), range.end - range.start);
+            let covered_bytes = whole.iter().map(|e| e.range.end - e.range.start).sum::<u64>();
+            prop_assert_eq!(covered_bytes, range.end - range.start);
             for pair in whole.windows(2) {
                 prop_assert_eq!(pair[0].range.end, pair[1].range.start);
                 prop_assert_ne!(pair[0].kind, pair[1].kind);
             }
             for extent in &whole {
                 for at in extent.range.clone() {
-                    let expected = mapped.iter().find(|m| m.range.contains(&at)).map_or(Hole, |m| m.kind);
+                    let mapping = mapped.iter().find(|m| m.range.contains(&at));
+                    let expected = mapping.map_or(Hole, |m| m.kind);
                     prop_assert_eq!(extent.kind, expected);
                 }
             }

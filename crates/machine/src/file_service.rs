@@ -6,11 +6,11 @@
 
 use super::proc_root::System;
 use iosonde_job::plan::CephAccess;
-use iosonde_result::host::{Mount, Service, ServiceClient};
+use iosonde_result::host::{Mount, MountService, ServiceClient};
 use std::path::Path;
 
 /// The service behind a mount; `None` for other file systems.
-pub fn service(system: &System, mount: &Mount) -> Option<Service> {
+pub fn service(system: &System, mount: &Mount) -> Option<MountService> {
     let mut service = match mount.fs_type.as_str() {
         "nfs" | "nfs4" => return Some(nfs(mount)),
         "ceph" => kernel_ceph(mount),
@@ -29,7 +29,7 @@ fn option<'a>(mount: &'a Mount, name: &str) -> Option<&'a str> {
     options.find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
 }
 
-fn nfs(mount: &Mount) -> Service {
+fn nfs(mount: &Mount) -> MountService {
     // An IPv6 address is in brackets. The path follows the next colon.
     let (server, path) = match mount.source.split_once("]:") {
         Some((server, path)) => (format!("{server}]"), Some(path)),
@@ -43,22 +43,22 @@ fn nfs(mount: &Mount) -> Service {
     if let Some(address) = option(mount, "addr").filter(|address| bare(&servers[0]) != *address) {
         servers.push(address.to_owned());
     }
-    Service {
+    MountService {
         client: ServiceClient::Nfs,
         version: option(mount, "vers").map(str::to_owned),
         servers,
         path: path.map(str::to_owned),
-        ..Service::default()
+        ..MountService::default()
     }
 }
 
 /// Parses `MONITORS:/path`, or since Linux 5.17 `user@fsid.file-system=/path` with the monitors
 /// among the options.
-fn kernel_ceph(mount: &Mount) -> Service {
-    let mut service = Service {
+fn kernel_ceph(mount: &Mount) -> MountService {
+    let mut service = MountService {
         client: ServiceClient::CephKernel,
         user: option(mount, "name").map(str::to_owned),
-        ..Service::default()
+        ..MountService::default()
     };
     let file_system = option(mount, "mds_namespace").or(option(mount, "fs"));
     service.file_system = file_system.map(str::to_owned);
@@ -86,15 +86,15 @@ fn new_ceph_source(source: &str) -> Option<((&str, &str), &str)> {
     Some((who.split_once('@')?, path))
 }
 
-fn ceph_fuse(system: &System, mount: &Mount) -> Service {
-    let mut service = Service {
+fn ceph_fuse(system: &System, mount: &Mount) -> MountService {
+    let mut service = MountService {
         client: ServiceClient::CephFuse,
-        ..Service::default()
+        ..MountService::default()
     };
-    let Some(process) = Process::serving(system, mount) else {
+    let Some(process) = ServerProcess::serving(system, mount) else {
         return service;
     };
-    let given = |names: &[&str]| process.given(names);
+    let given = |names: &[&str]| process.option_value(names);
     service.path = Some(given(&["-r", "client_mountpoint"]).unwrap_or_else(|| "/".to_owned()));
     service.file_system = given(&["client_fs", "client_mds_namespace"]);
     let name = given(&["-n", "name"]).and_then(|name| Some(name.strip_prefix("client.")?.into()));
@@ -115,12 +115,12 @@ fn ceph_fuse(system: &System, mount: &Mount) -> Service {
 pub fn access(system: &System, mount: &Mount, given: &CephAccess) -> CephAccess {
     let process = match mount.fs_type.as_str() {
         "ceph" => None,
-        _ => Process::serving(system, mount),
+        _ => ServerProcess::serving(system, mount),
     };
     let process = process.as_ref();
-    let told = |names: &[&str]| process?.given(names);
+    let read_option = |names: &[&str]| process?.option_value(names);
     let from_environment = || process?.environment("CEPH_CONF");
-    let conf = || told(&["-c", "conf"]).or_else(from_environment);
+    let conf = || read_option(&["-c", "conf"]).or_else(from_environment);
     let user = mount
         .service
         .as_ref()
@@ -128,27 +128,30 @@ pub fn access(system: &System, mount: &Mount, given: &CephAccess) -> CephAccess 
     CephAccess {
         conf: given.conf.clone().or_else(conf),
         client: given.client.clone().or(user),
-        keyring: given.keyring.clone().or_else(|| told(&["-k", "keyring"])),
+        keyring: given
+            .keyring
+            .clone()
+            .or_else(|| read_option(&["-k", "keyring"])),
         ..given.clone()
     }
 }
 
 /// A process that serves a file system.
-struct Process<'a> {
+struct ServerProcess<'a> {
     system: &'a System,
     pid: u32,
     words: Vec<String>,
 }
 
-impl Process<'_> {
+impl ServerProcess<'_> {
     /// The ceph-fuse process whose command line has this mount point.
-    fn serving<'a>(system: &'a System, mount: &Mount) -> Option<Process<'a>> {
+    fn serving<'a>(system: &'a System, mount: &Mount) -> Option<ServerProcess<'a>> {
         let pids = system.names("/proc").into_iter();
         let mut processes = pids.filter_map(|pid| {
             let pid: u32 = pid.parse().ok()?;
             let words = system.text(format!("/proc/{pid}/cmdline"))?;
             let words = words.split('\0').map(str::to_owned).collect();
-            Some(Process { system, pid, words })
+            Some(ServerProcess { system, pid, words })
         });
         processes.find(|process| {
             let program = process
@@ -172,7 +175,7 @@ impl Process<'_> {
 
     /// The value of one of these options. Ceph accepts `-x value`, `--name value` and
     /// `--name=value`, with `-` or `_` between words.
-    fn given(&self, names: &[&str]) -> Option<String> {
+    fn option_value(&self, names: &[&str]) -> Option<String> {
         let mut words = self.words.iter().skip(1);
         while let Some(word) = words.next() {
             if names.contains(&word.as_str()) {
@@ -257,28 +260,30 @@ mod tests {
     use crate::mounts::parse_mountinfo;
 
     /// The form in which kernels print these mounts. This machine does not need such a mount.
-    fn of(line: &str) -> Service {
+    fn parse_service(line: &str) -> MountService {
         let mounts = parse_mountinfo(&format!("22 1 0:50 / /mnt rw,relatime - {line}\n"));
         service(&System::captured("/nonexistent"), &mounts[0]).unwrap()
     }
 
     #[test]
     fn nfs_names_its_server_and_export() {
-        let service = of(
-            "nfs4 filer:/export/a rw,vers=4.2,proto=tcp,clientaddr=10.0.0.9,local_lock=none,addr=10.0.0.5",
+        let service = parse_service(
+            "nfs4 filer:/export/a rw,vers=4.2,proto=tcp,clientaddr=10.0.0.9,\
+             local_lock=none,addr=10.0.0.5",
         );
         assert_eq!(service.servers, ["filer", "10.0.0.5"]);
         assert_eq!(service.path.as_deref(), Some("/export/a"));
         assert_eq!(service.version.as_deref(), Some("4.2"));
-        let service = of("nfs [fd00::5]:/x:y rw,vers=3,addr=fd00::5");
+        let service = parse_service("nfs [fd00::5]:/x:y rw,vers=3,addr=fd00::5");
         assert_eq!(service.servers, ["[fd00::5]"]);
         assert_eq!(service.path.as_deref(), Some("/x:y"));
     }
 
     #[test]
-    fn the_kernels_cephfs_names_monitors_and_path_in_both_its_forms() {
-        let old = of(
-            "ceph 10.0.0.1:6789,[fd00::2]:6789:/a:/b rw,name=bench,secret=<hidden>,acl,mds_namespace=fs1",
+    fn kernel_cephfs_source_is_parsed_in_old_and_new_syntax() {
+        let old = parse_service(
+            "ceph 10.0.0.1:6789,[fd00::2]:6789:/a:/b rw,name=bench,secret=<hidden>,\
+             acl,mds_namespace=fs1",
         );
         assert_eq!(old.client, ServiceClient::CephKernel);
         assert_eq!(old.servers, ["10.0.0.1:6789", "[fd00::2]:6789"]);
@@ -287,8 +292,10 @@ mod tests {
             (old.user.as_deref(), old.file_system.as_deref()),
             (Some("bench"), Some("fs1"))
         );
-        let new = of(
-            "ceph bench@b7c4ad3e-0000-4000-8000-c2f1f6d0b7a1.fs1=/vol rw,name=bench,secret=<hidden>,ms_mode=prefer-crc,mon_addr=10.0.0.1:3300/10.0.0.2:3300",
+        let new = parse_service(
+            "ceph bench@b7c4ad3e-0000-4000-8000-c2f1f6d0b7a1.fs1=/vol \
+             rw,name=bench,secret=<hidden>,ms_mode=prefer-crc,\
+             mon_addr=10.0.0.1:3300/10.0.0.2:3300",
         );
         assert_eq!(new.servers, ["10.0.0.1:3300", "10.0.0.2:3300"]);
         assert_eq!(new.path.as_deref(), Some("/vol"));
@@ -311,11 +318,14 @@ mod tests {
         write("proc/8/cmdline", "vi\0/mnt\0");
         write(
             "proc/9/cmdline",
-            "/usr/bin/ceph-fuse\0--conf=/c.conf\0--client-mountpoint\0/sub\0--client_fs=fs1\0-n\0client.me\0--keyring\0/k\0/mnt\0",
+            "/usr/bin/ceph-fuse\0--conf=/c.conf\0--client-mountpoint\0/sub\0\
+             --client_fs=fs1\0-n\0client.me\0--keyring\0/k\0/mnt\0",
         );
         write(
             "c.conf",
-            "[global]\nfsid = f-1\nmon_host = [v2:10.0.0.1:3300/0,v1:10.0.0.1:6789/0], [v2:[fd00::1]:3300,v1:[fd00::1]:6789] # two\n",
+            "[global]\nfsid = f-1\nmon_host = \
+             [v2:10.0.0.1:3300/0,v1:10.0.0.1:6789/0], \
+             [v2:[fd00::1]:3300,v1:[fd00::1]:6789] # two\n",
         );
         let system = System::captured(root.path());
         let mounts = parse_mountinfo(
@@ -324,7 +334,7 @@ mod tests {
         let service = service(&system, &mounts[0]).unwrap();
         assert_eq!(
             service,
-            Service {
+            MountService {
                 client: ServiceClient::CephFuse,
                 version: None,
                 servers: [
@@ -345,9 +355,9 @@ mod tests {
             let mut mount = mounts[0].clone();
             mount.service = Some(service);
             let text = |text: &str| Some(text.to_owned());
-            let told = access(&system, &mount, &CephAccess::default());
+            let resolved = access(&system, &mount, &CephAccess::default());
             assert_eq!(
-                (told.conf, told.client, told.keyring),
+                (resolved.conf, resolved.client, resolved.keyring),
                 (text("/c.conf"), text("me"), text("/k"))
             );
             let given = CephAccess {
@@ -355,8 +365,8 @@ mod tests {
                 timeout_s: 3,
                 ..CephAccess::default()
             };
-            let told = access(&system, &mount, &given);
-            assert_eq!((told.conf, told.timeout_s), (text("/mine"), 3));
+            let resolved = access(&system, &mount, &given);
+            assert_eq!((resolved.conf, resolved.timeout_s), (text("/mine"), 3));
         }
         // Without the process only the kind of client is known.
         let elsewhere = Mount {

@@ -11,18 +11,19 @@ use std::path::Path;
 pub fn host(system: &System) -> Host {
     let cpuinfo = system.text("/proc/cpuinfo").unwrap_or_default();
     let meminfo = system.text("/proc/meminfo").unwrap_or_default();
+    let os = OsRelease::read(system);
     Host {
         hostname: system.text("/proc/sys/kernel/hostname"),
         kernel: system.text("/proc/sys/kernel/osrelease"),
-        os: ["/etc/os-release", "/usr/lib/os-release"]
-            .iter()
-            .find_map(|path| os_name(&system.text(path)?)),
+        os: os.name,
+        os_id: os.id,
+        os_version: os.version,
         architecture: std::env::consts::ARCH.to_owned(),
         cpu: Cpu {
             model: cpu_model(system, &cpuinfo),
             online: online(system, &cpuinfo),
-            governor: of_each_processor(system, "scaling_governor"),
-            frequency_driver: of_each_processor(system, "scaling_driver"),
+            governor: read_each_processor(system, "scaling_governor"),
+            frequency_driver: read_each_processor(system, "scaling_driver"),
         },
         memory_bytes: kibibytes(&meminfo, "MemTotal"),
         memory_available_bytes: kibibytes(&meminfo, "MemAvailable"),
@@ -43,12 +44,49 @@ pub fn memory_to_take(system: &System) -> Option<u64> {
     left.into_iter().chain(bound).min()
 }
 
-/// Parses `PRETTY_NAME` of os-release(5). Values may be quoted.
-fn os_name(text: &str) -> Option<String> {
-    let value = text
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("PRETTY_NAME="))?;
-    Some(value.trim_matches(|c| c == '"' || c == '\'').to_owned())
+/// Name, identifier and version of the operating system.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct OsRelease {
+    name: Option<String>,
+    id: Option<String>,
+    version: Option<String>,
+}
+
+impl OsRelease {
+    /// Reads os-release(5), or the file that releases before it had, such as those of CentOS 6.
+    fn read(system: &System) -> OsRelease {
+        let current = ["/etc/os-release", "/usr/lib/os-release"]
+            .iter()
+            .filter_map(|path| Some(OsRelease::parse(&system.text(path)?)))
+            .find(|found| found.name.is_some());
+        let before = || OsRelease::parse_before(&system.text("/etc/redhat-release")?);
+        current.or_else(before).unwrap_or_default()
+    }
+
+    /// Parses os-release(5). Values may be quoted.
+    fn parse(text: &str) -> OsRelease {
+        let field = |key: &str| {
+            let mut lines = text.lines().filter_map(|line| line.trim().split_once('='));
+            let (_, value) = lines.find(|(name, _)| *name == key)?;
+            let value = value.trim_matches(|c| c == '"' || c == '\'');
+            (!value.is_empty()).then(|| value.to_owned())
+        };
+        OsRelease {
+            name: field("PRETTY_NAME"),
+            id: field("ID"),
+            version: field("VERSION_ID"),
+        }
+    }
+
+    /// Parses `CentOS release 6.8 (Final)`. `None`: the text has another form.
+    fn parse_before(text: &str) -> Option<OsRelease> {
+        let (name, version) = text.lines().next()?.split_once(" release ")?;
+        Some(OsRelease {
+            name: Some(text.lines().next()?.trim().to_owned()),
+            id: Some(name.split_whitespace().next()?.to_ascii_lowercase()),
+            version: version.split_whitespace().next().map(str::to_owned),
+        })
+    }
 }
 
 /// The first value of a key in `/proc/cpuinfo`.
@@ -91,7 +129,7 @@ fn online(system: &System, cpuinfo: &str) -> Option<u32> {
 }
 
 /// The values in the frequency policies of the processors, without duplicates.
-fn of_each_processor(system: &System, file: &str) -> Option<String> {
+fn read_each_processor(system: &System, file: &str) -> Option<String> {
     const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
     let mut found: Vec<String> = Vec::new();
     for policy in system.names(POLICIES) {
@@ -218,10 +256,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_found_in_the_kernels_texts() {
+    fn os_name_memory_and_cpu_fields_are_parsed() {
+        let debian = OsRelease::parse(concat!(
+            "NAME=x\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n",
+            "VERSION_ID='12'\nID=debian\nVARIANT_ID=\n"
+        ));
+        let text = |text: &str| Some(text.to_owned());
+        let expected = OsRelease {
+            name: text("Debian GNU/Linux 12 (bookworm)"),
+            id: text("debian"),
+            version: text("12"),
+        };
+        assert_eq!(debian, expected);
+        let centos = OsRelease {
+            name: text("CentOS release 6.8 (Final)"),
+            id: text("centos"),
+            version: text("6.8"),
+        };
         assert_eq!(
-            os_name("NAME=x\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n").unwrap(),
-            "Debian GNU/Linux 12 (bookworm)"
+            OsRelease::parse_before("CentOS release 6.8 (Final)\n"),
+            Some(centos)
         );
         assert_eq!(
             kibibytes(
@@ -238,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_can_be_asked() {
+    fn host_of_the_live_machine_is_read() {
         let host = host(&System::live());
         assert!(host.kernel.is_some() && host.memory_bytes.unwrap() > 0);
         assert!(host.cpu.online.unwrap() > 0 && host.cgroup.cpuset.unwrap() > 0);

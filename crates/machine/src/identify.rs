@@ -1,13 +1,18 @@
 //! The mount and the block devices of a path.
 
-use super::block_device::{Node, describe};
+#[cfg(test)]
+mod device_class_tests;
+#[cfg(test)]
+mod identify_tests;
+
+use super::block_device::{BlockDevice, describe};
 use super::cgroup;
 use super::file_service::service;
+use super::file_system::{STAT_BLOCK_BYTES, nearest_existing, room};
 use super::mounts::{self, mount_of};
 use super::proc_root::{System, device_number};
-use super::space::{STAT_BLOCK_BYTES, room};
 use iosonde_result::host::{
-    DeviceInfo, DeviceNumber, Locality, Mount, ServiceClient, TargetInfo, TargetKind,
+    DeviceInfo, DeviceNumber, Locality, Mount, PathKind, ServiceClient, TargetInfo,
 };
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +26,7 @@ pub struct PathFacts {
     /// The absolute path without symbolic links.
     pub path: PathBuf,
     /// Kind of the path.
-    pub kind: TargetKind,
+    pub kind: PathKind,
     /// Size in bytes of a file.
     pub size_bytes: Option<u64>,
     /// Bytes of a file with allocated blocks.
@@ -34,7 +39,7 @@ pub struct PathFacts {
 
 impl PathFacts {
     /// Queries the running system. A missing path is described by its nearest existing ancestor.
-    pub fn of(path: &Path) -> io::Result<Self> {
+    pub fn query(path: &Path) -> io::Result<Self> {
         let (existing, missing) = nearest_existing(path)?;
         let real = std::fs::canonicalize(&existing)?;
         let stat = rustix::fs::stat(&real)?;
@@ -43,7 +48,7 @@ impl PathFacts {
         if !missing.as_os_str().is_empty() {
             return Ok(Self {
                 path: real.join(missing),
-                kind: TargetKind::Missing,
+                kind: PathKind::Missing,
                 size_bytes: None,
                 allocated_bytes: None,
                 on,
@@ -54,45 +59,29 @@ impl PathFacts {
         Ok(Self {
             path: real,
             kind,
-            size_bytes: (kind == TargetKind::File).then_some(stat.st_size.max(0) as u64),
-            allocated_bytes: (kind == TargetKind::File)
+            size_bytes: (kind == PathKind::File).then_some(stat.st_size.max(0) as u64),
+            allocated_bytes: (kind == PathKind::File)
                 .then(|| (stat.st_blocks.max(0) as u64).saturating_mul(STAT_BLOCK_BYTES)),
             on,
-            is: (kind == TargetKind::BlockDevice).then(|| device_number(stat.st_rdev)),
+            is: (kind == PathKind::BlockDevice).then(|| device_number(stat.st_rdev)),
         })
     }
 }
 
-fn target_kind(raw: rustix::fs::FileType) -> TargetKind {
+fn target_kind(raw: rustix::fs::FileType) -> PathKind {
     use rustix::fs::FileType;
     match raw {
-        FileType::RegularFile => TargetKind::File,
-        FileType::Directory => TargetKind::Directory,
-        FileType::BlockDevice => TargetKind::BlockDevice,
-        FileType::CharacterDevice => TargetKind::CharacterDevice,
-        _ => TargetKind::Other,
+        FileType::RegularFile => PathKind::File,
+        FileType::Directory => PathKind::Directory,
+        FileType::BlockDevice => PathKind::BlockDevice,
+        FileType::CharacterDevice => PathKind::CharacterDevice,
+        _ => PathKind::Other,
     }
-}
-
-/// Splits a path into its existing part and its missing part.
-pub(super) fn nearest_existing(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
-    let absolute = std::path::absolute(path)?;
-    for existing in absolute.ancestors() {
-        match std::fs::metadata(existing) {
-            Ok(_) => {
-                let missing = absolute.strip_prefix(existing).unwrap_or(Path::new(""));
-                return Ok((existing.to_owned(), missing.to_owned()));
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(io::ErrorKind::NotFound.into())
 }
 
 /// Describes a path of this machine.
 pub fn identify(path: &Path) -> io::Result<TargetInfo> {
-    let facts = PathFacts::of(path)?;
+    let facts = PathFacts::query(path)?;
     let mut info = identify_in(&System::live(), &facts);
     if info.mount.is_some() {
         info.space = room(&facts.path).ok();
@@ -101,7 +90,7 @@ pub fn identify(path: &Path) -> io::Result<TargetInfo> {
 }
 
 /// Describes a path with the files of a system.
-pub fn identify_in(system: &System, facts: &PathFacts) -> TargetInfo {
+fn identify_in(system: &System, facts: &PathFacts) -> TargetInfo {
     let mounts = mounts::mounts(system);
     let stack = Stack {
         system,
@@ -125,7 +114,7 @@ pub fn identify_in(system: &System, facts: &PathFacts) -> TargetInfo {
                 mount.service = service(system, mount);
             }
             info.mount.as_ref().map_or_else(
-                || Err("no mount holds this path in /proc/self/mountinfo".to_owned()),
+                || Err("/proc/self/mountinfo has no mount for this path".to_owned()),
                 |mount| stack.devices_of_mount(mount, 0),
             )
         }
@@ -142,7 +131,9 @@ pub fn identify_in(system: &System, facts: &PathFacts) -> TargetInfo {
 }
 
 fn unknown_device(number: DeviceNumber) -> String {
-    format!("/sys/dev/block/{number} cannot be read, so nothing is known of the block device")
+    format!(
+        "/sys/dev/block/{number} cannot be read, so the properties of the block device are unknown"
+    )
 }
 
 fn unnamed_devices(mount: &Mount) -> String {
@@ -150,12 +141,12 @@ fn unnamed_devices(mount: &Mount) -> String {
     match fs_type.as_str() {
         "zfs" => {
             let pool = source.split('/').next().unwrap_or_default();
-            format!(
-                "ZFS does not tell the kernel which devices hold {source}: see `zpool status {pool}`"
-            )
+            format!("ZFS does not report which devices store {source}: see `zpool status {pool}`")
         }
         _ => {
-            format!("the kernel does not say which devices hold the {fs_type} file system {source}")
+            format!(
+                "the kernel does not report which devices store the {fs_type} file system {source}"
+            )
         }
     }
 }
@@ -169,7 +160,7 @@ struct Stack<'a> {
 impl Stack<'_> {
     /// A device with all devices below it.
     fn device(&self, number: DeviceNumber, depth: usize) -> Option<DeviceInfo> {
-        let node = Node::of_number(self.system, number)?;
+        let node = BlockDevice::from_number(self.system, number)?;
         let mut info = describe(self.system, &node);
         if depth < MAX_DEPTH {
             info.below = self.below(&node, depth + 1);
@@ -177,7 +168,7 @@ impl Stack<'_> {
         Some(info)
     }
 
-    fn below(&self, node: &Node, depth: usize) -> Vec<DeviceInfo> {
+    fn below(&self, node: &BlockDevice, depth: usize) -> Vec<DeviceInfo> {
         if let Some(disk) = node.disk(self.system) {
             return self.device(disk.number, depth).into_iter().collect();
         }
@@ -199,7 +190,7 @@ impl Stack<'_> {
                 return Vec::new();
             };
             if target_kind(rustix::fs::FileType::from_raw_mode(stat.st_mode))
-                == TargetKind::BlockDevice
+                == PathKind::BlockDevice
             {
                 return self
                     .device(device_number(stat.st_rdev), depth)
@@ -221,25 +212,28 @@ impl Stack<'_> {
         match mount.locality {
             Locality::Block => self.devices_of_file_system(mount, depth),
             Locality::Stacked => self.devices_of_overlay(mount, depth),
-            Locality::Memory => Err(format!("{} keeps its data in memory", mount.fs_type)),
+            Locality::Memory => Err(format!("{} stores its data in memory", mount.fs_type)),
             Locality::Remote => Err(match &mount.service {
                 // Ceph's mounts do not name the place of the data.
                 Some(service) if service.client != ServiceClient::Nfs => {
                     format!(
-                        "the data is in a Ceph cluster, reached by {}",
+                        "the data is in a Ceph cluster, accessed through {}",
                         service.client.words()
                     )
                 }
                 _ => format!(
-                    "the data is at {}, reached by {}",
+                    "the data is on {}, accessed through {}",
                     mount.source, mount.fs_type
                 ),
             }),
             Locality::UserSpace => Err(format!(
-                "a process of its own serves this file system ({})",
+                "a user-space process serves this file system ({})",
                 mount.fs_type
             )),
-            Locality::Pseudo => Err(format!("{} is no place for data", mount.fs_type)),
+            Locality::Pseudo => Err(format!(
+                "{} is a pseudo file system and stores no data",
+                mount.fs_type
+            )),
         }
     }
 
@@ -279,7 +273,7 @@ impl Stack<'_> {
             let names = self.system.names(format!("/sys/fs/btrfs/{id}/devices"));
             let numbers = names
                 .iter()
-                .filter_map(|name| Some(Node::of_name(self.system, name)?.number));
+                .filter_map(|name| Some(BlockDevice::from_name(self.system, name)?.number));
             let numbers: Vec<DeviceNumber> = numbers.collect();
             if numbers.contains(&number) {
                 return numbers
@@ -298,15 +292,16 @@ impl Stack<'_> {
             .options
             .iter()
             .find_map(|option| option.strip_prefix("upperdir="));
-        let upper =
-            upper.ok_or_else(|| format!("{} does not name an upper layer", mount.fs_type))?;
+        let upper = upper
+            .ok_or_else(|| format!("the mount options of {} name no upper layer", mount.fs_type))?;
         if depth >= MAX_DEPTH || !upper.starts_with('/') || !self.system.exists(upper) {
             return Err(match upper.starts_with('/') {
                 true => format!(
                     "the overlay's upper layer {upper} is not visible from this mount namespace"
                 ),
                 false => format!(
-                    "the overlay's upper layer is {upper}, a path relative to where it was mounted from"
+                    "the overlay's upper layer {upper} is a relative path, so its location is \
+                     unknown"
                 ),
             });
         }
@@ -321,7 +316,7 @@ impl Stack<'_> {
             on.map(|stat| device_number(stat.st_dev)),
         );
         let below =
-            below.ok_or_else(|| format!("no mount holds the overlay's upper layer {upper}"))?;
+            below.ok_or_else(|| format!("no mount contains the overlay's upper layer {upper}"))?;
         self.devices_of_mount(below, depth + 1)
     }
 }
@@ -331,48 +326,51 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_file_is_described_by_its_directory() {
+    fn missing_file_is_described_by_its_directory() {
         let dir = tempfile::tempdir().unwrap();
-        let facts = PathFacts::of(&dir.path().join("not/yet")).unwrap();
-        assert_eq!(facts.kind, TargetKind::Missing);
+        let facts = PathFacts::query(&dir.path().join("not/yet")).unwrap();
+        assert_eq!(facts.kind, PathKind::Missing);
         assert_eq!(
             facts.path,
             dir.path().canonicalize().unwrap().join("not/yet")
         );
-        assert_eq!(facts.on, PathFacts::of(dir.path()).unwrap().on);
+        assert_eq!(facts.on, PathFacts::query(dir.path()).unwrap().on);
     }
 
     #[test]
-    fn files_directories_and_other_kinds_are_told_apart() {
+    fn path_facts_distinguish_files_directories_and_devices() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         std::fs::write(&file, [1; 77]).unwrap();
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        let facts = PathFacts::of(&link).unwrap();
-        assert_eq!((facts.kind, facts.size_bytes), (TargetKind::File, Some(77)));
+        let facts = PathFacts::query(&link).unwrap();
+        assert_eq!((facts.kind, facts.size_bytes), (PathKind::File, Some(77)));
         assert!(facts.path.ends_with("file"));
         assert_eq!(
-            PathFacts::of(dir.path()).unwrap().kind,
-            TargetKind::Directory
+            PathFacts::query(dir.path()).unwrap().kind,
+            PathKind::Directory
         );
         assert_eq!(
-            PathFacts::of(Path::new("/dev/null")).unwrap().kind,
-            TargetKind::CharacterDevice
+            PathFacts::query(Path::new("/dev/null")).unwrap().kind,
+            PathKind::CharacterDevice
         );
     }
 
     #[test]
-    fn a_file_as_a_directory_is_an_error() {
+    fn path_below_a_file_is_an_error() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(PathFacts::of(&file.path().join("below")).is_err());
+        assert!(PathFacts::query(&file.path().join("below")).is_err());
     }
 
     #[test]
-    fn this_machine_can_be_asked() {
+    fn identify_describes_a_file_in_proc() {
         let target = identify(Path::new("/proc/self/status")).unwrap();
         assert_eq!(target.mount.unwrap().fs_type, "proc");
-        assert_eq!(target.note.unwrap(), "proc is no place for data");
+        assert_eq!(
+            target.note.unwrap(),
+            "proc is a pseudo file system and stores no data"
+        );
         assert!(target.devices.is_empty());
     }
 }

@@ -10,11 +10,17 @@
 //!   a run. [`space`] checks that data fits.
 //! * [`diskstats`] reads the counters of block devices, which [`disk_util`] and [`sar`] turn into
 //!   figures. [`cache`] and [`extents`] tell whether I/O reached the devices.
+//! * [`node_storage`] lists the disks and mounts of a node of a cluster.
+//! * [`net_counters`] reads the counters of network interfaces, TCP and storage connections.
 //! * [`device_watch`] samples devices live. [`machine_snapshot`] holds all samples of a run:
 //!   devices, [`processors`], [`psi`] (pressure stall information), [`clocks`].
 //! * [`conditions`], [`activity`] and [`access`] collect the facts for `iosonde doctor`.
 //! * [`system_env`] answers queries of job files. [`bounded_read`] reads external files with a size
-//!   limit. [`spill_file`] is the temporary file of long runs.
+//!   limit. [`spill_file`] is the temporary file of long runs. [`drop_caches`] empties the caches
+//!   of the kernel.
+//!
+//! A call on a path waits for its file system. Linux has no deadline for such calls: an unreachable
+//! server of a hard NFS mount blocks them until it returns.
 //!
 //! All of `/proc` and `/sys` is read through a [`System`](proc_root::System) and parsed by pure
 //! functions, so that tests can use captured machines.
@@ -24,6 +30,8 @@ pub mod activity;
 pub mod block_device;
 pub mod bounded_read;
 pub mod cache;
+#[cfg(test)]
+mod captured_machine;
 pub mod cgroup;
 pub mod clocks;
 pub mod cloud;
@@ -31,16 +39,21 @@ pub mod conditions;
 pub mod consent;
 pub mod cpu_use;
 pub mod device_watch;
+mod disk_controller;
 pub mod disk_identity;
 pub mod disk_util;
 pub mod diskstats;
+pub mod drop_caches;
 pub mod extents;
 pub mod file_service;
+mod file_system;
 pub mod host;
 pub mod identify;
 pub mod machine_snapshot;
 pub mod mounts;
+pub mod net_counters;
 pub mod nfs_stats;
+pub mod node_storage;
 pub mod proc_root;
 pub mod processors;
 pub mod psi;
@@ -48,6 +61,7 @@ pub mod sar;
 pub mod signature;
 pub mod space;
 pub mod spill_file;
+mod storage_sockets;
 mod sys;
 pub mod system_env;
 pub mod write_hold;

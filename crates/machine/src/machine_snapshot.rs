@@ -3,20 +3,23 @@
 use super::cgroup;
 use super::clocks::Clocks;
 use super::diskstats::Snapshot;
+use super::net_counters::{LinkSpeeds, NetworkDeltas, NetworkSnapshot};
 use super::proc_root::System;
 use super::processors::CpuTimes;
-use super::psi::AllStalls;
+use super::psi::PsiSnapshot;
 use super::sar;
+use super::storage_sockets::StorageSockets;
 use crate::cpu_use::process_cpu_use;
 use iosonde_result::host::DeviceNumber;
 use iosonde_result::machine::{MachineSlice, hundredths};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The machine's counters at one moment.
 #[derive(Debug, Clone)]
-pub struct Reading {
+pub struct MachineSnapshot {
     /// Time of the reading.
     pub at: Instant,
     /// All block devices.
@@ -26,25 +29,33 @@ pub struct Reading {
     /// Processor time of this process in nanoseconds.
     pub process_cpu_ns: u64,
     /// Pressure stall totals.
-    pub stalls: AllStalls,
+    pub stalls: PsiSnapshot,
     /// Time that control groups throttled this process, in nanoseconds; `None` without a CPU quota.
     pub cpu_throttled_ns: Option<u64>,
     /// The clocks.
     pub clocks: Clocks,
+    /// Network interfaces, TCP and storage connections.
+    pub network: NetworkSnapshot,
+    /// Speeds of the interfaces' links.
+    pub link_speeds: Arc<LinkSpeeds>,
 }
 
 /// The files that are read for a snapshot.
 #[derive(Debug, Clone)]
-pub struct Sources {
+pub struct SnapshotSources {
     system: System,
     cpu_stat_files: Vec<PathBuf>,
+    link_speeds: Arc<LinkSpeeds>,
+    lists_sockets: bool,
 }
 
-impl Sources {
+impl SnapshotSources {
     /// Finds the files that do not change during a run.
-    pub fn of(system: System) -> Self {
+    pub fn find(system: System) -> Self {
         Self {
             cpu_stat_files: cgroup::cpu_stat_files(&system),
+            link_speeds: Arc::new(LinkSpeeds::read(&system)),
+            lists_sockets: StorageSockets::is_quick(&system),
             system,
         }
     }
@@ -55,21 +66,23 @@ impl Sources {
     }
 
     /// Reads all counters.
-    pub fn read(&self) -> Reading {
+    pub fn read(&self) -> MachineSnapshot {
         let process = process_cpu_use();
-        Reading {
+        MachineSnapshot {
             at: Instant::now(),
             disks: Snapshot::take(&self.system),
             cpu: CpuTimes::take(&self.system),
             process_cpu_ns: process.user_ns + process.system_ns,
-            stalls: AllStalls::take(&self.system),
+            stalls: PsiSnapshot::take(&self.system),
             cpu_throttled_ns: cgroup::cpu_throttled_ns(&self.system, &self.cpu_stat_files),
             clocks: Clocks::now(),
+            network: NetworkSnapshot::take(&self.system, self.lists_sockets),
+            link_speeds: self.link_speeds.clone(),
         }
     }
 }
 
-impl Reading {
+impl MachineSnapshot {
     /// The measurements that this machine lacks.
     pub fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
@@ -78,7 +91,7 @@ impl Reading {
             add("devices: /proc/diskstats cannot be read");
         }
         if self.cpu.is_none() {
-            add("processors: /proc/stat cannot be read");
+            add("CPUs: /proc/stat cannot be read");
         }
         if self.stalls.is_missing() {
             add("pressure: this kernel has no /proc/pressure (CONFIG_PSI, or psi=1 at boot)");
@@ -89,6 +102,11 @@ impl Reading {
     /// Time since an earlier reading.
     pub fn elapsed_since(&self, before: &Self) -> Duration {
         self.at.saturating_duration_since(before.at)
+    }
+
+    /// The traffic of the network since an earlier reading. `None` if it is not known.
+    pub fn network_since(&self, before: &Self) -> Option<NetworkDeltas> {
+        self.network.since(&before.network)
     }
 
     /// The activity since an earlier reading, with the devices of these numbers.
@@ -112,6 +130,9 @@ impl Reading {
             process_cpus: (!elapsed.is_zero())
                 .then(|| hundredths(process_ns as f64 / elapsed.as_nanos() as f64)),
             pressure: self.stalls.since(&before.stalls, elapsed),
+            network: self
+                .network_since(before)
+                .and_then(|moved| moved.rates(elapsed, &self.link_speeds)),
             ..MachineSlice::default()
         }
     }
@@ -121,21 +142,23 @@ impl Reading {
 mod tests {
     use super::*;
 
-    fn reading(at: Instant, ios: u64, user: u64, process_cpu_ns: u64) -> Reading {
+    fn reading(at: Instant, ios: u64, user: u64, process_cpu_ns: u64) -> MachineSnapshot {
         let line = format!("8 0 sda {ios} 0 {} 50 0 0 0 0 0 500 2000\n", ios * 8);
-        Reading {
+        MachineSnapshot {
             at,
             disks: Snapshot::parse(&format!("{line}8 16 sdb 9 0 72 1 0 0 0 0 0 1 1\n")),
             cpu: CpuTimes::parse(&format!("cpu {user} 0 0 {}\n", 200 - user)),
             process_cpu_ns,
-            stalls: AllStalls::default(),
+            stalls: PsiSnapshot::default(),
             cpu_throttled_ns: None,
             clocks: Clocks::default(),
+            network: NetworkSnapshot::default(),
+            link_speeds: Arc::default(),
         }
     }
 
     #[test]
-    fn a_slice_is_what_two_readings_differ_by() {
+    fn slice_is_the_difference_of_two_snapshots() {
         let begun = Instant::now();
         let before = reading(begun, 0, 0, 0);
         let after = reading(begun + Duration::from_secs(2), 100, 50, 1_000_000_000);
@@ -146,16 +169,20 @@ mod tests {
             (50.0, 200.0)
         );
         assert_eq!(slice.process_cpus, Some(0.5));
-        assert_eq!(slice.pressure, None, "not told is not the same as none");
+        assert_eq!(
+            slice.pressure, None,
+            "an unreported pressure is not a pressure of zero"
+        );
         let at_once = before.slice_since(&before, &[]);
         assert_eq!((at_once.cpu, at_once.process_cpus), (None, None));
     }
 
     #[test]
-    fn this_machine_can_be_read() {
-        let reading = Sources::of(System::live()).read();
+    fn snapshot_of_the_live_machine_is_read() {
+        let reading = SnapshotSources::find(System::live()).read();
         assert!(reading.cpu.is_some() && reading.process_cpu_ns > 0);
-        let nowhere = Sources::of(System::captured("/nonexistent")).read();
+        assert!(reading.network_since(&reading).is_some(), "it has lo");
+        let nowhere = SnapshotSources::find(System::captured("/nonexistent")).read();
         assert_eq!(nowhere.missing().len(), 3);
     }
 }

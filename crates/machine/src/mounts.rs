@@ -10,12 +10,12 @@ pub fn mounts(system: &System) -> Vec<Mount> {
 }
 
 /// Devices and files that hold swap space.
-pub fn swaps(system: &System) -> Vec<PathBuf> {
+pub(crate) fn swaps(system: &System) -> Vec<PathBuf> {
     parse_swaps(&system.text("/proc/swaps").unwrap_or_default())
 }
 
 /// Parses the text of `/proc/self/mountinfo` (proc(5)); lines of another form are skipped.
-pub fn parse_mountinfo(text: &str) -> Vec<Mount> {
+pub(crate) fn parse_mountinfo(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_mount).collect()
 }
 
@@ -80,7 +80,7 @@ fn without_password(source: &str) -> String {
 }
 
 /// Parses the text of `/proc/swaps`.
-pub fn parse_swaps(text: &str) -> Vec<PathBuf> {
+fn parse_swaps(text: &str) -> Vec<PathBuf> {
     let lines = text.lines().filter(|line| line.starts_with('/'));
     lines
         .filter_map(|line| Some(PathBuf::from(unescape(line.split_whitespace().next()?))))
@@ -115,7 +115,7 @@ pub(super) fn unescape(text: &str) -> String {
 /// `device` is the path's `st_dev` if it is known. Only this number shows that a later mount covers
 /// another. It is a preference, because files of btrfs subvolumes and of overlays have numbers that
 /// no mount has.
-pub fn mount_of<'a>(
+pub(crate) fn mount_of<'a>(
     mounts: &'a [Mount],
     path: &Path,
     device: Option<DeviceNumber>,
@@ -185,7 +185,7 @@ garbage
     }
 
     #[test]
-    fn every_field_of_mountinfo_is_read() {
+    fn mountinfo_fields_are_parsed() {
         let mounts = parse_mountinfo(TEXT);
         assert_eq!(mounts.len(), 5);
         let bind = &mounts[3];
@@ -207,7 +207,7 @@ garbage
     }
 
     #[test]
-    fn the_deepest_and_last_mount_holds_a_path() {
+    fn path_belongs_to_its_deepest_and_last_mount() {
         assert_eq!(held_by("/etc/passwd", None), "ext4");
         assert_eq!(held_by("/data/file", None), "xfs");
         assert_eq!(held_by("/database", None), "ext4");
@@ -215,7 +215,7 @@ garbage
     }
 
     #[test]
-    fn the_device_number_finds_what_is_really_on_top() {
+    fn device_number_selects_the_mount_of_a_path() {
         assert_eq!(held_by("/data/file", Some("0:40")), "tmpfs");
         assert_eq!(held_by("/data/with blank/x", Some("259:1")), "xfs");
         assert_eq!(
@@ -226,7 +226,7 @@ garbage
     }
 
     #[test]
-    fn secrets_are_not_taken_along() {
+    fn mount_secrets_are_hidden() {
         let line = |rest: &str| parse_mountinfo(&format!("22 1 0:50 / /mnt rw - {rest}\n"));
         let mounts = line("ceph 10.0.0.1:/ rw,name=admin,secret=AQBx==,Password=x,sec=krb5,acl");
         assert_eq!(
@@ -247,7 +247,8 @@ garbage
 
     #[test]
     fn swap_devices_and_files_are_found() {
-        let text = "Filename\t\t\tType\t\tSize\tUsed\tPriority\n/dev/sda2  partition\t1000\t0\t-2\n/swap\\040file file 5 0 -3\n";
+        let text = "Filename\t\t\tType\t\tSize\tUsed\tPriority\n\
+                    /dev/sda2  partition\t1000\t0\t-2\n/swap\\040file file 5 0 -3\n";
         assert_eq!(
             parse_swaps(text),
             [Path::new("/dev/sda2"), Path::new("/swap file")]
@@ -266,7 +267,7 @@ garbage
         }
 
         #[test]
-        fn no_text_makes_the_parsers_fail(text in "\\PC*") {
+        fn arbitrary_mountinfo_never_panics(text in "\\PC*") {
             parse_mountinfo(&text);
             parse_swaps(&text);
             unescape(&text);

@@ -36,7 +36,7 @@ impl NfsWatch {
     }
 
     /// The activity since the start. Mounts without counters are omitted.
-    pub fn end(self, system: &System) -> Vec<NfsSide> {
+    pub fn read_activity(self, system: &System) -> Vec<NfsSide> {
         if self.mounts.is_empty() {
             return Vec::new();
         }
@@ -54,6 +54,39 @@ impl NfsWatch {
                 Some(difference(&before, after))
             })
             .collect()
+    }
+}
+
+/// Samples the counters of all NFS mounts.
+#[derive(Debug)]
+pub struct NfsSampler {
+    system: System,
+    last: Vec<NfsSide>,
+}
+
+impl NfsSampler {
+    /// Starts sampling.
+    pub fn begin(system: System) -> NfsSampler {
+        NfsSampler {
+            last: now(&system),
+            system,
+        }
+    }
+
+    /// The activity of each mount since the last sample. A new mount counts from zero.
+    pub fn sample(&mut self) -> Vec<NfsSide> {
+        let after = now(&self.system);
+        let none = NfsSide::default();
+        let activity = |side: &NfsSide| {
+            let mut known = self.last.iter().rev();
+            let before = known.find(|before| {
+                before.source == side.source && before.mount_point == side.mount_point
+            });
+            difference(before.unwrap_or(&none), side.clone())
+        };
+        let moved = after.iter().map(activity).collect();
+        self.last = after;
+        moved
     }
 }
 
@@ -191,7 +224,7 @@ fn numbers(text: &str) -> impl Iterator<Item = u64> + '_ {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_result::host::{Mount, Service};
+    use iosonde_result::host::{Mount, MountService};
     use proptest::prelude::*;
 
     /// Texts of kernels 4.x (statvers 1.0) and 5.3 and later (1.1, with an error count for each
@@ -213,9 +246,9 @@ mod tests {
             mount: Some(Mount {
                 source: source.into(),
                 mount_point: point.into(),
-                service: Some(Service {
+                service: Some(MountService {
                     client,
-                    ..Service::default()
+                    ..MountService::default()
                 }),
                 ..Mount::default()
             }),
@@ -224,12 +257,12 @@ mod tests {
     }
 
     #[test]
-    fn a_run_has_what_was_counted_between_its_start_and_its_end() {
+    fn nfs_watch_counts_from_start_to_end_of_run() {
         let (root, system) = machine(BEFORE);
         let nfs = || target("filer:/export/b c", "/mnt/b c", ServiceClient::Nfs);
         let watch = NfsWatch::begin(&system, &[nfs(), nfs()]);
         std::fs::write(root.path().join("proc/self/mountstats"), AFTER).unwrap();
-        let sides = watch.end(&system);
+        let sides = watch.read_activity(&system);
         assert_eq!(sides.len(), 1, "one mount, however many files are in it");
         let side = &sides[0];
         let names: Vec<&str> = side.ops.keys().map(String::as_str).collect();
@@ -258,16 +291,32 @@ mod tests {
     }
 
     #[test]
+    fn nfs_sampler_reports_every_mount_of_each_span() {
+        let (root, system) = machine(BEFORE);
+        let mut sampler = NfsSampler::begin(system);
+        std::fs::write(root.path().join("proc/self/mountstats"), AFTER).unwrap();
+        let reads = |sides: Vec<NfsSide>| -> Vec<u64> {
+            let reads = |side: &NfsSide| side.ops.get("READ").map_or(0, |read| read.ops);
+            sides.iter().map(reads).collect()
+        };
+        assert_eq!(reads(sampler.sample()), [0, 1000]);
+        assert_eq!(reads(sampler.sample()), [0, 0]);
+    }
+
+    #[test]
     fn other_file_systems_and_mounts_without_counters_have_nothing() {
         let (_root, system) = machine(AFTER);
         let ceph = target("filer:/export/b c", "/mnt/b c", ServiceClient::CephKernel);
         assert!(NfsWatch::begin(&system, &[ceph]).mounts.is_empty());
         let unknown = target("other:/x", "/mnt/x", ServiceClient::Nfs);
-        assert_eq!(NfsWatch::begin(&system, &[unknown]).end(&system), []);
+        assert_eq!(
+            NfsWatch::begin(&system, &[unknown]).read_activity(&system),
+            []
+        );
     }
 
     #[test]
-    fn both_versions_of_the_format_are_read() {
+    fn mountstats_with_and_without_errors_are_read() {
         let sides = parse(AFTER);
         let found: Vec<(&str, Option<u64>)> = sides
             .iter()
@@ -282,7 +331,7 @@ mod tests {
 
     /// A mount that was unmounted and mounted again counts from zero.
     #[test]
-    fn counters_that_began_anew_are_no_difference() {
+    fn counters_after_a_remount_are_taken_from_zero() {
         let (mut before, mut after) = (NfsSide::default(), NfsSide::default());
         let of = |ops| NfsOp {
             ops,
@@ -314,7 +363,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_stands_there_is_read_without_failing(text in pieces()) {
+        fn arbitrary_mountstats_never_panic(text in pieces()) {
             let sides = parse(&text);
             for side in &sides {
                 prop_assert_eq!(difference(side, side.clone()).ops.len(), 0, "nothing happened");
@@ -322,7 +371,7 @@ mod tests {
         }
 
         #[test]
-        fn a_text_that_is_cut_anywhere_says_nothing_that_the_whole_does_not(end in 0usize..4000) {
+        fn truncated_mountstats_add_no_operations(end in 0usize..4000) {
             let end = end.min(AFTER.len());
             let whole = parse(AFTER);
             let cut = parse(&AFTER[..end]);

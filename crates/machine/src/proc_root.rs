@@ -99,12 +99,12 @@ impl System {
     }
 
     /// The last component of the path after symbolic links are resolved.
-    pub fn link_name(&self, path: impl AsRef<Path>) -> Option<String> {
+    pub(crate) fn link_name(&self, path: impl AsRef<Path>) -> Option<String> {
         Some(self.follow(path)?.file_name()?.to_str()?.to_owned())
     }
 
     /// The block device number of a node in `/dev`: from its inode, or its name in a captured tree.
-    pub fn device_of_node(&self, node: &Path) -> Option<DeviceNumber> {
+    pub(crate) fn device_of_node(&self, node: &Path) -> Option<DeviceNumber> {
         if self.live {
             let stat = rustix::fs::stat(node).ok()?;
             let is_block = rustix::fs::FileType::from_raw_mode(stat.st_mode)
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_not_a_block_device() {
+    fn dev_null_is_not_a_block_device() {
         assert_eq!(System::live().device_of_node(Path::new("/dev/null")), None);
     }
 }

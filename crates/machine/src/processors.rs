@@ -43,7 +43,7 @@ impl CpuTimes {
     }
 
     /// Reads the times of each processor, by its number.
-    pub fn take_each(system: &System) -> BTreeMap<u32, Self> {
+    pub(crate) fn take_each(system: &System) -> BTreeMap<u32, Self> {
         system
             .text("/proc/stat")
             .map(|text| Self::parse_each(&text))
@@ -51,7 +51,7 @@ impl CpuTimes {
     }
 
     /// Parses the lines of single processors: `cpu0`, `cpu1`, ...
-    pub fn parse_each(text: &str) -> BTreeMap<u32, Self> {
+    fn parse_each(text: &str) -> BTreeMap<u32, Self> {
         let lines = text.lines().filter_map(|line| line.strip_prefix("cpu"));
         lines
             .filter_map(|line| {
@@ -62,7 +62,7 @@ impl CpuTimes {
             .collect()
     }
 
-    fn all(&self) -> f64 {
+    fn total_ticks(&self) -> f64 {
         let all = [self.user, self.system, self.idle, self.iowait, self.steal];
         all.into_iter().map(|ticks| ticks as f64).sum()
     }
@@ -70,7 +70,7 @@ impl CpuTimes {
     /// Share of time in which a processor had nothing to run, in per cent. Time in iowait is idle
     /// too. `None` if no time has passed.
     pub fn idle_percent(&self) -> Option<f64> {
-        let (idle, all) = (self.idle as f64 + self.iowait as f64, self.all());
+        let (idle, all) = (self.idle as f64 + self.iowait as f64, self.total_ticks());
         (all > 0.0).then(|| hundredths(100.0 * idle / all))
     }
 
@@ -88,7 +88,7 @@ impl CpuTimes {
 
     /// Shares of the total; `None` if no time has passed.
     pub fn shares(&self) -> Option<CpuShares> {
-        let all = self.all();
+        let all = self.total_ticks();
         let share = |ticks: u64| hundredths(100.0 * ticks as f64 / all);
         (all > 0.0).then(|| CpuShares {
             user: share(self.user),
@@ -105,7 +105,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn shares_of_a_second() {
+    fn cpu_shares_are_percent_of_the_elapsed_time() {
         let before = CpuTimes::parse(
             "cpu  1554421 96097 249717 1787320 78445 0 13689 2277 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n",
         );
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn single_processors_are_told_apart_and_waiting_for_io_is_idle() {
+    fn cpu_times_are_per_processor_with_iowait_as_idle() {
         let before =
             CpuTimes::parse_each("cpu  0 0 0 0 0\ncpu0 0 0 0 0 0\ncpu12 5 0 0 5 0\nintr 7\n");
         let after = CpuTimes::parse_each("cpu  9 9 9 9 9\ncpu0 10 0 10 60 20\ncpu12 5 0 0 5 0\n");
@@ -137,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_parser_fail(text in "\\PC*", numbers in "cpu [0-9 ]*") {
+        fn arbitrary_cpu_times_never_panic(text in "\\PC*", numbers in "cpu [0-9 ]*") {
             CpuTimes::parse(&text);
             let _ = CpuTimes::parse(&numbers.chars().take(100).collect::<String>());
         }

@@ -1,5 +1,7 @@
 //! Pressure stall information (PSI): the time that processes waited for I/O, a processor or memory.
 //!
+//! `MachineSnapshot` reads it, and the engine's `series_sampler` records it for each interval.
+//!
 //! The kernel's Documentation/accounting/psi.rst describes the files.
 
 use super::proc_root::System;
@@ -8,24 +10,24 @@ use std::time::Duration;
 
 /// Stall times of one resource since boot, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stalls {
+struct PsiTotals {
     /// Time in which at least one task waited.
-    pub some_us: u64,
+    some_us: u64,
     /// Time in which all non-idle tasks waited.
-    pub full_us: u64,
+    full_us: u64,
 }
 
 /// Stall times of each resource; `None` if the kernel does not report them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct AllStalls {
-    io: Option<Stalls>,
-    cpu: Option<Stalls>,
-    memory: Option<Stalls>,
+pub struct PsiSnapshot {
+    io: Option<PsiTotals>,
+    cpu: Option<PsiTotals>,
+    memory: Option<PsiTotals>,
 }
 
-impl Stalls {
+impl PsiTotals {
     /// Parses `/proc/pressure/X` or a control group's `X.pressure`.
-    pub fn parse(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let total = |sort: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(sort))?;
             line.split_ascii_whitespace()
@@ -52,13 +54,13 @@ impl Stalls {
     }
 }
 
-impl AllStalls {
+impl PsiSnapshot {
     /// Reads `/proc/pressure`, or in a container without it, the files of the root cgroup.
     pub fn take(system: &System) -> Self {
         let read = |resource: &str| {
             let whole = system.text(format!("/proc/pressure/{resource}"));
             let text = whole.or_else(|| system.text(format!("/sys/fs/cgroup/{resource}.pressure")));
-            Stalls::parse(&text?)
+            PsiTotals::parse(&text?)
         };
         Self {
             io: read("io"),
@@ -74,7 +76,7 @@ impl AllStalls {
 
     /// Shares of the time between two readings; `None` if no resource is reported.
     pub fn since(&self, before: &Self, elapsed: Duration) -> Option<Pressures> {
-        let share = |now: Option<Stalls>, before: Option<Stalls>| {
+        let share = |now: Option<PsiTotals>, before: Option<PsiTotals>| {
             (!elapsed.is_zero()).then(|| Some(now?.since(&before?, elapsed)))?
         };
         let pressures = Pressures {
@@ -91,30 +93,31 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const IO: &str = "some avg10=0.70 avg60=3.82 avg300=5.42 total=1143998346\nfull avg10=0.00 avg60=2.33 avg300=3.70 total=489146702\n";
+    const IO: &str = "some avg10=0.70 avg60=3.82 avg300=5.42 total=1143998346\n\
+                      full avg10=0.00 avg60=2.33 avg300=3.70 total=489146702\n";
 
     #[test]
-    fn shares_are_growth_over_time() {
-        let before = Stalls::parse(IO).unwrap();
-        let after = Stalls {
+    fn psi_shares_are_growth_over_time() {
+        let before = PsiTotals::parse(IO).unwrap();
+        let after = PsiTotals {
             some_us: before.some_us + 500_000,
             full_us: before.full_us + 20_000,
         };
         let pressure = after.since(&before, Duration::from_secs(2));
         assert_eq!((pressure.some, pressure.full), (25.0, 1.0));
-        assert_eq!(Stalls::parse("some total=7\n").unwrap().full_us, 0);
-        assert_eq!(Stalls::parse("full total=7\n"), None);
+        assert_eq!(PsiTotals::parse("some total=7\n").unwrap().full_us, 0);
+        assert_eq!(PsiTotals::parse("full total=7\n"), None);
     }
 
     #[test]
-    fn a_container_has_the_files_of_its_group() {
+    fn psi_is_read_from_the_cgroup_in_a_container() {
         let root = tempfile::tempdir().unwrap();
         let system = System::captured(root.path());
-        assert!(AllStalls::take(&system).is_missing());
+        assert!(PsiSnapshot::take(&system).is_missing());
         let group = root.path().join("sys/fs/cgroup");
         std::fs::create_dir_all(&group).unwrap();
         std::fs::write(group.join("io.pressure"), IO).unwrap();
-        let stalls = AllStalls::take(&system);
+        let stalls = PsiSnapshot::take(&system);
         assert!(stalls.io.is_some() && stalls.cpu.is_none());
         let shares = stalls.since(&stalls, Duration::from_secs(1)).unwrap();
         assert_eq!(
@@ -126,8 +129,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_parser_fail(text in "\\PC*") {
-            Stalls::parse(&text);
+        fn arbitrary_psi_text_never_panics(text in "\\PC*") {
+            PsiTotals::parse(&text);
         }
     }
 }

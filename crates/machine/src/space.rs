@@ -1,24 +1,20 @@
 //! Check that data fits on a file system before it is written.
 
+use super::file_system::{STAT_BLOCK_BYTES, nearest_existing};
 use super::host::memory_to_take;
-use super::identify::{identify, nearest_existing};
+use super::identify::identify;
 use super::proc_root::System;
-use iosonde_result::host;
-use rustix::fs::FsWord;
+use iosonde_job::errno::describe;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Unit of `st_blocks`. It does not depend on the block size of the file system.
-pub(super) const STAT_BLOCK_BYTES: u64 = 512;
-/// Magic numbers of memory file systems, from statfs(2).
-const TMPFS: FsWord = 0x0102_1994;
-const RAMFS: FsWord = 0x8584_58f6;
+pub use super::file_system::{is_boundless, is_memory};
 
 /// Space in the file system of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Space {
+pub struct FileSystemSpace {
     /// Bytes that this user may still write.
     pub available_bytes: u64,
     /// Size of the file system in bytes.
@@ -28,38 +24,23 @@ pub struct Space {
 }
 
 /// The space at a path, which need not exist yet.
-pub fn space(path: &Path) -> io::Result<Space> {
+pub fn space(path: &Path) -> io::Result<FileSystemSpace> {
     let (existing, _) = nearest_existing(path)?;
     let stat = rustix::fs::statvfs(&existing)?;
     let file_system = std::fs::metadata(&existing)?.dev();
     if is_boundless(&existing) {
         let left = memory_to_take(&System::live()).unwrap_or(0);
-        return Ok(Space {
+        return Ok(FileSystemSpace {
             available_bytes: left,
             total_bytes: left,
             file_system,
         });
     }
-    Ok(Space {
+    Ok(FileSystemSpace {
         available_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
         total_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
         file_system,
     })
-}
-
-/// Whether a path is on a memory file system.
-pub fn is_memory(path: &Path) -> bool {
-    matches!(magic(path), Some(TMPFS | RAMFS))
-}
-
-/// Whether the file system of a path has no size limit: ramfs grows until memory is full.
-pub fn is_boundless(path: &Path) -> bool {
-    magic(path) == Some(RAMFS)
-}
-
-fn magic(path: &Path) -> Option<FsWord> {
-    let (existing, _) = nearest_existing(path).ok()?;
-    Some(rustix::fs::statfs(&existing).ok()?.f_type)
 }
 
 /// The type of the file system at a path if it stores no data, such as proc and sysfs. These have
@@ -72,31 +53,16 @@ pub fn view_of_kernel(path: &Path) -> Option<String> {
     Some(mount.map_or_else(|| "this file system".to_owned(), |mount| mount.fs_type))
 }
 
-/// The space at a path, in the form of results.
-pub(super) fn room(path: &Path) -> io::Result<host::Space> {
-    let (existing, _) = nearest_existing(path)?;
-    let stat = rustix::fs::statvfs(&existing)?;
-    if is_boundless(&existing) {
-        return Err(io::ErrorKind::Unsupported.into());
-    }
-    let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
-    Ok(host::Space {
-        total_bytes: bytes(stat.f_blocks),
-        used_bytes: Some(bytes(stat.f_blocks.saturating_sub(stat.f_bfree))),
-        available_bytes: Some(bytes(stat.f_bavail)),
-    })
-}
-
 /// Bytes to be written at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Need {
+pub struct SpaceNeed {
     /// The file.
     pub path: PathBuf,
     /// Bytes without allocated blocks.
     pub bytes: u64,
 }
 
-impl Need {
+impl SpaceNeed {
     /// The bytes needed to fill a file up to `size_bytes`, without the blocks that it already has.
     pub fn to_fill(path: &Path, size_bytes: u64) -> Self {
         let has = std::fs::metadata(path)
@@ -110,7 +76,10 @@ impl Need {
 
 /// Data that will not fit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {needed_bytes} bytes are needed, but only {available_bytes} bytes are available", .path.display())]
+#[error(
+    "{}: {needed_bytes} bytes are needed, but only {available_bytes} bytes are available",
+    .path.display()
+)]
 pub struct Shortage {
     /// The first path on the file system that is too small.
     pub path: PathBuf,
@@ -127,7 +96,7 @@ pub enum SpaceError {
     #[error(transparent)]
     Short(#[from] Shortage),
     /// The file system stores no data.
-    #[error("{}: {fs_type} keeps no data, it shows the kernel's state", .path.display())]
+    #[error("{}: {fs_type} is a pseudo file system and stores no data", .path.display())]
     View {
         /// The path.
         path: PathBuf,
@@ -135,7 +104,7 @@ pub enum SpaceError {
         fs_type: String,
     },
     /// The space at a path could not be read.
-    #[error("{}: the free space cannot be read: {source}", .path.display())]
+    #[error("{}: the free space cannot be read: {}", .path.display(), describe(.source))]
     Unknown {
         /// The path.
         path: PathBuf,
@@ -149,15 +118,16 @@ pub enum SpaceError {
 /// # Errors
 ///
 /// Returns the first file system that is too small, with the needed and the available bytes.
-pub fn check(needs: &[Need]) -> Result<(), SpaceError> {
-    let ask = |need: &Need| {
+pub fn check(needs: &[SpaceNeed]) -> Result<(), SpaceError> {
+    let ask = |need: &SpaceNeed| {
         let unknown = |source| SpaceError::Unknown {
             path: need.path.clone(),
             source,
         };
         Ok((need.clone(), space(&need.path).map_err(unknown)?))
     };
-    let asked: Vec<(Need, Space)> = needs.iter().map(ask).collect::<Result<_, SpaceError>>()?;
+    let asked: Vec<(SpaceNeed, FileSystemSpace)> =
+        needs.iter().map(ask).collect::<Result<_, SpaceError>>()?;
     fits(&asked).map_err(|short| match view_of_kernel(&short.path) {
         Some(fs_type) => SpaceError::View {
             path: short.path,
@@ -168,7 +138,7 @@ pub fn check(needs: &[Need]) -> Result<(), SpaceError> {
 }
 
 /// Compares needs with the space of their file systems.
-pub fn fits(needs: &[(Need, Space)]) -> Result<(), Shortage> {
+pub fn fits(needs: &[(SpaceNeed, FileSystemSpace)]) -> Result<(), Shortage> {
     let mut sums: BTreeMap<u64, Shortage> = BTreeMap::new();
     for (need, space) in needs {
         let sum = sums.entry(space.file_system).or_insert_with(|| Shortage {
@@ -192,15 +162,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn need(path: &str, bytes: u64) -> Need {
-        Need {
+    fn need(path: &str, bytes: u64) -> SpaceNeed {
+        SpaceNeed {
             path: path.into(),
             bytes,
         }
     }
 
-    fn room(file_system: u64, available_bytes: u64) -> Space {
-        Space {
+    fn room(file_system: u64, available_bytes: u64) -> FileSystemSpace {
+        FileSystemSpace {
             available_bytes,
             total_bytes: available_bytes * 2,
             file_system,
@@ -208,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shortage_has_both_figures() {
+    fn shortage_states_needed_and_available_bytes() {
         let needs = [
             (need("/a/1", 60), room(1, 100)),
             (need("/b/1", 500), room(2, 500)),
@@ -223,22 +193,21 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_fit_anywhere_is_refused() {
+    fn space_check_refuses_files_larger_than_any_disk() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("not/yet/there");
-        let error = check(&[Need::to_fill(&path, 1 << 60)]).unwrap_err();
-        assert!(
-            matches!(&error, SpaceError::Short(shortage) if shortage.needed_bytes == 1 << 60 && shortage.path == path)
-        );
-        check(&[Need::to_fill(&path, 4096)]).unwrap();
+        let error = check(&[SpaceNeed::to_fill(&path, 1 << 60)]).unwrap_err();
+        assert!(matches!(&error, SpaceError::Short(shortage)
+                if shortage.needed_bytes == 1 << 60 && shortage.path == path));
+        check(&[SpaceNeed::to_fill(&path, 4096)]).unwrap();
     }
 
     #[test]
-    fn a_view_of_the_kernel_is_not_a_full_disk() {
-        let error = check(&[Need::to_fill(Path::new("/proc/a.0.0"), 4096)]).unwrap_err();
+    fn space_check_refuses_proc_and_sysfs() {
+        let error = check(&[SpaceNeed::to_fill(Path::new("/proc/a.0.0"), 4096)]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "/proc/a.0.0: proc keeps no data, it shows the kernel's state"
+            "/proc/a.0.0: proc is a pseudo file system and stores no data"
         );
         assert_eq!(
             view_of_kernel(Path::new("/sys/class")),
@@ -248,14 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_a_file_has_are_no_need() {
+    fn space_need_excludes_allocated_blocks() {
         let file = tempfile::NamedTempFile::new_in("/dev/shm").unwrap();
         std::fs::write(file.path(), vec![1; 1 << 20]).unwrap();
-        assert_eq!(Need::to_fill(file.path(), 3 << 20).bytes, 2 << 20);
-        assert_eq!(Need::to_fill(file.path(), 4096).bytes, 0);
+        assert_eq!(SpaceNeed::to_fill(file.path(), 3 << 20).bytes, 2 << 20);
+        assert_eq!(SpaceNeed::to_fill(file.path(), 4096).bytes, 0);
         file.as_file().set_len(8 << 20).unwrap();
         assert_eq!(
-            Need::to_fill(file.path(), 8 << 20).bytes,
+            SpaceNeed::to_fill(file.path(), 8 << 20).bytes,
             7 << 20,
             "a hole has no blocks"
         );
@@ -263,10 +232,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn needs_fit_just_when_every_sum_does(needs in prop::collection::vec((0u64..3, 0u64..100), 0..20)) {
-            let asked: Vec<(Need, Space)> =
+        fn needs_fit_if_the_sum_of_each_file_system_fits(
+            needs in prop::collection::vec((0u64..3, 0u64..100), 0..20)
+        ) {
+            let asked: Vec<(SpaceNeed, FileSystemSpace)> =
                 needs.iter().map(|(at, bytes)| (need("/x", *bytes), room(*at, 400))).collect();
-            let sum = |at: u64| needs.iter().filter(|need| need.0 == at).map(|need| need.1).sum::<u64>();
+            let sum = |at: u64| {
+                needs.iter().filter(|need| need.0 == at).map(|need| need.1).sum::<u64>()
+            };
             prop_assert_eq!(fits(&asked).is_ok(), (0..3).all(|at| sum(at) <= 400));
         }
     }

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_come_back_from_a_file_without_a_name() {
+    fn spill_file_returns_appended_blocks() {
         let spill = SpillFile::default();
         assert!(spill.read(0, &mut [0]).is_err());
         assert_eq!(spill.append(b"one").unwrap(), 0);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn file_is_in_the_first_directory_that_takes_it() {
+    fn spill_file_uses_the_first_writable_directory() {
         let none = PathBuf::from("/nonexistent");
         assert!(create(vec![none.clone()]).is_err());
         assert!(create(vec![none, std::env::temp_dir()]).is_ok());

@@ -7,11 +7,11 @@
 //! The kernel allows claims on several partitions of one disk, but not on a disk and one of its
 //! partitions. Of these the first one written is claimed.
 
-use super::block_device::Node;
+use super::block_device::BlockDevice;
 use super::consent::Consent;
 use super::identify::PathFacts;
 use super::proc_root::System;
-use super::write_obstacles::{CheckedDevice, Obstacle, Question, Refusal, check};
+use super::write_obstacles::{CheckedDevice, Obstacle, Refusal, WriteTerms, check};
 use iosonde_result::host::DeviceNumber;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,10 +20,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// The devices that one run holds.
 #[derive(Debug, Default)]
 pub struct DeviceHolds {
-    held: Mutex<Held>,
+    held: Mutex<HeldDevices>,
 }
 
-type Held = BTreeMap<DeviceNumber, Weak<HeldDevice>>;
+type HeldDevices = BTreeMap<DeviceNumber, Weak<HeldDevice>>;
 
 #[derive(Debug)]
 struct HeldDevice {
@@ -70,7 +70,7 @@ impl DeviceHolds {
         // The lock is held until the claim is recorded: clones start together and would conflict.
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.retain(|_, device| device.strong_count() > 0);
-        let number = PathFacts::of(path).ok().and_then(|facts| facts.is);
+        let number = PathFacts::query(path).ok().and_then(|facts| facts.is);
         let known = number.and_then(|number| held.get(&number)?.upgrade());
         // Consent of one job does not apply to another.
         let is_settled = |known: &&Arc<HeldDevice>| {
@@ -80,12 +80,12 @@ impl DeviceHolds {
             let devices = vec![known.clone()];
             return Ok((Vec::new(), WriteHold { devices }));
         }
-        let question = Question {
+        let terms = WriteTerms {
             consent,
             is_mounted_allowed,
             is_claimed: number.is_some_and(|number| is_claimed(&held, number)),
         };
-        let checked = check(path, &question)?;
+        let checked = check(path, &terms)?;
         let is_overridden = !checked.overridden.is_empty();
         let device = known.or_else(|| {
             let device = Arc::new(HeldDevice {
@@ -102,10 +102,10 @@ impl DeviceHolds {
 }
 
 /// Whether a device, its disk or one of its partitions is held.
-fn is_claimed(held: &Held, number: DeviceNumber) -> bool {
+fn is_claimed(held: &HeldDevices, number: DeviceNumber) -> bool {
     let system = System::live();
     let mut related = vec![number];
-    if let Some(node) = Node::of_number(&system, number) {
+    if let Some(node) = BlockDevice::from_number(&system, number) {
         let partitions = node.partitions(&system);
         let others = partitions.into_iter().chain(node.disk(&system));
         related.extend(others.map(|node| node.number));

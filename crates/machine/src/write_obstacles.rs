@@ -9,16 +9,18 @@
 //! of stored data. Use needs separate consent: the file system or program would break too.
 
 mod refusal;
+#[cfg(test)]
+mod write_obstacles_tests;
 
-pub use refusal::{Obstacle, Refusal, lasting_name, other_disk};
+pub use refusal::{Obstacle, Refusal, lasting_name};
 
-use super::block_device::Node;
+use super::block_device::BlockDevice;
 use super::consent::{Agreement, Consent};
 use super::identify::PathFacts;
 use super::mounts;
 use super::proc_root::{System, device_number};
 use super::signature;
-use iosonde_result::host::{DeviceNumber, Mount, TargetKind};
+use iosonde_result::host::{DeviceNumber, Mount, PathKind};
 use refusal::sentence;
 use rustix::io::Errno;
 use std::fs::File;
@@ -55,17 +57,17 @@ pub fn overridden(path: &Path) -> Option<String> {
 ///
 /// Returns a [`Refusal`] with its reason, such as all obstacles found.
 pub fn check_writable(path: &Path, consent: &Consent) -> Result<Vec<Obstacle>, Refusal> {
-    let question = Question {
+    let terms = WriteTerms {
         consent,
         is_mounted_allowed: false,
         is_claimed: false,
     };
-    check(path, &question).map(|checked| checked.overridden)
+    check(path, &terms).map(|checked| checked.overridden)
 }
 
 /// The terms of a check.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct WriteTerms<'a> {
     /// The consent given.
     pub consent: &'a Consent,
     /// Whether the job has fio's `allow_mounted_write=1`. It needs [`Consent::by_jobs`].
@@ -77,7 +79,7 @@ pub struct Question<'a> {
 
 /// A target that may be written.
 #[derive(Debug)]
-pub struct Checked {
+pub struct WritableTarget {
     /// The obstacles that consent overrides.
     pub overridden: Vec<Obstacle>,
     /// The device, if the target is a block device.
@@ -100,37 +102,35 @@ pub struct CheckedDevice {
 /// # Errors
 ///
 /// Fails as [`check_writable`] does.
-pub fn check(path: &Path, question: &Question<'_>) -> Result<Checked, Refusal> {
+pub fn check(path: &Path, terms: &WriteTerms<'_>) -> Result<WritableTarget, Refusal> {
     let unreadable = |source| Refusal::Unreadable {
         path: path.to_owned(),
         source,
     };
-    let facts = PathFacts::of(path).map_err(unreadable)?;
+    let facts = PathFacts::query(path).map_err(unreadable)?;
     let system = System::live();
     let mut obstacles = match facts.kind {
-        TargetKind::BlockDevice => facts
+        PathKind::BlockDevice => facts
             .is
             .map_or_else(Vec::new, |number| device_in_use(&system, number)),
-        TargetKind::File => file_in_use(&system, &facts.path),
-        TargetKind::CharacterDevice => {
-            character_device(&system, &facts.path).map_err(unreadable)?
-        }
+        PathKind::File => file_in_use(&system, &facts.path),
+        PathKind::CharacterDevice => character_device(&system, &facts.path).map_err(unreadable)?,
         _ => Vec::new(),
     };
-    let agreement = question
+    let agreement = terms
         .consent
         .agreement(&facts)
         .map_err(|change| Refusal::OtherDisk {
             path: path.to_owned(),
             change,
         })?;
-    let agreement = match question.is_mounted_allowed && question.consent.by_jobs {
+    let agreement = match terms.is_mounted_allowed && terms.consent.by_jobs {
         true => Agreement::Mounted,
         false => agreement,
     };
     let mut device = None;
-    if facts.kind == TargetKind::BlockDevice {
-        match contents(&facts.path, question.is_claimed, &mut obstacles) {
+    if facts.kind == PathKind::BlockDevice {
+        match contents(&facts.path, terms.is_claimed, &mut obstacles) {
             Ok(found) => device = Some(found),
             Err(source) if agreement == Agreement::None => return Err(unreadable(source)),
             Err(_) => {
@@ -153,7 +153,7 @@ pub fn check(path: &Path, question: &Question<'_>) -> Result<Checked, Refusal> {
         // Other programs may continue or start to use the device.
         device.file = File::open(&facts.path).ok();
     }
-    Ok(Checked {
+    Ok(WritableTarget {
         overridden: obstacles,
         device,
     })
@@ -245,8 +245,8 @@ fn contents(
 
 /// The uses of a block device, from the files of a system: mounts, swap space and other devices.
 /// The search covers the device, its partitions, its disk, and all devices made of these.
-pub fn device_in_use(system: &System, number: DeviceNumber) -> Vec<Obstacle> {
-    let Some(node) = Node::of_number(system, number) else {
+fn device_in_use(system: &System, number: DeviceNumber) -> Vec<Obstacle> {
+    let Some(node) = BlockDevice::from_number(system, number) else {
         return Vec::new();
     };
     let mut users = Users {
@@ -258,16 +258,16 @@ pub fn device_in_use(system: &System, number: DeviceNumber) -> Vec<Obstacle> {
     if system.flag(node.dir.join("ro")) == Some(true) {
         users.obstacles.push(Obstacle::ReadOnly);
     }
-    users.look_at(&node);
+    users.add_uses(&node);
     if let Some(disk) = node.disk(system) {
         // The whole disk may be in use, regardless of its partition table.
-        users.look_at_one(&disk);
+        users.add_own_uses(&disk);
     }
     users.obstacles
 }
 
 /// The uses of a file as a device.
-pub fn file_in_use(system: &System, path: &Path) -> Vec<Obstacle> {
+fn file_in_use(system: &System, path: &Path) -> Vec<Obstacle> {
     let name = path.display().to_string();
     let mut obstacles = Vec::new();
     if mounts::swaps(system).iter().any(|swap| swap == path) {
@@ -275,7 +275,7 @@ pub fn file_in_use(system: &System, path: &Path) -> Vec<Obstacle> {
             device: name.clone(),
         });
     }
-    let loops = Node::all(system)
+    let loops = BlockDevice::list_all(system)
         .into_iter()
         .filter(|node| node.backing_file(system).as_deref() == Some(path));
     obstacles.extend(loops.map(|holder| Obstacle::Held {
@@ -295,21 +295,21 @@ struct Users<'a> {
 
 impl Users<'_> {
     /// Adds the uses of a device, of its partitions and of all devices made of them.
-    fn look_at(&mut self, node: &Node) {
+    fn add_uses(&mut self, node: &BlockDevice) {
         if self.seen.contains(&node.number) {
             return;
         }
         self.seen.push(node.number);
-        self.look_at_one(node);
+        self.add_own_uses(node);
         for holder in self.holders(node) {
-            self.look_at(&holder);
+            self.add_uses(&holder);
         }
         for partition in node.partitions(self.system) {
-            self.look_at(&partition);
+            self.add_uses(&partition);
         }
     }
 
-    fn look_at_one(&mut self, node: &Node) {
+    fn add_own_uses(&mut self, node: &BlockDevice) {
         let device = node.dev_path(self.system).display().to_string();
         for mount in &self.mounts {
             if self.is_source(mount, node) {
@@ -338,7 +338,7 @@ impl Users<'_> {
     }
 
     /// Whether a mount is of this device: by number, or by name if the file system has another one.
-    fn is_source(&self, mount: &Mount, node: &Node) -> bool {
+    fn is_source(&self, mount: &Mount, node: &BlockDevice) -> bool {
         let by_name = || mount.device.major == 0 && mount.source.starts_with("/dev/");
         mount.device == node.number
             || (by_name()
@@ -346,9 +346,9 @@ impl Users<'_> {
     }
 
     /// Devices made of this one, with loop devices, which the kernel does not list as holders.
-    fn holders(&self, node: &Node) -> Vec<Node> {
+    fn holders(&self, node: &BlockDevice) -> Vec<BlockDevice> {
         let mut holders = node.holders(self.system);
-        for other in Node::all(self.system) {
+        for other in BlockDevice::list_all(self.system) {
             let file = other.backing_file(self.system);
             if file.is_some_and(|file| self.system.device_of_node(&file) == Some(node.number)) {
                 holders.push(other);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn character_devices_are_refused_but_for_those_that_discard() {
+    fn character_devices_are_refused_except_null_zero_and_full() {
         for name in ["/dev/null", "/dev/zero", "/dev/full"] {
             let checked = check_writable(Path::new(name), &Consent::default());
             assert_eq!(checked.unwrap(), []);
@@ -385,18 +385,19 @@ mod tests {
         let refusal = check_writable(random, &Consent::default()).unwrap_err();
         assert_eq!(
             refusal.to_string(),
-            "refusing to write /dev/random: it is the character device \"random\", not a disk"
+            "refusing to write /dev/random: the target is the character device \"random\", not a \
+             disk"
         );
         assert_eq!(
             refusal.remedy(),
-            "to destroy what is on it, say so: --allow-overwrite=/dev/random"
+            "to overwrite its data, use --allow-overwrite=/dev/random"
         );
         let agreed = check_writable(random, &Consent::to_overwrite([random])).unwrap();
         assert!(matches!(agreed[..], [Obstacle::CharacterDevice { .. }]));
     }
 
     #[test]
-    fn consent_is_to_the_very_target() {
+    fn same_target_follows_links_but_not_other_files() {
         let dir = tempfile::tempdir().unwrap();
         let (one, other, link) = (
             dir.path().join("one"),
@@ -406,7 +407,7 @@ mod tests {
         std::fs::write(&one, "").unwrap();
         std::fs::write(&other, "").unwrap();
         std::os::unix::fs::symlink(&one, &link).unwrap();
-        let facts = PathFacts::of(&one).unwrap();
+        let facts = PathFacts::query(&one).unwrap();
         assert!(is_same_target(&facts, &one) && is_same_target(&facts, &link));
         assert!(!is_same_target(&facts, &other) && !is_same_target(&facts, dir.path()));
         assert!(!is_same_target(&facts, &dir.path().join("gone")));

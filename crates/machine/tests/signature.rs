@@ -66,7 +66,7 @@ fn captures() -> Vec<(String, PathBuf)> {
 }
 
 #[test]
-fn every_capture_is_named_as_blkid_names_it() {
+fn captured_signatures_match_blkid() {
     let captures = captures();
     assert!(captures.len() >= 30, "captures are missing: {captures:?}");
     for (name, path) in captures {
@@ -92,7 +92,7 @@ fn every_capture_is_named_as_blkid_names_it() {
 }
 
 #[test]
-fn both_copies_of_a_gpt_are_found() {
+fn gpt_is_found_at_start_and_end() {
     let (_, path) = captures()
         .into_iter()
         .find(|(name, _)| name == "gpt")

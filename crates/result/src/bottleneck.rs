@@ -7,20 +7,28 @@
 
 mod ceph_rules;
 mod cgroup_bounds;
+mod condition_text;
 mod local_rules;
 #[cfg(test)]
 mod tests;
+mod verdict_text;
+#[cfg(test)]
+mod verdict_text_tests;
+
+pub use verdict_text::verdict;
 
 use crate::ceph::CephSide;
 use crate::host::IoLimit;
 use crate::interval::IntervalCounts;
 use crate::machine::CpuShares;
+use crate::network::NetworkLoad;
 use crate::run::Verdict;
+use crate::verdict_cause::VerdictCause;
 use iosonde_job::plan::PerDirection;
 
 /// Observations of a run.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Observed {
+pub struct RunObservation {
     /// Length of the measured time in seconds.
     pub seconds: f64,
     /// I/Os and bytes of the workers in that time.
@@ -28,11 +36,11 @@ pub struct Observed {
     /// Number of flushes that the workers requested.
     pub flushes: u64,
     /// Observations of the workers.
-    pub callers: Callers,
+    pub callers: WorkerObservation,
     /// Reason why the job limits itself, if it reached that limit.
-    pub job_limit: Option<String>,
+    pub job_limit: Option<VerdictCause>,
     /// Location of the files.
-    pub place: Place,
+    pub place: FileLocation,
     /// Device with the most I/O. `None` if no device is known.
     pub device: Option<DeviceLoad>,
     /// Control group limits on the devices that hold the files.
@@ -52,13 +60,15 @@ pub struct Observed {
     pub virtual_machine: bool,
     /// Ceph cluster that the run used.
     pub ceph: Option<CephSide>,
+    /// Traffic of the busiest network interface. `None` if it is not known.
+    pub network: Option<NetworkLoad>,
     /// Whether some of the I/O went elsewhere, so that the cluster does not explain all figures.
     pub beside_ceph: bool,
 }
 
 /// Observations of the workers, which issue the I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Callers {
+pub struct WorkerObservation {
     /// Number of workers.
     pub workers: usize,
     /// Sum of the iodepths: I/Os that all workers may keep in flight.
@@ -86,7 +96,7 @@ pub struct Callers {
 
 /// Location of the files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Place {
+pub enum FileLocation {
     /// No files: the null engine, or objects of Ceph.
     #[default]
     Nowhere,
@@ -127,7 +137,7 @@ const SHORTEST_SECONDS: f64 = 0.2;
 
 /// Returns the bottleneck, and additional findings. There is no bottleneck if a cache served the
 /// I/O, which has its own verdict. Both are empty if the run was too short.
-pub fn classify(seen: &Observed) -> (Option<Verdict>, Vec<Verdict>) {
+pub fn classify(seen: &RunObservation) -> (Option<Verdict>, Vec<Verdict>) {
     if seen.ios() == 0 || seen.seconds < SHORTEST_SECONDS {
         return (None, Vec::new());
     }
@@ -143,7 +153,7 @@ pub fn classify(seen: &Observed) -> (Option<Verdict>, Vec<Verdict>) {
     (main, beside)
 }
 
-impl Observed {
+impl RunObservation {
     fn ios(&self) -> u64 {
         self.own.iter().map(|(_, counts)| counts.ios).sum()
     }

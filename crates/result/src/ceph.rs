@@ -1,5 +1,12 @@
 //! State of a Ceph cluster, and its activity during a run.
 
+mod cache_tier;
+mod metadata_server;
+
+pub use cache_tier::CacheTierActivity;
+pub use metadata_server::MetadataServer;
+
+use crate::ceph_hardware::CephHardware;
 use crate::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,6 +16,9 @@ use serde::{Deserialize, Serialize};
 pub struct CephSide {
     /// fsid of the cluster.
     pub fsid: String,
+    /// Version and name of the release that the monitors run, e.g. `18.2.4 reef`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// Worst health: `HEALTH_OK`, `HEALTH_WARN` or `HEALTH_ERR`, or empty if there was no answer.
     pub health: String,
     /// Messages of the cluster's health checks, one sentence each.
@@ -24,8 +34,17 @@ pub struct CephSide {
     pub more_pools: Vec<CephPool>,
     /// Recovery, scrubs and degraded objects.
     pub activity: CephActivity,
+    /// Devices, hosts and networks of the OSDs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<CephHardware>,
     /// Latencies of the OSDs, the slowest first.
     pub osd_latency: Vec<OsdLatency>,
+    /// Activity of cache tiers, if a pool of the run has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_tier: Option<CacheTierActivity>,
+    /// Active metadata servers, if the run used a mounted file system.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metadata_servers: Vec<MetadataServer>,
     /// Facts that could not be determined, with the reason.
     pub notes: Vec<String>,
 }
@@ -45,6 +64,9 @@ impl CephSide {
             _ => self.merge_state(other),
         }
         self.activity.merge(&other.activity);
+        if other.hardware.is_some() {
+            self.hardware.clone_from(&other.hardware);
+        }
         for note in &other.notes {
             if !self.notes.contains(note) {
                 self.notes.push(note.clone());
@@ -60,10 +82,27 @@ impl CephSide {
             }
         }
         self.osd_latency.sort_by(|a, b| b.op_ns.total_cmp(&a.op_ns));
+        if let Some(activity) = &other.cache_tier {
+            self.cache_tier.get_or_insert_default().merge(activity);
+        }
+        for server in &other.metadata_servers {
+            self.take_metadata_server(server);
+        }
+    }
+
+    /// Adds a sample of a metadata server.
+    pub fn take_metadata_server(&mut self, server: &MetadataServer) {
+        let mut mine = self.metadata_servers.iter_mut();
+        let known = mine.find(|mine| (&mine.name, mine.rank) == (&server.name, server.rank));
+        match known {
+            Some(known) => known.merge(server),
+            None => self.metadata_servers.push(server.clone()),
+        }
     }
 
     fn take_state(&mut self, other: &CephSide) {
         self.fsid.clone_from(&other.fsid);
+        self.version.clone_from(&other.version);
         self.health.clone_from(&other.health);
         self.checks.clone_from(&other.checks);
         (self.osds, self.pgs) = (other.osds, other.pgs);
@@ -73,6 +112,7 @@ impl CephSide {
         if severity(&other.health) > severity(&self.health) {
             self.health.clone_from(&other.health);
         }
+        debug_assert!(severity(&self.health) >= severity(&other.health));
         for check in &other.checks {
             self.take_check(check.clone());
         }
@@ -112,57 +152,21 @@ impl CephSide {
     }
 
     /// Returns a sentence on recovery or backfill, if there was any.
-    pub fn recovery(&self) -> Option<String> {
+    fn recovery(&self) -> Option<String> {
         let activity = &self.activity;
-        if activity.recovering == 0 {
-            return None;
-        }
-        let mut told = format!(
-            "the cluster was moving data (recovery or backfill) in {} of {} looks at it",
-            activity.recovering, activity.looks
-        );
-        if activity.recovery_bytes_per_s > 0 {
-            let rate = words::bandwidth(activity.recovery_bytes_per_s as f64);
-            told += &format!(", at up to {rate}");
-        }
-        let objects = [
-            (activity.degraded_objects, "were missing"),
-            (activity.misplaced_objects, "lay where they do not belong"),
-        ];
-        for (count, what) in objects {
-            if count > 0 {
-                told += &format!(", and up to {count} copies of objects {what}");
-            }
-        }
-        Some(told)
+        (activity.recovering > 0).then(|| activity.recovery_text())
     }
 
     /// Returns a sentence on OSDs that were down for a part of the time, if there were any.
-    pub fn outage(&self) -> Option<String> {
+    fn outage(&self) -> Option<String> {
         let osds = &self.osds;
-        if osds.up >= osds.total {
-            return None;
-        }
-        let mut told = format!(
-            "{} of the cluster's {} OSDs did not run, for a part of the time at least",
-            osds.total - osds.up,
-            osds.total
-        );
-        if !self.checks.is_empty() {
-            told += &format!(" ({})", self.checks.join("; "));
-        }
-        Some(told)
+        (osds.up < osds.total).then(|| osds.outage_text(&self.checks))
     }
 
     /// Returns a sentence on scrubs of placement groups, if there were any.
-    pub fn scrub(&self) -> Option<String> {
+    fn scrub(&self) -> Option<String> {
         let activity = &self.activity;
-        (activity.scrubbing > 0).then(|| {
-            format!(
-                "the cluster scrubbed placement groups in {} of {} looks at it, which reads its disks",
-                activity.scrubbing, activity.looks
-            )
-        })
+        (activity.scrubbing > 0).then(|| activity.scrub_text())
     }
 }
 
@@ -257,8 +261,14 @@ impl std::fmt::Display for Redundancy {
 pub struct CephActivity {
     /// Number of samples.
     pub looks: u32,
-    /// Number of samples with recovery or backfill.
+    /// Number of samples in which recovery or backfill moved data.
     pub recovering: u32,
+    /// Number of samples in which recovery or backfill was due, but moved no data.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub recovery_waiting: u32,
+    /// Pools whose data recovery or backfill moved, if the cluster reports them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recovering_pools: Vec<String>,
     /// Number of samples with scrubs of placement groups.
     pub scrubbing: u32,
     /// Highest recovery rate seen, in bytes per second.
@@ -267,6 +277,10 @@ pub struct CephActivity {
     pub degraded_objects: u64,
     /// Largest number of misplaced objects seen.
     pub misplaced_objects: u64,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Latencies of one OSD.
@@ -284,10 +298,86 @@ pub struct OsdLatency {
     pub apply_ns: Option<u64>,
 }
 
+impl OsdCounts {
+    /// Returns a sentence on OSDs that were down, with the messages of the health checks.
+    pub(crate) fn outage_text(&self, checks: &[String]) -> String {
+        let mut sentence = format!(
+            "{} of the cluster's {} OSDs were down for at least a part of the run",
+            self.total.saturating_sub(self.up),
+            self.total
+        );
+        if !checks.is_empty() {
+            sentence += &format!(" ({})", checks.join("; "));
+        }
+        sentence
+    }
+}
+
 impl CephActivity {
+    /// Returns a sentence on recovery or backfill.
+    pub(crate) fn recovery_text(&self) -> String {
+        let pools = match self.recovering_pools.as_slice() {
+            [] => String::new(),
+            [pool] => format!(" of pool {pool}"),
+            pools => format!(" of pools {}", pools.join(", ")),
+        };
+        let mut sentence = format!(
+            "the cluster was moving data{pools} (recovery or backfill) in {} of {} samples",
+            self.recovering, self.looks
+        );
+        if self.recovery_bytes_per_s > 0 {
+            let rate = words::bandwidth(self.recovery_bytes_per_s as f64);
+            sentence += &format!(", at up to {rate}");
+        }
+        sentence + &self.missing_copies()
+    }
+
+    /// Returns a clause on recovery that was due and moved nothing. `None` if data were moved.
+    pub fn waiting_text(&self) -> Option<String> {
+        (self.recovering == 0 && self.recovery_waiting > 0).then(|| {
+            format!(
+                "due, but moved no data in {} of {} samples{}",
+                self.recovery_waiting,
+                self.looks,
+                self.missing_copies()
+            )
+        })
+    }
+
+    fn missing_copies(&self) -> String {
+        let objects = [
+            (self.degraded_objects, "were missing"),
+            (self.misplaced_objects, "were misplaced"),
+        ];
+        let found = objects.iter().filter(|(count, _)| *count > 0);
+        let clauses =
+            found.map(|(count, what)| format!(", and up to {count} copies of objects {what}"));
+        clauses.collect()
+    }
+
+    /// Returns a sentence on scrubs of placement groups.
+    pub(crate) fn scrub_text(&self) -> String {
+        format!(
+            "the cluster scrubbed placement groups, which reads from its disks, in {} of {} \
+             samples",
+            self.scrubbing, self.looks
+        )
+    }
+
+    /// Adds a pool whose data recovery or backfill moved.
+    pub fn take_recovering_pool(&mut self, pool: &str) {
+        if !self.recovering_pools.iter().any(|known| known == pool) {
+            self.recovering_pools.push(pool.to_owned());
+        }
+    }
+
     fn merge(&mut self, other: &CephActivity) {
         self.looks += other.looks;
         self.recovering += other.recovering;
+        self.recovery_waiting += other.recovery_waiting;
+        for pool in &other.recovering_pools {
+            self.take_recovering_pool(pool);
+        }
         self.scrubbing += other.scrubbing;
         let most = |mine: &mut u64, theirs: u64| *mine = theirs.max(*mine);
         most(&mut self.recovery_bytes_per_s, other.recovery_bytes_per_s);
@@ -316,7 +406,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_runs_are_one_with_the_worst_that_was_seen() {
+    fn merged_ceph_runs_keep_the_worst_state() {
         let side = |health: &str, up: u32, osd: OsdLatency| CephSide {
             health: health.to_owned(),
             checks: vec![format!("OSD_DOWN: {} osds down", 3 - up)],
@@ -347,7 +437,7 @@ mod tests {
         // An unanswered status query, because the monitors were down, does not mean that the
         // cluster has no OSDs.
         let silent = CephSide {
-            notes: vec!["status could not be asked for".to_owned()],
+            notes: vec!["the cluster did not report status".to_owned()],
             ..CephSide::default()
         };
         all.merge(&silent);
@@ -361,9 +451,33 @@ mod tests {
         assert_eq!(
             all.marks(),
             [
-                "the cluster was moving data (recovery or backfill) in 1 of 12 looks at it, and up to 10 copies of objects were missing",
-                "1 of the cluster's 3 OSDs did not run, for a part of the time at least (OSD_DOWN: 0 osds down)"
+                "the cluster was moving data (recovery or backfill) in 1 of 12 samples, and up to \
+                 10 copies of objects were missing",
+                "1 of the cluster's 3 OSDs were down for at least a part of the run (OSD_DOWN: 0 \
+                 osds down)"
             ]
         );
+    }
+
+    #[test]
+    fn merged_ceph_runs_add_tiers_and_keep_the_busiest_servers() {
+        let tier = CacheTierActivity {
+            hits: 2,
+            ..CacheTierActivity::default()
+        };
+        let mut with_tier = CephSide {
+            cache_tier: Some(tier),
+            ..CephSide::default()
+        };
+        let server = |requests_per_s: u64| MetadataServer {
+            name: "a".to_owned(),
+            requests_per_s,
+            ..MetadataServer::default()
+        };
+        with_tier.take_metadata_server(&server(3));
+        with_tier.merge(&with_tier.clone());
+        with_tier.take_metadata_server(&server(9));
+        assert_eq!(with_tier.cache_tier.map(|tier| tier.hits), Some(4));
+        assert_eq!(with_tier.metadata_servers, [server(9)]);
     }
 }

@@ -119,7 +119,7 @@ impl Default for DeviceDescription {
 
 impl DeviceDescription {
     /// Describes the device of a run. For a run in several pods, their targets are combined.
-    pub fn of_run(result: &RunResult) -> Self {
+    pub fn from_run(result: &RunResult) -> Self {
         let has_engine = |engine| {
             let mut workers = result.workers.iter();
             workers.any(|worker| worker.backend.engine == engine)
@@ -130,11 +130,11 @@ impl DeviceDescription {
             return Self::without_devices(DeviceClass::Simulated, Vec::from_iter(model));
         }
         if has_engine(Engine::Rados) || has_engine(Engine::Rbd) {
-            let used = StorageUsed::of(result).map(|used| used.name);
+            let used = StorageUsed::from_run(result).map(|used| used.name);
             return Self::without_devices(DeviceClass::NetworkVolume, Vec::from_iter(used));
         }
         let is_guest = result.host.platform.virtual_machine == Some(true);
-        let of_target = |target| Self::of_target(target, is_guest);
+        let of_target = |target| Self::from_target(target, is_guest);
         let mut each: Vec<Self> = result.targets.iter().map(of_target).collect();
         each.dedup();
         match &each[..] {
@@ -151,7 +151,7 @@ impl DeviceDescription {
     }
 
     /// Describes the device of a target. `is_guest`: the machine is virtual.
-    pub fn of_target(target: &TargetInfo, is_guest: bool) -> Self {
+    pub fn from_target(target: &TargetInfo, is_guest: bool) -> Self {
         if let Some(found) = target.mount.as_ref().and_then(of_mount) {
             return found;
         }

@@ -2,15 +2,28 @@
 //!
 //! A rule reports nothing if a fact is unknown. `docs/doctor.md` lists the stable identifiers.
 
+mod cluster_cause;
+mod cluster_text;
 mod device_rules;
+mod device_text;
 mod examination;
+mod finding_cause;
+mod finding_text;
+#[cfg(test)]
+mod finding_text_tests;
+mod finding_words;
 mod leftover_rules;
+mod leftover_text;
 mod machine_rules;
+mod machine_text;
 mod target_rules;
+mod target_text;
 #[cfg(test)]
 mod tests;
 
+pub use cluster_cause::{CleanUp, ClusterCause};
 pub use examination::*;
+pub use finding_cause::*;
 
 /// Smallest working set in bytes that gives a valid figure.
 pub const WORKING_SET_BYTES_MIN: u64 = 16 << 20;
@@ -32,42 +45,4 @@ pub fn findings(examined: &Examination) -> Vec<Finding> {
     }
     each.sort_by_key(|finding| finding.severity);
     each
-}
-
-/// Creates a finding without a remedy.
-fn found(
-    severity: Severity,
-    id: &str,
-    subject: &str,
-    evidence: impl Into<String>,
-    effect: impl Into<String>,
-) -> Finding {
-    Finding {
-        id: id.to_owned(),
-        severity,
-        subject: subject.to_owned(),
-        evidence: evidence.into(),
-        effect: effect.into(),
-        remedy: String::new(),
-        command: None,
-    }
-}
-
-/// Adds remedies to findings.
-trait Remedied {
-    fn remedy(self, words: impl Into<String>) -> Self;
-    /// Adds a command that is the remedy.
-    fn command(self, line: impl Into<String>) -> Self;
-}
-
-impl Remedied for Finding {
-    fn remedy(mut self, words: impl Into<String>) -> Self {
-        self.remedy = words.into();
-        self
-    }
-
-    fn command(mut self, line: impl Into<String>) -> Self {
-        self.command = Some(line.into());
-        self
-    }
 }

@@ -1,7 +1,12 @@
 //! A [`RunResult`] as a JSON document: its schema, and reading with a check of the format version.
 
+#[cfg(test)]
+mod document_tests;
+
 use crate::run::{FORMAT, RunResult};
+use iosonde_job::read_json;
 use serde::Deserialize;
+use serde::de::Error as _;
 use serde_json::Value;
 
 /// Reason why a document is not a readable result.
@@ -9,18 +14,16 @@ use serde_json::Value;
 #[non_exhaustive]
 pub enum ReadError {
     /// The document is not JSON, or has no `format`.
-    #[error("not a result: {0}")]
+    #[error("not a result of iosonde: {0}")]
     NotAResult(#[source] serde_json::Error),
     /// The format is newer than this program.
-    #[error(
-        "the result has format {found}, which is newer than {FORMAT}, the newest that this program reads"
-    )]
+    #[error("the result has format {found}; this version of iosonde reads formats up to {FORMAT}")]
     Newer {
         /// Format of the document.
         found: u32,
     },
     /// The format was never used.
-    #[error("the result has format {found}, which never existed; formats begin at 1")]
+    #[error("the result has the unknown format {found}; formats begin at 1")]
     Unknown {
         /// Format of the document.
         found: u32,
@@ -33,14 +36,35 @@ pub enum ReadError {
 /// Reads a result of any known format.
 pub fn read(json: &str) -> Result<RunResult, ReadError> {
     #[derive(Deserialize)]
-    struct Versioned {
+    struct FormatHeader {
         format: u32,
     }
-    let Versioned { format: found } = serde_json::from_str(json).map_err(ReadError::NotAResult)?;
+    let FormatHeader { format: found } = read_json(json).map_err(ReadError::NotAResult)?;
     match found {
         0 => Err(ReadError::Unknown { found }),
-        1..=FORMAT => serde_json::from_str(json).map_err(ReadError::Damaged),
+        1..=FORMAT => {
+            let run: RunResult = read_json(json).map_err(ReadError::Damaged)?;
+            check_workers(&run).map_err(ReadError::Damaged)?;
+            Ok(run)
+        }
         _ => Err(ReadError::Newer { found }),
+    }
+}
+
+/// Checks that each worker has a job in the plan, as all figures need it.
+///
+/// # Errors
+/// Fails if there is no such job.
+pub fn check_workers(run: &RunResult) -> serde_json::Result<()> {
+    let of_pods = run.pods.iter().flat_map(|pod| &pod.workers);
+    let mut workers = run.workers.iter().chain(&run.neighbours).chain(of_pods);
+    let jobs = run.plan.jobs.len();
+    match workers.find(|worker| worker.job >= jobs) {
+        Some(worker) => Err(serde_json::Error::custom(format!(
+            "a worker belongs to job {}, but the numbers of the jobs are below {jobs}",
+            worker.job
+        ))),
+        None => Ok(()),
     }
 }
 

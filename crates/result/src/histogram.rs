@@ -3,7 +3,7 @@
 //! Values below 256 have a bucket each. Above, a bucket spans 1/128 of its power of two, so the
 //! middle of a bucket differs by at most 0.4 % from every value in it. The layout is fio's with one
 //! more bit. Each of fio's bins is therefore a union of these buckets, and the JSON+ output is
-//! exact. Values above [`MAX_VALUE`] (73 minutes in nanoseconds) are counted in the last bucket.
+//! exact. Values above `MAX_VALUE` (73 minutes in nanoseconds) are counted in the last bucket.
 //! The owner of a histogram keeps the exact maximum beside it.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -13,7 +13,7 @@ use std::borrow::Cow;
 /// Bits of a value that select the bucket within its power of two.
 pub const SUB_BITS: u32 = 7;
 /// Largest value that is not clamped to the last bucket.
-pub const MAX_VALUE: u64 = (1 << 42) - 1;
+pub(crate) const MAX_VALUE: u64 = (1 << 42) - 1;
 /// Number of buckets.
 pub const BUCKETS: usize = index_of(MAX_VALUE) + 1;
 
@@ -51,10 +51,30 @@ pub const fn middle(index: usize) -> u64 {
     lowest(index) + width(index) / 2
 }
 
+const _: () = {
+    let mut index = 0;
+    while index < BUCKETS {
+        assert!(
+            index_of(lowest(index)) == index,
+            "a bucket counts its lowest value"
+        );
+        let end = lowest(index) + width(index);
+        assert!(
+            lowest(index + 1) == end,
+            "buckets are adjacent and do not overlap"
+        );
+        index += 1;
+    }
+    assert!(
+        lowest(BUCKETS) == MAX_VALUE + 1,
+        "the last bucket ends with the largest value"
+    );
+};
+
 /// Counts of values by bucket, serialised sparsely as `[[index, count], ...]`.
 ///
 /// A default histogram has all its buckets, so that counting allocates nothing. A compact histogram
-/// ([`Histogram::compact`], deserialisation) has only the non-empty buckets, at a few bytes each,
+/// (`Histogram::compact`, deserialisation) has only the non-empty buckets, at a few bytes each,
 /// because a run has one per interval. Counting into it allocates all buckets again.
 #[derive(Clone)]
 pub struct Histogram {
@@ -99,7 +119,10 @@ impl Histogram {
 
     /// Counts `value` `count` times.
     pub fn record_n(&mut self, value: u64, count: u64) {
-        self.add_bucket(index_of(value), count);
+        let index = index_of(value);
+        let from_lowest = value.min(MAX_VALUE).wrapping_sub(lowest(index));
+        debug_assert!(from_lowest < width(index), "{value} in {index}");
+        self.add_bucket(index, count);
     }
 
     /// Adds `count` to bucket `index`.
@@ -116,6 +139,10 @@ impl Histogram {
         if self.counts.is_empty() {
             self.complete();
         }
+        debug_assert!(
+            self.counts.len() == BUCKETS && [0, BUCKETS].contains(&other.counts.len()),
+            "a histogram has all buckets, or is compact"
+        );
         if other.counts.is_empty() {
             for (index, count) in other.compact.buckets() {
                 self.counts[index] += count;
@@ -128,11 +155,17 @@ impl Histogram {
         self.total += other.total;
     }
 
+    /// The total, counted anew.
+    fn sum_of_buckets(&self) -> u64 {
+        self.buckets().map(|(_, count)| count).sum()
+    }
+
     /// Keeps only the non-empty buckets. The histogram compares equal to its former value.
-    pub fn compact(&mut self) {
+    pub(crate) fn compact(&mut self) {
         if !self.counts.is_empty() {
             self.compact = CompactBuckets::new(self.buckets());
             self.counts = Box::default();
+            debug_assert_eq!(self.sum_of_buckets(), self.total, "no count is lost");
         }
     }
 
@@ -144,6 +177,11 @@ impl Histogram {
             made = CompactBuckets::new(self.buckets());
             compact = &made;
         }
+        debug_assert_eq!(
+            compact.buckets().map(|(_, count)| count).sum::<u64>(),
+            self.total,
+            "no count is lost"
+        );
         write_leb128(bytes, compact.0.len() as u64);
         bytes.extend_from_slice(&compact.0);
     }
@@ -165,6 +203,11 @@ impl Histogram {
     #[cold]
     fn complete(&mut self) {
         debug_assert!(self.counts.is_empty());
+        debug_assert_eq!(
+            self.sum_of_buckets(),
+            self.total,
+            "a compact histogram is whole"
+        );
         let mut counts = vec![0; BUCKETS];
         for (index, count) in std::mem::take(&mut self.compact).buckets() {
             counts[index] = count;
@@ -192,23 +235,6 @@ impl Histogram {
         self.percentile_bucket(percent).map(middle)
     }
 
-    /// Returns the lowest and the highest value of the percentile's bucket. `None` if empty.
-    pub fn percentile_bounds(&self, percent: f64) -> Option<(u64, u64)> {
-        let index = self.percentile_bucket(percent)?;
-        Some((lowest(index), lowest(index) + width(index) - 1))
-    }
-
-    /// Returns the share of values above the bucket of `value`, from 0 to 1. `None` if empty.
-    pub fn share_above(&self, value: u64) -> Option<f64> {
-        let bound = index_of(value);
-        let above: u64 = self
-            .buckets()
-            .filter(|(index, _)| *index > bound)
-            .map(|(_, count)| count)
-            .sum();
-        (self.total > 0).then(|| above as f64 / self.total as f64)
-    }
-
     fn percentile_bucket(&self, percent: f64) -> Option<usize> {
         let wanted = percent / 100.0 * self.total as f64;
         let mut seen = 0u64;
@@ -220,6 +246,7 @@ impl Histogram {
                 break;
             }
         }
+        debug_assert!(seen <= self.total && last.is_some() == (self.total > 0));
         last
     }
 }
@@ -237,8 +264,9 @@ impl JsonSchema for Histogram {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Non-empty buckets in ascending order, each as [index, count]. Below 256 the index is the value; \
-                above, bucket i begins at (128 + i mod 128) * 2^(i div 128 - 1).",
+            "description": "Non-empty buckets in ascending order, each as [index, count]. Below \
+                            256 the index is the value; above, bucket i begins at (128 + i mod \
+                            128) * 2^(i div 128 - 1).",
             "type": "array",
             "items": {
                 "type": "array",
@@ -261,10 +289,14 @@ impl<'de> Deserialize<'de> for Histogram {
                 "histogram bucket {index} is not below {BUCKETS}"
             )));
         }
+        let total = pairs
+            .iter()
+            .try_fold(0u64, |sum, (_, count)| sum.checked_add(*count))
+            .ok_or_else(|| serde::de::Error::custom("the counts of a histogram exceed 2^64"))?;
         if pairs.is_sorted_by(|(before, _), (after, _)| before < after) {
             return Ok(Histogram {
                 counts: Box::default(),
-                total: pairs.iter().map(|(_, count)| count).sum(),
+                total,
                 compact: CompactBuckets::new(pairs.into_iter()),
             });
         }
@@ -333,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_bucket_begins_where_the_one_before_ends() {
+    fn buckets_are_contiguous_and_match_their_index() {
         for index in 0..BUCKETS - 1 {
             assert_eq!(
                 lowest(index) + width(index),
@@ -345,16 +377,6 @@ mod tests {
             assert_eq!(index_of(middle(index)), index);
         }
         assert_eq!(index_of(u64::MAX), BUCKETS - 1);
-    }
-
-    #[test]
-    fn shares_and_bounds_go_with_percentiles() {
-        let mut histogram = Histogram::default();
-        assert_eq!(histogram.share_above(5), None);
-        (1..=100).for_each(|value| histogram.record(value * 1000));
-        assert_eq!(histogram.share_above(90_000), Some(0.1));
-        let (low, high) = histogram.percentile_bounds(90.0).unwrap();
-        assert!(low <= 90_000 && 90_000 <= high && high - low < 1000);
     }
 
     #[test]
@@ -370,13 +392,6 @@ mod tests {
         assert!(compact.buckets().eq(made.buckets()));
         for percent in [0.0, 1.0, 50.0, 99.9, 100.0] {
             assert_eq!(compact.percentile(percent), made.percentile(percent));
-            assert_eq!(
-                compact.percentile_bounds(percent),
-                made.percentile_bounds(percent)
-            );
-        }
-        for value in values {
-            assert_eq!(compact.share_above(value), made.share_above(value));
         }
         let json = |histogram: &Histogram| serde_json::to_string(histogram).unwrap();
         assert_eq!(json(&compact), json(&made));
@@ -406,7 +421,6 @@ mod tests {
         let read: Histogram = serde_json::from_str("[[3,1],[70,2]]").unwrap();
         assert!(read.counts.is_empty());
         assert_eq!((&read, read.percentile(90.0)), (&made, Some(70)));
-        assert_eq!(read.share_above(1 << 30), Some(0.0));
         let empty: Histogram = serde_json::from_str("[]").unwrap();
         assert_eq!((&empty, empty.total()), (&Histogram::default(), 0));
         let unsorted: Histogram = serde_json::from_str("[[70,1],[3,1],[70,1],[9,0]]").unwrap();

@@ -10,7 +10,9 @@ mod device;
 mod target;
 
 pub use device::{DeviceInfo, DeviceKind, MappedImage, PcieLink, Queue, Transport};
-pub use target::{Locality, Mount, Service, ServiceClient, Space, TargetInfo, TargetKind};
+pub use target::{
+    FileSystemUsage, Locality, Mount, MountService, PathKind, ServiceClient, TargetInfo,
+};
 
 /// Description of the machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
@@ -21,6 +23,12 @@ pub struct Host {
     pub kernel: Option<String>,
     /// Operating system: `PRETTY_NAME` of os-release.
     pub os: Option<String>,
+    /// Identifier of the operating system: `ID` of os-release, e.g. `debian`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub os_id: Option<String>,
+    /// Version of the operating system: `VERSION_ID` of os-release, e.g. `12`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub os_version: Option<String>,
     /// Processor architecture for which this program was built, e.g. `x86_64`.
     pub architecture: String,
     /// Processors of the machine.
@@ -39,6 +47,26 @@ pub struct Host {
     pub platform: Platform,
     /// Limits of the control groups of this process.
     pub cgroup: CgroupLimits,
+}
+
+impl Host {
+    /// Clears facts that select results where another machine of the same run has other ones.
+    pub(crate) fn keep_common_facts(&mut self, other: &Host) {
+        let (mine, theirs) = (&mut self.platform, &other.platform);
+        for (mine, theirs) in [
+            (&mut self.kernel, &other.kernel),
+            (&mut self.os, &other.os),
+            (&mut self.os_id, &other.os_id),
+            (&mut self.os_version, &other.os_version),
+            (&mut mine.instance_type, &theirs.instance_type),
+            (&mut mine.region, &theirs.region),
+            (&mut mine.zone, &theirs.zone),
+        ] {
+            if *mine != *theirs {
+                *mine = None;
+            }
+        }
+    }
 }
 
 /// Processors of a machine.
@@ -172,6 +200,20 @@ impl TryFrom<String> for DeviceNumber {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn host_keeps_facts_that_two_machines_share() {
+        let host = |kernel: &str| Host {
+            kernel: Some(kernel.to_owned()),
+            os_id: Some("debian".to_owned()),
+            ..Host::default()
+        };
+        let mut both = host("6.1.0");
+        both.keep_common_facts(&host("6.1.0"));
+        assert_eq!(both, host("6.1.0"));
+        both.keep_common_facts(&host("6.8.0"));
+        assert_eq!((both.kernel, both.os_id.as_deref()), (None, Some("debian")));
+    }
 
     #[test]
     fn device_numbers_are_text_in_json() {

@@ -32,7 +32,7 @@ fn is_zero(value: &u64) -> bool {
 }
 
 impl Interval {
-    /// Returns the interval with compact histograms, see [`Histogram::compact`].
+    /// Returns the interval with compact histograms, see `Histogram::compact`.
     pub fn compacted(mut self) -> Interval {
         self.latency.compact();
         if let Some(latency) = &mut self.sync_latency {

@@ -31,14 +31,14 @@ pub struct SlotTime {
 }
 
 impl SlotTime {
-    /// Returns the slot time of a run, see [`SlotTime::of_workers`].
-    pub fn of(result: &RunResult) -> SlotTime {
-        SlotTime::of_workers(&result.plan, &result.workers)
+    /// Returns the slot time of a run, see `SlotTime::from_workers`.
+    pub fn from_run(result: &RunResult) -> SlotTime {
+        SlotTime::from_workers(&result.plan, &result.workers)
     }
 
     /// Returns the slot time of some workers of a run of `plan`. It is zero, so that nothing is
     /// unexplained, if a job does not keep its depth, a worker failed, or latencies are missing.
-    pub fn of_workers<'a>(
+    pub(crate) fn from_workers<'a>(
         plan: &Plan,
         workers: impl IntoIterator<Item = &'a WorkerResult>,
     ) -> SlotTime {
@@ -48,7 +48,7 @@ impl SlotTime {
             if !keeps_its_depth(job) || worker.sync.total_ios > 0 || worker.error.is_some() {
                 return SlotTime::default();
             }
-            let Some(of_worker) = SlotTime::of_worker(job, worker) else {
+            let Some(of_worker) = SlotTime::from_worker(job, worker) else {
                 return SlotTime::default();
             };
             sum.add(&of_worker);
@@ -56,7 +56,7 @@ impl SlotTime {
         sum
     }
 
-    fn of_worker(job: &Job, worker: &WorkerResult) -> Option<SlotTime> {
+    fn from_worker(job: &Job, worker: &WorkerResult) -> Option<SlotTime> {
         let mut time = SlotTime::default();
         let (mut ios, mut deviations_ns) = (0.0, 0.0);
         for (_, stats) in worker.directions.iter() {
@@ -78,27 +78,31 @@ impl SlotTime {
         let cpu_ns = (worker.cpu.user_ns + worker.cpu.system_ns) as f64;
         time.expected_ns = slots * runtime_ns;
         time.generator_ns = slots * cpu_ns.min(runtime_ns);
+        debug_assert!(
+            time.generator_ns <= time.expected_ns,
+            "slots are empty for at most the runtime"
+        );
         time.edges_ns = slots * (time.in_flight_ns + deviations_ns) / f64::max(ios, 1.0);
         Some(time)
     }
 
     /// Returns the slot time of a part of a run, or zero if that of the run is zero.
-    pub fn of_part(result: &RunResult, length_ns: u64, latency: &Moments) -> SlotTime {
+    pub fn from_part(result: &RunResult, length_ns: u64, latency: &Moments) -> SlotTime {
         let workers = result.workers.iter();
         let runtime_ns = workers.clone().map(|worker| worker.runtime_ns).max();
         let ios_of = |worker: &WorkerResult| {
             let all = worker.directions.iter();
             all.map(|(_, stats)| stats.total_ios).sum::<u64>()
         };
-        let whole = Whole {
+        let whole = WholeRun {
             runtime_ns: runtime_ns.unwrap_or(0),
             ios: workers.map(ios_of).sum(),
         };
-        SlotTime::of(result).part(whole, length_ns, latency)
+        SlotTime::from_run(result).part(whole, length_ns, latency)
     }
 
     /// CPU time is known for the whole run only, and assigned in proportion to the I/Os.
-    fn part(&self, whole: Whole, length_ns: u64, latency: &Moments) -> SlotTime {
+    fn part(&self, whole: WholeRun, length_ns: u64, latency: &Moments) -> SlotTime {
         if whole.runtime_ns == 0 || whole.ios == 0 {
             return SlotTime::default();
         }
@@ -138,7 +142,7 @@ impl SlotTime {
 
 /// The whole run to which a part belongs.
 #[derive(Debug, Clone, Copy)]
-struct Whole {
+struct WholeRun {
     runtime_ns: u64,
     ios: u64,
 }
@@ -205,7 +209,7 @@ mod tests {
     #[test]
     fn slot_time_of_a_part_has_its_share_of_the_processor_time() {
         // Half of a second, with a half or a quarter of its I/Os.
-        let whole = Whole {
+        let whole = WholeRun {
             runtime_ns: 1_000_000_000,
             ios: 400_000,
         };

@@ -3,7 +3,9 @@
 //! The slices are those of [`RunResult::intervals`](crate::run::RunResult::intervals). Figures are
 //! rounded to hundredths, as `sar` shows them.
 
+use crate::device_requests::DeviceRequests;
 use crate::histogram::{read_leb128, write_leb128};
+use crate::network::NetworkRates;
 use crate::spill_list::{BlockItem, SpillList};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,6 +38,12 @@ pub struct MachineSlice {
     pub process_cpus: Option<f64>,
     /// Pressure stall information (PSI) of the machine.
     pub pressure: Option<Pressures>,
+    /// Network interfaces, TCP and storage protocols. `None` if `/proc/net/dev` cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkRates>,
+    /// Requests of each active device by kind. Only in samples for `iosonde watch`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub requests: BTreeMap<String, DeviceRequests>,
 }
 
 /// Encoded as length and JSON: there is one slice per second, and device names are text.

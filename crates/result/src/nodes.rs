@@ -1,12 +1,11 @@
 //! Disk activity of nodes that were watched during a run elsewhere, such as its servers.
 
 use crate::interval::Intervals;
-use crate::machine::{DeviceRates, MachineSeries};
 use crate::run::{RunResult, Verdict, VerdictKind};
+use crate::verdict_cause::{DiskLimit, ServerDisk, ServerNode, VerdictCause};
 use crate::words;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+
+pub use crate::node_result::NodeResult;
 
 /// Utilisation in per cent from which on a disk counts as saturated.
 const BUSY_PERCENT: f64 = 90.0;
@@ -15,84 +14,19 @@ const LEAST_SHARE: f64 = 0.5;
 /// Utilisation in per cent up to which a disk counts as mostly idle.
 const IDLE_PERCENT: f64 = 50.0;
 
-/// Disk activity of one node during a run on other machines.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct NodeResult {
-    /// Name of the node.
-    pub node: String,
-    /// Reason for watching the node, in a few words.
-    pub why: String,
-    /// Whether the node is known to serve the volume.
-    #[serde(default)]
-    pub serves: bool,
-    /// Time series of all disks of the node.
-    pub series: MachineSeries,
-}
-
-impl NodeResult {
-    /// Returns the activity of each disk, averaged over the whole time.
-    pub fn averages(&self) -> BTreeMap<String, DeviceRates> {
-        let mut sums: BTreeMap<String, ([f64; 8], f64)> = BTreeMap::new();
-        for slice in &self.series.slices {
-            let seconds = slice.length_ns as f64 / 1e9;
-            for (name, rates) in &slice.devices {
-                let (sum, of_requests) = sums.entry(name.clone()).or_default();
-                let requests = rates.tps * seconds;
-                let columns = rates.columns();
-                // Request size and await are weighted by requests, all other columns by time.
-                let weights = [
-                    seconds, seconds, seconds, seconds, requests, seconds, requests, seconds,
-                ];
-                for (sum, (column, weight)) in sum.iter_mut().zip(columns.into_iter().zip(weights))
-                {
-                    *sum += column * weight;
-                }
-                *of_requests += requests;
-            }
-        }
-        let slices = self.series.slices.iter();
-        let seconds: f64 = slices.map(|slice| slice.length_ns as f64 / 1e9).sum();
-        let mean = |(name, (sum, requests)): (String, ([f64; 8], f64))| {
-            let of = |index: usize| match index {
-                4 | 6 if requests > 0.0 => sum[index] / requests,
-                4 | 6 => 0.0,
-                _ => sum[index] / seconds.max(1e-9),
-            };
-            let rates = DeviceRates {
-                tps: of(0),
-                read_kib_s: of(1),
-                write_kib_s: of(2),
-                discard_kib_s: of(3),
-                request_kib: of(4),
-                queue: of(5),
-                await_ms: of(6),
-                util_percent: of(7),
-            };
-            (name, rates.rounded())
-        };
-        sums.into_iter().map(mean).collect()
-    }
-
-    /// Returns the disk with the highest utilisation. `None` if no disk was active.
-    pub fn busiest(&self) -> Option<(String, DeviceRates)> {
-        let averages = self.averages().into_iter();
-        averages.max_by(|(_, a), (_, b)| a.util_percent.total_cmp(&b.util_percent))
-    }
-}
-
 /// Adds the activity of the watched nodes to each network verdict.
 ///
 /// If the server's disks are idle, the clients wait for the network or the server process. If one
 /// is saturated and moves the clients' bytes, the verdict names the device.
 pub fn judge(result: &mut RunResult) {
     let per_s = bytes_per_s(&result.intervals);
-    let Some(side) = ServerSide::of(&result.nodes, per_s) else {
+    let Some(server) = busiest_server(&result.nodes, per_s) else {
         return;
     };
     let of_pods = result.pods.iter_mut().flat_map(|pod| &mut pod.verdicts);
     let verdicts = result.verdicts.iter_mut().chain(of_pods);
     for verdict in verdicts.filter(|verdict| verdict.kind == VerdictKind::Network) {
-        side.join(verdict);
+        add_server(verdict, &server);
     }
 }
 
@@ -105,63 +39,85 @@ fn bytes_per_s(intervals: &Intervals) -> f64 {
     sums.0 as f64 * 1e9 / sums.1.max(1) as f64
 }
 
-/// Conclusion from the disks of the watched nodes.
-struct ServerSide {
-    kind: VerdictKind,
-    evidence: String,
+/// Returns the busiest node with its busiest disk, and whether that disk limits the run.
+fn busiest_server(nodes: &[NodeResult], bytes_per_s: f64) -> Option<ServerNode> {
+    let node = nodes.iter().max_by(|a, b| {
+        let util = |node: &NodeResult| node.busiest().map_or(0.0, |(_, rates)| rates.util_percent);
+        // If two nodes are equally busy, the one that serves the volume decides.
+        util(a).total_cmp(&util(b)).then(a.serves.cmp(&b.serves))
+    })?;
+    let server = |disk: Option<ServerDisk>, limit: DiskLimit| ServerNode {
+        node: node.node.clone(),
+        serves_volume: node.serves,
+        disk,
+        limit,
+        network: node.network_load(),
+    };
+    let Some((name, rates)) = node.busiest() else {
+        return Some(server(None, DiskLimit::Unknown));
+    };
+    // A disk that is busy with other work does not limit this run.
+    let moved_per_s = (rates.read_kib_s + rates.write_kib_s) * 1024.0;
+    let is_its_work = moved_per_s >= LEAST_SHARE * bytes_per_s;
+    let limit = match rates.util_percent {
+        percent if percent >= BUSY_PERCENT && is_its_work => DiskLimit::Limit,
+        percent if percent <= IDLE_PERCENT && node.serves => DiskLimit::NoLimit,
+        _ => DiskLimit::Unknown,
+    };
+    let disk = ServerDisk {
+        name,
+        busy_percent: rates.util_percent,
+        queue: rates.queue,
+        request_ns: rates.await_ms * 1e6,
+    };
+    Some(server(Some(disk), limit))
 }
 
-impl ServerSide {
-    fn of(nodes: &[NodeResult], bytes_per_s: f64) -> Option<ServerSide> {
-        let node = nodes.iter().max_by(|a, b| {
-            let util =
-                |node: &NodeResult| node.busiest().map_or(0.0, |(_, rates)| rates.util_percent);
-            // If two nodes are equally busy, the one that serves the volume decides.
-            util(a).total_cmp(&util(b)).then(a.serves.cmp(&b.serves))
-        })?;
-        let name = match node.serves {
-            true => format!("{}, which serves the volume", node.node),
-            false => format!("{}, which was watched", node.node),
-        };
-        let Some((disk, rates)) = node.busiest() else {
-            return Some(ServerSide {
-                kind: VerdictKind::Network,
-                evidence: format!("no disk of {name}, did anything"),
-            });
-        };
-        let busy = format!(
-            "{disk} of {name}, was busy {:.0} % of the time with {} in flight and {} for each request",
-            rates.util_percent,
-            words::three_digits(rates.queue),
-            words::latency(rates.await_ms * 1e6),
-        );
-        // A disk that is busy with other work does not limit this run.
-        let moved_per_s = (rates.read_kib_s + rates.write_kib_s) * 1024.0;
-        let is_its_work = moved_per_s >= LEAST_SHARE * bytes_per_s;
-        Some(match rates.util_percent {
-            percent if percent >= BUSY_PERCENT && is_its_work => ServerSide {
-                kind: VerdictKind::Device,
-                evidence: busy,
-            },
-            percent if percent <= IDLE_PERCENT && node.serves => ServerSide {
-                kind: VerdictKind::Network,
-                evidence: format!("{busy}: not the disk"),
-            },
-            _ => ServerSide {
-                kind: VerdictKind::Network,
-                evidence: busy,
-            },
-        })
-    }
+fn add_server(verdict: &mut Verdict, server: &ServerNode) {
+    verdict.kind = server_kind(server);
+    verdict.evidence = server_evidence(server, &verdict.evidence);
+    verdict.cause = Some(VerdictCause::WatchedServer {
+        server: server.clone(),
+        wait: verdict.cause.take().map(Box::new),
+    });
+}
 
-    fn join(&self, verdict: &mut Verdict) {
-        verdict.evidence = match self.kind {
-            VerdictKind::Device => {
-                format!("the callers waited for a server, and {}", self.evidence)
-            }
-            _ => format!("{}; {}", verdict.evidence, self.evidence),
-        };
-        verdict.kind = self.kind;
+/// Returns the kind of verdict on a server: its disk, or the network and the server.
+pub(crate) fn server_kind(server: &ServerNode) -> VerdictKind {
+    match server.limit {
+        DiskLimit::Limit => VerdictKind::Device,
+        DiskLimit::NoLimit | DiskLimit::Unknown => VerdictKind::Network,
+    }
+}
+
+/// Returns the evidence of a verdict on a watched server. `waited` is that of the workers' machine.
+pub(crate) fn server_evidence(server: &ServerNode, waited: &str) -> String {
+    let disk = disk_evidence(server, waited);
+    match &server.network {
+        Some(load) => format!("{disk}; on {}, {}", server.node, load.evidence_text()),
+        None => disk,
+    }
+}
+
+fn disk_evidence(server: &ServerNode, waited: &str) -> String {
+    let name = match server.serves_volume {
+        true => format!("{}, which serves the volume", server.node),
+        false => format!("{}, which was watched", server.node),
+    };
+    let Some(disk) = &server.disk else {
+        return format!("{waited}; no disk of {name}, had I/O");
+    };
+    let busy = format!(
+        "{} of {name}, was busy {:.0} % of the time with {} in flight and {} for each request",
+        disk.name,
+        disk.busy_percent,
+        words::three_digits(disk.queue),
+        words::latency(disk.request_ns),
+    );
+    match server.limit {
+        DiskLimit::Limit => format!("the workers waited for a server, and {busy}"),
+        DiskLimit::NoLimit => format!("{waited}; {busy}: the disk is not the limit"),
+        DiskLimit::Unknown => format!("{waited}; {busy}"),
     }
 }
 
@@ -169,8 +125,10 @@ impl ServerSide {
 pub(crate) mod tests {
     use super::*;
     use crate::interval::Interval;
-    use crate::machine::MachineSlice;
+    use crate::machine::{DeviceRates, MachineSeries, MachineSlice};
+    use crate::network::{InterfaceRates, NetworkRates};
     use iosonde_job::plan::{Direction, Plan};
+    use std::collections::BTreeMap;
 
     fn slice(seconds: u64, tps: f64, await_ms: f64, util_percent: f64) -> MachineSlice {
         let rates = DeviceRates {
@@ -206,7 +164,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn means_are_of_time_and_those_of_requests_of_requests() {
+    fn node_means_are_weighted_by_time_or_requests() {
         let node = node(vec![slice(1, 100.0, 1.0, 10.0), slice(3, 300.0, 5.0, 50.0)]);
         let (name, rates) = node.busiest().unwrap();
         assert_eq!(name, "sdb");
@@ -229,6 +187,7 @@ pub(crate) mod tests {
             targets: Vec::new(),
             labels: BTreeMap::new(),
             workers: Vec::new(),
+            neighbours: Vec::new(),
             disks: Vec::new(),
             intervals: Intervals::default(),
             series: Default::default(),
@@ -236,6 +195,7 @@ pub(crate) mod tests {
             nodes: Vec::new(),
             ceph: None,
             nfs: Vec::new(),
+            caches: Vec::new(),
             events: Vec::new(),
             verdicts: Vec::new(),
             notes: Vec::new(),
@@ -254,6 +214,7 @@ pub(crate) mod tests {
             verdicts: vec![Verdict {
                 kind,
                 evidence: "the callers waited".to_owned(),
+                cause: None,
             }],
             intervals: vec![interval].into(),
             nodes: vec![node],
@@ -263,28 +224,38 @@ pub(crate) mod tests {
         result.verdicts.swap_remove(0)
     }
 
+    /// Returns the server that a verdict names.
+    #[track_caller]
+    fn server_of(verdict: &Verdict) -> &ServerNode {
+        match &verdict.cause {
+            Some(VerdictCause::WatchedServer { server, .. }) => server,
+            cause => panic!("no server: {cause:?}"),
+        }
+    }
+
     #[test]
-    fn both_sides_tell_the_network_from_the_servers_disk() {
+    fn server_disk_load_separates_network_from_device() {
         let busy = |percent, tps| node(vec![slice(1, tps, 1.0, percent)]);
         let network = VerdictKind::Network;
         let far = judged(busy(3.0, 100.0), network);
         assert_eq!(far.kind, network);
-        let words = "sdb of n1, which serves the volume, was busy 3 %";
-        assert!(far.evidence.contains(words), "{far:?}");
-        assert!(far.evidence.ends_with("not the disk"), "{far:?}");
+        let server = server_of(&far);
+        assert_eq!((&*server.node, server.serves_volume), ("n1", true));
+        assert_eq!(server.limit, DiskLimit::NoLimit);
+        let disk = server.disk.as_ref().unwrap();
+        assert_eq!((&*disk.name, disk.busy_percent), ("sdb", 3.0));
         let full = judged(busy(98.0, 100.0), network);
         assert_eq!(full.kind, VerdictKind::Device);
-        let words = "the callers waited for a server, and sdb";
-        assert!(full.evidence.starts_with(words), "{full:?}");
+        assert_eq!(server_of(&full).limit, DiskLimit::Limit);
         let between = judged(busy(70.0, 100.0), network);
         assert_eq!(between.kind, network);
-        assert!(!between.evidence.contains("not the disk"), "{between:?}");
+        assert_eq!(server_of(&between).limit, DiskLimit::Unknown);
         let other = judged(busy(3.0, 100.0), VerdictKind::QueueDepth);
-        assert_eq!(other.evidence, "the callers waited", "no business of it");
+        assert_eq!(other.cause, None, "no business of it");
     }
 
     #[test]
-    fn what_is_not_known_to_be_the_cause_is_not_called_so() {
+    fn unproven_server_disk_is_not_called_the_cause() {
         let network = VerdictKind::Network;
         // A disk that is busy with other work.
         let others = judged(node(vec![slice(1, 10.0, 100.0, 99.0)]), network);
@@ -295,10 +266,10 @@ pub(crate) mod tests {
             ..node(vec![slice(1, 10.0, 1.0, 1.0)])
         };
         let asked = judged(asked, network);
-        assert!(!asked.evidence.contains("not the disk"), "{asked:?}");
-        assert!(
-            asked.evidence.contains("n1, which was watched"),
-            "{asked:?}"
+        let server = server_of(&asked);
+        assert_eq!(
+            (server.serves_volume, server.limit),
+            (false, DiskLimit::Unknown)
         );
         // Idle disks are left out of the slices.
         let still = MachineSlice {
@@ -306,6 +277,74 @@ pub(crate) mod tests {
             ..slice(1, 0.0, 0.0, 0.0)
         };
         let still = judged(node(vec![still]), network);
-        assert!(still.evidence.contains("no disk of n1"), "{still:?}");
+        assert_eq!(server_of(&still).disk, None);
+    }
+
+    #[test]
+    fn server_evidence_names_network_of_node() {
+        let rates = InterfaceRates {
+            sent_bytes_s: 117_500_000.0,
+            speed_mbit_s: Some(1000),
+            ..InterfaceRates::default()
+        };
+        let busy = MachineSlice {
+            network: Some(NetworkRates {
+                interfaces: [("eno1".to_owned(), rates)].into(),
+                ..NetworkRates::default()
+            }),
+            ..slice(1, 100.0, 1.0, 3.0)
+        };
+        let verdict = judged(node(vec![busy]), VerdictKind::Network);
+        let expected = "; on n1, eno1 received 0.00 B/s and sent 112 MiB/s (94 % of its 1000 \
+                        Mbit/s), with 0.00 drops/s and 0.00 errors/s";
+        assert!(verdict.evidence.ends_with(expected), "{}", verdict.evidence);
+    }
+
+    #[test]
+    fn server_evidence_has_its_words() {
+        let server = |limit, serves_volume| ServerNode {
+            node: "n1".to_owned(),
+            serves_volume,
+            disk: Some(ServerDisk {
+                name: "sdb".to_owned(),
+                busy_percent: 3.0,
+                queue: 0.1,
+                request_ns: 1e6,
+            }),
+            limit,
+            network: None,
+        };
+        let use_of_disk = "was busy 3 % of the time with 0.100 in flight and 1.00 ms for each \
+                           request";
+        let cases = [
+            (
+                server(DiskLimit::Limit, true),
+                format!(
+                    "the workers waited for a server, and sdb of n1, which serves the volume, \
+                     {use_of_disk}"
+                ),
+            ),
+            (
+                server(DiskLimit::NoLimit, true),
+                format!(
+                    "waited; sdb of n1, which serves the volume, {use_of_disk}: the disk is not \
+                     the limit"
+                ),
+            ),
+            (
+                server(DiskLimit::Unknown, false),
+                format!("waited; sdb of n1, which was watched, {use_of_disk}"),
+            ),
+            (
+                ServerNode {
+                    disk: None,
+                    ..server(DiskLimit::Unknown, true)
+                },
+                "waited; no disk of n1, which serves the volume, had I/O".to_owned(),
+            ),
+        ];
+        for (server, text) in cases {
+            assert_eq!(server_evidence(&server, "waited"), text);
+        }
     }
 }

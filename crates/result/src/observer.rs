@@ -1,7 +1,7 @@
 //! [`Observer`]: how displays and studies follow a run, and end it.
 
 use crate::interval::{Interval, IntervalCounts};
-use crate::run::{Event, RunResult};
+use crate::run::{RunEvent, RunResult};
 use iosonde_job::plan::{PerDirection, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use std::time::Instant;
 /// Longest default interval.
 pub const INTERVAL_NS_MAX: u64 = 1_000_000_000;
 /// Shortest default interval.
-pub const INTERVAL_NS_MIN: u64 = 100_000_000;
+const INTERVAL_NS_MIN: u64 = 100_000_000;
 /// Default intervals per run of known length, before the length is clamped to the limits above.
 const INTERVALS_PER_RUN: u64 = 300;
 
@@ -35,7 +35,7 @@ pub enum Control {
 
 /// Start time of the first job group, once all of its jobs are prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
+pub enum StartDecision {
     /// Start at once.
     Now,
     /// Start at this instant, or at once if it has passed.
@@ -47,7 +47,7 @@ pub enum Start {
 /// Follows a run. The thread that called `Session::run` calls these methods, never a worker.
 pub trait Observer {
     /// Reports progress to displays, several times a second.
-    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+    fn progress(&mut self, progress: &RunProgress<'_>) -> Control {
         let _ = progress;
         Control::Continue
     }
@@ -83,13 +83,14 @@ pub trait Observer {
     /// Returns when the prepared jobs of the first group start.
     ///
     /// A measurement in several places at once synchronises its sessions here. The session asks
-    /// again every few milliseconds while the answer is [`Start::Wait`]. Simulations do not ask.
-    fn start(&mut self) -> Start {
-        Start::Now
+    /// again every few milliseconds while the answer is [`StartDecision::Wait`]. Simulations do not
+    /// ask.
+    fn start(&mut self) -> StartDecision {
+        StartDecision::Now
     }
 
     /// Receives an event: layout began, an error was tolerated, a job group began, ...
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &RunEvent) {
         let _ = event;
     }
 }
@@ -99,7 +100,7 @@ impl Observer for () {}
 
 /// Progress of a run.
 #[derive(Debug, Clone)]
-pub struct Progress<'a> {
+pub struct RunProgress<'a> {
     /// Time since the start of the run.
     pub at_ns: u64,
     /// Progress of each worker, in plan order.
@@ -149,6 +150,7 @@ pub struct WorkerProgress {
 /// States of a worker, in the order in which it passes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(strum::VariantArray))]
 #[repr(u8)]
 pub enum WorkerState {
     /// Waits for a stonewall or another job.
@@ -173,8 +175,35 @@ pub enum WorkerState {
 }
 
 impl WorkerState {
+    /// All states, each at the index of its number.
+    pub const ALL: [WorkerState; 9] = [
+        WorkerState::NotStarted,
+        WorkerState::Layout,
+        WorkerState::Ready,
+        WorkerState::Ramp,
+        WorkerState::Running,
+        WorkerState::Verifying,
+        WorkerState::Syncing,
+        WorkerState::Finished,
+        WorkerState::Failed,
+    ];
+
     /// Returns whether the worker has ended.
     pub fn is_over(self) -> bool {
         matches!(self, WorkerState::Finished | WorkerState::Failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strum::VariantArray;
+
+    #[test]
+    fn worker_states_are_listed_by_number() {
+        assert_eq!(WorkerState::ALL, WorkerState::VARIANTS);
+        for (number, state) in WorkerState::ALL.into_iter().enumerate() {
+            assert_eq!(state as usize, number);
+        }
     }
 }

@@ -4,37 +4,19 @@
 //! job and clone are combined by fio's rule for a reporting group: counts add up, latencies are
 //! merged, and the runtime is the longest.
 
-use crate::fio::aggregate::{add_cpu, add_direction, add_each};
+use crate::cache_state::combine_caches;
 use crate::histogram::Histogram;
 use crate::interval::{Interval, Intervals};
 use crate::machine::MachineSeries;
-use crate::run::{DirectionStats, DiskUtil, Event, RunResult, Verdict, VerdictKind, WorkerResult};
+use crate::run::{
+    DirectionStats, DiskUtil, RunEvent, RunResult, Verdict, VerdictKind, WorkerResult,
+};
+use crate::worker_sums::{add_cpu, add_direction, add_each};
 use iosonde_job::plan::{Direction, PerDirection};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 
-/// Result of one pod.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PodResult {
-    /// Name of the pod.
-    pub name: String,
-    /// Node on which the pod ran.
-    pub node: String,
-    /// Delay between the agreed instant and the start of the pod's first job.
-    pub started_ns: u64,
-    /// Error of the pod's clock: half of the fastest exchange with it. 0 if the pods started by
-    /// themselves. The agreed instant is then the start of the first pod.
-    pub clock_error_ns: u64,
-    /// Workers of the pod, in plan order.
-    pub workers: Vec<WorkerResult>,
-    /// Activity of the pod's block devices during the run.
-    pub disks: Vec<DiskUtil>,
-    /// Time series of the pod's devices and node.
-    pub series: MachineSeries,
-    /// Verdicts on the pod's figures.
-    pub verdicts: Vec<Verdict>,
-}
+pub use crate::pod_result::PodResult;
 
 /// Result of one pod before it is combined with others.
 #[derive(Debug, Clone)]
@@ -53,7 +35,7 @@ pub struct PodRun {
 
 /// Figures of one direction, for a pod, a node or all pods.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Share {
+pub struct PodShare {
     /// Direction of the I/O.
     pub direction: Direction,
     /// I/Os per second.
@@ -65,22 +47,41 @@ pub struct Share {
 }
 
 /// Combines the results of all pods. Returns `None` if there are none.
-pub fn combined(mut pods: Vec<PodRun>) -> Option<RunResult> {
+pub fn combined(pods: Vec<PodRun>) -> Option<RunResult> {
+    sum_of_members(pods, "pods")
+}
+
+/// As [`combined`]. `members` is the word for the pods in the evidence of verdicts.
+pub(crate) fn sum_of_members(mut pods: Vec<PodRun>, members: &str) -> Option<RunResult> {
     let mut sum = pods.first()?.result.clone();
     sum.workers = merged(pods.iter().map(|pod| (&pod.name, &pod.result.workers)));
+    sum.neighbours = merged(pods.iter().map(|pod| (&pod.name, &pod.result.neighbours)));
+    let issued = |workers: &[WorkerResult]| -> u64 {
+        let stats = workers.iter().flat_map(|worker| worker.directions.iter());
+        stats.map(|(_, stats)| stats.total_ios).sum()
+    };
+    debug_assert_eq!(
+        issued(&sum.workers),
+        pods.iter()
+            .map(|pod| issued(&pod.result.workers))
+            .sum::<u64>(),
+        "the sum has the I/Os of all pods"
+    );
     sum.started_at_ms = pods.iter().map(|pod| pod.result.started_at_ms).min()?;
     sum.elapsed_ns = pods.iter().map(|pod| pod.result.elapsed_ns).max()?;
     sum.intervals = intervals(&pods);
-    sum.verdicts = verdicts(&pods);
+    sum.verdicts = verdicts(&pods, members);
     // Pods of one node see the same devices, so one suffices. Different nodes have different ones.
     sum.series = MachineSeries::default();
     sum.disks.clear();
     sum.nfs.clear();
     sum.events.clear();
+    sum.caches = combine_caches(pods.iter().map(|pod| pod.result.caches.as_slice()));
     let mut nodes: Vec<&str> = Vec::new();
     let mut mounts: Vec<(&str, &str)> = Vec::new();
     for pod in &pods {
         let result = &pod.result;
+        sum.host.keep_common_facts(&result.host);
         sum.labels
             .retain(|key, value| result.labels.get(key) == Some(value));
         // Pods of one node that mount the same export share its counters.
@@ -97,10 +98,11 @@ pub fn combined(mut pods: Vec<PodRun>) -> Option<RunResult> {
                 sum.targets.push(target.clone());
             }
         }
-        sum.events.extend(result.events.iter().map(|event| Event {
-            message: format!("{}: {}", pod.name, event.message),
-            ..event.clone()
-        }));
+        sum.events
+            .extend(result.events.iter().map(|event| RunEvent {
+                message: format!("{}: {}", pod.name, event.message),
+                ..event.clone()
+            }));
         if !nodes.contains(&pod.node.as_str()) {
             nodes.push(&pod.node);
             sum.disks.extend(result.disks.iter().map(|disk| DiskUtil {
@@ -178,7 +180,7 @@ pub(crate) fn summary(pods: &[PodResult]) -> Value {
 }
 
 /// Returns the summed figures of these pods, for each direction with I/O.
-pub fn shares<'a>(pods: impl Iterator<Item = &'a PodResult>) -> Vec<Share> {
+pub fn shares<'a>(pods: impl Iterator<Item = &'a PodResult>) -> Vec<PodShare> {
     let mut sums: PerDirection<DirectionStats> = PerDirection::default();
     let mut rates: PerDirection<(f64, f64)> = PerDirection::default();
     for worker in pods.flat_map(|pod| &pod.workers) {
@@ -196,7 +198,7 @@ pub fn shares<'a>(pods: impl Iterator<Item = &'a PodResult>) -> Vec<Share> {
         .into_iter()
         .filter(|direction| sums[*direction].total_ios > 0);
     moved
-        .map(|direction| Share {
+        .map(|direction| PodShare {
             direction,
             iops: rates[direction].0,
             bytes_per_second: rates[direction].1,
@@ -235,6 +237,10 @@ fn merged<'a>(
         }
     }
     sums.sort_by_key(|worker| (worker.job, worker.clone));
+    assert!(
+        sums.is_sorted_by(|a, b| (a.job, a.clone) < (b.job, b.clone)),
+        "each clone of a job has one sum"
+    );
     sums
 }
 
@@ -250,7 +256,6 @@ fn add(sum: &mut WorkerResult, more: WorkerResult) {
     sum.sync.other_than_fsync += more.sync.other_than_fsync;
     sum.sync.lat.merge(&more.sync.lat);
     add_cpu(&mut sum.cpu, &more.cpu);
-    sum.cpu.queued_ns += more.cpu.queued_ns;
     add_each(&mut sum.iodepth_level, &more.iodepth_level);
     add_each(&mut sum.iodepth_submit, &more.iodepth_submit);
     add_each(&mut sum.iodepth_complete, &more.iodepth_complete);
@@ -274,7 +279,13 @@ fn intervals(pods: &[PodRun]) -> Intervals {
         let slices = slices.filter(|slices| !slices.is_empty())?;
         Some(interval(slices.iter().map(|slice| &**slice)))
     });
-    sums.collect()
+    let sums: Intervals = sums.collect();
+    debug_assert!(
+        pods.iter()
+            .all(|pod| sums.len() <= pod.result.intervals.len()),
+        "each sum has an interval of each pod"
+    );
+    sums
 }
 
 /// Sums one interval of all pods.
@@ -294,7 +305,7 @@ pub fn interval<'a>(slices: impl Iterator<Item = &'a Interval>) -> Interval {
 }
 
 /// Returns each kind of verdict once, with the evidence of the first pod that has it.
-fn verdicts(pods: &[PodRun]) -> Vec<Verdict> {
+fn verdicts(pods: &[PodRun], members: &str) -> Vec<Verdict> {
     let mut kinds: Vec<VerdictKind> = Vec::new();
     for verdict in pods.iter().flat_map(|pod| &pod.result.verdicts) {
         if !kinds.contains(&verdict.kind) {
@@ -317,13 +328,21 @@ fn verdicts(pods: &[PodRun]) -> Vec<Verdict> {
             .find(|verdict| verdict.kind == kind)?;
         let whose = match (count, pods.len()) {
             (_, 1) => String::new(),
-            (count, all) if count == all => format!(" (so in all {all} pods; here {})", pod.name),
-            (count, all) => format!(" (so in {count} of {all} pods; here {})", pod.name),
+            (count, all) if count == all => {
+                format!(" (in all {all} {members}; these figures: {})", pod.name)
+            }
+            (count, all) => {
+                let name = &pod.name;
+                format!(" (in {count} of {all} {members}; these figures: {name})")
+            }
         };
         Some(Verdict {
             kind,
             evidence: format!("{}{whose}", first.evidence),
+            cause: first.cause.clone(),
         })
     };
-    kinds.into_iter().filter_map(of).collect()
+    let found: Vec<Verdict> = kinds.iter().copied().filter_map(of).collect();
+    assert_eq!(found.len(), kinds.len(), "each kind is that of a pod");
+    found
 }

@@ -20,12 +20,12 @@ pub struct MeanEstimate {
     /// Degrees of freedom of Student's t with the same ratio of the 95 % and 99 % intervals.
     pub freedom: f64,
     /// Property of the series that determines the width.
-    pub evidence: Evidence,
+    pub evidence: SeriesEvidence,
 }
 
 /// Property of a series that determines the width of the interval of its mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Evidence {
+pub enum SeriesEvidence {
     /// The variance and autocorrelation of the samples.
     Series,
     /// The spread of the means of thirds, as the series is too short for its autocorrelation.
@@ -35,7 +35,7 @@ pub enum Evidence {
 }
 
 /// Fewest samples for which [`mean_with_confidence`] returns an estimate.
-pub const FEWEST_SAMPLES: usize = 5;
+pub(crate) const FEWEST_SAMPLES: usize = 5;
 
 /// Constants chosen by the coverage of simulated series (docs/decisions/intervals.md).
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ const SAMPLES_MAX: usize = 300;
 
 /// Returns the mean of a series with its confidence interval. `level` is 0.95 for 95 %.
 ///
-/// Returns `None` for fewer than [`FEWEST_SAMPLES`] samples, or if a sample is not finite.
+/// Returns `None` for fewer than `FEWEST_SAMPLES` samples, or if a sample is not finite.
 ///
 /// Adjacent samples of a storage device are correlated, so n samples hold less information than n
 /// independent ones. The variance of their mean is the spectral density at frequency zero divided
@@ -94,20 +94,21 @@ pub fn mean_with_confidence(series: &[f64], level: f64) -> Option<MeanEstimate> 
     debug_assert!((0.5..1.0).contains(&level), "{level}");
     let mean = mean(series);
     let reduced = reduce(series);
-    let moments = Moments::of(series);
+    let moments = SampleMoments::from_samples(series);
     let is_constant = |variance: f64| variance <= f64::EPSILON * f64::EPSILON * mean * mean;
     // The remainder that grouping leaves out may contain all of the variation.
-    if is_constant(moments.variance) || is_constant(Moments::of(&reduced).variance) {
+    if is_constant(moments.variance) || is_constant(SampleMoments::from_samples(&reduced).variance)
+    {
         return Some(MeanEstimate {
             mean,
             half_width: 0.0,
             repeat_factor: 1.0,
             effective_samples: series.len() as f64,
             freedom: FREEDOM_MAX,
-            evidence: Evidence::Series,
+            evidence: SeriesEvidence::Series,
         });
     }
-    let posterior = Spectra::of(reduced.len()).posterior(&reduced);
+    let posterior = Spectra::new(reduced.len()).posterior(&reduced);
     let interval = |level: f64| interval(&reduced, &moments, &posterior, level);
     let (half_width, repeat, evidence) = interval(level);
     // The effective samples are those of the 95 % interval, for any `level`.
@@ -152,7 +153,7 @@ pub fn rate_with_confidence(rates: &[f64], ios: u64, level: f64) -> Option<MeanE
 fn join_counts(rates: &[f64], mut one: f64) -> Vec<f64> {
     let mut rates = rates.to_vec();
     while rates.len() >= 2 * TUNING.samples_min
-        && Moments::of(&rates).variance < COUNTING_VARIANCES_MIN * one * one / 6.0
+        && SampleMoments::from_samples(&rates).variance < COUNTING_VARIANCES_MIN * one * one / 6.0
     {
         rates = group(&rates, 2);
         one /= 2.0;
@@ -163,10 +164,10 @@ fn join_counts(rates: &[f64], mut one: f64) -> Vec<f64> {
 /// Returns the half-widths for the means of this and of another series, and their evidence.
 fn interval(
     series: &[f64],
-    moments: &Moments,
+    moments: &SampleMoments,
     posterior: &Posterior,
     level: f64,
-) -> (f64, f64, Evidence) {
+) -> (f64, f64, SeriesEvidence) {
     let errors = (1.0 - level) / 2.0;
     let stationary = |factor: f64| posterior.half_width(1.0 - errors * factor, false);
     let usual = stationary(TUNING.error_factor);
@@ -177,7 +178,7 @@ fn interval(
     let repeat = posterior.half_width(1.0 - errors * factor, true);
     if posterior.drift_probability > TUNING.drift_probability {
         let widest = repeat.max(half_width);
-        return (widest, widest, Evidence::Drift);
+        return (widest, widest, SeriesEvidence::Drift);
     }
     let is_correlated = moments.samples > TUNING.correlated_inflation * effective_samples;
     let of_all = moments.samples * TUNING.effective_share_min;
@@ -185,11 +186,11 @@ fn interval(
     let is_too_short = effective_samples < effective_samples_min || is_correlated && is_skewed;
     let of_thirds = half_width_of_thirds(series, level);
     if !is_too_short {
-        return (half_width, repeat.max(half_width), Evidence::Series);
+        return (half_width, repeat.max(half_width), SeriesEvidence::Series);
     }
-    let evidence = match held_still(series) {
-        Some(false) => Evidence::Drift,
-        _ => Evidence::TooShort,
+    let evidence = match is_rate_steady(series) {
+        Some(false) => SeriesEvidence::Drift,
+        _ => SeriesEvidence::TooShort,
     };
     let half_width = half_width.max(of_thirds);
     (half_width, repeat.max(half_width), evidence)
@@ -211,6 +212,10 @@ fn freedom_of(ratio: f64) -> f64 {
             high = middle;
         }
     }
+    assert!(
+        (1.0..=FREEDOM_MAX).contains(&high),
+        "Student's t exists for {high} degrees"
+    );
     high
 }
 
@@ -230,6 +235,10 @@ fn reduce(series: &[f64]) -> Vec<f64> {
     {
         reduced = group(&reduced, 2);
     }
+    assert!(
+        reduced.len() <= SAMPLES_MAX,
+        "spectra have at most {SAMPLES_MAX} samples"
+    );
     reduced
 }
 
@@ -239,6 +248,11 @@ const COUNTING_VARIANCES_MIN: f64 = 10.0;
 /// Averages groups of `size` adjacent samples. A remainder at the start is left out.
 fn group(series: &[f64], size: usize) -> Vec<f64> {
     let mut grouped: Vec<f64> = series.rchunks_exact(size).map(mean).collect();
+    debug_assert_eq!(
+        grouped.len(),
+        series.len() / size,
+        "less than one group is left out"
+    );
     grouped.reverse();
     grouped
 }
@@ -261,6 +275,7 @@ fn correlation(series: &[f64]) -> f64 {
 /// Returns half of the width of Student's interval over the means of three thirds.
 fn half_width_of_thirds(series: &[f64], level: f64) -> f64 {
     let n = series.len();
+    assert!(n >= 3, "{n} samples have no three thirds");
     let thirds = [0, 1, 2].map(|index| mean(&series[index * n / 3..(index + 1) * n / 3]));
     let middle = mean(&thirds);
     let squares: f64 = thirds.iter().map(|third| (third - middle).powi(2)).sum();
@@ -271,14 +286,15 @@ fn half_width_of_thirds(series: &[f64], level: f64) -> f64 {
 }
 
 /// Number, variance and skewness of the samples before reduction.
-struct Moments {
+struct SampleMoments {
     samples: f64,
     variance: f64,
     skewness: f64,
 }
 
-impl Moments {
-    fn of(series: &[f64]) -> Moments {
+impl SampleMoments {
+    fn from_samples(series: &[f64]) -> SampleMoments {
+        assert!(series.len() >= 2, "one sample has no variance");
         let n = series.len() as f64;
         let mean = mean(series);
         let sum = |power: i32| {
@@ -292,7 +308,7 @@ impl Moments {
             true => sum(3) / n / (squares / n).powf(1.5),
             false => 0.0,
         };
-        Moments {
+        SampleMoments {
             samples: n,
             variance: squares / (n - 1.0),
             skewness,
@@ -317,12 +333,12 @@ pub struct SteadyStateTest {
 
 impl SteadyStateTest {
     /// Largest permitted range.
-    pub const RANGE_LIMIT: f64 = 0.20;
+    const RANGE_LIMIT: f64 = 0.20;
     /// Largest permitted excursion.
-    pub const EXCURSION_LIMIT: f64 = 0.10;
+    const EXCURSION_LIMIT: f64 = 0.10;
 
     /// Tests a window of at least two finite samples with a mean above zero. `None` for others.
-    pub fn of(window: &[f64]) -> Option<SteadyStateTest> {
+    pub fn from_window(window: &[f64]) -> Option<SteadyStateTest> {
         if window.len() < 2 || window.iter().any(|sample| !sample.is_finite()) {
             return None;
         }
@@ -355,6 +371,7 @@ fn slope(window: &[f64], mean: f64) -> f64 {
         products += x * (sample - mean);
         squares += x * x;
     }
+    assert!(squares > 0.0, "one sample has no slope");
     products / squares
 }
 
@@ -362,7 +379,7 @@ fn slope(window: &[f64], mean: f64) -> f64 {
 const ROUNDS: usize = 5;
 
 /// Returns whether a rate was steady over `ROUNDS`, or `None` if there are too few intervals.
-pub fn held_still(rates: &[f64]) -> Option<bool> {
+pub fn is_rate_steady(rates: &[f64]) -> Option<bool> {
     if rates.len() < ROUNDS {
         return None;
     }
@@ -370,7 +387,7 @@ pub fn held_still(rates: &[f64]) -> Option<bool> {
     let rounds: Vec<f64> = (0..ROUNDS)
         .map(|round| mean(&rates[bound(round)..bound(round + 1)]))
         .collect();
-    SteadyStateTest::of(&rounds).map(|test| test.is_steady())
+    SteadyStateTest::from_window(&rounds).map(|test| test.is_steady())
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub fn make_files_with(new_file: fn() -> Arc<dyn BlockFile>) {
 /// List of items in order of insertion. Clones share all blocks.
 #[derive(Clone)]
 pub struct SpillList<T> {
-    blocks: Vec<Block>,
+    blocks: Vec<SpillBlock>,
     open: Vec<T>,
     len: usize,
     memory_bytes: usize,
@@ -65,7 +65,7 @@ pub struct SpillList<T> {
 }
 
 #[derive(Clone)]
-struct Block {
+struct SpillBlock {
     items: usize,
     place: BlockPlace,
 }
@@ -80,7 +80,7 @@ enum BlockPlace {
     },
 }
 
-impl Block {
+impl SpillBlock {
     fn bytes(&self) -> io::Result<Cow<'_, [u8]>> {
         match &self.place {
             BlockPlace::Memory(bytes) => Ok(Cow::Borrowed(bytes)),
@@ -141,14 +141,29 @@ impl<T: BlockItem> SpillList<T> {
     }
 
     fn close_block(&mut self) {
+        let closed: usize = self.blocks.iter().map(|block| block.items).sum();
+        assert_eq!(
+            closed + self.open.len(),
+            self.len,
+            "each item is in a block or open"
+        );
         let mut bytes = Vec::new();
         self.open.iter().for_each(|item| item.encode(&mut bytes));
-        let block = Block {
+        let block = SpillBlock {
             items: self.open.len(),
             place: self.place(&bytes),
         };
         self.blocks.push(block);
         self.open.clear();
+        let in_memory = self.blocks.iter().map(|block| match &block.place {
+            BlockPlace::Memory(bytes) => bytes.len(),
+            BlockPlace::File { .. } => 0,
+        });
+        assert_eq!(
+            in_memory.sum::<usize>(),
+            self.memory_bytes,
+            "the bound counts each block"
+        );
     }
 
     /// Stores a block. A file that fails is not used again.
@@ -180,7 +195,7 @@ impl<T: BlockItem> SpillList<T> {
 
     /// Returns whether all items can be read back. Iteration skips lost blocks.
     pub fn is_whole(&self) -> bool {
-        let is_there = |block: &Block| block.items::<T>().len() == block.items;
+        let is_there = |block: &SpillBlock| block.items::<T>().len() == block.items;
         self.blocks.iter().all(is_there)
     }
 
@@ -198,7 +213,7 @@ impl<T: BlockItem> SpillList<T> {
     }
 
     /// Returns the items from `index` on. Earlier blocks are not decoded.
-    pub fn iter_from(&self, index: usize) -> impl Iterator<Item = Cow<'_, T>> {
+    pub(crate) fn iter_from(&self, index: usize) -> impl Iterator<Item = Cow<'_, T>> {
         self.indexed_from(index).map(|(_, item)| item)
     }
 
@@ -212,6 +227,11 @@ impl<T: BlockItem> SpillList<T> {
             iter.left -= block.items;
             iter.next_block += 1;
         }
+        debug_assert_eq!(
+            iter.block_end + iter.left,
+            self.len,
+            "each item is skipped or left"
+        );
         let indexed = std::iter::from_fn(move || {
             let item = iter.next()?;
             Some((iter.end - 1, item))
@@ -239,6 +259,7 @@ impl<T: BlockItem> SpillList<T> {
     pub fn truncate(&mut self, length: usize) {
         let mut index = 0..length;
         self.change_all(|item| index.next().map(|_| item));
+        assert!(self.len <= length, "the list has at most {length} items");
     }
 
     /// Calls `change` for each item with its index.
@@ -257,6 +278,7 @@ impl<T: BlockItem> SpillList<T> {
             ..SpillList::default()
         };
         changed.extend(self.iter().filter_map(|item| change(item.into_owned())));
+        assert!(changed.len <= self.len, "a change keeps or removes items");
         *self = changed;
     }
 }
@@ -287,6 +309,7 @@ impl<'a, T: BlockItem> Iterator for Iter<'a, T> {
             let Some(block) = self.list.blocks.get(self.next_block) else {
                 let item = self.open.next()?;
                 self.end = self.end.max(self.block_end) + 1;
+                debug_assert!(self.end <= self.list.len, "each item is returned once");
                 return Some(Cow::Borrowed(item));
             };
             self.next_block += 1;

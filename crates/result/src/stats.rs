@@ -29,6 +29,7 @@ impl Moments {
             mean: value,
             m2: 0.0,
         });
+        debug_assert!(value.is_nan() || (self.min..=self.max).contains(&value));
     }
 
     /// Adds another set (update of Chan, Golub and LeVeque).

@@ -5,7 +5,7 @@
 
 use crate::ceph::CephSide;
 use crate::host::{
-    DeviceInfo, DeviceKind, Locality, MappedImage, Service, ServiceClient, TargetInfo,
+    DeviceInfo, DeviceKind, Locality, MappedImage, MountService, ServiceClient, TargetInfo,
 };
 use crate::run::{CephUsed, RunResult, WorkerResult};
 use iosonde_job::plan::Engine;
@@ -16,17 +16,20 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageUsed {
     /// Kind of the access path.
-    pub way: Way,
+    pub way: AccessPath,
     /// Name with access path: `rbd://pool/image (librbd)`, `mapped RBD image pool/image (krbd)`.
     pub name: String,
     /// Caches that served I/O without the storage, or could have, including disabled ones.
     pub caches: Vec<String>,
+    /// Whether one of the caches is in use. `None` in results of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_cached: Option<bool>,
 }
 
 /// Kinds of access path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum AccessPath {
     /// Objects of a Ceph pool, through librados.
     Librados,
     /// A Ceph image, through librbd.
@@ -45,7 +48,7 @@ pub enum Way {
 
 impl StorageUsed {
     /// Returns the access path of a run, that of the first target. `None` if it is unknown.
-    pub fn of(result: &RunResult) -> Option<StorageUsed> {
+    pub fn from_run(result: &RunResult) -> Option<StorageUsed> {
         let through_a_library = |worker: &WorkerResult| worker.backend.ceph.clone();
         if let Some(ceph) = result.workers.iter().find_map(through_a_library) {
             return Some(in_a_cluster(&ceph, result));
@@ -57,24 +60,26 @@ impl StorageUsed {
             .and_then(|mount| mount.service.as_ref());
         let (way, name) = match (service, mapped(target)) {
             (Some(service), _) => (way_of(service), name_of(service)),
-            (None, Some(image)) => (Way::Krbd, format!("mapped RBD image {image} (krbd)")),
-            (None, None) => (Way::Local, local(target)),
+            (None, Some(image)) => (AccessPath::Krbd, format!("mapped RBD image {image} (krbd)")),
+            (None, None) => (AccessPath::Local, local(target)),
         };
+        let (caches, is_cached) = client_caches(result, way);
         Some(StorageUsed {
             way,
             name,
-            caches: client_caches(result, way),
+            caches,
+            is_cached: Some(is_cached),
         })
     }
 
     /// Returns whether the storage is a service with a client, reachable by several access paths.
     pub fn is_service(&self) -> bool {
-        self.way != Way::Local
+        self.way != AccessPath::Local
     }
 
     /// Returns whether reports show the access path, unlike that of a local disk without cache.
     pub fn is_news(&self) -> bool {
-        self.is_service() || self.caches.iter().any(|cache| cache.contains(" on"))
+        self.is_service() || self.is_cached.unwrap_or(!self.caches.is_empty())
     }
 
     /// Returns the access path in one line: `rbd://pool/image (librbd); rbd_cache off`.
@@ -89,20 +94,20 @@ impl StorageUsed {
     pub fn difference(&self, other: &StorageUsed) -> Option<String> {
         if self.way != other.way {
             return Some(format!(
-                "not the same way to storage: A is {}, B is {}; clients and caches differ, so this compares them and not \
-                 the storage alone",
+                "different access paths: A uses {}, B uses {}; the comparison includes their \
+                 clients and caches, not the storage alone",
                 self.name, other.name
             ));
         }
         (self.is_service() && self.caches != other.caches).then(|| {
-            let told = |one: &StorageUsed| match one.caches.is_empty() {
-                true => "none is known".to_owned(),
+            let describe_caches = |one: &StorageUsed| match one.caches.is_empty() {
+                true => "no known cache".to_owned(),
                 false => one.caches.join(", "),
             };
             format!(
-                "not the same caches: A has {}; B has {}",
-                told(self),
-                told(other)
+                "different caches: A has {}; B has {}",
+                describe_caches(self),
+                describe_caches(other)
             )
         })
     }
@@ -117,17 +122,28 @@ fn in_a_cluster(ceph: &CephUsed, result: &RunResult) -> StorageUsed {
     let path: Vec<&str> = parts.into_iter().flatten().collect();
     let path = path.join("/");
     let (way, name) = match ceph.image {
-        Some(_) => (Way::Librbd, format!("rbd://{path} (librbd)")),
-        None => (Way::Librados, format!("rados://{path} (librados)")),
+        Some(_) => (AccessPath::Librbd, format!("rbd://{path} (librbd)")),
+        None => (AccessPath::Librados, format!("rados://{path} (librados)")),
     };
     let mut caches = Vec::new();
+    let mut is_cached = false;
     match ceph.cache.as_deref() {
         Some("off") => caches.push("rbd_cache off".to_owned()),
-        Some(policy) => caches.push(format!("rbd_cache on ({policy})")),
+        Some(policy) => {
+            caches.push(format!("rbd_cache on ({policy})"));
+            is_cached = true;
+        }
         None => {}
     }
-    caches.extend(tier_before(&ceph.pool, result));
-    StorageUsed { way, name, caches }
+    let tier = tier_before(&ceph.pool, result);
+    is_cached |= tier.is_some();
+    caches.extend(tier);
+    StorageUsed {
+        way,
+        name,
+        caches,
+        is_cached: Some(is_cached),
+    }
 }
 
 /// Returns the cache tier in front of a pool.
@@ -140,16 +156,16 @@ fn tier_before(pool: &str, result: &RunResult) -> Option<String> {
     Some(format!("cache tier {tier}"))
 }
 
-fn way_of(service: &Service) -> Way {
+fn way_of(service: &MountService) -> AccessPath {
     match service.client {
-        ServiceClient::Nfs => Way::Nfs,
-        ServiceClient::CephKernel => Way::CephKernel,
-        ServiceClient::CephFuse => Way::CephFuse,
+        ServiceClient::Nfs => AccessPath::Nfs,
+        ServiceClient::CephKernel => AccessPath::CephKernel,
+        ServiceClient::CephFuse => AccessPath::CephFuse,
     }
 }
 
 /// Returns the name of a service: `NFS 4.2 filer:/export`, `CephFS (ceph-fuse) 10.0.0.1:/`.
-pub fn name_of(service: &Service) -> String {
+pub fn name_of(service: &MountService) -> String {
     let mut text = service.client.words().to_owned();
     if let Some(version) = &service.version {
         text += &format!(" {version}");
@@ -188,34 +204,33 @@ fn local(target: &TargetInfo) -> String {
     }
 }
 
-/// Returns the caches of this machine, which O_DIRECT bypasses.
-fn client_caches(result: &RunResult, way: Way) -> Vec<String> {
+/// Returns the caches of this machine, which O_DIRECT bypasses, and whether one is in use.
+fn client_caches(result: &RunResult, way: AccessPath) -> (Vec<String>, bool) {
     let mut workers = result.workers.iter();
     let has_files = |worker: &&WorkerResult| {
         worker.backend.engine.has_paths() && worker.directions != Default::default()
     };
     let moved: Vec<&WorkerResult> = workers.by_ref().filter(has_files).collect();
     let Some(first) = moved.first() else {
-        return Vec::new();
+        return (Vec::new(), false);
     };
     let is_direct = |worker: &WorkerResult| {
         // mmap always uses the page cache, with any `direct` option.
         worker.backend.direct && worker.backend.engine != Engine::Mmap
     };
     let caches = match way {
-        Way::CephFuse => "page cache and cache of ceph-fuse",
-        Way::CephKernel => "page cache of the kernel's CephFS",
-        Way::Nfs => "page cache of the kernel's NFS",
+        AccessPath::CephFuse => "page cache and cache of ceph-fuse",
+        AccessPath::CephKernel => "page cache of the kernel's CephFS",
+        AccessPath::Nfs => "page cache of the kernel's NFS",
         _ => "page cache",
     };
-    vec![match moved
-        .iter()
-        .all(|worker| is_direct(worker) == is_direct(first))
-    {
-        true if is_direct(first) => format!("{caches} off (O_DIRECT)"),
-        true => format!("{caches} on"),
-        false => format!("{caches} on for some jobs"),
-    }]
+    let is_same = |worker: &&WorkerResult| is_direct(worker) == is_direct(first);
+    let (state, is_cached) = match moved.iter().all(is_same) {
+        true if is_direct(first) => ("off (O_DIRECT)", false),
+        true => ("on", true),
+        false => ("on for some jobs", true),
+    };
+    (vec![format!("{caches} {state}")], is_cached)
 }
 
 #[cfg(test)]
@@ -223,11 +238,12 @@ mod tests {
     use super::*;
     use crate::host::Mount;
 
-    fn used(way: Way, name: &str, caches: &[&str]) -> StorageUsed {
+    fn used(way: AccessPath, name: &str, caches: &[&str]) -> StorageUsed {
         StorageUsed {
             way,
             name: name.to_owned(),
             caches: caches.iter().map(|cache| (*cache).to_owned()).collect(),
+            is_cached: None,
         }
     }
 
@@ -240,36 +256,53 @@ mod tests {
     }
 
     #[test]
-    fn a_mapped_image_is_never_the_same_as_one_through_the_library() {
-        let krbd = used(Way::Krbd, "mapped RBD image p/i (krbd)", &[]);
-        let librbd = used(Way::Librbd, "rbd://p/i (librbd)", &[]);
+    fn local_storage_is_news_only_with_a_cache_in_use() {
+        let local = |is_cached| StorageUsed {
+            is_cached,
+            ..used(AccessPath::Local, "ext4 on this machine", &["page cache"])
+        };
+        assert!(local(Some(true)).is_news());
+        assert!(!local(Some(false)).is_news());
+        // Results of older versions do not say.
+        assert!(local(None).is_news());
+        let nfs = used(AccessPath::Nfs, "NFS filer:/export", &[]);
+        assert!(nfs.is_news());
+        let old = r#"{"way":"local","name":"ext4 on this machine","caches":[]}"#;
+        let old: StorageUsed = serde_json::from_str(old).unwrap();
+        assert_eq!((old.is_cached, old.is_news()), (None, false));
+    }
+
+    #[test]
+    fn mapped_image_differs_from_librbd_image() {
+        let krbd = used(AccessPath::Krbd, "mapped RBD image p/i (krbd)", &[]);
+        let librbd = used(AccessPath::Librbd, "rbd://p/i (librbd)", &[]);
         let note = krbd.difference(&librbd).unwrap();
         assert!(
-            note.contains("A is mapped RBD image p/i (krbd), B is rbd://p/i (librbd)"),
+            note.contains("A uses mapped RBD image p/i (krbd), B uses rbd://p/i (librbd)"),
             "{note}"
         );
         assert_eq!(krbd.difference(&krbd), None);
     }
 
     #[test]
-    fn caches_that_differ_are_told_of_services_alone() {
+    fn cache_difference_is_reported_only_for_services() {
         let on = used(
-            Way::Librbd,
+            AccessPath::Librbd,
             "rbd://p/i (librbd)",
             &["rbd_cache on (writearound)"],
         );
-        let off = used(Way::Librbd, "rbd://p/i (librbd)", &["rbd_cache off"]);
+        let off = used(AccessPath::Librbd, "rbd://p/i (librbd)", &["rbd_cache off"]);
         assert_eq!(
             on.difference(&off).unwrap(),
-            "not the same caches: A has rbd_cache on (writearound); B has rbd_cache off"
+            "different caches: A has rbd_cache on (writearound); B has rbd_cache off"
         );
-        let local = |cache| used(Way::Local, "ext4 on this machine", &[cache]);
+        let local = |cache| used(AccessPath::Local, "ext4 on this machine", &[cache]);
         assert_eq!(local("page cache on").difference(&local("x")), None);
         assert!(local("page cache on").difference(&on).is_some());
     }
 
     #[test]
-    fn an_image_below_a_file_system_is_found_and_one_of_several_members_is_not() {
+    fn mapped_image_is_found_only_as_the_sole_device() {
         let rbd = |image: &str| DeviceInfo {
             kind: DeviceKind::Rbd,
             name: image.to_owned(),
@@ -296,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_system_of_another_machine_is_not_called_one_of_this() {
+    fn remote_file_system_is_not_named_local() {
         let mount = |fs_type: &str, source: &str, locality| Mount {
             fs_type: fs_type.into(),
             source: source.into(),
@@ -319,13 +352,13 @@ mod tests {
     }
 
     #[test]
-    fn services_are_named_by_who_serves_them() {
-        let mut service = Service {
+    fn service_name_holds_protocol_servers_and_path() {
+        let mut service = MountService {
             client: ServiceClient::Nfs,
             version: Some("4.2".into()),
             servers: vec!["filer".into(), "10.0.0.5".into()],
             path: Some("/export".into()),
-            ..Service::default()
+            ..MountService::default()
         };
         assert_eq!(name_of(&service), "NFS 4.2 filer:/export");
         (service.client, service.version) = (ServiceClient::CephFuse, None);

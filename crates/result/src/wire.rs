@@ -1,24 +1,28 @@
 //! Protocol between a client and an agent on another machine: one JSON document per line.
 //!
-//! A client sends [`Request`]s, the agent answers with [`Message`]s. The client numbers the runs.
-//! The agent keeps all messages of the last run except progress, so that a client that reconnects
-//! gets the missed ones with [`Request::Follow`].
+//! A client sends [`AgentRequest`]s, the agent answers with [`AgentMessage`]s. The client numbers
+//! the runs. The agent keeps all messages of the last run except progress, so that a client that
+//! reconnects gets the missed ones with [`AgentRequest::Follow`].
 
+mod path_info;
 mod result_series;
 
+pub use path_info::PathInfo;
 pub use result_series::{INTERVALS_LOST, ReceivedSeries, SeriesPart, end_run};
 
 use crate::interval::{Interval, IntervalCounts};
 use crate::machine::MachineSlice;
-use crate::observer::{Progress, WorkerProgress};
-use crate::run::{Event, RunResult};
-use crate::session::RunError;
+use crate::node_storage::NodeStorage;
+use crate::observer::{RunProgress, WorkerProgress};
+use crate::run::{RunEvent, RunResult};
+use crate::run_error::{RunError, SystemFailure};
 use iosonde_job::plan::{PerDirection, Plan};
+use iosonde_job::read_json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of the protocol, equal on both sides: a checksum of the names and types of its fields.
-pub const PROTOCOL: u32 = 0x9312_2900;
+pub const PROTOCOL: u32 = 0x5e63_5444;
 /// Longest message: the result of many jobs, or of a rendered job with all its intervals.
 pub const LONGEST_MESSAGE_BYTES: usize = 512 << 20;
 /// Longest request. The longest one is a plan with its traces.
@@ -27,11 +31,19 @@ pub const LONGEST_REQUEST_BYTES: usize = 64 << 20;
 /// Request of a client to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Request {
-    /// Inspects a path. The answer is [`Message::Place`].
+pub enum AgentRequest {
+    /// Inspects a path. The answer is [`AgentMessage::Place`].
     Look {
         /// A directory, file or block device that the agent can see.
         path: String,
+    },
+    /// Lists disks and mounts of the agent's node. The answer is [`AgentMessage::Node`].
+    InspectNode {
+        /// The node's root directory in the pod.
+        root: String,
+        /// Absolute path on the node. The directories in its nearest existing parent are listed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        near: Option<String>,
     },
     /// Runs a plan and follows it. Refused while another one runs. A known run is only followed.
     Run {
@@ -41,17 +53,23 @@ pub enum Request {
         plan: Box<Plan>,
         /// As [`Observer::interval_ns`](crate::observer::Observer::interval_ns) returns it.
         interval_ns: u64,
-        /// Whether the first jobs wait for [`Request::Start`] once they are prepared.
+        /// Whether the first jobs wait for [`AgentRequest::Start`] once they are prepared.
         hold: bool,
         /// Consent to overwrite the agent's block device. `None`: only one without data and users.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         consent: Option<DeviceConsent>,
+        /// Whether the caches of the agent's machine are dropped before each group of jobs.
+        #[serde(default)]
+        cold: bool,
     },
-    /// Reads the agent's clock. The answer is [`Message::Clock`].
+    /// Drops the caches of the agent's machine. The answer is [`AgentMessage::CachesDropped`].
+    DropCaches,
+    /// Reads the agent's clock. The answer is [`AgentMessage::Clock`].
     Clock,
-    /// Asks for the disk activity since this client's previous [`Message::Sample`], the answer.
+    /// Asks for the disk activity since this client's previous [`AgentMessage::Sample`], the
+    /// answer.
     Sample,
-    /// Asks for the statistics of a run so far. The answer is [`Message::Status`].
+    /// Asks for the statistics of a run so far. The answer is [`AgentMessage::Status`].
     Status {
         /// Number of the run.
         run: u64,
@@ -75,9 +93,12 @@ pub enum Request {
         /// Number of the run.
         run: u64,
         /// Manner in which the run ends.
-        stop: Stop,
+        stop: StopMode,
     },
-    /// Sign of life of the client. The answer is [`Message::Alive`].
+    /// Asks for the logs that the jobs of the last run have written. The answers are
+    /// [`AgentMessage::LogPart`] and, at the end, [`AgentMessage::LogsEnd`].
+    Logs,
+    /// Sign of life of the client. The answer is [`AgentMessage::Alive`].
     Alive,
     /// Removes all files that runs left behind, and exits.
     Close,
@@ -96,7 +117,7 @@ pub enum DeviceConsent {
 /// Manner in which a run is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Stop {
+pub enum StopMode {
     /// End as if the run time were over.
     Enough,
     /// Interrupt by the user. A second one ends the run at once.
@@ -106,7 +127,7 @@ pub enum Stop {
 /// Message of an agent to a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Message {
+pub enum AgentMessage {
     /// First message on every connection.
     Hello {
         /// Value of [`PROTOCOL`] in the agent.
@@ -114,82 +135,77 @@ pub enum Message {
         /// Name and version of the agent.
         program: String,
     },
-    /// Answer to [`Request::Look`].
-    Place(Result<Place, RunError>),
-    /// Answer to [`Request::Clock`]: nanoseconds since the agent started, on the monotonic clock.
+    /// Answer to [`AgentRequest::Look`].
+    Place(Result<PathInfo, RunError>),
+    /// Answer to [`AgentRequest::InspectNode`].
+    Node(Box<NodeStorage>),
+    /// Answer to [`AgentRequest::DropCaches`]. It needs a privileged container.
+    CachesDropped(Result<(), SystemFailure>),
+    /// Answer to [`AgentRequest::Clock`]: nanoseconds since the agent started, on the monotonic
+    /// clock.
     Clock {
         /// Time on the agent's clock.
         now_ns: u64,
     },
-    /// Answer to [`Request::Alive`]. It proves that agent and connection work.
+    /// Answer to [`AgentRequest::Alive`]. It proves that agent and connection work.
     Alive,
-    /// Answer to [`Request::Sample`]. The first one has no devices: counting starts with it.
+    /// Answer to [`AgentRequest::Sample`]. The first one has no devices: counting starts with it.
     Sample(Box<MachineSlice>),
-    /// The first jobs of a held run are prepared and wait for [`Request::Start`].
+    /// The first jobs of a held run are prepared and wait for [`AgentRequest::Start`].
     Ready,
     /// Progress of a run. Only the latest report is sent.
     Progress(ProgressReport),
-    /// Answer to [`Request::Status`]: the result as if the run had ended. Only the latest is sent.
+    /// Answer to [`AgentRequest::Status`]: the result as if the run had ended. Only the latest is
+    /// sent.
     Status(Box<RunResult>),
     /// A completed interval of the run.
     Interval(Box<Interval>),
     /// An event of the run.
-    Event(Event),
+    Event(RunEvent),
     /// A signal, not a client, asked the agent to stop. The measurement is cut short.
     Ending,
     /// Part of the time series of a run that has ended.
     Series(Box<SeriesPart>),
     /// Outcome of a run: its last message. The time series of the result precede it.
     Done(Result<Box<RunResult>, RunError>),
+    /// Part of a log, in answer to [`AgentRequest::Logs`].
+    LogPart(LogPart),
+    /// All logs have been sent, or a log cannot be read.
+    LogsEnd(Result<(), SystemFailure>),
     /// The agent did not understand the request, or cannot serve it now.
     Refused(String),
 }
 
-impl Message {
+impl AgentMessage {
     /// Returns whether the agent keeps the message for clients that reconnect, which count it.
     pub fn is_kept(&self) -> bool {
         matches!(
             self,
-            Message::Ready
-                | Message::Interval(_)
-                | Message::Event(_)
-                | Message::Ending
-                | Message::Series(_)
-                | Message::Done(_)
+            AgentMessage::Ready
+                | AgentMessage::Interval(_)
+                | AgentMessage::Event(_)
+                | AgentMessage::Ending
+                | AgentMessage::Series(_)
+                | AgentMessage::Done(_)
         )
     }
 
     /// Returns whether only an agent with a run sends the message.
     pub fn is_of_a_run(&self) -> bool {
-        self.is_kept() || matches!(self, Message::Progress(_) | Message::Status(_))
+        self.is_kept() || matches!(self, AgentMessage::Progress(_) | AgentMessage::Status(_))
     }
 }
 
-/// Properties of a path.
+/// Part of a log file of fio. The parts of a file are sent in order, without others in between.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Place {
-    /// A writable directory.
-    Directory {
-        /// Bytes available in its file system.
-        free_bytes: u64,
-    },
-    /// A file or a block device.
-    Existing {
-        /// Length in bytes.
-        bytes: u64,
-        /// Whether it is a block device.
-        device: bool,
-        /// Data that a block device carries, in words with an article, such as a file system.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        carries: Option<String>,
-        /// Current use in words: mounted, part of another device, or opened with `O_EXCL`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        used: Option<String>,
-    },
+pub struct LogPart {
+    /// Name of the file, relative to the directory of the logs.
+    pub name: String,
+    /// Next bytes of the file. A file without entries has one empty part.
+    pub text: String,
 }
 
-/// [`Progress`] as it is sent.
+/// [`RunProgress`] as it is sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgressReport {
     /// Time since the start of the run.
@@ -206,8 +222,8 @@ pub struct ProgressReport {
 
 impl ProgressReport {
     /// Returns the report as an observer receives it.
-    pub fn view(&self) -> Progress<'_> {
-        Progress {
+    pub fn view(&self) -> RunProgress<'_> {
+        RunProgress {
             at_ns: self.at_ns,
             workers: &self.workers,
             rate: self.rate,
@@ -218,8 +234,8 @@ impl ProgressReport {
     }
 }
 
-impl From<&Progress<'_>> for ProgressReport {
-    fn from(progress: &Progress<'_>) -> ProgressReport {
+impl From<&RunProgress<'_>> for ProgressReport {
+    fn from(progress: &RunProgress<'_>) -> ProgressReport {
         ProgressReport {
             at_ns: progress.at_ns,
             workers: progress.workers.to_vec(),
@@ -234,49 +250,51 @@ impl From<&Progress<'_>> for ProgressReport {
 pub fn line<T: Serialize>(document: &T) -> String {
     // All maps in these types have string keys, so serialisation cannot fail.
     let mut text = serde_json::to_string(document).unwrap_or_default();
+    debug_assert!(!text.contains('\n'), "a message is one line");
     text.push('\n');
     text
 }
 
 /// Last line in the log of a pod that runs a job by itself. It marks the line above as complete. A
 /// pod that stays alive repeats it, because its node may rotate the log between the two lines.
-pub const LAST_WORD: &str = "iosonde: the result is in the line above, for `iosonde k8s collect`";
+pub const LOG_END_MARK: &str =
+    "iosonde: the result is in the line above, for `iosonde k8s collect`";
 
 /// Exit status of `iosonde-agent result` if the pod has kept no result.
 pub const NOT_KEPT_STATUS: u8 = 4;
 
 /// Returns the last lines that a pod writes which runs a job by itself: result and end mark.
-pub fn farewell(outcome: Result<RunResult, RunError>) -> String {
+pub fn render_outcome(outcome: Result<RunResult, RunError>) -> String {
     format!(
-        "{}{LAST_WORD}\n",
-        line(&Message::Done(outcome.map(Box::new)))
+        "{}{LOG_END_MARK}\n",
+        line(&AgentMessage::Done(outcome.map(Box::new)))
     )
 }
 
 /// Returns the line before the result of a pod that a signal stopped before its job was over.
-pub fn cut_short() -> String {
-    line(&Message::Ending)
+pub fn render_cut_short() -> String {
+    line(&AgentMessage::Ending)
 }
 
 /// Returns whether the log is of a pod that a signal stopped before its job was over.
 pub fn was_cut_short(log: &str) -> bool {
-    let ending = cut_short();
+    let ending = render_cut_short();
     // Lines of standard error may stand between them: the node merges both streams.
-    before_last_word(log)
+    lines_before_end_mark(log)
         .take(20)
         .any(|line| line == ending.trim_end())
 }
 
 /// Returns the lines above the end mark, from the last to the first, and skips repeated marks.
-fn before_last_word(log: &str) -> impl Iterator<Item = &str> {
-    let lines = log.lines().rev().skip_while(|line| *line != LAST_WORD);
-    lines.filter(|line| *line != LAST_WORD)
+fn lines_before_end_mark(log: &str) -> impl Iterator<Item = &str> {
+    let lines = log.lines().rev().skip_while(|line| *line != LOG_END_MARK);
+    lines.filter(|line| *line != LOG_END_MARK)
 }
 
 /// Returns the outcome of a job from the log of its pod. `None` if it is missing or truncated.
-pub fn outcome_in(log: &str) -> Option<Result<RunResult, RunError>> {
-    match serde_json::from_str(before_last_word(log).next()?) {
-        Ok(Message::Done(outcome)) => Some(outcome.map(|result| *result)),
+pub fn read_outcome(log: &str) -> Option<Result<RunResult, RunError>> {
+    match read_json(lines_before_end_mark(log).next()?) {
+        Ok(AgentMessage::Done(outcome)) => Some(outcome.map(|result| *result)),
         _ => None,
     }
 }
@@ -325,7 +343,7 @@ mod tests {
     }
 
     /// Types of equal and of different shape.
-    #[expect(dead_code, reason = "only their shapes are looked at")]
+    #[expect(dead_code, reason = "only their shapes are compared")]
     mod shapes {
         use schemars::JsonSchema;
 
@@ -363,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_types_do_not_change_the_protocol_and_those_of_fields_do() {
+    fn protocol_number_depends_on_field_names_not_type_names() {
         let one = checksum::<shapes::One>();
         assert_eq!(one, checksum::<shapes::Renamed>());
         assert_ne!(one, checksum::<shapes::OtherType>());
@@ -371,8 +389,8 @@ mod tests {
     }
 
     #[test]
-    fn the_protocol_changes_with_each_field_of_its_messages() {
-        let now = checksum::<(Request, Message)>();
+    fn protocol_number_matches_the_message_schema() {
+        let now = checksum::<(AgentRequest, AgentMessage)>();
         assert_eq!(
             PROTOCOL, now,
             "requests or messages have changed: write pub const PROTOCOL: u32 = {now:#010x};"
@@ -380,30 +398,33 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_one_line_and_comes_back_as_it_was() {
+    fn message_is_one_line_and_round_trips() {
         let messages = [
-            Message::Hello {
+            AgentMessage::Hello {
                 protocol: PROTOCOL,
                 program: "iosonde 1".into(),
             },
-            Message::Event(Event {
+            AgentMessage::Event(RunEvent {
                 at_ns: 1,
                 message: "two\nlines".into(),
             }),
-            Message::Done(Err(RunError::Unsupported {
+            AgentMessage::Done(Err(RunError::Unsupported {
                 problem: "no".into(),
                 remedy: "yes".into(),
             })),
-            Message::Place(Ok(Place::Directory {
+            AgentMessage::Place(Ok(PathInfo::Directory {
                 free_bytes: 1 << 40,
             })),
         ];
         for message in messages {
             let text = line(&message);
             assert_eq!(text.find('\n'), Some(text.len() - 1), "{text}");
-            assert_eq!(serde_json::from_str::<Message>(&text).unwrap(), message);
+            assert_eq!(
+                serde_json::from_str::<AgentMessage>(&text).unwrap(),
+                message
+            );
         }
-        let request = Request::Follow { run: 3, have: 7 };
+        let request = AgentRequest::Follow { run: 3, have: 7 };
         assert_eq!(
             line(&request),
             "{\"follow\":{\"run\":3,\"have\":7}}\n",
@@ -412,38 +433,48 @@ mod tests {
     }
 
     #[test]
-    fn the_outcome_is_found_behind_what_else_a_pod_has_written() {
+    fn outcome_is_found_after_other_pod_output() {
         let error = RunError::Unsupported {
             problem: "no".into(),
             remedy: "yes".into(),
         };
-        let whole = format!("words\n{}", farewell(Err(error.clone())));
-        assert_eq!(outcome_in(&whole), Some(Err(error.clone())));
-        assert_eq!(outcome_in(&format!("{whole}ended\n")), outcome_in(&whole));
-        let again = format!("{LAST_WORD}\n").repeat(100);
-        assert_eq!(outcome_in(&format!("{whole}{again}")), outcome_in(&whole));
+        let whole = format!("words\n{}", render_outcome(Err(error.clone())));
+        assert_eq!(read_outcome(&whole), Some(Err(error.clone())));
+        assert_eq!(
+            read_outcome(&format!("{whole}ended\n")),
+            read_outcome(&whole)
+        );
+        let again = format!("{LOG_END_MARK}\n").repeat(100);
+        assert_eq!(
+            read_outcome(&format!("{whole}{again}")),
+            read_outcome(&whole)
+        );
         // The node has rotated the log after the result.
-        assert_eq!(outcome_in(&again), None);
+        assert_eq!(read_outcome(&again), None);
         assert!(!was_cut_short(&whole) && !was_cut_short(""));
-        let cut = format!("words\n{}{}", cut_short(), farewell(Err(error)));
+        let cut = format!(
+            "words\n{}{}",
+            render_cut_short(),
+            render_outcome(Err(error))
+        );
         assert!(was_cut_short(&cut) && was_cut_short(&format!("{cut}ended\n")));
         assert!(was_cut_short(&format!("{cut}{again}")));
-        assert_eq!(outcome_in(&cut), outcome_in(&whole));
-        let half = &whole[..whole.len() - LAST_WORD.len()];
-        assert_eq!(outcome_in(half), None, "it may be cut short");
-        assert_eq!(outcome_in(LAST_WORD), None);
-        assert_eq!(outcome_in(""), None);
+        assert_eq!(read_outcome(&cut), read_outcome(&whole));
+        let half = &whole[..whole.len() - LOG_END_MARK.len()];
+        assert_eq!(read_outcome(half), None, "it may be cut short");
+        assert_eq!(read_outcome(LOG_END_MARK), None);
+        assert_eq!(read_outcome(""), None);
     }
 
     #[test]
-    fn progress_arrives_as_it_was() {
+    fn progress_round_trips_through_json() {
         let workers = [WorkerProgress {
             state: crate::observer::WorkerState::Running,
             job: 1,
             open_files: 2,
             counts: PerDirection::default(),
         }];
-        let progress = Progress {
+        let progress = RunProgress {
             at_ns: 5,
             workers: &workers,
             rate: PerDirection::default(),

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_digits_and_a_unit() {
+    fn rates_and_latencies_have_three_digits_and_a_unit() {
         assert_eq!(iops(0.0), "0");
         assert_eq!(iops(999.4), "999");
         assert_eq!(iops(999.6), "1.00k");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_waits() {
+    fn sizes_and_waits_print_with_units() {
         assert_eq!(bytes(0), "0 B");
         assert_eq!(bytes(4 << 30), "4 GiB");
         assert_eq!(bytes(3 << 29), "1.50 GiB");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_chosen_is_not_rounded() {
+    fn chosen_durations_are_not_rounded() {
         for (ms, text) in [
             (200, "200 ms"),
             (1000, "1 s"),

@@ -1,11 +1,11 @@
-//! Lists that are read from JSON, in a program that has said where their blocks go.
+//! Lists that are read from JSON, in a program that has set the file of their blocks.
 
 use iosonde_result::interval::{Interval, Intervals};
 use iosonde_result::spill_list::{BlockFile, make_files_with};
 use std::io;
 use std::sync::{Arc, Mutex};
 
-/// What all lists of this program have written.
+/// Blocks written by all lists of this program.
 static WRITTEN: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl BlockFile for Shared {
 }
 
 #[test]
-fn list_read_from_json_writes_its_blocks_to_a_file_beyond_the_bound() {
+fn list_read_from_json_spills_blocks_beyond_the_bound() {
     let busy = |number: u64| {
         let mut interval = Interval {
             start_ns: number,

@@ -28,7 +28,7 @@ impl Hasher for BlockHasher {
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy)]
-struct Node {
+struct LruEntry {
     block: u64,
     newer: u32,
     older: u32,
@@ -41,7 +41,7 @@ pub(super) struct BlockCache {
     most: usize,
     /// Never iterated, because its order is not deterministic.
     places: HashMap<u64, u32, BuildHasherDefault<BlockHasher>>,
-    nodes: Vec<Node>,
+    nodes: Vec<LruEntry>,
     unused: Vec<u32>,
     newest: u32,
     oldest: u32,
@@ -98,7 +98,7 @@ impl BlockCache {
             self.places.remove(&self.nodes[place as usize].block);
             self.unused.push(place);
         }
-        let node = Node {
+        let node = LruEntry {
             block,
             newer: NONE,
             older: NONE,
@@ -117,7 +117,7 @@ impl BlockCache {
     }
 
     fn unlink(&mut self, place: u32) {
-        let Node { newer, older, .. } = self.nodes[place as usize];
+        let LruEntry { newer, older, .. } = self.nodes[place as usize];
         match newer {
             NONE => self.newest = older,
             _ => self.nodes[newer as usize].older = older,
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_block_gives_way() {
+    fn cache_evicts_the_least_recently_used_block() {
         let mut cache = cache(2);
         assert!(!cache.touch(0, 10));
         assert!(!cache.touch(10, 10));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_hits_only_as_a_whole() {
+    fn range_hits_only_if_wholly_cached() {
         let mut cache = cache(8);
         cache.touch(0, 20);
         assert!(!cache.touch(10, 20));
@@ -227,7 +227,7 @@ mod tests {
     proptest! {
         /// Compares the cache with a list that is searched linearly.
         #[test]
-        fn agrees_with_a_plain_list(
+        fn lru_cache_agrees_with_a_linear_list(
             most in 1u64..6,
             steps in prop::collection::vec((0u64..9, 1u64..3, prop::bool::weighted(0.2)), 0..200),
         ) {

@@ -1,15 +1,17 @@
 //! Text forms of the values of a simulated device.
 
-use super::service_time::Shape;
+use super::service_time::ServiceTimeShape;
 use super::spec::{Cap, Failing};
 use iosonde_job::errno::errno;
-use iosonde_job::value::{Bytes, Parsed, TimeUnit, ValueError, bytes, float, integer, time_ns};
+use iosonde_job::value::{
+    Bytes, ParsedValue, TimeUnit, ValueError, bytes, float, integer, time_ns,
+};
 
 /// The parser and printer of one kind of value.
 pub(super) struct Codec<T> {
     /// Grammar of the value, for help texts.
     pub(super) grammar: &'static str,
-    pub(super) parse: fn(&str) -> Parsed<T>,
+    pub(super) parse: fn(&str) -> ParsedValue<T>,
     pub(super) show: fn(&T) -> String,
 }
 
@@ -104,7 +106,7 @@ pub(super) const SWITCH: Codec<bool> = Codec {
 };
 
 /// The shape of a distribution.
-pub(super) const SHAPE: Codec<Shape> = Codec {
+pub(super) const SHAPE: Codec<ServiceTimeShape> = Codec {
     grammar: "`fixed`, `exp`, `uniform:SPREAD`, `lognormal:VARIATION` or `bimodal:SHARE:TIME`",
     parse: shape,
     show: show_shape,
@@ -163,14 +165,14 @@ fn show_size(size: u64) -> String {
     }
 }
 
-fn positive_bytes(text: &str) -> Parsed<u64> {
+fn positive_bytes(text: &str) -> ParsedValue<u64> {
     match bytes(text, Bytes::Binary)? {
         0 => Err(ValueError::new("must be more than 0")),
         size => Ok(size),
     }
 }
 
-fn share(text: &str) -> Parsed<f64> {
+fn share(text: &str) -> ParsedValue<f64> {
     let value = float(text)?;
     if (0.0..=1.0).contains(&value) {
         return Ok(value);
@@ -178,21 +180,23 @@ fn share(text: &str) -> Parsed<f64> {
     Err(ValueError::new(format!("`{text}` is not between 0 and 1")))
 }
 
-fn shape(text: &str) -> Parsed<Shape> {
+fn shape(text: &str) -> ParsedValue<ServiceTimeShape> {
     let fields: Vec<&str> = text.split(':').collect();
     match fields[..] {
-        ["fixed"] => Ok(Shape::Fixed),
-        ["exp"] => Ok(Shape::Exponential),
-        ["uniform", spread] => Ok(Shape::Uniform {
+        ["fixed"] => Ok(ServiceTimeShape::Fixed),
+        ["exp"] => Ok(ServiceTimeShape::Exponential),
+        ["uniform", spread] => Ok(ServiceTimeShape::Uniform {
             spread: share(spread)?,
         }),
         ["lognormal", variation] => match float(variation)? {
-            variation if (0.0..=100.0).contains(&variation) => Ok(Shape::Lognormal { variation }),
+            variation if (0.0..=100.0).contains(&variation) => {
+                Ok(ServiceTimeShape::Lognormal { variation })
+            }
             _ => Err(ValueError::new(format!(
                 "`{variation}` is not between 0 and 100"
             ))),
         },
-        ["bimodal", part, time] => Ok(Shape::Bimodal {
+        ["bimodal", part, time] => Ok(ServiceTimeShape::Bimodal {
             share: share(part)?,
             outlier_ns: (TIME.parse)(time)?,
         }),
@@ -200,19 +204,19 @@ fn shape(text: &str) -> Parsed<Shape> {
     }
 }
 
-fn show_shape(shape: &Shape) -> String {
+fn show_shape(shape: &ServiceTimeShape) -> String {
     match shape {
-        Shape::Fixed => "fixed".to_owned(),
-        Shape::Exponential => "exp".to_owned(),
-        Shape::Uniform { spread } => format!("uniform:{spread}"),
-        Shape::Lognormal { variation } => format!("lognormal:{variation}"),
-        Shape::Bimodal { share, outlier_ns } => {
+        ServiceTimeShape::Fixed => "fixed".to_owned(),
+        ServiceTimeShape::Exponential => "exp".to_owned(),
+        ServiceTimeShape::Uniform { spread } => format!("uniform:{spread}"),
+        ServiceTimeShape::Lognormal { variation } => format!("lognormal:{variation}"),
+        ServiceTimeShape::Bimodal { share, outlier_ns } => {
             format!("bimodal:{share}:{}", show_time(*outlier_ns))
         }
     }
 }
 
-fn cap(text: &str, base: Bytes) -> Parsed<Option<Cap>> {
+fn cap(text: &str, base: Bytes) -> ParsedValue<Option<Cap>> {
     if text == "none" {
         return Ok(None);
     }
@@ -238,7 +242,7 @@ fn cap(text: &str, base: Bytes) -> Parsed<Option<Cap>> {
 }
 
 /// A rate: a whole number with a size suffix, or a fraction without.
-fn rate(text: &str, base: Bytes) -> Parsed<f64> {
+fn rate(text: &str, base: Bytes) -> ParsedValue<f64> {
     let rate = float(text).or_else(|_| bytes(text, base).map(|rate| rate as f64))?;
     if rate > 0.0 {
         Ok(rate)
@@ -270,7 +274,7 @@ fn show_cap(cap: &Option<Cap>) -> String {
     }
 }
 
-fn range(text: &str) -> Parsed<(u64, u64)> {
+fn range(text: &str) -> ParsedValue<(u64, u64)> {
     let (from, to) = text
         .split_once('-')
         .ok_or_else(|| ValueError::new(format!("`{text}` is not a range")))?;
@@ -282,7 +286,10 @@ fn range(text: &str) -> Parsed<(u64, u64)> {
     }
 }
 
-fn failing<T>(text: &str, what: impl Fn(&str) -> Parsed<T>) -> Parsed<Option<Failing<T>>> {
+fn failing<T>(
+    text: &str,
+    what: impl Fn(&str) -> ParsedValue<T>,
+) -> ParsedValue<Option<Failing<T>>> {
     if text == "none" {
         return Ok(None);
     }

@@ -5,15 +5,15 @@
 
 use super::cache::{BlockCache, Dirty};
 use super::counters::{Meter, SimCounters};
-use super::faults::Judge;
-use super::files::Files;
+use super::faults::FaultInjector;
+use super::files::DeviceFiles;
 use super::files::SimFile;
 use super::noise::SpeedCurve;
 use super::parse::SimSpecError;
-use super::spec::{Cap, Caps, SimSpec};
-use super::store::Store;
-use super::token_bucket::{Link, TokenBucket};
-use super::units::{Member, Part, members, parts};
+use super::spec::{Cap, RateCaps, SimSpec};
+use super::store::PageStore;
+use super::token_bucket::{SerialLink, TokenBucket};
+use super::units::{DeviceMember, MemberPart, members, parts};
 use super::wear::Wear;
 use iosonde_job::plan::Direction;
 use iosonde_workload::Op;
@@ -24,7 +24,7 @@ use std::rc::Rc;
 
 /// The purpose of a stream of the device's random numbers.
 #[derive(Debug, Clone, Copy)]
-enum Stream {
+enum RngPurpose {
     Service = 1,
     Rotation = 2,
     Delay = 3,
@@ -34,7 +34,7 @@ enum Stream {
 
 /// One I/O that arrives at the device.
 #[derive(Debug, Clone, Copy)]
-pub struct Request {
+pub struct SimRequest {
     /// The operation.
     pub op: Op,
     /// Number of the file, from [`SimDevice::place`].
@@ -66,7 +66,7 @@ struct CapBuckets {
 }
 
 impl CapBuckets {
-    fn new(caps: &Caps) -> CapBuckets {
+    fn new(caps: &RateCaps) -> CapBuckets {
         CapBuckets {
             iops: [caps.iops, caps.read_iops, caps.write_iops].map(buckets),
             bw: [caps.bw, caps.read_bw, caps.write_bw].map(buckets),
@@ -116,7 +116,7 @@ fn buckets(cap: Option<Cap>) -> Vec<TokenBucket> {
 
 /// One stream of random numbers per purpose: a changed parameter leaves the draws of others alone.
 #[derive(Debug)]
-struct Draws {
+struct DeviceRngs {
     service: Rng,
     rotation: Rng,
     delay: Rng,
@@ -126,16 +126,16 @@ struct Draws {
 #[derive(Debug)]
 pub struct SimDevice {
     spec: SimSpec,
-    files: Files,
-    members: Vec<Member>,
-    link: Option<Link>,
+    files: DeviceFiles,
+    members: Vec<DeviceMember>,
+    link: Option<SerialLink>,
     caps: CapBuckets,
     cache: Option<BlockCache>,
     dirty: Option<Dirty>,
     speed: SpeedCurve,
-    judge: Judge,
-    draws: Draws,
-    store: Option<Store>,
+    fault_injector: FaultInjector,
+    draws: DeviceRngs,
+    store: Option<PageStore>,
     meter: Meter,
     /// No service begins before this time: the end of the last stall that writes caused.
     paused_until_ns: u64,
@@ -155,23 +155,23 @@ impl SimDevice {
             0 => mix64(spec.seed),
             run => mix64(mix64(spec.seed) ^ mix64(run)),
         };
-        let stream = |purpose: Stream| Rng::new(mix64(root ^ purpose as u64));
+        let stream = |purpose: RngPurpose| Rng::new(mix64(root ^ purpose as u64));
         let cached = spec.cache.bytes > 0;
         Ok(SimDevice {
-            files: Files::new(spec.lock_ns),
+            files: DeviceFiles::new(spec.lock_ns),
             members: members(&spec.layout),
-            link: spec.link_bw.map(Link::new),
+            link: spec.link_bw.map(SerialLink::new),
             caps: CapBuckets::new(&spec.caps),
             cache: cached.then(|| BlockCache::new(&spec.cache)),
             dirty: (spec.cache.dirty_bytes > 0).then(|| Dirty::new(&spec.cache)),
-            speed: SpeedCurve::new(spec.speed, stream(Stream::Noise)),
-            judge: Judge::new(spec.faults, stream(Stream::Fault)),
-            draws: Draws {
-                service: stream(Stream::Service),
-                rotation: stream(Stream::Rotation),
-                delay: stream(Stream::Delay),
+            speed: SpeedCurve::new(spec.speed, stream(RngPurpose::Noise)),
+            fault_injector: FaultInjector::new(spec.faults, stream(RngPurpose::Fault)),
+            draws: DeviceRngs {
+                service: stream(RngPurpose::Service),
+                rotation: stream(RngPurpose::Rotation),
+                delay: stream(RngPurpose::Delay),
             },
-            store: spec.store.map(Store::new),
+            store: spec.store.map(PageStore::new),
             meter: Meter::default(),
             paused_until_ns: 0,
             written_bytes: 0,
@@ -223,7 +223,7 @@ impl SimDevice {
     }
 
     /// Submits an I/O that arrives at `now_ns`, which must not decrease. Returns its completion.
-    pub fn submit(&mut self, now_ns: u64, request: &Request) -> Reply {
+    pub fn submit(&mut self, now_ns: u64, request: &SimRequest) -> Reply {
         let reply = match request.op.direction() {
             Some(direction) => self.transfer(now_ns, direction, request),
             None => self.flush(now_ns),
@@ -240,11 +240,11 @@ impl SimDevice {
         self.meter.completed(op, result, from_device);
     }
 
-    fn address(&self, request: &Request) -> u64 {
+    fn address(&self, request: &SimRequest) -> u64 {
         self.files.address(request.file, request.offset)
     }
 
-    fn transfer(&mut self, now_ns: u64, direction: Direction, request: &Request) -> Reply {
+    fn transfer(&mut self, now_ns: u64, direction: Direction, request: &SimRequest) -> Reply {
         let address = self.address(request);
         let room = self
             .spec
@@ -262,10 +262,14 @@ impl SimDevice {
                 from_device: false,
             };
         }
-        let (bytes, result) = match self.judge.io(direction, address, request.bytes.min(room)) {
-            Ok(moved) => (moved, moved as i32),
-            Err(errno) => (request.bytes.min(room), -errno),
-        };
+        let (bytes, result) =
+            match self
+                .fault_injector
+                .io(direction, address, request.bytes.min(room))
+            {
+                Ok(moved) => (moved, moved as i32),
+                Err(errno) => (request.bytes.min(room), -errno),
+            };
         if let Some(done_ns) = self.through_cache(now_ns, direction, address, bytes, request.direct)
         {
             return Reply {
@@ -327,7 +331,7 @@ impl SimDevice {
         for part in parts(layout, address, bytes) {
             for copy in 0..copies {
                 let member = (part.member + copy) % self.members.len();
-                let part = Part { member, ..part };
+                let part = MemberPart { member, ..part };
                 ready_ns = ready_ns.max(self.serve_part(now_ns, direction, part));
             }
         }
@@ -339,7 +343,7 @@ impl SimDevice {
         ready_ns as f64
     }
 
-    fn serve_part(&mut self, now_ns: u64, direction: Direction, part: Part) -> u64 {
+    fn serve_part(&mut self, now_ns: u64, direction: Direction, part: MemberPart) -> u64 {
         let spec = &self.spec;
         let member = &mut self.members[part.member];
         let start_ns = spec
@@ -351,7 +355,7 @@ impl SimDevice {
         }
         let has_head = spec.positioning.is_used() && direction != Direction::Trim;
         if has_head {
-            let Part { address, bytes, .. } = part;
+            let MemberPart { address, bytes, .. } = part;
             let rng = &mut self.draws.rotation;
             work_ns += member.position_ns(&spec.positioning, now_ns, address, bytes, rng);
         }
@@ -445,7 +449,10 @@ impl SimDevice {
             done_ns = done_ns.max(end_ns);
         }
         let delay_ns = self.spec.delay.draw_ns(&mut self.draws.delay);
-        let result = self.judge.flush().map_or_else(|errno| -errno, |()| 0);
+        let result = self
+            .fault_injector
+            .flush()
+            .map_or_else(|errno| -errno, |()| 0);
         Reply {
             done_ns: done_ns + delay_ns.round() as u64,
             result,
@@ -459,7 +466,7 @@ impl SimDevice {
     }
 
     /// Stores the data of a write.
-    pub fn keep(&mut self, request: &Request, data: &[u8]) {
+    pub fn keep(&mut self, request: &SimRequest, data: &[u8]) {
         let address = self.address(request);
         if let Some(store) = &mut self.store {
             store.write(address, data);
@@ -467,7 +474,7 @@ impl SimDevice {
     }
 
     /// Discards the data of a trimmed range.
-    pub fn discard(&mut self, request: &Request, bytes: usize) {
+    pub fn discard(&mut self, request: &SimRequest, bytes: usize) {
         let address = self.address(request);
         if let Some(store) = &mut self.store {
             store.discard(address, bytes);
@@ -478,7 +485,7 @@ impl SimDevice {
     /// bytes. The bytes are `None` where nothing was written.
     pub fn recall(
         &self,
-        request: &Request,
+        request: &SimRequest,
         bytes: usize,
         take: impl FnMut(std::ops::Range<usize>, Option<&[u8]>),
     ) {

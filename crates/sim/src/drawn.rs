@@ -1,8 +1,8 @@
 //! Random devices for tests of algorithms that judge devices. A search may be right on a single
 //! invented device by chance.
 //!
-//! Each [`Family`] is a different queueing network: parallel servers, a head, a token bucket, or
-//! members with a queue each. The ranges of the parameters cover typical devices of the kind; no
+//! Each [`DeviceFamily`] is a different queueing network: parallel servers, a head, a token bucket,
+//! or members with a queue each. The ranges of the parameters cover typical devices of the kind; no
 //! value is a measurement of a product.
 
 use super::keys::KEYS;
@@ -11,7 +11,8 @@ use std::fmt::Write as _;
 
 /// A kind of device. Each has a preset of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Family {
+#[cfg_attr(test, derive(strum::VariantArray))]
+pub enum DeviceFamily {
     /// Rotating disk: one server with a head, which gains by reordering.
     HardDisk,
     /// A few servers behind a link.
@@ -35,34 +36,34 @@ pub enum Family {
     Throttled,
 }
 
-impl Family {
+impl DeviceFamily {
     /// All families.
-    pub const ALL: [Family; 10] = [
-        Family::HardDisk,
-        Family::SataSsd,
-        Family::Nvme,
-        Family::NetworkIopsCap,
-        Family::NetworkBandwidthCap,
-        Family::Burst,
-        Family::Raid,
-        Family::Ceph,
-        Family::Nfs,
-        Family::Throttled,
+    pub const ALL: [DeviceFamily; 10] = [
+        DeviceFamily::HardDisk,
+        DeviceFamily::SataSsd,
+        DeviceFamily::Nvme,
+        DeviceFamily::NetworkIopsCap,
+        DeviceFamily::NetworkBandwidthCap,
+        DeviceFamily::Burst,
+        DeviceFamily::Raid,
+        DeviceFamily::Ceph,
+        DeviceFamily::Nfs,
+        DeviceFamily::Throttled,
     ];
 
     /// Name of the preset of the same kind.
     pub fn preset(self) -> &'static str {
         match self {
-            Family::HardDisk => "hdd",
-            Family::SataSsd => "sata-ssd",
-            Family::Nvme => "nvme",
-            Family::NetworkIopsCap => "net-iops-cap",
-            Family::NetworkBandwidthCap => "net-bw-cap",
-            Family::Burst => "burst",
-            Family::Raid => "raid",
-            Family::Ceph => "ceph",
-            Family::Nfs => "nfs",
-            Family::Throttled => "throttled",
+            DeviceFamily::HardDisk => "hdd",
+            DeviceFamily::SataSsd => "sata-ssd",
+            DeviceFamily::Nvme => "nvme",
+            DeviceFamily::NetworkIopsCap => "net-iops-cap",
+            DeviceFamily::NetworkBandwidthCap => "net-bw-cap",
+            DeviceFamily::Burst => "burst",
+            DeviceFamily::Raid => "raid",
+            DeviceFamily::Ceph => "ceph",
+            DeviceFamily::Nfs => "nfs",
+            DeviceFamily::Throttled => "throttled",
         }
     }
 
@@ -77,16 +78,16 @@ impl Family {
             text: format!("seed={seed}"),
         };
         match self {
-            Family::HardDisk => drawn.disks(1),
-            Family::SataSsd => drawn.sata_ssd(),
-            Family::Nvme => drawn.nvme(),
-            Family::NetworkIopsCap => drawn.network_iops_cap(),
-            Family::NetworkBandwidthCap => drawn.network_bandwidth_cap(),
-            Family::Burst => drawn.burst(),
-            Family::Raid => drawn.raid(),
-            Family::Ceph => drawn.ceph(),
-            Family::Nfs => drawn.nfs(),
-            Family::Throttled => drawn.throttled(),
+            DeviceFamily::HardDisk => drawn.disks(1),
+            DeviceFamily::SataSsd => drawn.sata_ssd(),
+            DeviceFamily::Nvme => drawn.nvme(),
+            DeviceFamily::NetworkIopsCap => drawn.network_iops_cap(),
+            DeviceFamily::NetworkBandwidthCap => drawn.network_bandwidth_cap(),
+            DeviceFamily::Burst => drawn.burst(),
+            DeviceFamily::Raid => drawn.raid(),
+            DeviceFamily::Ceph => drawn.ceph(),
+            DeviceFamily::Nfs => drawn.nfs(),
+            DeviceFamily::Throttled => drawn.throttled(),
         }
         let (noise, rho) = (drawn.between(0.0, 0.01), drawn.between(0.0, 0.5));
         drawn.is("noise", noise);
@@ -295,10 +296,11 @@ mod tests {
     use super::super::SimSpec;
     use super::super::presets::PRESETS;
     use super::*;
+    use strum::VariantArray;
 
     #[test]
-    fn every_drawing_is_a_device_and_no_two_are_alike() {
-        for family in Family::ALL {
+    fn drawn_devices_parse_and_are_distinct() {
+        for family in DeviceFamily::ALL {
             assert!(PRESETS.iter().any(|preset| preset.name == family.preset()));
             let mut seen = Vec::new();
             for seed in 0..200 {
@@ -312,13 +314,13 @@ mod tests {
     }
 
     #[test]
-    fn a_slowed_device_has_the_same_curve() {
+    fn slowdown_divides_the_rate_of_a_drawn_device() {
         use iosonde_job::plan::Direction;
         for family in [
-            Family::Nvme,
-            Family::SataSsd,
-            Family::NetworkIopsCap,
-            Family::Nfs,
+            DeviceFamily::Nvme,
+            DeviceFamily::SataSsd,
+            DeviceFamily::NetworkIopsCap,
+            DeviceFamily::Nfs,
         ] {
             for seed in 0..20 {
                 let device = |slowdown| SimSpec::parse(&family.draw(seed, slowdown)).unwrap();
@@ -331,5 +333,10 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn families_are_all_listed() {
+        assert_eq!(DeviceFamily::ALL, DeviceFamily::VARIANTS);
     }
 }

@@ -9,15 +9,15 @@ const SECTOR: u64 = 512;
 
 /// Decides the fault of each I/O in turn.
 #[derive(Debug)]
-pub(super) struct Judge {
+pub(super) struct FaultInjector {
     rules: Faults,
     rng: Rng,
     ios: u64,
 }
 
-impl Judge {
-    pub(super) fn new(rules: Faults, rng: Rng) -> Judge {
-        Judge { rules, rng, ios: 0 }
+impl FaultInjector {
+    pub(super) fn new(rules: Faults, rng: Rng) -> FaultInjector {
+        FaultInjector { rules, rng, ios: 0 }
     }
 
     /// The bytes that an I/O moves, or the errno of its failure.
@@ -72,58 +72,61 @@ mod tests {
     use iosonde_workload::rng::Rng;
     use proptest::prelude::*;
 
-    fn judge(rules: Faults) -> Judge {
-        Judge::new(rules, Rng::new(1))
+    fn fault_injector(rules: Faults) -> FaultInjector {
+        FaultInjector::new(rules, Rng::new(1))
     }
 
     #[test]
-    fn the_named_io_fails_and_no_other() {
+    fn fault_at_an_index_fails_only_that_io() {
         let at = Some(Failing { what: 3, errno: 28 });
-        let mut judge = judge(Faults {
+        let mut fault_injector = fault_injector(Faults {
             at,
             ..Faults::default()
         });
-        let verdicts: Vec<_> = (0..5).map(|_| judge.io(Direction::Write, 0, 512)).collect();
+        let verdicts: Vec<_> = (0..5)
+            .map(|_| fault_injector.io(Direction::Write, 0, 512))
+            .collect();
         assert_eq!(verdicts, [Ok(512), Ok(512), Err(28), Ok(512), Ok(512)]);
     }
 
     #[test]
-    fn a_bad_range_fails_what_touches_it() {
+    fn fault_range_fails_overlapping_io() {
         let range = Some(Failing {
             what: (1000, 2000),
             errno: 5,
         });
-        let mut judge = judge(Faults {
+        let mut fault_injector = fault_injector(Faults {
             range,
             ..Faults::default()
         });
-        assert_eq!(judge.io(Direction::Read, 500, 500), Ok(500));
-        assert_eq!(judge.io(Direction::Read, 500, 501), Err(5));
-        assert_eq!(judge.io(Direction::Read, 1999, 1), Err(5));
-        assert_eq!(judge.io(Direction::Read, 2000, 1), Ok(1));
+        assert_eq!(fault_injector.io(Direction::Read, 500, 500), Ok(500));
+        assert_eq!(fault_injector.io(Direction::Read, 500, 501), Err(5));
+        assert_eq!(fault_injector.io(Direction::Read, 1999, 1), Err(5));
+        assert_eq!(fault_injector.io(Direction::Read, 2000, 1), Ok(1));
     }
 
     #[test]
-    fn the_share_of_failures_is_the_one_asked_for() {
+    fn fault_rate_fails_the_given_share() {
         let mut rules = Faults::default();
         rules.rate.read = Some(Failing {
             what: 0.1,
             errno: 5,
         });
-        let mut judge = judge(rules);
+        let mut fault_injector = fault_injector(rules);
         let failed = (0..100_000)
-            .filter(|_| judge.io(Direction::Read, 0, 512).is_err())
+            .filter(|_| fault_injector.io(Direction::Read, 0, 512).is_err())
             .count();
         // The limit is five standard deviations of a binomial.
         assert!(failed.abs_diff(10_000) < 475, "{failed}");
-        assert!((0..1000).all(|_| judge.io(Direction::Write, 0, 512).is_ok()));
+        assert!((0..1000).all(|_| fault_injector.io(Direction::Write, 0, 512).is_ok()));
     }
 
     proptest! {
         #[test]
-        fn a_short_io_moves_whole_sectors_but_not_all(bytes in 1u64..100_000, seed: u64) {
+        fn short_io_moves_some_whole_sectors(bytes in 1u64..100_000, seed: u64) {
             let rules = Faults { short: 1.0, ..Faults::default() };
-            let moved = Judge::new(rules, Rng::new(seed)).io(Direction::Read, 0, bytes).unwrap();
+            let mut fault_injector = FaultInjector::new(rules, Rng::new(seed));
+            let moved = fault_injector.io(Direction::Read, 0, bytes).unwrap();
             if bytes <= SECTOR {
                 prop_assert_eq!(moved, bytes);
             } else {

@@ -17,7 +17,7 @@ pub struct SimFile {
 
 /// A file on the device.
 #[derive(Debug)]
-struct Extent {
+struct DeviceFile {
     id: i32,
     base: u64,
     bytes: u64,
@@ -26,15 +26,15 @@ struct Extent {
 
 /// All files, one after the other.
 #[derive(Debug)]
-pub(super) struct Files {
-    extents: Vec<Extent>,
+pub(super) struct DeviceFiles {
+    extents: Vec<DeviceFile>,
     lock_ns: u64,
 }
 
-impl Files {
+impl DeviceFiles {
     /// An empty device. Two writes to one file will be at least `lock_ns` apart.
-    pub(super) fn new(lock_ns: u64) -> Files {
-        Files {
+    pub(super) fn new(lock_ns: u64) -> DeviceFiles {
+        DeviceFiles {
             extents: Vec::new(),
             lock_ns,
         }
@@ -67,7 +67,7 @@ impl Files {
         let end = self.extents.last().map_or(0, |last| last.base + last.bytes);
         let lock = (self.lock_ns > 0).then(|| TokenBucket::new(1e9 / self.lock_ns as f64, 0.0));
         let base = end.next_multiple_of(ALIGNMENT);
-        self.extents.push(Extent {
+        self.extents.push(DeviceFile {
             id,
             base,
             bytes: 0,
@@ -96,8 +96,8 @@ mod tests {
     }
 
     #[test]
-    fn files_lie_one_behind_the_other_and_keep_their_place() {
-        let mut files = Files::new(0);
+    fn files_are_placed_in_sequence_and_keep_their_address() {
+        let mut files = DeviceFiles::new(0);
         assert_eq!(
             files.place(&[file(7, 4096), file(9, 4096)]).unwrap(),
             [0, 1]
@@ -111,8 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn a_file_does_not_grow_into_the_next() {
-        let mut files = Files::new(0);
+    fn file_growth_into_the_next_file_is_refused() {
+        let mut files = DeviceFiles::new(0);
         files.place(&[file(7, 4096), file(9, 4096)]).unwrap();
         assert!(files.place(&[file(7, 4097)]).is_err());
     }

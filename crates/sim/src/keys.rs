@@ -4,7 +4,7 @@
 
 use super::codec::*;
 use super::spec::SimSpec;
-use iosonde_job::value::Parsed;
+use iosonde_job::value::ParsedValue;
 
 /// A key of the text.
 pub struct Key {
@@ -14,13 +14,13 @@ pub struct Key {
     pub grammar: &'static str,
     /// Meaning of the key.
     pub doc: &'static str,
-    pub(super) set: fn(&mut SimSpec, &str) -> Parsed<()>,
+    pub(super) set: fn(&mut SimSpec, &str) -> ParsedValue<()>,
     get: fn(&SimSpec) -> String,
 }
 
 impl Key {
     /// The value of the key in `spec`, as text.
-    pub fn of(&self, spec: &SimSpec) -> String {
+    pub(crate) fn format_value(&self, spec: &SimSpec) -> String {
         (self.get)(spec)
     }
 }
@@ -64,7 +64,8 @@ pub const KEYS: &[Key] = &[
         "run",
         COUNT,
         run,
-        "number of a run of the device; each draws other random numbers. `load` counts its runs with it"
+        "number of a run of the device; each draws other random numbers. \
+         `load` counts its runs with it"
     ),
     key!(
         "capacity",
@@ -268,13 +269,14 @@ pub const KEYS: &[Key] = &[
         "cap_unit",
         SIZE_OR_NONE,
         caps.unit_bytes,
-        "an I/O takes a token of I/Os for every so many bytes begun"
+        "an I/O takes one token of I/Os per this number of bytes, rounded up"
     ),
     key!(
         "cap_slice",
         TIME_NS,
         caps.slice_ns,
-        "I/Os pass the token buckets in lumps, at whole multiples of this time, as with the kernel's throttle; 0 lets each pass alone"
+        "I/Os pass the token buckets in lumps, at whole multiples of this time, \
+         as with the kernel's throttle; 0 lets each pass alone"
     ),
     key!(
         "cache",
@@ -329,7 +331,7 @@ pub const KEYS: &[Key] = &[
         "stall_bytes",
         SIZE,
         stalls.every_bytes,
-        "a pause after so many bytes written"
+        "bytes written between two pauses"
     ),
     key!(
         "stall_period_us",

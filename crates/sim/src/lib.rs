@@ -15,13 +15,13 @@
 //!   blocks. Otherwise the device reads the whole range, and the cache holds the blocks from then
 //!   on. It accepts writes while it has room for dirty bytes. Writeback runs at a constant rate and
 //!   does not slow the device's other work.
-//! * **Members and servers** ([`spec::Layout`]): the range is divided into stripes, which lie on
-//!   members. Each member has one FIFO queue and one or more servers. A server is busy for the
-//!   drawn service time ([`Service`]), the transfer time and, on a device with a head, the
+//! * **Members and servers** ([`spec::ServerLayout`]): the range is divided into stripes, which
+//!   lie on members. Each member has one FIFO queue and one or more servers. A server is busy for
+//!   the drawn service time ([`ServiceTime`]), the transfer time and, on a device with a head, the
 //!   positioning time ([`spec::Positioning`]). The I/O is served when all its parts and copies are
-//!   served. **Stalls** ([`spec::Stalls`]) delay the start of service.
+//!   served. **Stalls** ([`spec::DeviceStalls`]) delay the start of service.
 //! * **Link**: carries one I/O at a time in order of arrival. **Delay**: a latency without a queue.
-//! * **Caps** ([`spec::Caps`]) and **locks** give the earliest completion time of the I/O. They
+//! * **Caps** ([`spec::RateCaps`]) and **locks** give the earliest completion time of the I/O. They
 //!   count from its arrival and run in parallel with its service. They therefore limit the rate
 //!   exactly and add no latency below that rate.
 //!
@@ -53,10 +53,10 @@ mod wear;
 mod tests;
 
 pub use counters::SimCounters;
-pub use device::{Reply, Request, SimDevice};
+pub use device::{Reply, SimDevice, SimRequest};
 pub use files::SimFile;
 pub use parse::SimSpecError;
-pub use service_time::{Service, Shape};
+pub use service_time::{ServiceTime, ServiceTimeShape};
 pub use spec::SimSpec;
 pub use store::PAGE_BYTES;
 pub use token_bucket::TokenBucket;

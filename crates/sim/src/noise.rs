@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_back_gives_the_same_noise() {
+    fn noise_at_an_earlier_time_is_repeatable() {
         let rules = Speed {
             noise: 0.1,
             noise_rho: 0.9,

@@ -11,7 +11,10 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SimSpecError {
     /// A word without `=` is not a preset.
-    #[error("there is no simulated device `{word}`{}; there are {}", meant(.word, preset_names()), list(preset_names()))]
+    #[error(
+        "there is no simulated device `{word}`{}; there are {}",
+        meant(.word, preset_names()), list(preset_names())
+    )]
     UnknownPreset {
         /// The word.
         word: String,
@@ -23,7 +26,10 @@ pub enum SimSpecError {
         word: String,
     },
     /// The device has no such key.
-    #[error("a simulated device has no key `{key}`{}; its keys are {}", meant(.key, key_names()), list(key_names()))]
+    #[error(
+        "a simulated device has no key `{key}`{}; its keys are {}",
+        meant(.key, key_names()), list(key_names())
+    )]
     UnknownKey {
         /// The key.
         key: String,
@@ -196,8 +202,8 @@ impl fmt::Display for SimSpec {
         let default = SimSpec::default();
         let mut comma = "";
         for key in KEYS {
-            let value = key.of(self);
-            if value != key.of(&default) {
+            let value = key.format_value(self);
+            if value != key.format_value(&default) {
                 write!(formatter, "{comma}{}={value}", key.name)?;
                 comma = ",";
             }
@@ -209,7 +215,7 @@ impl fmt::Display for SimSpec {
 #[cfg(test)]
 mod tests {
     use super::super::codec::*;
-    use super::super::service_time::{Service, Shape};
+    use super::super::service_time::{ServiceTime, ServiceTimeShape};
     use super::super::spec::{Cap, Failing, StoreFaults};
     use super::*;
 
@@ -218,10 +224,10 @@ mod tests {
     }
 
     #[test]
-    fn a_preset_is_overridden_key_by_key() {
+    fn preset_keys_are_overridden_singly() {
         let spec = SimSpec::parse("nvme,seed=7,read_us=85.5,read_dist=fixed,parallel=16").unwrap();
         assert_eq!(spec.seed, 7);
-        assert_eq!(spec.service.read, Service::fixed(85_500.0));
+        assert_eq!(spec.service.read, ServiceTime::fixed(85_500.0));
         assert_eq!(spec.layout.parallel, 16);
         assert_eq!(spec.capacity_bytes, Some(2 << 40));
     }
@@ -232,7 +238,7 @@ mod tests {
                     error_at=9:ENOSPC,error_range=1m-2m,read_error=0.5,flip=3";
         let spec = SimSpec::parse(text).unwrap();
         assert_eq!(spec.service.read.time_ns, 1.5e6);
-        let outliers = Shape::Bimodal {
+        let outliers = ServiceTimeShape::Bimodal {
             share: 0.01,
             outlier_ns: 5e6,
         };
@@ -263,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn every_preset_is_a_device_and_prints_as_itself() {
+    fn presets_round_trip_through_text() {
         for preset in PRESETS {
             let spec = SimSpec::parse(preset.name).unwrap();
             assert_eq!(
@@ -278,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_survives_the_round_trip() {
+    fn keys_round_trip_through_text() {
         for key in KEYS {
             let value = match key.grammar {
                 grammar if grammar == SHAPE.grammar => "lognormal:0.5",
@@ -305,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_explained() {
+    fn spec_errors_name_key_and_remedy() {
         let unknown = error("red_us=80");
         assert!(unknown.contains("did you mean `read_us`?"), "{unknown}");
         assert!(
@@ -313,8 +319,14 @@ mod tests {
             "{unknown}"
         );
         assert!(error("nvm").contains("did you mean `nvme`?"));
-        assert!(error("nvme,hdd").contains("`hdd` has no value"));
-        assert!(error("seed=1,seed=2").contains("given twice"));
+        let no_value = SimSpecError::MissingValue {
+            word: "hdd".to_owned(),
+        };
+        assert_eq!(SimSpec::parse("nvme,hdd"), Err(no_value));
+        let twice = SimSpecError::Twice {
+            key: "seed".to_owned(),
+        };
+        assert_eq!(SimSpec::parse("seed=1,seed=2"), Err(twice));
         assert_eq!(
             error("parallel=0"),
             "parallel=0: `0` is not between 1 and 65536; it takes count from 1"
@@ -325,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_do_not_go_together_are_refused() {
+    fn conflicting_spec_values_are_refused() {
         for (text, part) in [
             ("replicas=2", "replicas"),
             ("dirty=1m", "dirty needs a cache"),
@@ -343,7 +355,9 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn never_panics(text in "[a-z_]{0,6}(,[a-z_]{1,12}=[0-9a-zA-Z.:-]{0,8}){0,4}") {
+        fn arbitrary_specs_never_panic(
+            text in "[a-z_]{0,6}(,[a-z_]{1,12}=[0-9a-zA-Z.:-]{0,8}){0,4}"
+        ) {
             let _ = SimSpec::parse(&text);
         }
     }

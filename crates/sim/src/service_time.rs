@@ -4,7 +4,7 @@ use iosonde_workload::rng::Rng;
 
 /// The shape of a distribution of times around its mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Shape {
+pub enum ServiceTimeShape {
     /// Constant: the mean.
     Fixed,
     /// Exponential.
@@ -30,34 +30,26 @@ pub enum Shape {
 
 /// A distribution of times.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Service {
-    /// The mean in nanoseconds; for [`Shape::Bimodal`], the time without outliers.
+pub struct ServiceTime {
+    /// The mean in nanoseconds; for [`ServiceTimeShape::Bimodal`], the time without outliers.
     pub time_ns: f64,
     /// The shape around the mean.
-    pub shape: Shape,
+    pub shape: ServiceTimeShape,
 }
 
-impl Service {
+impl ServiceTime {
     /// A constant time.
-    pub const fn fixed(time_ns: f64) -> Service {
-        Service {
+    pub const fn fixed(time_ns: f64) -> ServiceTime {
+        ServiceTime {
             time_ns,
-            shape: Shape::Fixed,
-        }
-    }
-
-    /// Exponential with this mean.
-    pub const fn exponential(time_ns: f64) -> Service {
-        Service {
-            time_ns,
-            shape: Shape::Exponential,
+            shape: ServiceTimeShape::Fixed,
         }
     }
 
     /// The mean in nanoseconds.
     pub fn mean_ns(&self) -> f64 {
         match self.shape {
-            Shape::Bimodal { share, outlier_ns } => {
+            ServiceTimeShape::Bimodal { share, outlier_ns } => {
                 (1.0 - share) * self.time_ns + share * outlier_ns
             }
             _ => self.time_ns,
@@ -65,23 +57,25 @@ impl Service {
     }
 
     /// Whether all draws are equal.
-    pub fn is_fixed(&self) -> bool {
-        self.shape == Shape::Fixed
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.shape == ServiceTimeShape::Fixed
     }
 
     /// Draws one time in nanoseconds.
     #[inline]
-    pub fn draw_ns(&self, rng: &mut Rng) -> f64 {
+    pub(crate) fn draw_ns(&self, rng: &mut Rng) -> f64 {
         match self.shape {
-            Shape::Fixed => self.time_ns,
-            Shape::Exponential => -self.time_ns * libm::log1p(-rng.unit()),
-            Shape::Uniform { spread } => self.time_ns * (1.0 + spread * (2.0 * rng.unit() - 1.0)),
-            Shape::Lognormal { variation } => {
+            ServiceTimeShape::Fixed => self.time_ns,
+            ServiceTimeShape::Exponential => -self.time_ns * libm::log1p(-rng.unit()),
+            ServiceTimeShape::Uniform { spread } => {
+                self.time_ns * (1.0 + spread * (2.0 * rng.unit() - 1.0))
+            }
+            ServiceTimeShape::Lognormal { variation } => {
                 let variance = libm::log1p(variation * variation);
                 let exponent = libm::sqrt(variance) * standard_normal(rng) - variance / 2.0;
                 self.time_ns * libm::exp(exponent)
             }
-            Shape::Bimodal { share, outlier_ns } => {
+            ServiceTimeShape::Bimodal { share, outlier_ns } => {
                 if rng.unit() < share {
                     outlier_ns
                 } else {
@@ -103,7 +97,7 @@ pub(super) fn standard_normal(rng: &mut Rng) -> f64 {
 mod tests {
     use super::*;
 
-    fn moments(service: Service) -> (f64, f64) {
+    fn moments(service: ServiceTime) -> (f64, f64) {
         let mut rng = Rng::new(11);
         let count = 200_000;
         let draws: Vec<f64> = (0..count).map(|_| service.draw_ns(&mut rng)).collect();
@@ -116,20 +110,20 @@ mod tests {
     fn draws_have_the_mean_and_deviation_of_their_distribution() {
         let third = 1.0 / libm::sqrt(3.0);
         for (shape, deviation) in [
-            (Shape::Fixed, 0.0),
-            (Shape::Exponential, 100.0),
-            (Shape::Uniform { spread: 0.6 }, 60.0 * third),
-            (Shape::Lognormal { variation: 0.5 }, 50.0),
+            (ServiceTimeShape::Fixed, 0.0),
+            (ServiceTimeShape::Exponential, 100.0),
+            (ServiceTimeShape::Uniform { spread: 0.6 }, 60.0 * third),
+            (ServiceTimeShape::Lognormal { variation: 0.5 }, 50.0),
             // sqrt(p (1 - p)) times the distance of the modes.
             (
-                Shape::Bimodal {
+                ServiceTimeShape::Bimodal {
                     share: 0.1,
                     outlier_ns: 600.0,
                 },
                 150.0,
             ),
         ] {
-            let service = Service {
+            let service = ServiceTime {
                 time_ns: 100.0,
                 shape,
             };

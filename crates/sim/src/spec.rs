@@ -1,6 +1,6 @@
 //! Parameters of a simulated device, and the rates that follow from them by arithmetic.
 
-use super::service_time::Service;
+use super::service_time::ServiceTime;
 use iosonde_job::plan::{Direction, PerDirection};
 
 /// A simulated device. [`SimSpec::parse`] reads it from text; `docs/sim.md` lists the keys.
@@ -13,31 +13,31 @@ pub struct SimSpec {
     /// Size in bytes; `None` is unlimited. Past the end, writes get ENOSPC and reads get 0 bytes.
     pub capacity_bytes: Option<u64>,
     /// Service times of reads, writes and trims.
-    pub service: PerDirection<Service>,
+    pub service: PerDirection<ServiceTime>,
     /// Service time of a flush.
-    pub flush: Service,
+    pub flush: ServiceTime,
     /// Transfer rate of one server in bytes per second; `None` takes no time.
     pub server_bw: PerDirection<Option<u64>>,
     /// Members, servers and stripes.
-    pub layout: Layout,
+    pub layout: ServerLayout,
     /// Positioning time of a head.
     pub positioning: Positioning,
     /// Bytes per second of the link that all I/Os share; `None` is unlimited.
     pub link_bw: Option<u64>,
     /// Latency added to each I/O, outside all queues.
-    pub delay: Service,
+    pub delay: ServiceTime,
     /// Minimum time between two I/Os of one worker, in nanoseconds.
     pub worker_ns: u64,
     /// Minimum time between two writes to one file, in nanoseconds.
     pub lock_ns: u64,
     /// Rate limits.
-    pub caps: Caps,
+    pub caps: RateCaps,
     /// Cache in front of the device.
     pub cache: CacheSpec,
     /// Write buffer of the device, which a flush empties.
     pub buffer: Buffer,
     /// Stalls.
-    pub stalls: Stalls,
+    pub stalls: DeviceStalls,
     /// Changes of speed over time.
     pub speed: Speed,
     /// Errors and short transfers.
@@ -48,7 +48,7 @@ pub struct SimSpec {
 
 /// The servers, and the distribution of I/Os over them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub struct ServerLayout {
     /// Members (disks of an array, nodes of a cluster), each with its own queue. At least 1.
     pub members: u32,
     /// Servers of each member. At least 1.
@@ -107,7 +107,7 @@ impl Cap {
 
 /// All rate limits. Trims count as writes and move no bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Caps {
+pub struct RateCaps {
     /// I/Os of all directions.
     pub iops: Option<Cap>,
     /// Bytes of all directions.
@@ -126,7 +126,7 @@ pub struct Caps {
     pub slice_ns: u64,
 }
 
-impl Caps {
+impl RateCaps {
     /// The time when an I/O completes that has its tokens at `granted_ns`.
     pub(super) fn let_through_ns(&self, granted_ns: f64) -> f64 {
         match self.slice_ns {
@@ -136,7 +136,7 @@ impl Caps {
     }
 
     /// The caps on I/Os and on bytes that apply to a direction.
-    pub fn of(&self, direction: Direction) -> ([Option<Cap>; 2], [Option<Cap>; 2]) {
+    pub(crate) fn select_caps(&self, direction: Direction) -> ([Option<Cap>; 2], [Option<Cap>; 2]) {
         match direction {
             Direction::Read => ([self.iops, self.read_iops], [self.bw, self.read_bw]),
             Direction::Write => ([self.iops, self.write_iops], [self.bw, self.write_bw]),
@@ -179,7 +179,7 @@ pub struct Buffer {
 
 /// Stalls: pauses in which no service begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stalls {
+pub struct DeviceStalls {
     /// Length of a stall in nanoseconds.
     pub length_ns: u64,
     /// Bytes written from one stall to the next; 0 is never.
@@ -257,10 +257,10 @@ impl Default for SimSpec {
             seed: 1,
             run: 0,
             capacity_bytes: None,
-            service: PerDirection::all(Service::fixed(100e3)),
-            flush: Service::fixed(100e3),
-            server_bw: PerDirection::all(None),
-            layout: Layout {
+            service: PerDirection::from_value(ServiceTime::fixed(100e3)),
+            flush: ServiceTime::fixed(100e3),
+            server_bw: PerDirection::from_value(None),
+            layout: ServerLayout {
                 members: 1,
                 parallel: 1,
                 stripe_bytes: 64 << 10,
@@ -276,10 +276,10 @@ impl Default for SimSpec {
                 queue: 32,
             },
             link_bw: None,
-            delay: Service::fixed(0.0),
+            delay: ServiceTime::fixed(0.0),
             worker_ns: 0,
             lock_ns: 0,
-            caps: Caps::default(),
+            caps: RateCaps::default(),
             cache: CacheSpec {
                 bytes: 0,
                 block_bytes: 4096,
@@ -289,7 +289,7 @@ impl Default for SimSpec {
                 writeback_bw: 0,
             },
             buffer: Buffer::default(),
-            stalls: Stalls::default(),
+            stalls: DeviceStalls::default(),
             speed: Speed::STEADY,
             faults: Faults::default(),
             store: None,
@@ -297,7 +297,7 @@ impl Default for SimSpec {
     }
 }
 
-impl Stalls {
+impl DeviceStalls {
     /// The first time at or after `time_ns` that is outside all periodic stalls.
     pub fn hold_ns(&self, time_ns: u64) -> u64 {
         if self.period_ns == 0 || time_ns < self.period_ns {
@@ -314,7 +314,7 @@ impl Positioning {
     }
 
     /// Seek time over `distance_bytes`, without rotation and reordering.
-    pub fn seek_ns(&self, distance_bytes: u64) -> f64 {
+    pub(crate) fn seek_ns(&self, distance_bytes: u64) -> f64 {
         let share = (distance_bytes as f64 / self.span_bytes as f64).min(1.0);
         let rest = self.stroke_ns.saturating_sub(self.track_ns) as f64;
         self.track_ns as f64 + rest * libm::sqrt(share)
@@ -352,7 +352,7 @@ impl SimSpec {
         if !self.is_analytic(block_bytes) {
             return None;
         }
-        let Layout {
+        let ServerLayout {
             members,
             parallel,
             replicas,
@@ -368,7 +368,7 @@ impl SimSpec {
         if let Some(link) = self.link_bw.filter(|_| direction != Direction::Trim) {
             most = most.min(link as f64 / block_bytes as f64);
         }
-        let (iops, bw) = self.caps.of(direction);
+        let (iops, bw) = self.caps.select_caps(direction);
         let units = self.caps.units(block_bytes) as f64;
         for cap in iops.into_iter().flatten() {
             most = most.min(cap.per_second / units);
@@ -408,7 +408,7 @@ impl SimSpec {
     }
 
     /// Expected latency of one I/O on an idle device without a head or cache.
-    pub fn idle_latency_ns(&self, block_bytes: u64, direction: Direction) -> f64 {
+    pub(crate) fn idle_latency_ns(&self, block_bytes: u64, direction: Direction) -> f64 {
         let link_ns = match self.link_bw {
             Some(link) if direction != Direction::Trim => block_bytes as f64 * 1e9 / link as f64,
             _ => 0.0,
@@ -424,7 +424,7 @@ impl SimSpec {
     }
 
     fn is_analytic(&self, block_bytes: u64) -> bool {
-        let Layout {
+        let ServerLayout {
             members,
             stripe_bytes,
             hashed,

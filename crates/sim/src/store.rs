@@ -8,15 +8,15 @@ pub const PAGE_BYTES: u64 = 4096;
 
 /// A sparse store of pages.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(super) struct PageStore {
     pages: BTreeMap<u64, Box<[u8]>>,
     faults: StoreFaults,
     writes: u64,
 }
 
-impl Store {
-    pub(super) fn new(faults: StoreFaults) -> Store {
-        Store {
+impl PageStore {
+    pub(super) fn new(faults: StoreFaults) -> PageStore {
+        PageStore {
             pages: BTreeMap::new(),
             faults,
             writes: 0,
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(store: &Store, address: u64, bytes: usize) -> Vec<u8> {
+    fn read(store: &PageStore, address: u64, bytes: usize) -> Vec<u8> {
         let mut all = vec![0xee; bytes];
         store.read(address, bytes, |range, held| match held {
             Some(held) => all[range].copy_from_slice(held),
@@ -109,8 +109,8 @@ mod tests {
     }
 
     #[test]
-    fn a_flipped_write_differs_in_one_bit_and_a_lost_one_is_not_there() {
-        let mut store = Store::new(StoreFaults { flip: 2, lose: 3 });
+    fn store_faults_flip_one_bit_or_drop_the_write() {
+        let mut store = PageStore::new(StoreFaults { flip: 2, lose: 3 });
         for write in 0..3 {
             store.write(write * 100, &[0xff; 100]);
         }
@@ -126,9 +126,12 @@ mod tests {
     proptest! {
         #[test]
         fn reads_what_was_written_last(
-            steps in prop::collection::vec((0u64..20_000, 1usize..9_000, 1u8.., prop::bool::weighted(0.3)), 1..20),
+            steps in prop::collection::vec(
+                (0u64..20_000, 1usize..9_000, 1u8.., prop::bool::weighted(0.3)),
+                1..20
+            ),
         ) {
-            let mut store = Store::new(StoreFaults::default());
+            let mut store = PageStore::new(StoreFaults::default());
             let mut plain = vec![0u8; 30_000];
             for (address, bytes, fill, discard) in steps {
                 let range = address as usize..address as usize + bytes;

@@ -27,8 +27,8 @@ fn device(text: &str) -> SimDevice {
     device
 }
 
-fn request(op: Op, offset: u64, bytes: u64) -> Request {
-    Request {
+fn request(op: Op, offset: u64, bytes: u64) -> SimRequest {
+    SimRequest {
         op,
         file: 0,
         offset,
@@ -61,7 +61,7 @@ fn closed_loop(
     device: &mut SimDevice,
     depth: u32,
     until_ns: u64,
-    mut next: impl FnMut() -> Request,
+    mut next: impl FnMut() -> SimRequest,
 ) -> Finished {
     let mut in_flight = BinaryHeap::new();
     let mut finished = Finished {
@@ -82,7 +82,7 @@ fn closed_loop(
     finished
 }
 
-fn random_reads(bytes: u64, area_bytes: u64) -> impl FnMut() -> Request {
+fn random_reads(bytes: u64, area_bytes: u64) -> impl FnMut() -> SimRequest {
     let mut rng = Rng::new(99);
     move || request(Op::Read, rng.below(area_bytes / bytes) * bytes, bytes)
 }
@@ -234,7 +234,7 @@ fn reads_and_writes_are_capped_apart() {
 }
 
 #[test]
-fn a_burst_lasts_as_long_as_its_tokens() {
+fn burst_lasts_until_its_tokens_are_used() {
     // 10,000 tokens at a peak of 1,000 and a rate of 200 last 12.5 s.
     let mut device = device("read_us=10,parallel=64,cap_iops=200:10000:1000");
     let found = closed_loop(&mut device, 64, 40 * SECOND, random_reads(4096, 1 << 30));
@@ -245,7 +245,7 @@ fn a_burst_lasts_as_long_as_its_tokens() {
 }
 
 #[test]
-fn a_head_seeks_for_random_and_not_for_sequential_access() {
+fn head_seeks_for_random_but_not_sequential_access() {
     let text = "read_us=200,track_us=1ms,stroke_us=16ms,rotation_us=8ms,span=1t,read_bw=100m";
     let area = 1 << 39;
     let found = closed_loop(
@@ -272,7 +272,7 @@ fn a_head_seeks_for_random_and_not_for_sequential_access() {
 }
 
 #[test]
-fn the_preset_of_a_disk_is_as_fast_as_it_says() {
+fn hdd_preset_reaches_its_documented_rate() {
     for (depth, iops) in [(1, 75.0), (32, 175.0)] {
         let reads = random_reads(4096, 4 << 40);
         let found = closed_loop(&mut device("hdd"), depth, 500 * SECOND, reads);
@@ -281,7 +281,7 @@ fn the_preset_of_a_disk_is_as_fast_as_it_says() {
 }
 
 #[test]
-fn a_queue_lets_a_head_reorder() {
+fn queue_reordering_shortens_head_positioning() {
     let text = "read_us=0,track_us=1ms,stroke_us=16ms,rotation_us=8ms,span=1t,reorder=0.5,queue=16";
     let area = 1 << 40;
     for (depth, seen) in [(1, 1), (4, 4), (16, 16), (64, 16)] {
@@ -308,9 +308,9 @@ fn uniform_access_hits_a_cache_by_its_share() {
 }
 
 #[test]
-fn direct_io_passes_by_a_page_cache() {
+fn direct_io_bypasses_the_page_cache() {
     let mut device = device("read_us=100,cache=1m,cache_us=2");
-    let read = |direct| Request {
+    let read = |direct| SimRequest {
         direct,
         ..request(Op::Read, 0, 4096)
     };
@@ -320,7 +320,7 @@ fn direct_io_passes_by_a_page_cache() {
         device.submit(2 * SECOND, &read(true)).done_ns,
         2 * SECOND + 100_000
     );
-    let write = Request {
+    let write = SimRequest {
         direct: true,
         ..request(Op::Write, 0, 4096)
     };
@@ -330,7 +330,7 @@ fn direct_io_passes_by_a_page_cache() {
 }
 
 #[test]
-fn a_write_back_cache_takes_its_limit_and_then_its_rate() {
+fn write_back_cache_slows_at_its_dirty_limit() {
     let mut device =
         device("cache=1g,dirty=64m,writeback_bw=16m,cache_us=10,cache_direct=1,fsync_us=100");
     let mut at = 0;
@@ -353,7 +353,7 @@ fn a_write_back_cache_takes_its_limit_and_then_its_rate() {
 }
 
 #[test]
-fn a_flush_empties_the_write_buffer_once() {
+fn flush_empties_the_write_buffer_once() {
     let mut device = device("fsync_us=100,buffer=1m,flush_bw=100m");
     device.submit(0, &request(Op::Write, 0, 524_288));
     let first = device.submit(SECOND, &request(Op::Fsync, 0, 0)).done_ns - SECOND;
@@ -363,7 +363,7 @@ fn a_flush_empties_the_write_buffer_once() {
 }
 
 #[test]
-fn stalls_cost_what_they_say() {
+fn stalls_take_their_configured_time() {
     let mut by_bytes = device("write_us=100,stall_bytes=1m,stall_us=10ms");
     let mut at = 0;
     let mut write = || {
@@ -385,7 +385,7 @@ fn stalls_cost_what_they_say() {
 }
 
 #[test]
-fn noise_moves_the_rate_of_every_second() {
+fn noise_varies_the_rate_per_second() {
     for text in [
         "read_us=2ms,noise=0.03,noise_rho=0.5",
         "read_us=1,parallel=8,cap_iops=500,noise=0.03,noise_rho=0.5",
@@ -417,7 +417,7 @@ fn noise_moves_the_rate_of_every_second() {
 }
 
 #[test]
-fn a_fresh_device_writes_faster_until_it_has_been_written() {
+fn fresh_device_writes_faster_until_fully_written() {
     let mut device = device("write_us=100,fresh=4,fresh_bytes=64m");
     let mut at = 0;
     let found = closed_loop(&mut device, 1, 60 * SECOND, || {
@@ -429,7 +429,7 @@ fn a_fresh_device_writes_faster_until_it_has_been_written() {
 }
 
 #[test]
-fn members_have_queues_of_their_own() {
+fn members_have_separate_queues() {
     let text = "read_us=100,write_us=100,members=4,stripe=64k,replicas=2";
     let mut idle = device(text);
     let mut ends =
@@ -456,7 +456,7 @@ fn members_have_queues_of_their_own() {
 }
 
 #[test]
-fn nothing_lies_behind_the_end() {
+fn io_beyond_capacity_is_short_or_fails() {
     let mut device = device("capacity=1m");
     let end = 1 << 20;
     assert_eq!(
@@ -497,7 +497,7 @@ fn writes_to_one_file_wait_for_its_lock() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_completions() {
+fn same_seed_gives_the_same_completions() {
     let run = |text: &str| {
         let mut device = device(text);
         closed_loop(&mut device, 16, SECOND / 10, random_reads(4096, 1 << 30)).done_ns

@@ -36,14 +36,14 @@ impl TokenBucket {
 
 /// A link that carries one I/O at a time, in the order of arrival.
 #[derive(Debug, Clone)]
-pub(super) struct Link {
+pub(super) struct SerialLink {
     byte_ns: f64,
     free_at_ns: f64,
 }
 
-impl Link {
-    pub(super) fn new(bytes_per_second: u64) -> Link {
-        Link {
+impl SerialLink {
+    pub(super) fn new(bytes_per_second: u64) -> SerialLink {
+        SerialLink {
             byte_ns: 1e9 / bytes_per_second as f64,
             free_at_ns: 0.0,
         }
@@ -66,14 +66,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_bucket_grants_its_burst_and_then_its_rate() {
+    fn bucket_grants_its_burst_then_its_rate() {
         let mut bucket = TokenBucket::new(1e9, 3.0);
         let grants: Vec<f64> = (0..6).map(|_| bucket.take(0.0, 1.0, 1.0)).collect();
         assert_eq!(grants, [0.0, 0.0, 0.0, 0.0, 1.0, 2.0]);
     }
 
     #[test]
-    fn an_idle_bucket_fills_no_further_than_its_burst() {
+    fn idle_bucket_fills_up_to_its_burst() {
         let mut bucket = TokenBucket::new(1e9, 2.0);
         for _ in 0..3 {
             bucket.take(0.0, 1.0, 1.0);
@@ -83,8 +83,8 @@ mod tests {
     }
 
     #[test]
-    fn a_link_adds_its_transfer_and_queues() {
-        let mut link = Link::new(1_000_000_000);
+    fn link_adds_transfer_time_and_queueing() {
+        let mut link = SerialLink::new(1_000_000_000);
         assert_eq!(link.carry(0.0, 50.0, 10.0, 1.0), 60.0);
         assert_eq!(link.carry(0.0, 5.0, 10.0, 1.0), 20.0);
         assert_eq!(link.carry(0.0, 5.0, 10.0, 2.0), 25.0);
@@ -94,7 +94,7 @@ mod tests {
         /// In any window a bucket grants at most its burst, one token, and the tokens gained in the
         /// window.
         #[test]
-        fn no_window_exceeds_the_rate(
+        fn bucket_rate_holds_over_any_window(
             gaps in prop::collection::vec(0u32..4000, 1..200),
             burst in 0u32..20,
         ) {

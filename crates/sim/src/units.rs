@@ -1,13 +1,13 @@
 //! Members and their servers: start and end of service of each I/O.
 
-use super::spec::{Layout, Positioning};
+use super::spec::{Positioning, ServerLayout};
 use iosonde_workload::rng::{Rng, mix64};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// One member of the device: servers that share one FIFO queue, and possibly a head.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct DeviceMember {
     /// Time when each server becomes free, earliest first.
     free_ns: BinaryHeap<Reverse<u64>>,
     /// Completion times of I/Os that may still be waiting. Kept only for a member with a head.
@@ -16,10 +16,10 @@ pub(super) struct Member {
     head: u64,
 }
 
-impl Member {
-    fn new(parallel: u32) -> Member {
+impl DeviceMember {
+    fn new(parallel: u32) -> DeviceMember {
         let free_ns = (0..parallel).map(|_| Reverse(0)).collect();
-        Member {
+        DeviceMember {
             free_ns,
             pending_ns: BinaryHeap::new(),
             head: 0,
@@ -66,26 +66,30 @@ impl Member {
 
 /// The part of an I/O on one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct MemberPart {
     pub(super) member: usize,
     /// Address on that member.
     pub(super) address: u64,
     pub(super) bytes: u64,
 }
 
-pub(super) fn members(layout: &Layout) -> Vec<Member> {
+pub(super) fn members(layout: &ServerLayout) -> Vec<DeviceMember> {
     (0..layout.members)
-        .map(|_| Member::new(layout.parallel))
+        .map(|_| DeviceMember::new(layout.parallel))
         .collect()
 }
 
 /// Cuts the range of an I/O at stripe borders. An I/O without bytes has one part.
-pub(super) fn parts(layout: Layout, address: u64, bytes: u64) -> impl Iterator<Item = Part> {
+pub(super) fn parts(
+    layout: ServerLayout,
+    address: u64,
+    bytes: u64,
+) -> impl Iterator<Item = MemberPart> {
     let mut left = Some((address, bytes));
     std::iter::from_fn(move || {
         let (address, bytes) = left.take()?;
         if layout.members == 1 {
-            return Some(Part {
+            return Some(MemberPart {
                 member: 0,
                 address,
                 bytes,
@@ -104,7 +108,7 @@ pub(super) fn parts(layout: Layout, address: u64, bytes: u64) -> impl Iterator<I
             stripe % members
         };
         let address = stripe / members * layout.stripe_bytes + within;
-        Some(Part {
+        Some(MemberPart {
             member: member as usize,
             address,
             bytes: here,
@@ -117,8 +121,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn layout(members: u32, stripe_bytes: u64, hashed: bool) -> Layout {
-        Layout {
+    fn layout(members: u32, stripe_bytes: u64, hashed: bool) -> ServerLayout {
+        ServerLayout {
             members,
             parallel: 1,
             stripe_bytes,
@@ -128,10 +132,10 @@ mod tests {
     }
 
     #[test]
-    fn stripes_go_round_the_members() {
-        let found: Vec<Part> = parts(layout(3, 100, false), 250, 200).collect();
+    fn stripes_cycle_through_the_members() {
+        let found: Vec<MemberPart> = parts(layout(3, 100, false), 250, 200).collect();
         let expected = [(2, 50, 50), (0, 100, 100), (1, 100, 50)];
-        let expected = expected.map(|(member, address, bytes)| Part {
+        let expected = expected.map(|(member, address, bytes)| MemberPart {
             member,
             address,
             bytes,
@@ -140,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn an_io_without_bytes_has_a_place() {
+    fn io_of_zero_bytes_has_one_part() {
         assert_eq!(parts(layout(4, 100, false), 700, 0).count(), 1);
     }
 
     #[test]
-    fn the_first_free_server_takes_the_next_io() {
-        let mut member = Member::new(2);
+    fn next_io_starts_at_the_first_free_server() {
+        let mut member = DeviceMember::new(2);
         member.occupy(50);
         assert_eq!(member.start_ns(0), 0);
         member.occupy(20);
@@ -165,7 +169,8 @@ mod tests {
             address in 0u64..1_000_000,
             bytes in 0u64..20_000,
         ) {
-            let found: Vec<Part> = parts(layout(members, stripe, hashed), address, bytes).collect();
+            let layout = layout(members, stripe, hashed);
+            let found: Vec<MemberPart> = parts(layout, address, bytes).collect();
             prop_assert_eq!(found.iter().map(|part| part.bytes).sum::<u64>(), bytes);
             prop_assert!(found.iter().all(|part| part.member < members as usize));
         }

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn discarding_everything_makes_it_fresh_in_whatever_steps() {
+    fn full_discard_restores_freshness_in_any_steps() {
         for step in [100, 10, 1] {
             let mut wear = Wear::default();
             for _ in 0..7 {

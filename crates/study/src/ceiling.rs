@@ -1,104 +1,107 @@
-//! What a rate that does not rise any more stands at: a throttle's bound, or what the device can do.
+//! Cause of a plateau: a throttle, or the device itself.
 //!
-//! From inside of one run the two look alike: the rate is flat, and latency rises with the number of I/Os in flight (Little's
-//! law leaves it nothing else). What tells them apart is what does *not* change the rate. A throttle counts I/Os or bytes and
-//! knows nothing of what they cost: the same IOPS for blocks of another size, the same bandwidth for blocks of another size,
-//! the same for reads and for writes, hardly any change from moment to moment, and the figure that a provider publishes. A
-//! device takes longer for larger blocks, and another time for writes than for reads.
+//! Within one run both look alike: the rate is flat, and latency rises with the I/Os in flight
+//! (Little's law). They differ in what leaves the rate unchanged. A throttle counts I/Os or bytes,
+//! not their cost. It gives the same IOPS or the same bandwidth for other block sizes, the same for
+//! reads and writes, little variance, and the figure that a provider publishes. A device takes
+//! longer for larger blocks, and reads and writes differ.
 //!
-//! Everything here is pure: the rules are asked about described measurements.
+//! All rules are pure functions of measurements.
 
-use crate::limits::{Held, Metric};
-use crate::probe::{Figure, Knee, Phase, PhaseRun};
-use crate::saturation::Cell;
-use crate::sweep::CurveResult;
+use crate::figures::cell::CurveCell;
+use crate::figures::pattern_knee::Knee;
+use crate::figures::phase_figure::PhaseFigure;
+use crate::figures::phase_run::PhaseRun;
+use crate::probe_phase::ProbePhase;
+use crate::promise_check::PromiseCheck;
 use crate::words;
 use iosonde_job::plan::Direction;
+use iosonde_limits::Metric;
 use iosonde_result::run::VerdictKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Rates that differ by no more than this share are the same.
+/// Largest relative difference of rates that count as equal.
 const SAME: f64 = 0.03;
-/// As near as this to a promised figure is at it.
+/// Largest relative difference from a promised figure that counts as equal.
 const AS_PROMISED: f64 = 0.02;
-/// A plateau reaches over so many times the I/Os in flight, and blocks that are to tell something differ by as much.
+/// Minimum ratio of the I/Os in flight across a plateau, and of block sizes that are compared.
 const APART: f64 = 4.0;
-/// A throttle lets the rate vary by no more than this, as a standard deviation from moment to moment.
+/// Largest standard deviation of a throttled rate over time, as a share of the rate.
 const STEADY: f64 = 0.03;
-/// Blocks of this size and more are counted by bandwidth.
-const LARGE_BYTES: u64 = 64 << 10;
-/// Below so many I/Os a second, the time that a head takes to get there is the same for all small blocks, too.
+/// Smallest block size whose rate is shown as bandwidth instead of IOPS.
+pub const LARGE_BYTES: u64 = 64 << 10;
+/// IOPS up to which seek time may dominate, which is the same for all small block sizes.
 const SEEKS_PER_S: f64 = 500.0;
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Seen {
-    /// Which way.
+pub struct CeilingMeasurement {
+    /// Direction of the I/O.
     pub direction: Direction,
     /// Whether offsets were random.
     pub random: bool,
-    /// Bytes of each I/O.
+    /// Bytes per I/O.
     pub block_bytes: u64,
-    /// I/Os in flight, of all jobs.
+    /// I/Os in flight of all jobs.
     pub in_flight: u32,
     /// I/Os per second.
     pub iops: f64,
-    /// Standard deviation from moment to moment, as a share of the rate.
+    /// Standard deviation of the rate over time, as a share of the rate.
     pub spread: Option<f64>,
     /// Mean latency in nanoseconds.
     pub latency_ns: f64,
-    /// Whether a throttle was seen to hold it back.
+    /// Whether a throttle was observed during the measurement.
     pub throttled: bool,
 }
 
-/// What is bounded.
+/// Quantity that a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Counted {
+pub enum LimitUnit {
     /// I/Os per second.
     Iops,
     /// Bytes per second.
     Bytes,
 }
 
-/// Who holds the rate there.
+/// Cause of a plateau.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Holder {
-    /// A throttle: of a provider, an array, a hypervisor.
+pub enum CeilingCause {
+    /// A throttle of a provider, an array or a hypervisor.
     Throttle,
     /// The device itself.
     Device,
-    /// It cannot be told.
+    /// The measurements do not decide.
     Unclear,
 }
 
-/// A rate that more I/Os in flight do not raise.
+/// A rate that a deeper queue does not raise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
-    /// Of reads or of writes.
+    /// Direction of the I/O.
     pub direction: Direction,
     /// Whether offsets were random.
     pub random: bool,
-    /// Bytes of each I/O.
+    /// Bytes per I/O.
     pub block_bytes: u64,
-    /// What is bounded, as far as it shows.
-    pub counted: Counted,
-    /// Where it stands: I/Os or bytes per second.
+    /// Quantity that is limited, as far as the measurements show.
+    pub counted: LimitUnit,
+    /// Limit in I/Os or bytes per second.
     pub per_s: f64,
-    /// Who holds it there.
-    pub holder: Holder,
-    /// What tells so, in one sentence.
+    /// Cause of the limit.
+    pub holder: CeilingCause,
+    /// Evidence for the cause, in one sentence.
     pub evidence: String,
 }
 
-/// A pattern's flat top.
+/// Plateau of a pattern: neighbouring depths of one rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Plateau {
-    /// The cell with the fewest I/Os in flight, and the one with the most.
-    from: Seen,
-    to: Seen,
+    /// Cells with the fewest and with the most I/Os in flight.
+    from: CeilingMeasurement,
+    to: CeilingMeasurement,
 }
 
 impl Plateau {
@@ -111,7 +114,8 @@ impl Plateau {
     }
 
     fn is_steady(&self) -> bool {
-        let spread = |seen: &Seen| seen.spread.is_some_and(|spread| spread <= STEADY);
+        let spread =
+            |measured: &CeilingMeasurement| measured.spread.is_some_and(|spread| spread <= STEADY);
         spread(&self.from) || spread(&self.to)
     }
 
@@ -119,14 +123,14 @@ impl Plateau {
         self.to.block_bytes >= LARGE_BYTES
     }
 
-    /// `3.00k IOPS with 8 and with 64 in flight, which wait 8.0 times as long`.
+    /// Formats `3.00k IOPS with 8 and with 64 I/Os in flight, at 8.0 times the latency`.
     fn words(&self) -> String {
         let rate = match self.is_large() {
             true => words::bandwidth(self.bytes()),
             false => format!("{} IOPS", words::iops(self.iops())),
         };
         format!(
-            "{rate} with {} and with {} in flight, which wait {} times as long",
+            "{rate} with {} and with {} I/Os in flight, at {} times the latency",
             self.from.in_flight,
             self.to.in_flight,
             words::three_digits(self.to.latency_ns / self.from.latency_ns.max(1.0)),
@@ -134,36 +138,36 @@ impl Plateau {
     }
 }
 
-/// The flat tops among these measurements, one for each direction, order and block size that has one. `held` is what was
-/// promised.
-pub fn ceilings(seen: &[Seen], held: &[Held]) -> Vec<Ceiling> {
+/// Returns the plateaus of the measurements, at most one per direction, order and block size.
+/// `held` has the promises of vendors.
+pub fn ceilings(measured: &[CeilingMeasurement], held: &[PromiseCheck]) -> Vec<Ceiling> {
     let mut patterns: Vec<(Direction, bool, u64)> = Vec::new();
-    for each in seen {
+    for each in measured {
         let pattern = (each.direction, each.random, each.block_bytes);
         if !patterns.contains(&pattern) {
             patterns.push(pattern);
         }
     }
     let found = patterns.into_iter().filter_map(|pattern| {
-        let plateau = plateau(seen, pattern)?;
-        Some(ceiling(&plateau, seen, held))
+        let plateau = plateau(measured, pattern)?;
+        Some(ceiling(&plateau, measured, held))
     });
     found.collect()
 }
 
-/// The flat tops of the patterns of a probe, with what it was held against. What something on this side held back is none of the
-/// target's.
-pub fn of_probe(
+/// Returns the plateaus of a probe's patterns. Phases with a bottleneck outside the target are
+/// skipped: their plateaus are not those of the target.
+pub(crate) fn probe_ceilings(
     knees: &[Knee],
-    figures: &[Figure],
+    figures: &[PhaseFigure],
     runs: &[PhaseRun],
-    held: &[Held],
+    held: &[PromiseCheck],
 ) -> Vec<Ceiling> {
-    let limit = |phase: Phase| {
+    let limit = |phase: ProbePhase| {
         let run = runs.iter().find(|run| run.phase == phase)?;
         Some(run.result.bottleneck()?.kind)
     };
-    let is_targets = |phase: Phase| !limit(phase).is_some_and(is_on_this_side);
+    let is_targets = |phase: ProbePhase| !limit(phase).is_some_and(is_on_this_side);
     let of_knees = knees.iter().flat_map(|knee| {
         let cells = knee.saturation.cells.iter();
         let cells = cells.map(|cell| (knee.phase.block_bytes(), cell));
@@ -171,21 +175,21 @@ pub fn of_probe(
         let second = second.map(|size| (size.block_bytes, &size.cell));
         cells.chain(second).map(|(block_bytes, cell)| {
             let phase = knee.phase;
-            let seen = seen(phase.direction(), phase.is_random(), block_bytes, cell);
-            (phase, seen)
+            let measured = from_cell(phase.direction(), phase.is_random(), block_bytes, cell);
+            (phase, measured)
         })
     });
-    // What goes through the page cache is another pattern.
+    // I/O through the page cache is a different pattern.
     let of_figures = figures
         .iter()
-        .filter(|figure| figure.phase != Phase::SyncedWrite)
-        .map(|figure| (figure.phase, of_figure(figure, limit(figure.phase))));
+        .filter(|figure| figure.phase != ProbePhase::SyncedWrite)
+        .map(|figure| (figure.phase, from_figure(figure, limit(figure.phase))));
     let all = of_knees.chain(of_figures);
-    let seen: Vec<Seen> = all
+    let measured: Vec<CeilingMeasurement> = all
         .filter(|(phase, _)| is_targets(*phase))
-        .map(|(_, seen)| seen)
+        .map(|(_, measured)| measured)
         .collect();
-    ceilings(&seen, held)
+    ceilings(&measured, held)
 }
 
 fn is_on_this_side(limit: VerdictKind) -> bool {
@@ -199,8 +203,8 @@ fn is_on_this_side(limit: VerdictKind) -> bool {
     )
 }
 
-fn of_figure(figure: &Figure, limit: Option<VerdictKind>) -> Seen {
-    Seen {
+fn from_figure(figure: &PhaseFigure, limit: Option<VerdictKind>) -> CeilingMeasurement {
+    CeilingMeasurement {
         direction: figure.phase.direction(),
         random: figure.phase.is_random(),
         block_bytes: figure.block_bytes,
@@ -212,34 +216,24 @@ fn of_figure(figure: &Figure, limit: Option<VerdictKind>) -> Seen {
     }
 }
 
-/// From how many I/Os in flight on the rate of a knee's pattern is the same.
+/// Returns the lowest depth, over all jobs, of the plateau of a knee search.
 pub(crate) fn flat_from(knee: &Knee) -> Option<u32> {
     let phase = knee.phase;
     let pattern = (phase.direction(), phase.is_random(), phase.block_bytes());
     let cells = knee.saturation.cells.iter();
-    let seen: Vec<Seen> = cells
-        .map(|cell| seen(pattern.0, pattern.1, pattern.2, cell))
+    let measured: Vec<CeilingMeasurement> = cells
+        .map(|cell| from_cell(pattern.0, pattern.1, pattern.2, cell))
         .collect();
-    plateau(&seen, pattern).map(|plateau| plateau.from.in_flight)
+    plateau(&measured, pattern).map(|plateau| plateau.from.in_flight)
 }
 
-/// Those of a sweep on one target: one direction each, and blocks of one size.
-pub fn of_sweep(curves: &[CurveResult]) -> Vec<Ceiling> {
-    let cells = curves.iter().flat_map(|curve| {
-        let random = curve.rw.starts_with("rand");
-        let direction = match curve.rw.trim_start_matches("rand") {
-            "read" => Some(Direction::Read),
-            "write" => Some(Direction::Write),
-            _ => None,
-        };
-        let cells = curve.saturation.iter().flat_map(|found| &found.cells);
-        cells.filter_map(move |cell| Some(seen(direction?, random, curve.block_bytes, cell)))
-    });
-    ceilings(&cells.collect::<Vec<_>>(), &[])
-}
-
-fn seen(direction: Direction, random: bool, block_bytes: u64, cell: &Cell) -> Seen {
-    Seen {
+fn from_cell(
+    direction: Direction,
+    random: bool,
+    block_bytes: u64,
+    cell: &CurveCell,
+) -> CeilingMeasurement {
+    CeilingMeasurement {
         direction,
         random,
         block_bytes,
@@ -252,7 +246,7 @@ fn seen(direction: Direction, random: bool, block_bytes: u64, cell: &Cell) -> Se
 }
 
 impl Ceiling {
-    /// `random reads of 4 KiB`.
+    /// Names the pattern: `random reads of 4 KiB`.
     pub fn name(&self) -> String {
         let order = if self.random { "random" } else { "sequential" };
         let size = words::bytes(self.block_bytes);
@@ -264,18 +258,18 @@ fn is_same(a: f64, b: f64, share: f64) -> bool {
     a > 0.0 && b > 0.0 && (a / b - 1.0).abs() <= share
 }
 
-/// The cells of a pattern that reach its most, if they lie far enough apart and latency rises between them as the I/Os in
-/// flight do.
+/// Returns the cells at the maximum rate of a pattern, if their depths lie far enough apart and
+/// latency rises with depth.
 fn plateau(
-    seen: &[Seen],
+    measured: &[CeilingMeasurement],
     (direction, random, block_bytes): (Direction, bool, u64),
 ) -> Option<Plateau> {
-    let of_pattern = seen.iter().filter(|each| {
+    let of_pattern = measured.iter().filter(|each| {
         (each.direction, each.random, each.block_bytes) == (direction, random, block_bytes)
     });
-    let cells: Vec<&Seen> = of_pattern.collect();
+    let cells: Vec<&CeilingMeasurement> = of_pattern.collect();
     let most = cells.iter().map(|each| each.iops).fold(0.0, f64::max);
-    let mut at_most: Vec<&Seen> = cells
+    let mut at_most: Vec<&CeilingMeasurement> = cells
         .into_iter()
         .filter(|each| is_same(each.iops, most, SAME))
         .collect();
@@ -286,44 +280,44 @@ fn plateau(
     (deeper >= APART && longer >= 0.8 * deeper).then_some(Plateau { from, to })
 }
 
-fn ceiling(plateau: &Plateau, seen: &[Seen], held: &[Held]) -> Ceiling {
+fn ceiling(plateau: &Plateau, measured: &[CeilingMeasurement], held: &[PromiseCheck]) -> Ceiling {
     let own = plateau.to;
-    let sizes = across_sizes(plateau, seen);
+    let sizes = across_sizes(plateau, measured);
     let counted = match (sizes.same_iops, sizes.same_bytes) {
-        (Some(_), _) => Counted::Iops,
-        (None, Some(_)) => Counted::Bytes,
-        (None, None) if plateau.is_large() => Counted::Bytes,
-        (None, None) => Counted::Iops,
+        (Some(_), _) => LimitUnit::Iops,
+        (None, Some(_)) => LimitUnit::Bytes,
+        (None, None) if plateau.is_large() => LimitUnit::Bytes,
+        (None, None) => LimitUnit::Iops,
     };
     let per_s = match counted {
-        Counted::Iops => plateau.iops(),
-        Counted::Bytes => plateau.bytes(),
+        LimitUnit::Iops => plateau.iops(),
+        LimitUnit::Bytes => plateau.bytes(),
     };
-    let mut told = vec![plateau.words()];
-    told.extend(sizes.words());
-    let both_ways = both_ways(plateau, seen);
+    let mut evidence = vec![plateau.words()];
+    evidence.extend(sizes.words());
+    let both_ways = both_ways(plateau, measured);
     if let Some(other) = &both_ways {
-        told.push(format!("{} reach the same", noun(other.direction)));
+        evidence.push(format!("{} reach the same", noun(other.direction)));
     }
-    let throttled = seen.iter().any(|each| {
+    let throttled = measured.iter().any(|each| {
         let is_of_pattern = (each.direction, each.random, each.block_bytes)
             == (own.direction, own.random, own.block_bytes);
         is_of_pattern && each.throttled
     });
     let promised = promised(own.direction, counted, per_s, held);
-    told.extend(promised.clone());
+    evidence.extend(promised.clone());
     let holder = if promised.is_some() || throttled {
-        Holder::Throttle
+        CeilingCause::Throttle
     } else if sizes.falls {
-        Holder::Device
+        CeilingCause::Device
     } else if !plateau.is_steady() {
-        Holder::Unclear
-    } else if is_told(counted, plateau, &sizes, both_ways.is_some()) {
-        Holder::Throttle
+        CeilingCause::Unclear
+    } else if is_throttle_proved(counted, plateau, &sizes, both_ways.is_some()) {
+        CeilingCause::Throttle
     } else {
-        Holder::Unclear
+        CeilingCause::Unclear
     };
-    told.push(conclusion(holder, counted).to_owned());
+    evidence.push(conclusion(holder, counted).to_owned());
     Ceiling {
         direction: own.direction,
         random: own.random,
@@ -331,28 +325,33 @@ fn ceiling(plateau: &Plateau, seen: &[Seen], held: &[Held]) -> Ceiling {
         counted,
         per_s,
         holder,
-        evidence: told.join("; "),
+        evidence: evidence.join("; "),
     }
 }
 
-/// Whether what does not change a steady rate tells that it is a throttle's. Reads and writes of a disk that turns are as fast as
-/// each other in sequence, and so they are over a link; at random they are on neither.
-fn is_told(counted: Counted, plateau: &Plateau, sizes: &Sizes, both_ways: bool) -> bool {
+/// Returns whether the invariants of a steady rate prove a throttle. Equal sequential reads and
+/// writes also occur on an HDD and over a link, so equality counts for random I/O only.
+fn is_throttle_proved(
+    counted: LimitUnit,
+    plateau: &Plateau,
+    sizes: &BlockSizeComparison,
+    both_ways: bool,
+) -> bool {
     let random = plateau.to.random;
     match counted {
-        Counted::Iops if sizes.same_iops.is_some() => both_ways || plateau.iops() > SEEKS_PER_S,
-        Counted::Iops => both_ways && random,
-        Counted::Bytes => both_ways && random && sizes.same_bytes.is_some(),
+        LimitUnit::Iops if sizes.same_iops.is_some() => both_ways || plateau.iops() > SEEKS_PER_S,
+        LimitUnit::Iops => both_ways && random,
+        LimitUnit::Bytes => both_ways && random && sizes.same_bytes.is_some(),
     }
 }
 
-fn conclusion(holder: Holder, counted: Counted) -> &'static str {
+fn conclusion(holder: CeilingCause, counted: LimitUnit) -> &'static str {
     match (holder, counted) {
-        (Holder::Throttle, Counted::Iops) => "a throttle of IOPS, not the device",
-        (Holder::Throttle, Counted::Bytes) => "a throttle of bandwidth, not the device",
-        (Holder::Device, _) => "the device itself",
-        (Holder::Unclear, Counted::Iops) => "a throttle or the device itself",
-        (Holder::Unclear, Counted::Bytes) => "a throttle, the link, or the device itself",
+        (CeilingCause::Throttle, LimitUnit::Iops) => "a throttle of IOPS, not the device",
+        (CeilingCause::Throttle, LimitUnit::Bytes) => "a throttle of bandwidth, not the device",
+        (CeilingCause::Device, _) => "the device itself",
+        (CeilingCause::Unclear, LimitUnit::Iops) => "a throttle or the device itself",
+        (CeilingCause::Unclear, LimitUnit::Bytes) => "a throttle, the link, or the device itself",
     }
 }
 
@@ -364,28 +363,28 @@ fn noun(direction: Direction) -> &'static str {
     }
 }
 
-/// What blocks of other sizes reach in the same direction and order.
+/// Rates of other block sizes in the same direction and order.
 #[derive(Debug, Default)]
-struct Sizes {
-    /// The size with the same IOPS.
+struct BlockSizeComparison {
+    /// Block size with the same IOPS.
     same_iops: Option<u64>,
-    /// The size with the same bandwidth.
+    /// Block size with the same bandwidth.
     same_bytes: Option<u64>,
-    /// Larger blocks are fewer, but more bytes: each takes longer, as on a device.
+    /// Larger blocks have fewer IOPS but more bandwidth: each takes longer, as on a device.
     falls: bool,
-    /// What was seen of the size that tells it.
-    size: Option<Seen>,
+    /// Measurement of the block size that decides.
+    size: Option<CeilingMeasurement>,
 }
 
-impl Sizes {
+impl BlockSizeComparison {
     fn words(&self) -> Option<String> {
-        let seen = self.size?;
-        let size = words::bytes(seen.block_bytes);
-        let bytes = seen.iops * seen.block_bytes as f64;
+        let measured = self.size?;
+        let size = words::bytes(measured.block_bytes);
+        let bytes = measured.iops * measured.block_bytes as f64;
         Some(if self.same_iops.is_some() {
             format!(
                 "blocks of {size} reach the same {} IOPS",
-                words::iops(seen.iops)
+                words::iops(measured.iops)
             )
         } else if self.same_bytes.is_some() {
             format!(
@@ -394,48 +393,48 @@ impl Sizes {
             )
         } else {
             format!(
-                "blocks of {size} reach {} IOPS and {}: the larger a block, the longer it takes",
-                words::iops(seen.iops),
+                "blocks of {size} reach {} IOPS and {}: latency grows with the block size",
+                words::iops(measured.iops),
                 words::bandwidth(bytes)
             )
         })
     }
 }
 
-fn across_sizes(plateau: &Plateau, seen: &[Seen]) -> Sizes {
+fn across_sizes(plateau: &Plateau, measured: &[CeilingMeasurement]) -> BlockSizeComparison {
     let own = plateau.to;
-    let ratio = |each: &Seen| {
+    let ratio = |each: &CeilingMeasurement| {
         let (a, b) = (each.block_bytes as f64, own.block_bytes as f64);
         (a / b).max(b / a)
     };
-    // As deep as the flat top is: else the other size may not have been asked for all it can.
-    let others = seen.iter().filter(|each| {
+    // At a shallower depth than the plateau, the other size may not be saturated.
+    let others = measured.iter().filter(|each| {
         each.direction == own.direction
             && each.random == own.random
             && each.in_flight >= plateau.from.in_flight
             && ratio(each) >= APART
     });
-    // The deepest of each size; of sizes the nearest.
-    let mut others: Vec<&Seen> = others.collect();
+    // Of each size the deepest first, of all sizes the nearest first.
+    let mut others: Vec<&CeilingMeasurement> = others.collect();
     others.sort_by(|a, b| {
         let by_size = ratio(a).total_cmp(&ratio(b));
         by_size.then(b.in_flight.cmp(&a.in_flight))
     });
-    let same_iops = |each: &Seen| is_same(each.iops, plateau.iops(), SAME);
-    let same_bytes = |each: &Seen| {
+    let same_iops = |each: &CeilingMeasurement| is_same(each.iops, plateau.iops(), SAME);
+    let same_bytes = |each: &CeilingMeasurement| {
         let bytes = each.iops * each.block_bytes as f64;
         is_same(bytes, plateau.bytes(), SAME)
     };
-    // Where one bound ends another begins: of many sizes one that stands at the same tells.
+    // A byte limit may hide an IOPS limit at some sizes, so any size with an equal rate decides.
     let telling = others
         .iter()
         .find(|each| same_iops(each) || same_bytes(each));
     let Some(other) = telling.or(others.first()) else {
-        return Sizes::default();
+        return BlockSizeComparison::default();
     };
     let same_iops = same_iops(other).then_some(other.block_bytes);
     let same_bytes = same_bytes(other).then_some(other.block_bytes);
-    Sizes {
+    BlockSizeComparison {
         same_iops,
         same_bytes,
         falls: same_iops.is_none() && same_bytes.is_none(),
@@ -443,24 +442,29 @@ fn across_sizes(plateau: &Plateau, seen: &[Seen]) -> Sizes {
     }
 }
 
-/// The other direction, where its flat top is as high.
-fn both_ways(plateau: &Plateau, seen: &[Seen]) -> Option<Seen> {
+/// Returns the other direction, if its plateau has the same rate.
+fn both_ways(plateau: &Plateau, measured: &[CeilingMeasurement]) -> Option<CeilingMeasurement> {
     let own = plateau.to;
     let other = match own.direction {
         Direction::Read => Direction::Write,
         _ => Direction::Read,
     };
-    let theirs = self::plateau(seen, (other, own.random, own.block_bytes))?;
+    let theirs = self::plateau(measured, (other, own.random, own.block_bytes))?;
     is_same(theirs.iops(), plateau.iops(), AS_PROMISED).then_some(theirs.to)
 }
 
-/// `gp3 promises 3,000 read IOPS: within 0.3 %`.
-fn promised(direction: Direction, counted: Counted, per_s: f64, held: &[Held]) -> Option<String> {
+/// Names a promised figure near the rate: `gp3 promises 3,000 read IOPS: within 0.3 %`.
+fn promised(
+    direction: Direction,
+    counted: LimitUnit,
+    per_s: f64,
+    held: &[PromiseCheck],
+) -> Option<String> {
     let metrics = match (counted, direction) {
-        (Counted::Iops, Direction::Read) => [Metric::ReadIops, Metric::Iops],
-        (Counted::Iops, _) => [Metric::WriteIops, Metric::Iops],
-        (Counted::Bytes, Direction::Read) => [Metric::ReadBandwidth, Metric::Bandwidth],
-        (Counted::Bytes, _) => [Metric::WriteBandwidth, Metric::Bandwidth],
+        (LimitUnit::Iops, Direction::Read) => [Metric::ReadIops, Metric::Iops],
+        (LimitUnit::Iops, _) => [Metric::WriteIops, Metric::Iops],
+        (LimitUnit::Bytes, Direction::Read) => [Metric::ReadBandwidth, Metric::Bandwidth],
+        (LimitUnit::Bytes, _) => [Metric::WriteBandwidth, Metric::Bandwidth],
     };
     held.iter().find_map(|held| {
         let mut figures = held.promise.figures.iter();

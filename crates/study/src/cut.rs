@@ -1,17 +1,17 @@
-//! A study that an error cut short.
+//! [`CutShort`]: the error that ended a study early.
 
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::RunError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The error of a run without a result that ended a study early.
+/// Error of a run without a result that ended a study early.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CutShort {
-    /// What went wrong.
+    /// Error message.
     pub message: String,
-    /// What to do about it.
+    /// Suggested action.
     pub remedy: String,
-    /// The error itself, for whoever ran the study: it is not in a document.
+    /// The error as data, for the caller. It is not serialised.
     #[serde(skip)]
     #[schemars(skip)]
     pub cause: Option<RunError>,
@@ -30,14 +30,15 @@ impl From<RunError> for CutShort {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_result::run_error::pod_failure::PodFailure;
 
     #[test]
-    fn a_document_has_words_alone() {
-        let cut = CutShort::from(RunError::Lost {
-            what: "the pod".into(),
-            cause: "its node died".into(),
-            remedy: "look at the node".into(),
-        });
+    fn cut_short_serialises_without_its_cause() {
+        let cut = CutShort::from(RunError::Lost(Box::new(PodFailure::from_texts(
+            "the pod",
+            "its node died",
+            "look at the node",
+        ))));
         let document = serde_json::to_value(&cut).unwrap();
         let words = serde_json::json!({
             "message": "the pod was lost: its node died",

@@ -1,21 +1,21 @@
-//! The time left while a working set is written: before that nobody knows how fast the target is.
+//! Time left of a study while it lays out its working set, which shows the target's speed.
 
 use crate::TimeRange;
-use iosonde_result::observer::Progress;
+use iosonde_result::observer::RunProgress;
 
-/// After so much of a layout the target has shown how fast it is.
+/// Time after which the progress of a layout predicts its rate.
 const SHOWN_NS: u64 = 1_000_000_000;
 
-/// Tells the time left once, as soon as it can be told.
+/// Reports the time left once, as soon as it can be estimated.
 #[derive(Debug)]
 pub(crate) struct LayoutTime {
-    /// What the run writes.
+    /// Bytes that the run writes.
     bytes: u64,
-    /// What is written after it, at the same pace.
+    /// Bytes written after the run, at the same rate.
     bytes_after: u64,
-    /// Time of what follows; `None` where it cannot be told.
+    /// Time of the steps that follow. `None` if unknown.
     rest: Option<TimeRange>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl LayoutTime {
@@ -24,17 +24,17 @@ impl LayoutTime {
             bytes,
             bytes_after,
             rest,
-            is_told: false,
+            is_reported: false,
         }
     }
 
-    /// Time left of all, the layout included.
-    pub(crate) fn left(&mut self, progress: &Progress<'_>) -> Option<TimeRange> {
+    /// Returns the total time left, layout included. `None` if unknown or already returned.
+    pub(crate) fn left(&mut self, progress: &RunProgress<'_>) -> Option<TimeRange> {
         let left_ns = progress.left_ns?;
-        if self.is_told || progress.at_ns < SHOWN_NS {
+        if self.is_reported || progress.at_ns < SHOWN_NS {
             return None;
         }
-        self.is_told = true;
+        self.is_reported = true;
         let run_ns = (progress.at_ns + left_ns) as f64;
         let after_ns = run_ns * self.bytes_after as f64 / self.bytes.max(1) as f64;
         Some(TimeRange::exactly(left_ns) + TimeRange::exactly(after_ns as u64) + self.rest?)

@@ -1,29 +1,31 @@
-//! "What latency at which load?": latency over offered rate, in open loop.
+//! Latency over offered load, in open loop.
 //!
-//! I/Os are offered at a rate, whether or not earlier ones are done, and latency counts from the moment at which an I/O was
-//! meant to start: a stall is felt by all that were due meanwhile, as it is by users. First the capacity is found in closed
-//! loop, then rates from a few per cent of it to past it are offered, in random order, so that drift does not look like a
-//! trend. The highest rate that keeps an objective is found between two of them by bisection; the matrix of read and write
-//! rates by following its border.
+//! I/Os are offered at a rate, whether or not earlier I/Os have completed. Latency counts from the
+//! intended start of an I/O, which avoids coordinated omission. The capacity is measured in closed
+//! loop. Rates up to 1.1 times the capacity are then offered, in random order so that drift does
+//! not look like a trend. A bisection finds the highest rate that keeps an objective. The matrix of
+//! read and write rates is found along its border.
 
-mod compared;
 mod decision;
+mod latency_curve;
+mod load_options;
+mod load_plan;
+mod load_runner;
+mod load_study;
+mod load_times;
 mod matrix;
+mod matrix_cells;
 mod objective;
-mod plan;
-mod point;
-mod search;
+mod objective_search;
 mod step;
-mod study;
-mod times;
 
-pub use compared::{Known, LatencyCurve};
-pub use matrix::{Cell, CellState, Matrix, MatrixOptions};
+pub use crate::announcement::{LoadAnnouncement, StepRange};
+pub use crate::figures::load_measurement::{DirectionLoad, LoadLatency, LoadMeasurement, Offered};
+pub use latency_curve::{LatencyCurve, PointFigureLookup};
+pub use load_options::LoadOptions;
+pub use load_plan::{Arrivals, LoadPattern, Mix};
+pub use load_study::{LoadResult, ObjectiveAnswer, load, run_load, working_set};
+pub use load_times::planned_time;
+pub use matrix_cells::{CellState, Matrix, MatrixCell, MatrixOptions};
 pub use objective::{Objective, ObjectiveError};
-pub use plan::{Arrivals, Mix, Pattern};
-pub use point::{LoadLatency, Offered, Point, Side};
-pub use search::Answer;
-pub use study::{
-    LoadError, LoadOptions, LoadResult, LoadWatcher, ObjectiveAnswer, Step, load, working_set,
-};
-pub use times::{LoadAnnouncement, StepRange, planned_time};
+pub use objective_search::Answer;

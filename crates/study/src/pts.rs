@@ -1,23 +1,23 @@
-//! Preconditioning and steady state, after the Solid State Storage Performance Test Specification of SNIA (PTS 2.0.2).
+//! Preconditioning and steady state by SNIA's Performance Test Specification (PTS 2.0.2).
 //!
-//! A flash device that is new or empty writes faster than it will ever again. So a test purges it, writes it twice from end to
-//! end, and then repeats its workloads round by round until five rounds in a row agree ([`SteadyStateTest`]), at most 25 times.
-//! Only those five count. `docs/snia.md` is the same for users.
+//! A new or empty flash device writes faster than in steady state. A test therefore purges the
+//! device, writes it twice from end to end, and repeats its workloads in at most 25 rounds, until
+//! five consecutive rounds agree ([`SteadyStateTest`]). Only these count. See `docs/snia.md`.
 //!
 //! [`SteadyStateTest`]: iosonde_result::series::SteadyStateTest
 
 mod deviations;
-mod outcome;
 mod plan;
-mod preset;
-mod relay;
-mod study;
-mod times;
+mod pts_options;
+mod pts_result;
+mod pts_study;
+mod pts_times;
 
-pub use outcome::{
-    FORMAT, PtsCell, PtsDocument, PtsResult, Round, SeriesResult, Steady, TrackedSteady, WINDOW,
-    schema,
+pub use crate::announcement::PtsAnnouncement;
+pub use crate::figures::preset::{PtsPreset, PtsSeries, PtsTest, PtsWorkload, Tracked};
+pub use crate::figures::pts_series::{
+    PtsCell, PtsRound, SeriesResult, Steady, TrackedSteady, WINDOW,
 };
-pub use preset::{Preset, PtsTest, Series, Tracked, Workload};
-pub use study::{MINUTE_NS, PtsError, PtsOptions, PtsWatcher, Purge, pts};
-pub use times::PtsAnnouncement;
+pub use pts_options::{MINUTE_NS, PtsOptions, Purge};
+pub use pts_result::{FORMAT, PtsDocument, PtsResult, schema};
+pub use pts_study::{pts, run_pts};

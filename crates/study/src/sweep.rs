@@ -1,46 +1,51 @@
-//! "How does it depend on ...?": a workload measured over a grid of options.
+//! Sweep: measures a workload over a grid of options.
 //!
-//! An [`Axis`] is an option and its values; a curve is all depths of one combination of the others. Exhaustively every cell
-//! is measured alike. Adaptively each curve is searched for its maximum and its knee ([`crate::saturation`]), which takes few
-//! cells; the others are predicted, and marked so, with their uncertainty. Curves, or cells, come in an order that makes no
-//! trend of a drift. Where the working set is an axis every cell is measured once its caches are warm, and what they hold
-//! is inferred. What is known is handed out after every run, so that a sweep that was ended goes on where it was.
-//! `docs/sweep.md` is the same for users.
+//! An [`Axis`] is an option and its values. A curve is all depths of one combination of the other
+//! axes. An exhaustive sweep measures all cells equally long. An adaptive sweep searches each curve
+//! for its maximum and its knee ([`crate::saturation`]), and predicts the other cells with their
+//! uncertainty. The random order turns drift into noise. With the working set as an axis, cells are
+//! measured with warm caches, and the caches are inferred. Each run is recorded, so that a stopped
+//! sweep can resume. `docs/sweep.md` is the description for users.
 
 mod adaptive;
 mod advice;
 mod announce;
 mod axis;
 mod cache;
-mod compared;
+mod compared_parts;
+mod consent;
+mod curve_result;
 mod effect;
 mod exhaustive;
 mod grid;
 mod order;
-mod outcome;
 mod place;
 mod predict;
-mod relay;
-mod study;
-mod target;
-mod times;
-mod watch;
+mod sweep_options;
+mod sweep_result;
+mod sweep_study;
+mod sweep_times;
+mod target_end;
+mod time_left;
 
-pub use advice::{Advice, Blocks, BlocksAdvice, BoundBy, Choice, Parallel, ParallelAdvice, Spot};
-pub use announce::{Announcement, announcement, planned_time};
-pub(crate) use axis::given_twice;
-pub use axis::{Axis, TARGET, parse_axes, size_name};
-pub use cache::{Between, CacheAnswer, CacheFinding, WORKING_SET};
-pub use compared::{ComparedPart, Known, compared};
-pub use grid::{Base, CurvePlan, Grid};
-pub(crate) use grid::{combinations, ordered, with_options};
-pub use outcome::{
-    Basis, CurveResult, CurveState, FORMAT, SweepCell, SweepDocument, SweepResult, Value, schema,
+pub use crate::announcement::SweepAnnouncement;
+pub use crate::ceiling::LARGE_BYTES;
+pub use crate::figures::curve_plan::CurvePlan;
+pub use crate::relocation_error::RelocationError;
+pub use crate::sweep_target::{JobExtent, SweepTarget};
+pub use advice::{
+    Advice, AdvisedCell, BlockSizeMaximum, BlocksAdvice, BoundBy, Parallel, ParallelAdvice,
+    WorkloadAdvice,
 };
-pub use place::Misplaced;
-pub use study::{LEAST_BUDGET_NS, SweepError, SweepOptions, consent, sweep};
-pub use target::{Reach, SweepTarget};
-pub use watch::{Found, SweepWatcher};
-
-/// Blocks of this size and more are counted by bandwidth, smaller ones by I/Os.
-pub const LARGE_BYTES: u64 = 64 << 10;
+pub use announce::{QUIET_WAIT_CELL_MAX, announcement, planned_time, quiet_wait_max};
+pub use axis::given_twice;
+pub use axis::{Axis, TARGET, WORKING_SET, parse_axes, size_name};
+pub use cache::{Between, CacheAnswer, CacheFinding};
+pub use compared_parts::{CellBoundsLookup, ComparedPart, compared};
+pub use consent::consent;
+pub use curve_result::{CellBasis, CellRate, CurveResult, CurveState, SweepCell};
+pub use grid::{Base, SweepGrid};
+pub use grid::{combinations, ordered, with_options};
+pub use sweep_options::{LEAST_BUDGET_NS, SweepOptions};
+pub use sweep_result::{FORMAT, SweepDocument, SweepResult, schema};
+pub use sweep_study::{run_sweep, sweep};

@@ -10,17 +10,17 @@ const WORD_BITS: u64 = 64;
 /// Each bit of the lowest level is a block. Each bit of a higher level is a word of the level
 /// below, set when that word is full. Bits past the end are always set, so they are never free.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BlockMap {
+pub(crate) struct BlockMap {
     blocks: u64,
     levels: Box<[Box<[u64]>]>,
 }
 
 impl BlockMap {
     /// Block limit of a map: 4 GiB of memory.
-    pub const BLOCKS_MAX: u64 = 1 << 35;
+    pub(crate) const BLOCKS_MAX: u64 = 1 << 35;
 
     /// A map with all blocks free; `None` if it would exceed [`BlockMap::BLOCKS_MAX`].
-    pub fn new(blocks: u64) -> Option<Self> {
+    pub(crate) fn new(blocks: u64) -> Option<Self> {
         if blocks > Self::BLOCKS_MAX {
             return None;
         }
@@ -43,7 +43,7 @@ impl BlockMap {
     }
 
     /// Makes all blocks free.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         for level in &mut self.levels {
             level.fill(0);
         }
@@ -63,7 +63,7 @@ impl BlockMap {
 
     /// The first free block at or after `block`, else the first free block of the map, else `None`.
     #[inline]
-    pub fn next_free(&self, block: u64) -> Option<u64> {
+    pub(crate) fn next_free(&self, block: u64) -> Option<u64> {
         self.free_from(block).or_else(|| self.free_from(0))
     }
 
@@ -94,7 +94,7 @@ impl BlockMap {
     /// Marks at most `count` blocks from `block` on as used, up to the first used block. Returns
     /// the number of blocks that were free.
     #[inline]
-    pub fn take(&mut self, block: u64, count: u64) -> u64 {
+    pub(crate) fn take(&mut self, block: u64, count: u64) -> u64 {
         let end = block.saturating_add(count).min(self.blocks);
         let mut at = block;
         while at < end {
@@ -115,6 +115,7 @@ impl BlockMap {
     /// Sets bits of a word of the lowest level, and the bits above it for words that became full.
     fn set(&mut self, mut index: usize, mut bits: u64) {
         for level in &mut self.levels {
+            debug_assert_eq!(level[index] & bits, 0, "a block is taken once");
             level[index] |= bits;
             if level[index] != u64::MAX {
                 break;

@@ -5,7 +5,7 @@ use iosonde_job::plan::BlockSize;
 
 /// The distribution of block sizes of one direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sizes {
+pub(crate) enum BlockSizes {
     /// One size in bytes.
     Fixed(u64),
     /// `bsrange`.
@@ -26,21 +26,21 @@ pub enum Sizes {
     },
 }
 
-/// Draws per I/O before [`Sizes::draw_fitting`] falls back to the smallest length.
+/// Draws per I/O before [`BlockSizes::draw_fitting`] falls back to the smallest length.
 const REDRAWS: usize = 64;
 
-impl Sizes {
+impl BlockSizes {
     /// The distribution for a block size of the plan.
     ///
     /// As in fio, lengths are rounded down to multiples of the smallest one unless `bs_unaligned`
     /// is given: with `bssplit=4k/50:6k/50` all blocks have 4k.
-    pub fn new(block_size: &BlockSize, unaligned: bool) -> Self {
+    pub(crate) fn new(block_size: &BlockSize, unaligned: bool) -> Self {
         let min = block_size.min();
         let step = if unaligned { 1 } else { min };
         match block_size {
-            BlockSize::Fixed(bytes) => Sizes::Fixed(*bytes),
-            BlockSize::Range { min, max } if min == max => Sizes::Fixed(*min),
-            BlockSize::Range { min, max } => Sizes::Range {
+            BlockSize::Fixed(bytes) => BlockSizes::Fixed(*bytes),
+            BlockSize::Range { min, max } if min == max => BlockSizes::Fixed(*min),
+            BlockSize::Range { min, max } => BlockSizes::Range {
                 min: *min,
                 max: *max,
                 step,
@@ -57,47 +57,55 @@ impl Sizes {
             parts.push((bytes - bytes % step.max(1), sum));
         }
         match parts.first() {
-            None => Sizes::Fixed(min),
-            Some(&(bytes, _)) if parts.iter().all(|part| part.0 == bytes) => Sizes::Fixed(bytes),
-            Some(_) => Sizes::Split {
-                parts: parts.into(),
-                min,
-            },
+            None => BlockSizes::Fixed(min),
+            Some(&(bytes, _)) if parts.iter().all(|part| part.0 == bytes) => {
+                BlockSizes::Fixed(bytes)
+            }
+            Some(_) => {
+                assert!(
+                    parts.is_sorted_by(|before, after| before.1 < after.1),
+                    "each drawn weight belongs to one length"
+                );
+                BlockSizes::Split {
+                    parts: parts.into(),
+                    min,
+                }
+            }
         }
     }
 
     /// The smallest length in bytes.
-    pub fn min(&self) -> u64 {
+    pub(crate) fn min(&self) -> u64 {
         match self {
-            Sizes::Fixed(bytes) => *bytes,
-            Sizes::Range { min, .. } | Sizes::Split { min, .. } => *min,
+            BlockSizes::Fixed(bytes) => *bytes,
+            BlockSizes::Range { min, .. } | BlockSizes::Split { min, .. } => *min,
         }
     }
 
     /// The largest length in bytes.
-    pub fn max(&self) -> u64 {
+    pub(crate) fn max(&self) -> u64 {
         match self {
-            Sizes::Fixed(bytes) => *bytes,
-            Sizes::Range { max, .. } => *max,
-            Sizes::Split { parts, .. } => parts.iter().map(|part| part.0).max().unwrap_or(0),
+            BlockSizes::Fixed(bytes) => *bytes,
+            BlockSizes::Range { max, .. } => *max,
+            BlockSizes::Split { parts, .. } => parts.iter().map(|part| part.0).max().unwrap_or(0),
         }
     }
 
     /// The length, if there is only one.
-    pub fn fixed(&self) -> Option<u64> {
+    pub(crate) fn fixed(&self) -> Option<u64> {
         match self {
-            Sizes::Fixed(bytes) => Some(*bytes),
+            BlockSizes::Fixed(bytes) => Some(*bytes),
             _ => None,
         }
     }
 
     /// Draws the next length, in bytes.
     #[inline]
-    pub fn draw(&self, rng: &mut Rng) -> u64 {
+    pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
         match self {
-            Sizes::Fixed(bytes) => *bytes,
-            Sizes::Range { .. } => self.quantile(rng.unit()),
-            Sizes::Split { parts, .. } => {
+            BlockSizes::Fixed(bytes) => *bytes,
+            BlockSizes::Range { .. } => self.quantile(rng.unit()),
+            BlockSizes::Split { parts, .. } => {
                 let drawn = rng.below(parts[parts.len() - 1].1);
                 parts[parts.partition_point(|part| part.1 <= drawn)].0
             }
@@ -106,7 +114,7 @@ impl Sizes {
 
     /// Draws lengths until one is at most `room_bytes`. `None` if even the smallest is larger.
     #[inline]
-    pub fn draw_fitting(&self, room_bytes: u64, rng: &mut Rng) -> Option<u64> {
+    pub(crate) fn draw_fitting(&self, room_bytes: u64, rng: &mut Rng) -> Option<u64> {
         if self.min() > room_bytes {
             return None;
         }
@@ -124,12 +132,12 @@ impl Sizes {
     /// are equally likely. With `bs_unaligned`, a share min / max of the draws is max.
     fn quantile(&self, q: f64) -> u64 {
         match self {
-            Sizes::Fixed(bytes) => *bytes,
-            Sizes::Range { min, max, step } => {
+            BlockSizes::Fixed(bytes) => *bytes,
+            BlockSizes::Range { min, max, step } => {
                 let bytes = min + (q * *max as f64) as u64;
                 (bytes - bytes % step).min(*max)
             }
-            Sizes::Split { parts, .. } => {
+            BlockSizes::Split { parts, .. } => {
                 let sum = parts[parts.len() - 1].1;
                 let at = (q * sum as f64) as u64;
                 parts[parts
@@ -147,7 +155,7 @@ mod tests {
     use crate::rng::Rng;
     use proptest::prelude::*;
 
-    fn shares(sizes: &Sizes, of: &[u64]) -> Vec<f64> {
+    fn shares(sizes: &BlockSizes, of: &[u64]) -> Vec<f64> {
         let mut rng = Rng::new(1);
         let drawn: Vec<u64> = (0..100_000).map(|_| sizes.draw(&mut rng)).collect();
         assert!(drawn.iter().all(|d| of.contains(d)));
@@ -169,7 +177,7 @@ mod tests {
             max: 16384,
         };
         near(
-            &shares(&Sizes::new(&range, false), &[4096, 8192, 12288, 16384]),
+            &shares(&BlockSizes::new(&range, false), &[4096, 8192, 12288, 16384]),
             &[0.25; 4],
         );
     }
@@ -181,7 +189,7 @@ mod tests {
             max: 10240,
         };
         near(
-            &shares(&Sizes::new(&range, false), &[4096, 8192, 10240]),
+            &shares(&BlockSizes::new(&range, false), &[4096, 8192, 10240]),
             &[0.4, 0.4, 0.2],
         );
     }
@@ -190,7 +198,7 @@ mod tests {
     fn split_follows_its_weights() {
         let split = BlockSize::Split(vec![(4096, 60), (65536, 30), (8192, 10)]);
         near(
-            &shares(&Sizes::new(&split, false), &[4096, 65536, 8192]),
+            &shares(&BlockSizes::new(&split, false), &[4096, 65536, 8192]),
             &[0.6, 0.3, 0.1],
         );
     }
@@ -198,22 +206,27 @@ mod tests {
     #[test]
     fn split_is_rounded_to_the_smallest_unless_unaligned() {
         let split = BlockSize::Split(vec![(4096, 50), (6144, 50)]);
-        assert_eq!(Sizes::new(&split, false), Sizes::Fixed(4096));
+        assert_eq!(BlockSizes::new(&split, false), BlockSizes::Fixed(4096));
         near(
-            &shares(&Sizes::new(&split, true), &[4096, 6144]),
+            &shares(&BlockSizes::new(&split, true), &[4096, 6144]),
             &[0.5, 0.5],
         );
     }
 
     proptest! {
         #[test]
-        fn lengths_fit_and_stay_in_range(min in 1u64..10_000, more in 0u64..1_000_000, room in 0u64..1_000_000, unaligned: bool, seed: u64) {
-            let sizes = Sizes::new(&BlockSize::Range { min, max: min + more }, unaligned);
+        fn lengths_fit_and_stay_in_range(
+            min in 1u64..10_000, more in 0u64..1_000_000, room in 0u64..1_000_000,
+            unaligned: bool, seed: u64
+        ) {
+            let sizes = BlockSizes::new(&BlockSize::Range { min, max: min + more }, unaligned);
             let mut rng = Rng::new(seed);
             for _ in 0..50 {
                 match sizes.draw_fitting(room, &mut rng) {
                     None => prop_assert!(room < min),
-                    Some(bytes) => prop_assert!(bytes <= room && bytes >= min && bytes <= min + more),
+                    Some(bytes) => {
+                        prop_assert!(bytes <= room && bytes >= min && bytes <= min + more);
+                    }
                 }
             }
         }

@@ -1,12 +1,12 @@
 //! The end of a clone's sequence: bytes, loops, passes and `number_ios`.
 
 use super::files::FileLayout;
-use super::position::Rules;
-use iosonde_job::plan::{Direction, Job, Mode};
+use super::position_rules::PositionRules;
+use iosonde_job::plan::{Direction, Job, ReadWriteMode};
 
 /// Limits of the sequence.
 #[derive(Debug, Clone)]
-pub(super) struct Budget {
+pub(super) struct SequenceLimits {
     /// Limit of bytes over all passes; trimwrite counts its writes only.
     pub(super) total_bytes: u64,
     /// `io_size`.
@@ -19,7 +19,7 @@ pub(super) struct Budget {
 
 /// Counters of the sequence so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Progress {
+pub(super) struct SequenceProgress {
     pub(super) passes: u64,
     pub(super) total_bytes: u64,
     /// Also counts the trims of trimwrite.
@@ -28,20 +28,34 @@ pub(super) struct Progress {
     pub(super) ended: bool,
 }
 
-impl Budget {
-    pub(super) fn new(job: &Job, layout: &FileLayout, rules: &Rules) -> Self {
+impl SequenceProgress {
+    /// Counts I/Os, of whose bytes `counted_bytes` count towards the limit.
+    #[inline]
+    pub(super) fn add(&mut self, ios: u64, moved_bytes: u64, counted_bytes: u64) {
+        self.ios += ios;
+        self.moved_bytes += moved_bytes;
+        self.total_bytes += counted_bytes;
+        debug_assert!(
+            self.total_bytes <= self.moved_bytes,
+            "only moved bytes count towards the limit"
+        );
+    }
+}
+
+impl SequenceLimits {
+    pub(super) fn new(job: &Job, layout: &FileLayout, rules: &PositionRules) -> Self {
         let loops = u64::from(job.schedule.loops.max(1));
         let size = layout.size_bytes;
         let total_bytes = match layout.io_bytes {
             None => size.saturating_mul(loops),
             Some(io) => io.saturating_mul(loops),
         };
-        let pairs = if job.workload.rw.mode == Mode::TrimWrite {
+        let pairs = if job.workload.rw.mode == ReadWriteMode::TrimWrite {
             2
         } else {
             1
         };
-        Budget {
+        SequenceLimits {
             total_bytes,
             io_bytes: layout.io_bytes,
             max_block_bytes: Direction::ALL
@@ -64,14 +78,14 @@ impl Budget {
     }
 
     /// Whether the sequence has issued all its I/Os.
-    pub(super) fn is_over(&self, progress: &Progress) -> bool {
+    pub(super) fn is_over(&self, progress: &SequenceProgress) -> bool {
         let spent = progress.total_bytes >= self.total_bytes || progress.ios >= self.max_ios;
         progress.ended || (spent && !self.endless)
     }
 
     /// Whether another pass may follow, by fio's rule: first all loops, then until less than one
     /// largest block is missing from `io_size`.
-    pub(super) fn allows_pass_after(&self, progress: &Progress) -> bool {
+    pub(super) fn allows_pass_after(&self, progress: &SequenceProgress) -> bool {
         let missing = self
             .io_bytes
             .unwrap_or(0)
@@ -82,7 +96,7 @@ impl Budget {
     }
 
     /// Number of I/Os of this length that may be issued before the sequence ends.
-    pub(super) fn ios_left(&self, progress: &Progress, len: u64) -> u64 {
+    pub(super) fn ios_left(&self, progress: &SequenceProgress, len: u64) -> u64 {
         if progress.ended {
             return 0;
         }

@@ -45,12 +45,12 @@ struct Dedupe {
     rng: Rng,
     last_seed: u64,
     /// The units that duplicates are chosen from; `None` repeats the last unit.
-    working_set: Option<WorkingSet>,
+    working_set: Option<DedupeWorkingSet>,
 }
 
 /// The dedupe working set: the first new units of one clone or of several clones.
 #[derive(Debug, Clone)]
-struct WorkingSet {
+struct DedupeWorkingSet {
     /// Units per clone.
     units: u64,
     /// Keys of the clones whose units are repeated.
@@ -61,7 +61,7 @@ struct WorkingSet {
 }
 
 impl Fill {
-    fn of(buffers: &Buffers) -> Fill {
+    fn choose(buffers: &Buffers) -> Fill {
         let synthetic = buffers.compress_percent > 0 || buffers.dedupe_percent > 0;
         match &buffers.fill {
             BufferFill::Zero | BufferFill::Pattern(_) if !synthetic => Fill::Keep,
@@ -71,15 +71,6 @@ impl Fill {
             BufferFill::RadosBench => Fill::RadosBench,
             _ => Fill::Scramble,
         }
-    }
-}
-
-/// First byte from which all writes have the same contents. `None` if every byte may change.
-pub fn constant_from(buffers: &Buffers) -> Option<usize> {
-    match Fill::of(buffers) {
-        Fill::Keep => Some(0),
-        Fill::RadosBench => Some(rados_bench::TEXT_BYTES),
-        Fill::Scramble | Fill::Anew => None,
     }
 }
 
@@ -95,7 +86,7 @@ impl BufferFiller {
             working_set: buffers.dedupe_working_set_percent.map(|percent| {
                 let units = size_bytes / unit_bytes as u64 * u64::from(percent) / 100;
                 let own_key = working_set_key(seeds);
-                WorkingSet {
+                DedupeWorkingSet {
                     units: units.max(1),
                     keys: vec![own_key],
                     own_key,
@@ -104,7 +95,7 @@ impl BufferFiller {
             }),
         });
         BufferFiller {
-            fill: Fill::of(buffers),
+            fill: Fill::choose(buffers),
             compress_percent: buffers.compress_percent.min(100),
             compress_chunk_bytes: buffers.compress_chunk_bytes.clamp(1, 1 << 30) as usize,
             dedupe,
@@ -303,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn once_stays_and_refill_changes() {
+    fn once_keeps_buffers_and_refill_changes_them() {
         let once = writes(&with(BufferFill::Once), 2);
         assert_eq!(once[0], once[1]);
         let refill = writes(&with(BufferFill::Refill), 2);
@@ -391,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_working_set_is_of_units_that_are_written() {
+    fn dedupe_working_set_holds_written_units_only() {
         // 1000 of 2000 units are new. The others repeat some of the first 1000 new units.
         let (each, both) = distinct(false);
         assert!(each.iter().all(|n| (900..1150).contains(n)), "{each:?}");
@@ -399,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_global_working_set_is_shared_between_jobs() {
+    fn global_dedupe_working_set_is_shared_between_jobs() {
         // Half of the duplicates come from the other job. Each job alone has more distinct units,
         // both together do not.
         let (each, both) = distinct(true);
@@ -408,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_writes_the_same() {
+    fn same_seed_gives_the_same_buffers() {
         for fill in [BufferFill::Scramble, BufferFill::Refill] {
             assert_eq!(writes(&with(fill.clone()), 3), writes(&with(fill), 3));
         }

@@ -25,7 +25,8 @@ pub enum DistributionError {
     },
     /// A zone reaches past the end of the file.
     #[error(
-        "random_distribution=zoned_abs: zones of {zones_bytes} bytes exceed the {available_bytes} bytes of the file"
+        "random_distribution=zoned_abs: zones of {zones_bytes} bytes \
+         exceed the {available_bytes} bytes of the file"
     )]
     ZonesExceedFile {
         /// Sum of the zones in bytes.
@@ -45,26 +46,26 @@ pub enum DistributionError {
 
 /// Draws block numbers in `0..blocks`.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Blocks {
+pub(crate) enum BlockDistribution {
     /// All blocks are equally likely.
     Uniform(u64),
     /// A few blocks are drawn often, by Zipf's law.
-    Zipf(Zipf, Placement),
+    Zipf(Zipf, BlockScatter),
     /// A few blocks are drawn often, by Pareto's law.
-    Pareto(Pareto, Placement),
+    Pareto(Pareto, BlockScatter),
     /// A bell curve around one block.
-    Normal(Normal, Placement),
+    Normal(Normal, BlockScatter),
     /// Uniform within zones. Each zone has its share of the accesses.
     Zoned(Zones),
 }
 
-impl Blocks {
+impl BlockDistribution {
     /// The distribution for `direction` over `blocks` positions of `block_bytes` each. `blocks`
     /// must be at least 1.
     ///
     /// # Errors
     /// Fails if a parameter is out of range or a zone does not fit.
-    pub fn new(
+    pub(crate) fn new(
         distribution: &plan::Distribution,
         direction: Direction,
         blocks: u64,
@@ -73,14 +74,14 @@ impl Blocks {
     ) -> Result<Self, DistributionError> {
         let unit = |value: f64| blocks as f64 * value;
         Ok(match distribution {
-            plan::Distribution::Random => Blocks::Uniform(blocks),
-            plan::Distribution::Zipf { theta, center } => Blocks::Zipf(
+            plan::Distribution::Random => BlockDistribution::Uniform(blocks),
+            plan::Distribution::Zipf { theta, center } => BlockDistribution::Zipf(
                 Zipf::new(blocks, *theta)?,
-                Placement::scattered(blocks, center.map(|center| unit(center) as u64), rng),
+                BlockScatter::scattered(blocks, center.map(|center| unit(center) as u64), rng),
             ),
-            plan::Distribution::Pareto { h, center } => Blocks::Pareto(
+            plan::Distribution::Pareto { h, center } => BlockDistribution::Pareto(
                 Pareto::new(blocks, *h)?,
-                Placement::scattered(blocks, center.map(|center| unit(center) as u64), rng),
+                BlockScatter::scattered(blocks, center.map(|center| unit(center) as u64), rng),
             ),
             plan::Distribution::Normal {
                 deviation_percent,
@@ -88,63 +89,63 @@ impl Blocks {
             } => {
                 // As in fio, a centre below the middle is a shift of 32 bits that wraps around.
                 let shift = center.map_or(0, |center| unit(center - 0.5) as i64 as u32);
-                Blocks::Normal(
+                BlockDistribution::Normal(
                     Normal::new(blocks, *deviation_percent)?,
-                    Placement::scattered(blocks, Some(u64::from(shift)), rng),
+                    BlockScatter::scattered(blocks, Some(u64::from(shift)), rng),
                 )
             }
             plan::Distribution::Zoned(zones) if zones[direction].is_empty() => {
-                Blocks::Uniform(blocks)
+                BlockDistribution::Uniform(blocks)
             }
             plan::Distribution::Zoned(zones) => {
-                Blocks::Zoned(Zones::by_percent(&zones[direction], blocks, block_bytes)?)
+                BlockDistribution::Zoned(Zones::by_percent(&zones[direction], blocks, block_bytes)?)
             }
             plan::Distribution::ZonedAbs(zones) if zones[direction].is_empty() => {
-                Blocks::Uniform(blocks)
+                BlockDistribution::Uniform(blocks)
             }
             plan::Distribution::ZonedAbs(zones) => {
-                Blocks::Zoned(Zones::by_bytes(&zones[direction], blocks, block_bytes)?)
+                BlockDistribution::Zoned(Zones::by_bytes(&zones[direction], blocks, block_bytes)?)
             }
         })
     }
 
     /// The same distribution with values in their order, not scattered.
-    pub fn in_order(mut self) -> Self {
+    pub(crate) fn in_order(mut self) -> Self {
         match &mut self {
-            Blocks::Zipf(_, placement)
-            | Blocks::Pareto(_, placement)
-            | Blocks::Normal(_, placement) => placement.multiplier = 1,
-            Blocks::Uniform(_) | Blocks::Zoned(_) => {}
+            BlockDistribution::Zipf(_, placement)
+            | BlockDistribution::Pareto(_, placement)
+            | BlockDistribution::Normal(_, placement) => placement.multiplier = 1,
+            BlockDistribution::Uniform(_) | BlockDistribution::Zoned(_) => {}
         }
         self
     }
 
     /// Draws the next block.
     #[inline]
-    pub fn draw(&self, rng: &mut Rng) -> u64 {
+    pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
         match self {
-            Blocks::Uniform(blocks) => rng.below(*blocks),
-            Blocks::Zipf(zipf, placement) => placement.place(zipf.draw(rng)),
-            Blocks::Pareto(pareto, placement) => placement.place(pareto.draw(rng)),
-            Blocks::Normal(normal, placement) => placement.place(normal.draw(rng)),
-            Blocks::Zoned(zones) => zones.draw(rng),
+            BlockDistribution::Uniform(blocks) => rng.below(*blocks),
+            BlockDistribution::Zipf(zipf, placement) => placement.place(zipf.draw(rng)),
+            BlockDistribution::Pareto(pareto, placement) => placement.place(pareto.draw(rng)),
+            BlockDistribution::Normal(normal, placement) => placement.place(normal.draw(rng)),
+            BlockDistribution::Zoned(zones) => zones.draw(rng),
         }
     }
 }
 
 /// The map from the values of a skewed distribution to blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Placement {
+pub(crate) struct BlockScatter {
     blocks: u64,
     /// Multiplier of the values, modulo 2^64; 1 keeps their order.
     multiplier: u64,
     shift: u64,
 }
 
-impl Placement {
+impl BlockScatter {
     /// Scatters values over the range. Without `shift` the shift is drawn from `rng`.
     fn scattered(blocks: u64, shift: Option<u64>, rng: &mut Rng) -> Self {
-        Placement {
+        BlockScatter {
             blocks,
             multiplier: plan::SCATTER_MULTIPLIER,
             shift: shift.unwrap_or_else(|| rng.next_u64() >> 32),
@@ -333,7 +334,7 @@ struct Zone {
 
 /// Zones in order, each with its share of the accesses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Zones {
+pub(crate) struct Zones {
     zones: Box<[Zone]>,
     access_sum: u64,
 }
@@ -343,7 +344,7 @@ impl Zones {
     ///
     /// # Errors
     /// Fails if a zone has accesses but no block.
-    pub fn by_percent(
+    pub(crate) fn by_percent(
         zones: &[plan::PercentZone],
         blocks: u64,
         block_bytes: u64,
@@ -362,7 +363,7 @@ impl Zones {
     ///
     /// # Errors
     /// Fails if the zones exceed the range, or if a zone has accesses but no block.
-    pub fn by_bytes(
+    pub(crate) fn by_bytes(
         zones: &[plan::ByteZone],
         blocks: u64,
         block_bytes: u64,
@@ -413,6 +414,11 @@ impl Zones {
                 block_bytes,
             });
         }
+        assert_eq!(
+            zones.last().map(|zone| zone.access_until),
+            Some(access_sum),
+            "each drawn percentage belongs to a zone"
+        );
         Ok(Zones {
             zones: zones.into(),
             access_sum,

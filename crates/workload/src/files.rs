@@ -1,8 +1,10 @@
 //! The choice of the file for the next I/O, and the region of each file.
 
-use super::distribution::{Blocks, DistributionError};
+use super::distribution::{BlockDistribution, DistributionError};
 use super::rng::{Rng, Seeds, Stream};
-use iosonde_job::plan::{Direction, Distribution, Extent, FileService, FileServiceKind, Files};
+use iosonde_job::plan::{
+    BytesOrPercent, Direction, Distribution, FileService, FileServiceKind, JobFiles,
+};
 
 /// The part of one file that a clone works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,19 +56,19 @@ impl FileLayout {
 /// As in fio, the start is aligned only if one of the two options is a percentage. It is rounded up
 /// to `offset_align`, or without that option to the smallest block.
 pub fn start_offset_bytes(
-    files: &Files,
+    files: &JobFiles,
     clone_index: u32,
     file_bytes: u64,
     min_block_bytes: u64,
 ) -> u64 {
-    let bytes = |extent: Extent| match extent {
-        Extent::Bytes(bytes) => bytes,
-        Extent::Percent(percent) => (file_bytes as f64 * percent / 100.0) as u64,
+    let bytes = |extent: BytesOrPercent| match extent {
+        BytesOrPercent::Bytes(bytes) => bytes,
+        BytesOrPercent::Percent(percent) => (file_bytes as f64 * percent / 100.0) as u64,
     };
     let ahead = bytes(files.offset_increment).saturating_mul(u64::from(clone_index));
     let offset = bytes(files.offset).saturating_add(ahead);
     match (files.offset, files.offset_increment) {
-        (Extent::Bytes(_), Extent::Bytes(_)) => offset,
+        (BytesOrPercent::Bytes(_), BytesOrPercent::Bytes(_)) => offset,
         _ => match (files.offset_align, min_block_bytes) {
             (0, 0) => offset,
             (0, align) | (align, _) => offset.checked_next_multiple_of(align).unwrap_or(u64::MAX),
@@ -79,9 +81,9 @@ const NONUNIFORM_SHIFT: u32 = 10;
 
 /// Picks files in the order of `file_service_type`, with at most `openfiles` files open at once.
 #[derive(Debug, Clone)]
-pub struct FilePicker {
+pub(crate) struct FilePicker {
     kind: FileServiceKind,
-    draw: Option<Blocks>,
+    draw: Option<BlockDistribution>,
     /// Right shift that turns a drawn value into a file index.
     shift: u32,
     every: u32,
@@ -101,7 +103,7 @@ impl FilePicker {
     ///
     /// # Errors
     /// Fails if a parameter of zipf, pareto or gauss is out of range.
-    pub fn new(
+    pub(crate) fn new(
         service: FileService,
         count: u32,
         openfiles: u32,
@@ -126,9 +128,11 @@ impl FilePicker {
             }),
         };
         let draw = distribution
-            .map(|d| Blocks::new(&d, Direction::Read, u64::from(count) << shift, 1, &mut rng))
+            .map(|d| {
+                BlockDistribution::new(&d, Direction::Read, u64::from(count) << shift, 1, &mut rng)
+            })
             .transpose()?
-            .map(Blocks::in_order);
+            .map(BlockDistribution::in_order);
         Ok(FilePicker {
             kind: service.kind,
             draw,
@@ -151,7 +155,7 @@ impl FilePicker {
     }
 
     /// Whether the distribution over files is skewed. Such files start over and are never done.
-    pub fn is_nonuniform(kind: FileServiceKind) -> bool {
+    pub(crate) fn is_nonuniform(kind: FileServiceKind) -> bool {
         matches!(
             kind,
             FileServiceKind::Zipf(_) | FileServiceKind::Pareto(_) | FileServiceKind::Gauss(_)
@@ -160,7 +164,7 @@ impl FilePicker {
 
     /// The file of the next I/O; `None` if all files are done.
     #[inline]
-    pub fn pick(&mut self) -> Option<u32> {
+    pub(crate) fn pick(&mut self) -> Option<u32> {
         if let Some(file) = self.current {
             if self.kind == FileServiceKind::Sequential {
                 return Some(file);
@@ -188,6 +192,11 @@ impl FilePicker {
         if !std::mem::replace(&mut self.open[file as usize], true) {
             self.open_count += 1;
         }
+        assert!(
+            !self.done[file as usize] && self.open_count <= self.open_max,
+            "file {file} is usable, and at most {} are open",
+            self.open_max
+        );
         self.current = Some(file);
         self.left = self.every - 1;
         Some(file)
@@ -206,7 +215,7 @@ impl FilePicker {
     }
 
     /// Closes a file that has no block left in this pass. It is not picked again in the pass.
-    pub fn finish(&mut self, file: u32) {
+    pub(crate) fn finish(&mut self, file: u32) {
         let file = file as usize;
         if !std::mem::replace(&mut self.done[file], true) {
             self.done_count += 1;
@@ -218,7 +227,7 @@ impl FilePicker {
     }
 
     /// Makes all files available again. With `rng` the draws restart too.
-    pub fn restart(&mut self, rng: Option<Rng>) {
+    pub(crate) fn restart(&mut self, rng: Option<Rng>) {
         self.done.fill(false);
         self.open.fill(false);
         (self.done_count, self.open_count, self.next, self.left) = (0, 0, 0, 0);
@@ -273,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn sequential_finishes_each() {
+    fn sequential_service_finishes_each_file() {
         let order = order(picker(FileServiceKind::Sequential, 1, 3, 0), 3, 2);
         assert_eq!(order, [0, 0, 1, 1, 2, 2]);
     }
@@ -317,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn zipf_prefers_one() {
+    fn zipf_service_prefers_one_file() {
         let mut picker = picker(FileServiceKind::Zipf(1.2), 1, 10, 0);
         let mut seen = [0; 10];
         for _ in 0..10_000 {

@@ -12,43 +12,16 @@
 //!   are done. `time_based` overrides `number_ios` and `io_size`.
 //! * A last block that does not fit into the file is never issued.
 
-use super::block_size::Sizes;
-use super::budget::{Budget, Progress};
-use super::distribution::DistributionError;
+use super::block_size::BlockSizes;
+use super::budget::{SequenceLimits, SequenceProgress};
 use super::files::{FileLayout, FilePicker};
 use super::mix::{DirectionMix, SyncSchedule};
-use super::position::{Draws, FilePosition, Rules, Source};
+use super::position::{FilePosition, OffsetSource, PositionStreams};
+use super::position_rules::PositionRules;
 use super::rng::{Seeds, Stream};
+use super::workload_error::WorkloadError;
 use super::{Io, Op};
-use iosonde_job::plan::{Direction, Job, Mode};
-
-/// The reason why a workload has no sequence of I/Os.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum WorkloadError {
-    /// The layout has no file.
-    #[error("the job has no file to work on")]
-    NoFiles,
-    /// A block of this many bytes cannot be issued.
-    #[error("block size {bytes} is out of range: it must be from 1 byte to 4 GiB - 1")]
-    BlockSize {
-        /// The block size of the job, in bytes.
-        bytes: u64,
-    },
-    /// A zone size or zone range is 0.
-    #[error("zonemode=strided needs a zonesize and a zonerange above 0")]
-    Zones,
-    /// The random map would take too much memory.
-    #[error(
-        "a random map of {blocks} blocks is too large: the smallest block may be larger, or use norandommap or softrandommap=1"
-    )]
-    MapSize {
-        /// Number of smallest blocks in the file.
-        blocks: u64,
-    },
-    /// The distribution does not exist or does not fit the file.
-    #[error(transparent)]
-    Distribution(#[from] DistributionError),
-}
+use iosonde_job::plan::{Direction, Job, ReadWriteMode};
 
 /// The part that starts over. A buffered job drops its pages from the page cache first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,20 +41,20 @@ const AHEAD: usize = 16;
 /// this way, without a record of them.
 #[derive(Debug, Clone)]
 pub struct Generator {
-    rules: Rules,
+    rules: PositionRules,
     seeds: Seeds,
     files: Vec<FilePosition>,
     picker: FilePicker,
     mix: DirectionMix,
-    mode: Mode,
+    mode: ReadWriteMode,
     syncs: SyncSchedule,
-    draws: Draws,
+    draws: PositionStreams,
     /// I/Os until the next new random offset (`rw_sequencer`).
     until_fresh: u32,
     /// trimwrite: the write that follows the last trim.
     paired_write: Option<Io>,
-    budget: Budget,
-    progress: Progress,
+    budget: SequenceLimits,
+    progress: SequenceProgress,
     /// The direction whose sizes all I/Os have, where [`Generator::fill_simple`] applies.
     simple: Option<Direction>,
     /// I/Os computed but not yet returned: `ahead[ahead_next..ahead_end]`.
@@ -106,7 +79,7 @@ impl Generator {
         let endless = job.schedule.time_based;
         let nonuniform = FilePicker::is_nonuniform(job.files.file_service.kind);
         let single = layout.files.len() == 1;
-        let rules = Rules::new(
+        let rules = PositionRules::new(
             workload,
             (endless && single) || nonuniform,
             endless || nonuniform,
@@ -120,7 +93,7 @@ impl Generator {
         let syncs = SyncSchedule::new(workload, files.len());
         let simple = simple_shape(job, &rules, &files, &syncs);
         Ok(Generator {
-            budget: Budget::new(job, layout, &rules),
+            budget: SequenceLimits::new(job, layout, &rules),
             picker: FilePicker::new(
                 job.files.file_service,
                 files.len() as u32,
@@ -129,12 +102,12 @@ impl Generator {
             )?,
             mix: DirectionMix::new(workload, seeds.stream(Stream::Mix, 0)),
             mode: workload.rw.mode,
-            draws: draws(&seeds),
+            draws: derive_streams(&seeds),
             until_fresh: 1,
             paired_write: None,
-            progress: Progress {
+            progress: SequenceProgress {
                 passes: 1,
-                ..Progress::default()
+                ..SequenceProgress::default()
             },
             rules,
             seeds,
@@ -249,12 +222,6 @@ impl Generator {
         io
     }
 
-    /// Bytes of reads, writes and trims returned so far. trimwrite counts its writes only.
-    pub fn issued_bytes(&self) -> u64 {
-        let ahead = &self.ahead[self.ahead_next..self.ahead_end];
-        self.progress.total_bytes - ahead.iter().map(|io| u64::from(io.len)).sum::<u64>()
-    }
-
     /// Passes begun, at least 1.
     pub fn passes(&self) -> u64 {
         self.progress.passes
@@ -264,7 +231,7 @@ impl Generator {
     /// if all I/Os are trims, which have no buffer.
     pub fn buffer_bytes(&self) -> u64 {
         match self.mode {
-            Mode::Trim => 0,
+            ReadWriteMode::Trim => 0,
             _ => self.budget.max_block_bytes,
         }
     }
@@ -291,7 +258,7 @@ impl Generator {
             self.until_fresh = self.rules.sequencer.every.max(1);
         }
         let io = self.locate(direction, fresh)?;
-        if self.mode == Mode::TrimWrite {
+        if self.mode == ReadWriteMode::TrimWrite {
             self.paired_write = Some(Io {
                 op: Op::Write,
                 ..io
@@ -314,7 +281,7 @@ impl Generator {
                 restarted = true;
                 continue;
             };
-            let place = self.files[file as usize].next_place(
+            let place = self.files[file as usize].next_range(
                 &self.rules,
                 direction,
                 fresh,
@@ -323,6 +290,10 @@ impl Generator {
             match place {
                 None => self.picker.finish(file),
                 Some(place) => {
+                    assert!(
+                        place.offset + place.len <= self.files[file as usize].region.file_bytes,
+                        "no I/O reaches beyond its file: {place:?}"
+                    );
                     if self.files[file as usize].take_starts_over() && self.stops {
                         self.stop.get_or_insert(StartOver::File(file));
                     }
@@ -339,11 +310,9 @@ impl Generator {
 
     fn account(&mut self, io: &Io) {
         self.syncs.note(io);
-        self.progress.ios += 1;
-        self.progress.moved_bytes += u64::from(io.len);
-        if self.mode != Mode::TrimWrite || io.op == Op::Write {
-            self.progress.total_bytes += u64::from(io.len);
-        }
+        let len = u64::from(io.len);
+        let counts = self.mode != ReadWriteMode::TrimWrite || io.op == Op::Write;
+        self.progress.add(1, len, if counts { len } else { 0 });
     }
 
     fn begin_pass(&mut self) -> bool {
@@ -360,7 +329,7 @@ impl Generator {
         }
         if again {
             self.mix.restart(self.seeds.stream(Stream::Mix, 0));
-            self.draws = draws(&self.seeds);
+            self.draws = derive_streams(&self.seeds);
         }
         self.until_fresh = 1;
         self.stop = self.stops.then_some(StartOver::Pass);
@@ -386,9 +355,7 @@ impl Generator {
             file.fill_sequential(shape, len, out)
         };
         let bytes = count as u64 * len;
-        self.progress.ios += count as u64;
-        self.progress.moved_bytes += bytes;
-        self.progress.total_bytes += bytes;
+        self.progress.add(count as u64, bytes, bytes);
         count
     }
 }
@@ -411,20 +378,20 @@ fn fill_random(
         };
     };
     match &mut file.sources[0] {
-        Source::Covered(cover) => {
+        OffsetSource::Covered(cover) => {
             let count = cover.remaining().min(out.len() as u64) as usize;
             for slot in &mut out[..count] {
                 put(slot, cover.next_unchecked());
             }
             count
         }
-        Source::Drawn(blocks) => {
+        OffsetSource::Drawn(blocks) => {
             for slot in out.iter_mut() {
                 put(slot, blocks.draw(&mut file.rng));
             }
             out.len()
         }
-        Source::Empty | Source::FirstBlocks(_) | Source::Mapped(_) => 0,
+        OffsetSource::Empty | OffsetSource::FirstBlocks(_) | OffsetSource::Mapped(_) => 0,
     }
 }
 
@@ -436,8 +403,8 @@ impl Iterator for Generator {
     }
 }
 
-fn draws(seeds: &Seeds) -> Draws {
-    Draws {
+fn derive_streams(seeds: &Seeds) -> PositionStreams {
+    PositionStreams {
         size: seeds.stream(Stream::BlockSize, 0),
         sequential: seeds.stream(Stream::SequentialOrRandom, 0),
     }
@@ -469,28 +436,28 @@ fn check(job: &Job, layout: &FileLayout) -> Result<(), WorkloadError> {
 /// make a sequence that differs from the general path.
 fn simple_shape(
     job: &Job,
-    rules: &Rules,
+    rules: &PositionRules,
     files: &[FilePosition],
     syncs: &SyncSchedule,
 ) -> Option<Direction> {
     let rw = job.workload.rw;
     let mut used = Direction::ALL.into_iter().filter(|d| rw.has(*d));
     let one_size = used.clone().all(|d| {
-        let fixed = |sizes: &Sizes| matches!(sizes, Sizes::Fixed(_));
+        let fixed = |sizes: &BlockSizes| matches!(sizes, BlockSizes::Fixed(_));
         fixed(&rules.random_sizes[d]) && rules.random_sizes[d] == rules.sequential_sizes[d]
     });
     let straight = if rw.random {
         rules.sequencer.every <= 1
             && matches!(
                 files[0].sources[..],
-                [Source::Covered(_) | Source::Drawn(_)]
+                [OffsetSource::Covered(_) | OffsetSource::Drawn(_)]
             )
             && used.clone().all(|d| rules.percentage_random[d] >= 100)
     } else {
         rules.sequencer.skip_bytes == 0 && used.clone().count() == 1
     };
     let synced = syncs.is_active() && rw.has(Direction::Write);
-    let single = files.len() == 1 && rules.zones.is_none() && rw.mode != Mode::TrimWrite;
+    let single = files.len() == 1 && rules.zones.is_none() && rw.mode != ReadWriteMode::TrimWrite;
     (single && straight && one_size && !synced)
         .then(|| used.next())
         .flatten()

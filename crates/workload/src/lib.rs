@@ -5,30 +5,34 @@
 //! and the few floating-point functions come from `libm` instead of the platform.
 //!
 //! * [`generator`] combines the parts and counts bytes and passes.
-//! * [`files`] picks the file, [`mix`] the direction, [`position`] the offset, [`block_size`] the
+//! * [`files`] picks the file, `mix` the direction, `position` the offset, `block_size` the
 //!   length.
-//! * [`permutation`] is the random map for blocks of one size, [`block_map`] the one for mixed
+//! * `permutation` is the random map for blocks of one size, `block_map` the one for mixed
 //!   sizes.
 //! * [`distribution`] draws blocks with replacement.
 //! * [`buffers`] fills write buffers, [`verify`] fills and checks the blocks of a verify job.
 
-pub mod block_map;
-pub mod block_size;
+mod block_map;
+mod block_size;
 mod budget;
 pub mod buffers;
 pub mod distribution;
 pub mod files;
 pub mod generator;
-pub mod mix;
-pub mod permutation;
-pub mod position;
+mod mismatch;
+mod mix;
+mod permutation;
+mod position;
+mod position_rules;
 pub mod rados_bench;
 pub mod rng;
 pub mod verify;
+mod workload_error;
 
 pub use files::{FileLayout, FileRegion};
-pub use generator::{Generator, StartOver, WorkloadError};
+pub use generator::{Generator, StartOver};
 pub use rng::Seeds;
+pub use workload_error::WorkloadError;
 
 use iosonde_job::plan::Direction;
 

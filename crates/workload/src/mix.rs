@@ -2,19 +2,19 @@
 
 use super::rng::Rng;
 use super::{Io, Op};
-use iosonde_job::plan::{Direction, Mode, Workload};
+use iosonde_job::plan::{Direction, ReadWriteMode, Workload};
 
 /// Draws the direction of each I/O.
 #[derive(Debug, Clone)]
-pub struct DirectionMix {
-    mode: Mode,
+pub(crate) struct DirectionMix {
+    mode: ReadWriteMode,
     read_percent: u8,
     rng: Rng,
 }
 
 impl DirectionMix {
     /// The mix of a workload. Directions are drawn from `rng`.
-    pub fn new(workload: &Workload, rng: Rng) -> Self {
+    pub(crate) fn new(workload: &Workload, rng: Rng) -> Self {
         DirectionMix {
             mode: workload.rw.mode,
             read_percent: workload.rwmix_read_percent,
@@ -25,18 +25,22 @@ impl DirectionMix {
     /// The next direction. For trimwrite this is the trim; the caller remembers the write that
     /// follows at the same offset.
     #[inline(always)]
-    pub fn next_direction(&mut self) -> Direction {
+    pub(crate) fn next_direction(&mut self) -> Direction {
         match self.mode {
-            Mode::Read => Direction::Read,
-            Mode::Write => Direction::Write,
-            Mode::Trim | Mode::TrimWrite => Direction::Trim,
-            Mode::ReadWrite | Mode::All if self.rng.percent(self.read_percent) => Direction::Read,
-            Mode::ReadWrite | Mode::All => Direction::Write,
+            ReadWriteMode::Read => Direction::Read,
+            ReadWriteMode::Write => Direction::Write,
+            ReadWriteMode::Trim | ReadWriteMode::TrimWrite => Direction::Trim,
+            ReadWriteMode::ReadWrite | ReadWriteMode::All
+                if self.rng.percent(self.read_percent) =>
+            {
+                Direction::Read
+            }
+            ReadWriteMode::ReadWrite | ReadWriteMode::All => Direction::Write,
         }
     }
 
     /// Replaces the stream of random numbers.
-    pub fn restart(&mut self, rng: Rng) {
+    pub(crate) fn restart(&mut self, rng: Rng) {
         self.rng = rng;
     }
 }
@@ -47,7 +51,7 @@ impl DirectionMix {
 /// at once, only one is issued, as in fio: fsync before fdatasync before sync_file_range. fio 3.33
 /// also repeats the sync after each read that follows; later versions and iosonde do not.
 #[derive(Debug, Clone)]
-pub struct SyncSchedule {
+pub(crate) struct SyncSchedule {
     fsync_every: u64,
     fdatasync_every: u64,
     range_every: u64,
@@ -62,7 +66,7 @@ const CLEAN: (u64, u64) = (u64::MAX, 0);
 
 impl SyncSchedule {
     /// The sync schedule of a workload over `files` files.
-    pub fn new(workload: &Workload, files: usize) -> Self {
+    pub(crate) fn new(workload: &Workload, files: usize) -> Self {
         SyncSchedule {
             fsync_every: workload.fsync_every.into(),
             fdatasync_every: workload.fdatasync_every.into(),
@@ -77,13 +81,13 @@ impl SyncSchedule {
     }
 
     /// Whether the workload has any sync.
-    pub fn is_active(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         self.fsync_every + self.fdatasync_every + self.range_every > 0
     }
 
     /// Records an issued I/O.
     #[inline]
-    pub fn note(&mut self, io: &Io) {
+    pub(crate) fn note(&mut self, io: &Io) {
         if !self.is_active() || io.op != Op::Write {
             return;
         }
@@ -108,7 +112,7 @@ impl SyncSchedule {
 
     /// The sync that must come before the next I/O.
     #[inline]
-    pub fn take(&mut self) -> Option<Io> {
+    pub(crate) fn take(&mut self) -> Option<Io> {
         let op = self.due.take()?;
         let (from, to) = std::mem::replace(&mut self.dirty[self.last_file as usize], CLEAN);
         let (offset, len) = match op {

@@ -18,7 +18,7 @@ const HIGH_BITS: u32 = 6;
 
 /// A keyed permutation of `0..len`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Permutation {
+struct Permutation {
     len: u64,
     /// Number of values of the high part.
     high: u64,
@@ -30,9 +30,16 @@ pub struct Permutation {
 
 impl Permutation {
     /// A permutation of `0..len` chosen by `rng`. `len` must be at least 1.
-    pub fn new(len: u64, rng: &mut Rng) -> Self {
+    fn new(len: u64, rng: &mut Rng) -> Self {
         assert!(len > 0, "an empty range has no order");
         let (high, low_bits) = split(len);
+        let range = u128::from(high) << low_bits;
+        let excess = range.checked_sub(len.into());
+        let excess = excess.expect("a bijection of a smaller range would miss values");
+        assert!(
+            low_bits < MIN_SPLIT_BITS && high == 1 || excess * 32 <= u128::from(len),
+            "cycle walking is short: the range {range} exceeds {len} by a thirty-second at most"
+        );
         let mut permutation = Permutation {
             len,
             high,
@@ -46,25 +53,15 @@ impl Permutation {
     }
 
     /// Replaces the keys: the permutation becomes another one of the same range.
-    pub fn rekey(&mut self, rng: &mut Rng) {
+    fn rekey(&mut self, rng: &mut Rng) {
         for key in &mut self.keys {
             *key = (rng.next_u64() | 1, rng.next_u64());
         }
     }
 
-    /// Number of values.
-    pub fn len(&self) -> u64 {
-        self.len
-    }
-
-    /// Always false: a permutation has at least one value.
-    pub fn is_empty(&self) -> bool {
-        false
-    }
-
-    /// The value at position `index`, which must be below [`Permutation::len`].
+    /// The value at position `index`, which must be below the length.
     #[inline(always)]
-    pub fn at(&self, index: u64) -> u64 {
+    fn at(&self, index: u64) -> u64 {
         debug_assert!(index < self.len);
         let mut x = self.step(index);
         // Terminates: the walk follows a cycle of a bijection that contains `index < len`.
@@ -86,6 +83,7 @@ impl Permutation {
             high += self.shift_of_high(low, multiplier);
             high -= if high >= self.high { self.high } else { 0 };
         }
+        debug_assert!(high < self.high, "each step is a bijection of the range");
         (high << self.low_bits) | low
     }
 
@@ -119,14 +117,14 @@ fn split(len: u64) -> (u64, u32) {
 
 /// An iterator over a [`Permutation`]: each value once, then `None` until [`Cover::restart`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cover {
+pub(crate) struct Cover {
     permutation: Permutation,
     next: u64,
 }
 
 impl Cover {
     /// Covers `0..len` in an order chosen by `rng`.
-    pub fn new(len: u64, rng: &mut Rng) -> Self {
+    pub(crate) fn new(len: u64, rng: &mut Rng) -> Self {
         Cover {
             permutation: Permutation::new(len, rng),
             next: 0,
@@ -134,20 +132,20 @@ impl Cover {
     }
 
     /// Starts again in another order.
-    pub fn restart(&mut self, rng: &mut Rng) {
+    pub(crate) fn restart(&mut self, rng: &mut Rng) {
         self.permutation.rekey(rng);
         self.next = 0;
     }
 
     /// Number of values left.
     #[inline(always)]
-    pub fn remaining(&self) -> u64 {
+    pub(crate) fn remaining(&self) -> u64 {
         self.permutation.len - self.next
     }
 
     /// The next value, without a check for the end. [`Cover::remaining`] must not be 0.
     #[inline(always)]
-    pub fn next_unchecked(&mut self) -> u64 {
+    pub(crate) fn next_unchecked(&mut self) -> u64 {
         let value = self.permutation.at(self.next);
         self.next += 1;
         value
@@ -171,7 +169,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_value_comes_exactly_once(len in 1u64..20_000, seed: u64) {
+        fn permutation_yields_each_value_exactly_once(len in 1u64..20_000, seed: u64) {
             let mut seen = vec![false; len as usize];
             for value in Cover::new(len, &mut Rng::new(seed)) {
                 prop_assert!(!std::mem::replace(&mut seen[value as usize], true));
@@ -222,7 +220,7 @@ mod tests {
 
     /// The first tenth of a pass is already spread over the whole file.
     #[test]
-    fn a_part_of_a_pass_is_a_fair_sample() {
+    fn first_tenth_of_a_pass_is_spread_evenly() {
         let len = 100_000u64;
         for seed in 0..20 {
             let mut bins = [0u64; 50];
@@ -238,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn other_keys_give_other_orders() {
+    fn permutation_restart_changes_the_order() {
         let mut rng = Rng::new(1);
         let mut cover = Cover::new(1000, &mut rng);
         let first: Vec<u64> = cover.by_ref().collect();

@@ -1,85 +1,18 @@
 //! The position of the next I/O in a file: random, sequential, backwards, with holes, in zones.
 
 use super::Io;
-use super::WorkloadError;
 use super::block_map::BlockMap;
-use super::block_size::Sizes;
-use super::distribution::Blocks;
+use super::distribution::BlockDistribution;
 use super::files::FileRegion;
 use super::permutation::Cover;
+use super::position_rules::{MapKind, PositionRules};
 use super::rng::{Rng, Seeds, Stream};
+use super::workload_error::WorkloadError;
 use iosonde_job::plan::{
-    Direction, Distribution, PerDirection, RandomGenerator, RandomMap, Sequencer, SequencerKind,
-    StridedZones, Workload,
+    Direction, Distribution, PerDirection, SequencerKind, StridedZones, Workload,
 };
 
-/// The way in which random blocks are used only once per pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MapKind {
-    /// No map: `norandommap`, and all distributions but the uniform one.
-    None,
-    /// All random I/Os have one size: each block is used once.
-    OneSize,
-    /// Sizes differ: one bit per smallest block. With `is_soft`, offsets are drawn without a map if
-    /// the map would be too large.
-    MixedSizes { is_soft: bool },
-    /// Sizes differ under `random_generator=lfsr`: each block is the first block of one I/O, and
-    /// I/Os overlap, as in fio.
-    FirstBlocks,
-}
-
-/// The rules that all files of a job share.
-#[derive(Debug, Clone)]
-pub(super) struct Rules {
-    pub(super) random: bool,
-    pub(super) random_sizes: PerDirection<Sizes>,
-    pub(super) sequential_sizes: PerDirection<Sizes>,
-    pub(super) align_bytes: PerDirection<u64>,
-    /// The smallest block of each direction: one bit of a [`BlockMap`].
-    unit_bytes: PerDirection<u64>,
-    pub(super) percentage_random: PerDirection<u8>,
-    pub(super) sequencer: Sequencer,
-    pub(super) zones: Option<StridedZones>,
-    map: MapKind,
-    /// A sequential file continues at its start on its own.
-    pub(super) rewinds: bool,
-    /// An exhausted random map restarts on its own.
-    pub(super) remaps: bool,
-}
-
-impl Rules {
-    pub(super) fn new(workload: &Workload, rewinds: bool, remaps: bool) -> Self {
-        let sizes =
-            PerDirection::from_fn(|d| Sizes::new(&workload.block_size[d], workload.bs_unaligned));
-        let (random_sizes, sequential_sizes) = if workload.bs_is_seq_rand {
-            (
-                PerDirection::all(sizes.write.clone()),
-                PerDirection::all(sizes.read.clone()),
-            )
-        } else {
-            (sizes.clone(), sizes)
-        };
-        let unit_bytes = PerDirection::from_fn(|d| workload.block_size[d].min().max(1));
-        let align_bytes = PerDirection::from_fn(|d| match workload.block_align[d] {
-            0 => unit_bytes[d],
-            bytes => bytes,
-        });
-        let map = map_kind(workload, &random_sizes, &align_bytes);
-        Rules {
-            random: workload.rw.random,
-            random_sizes,
-            sequential_sizes,
-            align_bytes,
-            unit_bytes,
-            percentage_random: workload.percentage_random,
-            sequencer: workload.sequencer,
-            zones: workload.zones,
-            map,
-            rewinds,
-            remaps,
-        }
-    }
-
+impl PositionRules {
     /// Number of positions at which a smallest block fits into `bytes`.
     fn positions(&self, direction: Direction, bytes: u64) -> u64 {
         let align = self.align_bytes[direction];
@@ -88,41 +21,13 @@ impl Rules {
     }
 }
 
-/// Chooses the map. All directions of a job share it, so that reads and writes do not overlap.
-fn map_kind(
-    workload: &Workload,
-    sizes: &PerDirection<Sizes>,
-    align_bytes: &PerDirection<u64>,
-) -> MapKind {
-    let is_lfsr = workload.random_generator == RandomGenerator::Lfsr;
-    let is_mapped = workload.random_map != RandomMap::None || is_lfsr;
-    if workload.distribution != Distribution::Random || !is_mapped {
-        return MapKind::None;
-    }
-    let mut used = Direction::ALL.into_iter().filter(|d| workload.rw.has(*d));
-    let Some(first) = used.next() else {
-        return MapKind::None;
-    };
-    let own_size = |d: Direction| sizes[d].fixed() == Some(workload.block_size[d].min());
-    let same = |d: Direction| sizes[d] == sizes[first] && align_bytes[d] == align_bytes[first];
-    if own_size(first) && used.all(|d| own_size(d) && same(d)) {
-        MapKind::OneSize
-    } else if is_lfsr {
-        MapKind::FirstBlocks
-    } else {
-        MapKind::MixedSizes {
-            is_soft: workload.random_map == RandomMap::Soft,
-        }
-    }
-}
-
 /// The source of random offsets of a file.
 #[derive(Debug, Clone)]
-pub(super) enum Source {
+pub(super) enum OffsetSource {
     /// The region holds no block.
     Empty,
     /// Draws with replacement.
-    Drawn(Blocks),
+    Drawn(BlockDistribution),
     /// Each block once, for blocks of one size.
     Covered(Cover),
     /// Each block once as the first block of an I/O.
@@ -133,14 +38,14 @@ pub(super) enum Source {
 
 /// The range of one I/O, in bytes from the start of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct IoRange {
     pub(super) offset: u64,
     pub(super) len: u64,
 }
 
 /// Random streams for size and randomness; offsets have their own stream.
 #[derive(Debug, Clone)]
-pub(super) struct Draws {
+pub(super) struct PositionStreams {
     pub(super) size: Rng,
     pub(super) sequential: Rng,
 }
@@ -150,7 +55,7 @@ pub(super) struct Draws {
 pub(super) struct FilePosition {
     pub(super) region: FileRegion,
     pub(super) rng: Rng,
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<OffsetSource>,
     pub(super) source_of: PerDirection<usize>,
     /// Relative to the region or the zone.
     last_start: PerDirection<Option<u64>>,
@@ -166,16 +71,16 @@ impl FilePosition {
         region: FileRegion,
         index: u64,
         workload: &Workload,
-        rules: &Rules,
+        rules: &PositionRules,
         seeds: &Seeds,
     ) -> Result<Self, WorkloadError> {
         let mut file = FilePosition {
             region,
             rng: seeds.stream(Stream::Offset, index),
             sources: Vec::new(),
-            source_of: PerDirection::all(0),
-            last_start: PerDirection::all(None),
-            last_end: PerDirection::all(0),
+            source_of: PerDirection::from_value(0),
+            last_start: PerDirection::from_value(None),
+            last_end: PerDirection::from_value(0),
             zone_start: 0,
             zone_done_bytes: 0,
             starts_over: false,
@@ -194,7 +99,7 @@ impl FilePosition {
         &mut self,
         index: u64,
         workload: &Workload,
-        rules: &Rules,
+        rules: &PositionRules,
         seeds: &Seeds,
     ) -> Result<(), WorkloadError> {
         let mut made: Vec<Direction> = Vec::new();
@@ -227,16 +132,17 @@ impl FilePosition {
         &self,
         direction: Direction,
         workload: &Workload,
-        rules: &Rules,
+        rules: &PositionRules,
         rng: &mut Rng,
-    ) -> Result<Source, WorkloadError> {
+    ) -> Result<OffsetSource, WorkloadError> {
         let bytes = self.span(rules);
         let align = rules.align_bytes[direction];
         let positions = rules.positions(direction, bytes);
         if positions == 0 {
-            return Ok(Source::Empty);
+            return Ok(OffsetSource::Empty);
         }
-        let drawn = |rng| Blocks::new(&workload.distribution, direction, positions, align, rng);
+        let drawn =
+            |rng| BlockDistribution::new(&workload.distribution, direction, positions, align, rng);
         let map_blocks = bytes
             / rules
                 .unit_bytes
@@ -245,19 +151,19 @@ impl FilePosition {
                 .min()
                 .unwrap_or(1);
         Ok(match rules.map {
-            MapKind::None => Source::Drawn(drawn(rng)?),
-            MapKind::OneSize => Source::Covered(Cover::new(positions, rng)),
-            MapKind::FirstBlocks => Source::FirstBlocks(Cover::new(map_blocks, rng)),
+            MapKind::None => OffsetSource::Drawn(drawn(rng)?),
+            MapKind::OneSize => OffsetSource::Covered(Cover::new(positions, rng)),
+            MapKind::FirstBlocks => OffsetSource::FirstBlocks(Cover::new(map_blocks, rng)),
             MapKind::MixedSizes { is_soft } => match BlockMap::new(map_blocks) {
-                Some(map) => Source::Mapped(map),
-                None if is_soft => Source::Drawn(drawn(rng)?),
+                Some(map) => OffsetSource::Mapped(map),
+                None if is_soft => OffsetSource::Drawn(drawn(rng)?),
                 None => return Err(WorkloadError::MapSize { blocks: map_blocks }),
             },
         })
     }
 
     /// Length in bytes of the range of offsets: the zone, or the region's part within the file.
-    fn span(&self, rules: &Rules) -> u64 {
+    fn span(&self, rules: &PositionRules) -> u64 {
         let inside = self
             .region
             .file_bytes
@@ -284,28 +190,28 @@ impl FilePosition {
 
     /// Clears the last positions and makes all blocks of the map free.
     fn reset(&mut self) {
-        self.last_start = PerDirection::all(None);
-        self.last_end = PerDirection::all(0);
+        self.last_start = PerDirection::from_value(None);
+        self.last_end = PerDirection::from_value(0);
         for source in &mut self.sources {
             match source {
-                Source::Covered(cover) | Source::FirstBlocks(cover) => {
+                OffsetSource::Covered(cover) | OffsetSource::FirstBlocks(cover) => {
                     cover.restart(&mut self.rng);
                 }
-                Source::Mapped(map) => map.clear(),
-                Source::Drawn(_) | Source::Empty => {}
+                OffsetSource::Mapped(map) => map.clear(),
+                OffsetSource::Drawn(_) | OffsetSource::Empty => {}
             }
         }
     }
 
     /// The next position for `direction`. `fresh` requests a new random offset; without it
     /// `rw_sequencer` applies. `None` if the file has no block left in this pass.
-    pub(super) fn next_place(
+    pub(super) fn next_range(
         &mut self,
-        rules: &Rules,
+        rules: &PositionRules,
         direction: Direction,
         fresh: bool,
-        draws: &mut Draws,
-    ) -> Option<Place> {
+        draws: &mut PositionStreams,
+    ) -> Option<IoRange> {
         if let Some(zones) = rules.zones {
             self.enter_zone(zones, direction);
         }
@@ -331,7 +237,7 @@ impl FilePosition {
         self.last_start[direction] = Some(place.offset);
         self.last_end[direction] = place.offset + place.len;
         self.zone_done_bytes += place.len;
-        Some(Place {
+        Some(IoRange {
             offset,
             len: place.len,
         })
@@ -361,10 +267,10 @@ impl FilePosition {
 
     fn sequential_or_random(
         &mut self,
-        rules: &Rules,
+        rules: &PositionRules,
         direction: Direction,
-        draws: &mut Draws,
-    ) -> Option<Place> {
+        draws: &mut PositionStreams,
+    ) -> Option<IoRange> {
         self.sequential(rules, direction, draws)
             .or_else(|| self.random(rules, direction, draws))
     }
@@ -373,10 +279,10 @@ impl FilePosition {
     /// `rw=read:-8k`.
     fn sequential(
         &mut self,
-        rules: &Rules,
+        rules: &PositionRules,
         direction: Direction,
-        draws: &mut Draws,
-    ) -> Option<Place> {
+        draws: &mut PositionStreams,
+    ) -> Option<IoRange> {
         let size = self.region.size_bytes;
         let mut last_end = self.last_end[direction];
         if rules.rewinds && last_end >= size {
@@ -399,11 +305,11 @@ impl FilePosition {
             None => sizes.draw_fitting(size - offset, &mut draws.size)?,
         };
         let end = self.region.start_bytes + self.zone_start + offset + len;
-        (end <= self.region.file_bytes).then_some(Place { offset, len })
+        (end <= self.region.file_bytes).then_some(IoRange { offset, len })
     }
 
     /// Fills `out` with blocks of one size that follow the last one, without jumps, zones or a new
-    /// round: the same as repeated calls of [`FilePosition::next_place`] for a job's only file.
+    /// round: the same as repeated calls of [`FilePosition::next_range`] for a job's only file.
     pub(super) fn fill_sequential(
         &mut self,
         direction: Direction,
@@ -444,17 +350,22 @@ impl FilePosition {
     /// The last offset again (`rw_sequencer=identical`).
     fn identical(
         &mut self,
-        rules: &Rules,
+        rules: &PositionRules,
         direction: Direction,
-        draws: &mut Draws,
-    ) -> Option<Place> {
+        draws: &mut PositionStreams,
+    ) -> Option<IoRange> {
         let offset = self.last_start[direction].unwrap_or(0);
         let sizes = &rules.random_sizes[direction];
         let len = sizes.draw_fitting(self.span(rules).saturating_sub(offset), &mut draws.size)?;
-        Some(Place { offset, len })
+        Some(IoRange { offset, len })
     }
 
-    fn random(&mut self, rules: &Rules, direction: Direction, draws: &mut Draws) -> Option<Place> {
+    fn random(
+        &mut self,
+        rules: &PositionRules,
+        direction: Direction,
+        draws: &mut PositionStreams,
+    ) -> Option<IoRange> {
         let align = rules.align_bytes[direction];
         let sizes = &rules.random_sizes[direction];
         // An alignment above the block size leaves gaps. The aligned blocks are used again until
@@ -463,27 +374,27 @@ impl FilePosition {
         let span = self.span(rules);
         let zone_start_bytes = self.region.start_bytes + self.zone_start;
         match &mut self.sources[self.source_of[direction]] {
-            Source::Empty => None,
-            Source::Drawn(blocks) => {
+            OffsetSource::Empty => None,
+            OffsetSource::Drawn(blocks) => {
                 let offset = blocks.draw(&mut self.rng) * align;
                 let len = sizes.draw_fitting(span.saturating_sub(offset), &mut draws.size)?;
-                Some(Place { offset, len })
+                Some(IoRange { offset, len })
             }
-            Source::Covered(cover) => {
+            OffsetSource::Covered(cover) => {
                 self.starts_over |= rules.remaps && cover.remaining() == 0;
                 let block = next_or_restart(cover, remaps, &mut self.rng)?;
-                Some(Place {
+                Some(IoRange {
                     offset: block * align,
                     len: sizes.min(),
                 })
             }
-            Source::FirstBlocks(cover) => {
+            OffsetSource::FirstBlocks(cover) => {
                 self.starts_over |= rules.remaps && cover.remaining() == 0;
                 let offset = next_or_restart(cover, rules.remaps, &mut self.rng)? * align;
                 let len = sizes.draw_fitting(span.saturating_sub(offset), &mut draws.size)?;
-                Some(Place { offset, len })
+                Some(IoRange { offset, len })
             }
-            Source::Mapped(map) => {
+            OffsetSource::Mapped(map) => {
                 let first = self.rng.below(rules.positions(direction, span).max(1));
                 let first = match map.next_free(first) {
                     None if rules.remaps => {
@@ -507,7 +418,7 @@ impl FilePosition {
                 // As in fio, the unit is the smallest block of this direction.
                 let unit = rules.unit_bytes[direction];
                 let free = map.take(first, len.div_ceil(unit));
-                Some(Place {
+                Some(IoRange {
                     offset,
                     len: len.min(free * unit),
                 })

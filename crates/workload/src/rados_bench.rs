@@ -4,10 +4,11 @@
 //! The contents do not depend on the program that wrote them, so iosonde can verify objects of
 //! `rados bench`, and the other way round.
 
-use super::verify::{Mismatch, Wrong};
+use super::mismatch::{Mismatch, MismatchKind};
+use iosonde_job::lowercase_hex;
 
 /// Largest length of the text in bytes, with its terminating zero byte.
-pub const TEXT_BYTES: usize = 32;
+const TEXT_BYTES: usize = 32;
 
 /// Fills all of a buffer but the text.
 pub fn prepare(buf: &mut [u8]) {
@@ -80,13 +81,10 @@ fn is_filler(bytes: &[u8]) -> bool {
 }
 
 fn mismatch(offset: u64, at: usize, right: &[u8], got: &[u8]) -> Mismatch {
-    let shown = |bytes: &[u8]| {
-        let bytes = &bytes[..bytes.len().min(8)];
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-    };
+    let shown = |bytes: &[u8]| lowercase_hex(&bytes[..bytes.len().min(8)]);
     Mismatch {
         offset: offset + at as u64,
-        what: Wrong::Pattern,
+        what: MismatchKind::Pattern,
         expected: shown(right),
         got: shown(got),
     }
@@ -104,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_as_rados_bench_writes_it() {
+    fn block_equals_that_of_rados_bench() {
         let block = block(64, 3 * 64);
         assert_eq!(&block[..32], b"I'm the                3th op!\0z");
         assert!(block[32..].iter().all(|byte| *byte == b'z'));
@@ -116,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_as_c_would_print_it() {
+    fn block_text_matches_printf_format() {
         for number in [0, 9, 10, 65_535, 1_234_567_890, 9_999_999_999_999_999] {
             let (text, len) = text(number);
             let right = format!("I'm the {number:16}th op!\0");
@@ -125,14 +123,14 @@ mod tests {
     }
 
     #[test]
-    fn small_blocks_are_cut() {
+    fn rados_bench_text_is_cut_to_small_blocks() {
         assert_eq!(block(8, 0), *b"I'm the\0");
         assert_eq!(block(1, 0), *b"\0");
         assert_eq!(check(&block(8, 0), 0), Ok(()));
     }
 
     #[test]
-    fn a_wrong_byte_and_a_wrong_number_are_found() {
+    fn check_finds_wrong_byte_and_wrong_number() {
         let right = block(4096, 5 * 4096);
         assert_eq!(check(&right, 5 * 4096), Ok(()));
         let found = check(&right, 6 * 4096).unwrap_err();

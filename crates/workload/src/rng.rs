@@ -75,7 +75,7 @@ impl Seeds {
     }
 
     /// Whether each pass of `loops` restarts the streams, as in fio with `randrepeat`.
-    pub fn repeat_each_pass(&self) -> bool {
+    pub(crate) fn repeat_each_pass(&self) -> bool {
         self.repeats
     }
 
@@ -167,7 +167,7 @@ mod tests {
     use crate::generator::tests::workload;
 
     #[test]
-    fn the_sequence_never_changes() {
+    fn random_sequence_of_a_seed_is_pinned() {
         let mut rng = Seeds::from_u64(1).stream(Stream::Offset, 0);
         let drawn: Vec<u64> = (0..4).map(|_| rng.below(1_000_000)).collect();
         assert_eq!(drawn, PINNED, "a stored result could no longer be repeated");
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn clones_and_purposes_differ() {
+    fn seeds_differ_by_clone_stream_and_index() {
         let w = workload();
         let a = Seeds::new(&w, 0, 5);
         let b = Seeds::new(&w, 1, 5);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn fill_covers_odd_tails() {
+    fn fill_of_odd_length_covers_the_tail() {
         let mut a = [0u8; 21];
         let mut b = [0u8; 24];
         Rng::new(3).fill(&mut a);

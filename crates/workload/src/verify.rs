@@ -16,18 +16,23 @@ pub mod written;
 
 use super::rados_bench;
 use super::rng::{Rng, mix64};
-use checksum::{Digest, MAX_DIGEST_BYTES, digest};
+use checksum::{Digest, digest};
 use header::{HEADER_BYTES, Header};
+use iosonde_job::lowercase_hex;
 use iosonde_job::plan::{Verify, VerifyMethod};
-use pattern::Pattern;
+use iosonde_job::value::greatest_common_divisor;
+use pattern::PatternTemplate;
+
+pub use super::mismatch::{Mismatch, MismatchKind};
 
 /// The reason why a verified job cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
     /// Writes may overwrite parts of intervals, which then hold neither the old nor the new data.
     #[error(
-        "verification cannot tell blocks that overlap in part from damaged ones: places must be multiples of the \
-         {interval_bytes} bytes between headers (bs_unaligned with norandommap, blockalign, negative skips)"
+        "verification cannot tell blocks that overlap in part from damaged ones: \
+         places must be multiples of the {interval_bytes} bytes between headers \
+         (bs_unaligned with norandommap, blockalign, negative skips)"
     )]
     Overlap {
         /// Bytes per header.
@@ -35,7 +40,8 @@ pub enum VerifyError {
     },
     /// The header does not fit into an interval.
     #[error(
-        "verify: an interval of {interval_bytes} bytes cannot hold the header of {needed_bytes} bytes at verify_offset={at_bytes}"
+        "verify: an interval of {interval_bytes} bytes cannot hold the header of \
+         {needed_bytes} bytes at verify_offset={at_bytes}"
     )]
     IntervalTooSmall {
         /// `verify_interval`, or the smallest block.
@@ -58,64 +64,9 @@ pub enum VerifyError {
     NoPattern,
 }
 
-/// A wrong block.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("verify: {what} at byte {offset}: expected {expected}, got {got}")]
-pub struct Mismatch {
-    /// Position in the file of the first wrong byte, or of the header's field.
-    pub offset: u64,
-    /// The kind of mismatch.
-    pub what: Wrong,
-    /// The expected value as text: a number, or bytes in hexadecimal.
-    pub expected: String,
-    /// The value found.
-    pub got: String,
-}
-
-/// The kinds of mismatch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wrong {
-    /// No header: the block was never written, or was overwritten by something else.
-    Magic,
-    /// A header of fio, whose layout iosonde does not read.
-    Foreign,
-    /// The checksum of the header is wrong.
-    HeaderChecksum,
-    /// The header has another verify method or length, or the seed of another job.
-    Header,
-    /// The block belongs to another offset: a misdirected write or read.
-    Offset,
-    /// The block is from an older write than the last: a lost write.
-    Generation,
-    /// The digest is wrong but the payload is right: the digest itself was damaged.
-    Digest,
-    /// A byte of the payload is wrong.
-    Payload,
-    /// A byte of the pattern is wrong.
-    Pattern,
-}
-
-impl std::fmt::Display for Wrong {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Wrong::Magic => "no header of a verified block",
-            Wrong::Foreign => {
-                "a block that fio wrote, whose header only fio reads (verify=pattern is read by both),"
-            }
-            Wrong::HeaderChecksum => "header checksum",
-            Wrong::Header => "header",
-            Wrong::Offset => "block of another place",
-            Wrong::Generation => "block of another write",
-            Wrong::Digest => "digest",
-            Wrong::Payload => "payload",
-            Wrong::Pattern => "pattern",
-        })
-    }
-}
-
 /// The write that a block must be from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedWrite {
     /// Exactly the write of this number.
     Exactly(u64),
     /// This write or an earlier one: several writes were in flight at once, or no record was kept.
@@ -124,12 +75,12 @@ pub enum Expected {
     Any,
 }
 
-impl Expected {
+impl ExpectedWrite {
     fn allows(self, generation: u64) -> bool {
         match self {
-            Expected::Exactly(exact) => generation == exact,
-            Expected::AtMost(most) => generation <= most,
-            Expected::Any => true,
+            ExpectedWrite::Exactly(exact) => generation == exact,
+            ExpectedWrite::AtMost(most) => generation <= most,
+            ExpectedWrite::Any => true,
         }
     }
 }
@@ -140,7 +91,7 @@ pub struct Verifier {
     method: VerifyMethod,
     interval_bytes: usize,
     header_at: usize,
-    pattern: Option<Pattern>,
+    pattern: Option<PatternTemplate>,
     seed: u64,
 }
 
@@ -158,18 +109,18 @@ impl Verifier {
         let head_bytes = verify.header_offset_bytes
             + (HEADER_BYTES + checksum::digest_bytes(verify.method)) as u64;
         let interval_bytes = match verify.interval_bytes {
-            0 => match block_sizes.iter().copied().fold(0, gcd) {
+            0 => match block_sizes.iter().copied().fold(0, greatest_common_divisor) {
                 common if common >= head_bytes => common,
                 _ => smallest,
             },
             bytes => bytes.min(smallest),
         };
-        let pattern = verify.pattern.as_ref().map(Pattern::new);
+        let pattern = verify.pattern.as_ref().map(PatternTemplate::new);
         let is_pattern = matches!(
             verify.method,
             VerifyMethod::Pattern | VerifyMethod::PatternHeader
         );
-        if is_pattern && pattern.as_ref().is_none_or(Pattern::is_empty) {
+        if is_pattern && pattern.as_ref().is_none_or(PatternTemplate::is_empty) {
             return Err(VerifyError::NoPattern);
         }
         let verifier = Verifier {
@@ -248,7 +199,7 @@ impl Verifier {
     ///
     /// # Errors
     /// Returns the first mismatch.
-    pub fn check(&self, buf: &[u8], offset: u64, expected: Expected) -> Result<(), Mismatch> {
+    pub fn check(&self, buf: &[u8], offset: u64, expected: ExpectedWrite) -> Result<(), Mismatch> {
         match self.method {
             VerifyMethod::Null => return Ok(()),
             VerifyMethod::RadosBench => return rados_bench::check(buf, offset),
@@ -260,7 +211,7 @@ impl Verifier {
             if self.carries_head(interval) {
                 self.check_interval(interval, at, expected)?;
             } else if self.pattern.is_some() {
-                self.compare(interval, at, 0, Wrong::Pattern)?;
+                self.compare(interval, at, 0, MismatchKind::Pattern)?;
             }
         }
         Ok(())
@@ -285,7 +236,12 @@ impl Verifier {
         self.has_header() && interval.len() >= self.header_at + self.head_bytes()
     }
 
-    fn check_interval(&self, interval: &[u8], at: u64, expected: Expected) -> Result<(), Mismatch> {
+    fn check_interval(
+        &self,
+        interval: &[u8],
+        at: u64,
+        expected: ExpectedWrite,
+    ) -> Result<(), Mismatch> {
         let head = &interval[self.header_at..];
         let found = Header::read(head).map_err(|error| error.at(at + self.header_at as u64))?;
         let right = self.header(interval.len(), at, found.generation);
@@ -293,7 +249,7 @@ impl Verifier {
         if !expected.allows(found.generation) {
             return Err(Mismatch {
                 offset: at,
-                what: Wrong::Generation,
+                what: MismatchKind::Generation,
                 expected: format!("write {expected:?}"),
                 got: format!("write {}", found.generation),
             });
@@ -301,17 +257,17 @@ impl Verifier {
         let sum = self.digest_around(interval);
         let stored = &head[HEADER_BYTES..HEADER_BYTES + sum.len()];
         if self.method == VerifyMethod::PatternHeader {
-            return self.compare(interval, at, found.generation, Wrong::Pattern);
+            return self.compare(interval, at, found.generation, MismatchKind::Pattern);
         }
         if *stored == *sum {
             return Ok(());
         }
-        self.compare(interval, at, found.generation, Wrong::Payload)?;
+        self.compare(interval, at, found.generation, MismatchKind::Payload)?;
         Err(Mismatch {
             offset: at + (self.header_at + HEADER_BYTES) as u64,
-            what: Wrong::Digest,
-            expected: hex(&sum),
-            got: hex(stored),
+            what: MismatchKind::Digest,
+            expected: lowercase_hex(&sum),
+            got: lowercase_hex(stored),
         })
     }
 
@@ -349,7 +305,7 @@ impl Verifier {
         interval: &[u8],
         at: u64,
         generation: u64,
-        what: Wrong,
+        what: MismatchKind,
     ) -> Result<(), Mismatch> {
         const PIECE: usize = 512;
         let head = if self.has_header() {
@@ -373,8 +329,8 @@ impl Verifier {
                 return Err(Mismatch {
                     offset: at + (start + i) as u64,
                     what,
-                    expected: hex(&right[i..until]),
-                    got: hex(&got[i..until]),
+                    expected: lowercase_hex(&right[i..until]),
+                    got: lowercase_hex(&got[i..until]),
                 });
             }
         }
@@ -397,23 +353,6 @@ impl Verifier {
         self.fill(&mut block, offset, generation);
         block
     }
-}
-
-/// Length of the largest header and digest in bytes: the minimum size of an interval.
-pub const MAX_HEAD_BYTES: usize = HEADER_BYTES + MAX_DIGEST_BYTES;
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes
-        .iter()
-        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }
 
 #[cfg(test)]

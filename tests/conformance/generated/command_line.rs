@@ -6,13 +6,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::values::{draw_value, is_drawable, pick};
 
-/// Every command line follows from this and its number.
+/// Each command line is determined by this seed and its number.
 const SEED: u64 = 0x0000_1050_0de0_0028;
 
-/// The base of a command line takes its values from the same lists as any option.
+/// Options of every command line; their values come from the same lists as others.
 const BASE: [&str; 4] = ["rw", "bs", "size", "ioengine"];
 
-/// An option as it stands on a command line.
+/// An option of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) name: String,
@@ -35,16 +35,16 @@ impl Word {
     }
 }
 
-/// A command line for fio, or a job file: the options of one or two jobs.
+/// A command line or a job file, with the options of one or two jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CommandLine {
     pub(super) words: Vec<Word>,
-    /// How many words from the end stand in the job file's section `[global]`; `None` is a command line.
+    /// Number of last words in `[global]` of a job file; `None` for a command line.
     globals: Option<usize>,
 }
 
 impl CommandLine {
-    /// The command line of this number.
+    /// The command line with this number.
     pub(super) fn draw(number: u64) -> CommandLine {
         let mut random =
             Xoshiro256PlusPlus::seed_from_u64(SEED ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -63,7 +63,7 @@ impl CommandLine {
         CommandLine { words, globals }
     }
 
-    /// The same with one or two mistakes, or another spelling: most are errors, some mean something else.
+    /// The line with one or two mistakes or another spelling: most are errors.
     pub(super) fn mutate(&self, number: u64) -> CommandLine {
         let mut random =
             Xoshiro256PlusPlus::seed_from_u64(!SEED ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -78,7 +78,7 @@ impl CommandLine {
         }
     }
 
-    /// The arguments, in order; none for a job file.
+    /// The arguments in order; empty for a job file.
     pub(super) fn arguments(&self) -> Vec<String> {
         match self.globals {
             None => self
@@ -90,7 +90,7 @@ impl CommandLine {
         }
     }
 
-    /// The job file, if it is one.
+    /// The job file; `None` for a command line.
     pub(super) fn job_file(&self) -> Option<String> {
         let (jobs, globals) = self.words.split_at(self.words.len() - self.globals?);
         let mut lines = vec!["[global]".to_owned()];
@@ -104,7 +104,7 @@ impl CommandLine {
         Some(lines.join("\n") + "\n")
     }
 
-    /// For a report, and for the patterns of the table of disagreements.
+    /// The text for reports and for the patterns of disagreements.toml.
     pub(super) fn text(&self) -> String {
         match self.job_file() {
             Some(file) => format!("job file: {}", file.trim_end().replace('\n', " | ")),
@@ -112,20 +112,20 @@ impl CommandLine {
         }
     }
 
-    /// Whether a job has two writers that may overwrite each other's verified blocks.
+    /// Whether two writers of a job may overwrite each other's verified blocks.
     pub(super) fn races(&self) -> bool {
         let files = self.values_of(&["filename"]).count();
         let clones = self.values_of(&["numjobs"]).next().is_some();
         self.verifies() && (clones || files > 1)
     }
 
-    /// Whether contents are checked, which reads what was written.
+    /// Whether the job verifies, and so reads the blocks that it wrote.
     pub(super) fn verifies(&self) -> bool {
         let mut names = self.words.iter().map(|word| word.name.as_str());
         names.any(|name| name.starts_with("verify") || name == "do_verify")
     }
 
-    /// Whether the clock decides how much a job moves.
+    /// Whether time determines how much a job moves.
     pub(super) fn is_timed(&self) -> bool {
         let timed = [
             "runtime",
@@ -148,7 +148,7 @@ impl CommandLine {
         self.values_of(&timed).next().is_some()
     }
 
-    /// Whether a job moves data in several directions.
+    /// Whether a job mixes directions.
     pub(super) fn is_mixed(&self) -> bool {
         let mixed = [
             "rw",
@@ -163,7 +163,7 @@ impl CommandLine {
             .any(|pattern| mixed.contains(&pattern.trim().to_lowercase().as_str()))
     }
 
-    /// Whether the size of a job's I/Os is drawn, or depends on a direction that is drawn.
+    /// Whether I/O sizes are random, or depend on a random direction.
     pub(super) fn draws_sizes(&self) -> bool {
         let drawn = ["bsrange", "blocksize_range", "bssplit"];
         let is_list = self
@@ -172,7 +172,7 @@ impl CommandLine {
         is_list || self.values_of(&drawn).next().is_some()
     }
 
-    /// Whether the number of syncs depends on what is drawn, or on the clock.
+    /// Whether the number of syncs depends on random draws or on time.
     pub(super) fn draws_syncs(&self) -> bool {
         self.is_mixed() || self.draws_sizes() || self.is_timed()
     }
@@ -193,7 +193,7 @@ fn draw_job(name: &str, random: &mut Xoshiro256PlusPlus) -> Vec<Word> {
     }
     let mut engine = "psync".to_owned();
     for option in BASE {
-        // Each may be missing: defaults are compared, too.
+        // Each may be absent, so that defaults are compared as well.
         if option != "size" && random.random_range(0..4) == 0 {
             continue;
         }
@@ -211,13 +211,13 @@ fn draw_job(name: &str, random: &mut Xoshiro256PlusPlus) -> Vec<Word> {
 }
 
 fn draw_options(count: usize, engine: &str, random: &mut Xoshiro256PlusPlus) -> Vec<Word> {
-    let rows: Vec<_> = options::all()
+    let rows: Vec<_> = options::list_options()
         .filter(|row| is_drawable(row, engine))
         .collect();
     let mut words = Vec::new();
     for _ in 0..count {
         let key: u64 = random.random();
-        // The lowest hash wins, so that a new row of the table changes only the lines that get it.
+        // The lowest hash wins: a new row changes only the lines in which it appears.
         let row = rows
             .iter()
             .min_by_key(|row| hash(key, row.name))
@@ -238,11 +238,11 @@ fn hash(key: u64, name: &str) -> u64 {
     let sum = bytes.fold(OFFSET_BASIS, |sum, byte| {
         (sum ^ u64::from(byte)).wrapping_mul(PRIME)
     });
-    // The last bytes hardly reach the high bits otherwise.
+    // Otherwise the last bytes hardly affect the high bits.
     (sum ^ (sum >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
-/// Options whose numbers must stay small: a suffix would ask for more memory, files or processes than there are.
+/// Options with small numbers only: a suffix would exceed memory, files or processes.
 const BOUNDED: [&str; 14] = [
     "bs",
     "blocksize",
@@ -288,7 +288,7 @@ fn mutate_word(at: usize, words: &mut Vec<Word>, random: &mut Xoshiro256PlusPlus
                 .or(Some(value))
         }
         8 => {
-            // A prefix of the name: the command line accepts one that no other option shares.
+            // A prefix of the name: the command line accepts an unambiguous one.
             let kept = word
                 .name
                 .len()
@@ -310,7 +310,7 @@ fn mutate_word(at: usize, words: &mut Vec<Word>, random: &mut Xoshiro256PlusPlus
             word.value = Some(value[..cut].to_owned());
         }
         11 => {
-            // The option again, with another value.
+            // The option once more, with another value.
             if let Some(row) = options::find(&word.name).filter(|row| row.name != "name") {
                 word.value = draw_value(row, random);
                 words.insert(at + 1, word);

@@ -1,4 +1,4 @@
-//! Differences between two observations, and the table of those that are known.
+//! Differences between two observations, and the table of known differences.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::command_line::CommandLine;
 use super::observation::{Ending, JobFigures, Observation};
 
-/// What two runs disagree in.
+/// Property in which two runs differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Field {
@@ -20,13 +20,13 @@ pub(super) enum Field {
     Counts,
     /// Bytes by direction.
     Bytes,
-    /// Calls of fsync, fdatasync and sync_file_range, as the result counts them.
+    /// Calls of fsync, fdatasync and sync_file_range, as counted in the result.
     Syncs,
-    /// The options that a result repeats.
+    /// The job's options in the result.
     Options,
     /// Paths and types of the JSON document.
     Keys,
-    /// Files that are there afterwards, and their sizes.
+    /// Files after the run, with their sizes.
     Files,
     /// System calls.
     Calls,
@@ -62,7 +62,7 @@ pub(super) fn differences(
     if subject.ending == Ending::Success && !subject.stderr.is_empty() {
         add(Field::Stderr, subject.stderr.clone());
     }
-    // A job that fails may leave files: fio finds some mistakes only after it has laid out.
+    // A failed job may leave files: fio detects some mistakes only after the layout.
     if fio.ending != Ending::Success {
         return found;
     }
@@ -94,7 +94,7 @@ pub(super) fn differences(
     for (reference, job) in fio.jobs.iter().zip(&subject.jobs) {
         compare_jobs(line, reference, job, &mut add);
     }
-    // Which directions of a mix have samples is drawn.
+    // The directions with samples in a mix are random.
     if fio.keys != subject.keys && !line.is_mixed() && !line.is_timed() {
         let missing = fio
             .keys
@@ -120,12 +120,12 @@ fn compare_jobs(
 ) {
     let ios = |job: &JobFigures| job.moved.map(|moved| moved.ios);
     let bytes = |job: &JobFigures| job.moved.map(|moved| moved.bytes);
-    // The two programs draw directions and sizes from generators of their own: only sums are the same, and with
-    // several sizes not even these.
+    // The programs have different random generators for directions and sizes: only sums agree, and
+    // with several sizes not even those.
     let is_mixed = line.is_mixed();
     let draws_sizes = line.draws_sizes();
     let total = |job: &JobFigures| bytes(job).iter().sum::<u64>();
-    // Of a mix that is verified, what was written is read again.
+    // A verified mix reads its written blocks again.
     let is_drawn = line.is_timed() || is_mixed && (draws_sizes || line.verifies());
     let is_same_bytes = match is_mixed {
         _ if is_drawn => true,
@@ -154,7 +154,7 @@ fn compare_jobs(
     }
 }
 
-/// The entries of two maps that are not the same: `-` is fio's, `+` the subject's.
+/// Entries that differ between two maps: `-` for fio, `+` for the subject.
 fn unlike<V: PartialEq + std::fmt::Debug>(
     fio: &BTreeMap<String, V>,
     subject: &BTreeMap<String, V>,
@@ -173,36 +173,36 @@ fn unlike<V: PartialEq + std::fmt::Debug>(
     all.join(", ")
 }
 
-/// A class of differences that are meant to be, or wait to be mended.
+/// A class of differences that are intended or not yet fixed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Class {
     pub(super) id: String,
-    /// Why the programs differ.
+    /// The reason why the programs differ.
     pub(super) reason: String,
     fields: Vec<Field>,
-    /// A pattern that the command line matches.
+    /// Pattern that the command line matches.
     #[serde(default)]
     line: String,
-    /// A pattern that the command line does not match.
+    /// Pattern that the command line must not match.
     unless: Option<String>,
-    /// A pattern that the detail of the difference matches.
+    /// Pattern that the detail of the difference matches.
     #[serde(default)]
     detail: String,
 }
 
-/// A class with its patterns, compiled.
-struct Known {
+/// A class with its compiled patterns.
+struct CompiledClass {
     class: Class,
     line: Regex,
     unless: Option<Regex>,
     detail: Regex,
 }
 
-impl Known {
-    fn new(class: Class) -> Known {
+impl CompiledClass {
+    fn new(class: Class) -> CompiledClass {
         let compile = |pattern: &str| Regex::new(pattern).expect("a regular expression");
-        Known {
+        CompiledClass {
             line: compile(&class.line),
             unless: class.unless.as_deref().map(compile),
             detail: compile(&class.detail),
@@ -224,9 +224,9 @@ struct Table {
     class: Vec<Class>,
 }
 
-/// The committed table.
+/// The committed table of classes.
 pub(super) struct KnownClasses {
-    classes: Vec<Known>,
+    classes: Vec<CompiledClass>,
 }
 
 impl KnownClasses {
@@ -234,11 +234,11 @@ impl KnownClasses {
         let table: Table =
             toml::from_str(include_str!("disagreements.toml")).expect("the table of disagreements");
         KnownClasses {
-            classes: table.class.into_iter().map(Known::new).collect(),
+            classes: table.class.into_iter().map(CompiledClass::new).collect(),
         }
     }
 
-    /// The first class that holds a difference.
+    /// The first class that matches a difference.
     pub(super) fn find(&self, line: &str, difference: &Difference) -> Option<&Class> {
         let known = self
             .classes

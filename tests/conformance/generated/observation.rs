@@ -1,4 +1,4 @@
-//! One program's run of one command line, reduced to the properties that the other program's run must share.
+//! A run of one command line by one program, reduced to properties that both programs must share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -13,11 +13,11 @@ use serde_json::Value;
 
 use super::command_line::CommandLine;
 
-/// A run may take this long. Both programs end within two seconds on a quiet machine.
+/// Time limit of a run. Both programs end within two seconds on a quiet machine.
 const TIMEOUT_S: u32 = 20;
-/// No file may become larger: a mutated size can be a terabyte.
+/// Maximum file size: a mutated size can be a terabyte.
 const FILE_BYTES_MAX: u32 = 64 << 20;
-/// Bytes of the file that the jobs with a file name find.
+/// Size of the file `target`.
 const TARGET_BYTES: usize = 256 << 10;
 
 /// How a program ended.
@@ -27,61 +27,61 @@ pub(super) enum Ending {
     Success,
     /// With another status.
     Failure,
-    /// By a signal that it sent to itself, such as that of an abort.
+    /// Killed by its own signal, such as SIGABRT.
     Signal(i32),
-    /// It was killed after [`TIMEOUT_S`].
+    /// Killed after [`TIMEOUT_S`].
     Timeout,
 }
 
-/// What a job says of one direction.
+/// I/Os and bytes of a job in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Moved {
+pub(super) struct TransferCounts {
     pub(super) ios: u64,
     pub(super) bytes: u64,
 }
 
-/// The figures of a job that do not depend on time.
+/// Figures of a job that do not depend on time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct JobFigures {
     pub(super) name: String,
     pub(super) error: i64,
     /// Reads, writes, trims.
-    pub(super) moved: [Moved; 3],
+    pub(super) moved: [TransferCounts; 3],
     pub(super) syncs: u64,
     pub(super) options: BTreeMap<String, String>,
 }
 
-/// What a run of a program shows.
+/// Observed properties of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Observation {
     pub(super) ending: Ending,
     pub(super) jobs: Vec<JobFigures>,
-    /// Paths of the JSON document with their types, without those that name options or disks.
+    /// Paths of the JSON document with types, except those that name options or disks.
     pub(super) keys: BTreeSet<String>,
-    /// Files below the working directory, with their sizes.
+    /// Files below the working directory, with sizes.
     pub(super) files: BTreeMap<String, u64>,
-    /// Calls by name and file, where they were traced.
+    /// Calls by name and file, if traced.
     pub(super) calls: BTreeMap<String, u64>,
     pub(super) stderr: String,
-    /// The first lines that the program printed, for the reader of a report.
+    /// The first lines of output, for reports.
     pub(super) said: String,
 }
 
-/// System calls whose number follows from the job, on files of the working directory.
+/// System calls on files of the working directory whose number the job determines.
 const TRACED: &str = "trace=fsync,fdatasync,sync_file_range,fadvise64,fallocate,ftruncate,unlink";
 
-/// Runs a command line in a directory of its own.
+/// Runs a command line in a new directory.
 pub(super) fn observe(program: Program, line: &CommandLine, is_traced: bool) -> Observation {
     let scratch = Scratch::shared();
     scratch.write("target", incompressible(TARGET_BYTES, 1));
     fs::create_dir(scratch.work().join("sub")).expect("a directory");
     let document = scratch.out().join("result.json");
     let trace = scratch.out().join("calls");
-    // fio's jobs are sessions of their own, which outlive a fio that is killed, but not their PID namespace.
+    // Jobs of fio are sessions of their own, which survive a killed fio but not the PID namespace.
     let alone = ["unshare", "--pid", "--fork", "--kill-child"];
     let bounded = ["timeout", "--kill-after=1", &TIMEOUT_S.to_string()];
     let mut words: Vec<OsString> = alone.iter().chain(&bounded).map(OsString::from).collect();
-    // Beyond the limit a write fails with EFBIG instead of killing the program.
+    // With SIGXFSZ ignored, a write beyond the limit fails with EFBIG.
     let limit = format!(
         "trap '' XFSZ; ulimit -f {}; exec \"$@\"",
         FILE_BYTES_MAX / 1024
@@ -101,7 +101,7 @@ pub(super) fn observe(program: Program, line: &CommandLine, is_traced: bool) -> 
         words.push(file.into());
     }
     let run = Invocation::new(&scratch, words).run();
-    // fio reports a crash of a job's process only in words.
+    // fio reports a crashed job process only as text.
     let crash = run.stderr.split_once("got signal=");
     let ending = match (run.status.code(), run.status.signal()) {
         (Some(_), _) if crash.is_some() => Ending::Signal(0),
@@ -127,7 +127,7 @@ pub(super) fn observe(program: Program, line: &CommandLine, is_traced: bool) -> 
     }
 }
 
-/// The first error of each stream, or its first line. fio reports mistakes on either.
+/// The first error of each stream, or its first line. fio prints errors on either stream.
 fn first_lines(stderr: &str, stdout: &str) -> String {
     let first = |text: &str| {
         let error = text.lines().find(|line| line.starts_with("error: "));
@@ -136,7 +136,7 @@ fn first_lines(stderr: &str, stdout: &str) -> String {
     [stderr, stdout].map(first).join(" ").trim().to_owned()
 }
 
-/// fio writes notes before the document, also into a file.
+/// fio prints notes before the JSON, also into a file.
 fn parse_document(text: &str) -> Option<Value> {
     let start = text.find('{')?;
     let mut documents = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
@@ -154,7 +154,7 @@ fn figures_of_job(job: &Value) -> JobFigures {
     JobFigures {
         name: job["jobname"].as_str().unwrap_or_default().to_owned(),
         error: job["error"].as_i64().unwrap_or_default(),
-        moved: ["read", "write", "trim"].map(|direction| Moved {
+        moved: ["read", "write", "trim"].map(|direction| TransferCounts {
             ios: count(&job[direction]["total_ios"]),
             bytes: count(&job[direction]["io_bytes"]),
         }),
@@ -166,8 +166,8 @@ fn figures_of_job(job: &Value) -> JobFigures {
     }
 }
 
-/// The document's paths, without options (compared as values), disks (both programs see the same machine, at other
-/// times), percentiles of what had no samples, and iosonde's own additions.
+/// Paths of the document, except options (compared as values), disks (which vary over time),
+/// percentiles without samples, and iosonde's additions.
 fn keys(document: &Value) -> BTreeSet<String> {
     let left_out = ["/jobs[]/job options", "/global options", "/disk_util"];
     let is_kept = |path: &&String| {
@@ -185,7 +185,7 @@ fn keys(document: &Value) -> BTreeSet<String> {
 fn sizes(scratch: &Scratch) -> BTreeMap<String, u64> {
     let length = |name: &str| fs::metadata(scratch.work().join(name)).map_or(0, |file| file.len());
     let names = scratch.files().into_iter();
-    // fio records verified writes in a state file; logs hold times.
+    // fio writes a state file for verified writes; logs contain times.
     names
         .filter(|name| !name.ends_with(".state"))
         .map(|name| {
@@ -202,7 +202,7 @@ fn sizes(scratch: &Scratch) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// Counts the lines of a trace by call, file and advice. Files outside of the working directory do not count.
+/// Counts trace lines by call, file and advice, for files in the working directory.
 fn count_calls(trace: &[String]) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for line in trace {

@@ -1,10 +1,10 @@
-//! The comparison finds a difference in each field, and no class of the table holds everything.
+//! The comparison finds a difference in each field, and no class matches everything.
 
 use std::collections::BTreeMap;
 
 use super::command_line::CommandLine;
 use super::disagreement::{Difference, Field, KnownClasses, differences};
-use super::observation::{Ending, JobFigures, Moved, Observation};
+use super::observation::{Ending, JobFigures, Observation, TransferCounts};
 
 const FIELDS: [Field; 10] = [
     Field::Exit,
@@ -19,7 +19,7 @@ const FIELDS: [Field; 10] = [
     Field::Stderr,
 ];
 
-/// A line whose figures do not depend on draws or time.
+/// A line whose figures depend neither on random draws nor on time.
 fn plain_line() -> CommandLine {
     let lines = (0..).map(CommandLine::draw);
     let mut plain = lines.filter(|line| {
@@ -34,7 +34,7 @@ fn observation() -> Observation {
         jobs: vec![JobFigures {
             name: "a".to_owned(),
             error: 0,
-            moved: [Moved {
+            moved: [TransferCounts {
                 ios: 4,
                 bytes: 16384,
             }; 3],
@@ -49,7 +49,7 @@ fn observation() -> Observation {
     }
 }
 
-/// An observation that differs from [`observation`] in one field.
+/// A copy of [`observation`] with one changed field.
 fn changed(field: Field) -> Observation {
     let mut seen = observation();
     let job = &mut seen.jobs[0];
@@ -74,7 +74,7 @@ fn equal_observations_have_no_difference() {
 }
 
 #[test]
-fn each_changed_field_is_a_difference() {
+fn changed_field_is_a_difference() {
     for field in FIELDS {
         let found = differences(&plain_line(), &observation(), &changed(field));
         let fields: Vec<_> = found.iter().map(|difference| difference.field).collect();
@@ -83,7 +83,7 @@ fn each_changed_field_is_a_difference() {
 }
 
 #[test]
-fn changed_observations_belong_to_no_class() {
+fn changed_observations_match_no_class() {
     let known = KnownClasses::load();
     for field in FIELDS {
         for difference in differences(&plain_line(), &observation(), &changed(field)) {
@@ -98,7 +98,7 @@ fn changed_observations_belong_to_no_class() {
 }
 
 #[test]
-fn class_without_a_pattern_is_refused() {
+fn class_without_pattern_is_refused() {
     let known = KnownClasses::load();
     for class in known.iter() {
         let nothing = FIELDS.map(|field| Difference {

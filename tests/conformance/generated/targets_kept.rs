@@ -1,5 +1,5 @@
-//! Jobs drawn from the whole option table, and from values that lead elsewhere, on a target that is named: nothing else may be
-//! opened for writing, and no command may be run.
+//! Jobs with any options, and with values that name other places, on a given target: no other file
+//! may be opened for writing, and no program may start.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::values::{draw_value, is_drawable, pick};
 
 const SEED: u64 = 0x0007_a26e_75e0_0001;
-/// A run may take this long: some jobs have no end.
+/// Time limit of a run, because some jobs never end.
 const TIMEOUT_S: &str = "20";
-/// Calls that start a program, open a file, or change names and lengths.
-const TRACED: &str = "trace=execve,openat,open,creat,truncate,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,symlink,\
-                      symlinkat,link,linkat";
+/// System calls that start a program, open a file, or change names and lengths.
+const TRACED: &str = "trace=execve,openat,open,creat,truncate,unlink,unlinkat,rename,renameat,\
+                      renameat2,mkdir,mkdirat,symlink,symlinkat,link,linkat";
 
-/// Values that lead elsewhere; OUT is a directory beside the target.
+/// Values that name other places; OUT is a directory outside of the target.
 const LEADING: &[(&str, &[&str])] = &[
     (
         "filename",
@@ -62,7 +62,7 @@ fn draw_job(number: u64, out: &Path) -> String {
         "rw=write".to_owned(),
         "size=64k".to_owned(),
     ];
-    let table: Vec<_> = options::all()
+    let table: Vec<_> = options::list_options()
         .filter(|row| is_drawable(row, "psync"))
         .collect();
     for _ in 0..random.random_range(0..4) {
@@ -77,12 +77,12 @@ fn draw_job(number: u64, out: &Path) -> String {
         let value = pick(values, &mut random).replace("OUT", &out.display().to_string());
         lines.push(format!("{name}={value}"));
     }
-    // Whatever was drawn, it ends.
+    // Ends jobs with any drawn options.
     lines.push("runtime=1".to_owned());
     lines.join("\n") + "\n"
 }
 
-/// What a line of strace changed or started: a path, or a program.
+/// The path or program of a strace line that changes or starts it.
 fn changed(line: &str) -> Option<PathBuf> {
     let is_failed = line.contains(") = -1 ") || line.contains("= ? ");
     let (call, arguments) = line.split_once('(')?;
@@ -92,7 +92,7 @@ fn changed(line: &str) -> Option<PathBuf> {
     if is_failed || opens && call != "creat" && !writes.iter().any(|flag| line.contains(flag)) {
         return None;
     }
-    // With `-y` a descriptor has its path behind it.
+    // With `-y` a descriptor is followed by its path.
     if opens
         && let Some((_, path)) = line
             .rsplit_once("= ")
@@ -114,7 +114,7 @@ fn changed(line: &str) -> Option<PathBuf> {
     })
 }
 
-/// The status of a run, and what it changed outside of its target.
+/// Exit status of a run, and its changes outside of the target.
 fn outside(number: u64, is_sweep: bool) -> (Option<i32>, Vec<PathBuf>, String) {
     let scratch = Scratch::shared();
     let work = scratch.work();
@@ -123,7 +123,7 @@ fn outside(number: u64, is_sweep: bool) -> (Option<i32>, Vec<PathBuf>, String) {
     }
     let out = work.join("out");
     scratch.write("file", incompressible(16 << 20, 1));
-    fs::write(out.join("victim"), "mine").expect("a file of somebody");
+    fs::write(out.join("victim"), "mine").expect("a foreign file");
     let trace = "fio version 2 iolog\nvictim add\nvictim open\nvictim write 0 4096\nvictim close\n";
     fs::write(out.join("trace"), trace).expect("a trace");
     let job = draw_job(number, &out);
@@ -174,7 +174,7 @@ fn outside(number: u64, is_sweep: bool) -> (Option<i32>, Vec<PathBuf>, String) {
 }
 
 #[test]
-fn drawn_jobs_touch_nothing_but_their_target() {
+fn drawn_jobs_change_only_their_target() {
     require!(Strace);
     ours!();
     let count = if is_full() { 400 } else { 40 };
@@ -188,7 +188,7 @@ fn drawn_jobs_touch_nothing_but_their_target() {
             _ => {}
         }
     }
-    // Else the test would say nothing.
+    // Both outcomes must occur, or the test proves nothing.
     assert!(
         done > count / 10 && refused > count / 10,
         "{done} done, {refused} refused"

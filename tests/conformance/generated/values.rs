@@ -1,10 +1,10 @@
-//! Values for options, drawn by the kind that the option table gives them.
+//! Random values for options, by the kind in the option table.
 
-use iosonde_job::options::{Family, Kind, Row};
+use iosonde_job::options::{OptionFamily, OptionRow, ValueKind};
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Options that no command line gets, each with the reason.
+/// Options that no command line gets, with the reasons.
 const LEFT_OUT: &[(&str, &str)] = &[
     ("ioscheduler", "it changes the machine"),
     ("uid", "the scratch directory belongs to the caller"),
@@ -26,7 +26,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ),
 ];
 
-/// Values of options whose kind does not tell what they take, and of those that would take long.
+/// Values for options whose kind does not define them, or whose runs would take long.
 const CHOSEN: &[(&str, &[&str])] = &[
     ("description", &["a", "two words"]),
     ("directory", &[".", "sub", "sub:."]),
@@ -185,44 +185,50 @@ const CHOSEN: &[(&str, &[&str])] = &[
     ("prio", &["0", "4"]),
 ];
 
-/// Whether an option may stand on a command line that uses this engine.
-pub(super) fn is_drawable(row: &Row, engine: &str) -> bool {
+/// Whether an option may appear on a command line with this engine.
+pub(super) fn is_drawable(row: &OptionRow, engine: &str) -> bool {
     let left_out = LEFT_OUT.iter().any(|(name, _)| *name == row.name);
-    let is_ceph = iosonde_job::options::family(Family::Ceph)
+    let is_ceph = iosonde_job::options::family(OptionFamily::Ceph)
         .iter()
         .any(|each| each.name == row.name);
     let fits = row.engines.is_empty() || row.engines.contains(&engine);
     !left_out && !is_ceph && fits && !row.is_later()
 }
 
-/// A value for an option; `None` where it stands alone.
-pub(super) fn draw_value(row: &Row, random: &mut Xoshiro256PlusPlus) -> Option<String> {
+/// A value for an option; `None` for an option without a value.
+pub(super) fn draw_value(row: &OptionRow, random: &mut Xoshiro256PlusPlus) -> Option<String> {
     if let Some((_, values)) = CHOSEN.iter().find(|(name, _)| *name == row.name) {
         let value: &&str = pick(values, random);
         return Some((*value).to_owned());
     }
     let value = match row.kind {
-        Kind::Flag => return (random.random_range(0..3) > 0).then(|| one_or_zero(random)),
-        Kind::Bool => one_or_zero(random),
-        Kind::Int(least, most) | Kind::IntList(least, most) => {
+        ValueKind::Flag => return (random.random_range(0..3) > 0).then(|| one_or_zero(random)),
+        ValueKind::Bool => one_or_zero(random),
+        ValueKind::Int(least, most) | ValueKind::IntList(least, most) => {
             let wanted = *pick(&[0, 1, 2, 3, 8], random);
             wanted.clamp(least, most).to_string()
         }
-        Kind::Percent | Kind::PercentList => {
+        ValueKind::Percent | ValueKind::PercentList => {
             pick(&["0", "1", "30", "50", "100"], random).to_string()
         }
-        Kind::Size | Kind::SizeList | Kind::Extent => {
+        ValueKind::Size | ValueKind::SizeList | ValueKind::Extent => {
             pick(&["512", "4k", "16k", "64k"], random).to_string()
         }
-        Kind::SizeRange | Kind::SizeRangeList => pick(&["4k", "4k-8k"], random).to_string(),
-        Kind::Time(_) | Kind::TimeList(_) | Kind::TimeRange(_) => {
+        ValueKind::SizeRange | ValueKind::SizeRangeList => {
+            pick(&["4k", "4k-8k"], random).to_string()
+        }
+        ValueKind::Time(_) | ValueKind::TimeList(_) | ValueKind::TimeRange(_) => {
             pick(&["0", "1ms", "100us"], random).to_string()
         }
-        Kind::Float | Kind::FloatList => pick(&["50", "99.9", "10:90"], random).to_string(),
-        Kind::Choice(words) | Kind::Words(words, _) => pick(words, random).to_string(),
-        Kind::Text | Kind::OptionalText | Kind::List | Kind::Numbers | Kind::Pattern => {
-            pick(&["0", "1", "a"], random).to_string()
+        ValueKind::Float | ValueKind::FloatList => {
+            pick(&["50", "99.9", "10:90"], random).to_string()
         }
+        ValueKind::Choice(words) | ValueKind::Words(words, _) => pick(words, random).to_string(),
+        ValueKind::Text
+        | ValueKind::OptionalText
+        | ValueKind::List
+        | ValueKind::Numbers
+        | ValueKind::Pattern => pick(&["0", "1", "a"], random).to_string(),
     };
     Some(value)
 }
@@ -231,7 +237,7 @@ fn one_or_zero(random: &mut Xoshiro256PlusPlus) -> String {
     random.random_range(0..2).to_string()
 }
 
-/// One element of a list that is not empty.
+/// A random element of a list that is not empty.
 pub(super) fn pick<'a, T>(list: &'a [T], random: &mut Xoshiro256PlusPlus) -> &'a T {
     &list[random.random_range(0..list.len())]
 }

@@ -1,4 +1,4 @@
-// Heat maps: a value for each pair of two axes. The number stands in each cell, so that nothing hangs on colour alone.
+// Heat maps: a value for each pair of two axes. Each cell shows its number, so colour is optional.
 
 import type { Unit } from '../document';
 import { quantity, tick } from '../format';
@@ -9,13 +9,13 @@ import { told, tooltip, withError, type Option } from './parts';
 export interface Heat {
   column: number;
   row: number;
-  /** `null` where nothing is known. */
+  /** The value; `null` if unknown. */
   value: number | null;
-  /** Half of its 95 % interval; of what is predicted, how far it may be off. */
+  /** Half the width of the 95 % confidence interval, or the bound of a prediction's error. */
   error?: number | null;
-  /** Not measured, but drawn from what was. */
+  /** Whether the value is predicted instead of measured. */
   predicted: boolean;
-  /** What stands in the cell instead of its value. */
+  /** Text of the cell in place of the value. */
   word?: string;
 }
 
@@ -27,16 +27,32 @@ export interface Axes {
 }
 
 export function heatMap(cells: Heat[], axes: Axes, unit: Unit, title: string): Drawing {
-  const values = cells.flatMap((cell) => (cell.value === null || cell.value <= 0 ? [] : [cell.value]));
+  const values = cells.flatMap((cell) =>
+    cell.value === null || cell.value <= 0 ? [] : [cell.value],
+  );
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  // Latencies and rates of a sweep differ by orders of magnitude.
-  const share = (value: number) => (high > low ? Math.log(value / low) / Math.log(high / low) : 0.5);
-  const text = (cell: Heat) => cell.word ?? (cell.value === null ? '–' : `${cell.predicted ? '~' : ''}${tick(cell.value, unit).replace(' ', '\u00a0')}`);
-  const said = (cell: Heat) => cell.word ?? (cell.value === null ? 'not known' : `${withError({ mean: cell.value, error: cell.error ?? null }, unit)}${cell.predicted ? ' (predicted)' : ''}`);
+  // Latencies and rates of a sweep differ by orders of magnitude, so colours are logarithmic.
+  const share = (value: number) =>
+    high > low ? Math.log(value / low) / Math.log(high / low) : 0.5;
+  const text = (cell: Heat) =>
+    cell.word ??
+    (cell.value === null
+      ? '–'
+      : `${cell.predicted ? '~' : ''}${tick(cell.value, unit).replace(' ', '\u00a0')}`);
+  const said = (cell: Heat) =>
+    cell.word ??
+    (cell.value === null
+      ? 'not known'
+      : `${withError({ mean: cell.value, error: cell.error ?? null }, unit)}${
+          cell.predicted ? ' (predicted)' : ''
+        }`);
   const longest = Math.max(...axes.rows.map((row) => row.length));
   const left = 34 + Math.min(150, 7 * longest);
   return {
-    summary: values.length === 0 ? 'Nothing is known.' : `${title} from ${quantity(low, unit)} to ${quantity(high, unit)}.`,
+    summary:
+      values.length === 0
+        ? 'Nothing is known.'
+        : `${title} from ${quantity(low, unit)} to ${quantity(high, unit)}.`,
     legend: [],
     height: 74 + 30 * axes.rows.length,
     option: (theme) => ({
@@ -45,7 +61,14 @@ export function heatMap(cells: Heat[], axes: Axes, unit: Unit, title: string): D
         theme,
         ([hit]) => {
           const cell = cells[hit?.dataIndex ?? 0];
-          return cell ? told(`${axes.columnTitle} ${axes.columns[cell.column]}, ${axes.rowTitle} ${axes.rows[cell.row]}`, [{ color: fill(theme, cell, share), name: title, value: said(cell) }]) : '';
+          return cell
+            ? told(
+                `${axes.columnTitle} ${axes.columns[cell.column]}, ${axes.rowTitle} ${
+                  axes.rows[cell.row]
+                }`,
+                [{ color: fill(theme, cell, share), name: title, value: said(cell) }],
+              )
+            : '';
         },
         'item',
       ),
@@ -57,7 +80,10 @@ export function heatMap(cells: Heat[], axes: Axes, unit: Unit, title: string): D
           name: title,
           encode: { x: 0, y: 1 },
           data: cells.map((cell) => [cell.column, cell.row, cell.value ?? 0]),
-          renderItem: ({ dataIndex }: { dataIndex: number }, api: { coord(point: number[]): [number, number]; size(of: number[]): [number, number] }) => {
+          renderItem: (
+            { dataIndex }: { dataIndex: number },
+            api: { coord(point: number[]): [number, number]; size(of: number[]): [number, number] },
+          ) => {
             const cell = cells[dataIndex];
             if (!cell) return null;
             const [x, y] = api.coord([cell.column, cell.row]);
@@ -69,10 +95,31 @@ export function heatMap(cells: Heat[], axes: Axes, unit: Unit, title: string): D
               children: [
                 {
                   type: 'rect',
-                  shape: { x: x - width / 2 + 1, y: y - height / 2 + 1, width: width - 2, height: height - 2 },
-                  style: { fill: fill(theme, cell, share), ...(cell.predicted ? { stroke: theme.line, lineWidth: 1, lineDash: [3, 3] } : {}) },
+                  shape: {
+                    x: x - width / 2 + 1,
+                    y: y - height / 2 + 1,
+                    width: width - 2,
+                    height: height - 2,
+                  },
+                  style: {
+                    fill: fill(theme, cell, share),
+                    ...(cell.predicted
+                      ? { stroke: theme.line, lineWidth: 1, lineDash: [3, 3] }
+                      : {}),
+                  },
                 },
-                { type: 'text', x, y, style: { text: written, fill: ink(theme, cell, share), fontSize: size, align: 'center', verticalAlign: 'middle' } },
+                {
+                  type: 'text',
+                  x,
+                  y,
+                  style: {
+                    text: written,
+                    fill: ink(theme, cell, share),
+                    fontSize: size,
+                    align: 'center',
+                    verticalAlign: 'middle',
+                  },
+                },
               ],
             };
           },
@@ -107,19 +154,29 @@ function axis(theme: Theme, name: string, data: string[], nameGap: number): Opti
   };
 }
 
-/** From pale to strong on light ground, from dim to bright on dark. */
+/** Colours from low to high: pale to strong on light, dim to bright on dark background. */
 const SCALES = { light: ['#eaf2fc', '#0b4a94'], dark: ['#1d2b3d', '#8cc4ff'] } as const;
 
 function fill(theme: Theme, cell: Heat, share: (value: number) => number): string {
   if (cell.value === null || cell.value <= 0) return theme.faint;
   const [from, to] = SCALES[theme.dark ? 'dark' : 'light'];
-  const mix = (at: number) => Math.round(parseInt(from.slice(at, at + 2), 16) * (1 - share(cell.value ?? 1)) + parseInt(to.slice(at, at + 2), 16) * share(cell.value ?? 1));
+  const mix = (at: number) =>
+    Math.round(
+      parseInt(from.slice(at, at + 2), 16) * (1 - share(cell.value ?? 1)) +
+        parseInt(to.slice(at, at + 2), 16) * share(cell.value ?? 1),
+    );
   return `rgb(${mix(1)}, ${mix(3)}, ${mix(5)})`;
 }
 
-/** Black or white, whichever stands out more. */
+/** Black or white, whichever has more contrast. */
 function ink(theme: Theme, cell: Heat, share: (value: number) => number): string {
   const [red, green, blue] = (fill(theme, cell, share).match(/\d+/g) ?? []).map(Number);
-  if (red === undefined || green === undefined || blue === undefined || !fill(theme, cell, share).startsWith('rgb')) return theme.text;
+  if (
+    red === undefined ||
+    green === undefined ||
+    blue === undefined ||
+    !fill(theme, cell, share).startsWith('rgb')
+  )
+    return theme.text;
   return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? '#101820' : '#ffffff';
 }

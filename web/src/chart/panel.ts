@@ -1,15 +1,15 @@
-// A chart with all that belongs to it: title, legend, keyboard, the table of what it shows, and saving it.
+// A chart with its title, legend, keyboard control, table and download.
 
 import { add, csv, folded, h, save, table, type Table } from '../dom';
 import { isPrinting, onThemeChange, theme, type Theme } from '../theme';
 import { init, type ECharts } from './echarts';
 import { base, CONFIDENCE, type Option } from './parts';
 
-/** What a chart shows at the moment. */
+/** The current content of a chart. */
 export interface Drawing {
-  /** The whole of it in a sentence, for those who do not see it. */
+  /** One sentence that describes the chart for screen readers. */
   summary: string;
-  /** Names and how they are drawn, in the order of the legend. */
+  /** Names and line styles, in the order of the legend. */
   legend: Entry[];
   option: (theme: Theme, hidden: Set<string>) => Option;
   table: () => Table;
@@ -19,7 +19,7 @@ export interface Drawing {
 
 export interface Entry {
   name: string;
-  /** Position in the palette. */
+  /** Index in the palette. */
   color: number;
   dash: string | number[];
 }
@@ -35,7 +35,7 @@ export interface Spec {
 const panels = new Set<Panel>();
 const NEAR = '600px';
 
-/** Draws charts when they come near, so that a report of many opens at once. */
+/** Draws a chart when it scrolls near, so that a report with many charts opens quickly. */
 const watcher = new IntersectionObserver(
   (entries) => {
     for (const entry of entries) {
@@ -48,7 +48,7 @@ const watcher = new IntersectionObserver(
 
 onThemeChange(() => panels.forEach((panel) => panel.redraw()));
 
-/** Draws all charts, wherever they are, for paper. */
+/** Draws all charts for printing. */
 export function showAll(): void {
   panels.forEach((panel) => panel.show());
 }
@@ -66,22 +66,52 @@ export class Panel {
 
   constructor(private readonly spec: Spec) {
     this.drawing = spec.draw();
-    this.canvas = h('div', { class: 'canvas', tabindex: 0, role: 'img', 'aria-roledescription': 'chart', keydown: (event) => this.key(event as KeyboardEvent) });
-    this.legend = h('div', { class: 'legend', role: 'group', 'aria-label': `Shown in: ${spec.title}` });
+    this.canvas = h('div', {
+      class: 'canvas',
+      tabindex: 0,
+      role: 'img',
+      'aria-roledescription': 'chart',
+      keydown: (event) => this.key(event as KeyboardEvent),
+    });
+    this.legend = h('div', {
+      class: 'legend',
+      role: 'group',
+      'aria-label': `Shown in: ${spec.title}`,
+    });
     this.behind = h('div', { class: 'behind' });
     this.spoken = h('p', { class: 'unseen', 'aria-live': 'polite' });
-    const button = (text: string, click: () => void) => h('button', { type: 'button', 'aria-label': `${text}: ${spec.title}`, click }, text);
+    const button = (text: string, click: () => void) =>
+      h('button', { type: 'button', 'aria-label': `${text}: ${spec.title}`, click }, text);
     const tools = h('div', { class: 'tools' });
-    add(tools, ...(spec.controls ?? []), button('PNG', () => void this.savePng()), button('SVG', () => this.saveSvg()), button('CSV', () => this.saveCsv()));
-    const caption = h('figcaption', {}, h('h3', {}, spec.title), spec.hint ? h('p', {}, spec.hint) : null);
-    this.element = h('figure', { class: 'panel', id: spec.id }, h('div', { class: 'top' }, caption, tools), this.legend, this.canvas, this.spoken, this.behind);
+    add(
+      tools,
+      ...(spec.controls ?? []),
+      button('PNG', () => void this.savePng()),
+      button('SVG', () => this.saveSvg()),
+      button('CSV', () => this.saveCsv()),
+    );
+    const caption = h(
+      'figcaption',
+      {},
+      h('h3', {}, spec.title),
+      spec.hint ? h('p', {}, spec.hint) : null,
+    );
+    this.element = h(
+      'figure',
+      { class: 'panel', id: spec.id },
+      h('div', { class: 'top' }, caption, tools),
+      this.legend,
+      this.canvas,
+      this.spoken,
+      this.behind,
+    );
     panels.add(this);
     this.around();
     watcher.observe(this.element);
     new ResizeObserver(() => this.resize()).observe(this.canvas);
   }
 
-  /** Shows what there is now to show: the reader has chosen something else. */
+  /** Draws the chart anew after the reader has changed a selection. */
   update(): void {
     this.drawing = this.spec.draw();
     this.point = -1;
@@ -89,7 +119,7 @@ export class Panel {
     this.redraw();
   }
 
-  /** It is no longer on the page. */
+  /** Releases the chart of a panel that left the page. */
   remove(): void {
     panels.delete(this);
     watcher.unobserve(this.element);
@@ -108,7 +138,8 @@ export class Panel {
 
   redraw(): void {
     for (const swatch of this.legend.querySelectorAll<HTMLElement>('i')) {
-      swatch.style.borderTopColor = theme().colors[Number(swatch.dataset['color']) % theme().colors.length] ?? '';
+      swatch.style.borderTopColor =
+        theme().colors[Number(swatch.dataset['color']) % theme().colors.length] ?? '';
     }
     if (!this.chart) return;
     this.chart.resize();
@@ -124,21 +155,34 @@ export class Panel {
     if (this.chart && this.canvas.clientWidth > 0) this.chart.resize();
   }
 
-  /** Everything but the chart itself. */
+  /** Updates the label, legend and table around the chart. */
   private around(): void {
     const { summary, legend, height } = this.drawing;
-    this.canvas.setAttribute('aria-label', `${this.spec.title}. ${summary} Arrow keys step through it; a table follows.`);
+    this.canvas.setAttribute(
+      'aria-label',
+      `${this.spec.title}. ${summary} Arrow keys step through it; a table follows.`,
+    );
     this.canvas.style.height = `${height}px`;
-    this.legend.replaceChildren(...(legend.length > 1 ? legend.map((entry) => this.entryOf(entry)) : []));
+    this.legend.replaceChildren(
+      ...(legend.length > 1 ? legend.map((entry) => this.entryOf(entry)) : []),
+    );
     const wasOpen = this.behind.querySelector('details')?.open ?? false;
-    this.behind.replaceChildren(folded('Table of this chart', () => table(this.drawing.table()), wasOpen));
+    this.behind.replaceChildren(
+      folded('Table of this chart', () => table(this.drawing.table()), wasOpen),
+    );
   }
 
-  /** One entry of the legend: a button that hides and shows. */
+  /** One entry of the legend: a button that hides and shows the series. */
   private entryOf(entry: Entry): HTMLElement {
-    const style = typeof entry.dash === 'string' ? 'solid' : Number(entry.dash[0]) < 4 ? 'dotted' : 'dashed';
+    const style =
+      typeof entry.dash === 'string' ? 'solid' : Number(entry.dash[0]) < 4 ? 'dotted' : 'dashed';
     const swatch = h('i', { style: `border-top-style:${style}`, 'data-color': entry.color });
-    const button = h('button', { type: 'button', 'aria-pressed': this.hidden.has(entry.name) ? 'false' : 'true' }, swatch, entry.name);
+    const button = h(
+      'button',
+      { type: 'button', 'aria-pressed': this.hidden.has(entry.name) ? 'false' : 'true' },
+      swatch,
+      entry.name,
+    );
     button.addEventListener('click', () => {
       if (!this.hidden.delete(entry.name)) this.hidden.add(entry.name);
       button.setAttribute('aria-pressed', this.hidden.has(entry.name) ? 'false' : 'true');
@@ -147,7 +191,7 @@ export class Panel {
     return button;
   }
 
-  /** Arrow keys step through the points of the longest line; the tooltip's text is spoken. */
+  /** Arrow keys step through the points of the longest line; the tooltip is announced. */
   private key(event: KeyboardEvent): void {
     if (!this.chart) return;
     const step = { ArrowRight: 1, ArrowLeft: -1, PageDown: 10, PageUp: -10 }[event.key];
@@ -163,27 +207,51 @@ export class Panel {
     if (event.key === 'Home') this.point = 0;
     else if (event.key === 'End') this.point = last;
     else this.point = Math.min(last, Math.max(0, this.point + (step ?? 0)));
-    this.chart.dispatchAction({ type: 'showTip', seriesIndex: lengths.indexOf(last + 1), dataIndex: this.point });
+    this.chart.dispatchAction({
+      type: 'showTip',
+      seriesIndex: lengths.indexOf(last + 1),
+      dataIndex: this.point,
+    });
     const tip = this.canvas.querySelector<HTMLElement>('.tooltip');
-    const parts = tip ? [...tip.querySelectorAll('.tip-head, .tip')].map((part) => [...part.childNodes].map((node) => node.textContent).join(' ')) : [];
+    const parts = tip
+      ? [...tip.querySelectorAll('.tip-head, .tip')].map((part) =>
+          [...part.childNodes].map((node) => node.textContent).join(' '),
+        )
+      : [];
     this.spoken.textContent = parts.join('; ');
   }
 
-  /** The chart on its own, with its title and legend, in the colours of the page. */
+  /** The chart with title and legend as SVG, in the colours of the page. */
   private svg(): { text: string; width: number; height: number } {
     const look = theme();
     const width = Math.max(720, this.canvas.clientWidth);
     const shown = this.drawing.legend.length > 1 ? this.drawing.legend : [];
-    const head = 44 + 18 * Math.ceil(shown.reduce((sum, entry) => sum + 44 + entry.name.length * 7, 0) / width);
+    const head =
+      44 +
+      18 * Math.ceil(shown.reduce((sum, entry) => sum + 44 + entry.name.length * 7, 0) / width);
     const height = this.drawing.height + head;
     const chart = init(null, null, { renderer: 'svg', ssr: true, width, height });
     const option = this.option(look);
-    const grids = (Array.isArray(option['grid']) ? option['grid'] : [option['grid']]) as { top?: number }[];
+    const grids = (Array.isArray(option['grid']) ? option['grid'] : [option['grid']]) as {
+      top?: number;
+    }[];
     chart.setOption({
       ...option,
       backgroundColor: look.background,
-      title: { text: this.spec.title, left: 12, top: 8, textStyle: { fontSize: 15, color: look.text } },
-      legend: { show: true, top: 34, left: 12, data: shown.map((entry) => entry.name), textStyle: { color: look.text }, itemWidth: 26 },
+      title: {
+        text: this.spec.title,
+        left: 12,
+        top: 8,
+        textStyle: { fontSize: 15, color: look.text },
+      },
+      legend: {
+        show: true,
+        top: 34,
+        left: 12,
+        data: shown.map((entry) => entry.name),
+        textStyle: { color: look.text },
+        itemWidth: 26,
+      },
       grid: grids.map((grid) => ({ ...grid, top: (grid.top ?? 30) + head - 8 })),
     });
     const text = chart.renderToSVGString();
@@ -192,7 +260,12 @@ export class Panel {
   }
 
   private file(extension: string): string {
-    return `${document.title}-${this.spec.id}`.toLowerCase().replace(/[^a-z0-9]+/g, '-').slice(0, 80) + `.${extension}`;
+    return (
+      `${document.title}-${this.spec.id}`
+        .toLowerCase()
+        .replace(/[^a-z0-9]+/g, '-')
+        .slice(0, 80) + `.${extension}`
+    );
   }
 
   private saveSvg(): void {

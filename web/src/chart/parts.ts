@@ -1,15 +1,15 @@
-// What all charts look alike in.
+// Common parts of all charts.
 
 import type { Rate, Unit } from '../document';
 import { quantity, tick } from '../format';
 import type { Theme } from '../theme';
 
-/** An option of ECharts. Its own type has thousands of members, of which `strict` makes a burden without finding errors. */
+/** An ECharts option. With `strict`, the library's own type is a burden and finds no errors. */
 export type Option = { [name: string]: unknown };
 
-/** Told apart without colour too: on paper, and by those who do not see it. */
+/** Line styles that distinguish series without colour. */
 const DASHES: (string | number[])[] = ['solid', [7, 4], [2, 3], [9, 3, 2, 3]];
-/** Name of the series that draw intervals and bands; they are no points of their own. */
+/** Name of the series that draw intervals and bands instead of points. */
 export const CONFIDENCE = '95 % confidence';
 
 export const SYMBOLS = ['circle', 'rect', 'triangle', 'diamond'];
@@ -35,7 +35,11 @@ export function base(theme: Theme): Option {
   };
 }
 
-export function tooltip(theme: Theme, formatter: (hit: Hit[]) => string, trigger: 'axis' | 'item' = 'axis'): Option {
+export function tooltip(
+  theme: Theme,
+  formatter: (hit: Hit[]) => string,
+  trigger: 'axis' | 'item' = 'axis',
+): Option {
   return {
     trigger,
     confine: true,
@@ -48,7 +52,7 @@ export function tooltip(theme: Theme, formatter: (hit: Hit[]) => string, trigger
   };
 }
 
-/** What a tooltip is about. */
+/** A point under the pointer. */
 export interface Hit {
   seriesName: string;
   seriesIndex: number;
@@ -58,19 +62,29 @@ export interface Hit {
   name: string;
 }
 
-/** A tooltip's text: names come from results, so they are never taken as HTML. */
-export function told(head: string, lines: { color: string; name: string; value: string }[]): string {
+/** Text of a tooltip. Names come from results, so they are escaped. */
+export function told(
+  head: string,
+  lines: { color: string; name: string; value: string }[],
+): string {
   const rows = lines.map(
-    (line) => `<div class="tip"><i style="background:${safe(line.color)}"></i><span>${safe(line.name)}</span><b>${safe(line.value)}</b></div>`,
+    (line) =>
+      `<div class="tip"><i style="background:${safe(line.color)}"></i><span>${safe(
+        line.name,
+      )}</span><b>${safe(line.value)}</b></div>`,
   );
   return `<div class="tip-head">${safe(head)}</div>${rows.join('')}`;
 }
 
 function safe(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
 }
 
-/** Steps of an axis of bytes: 1, 2 or 5 of a binary unit, or halves of it, where ECharts would take decimal ones. */
+/** Step of an axis of bytes: 1, 2 or 5 binary units, or half of that. ECharts uses decimals. */
 export function byteStep(most: number): number {
   const unit = 1024 ** Math.max(0, Math.floor(Math.log2(Math.max(most, 1)) / 10));
   const rough = most / 4 / unit;
@@ -82,14 +96,14 @@ export function byteStep(most: number): number {
 
 /** A linear axis from zero to at least `most`. */
 export function linear(unit: Unit, most: number): Option {
-  // No share is more than the whole.
+  // A percentage is at most 100.
   if (unit === 'percent' && most > 80) return { interval: 50, max: 100 };
   if (unit !== 'bytes_per_s' || !(most > 0)) return {};
   const step = byteStep(most);
   return { interval: step, max: step * Math.ceil((most * 1.01) / step) };
 }
 
-/** The same for what ECharts scales well, but without looking at lines that are no data, such as limits. */
+/** Like `linear` for all units; ECharts would not extend the axis to limits, which are no data. */
 export function upTo(unit: Unit, most: number): Option {
   if (unit === 'bytes_per_s' || !(most > 0)) return linear(unit, most);
   const power = 10 ** Math.floor(Math.log10(most / 4));
@@ -97,23 +111,37 @@ export function upTo(unit: Unit, most: number): Option {
   return { interval: step, max: step * Math.ceil((most * 1.01) / step) };
 }
 
-/** A logarithmic axis around these values, with labels at round numbers. */
+/** A logarithmic axis around these values with labels at round numbers. */
 export function logarithmic(values: number[]): Option {
   const { min, max } = logBounds(values);
-  const powers = Array.from({ length: Math.ceil(Math.log10(max / min)) + 2 }, (_, index) => 10 ** (Math.floor(Math.log10(min) + 1e-9) + index));
+  const powers = Array.from(
+    { length: Math.ceil(Math.log10(max / min)) + 2 },
+    (_, index) => 10 ** (Math.floor(Math.log10(min) + 1e-9) + index),
+  );
   const steps = max / min > 300 ? [1] : [1, 2, 5];
-  const marks = powers.flatMap((power) => steps.map((step) => step * power)).filter((mark) => mark >= min * 0.999 && mark <= max * 1.001);
+  const marks = powers
+    .flatMap((power) => steps.map((step) => step * power))
+    .filter((mark) => mark >= min * 0.999 && mark <= max * 1.001);
   return { type: 'log', min, max, marks };
 }
 
-export function valueAxis(theme: Theme, name: string, unit: Unit, { marks, ...more }: Option = {}): Option {
+export function valueAxis(
+  theme: Theme,
+  name: string,
+  unit: Unit,
+  { marks, ...more }: Option = {},
+): Option {
   return {
     type: 'value',
     name,
     nameLocation: 'end',
     nameTextStyle: { color: theme.muted, align: 'left' },
     min: 0,
-    axisLabel: { color: theme.muted, formatter: (value: number) => tick(value, unit), ...(marks ? { customValues: marks } : {}) },
+    axisLabel: {
+      color: theme.muted,
+      formatter: (value: number) => tick(value, unit),
+      ...(marks ? { customValues: marks } : {}),
+    },
     axisTick: { show: false },
     axisLine: { show: false },
     splitLine: { lineStyle: { color: theme.faint } },
@@ -136,20 +164,26 @@ export function xAxis(theme: Theme, name: string, more: Option = {}): Option {
   };
 }
 
-/** Where values of an axis are: at their numbers, or one after the other. */
+/** Positions of the values of an axis: their numbers, or their indexes. */
 export function placesOf(values: string[]): { numbers: boolean; at: (value: string) => number } {
   const numbers = values.every((value) => /^[1-9]\d*$/.test(value));
   return { numbers, at: (value) => (numbers ? Number(value) : values.indexOf(value)) };
 }
 
-/** The axis of a sweep below a chart. */
+/** The horizontal axis of a sweep. */
 export function overAxis(theme: Theme, title: string, values: string[]): Option {
-  if (!placesOf(values).numbers) return xAxis(theme, title, { type: 'category', data: values, boundaryGap: false });
+  if (!placesOf(values).numbers)
+    return xAxis(theme, title, { type: 'category', data: values, boundaryGap: false });
   const numbers = values.map(Number);
-  return xAxis(theme, title, { type: 'log', logBase: 2, min: Math.min(...numbers), max: Math.max(...numbers) });
+  return xAxis(theme, title, {
+    type: 'log',
+    logBase: 2,
+    min: Math.min(...numbers),
+    max: Math.max(...numbers),
+  });
 }
 
-/** A band between two lines: data are `[x, low, high]`. All of it is drawn with its first point. */
+/** A band between two lines: data are `[x, low, high]`. The first point draws all of the band. */
 export function band(color: string, data: number[][], opacity = 0.18): Option {
   return {
     type: 'custom',
@@ -159,15 +193,23 @@ export function band(color: string, data: number[][], opacity = 0.18): Option {
     tooltip: { show: false },
     encode: { x: 0, y: [1, 2] },
     data,
-    renderItem: ({ dataIndex }: { dataIndex: number }, api: { coord(point: number[]): [number, number] }) => {
+    renderItem: (
+      { dataIndex }: { dataIndex: number },
+      api: { coord(point: number[]): [number, number] },
+    ) => {
       if (dataIndex > 0 || data.length < 2) return null;
-      const line = (end: number) => data.map((point) => api.coord([point[0] ?? 0, point[end] ?? 0]));
-      return { type: 'polygon', shape: { points: [...line(2), ...line(1).reverse()] }, style: { fill: color, opacity } };
+      const line = (end: number) =>
+        data.map((point) => api.coord([point[0] ?? 0, point[end] ?? 0]));
+      return {
+        type: 'polygon',
+        shape: { points: [...line(2), ...line(1).reverse()] },
+        style: { fill: color, opacity },
+      };
     },
   };
 }
 
-/** Bounds of a logarithmic axis: whole powers of ten, or halves of them, around the values. */
+/** Bounds of a logarithmic axis around the values: powers of ten, or halves of them. */
 export function logBounds(values: number[]): { min: number; max: number } {
   const positive = values.filter((value) => value > 0);
   if (positive.length === 0) return { min: 1, max: 10 };
@@ -176,7 +218,9 @@ export function logBounds(values: number[]): { min: number; max: number } {
   const nice = (value: number, up: boolean) => {
     const power = 10 ** Math.floor(Math.log10(value));
     const steps = [1, 2, 5, 10].map((step) => step * power);
-    return up ? (steps.find((step) => step >= value * 1.02) ?? 10 * power) : ([...steps].reverse().find((step) => step <= value * 0.98) ?? power / 2);
+    return up
+      ? (steps.find((step) => step >= value * 1.02) ?? 10 * power)
+      : ([...steps].reverse().find((step) => step <= value * 0.98) ?? power / 2);
   };
   return { min: nice(low, false), max: nice(high, true) };
 }
@@ -186,13 +230,13 @@ export function withError(rate: Rate, unit: Unit): string {
   return rate.error === null ? mean : `${mean} ± ${quantity(rate.error, unit)}`;
 }
 
-/** Pixels for names beside bars that lie: as many as the longest takes, but no more than a third of a narrow screen. */
+/** Width in pixels of names beside horizontal bars: at most a third of a narrow screen. */
 export function roomForNames(names: string[]): number {
   const longest = Math.max(0, ...names.map((name) => name.length));
   return Math.min(220, 16 + 7 * longest, Math.max(96, document.documentElement.clientWidth * 0.34));
 }
 
-/** A name that fits into so many pixels. Names mostly differ at their end, so what is left out is in the middle. */
+/** Shortens a name in the middle to a width in pixels, as names mostly differ at the end. */
 export function elided(name: string, room: number): string {
   const most = Math.floor((room - 14) / 6.6);
   if (name.length <= most) return name;
@@ -200,8 +244,12 @@ export function elided(name: string, room: number): string {
   return `${name.slice(0, head)}…${name.slice(name.length - (most - 1 - head))}`;
 }
 
-/** Whiskers of confidence intervals: data are `[x, low, high]`, or `[low, high, y]` for bars that lie. Labels stand to their right. */
-export function whiskers(color: string, data: number[][], { lying = false, cap = 4, labels = [] as string[] } = {}): Option {
+/** Confidence intervals: data are `[x, low, high]`, or `[low, high, y]` for horizontal bars. */
+export function whiskers(
+  color: string,
+  data: number[][],
+  { lying = false, cap = 4, labels = [] as string[] } = {},
+): Option {
   return {
     type: 'custom',
     name: CONFIDENCE,
@@ -210,9 +258,14 @@ export function whiskers(color: string, data: number[][], { lying = false, cap =
     tooltip: { show: false },
     encode: lying ? { x: [0, 1], y: 2 } : { x: 0, y: [1, 2] },
     data,
-    renderItem: ({ dataIndex }: { dataIndex: number }, api: { value(at: number): number; coord(point: number[]): [number, number] }) => {
+    renderItem: (
+      { dataIndex }: { dataIndex: number },
+      api: { value(at: number): number; coord(point: number[]): [number, number] },
+    ) => {
       const [a, b, c] = [api.value(0), api.value(1), api.value(2)];
-      const [from, to] = lying ? [api.coord([a, c]), api.coord([b, c])] : [api.coord([a, b]), api.coord([a, c])];
+      const [from, to] = lying
+        ? [api.coord([a, c]), api.coord([b, c])]
+        : [api.coord([a, b]), api.coord([a, c])];
       const line = (x1: number, y1: number, x2: number, y2: number) => ({
         type: 'line',
         shape: { x1, y1, x2, y2 },
@@ -225,11 +278,19 @@ export function whiskers(color: string, data: number[][], { lying = false, cap =
         line(to[0] - dx, to[1] - dy, to[0] + dx, to[1] + dy),
       ];
       const text = labels[dataIndex];
-      const label = { type: 'text', x: to[0] + 8, y: to[1], style: { text, fill: color, fontSize: 12, verticalAlign: 'middle' } };
+      const label = {
+        type: 'text',
+        x: to[0] + 8,
+        y: to[1],
+        style: { text, fill: color, fontSize: 12, verticalAlign: 'middle' },
+      };
       return {
         type: 'group',
-        // Where nothing is known of the error, there is only the label.
-        children: [...(from[0] === to[0] && from[1] === to[1] ? [] : lines), ...(text === undefined ? [] : [label])],
+        // Without a known error, only the label is drawn.
+        children: [
+          ...(from[0] === to[0] && from[1] === to[1] ? [] : lines),
+          ...(text === undefined ? [] : [label]),
+        ],
       };
     },
   };

@@ -1,4 +1,4 @@
-// Latency by percentile, as HdrHistogram draws it: each nine of rarity takes the same width, so that the tail is seen.
+// Latency by percentile as in HdrHistogram: each nine takes the same width, which shows the tail.
 
 import { tails } from '../document';
 import { duration } from '../format';
@@ -7,20 +7,25 @@ import type { Drawing } from './panel';
 import { colorOf, dashOf, logarithmic, told, tooltip, valueAxis, xAxis, type Hit } from './parts';
 
 interface Point {
-  /** How rare: 1 over the share of slower I/Os. */
+  /** Rarity: 1 / (share of slower I/Os). */
   rarity: number;
   ns: number;
 }
 
-/** The curve of a row; its end is the longest latency of all, where that is known. */
+/** Curve of a row. It ends at the maximum latency, if known. */
 function curve(row: Row): Point[] {
   const { curve_ns, count, max_ns, marks } = row.figure.latency;
   if (curve_ns.length === 0) return marks.map(([tail, ns]) => ({ rarity: 1 / tail, ns }));
-  const points = tails(curve_ns.length).map((tail, index) => ({ rarity: 1 / tail, ns: curve_ns[index] ?? 0 }));
-  return count > 1 ? [...points.filter((point) => point.rarity < count * 0.999), { rarity: count, ns: max_ns }] : points;
+  const points = tails(curve_ns.length).map((tail, index) => ({
+    rarity: 1 / tail,
+    ns: curve_ns[index] ?? 0,
+  }));
+  return count > 1
+    ? [...points.filter((point) => point.rarity < count * 0.999), { rarity: count, ns: max_ns }]
+    : points;
 }
 
-/** Rarity 1000 is percentile 99.9. */
+/** Name of a percentile: rarity 1000 is percentile 99.9. */
 export function percentileName(rarity: number): string {
   const tail = 100 / rarity;
   const digits = Math.max(0, Math.ceil(-Math.log10(tail) - 1e-9) + (rarity > 10 ? 1 : 0));
@@ -32,7 +37,16 @@ export function percentiles(rows: Row[]): Drawing {
   const curves = drawn.map(curve);
   const all = curves.flat();
   return {
-    summary: drawn.map((row) => `${row.name}: ${duration(row.figure.latency.mean_ns)} on average${row.figure.latency.count > 0 ? `, at most ${duration(row.figure.latency.max_ns)}` : ''}.`).join(' '),
+    summary: drawn
+      .map(
+        (row) =>
+          `${row.name}: ${duration(row.figure.latency.mean_ns)} on average${
+            row.figure.latency.count > 0
+              ? `, at most ${duration(row.figure.latency.max_ns)}`
+              : ''
+          }.`,
+      )
+      .join(' '),
     legend: drawn.map((row) => ({ name: row.name, color: row.slot, dash: dashOf(row.slot) })),
     height: 380,
     option: (theme, hidden) => ({
@@ -42,14 +56,20 @@ export function percentiles(rows: Row[]): Drawing {
         type: 'log',
         min: 1,
         max: 10 ** Math.ceil(Math.log10(Math.max(10, ...all.map((point) => point.rarity)) * 0.999)),
-        axisLabel: { color: theme.muted, hideOverlap: true, formatter: (rarity: number) => percentileName(rarity) },
+        axisLabel: {
+          color: theme.muted,
+          hideOverlap: true,
+          formatter: (rarity: number) => percentileName(rarity),
+        },
         splitLine: { show: true, lineStyle: { color: theme.faint } },
       }),
       yAxis: valueAxis(theme, 'latency', 'ns', logarithmic(all.map((point) => point.ns))),
       series: drawn.map((row, index) => ({
         type: 'line',
         name: row.name,
-        data: hidden.has(row.name) ? [] : (curves[index] ?? []).map((point) => [point.rarity, Math.max(point.ns, 1)]),
+        data: hidden.has(row.name)
+          ? []
+          : (curves[index] ?? []).map((point) => [point.rarity, Math.max(point.ns, 1)]),
         showSymbol: false,
         lineStyle: { width: 2, type: dashOf(row.slot) },
         color: colorOf(theme, row.slot),
@@ -58,17 +78,25 @@ export function percentiles(rows: Row[]): Drawing {
     table: () => ({
       caption: 'Latency by percentile, in nanoseconds',
       head: ['percentile', ...drawn.map((row) => row.name)],
-      rows: [...rarities(drawn).map((rarity) => [percentileName(rarity), ...drawn.map((row) => at(row, rarity))]), ['longest', ...drawn.map((row) => row.figure.latency.max_ns || '')]],
+      rows: [
+        ...rarities(drawn).map((rarity) => [
+          percentileName(rarity),
+          ...drawn.map((row) => at(row, rarity)),
+        ]),
+        ['longest', ...drawn.map((row) => row.figure.latency.max_ns || '')],
+      ],
     }),
   };
 }
 
-/** The percentiles that any of the curves has. */
+/** Percentiles that at least one curve has. */
 function rarities(rows: Row[]): number[] {
   const latencies = rows.map((row) => row.figure.latency);
   const sampled = tails(Math.max(0, ...latencies.map((latency) => latency.curve_ns.length)));
   const marked = latencies.flatMap((latency) => latency.marks.map(([tail]) => tail));
-  const fresh = marked.filter((tail, index) => marked.indexOf(tail) === index && !sampled.some((each) => same(each, tail)));
+  const fresh = marked.filter(
+    (tail, index) => marked.indexOf(tail) === index && !sampled.some((each) => same(each, tail)),
+  );
   return [...sampled, ...fresh].map((tail) => 1 / tail).sort((a, b) => a - b);
 }
 
@@ -85,6 +113,12 @@ function same(a: number, b: number): boolean {
 function tip(hits: Hit[]): string {
   const first = hits[0];
   const head = first ? `percentile ${percentileName(first.value[0] ?? 1)}` : '';
-  return told(head, hits.map((hit) => ({ color: hit.color, name: hit.seriesName, value: duration(hit.value[1] ?? 0) })));
+  return told(
+    head,
+    hits.map((hit) => ({
+      color: hit.color,
+      name: hit.seriesName,
+      value: duration(hit.value[1] ?? 0),
+    })),
+  );
 }
-

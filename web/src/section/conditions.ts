@@ -1,16 +1,18 @@
-// Plans, machines, targets and runs in full, for the reader who doubts.
+// Plans, machines, targets and runs in full detail.
 
 import type { Disk, Fact, Job, Plan, Report, Run } from '../document';
 import { folded, h, table } from '../dom';
 import { bytes, duration, iops, moment, percent, seconds } from '../format';
 import { verdictName } from './headline';
 
-/** With more of a kind than this, each is folded. */
+/** With more entries of a kind than this, each entry is folded. */
 const MANY = 3;
 
 function users(report: Report, uses: (run: Run) => boolean): string {
   const names = report.runs.filter(uses).map((run) => run.name);
-  return names.length > 6 ? `${names.slice(0, 5).join('; ')} and ${names.length - 5} others` : names.join('; ');
+  return names.length > 6
+    ? `${names.slice(0, 5).join('; ')} and ${names.length - 5} others`
+    : names.join('; ');
 }
 
 export function plans(report: Report): HTMLElement {
@@ -22,22 +24,37 @@ export function plans(report: Report): HTMLElement {
         {},
         h('p', {}, h('small', {}, `used by: ${users(report, (run) => run.plan === index)}`)),
         h('pre', { tabindex: 0, 'aria-label': `Job file of ${title}` }, jobFile(plan)),
-        folded('Every option as it was resolved', () => h('pre', { tabindex: 0, 'aria-label': `All options of ${title}` }, JSON.stringify(plan, null, 2))),
+        folded('Every option as it was resolved', () =>
+          h(
+            'pre',
+            { tabindex: 0, 'aria-label': `All options of ${title}` },
+            JSON.stringify(plan, null, 2),
+          ),
+        ),
       );
     return folded(title, content, report.plans.length <= MANY);
   });
-  return h('div', {}, h('p', {}, 'As job files: ', h('code', {}, 'iosonde fio FILE'), ' does the same again.'), ...together(report, each, 'plans'));
+  return h(
+    'div',
+    {},
+    h('p', {}, 'As job files: ', h('code', {}, 'iosonde fio FILE'), ' does the same again.'),
+    ...together(report, each, 'plans'),
+  );
 }
 
-/** The many entries of a grid stand in one that opens. */
+/** Folds the many entries of a grid into one. */
 function together(report: Report, each: HTMLElement[], what: string): HTMLElement[] {
   const grid = each.length > MANY && report.runs.every((run) => run.of_grid);
   return grid ? [folded(`All ${each.length} ${what}`, () => h('div', {}, ...each))] : each;
 }
 
 function jobFile(plan: Plan): string {
-  const lines = (given: Job['given']) => given.filter((option) => option.name !== 'name').map((option) => (option.value === '' ? option.name : `${option.name}=${option.value}`));
-  const global = plan.global_options.length > 0 ? ['[global]', ...lines(plan.global_options), ''] : [];
+  const lines = (given: Job['given']) =>
+    given
+      .filter((option) => option.name !== 'name')
+      .map((option) => (option.value === '' ? option.name : `${option.name}=${option.value}`));
+  const global =
+    plan.global_options.length > 0 ? ['[global]', ...lines(plan.global_options), ''] : [];
   const jobs = plan.jobs.flatMap((job) => [`[${job.name}]`, ...lines(job.given), '']);
   return [...global, ...jobs].join('\n').trimEnd() + '\n';
 }
@@ -45,8 +62,17 @@ function jobFile(plan: Plan): string {
 export function machines(report: Report): HTMLElement {
   const hosts = report.hosts.map((host, index) => {
     const known = host['architecture'] === '' ? null : facts(host);
-    const who = report.hosts.length > 1 ? h('p', {}, h('small', {}, `of: ${users(report, (run) => run.host === index)}`)) : null;
-    return h('div', { class: 'card' }, h('h3', {}, String(host['hostname'] ?? 'Machine')), who, known ?? h('p', {}, 'Nothing is known of it: simulated runs do not depend on the machine.'));
+    const who =
+      report.hosts.length > 1
+        ? h('p', {}, h('small', {}, `of: ${users(report, (run) => run.host === index)}`))
+        : null;
+    return h(
+      'div',
+      { class: 'card' },
+      h('h3', {}, String(host['hostname'] ?? 'Machine')),
+      who,
+      known ?? h('p', {}, 'Unknown: simulated runs do not depend on the machine.'),
+    );
   });
   const targets = report.targets.flatMap((list, index) =>
     list.map((target) =>
@@ -54,7 +80,9 @@ export function machines(report: Report): HTMLElement {
         'div',
         { class: 'card' },
         h('h3', {}, `Target ${String(target['path'] ?? '')}`),
-        report.targets.length > 1 ? h('p', {}, h('small', {}, `of: ${users(report, (run) => run.targets === index)}`)) : null,
+        report.targets.length > 1
+          ? h('p', {}, h('small', {}, `of: ${users(report, (run) => run.targets === index)}`))
+          : null,
         facts(target),
       ),
     ),
@@ -62,7 +90,7 @@ export function machines(report: Report): HTMLElement {
   return h('div', { class: 'cards' }, ...hosts, ...targets);
 }
 
-/** Whatever fields there are: a newer program's facts are shown too. */
+/** Shows all fields of a fact, including fields of newer versions of iosonde. */
 function facts(fact: Fact): HTMLElement | null {
   const rows = Object.entries(fact).flatMap(([name, value]) => {
     const shown = told(name, value);
@@ -88,7 +116,8 @@ function listed(name: string, values: unknown[]): Node | string | null {
 }
 
 function number(name: string, value: number): string {
-  if (name.endsWith('_bytes')) return value >= 1024 ? `${bytes(value)} (${value} bytes)` : bytes(value);
+  if (name.endsWith('_bytes'))
+    return value >= 1024 ? `${bytes(value)} (${value} bytes)` : bytes(value);
   if (name.endsWith('_bytes_per_s')) return `${bytes(value)}/s`;
   if (name.endsWith('_ns')) return duration(value);
   if (name.endsWith('_percent')) return percent(value);
@@ -96,17 +125,24 @@ function number(name: string, value: number): string {
 }
 
 function label(name: string): string {
-  return name.replace(/_(bytes|ns|percent)$/, '').replace(/_bytes_per_s$/, ' per second').replaceAll('_', ' ');
+  return name
+    .replace(/_(bytes|ns|percent)$/, '')
+    .replace(/_bytes_per_s$/, ' per second')
+    .replaceAll('_', ' ');
 }
 
-/** One entry for each run, made when it is opened: there may be hundreds. */
+/** An entry per run. Its content is created when opened, as there may be hundreds. */
 export function runs(report: Report): HTMLElement {
-  const each = report.runs.map((run) => folded(`${run.name}${run.preparation ? ' (preparation)' : ''}`, () => runFacts(run)));
+  const each = report.runs.map((run) =>
+    folded(`${run.name}${run.preparation ? ' (preparation)' : ''}`, () => runFacts(run)),
+  );
   return h('div', {}, ...together(report, each, 'runs'));
 }
 
 function runFacts(run: Run): HTMLElement {
-  const ios = run.figures.filter((figure) => figure.job === null || figure.job !== 'all jobs').reduce((sum, figure) => sum + figure.ios, 0);
+  const ios = run.figures
+    .filter((figure) => figure.job === null || figure.job !== 'all jobs')
+    .reduce((sum, figure) => sum + figure.ios, 0);
   const cpu = run.cpu ?? { user_ns: 0, system_ns: 0 };
   const spent = cpu.user_ns + cpu.system_ns;
   const pairs: [string, string][] = [
@@ -115,21 +151,55 @@ function runFacts(run: Run): HTMLElement {
     ['began', moment(run.started_at_ms)],
     ['took', `${seconds(run.elapsed_ns / 1e9)}, layout included`],
     ['I/O issued by', run.backends.map((backend) => backendText(backend)).join('; ')],
-    ['memory available', run.memory_available_bytes === null ? '' : `${bytes(run.memory_available_bytes)} when it began`],
-    ['processor time', spent > 0 ? `${duration(cpu.user_ns)} user, ${duration(cpu.system_ns)} system${ios > 0 ? `, ${duration(spent / ios)} for each I/O` : ''}` : ''],
-    ['labels', Object.entries(run.labels).map(([key, value]) => `${key}=${value}`).join(', ')],
-    ...run.verdicts.map((verdict): [string, string] => [verdictName(verdict.kind), verdict.evidence]),
+    [
+      'memory available',
+      run.memory_available_bytes === null
+        ? ''
+        : `${bytes(run.memory_available_bytes)} when it began`,
+    ],
+    [
+      'CPU time',
+      spent > 0
+        ? `${duration(cpu.user_ns)} user, ${duration(cpu.system_ns)} system${
+            ios > 0 ? `, ${duration(spent / ios)} for each I/O` : ''
+          }`
+        : '',
+    ],
+    [
+      'labels',
+      Object.entries(run.labels)
+        .map(([key, value]) => `${key}=${value}`)
+        .join(', '),
+    ],
+    ...run.verdicts.map((verdict): [string, string] => [
+      verdictName(verdict.kind),
+      verdict.evidence,
+    ]),
     ...run.failures.map((failure): [string, string] => ['I/O error', failure]),
-    ...run.events.map((event): [string, string] => [`after ${seconds(event.at_ns / 1e9)}`, event.message]),
+    ...run.events.map((event): [string, string] => [
+      `after ${seconds(event.at_ns / 1e9)}`,
+      event.message,
+    ]),
   ];
-  const rows = pairs.filter(([, text]) => text !== '').map(([name, text]) => h('div', {}, h('dt', {}, name), h('dd', {}, text)));
+  const rows = pairs
+    .filter(([, text]) => text !== '')
+    .map(([name, text]) => h('div', {}, h('dt', {}, name), h('dd', {}, text)));
   return h('div', {}, h('dl', {}, ...rows), run.disks.length > 0 ? disks(run.disks) : null);
 }
 
 function backendText(backend: Run['backends'][number]): string {
-  const asked = backend.asked !== backend.engine && backend.asked !== 'auto' ? ` instead of ${backend.asked}` : '';
-  const extras = [backend.direct ? 'O_DIRECT' : 'page cache', backend.registered_files ? 'registered files' : '', backend.fixed_buffers ? 'fixed buffers' : ''].filter(Boolean);
-  return `${backend.engine}${asked} (${extras.join(', ')})${backend.reason === null ? '' : `: ${backend.reason}`}`;
+  const asked =
+    backend.asked !== backend.engine && backend.asked !== 'auto'
+      ? ` instead of ${backend.asked}`
+      : '';
+  const extras = [
+    backend.direct ? 'O_DIRECT' : 'page cache',
+    backend.registered_files ? 'registered files' : '',
+    backend.fixed_buffers ? 'fixed buffers' : '',
+  ].filter(Boolean);
+  return `${backend.engine}${asked} (${extras.join(', ')})${
+    backend.reason === null ? '' : `: ${backend.reason}`
+  }`;
 }
 
 function disks(list: Disk[]): HTMLElement {
@@ -145,7 +215,7 @@ function disks(list: Disk[]): HTMLElement {
     ...disk.below.flatMap((below) => rows(below, depth + 1)),
   ];
   return table({
-    caption: 'What the block devices did meanwhile',
+    caption: 'Activity of the block devices during the run',
     head: ['device', 'reads', 'read', 'writes', 'written', 'busy'],
     rows: list.flatMap((disk) => rows(disk, 0)),
   });

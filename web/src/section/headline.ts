@@ -1,4 +1,4 @@
-// The table of figures: what was measured, how sure it is, and what speaks against it.
+// The table of figures: measured values, their confidence, and findings against them.
 
 import { percentile, type Figure, type Rate, type Unit } from '../document';
 import { h } from '../dom';
@@ -11,9 +11,9 @@ export interface Chip {
   why: string;
 }
 
-/** Above this share of the mean an interval says little. */
+/** An interval wider than this share of the mean on either side is marked. */
 const WIDE = 0.05;
-/** With more rows than this the table can be filtered. */
+/** With more rows than this, the table has a filter. */
 const MANY = 20;
 
 const KINDS: { [kind: string]: string } = {
@@ -33,8 +33,17 @@ const KINDS: { [kind: string]: string } = {
   unsteady: 'unsteady',
 };
 
-/** What only names the limit of a healthy run: nothing to be warned of. */
-const PLAIN = new Set(['fallback', 'allowance', 'device', 'queue_depth', 'network', 'osds', 'job_limit', 'unclear']);
+/** Verdicts that name the limit of a healthy run: no warning. */
+const PLAIN = new Set([
+  'fallback',
+  'allowance',
+  'device',
+  'queue_depth',
+  'network',
+  'osds',
+  'job_limit',
+  'unclear',
+]);
 
 export function verdictName(kind: string): string {
   return KINDS[kind] ?? kind.replaceAll('_', ' ');
@@ -43,19 +52,54 @@ export function verdictName(kind: string): string {
 export function chipsOf(row: Row): Chip[] {
   const { figure, run } = row;
   const chips: Chip[] = [];
-  if (run.failures.length > 0) chips.push({ text: 'I/O error', mood: 'bad', why: run.failures.join(' ') });
+  if (run.failures.length > 0)
+    chips.push({ text: 'I/O error', mood: 'bad', why: run.failures.join(' ') });
   for (const verdict of run.verdicts) {
     if (verdict.kind === 'unsteady' && figure.settled === false) continue;
     if (!chips.some((chip) => chip.text === verdictName(verdict.kind))) {
-      chips.push({ text: verdictName(verdict.kind), mood: PLAIN.has(verdict.kind) ? 'plain' : 'warn', why: verdict.evidence });
+      chips.push({
+        text: verdictName(verdict.kind),
+        mood: PLAIN.has(verdict.kind) ? 'plain' : 'warn',
+        why: verdict.evidence,
+      });
     }
   }
-  if (figure.settled === true) chips.push({ text: 'settled', mood: 'good', why: 'The rate held still: within 20 % of its mean, with a drift below 10 % (SNIA).' });
-  if (figure.settled === false) chips.push({ text: 'not settled', mood: 'warn', why: 'The rate ranged over more than 20 % of its mean, or drifted by more than 10 % (SNIA).' });
-  if (figure.settled === null && figure.direction !== 'sync') chips.push({ text: 'too short to tell', mood: 'plain', why: 'There are too few intervals of this workload alone to tell whether its rate held still.' });
-  if (figure.sure === false) chips.push({ text: 'not sure', mood: 'warn', why: 'The 95 % confidence interval was wider than the precision that was asked for when time ran out.' });
-  if (figure.sure === null && figure.iops.error !== null && figure.iops.error > WIDE * figure.iops.mean) {
-    chips.push({ text: 'wide interval', mood: 'warn', why: 'The 95 % confidence interval is wider than 5 % of the mean on either side.' });
+  if (figure.settled === true)
+    chips.push({
+      text: 'settled',
+      mood: 'good',
+      why: 'The rate was steady: within 20 % of its mean, with a drift below 10 % (SNIA).',
+    });
+  if (figure.settled === false)
+    chips.push({
+      text: 'not settled',
+      mood: 'warn',
+      why:
+        'The rate was not steady: it varied by more than 20 % of its mean, ' +
+        'or drifted by more than 10 % (SNIA).',
+    });
+  if (figure.settled === null && figure.direction !== 'sync')
+    chips.push({
+      text: 'too short to tell',
+      mood: 'plain',
+      why: 'Too few intervals of this workload alone to tell whether the rate was steady.',
+    });
+  if (figure.sure === false)
+    chips.push({
+      text: 'not sure',
+      mood: 'warn',
+      why: 'The 95 % confidence interval was wider than the requested precision when time ran out.',
+    });
+  if (
+    figure.sure === null &&
+    figure.iops.error !== null &&
+    figure.iops.error > WIDE * figure.iops.mean
+  ) {
+    chips.push({
+      text: 'wide interval',
+      mood: 'warn',
+      why: 'The 95 % confidence interval is wider than 5 % of the mean on either side.',
+    });
   }
   return chips;
 }
@@ -66,7 +110,7 @@ interface Column {
   cell: (row: Row) => (Node | string)[];
 }
 
-/** The table with a check box for each row; `changed` is called when the choice of rows has changed. */
+/** The table with a check box per row. `changed` is called after a change of the selection. */
 export function headline(rows: Row[], chosen: Choice, changed: () => void): HTMLElement {
   const columns = columnsOf(rows);
   const body = h('tbody');
@@ -76,11 +120,28 @@ export function headline(rows: Row[], chosen: Choice, changed: () => void): HTML
   const table = h(
     'table',
     { class: 'headline' },
-    h('caption', {}, 'Means with their 95 % confidence intervals. Ticked rows are drawn in the charts of latency.'),
-    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, h('span', { class: 'unseen' }, 'drawn')), ...heads)),
+    h(
+      'caption',
+      {},
+      'Means with 95 % confidence intervals. The latency charts show the selected rows.',
+    ),
+    h(
+      'thead',
+      {},
+      h('tr', {}, h('th', { scope: 'col' }, h('span', { class: 'unseen' }, 'drawn')), ...heads),
+    ),
     body,
   );
-  const scroll = h('div', { class: rows.length > MANY ? 'scroll tall' : 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Figures' }, table);
+  const scroll = h(
+    'div',
+    {
+      class: rows.length > MANY ? 'scroll tall' : 'scroll',
+      tabindex: 0,
+      role: 'region',
+      'aria-label': 'Figures',
+    },
+    table,
+  );
   return h('div', {}, rows.length > MANY ? filter(lines) : null, scroll);
 }
 
@@ -90,11 +151,25 @@ function columnsOf(rows: Row[]): Column[] {
     value: (row) => of(row.figure),
     cell: (row) => [of(row.figure) === null ? '–' : duration(of(row.figure) ?? 0)],
   });
-  const tail = (title: string, share: number) => ns(title, (figure) => percentile(figure.latency, share));
+  const tail = (title: string, share: number) =>
+    ns(title, (figure) => percentile(figure.latency, share));
   const columns: Column[] = [
-    { title: 'Workload', value: (row) => row.name, cell: (row) => [row.name, h('small', {}, how(row))] },
-    { title: 'IOPS', value: (row) => row.figure.iops.mean, cell: (row) => (row.figure.iops.mean > 0 ? rateCell(row.figure.iops, 'iops') : ['–']) },
-    { title: 'Bandwidth', value: (row) => row.figure.bytes_per_s.mean, cell: (row) => (row.figure.bytes_per_s.mean > 0 ? rateCell(row.figure.bytes_per_s, 'bytes_per_s') : ['–']) },
+    {
+      title: 'Workload',
+      value: (row) => row.name,
+      cell: (row) => [row.name, h('small', {}, how(row))],
+    },
+    {
+      title: 'IOPS',
+      value: (row) => row.figure.iops.mean,
+      cell: (row) => (row.figure.iops.mean > 0 ? rateCell(row.figure.iops, 'iops') : ['–']),
+    },
+    {
+      title: 'Bandwidth',
+      value: (row) => row.figure.bytes_per_s.mean,
+      cell: (row) =>
+        row.figure.bytes_per_s.mean > 0 ? rateCell(row.figure.bytes_per_s, 'bytes_per_s') : ['–'],
+    },
     ns('Mean latency', (figure) => figure.latency.mean_ns),
     tail('p50', 0.5),
     tail('p99', 0.01),
@@ -102,8 +177,14 @@ function columnsOf(rows: Row[]): Column[] {
     ns('Longest', (figure) => (figure.latency.count > 0 ? figure.latency.max_ns : null)),
     {
       title: 'Verdict',
-      value: (row) => chipsOf(row).map((chip) => chip.text).join(' '),
-      cell: (row) => chipsOf(row).map((chip) => h('span', { class: `chip ${chip.mood}`, title: chip.why }, chip.text)),
+      value: (row) =>
+        chipsOf(row)
+          .map((chip) => chip.text)
+          .join(' '),
+      cell: (row) =>
+        chipsOf(row).map((chip) =>
+          h('span', { class: `chip ${chip.mood}`, title: chip.why }, chip.text),
+        ),
     },
   ];
   const anyBytes = rows.some((row) => row.figure.bytes_per_s.mean > 0);
@@ -114,14 +195,19 @@ function how(row: Row): string {
   const { figure } = row;
   const engine = figure.engine === '' ? 'several engines' : figure.engine;
   const direct = figure.direct === null ? '' : figure.direct ? ', O_DIRECT' : ', page cache';
-  return figure.direction === 'sync' ? `${row.workload.split(',')[0]}` : `${row.workload}, ${engine}${direct}`;
+  return figure.direction === 'sync'
+    ? `${row.workload.split(',')[0]}`
+    : `${row.workload}, ${engine}${direct}`;
 }
 
 function rateCell(rate: Rate, unit: Unit): (Node | string)[] {
   const text = unit === 'iops' ? iops(rate.mean) : bandwidth(rate.mean);
   if (rate.error === null) return [text];
   const share = rate.mean > 0 ? (100 * rate.error) / rate.mean : 0;
-  const range = `${quantity(Math.max(0, rate.mean - rate.error), unit)} to ${quantity(rate.mean + rate.error, unit)}`;
+  const range = `${quantity(Math.max(0, rate.mean - rate.error), unit)} to ${quantity(
+    rate.mean + rate.error,
+    unit,
+  )}`;
   return [text, h('small', { title: range }, `± ${shareText(share)} %`)];
 }
 
@@ -131,33 +217,51 @@ function shareText(percent: number): string {
   return percent > 100 ? '>100' : percent.toFixed(1);
 }
 
-function lineOf(row: Row, columns: Column[], chosen: Choice, changed: () => void): HTMLTableRowElement {
-  const box = h('input', { type: 'checkbox', 'aria-label': `Draw ${row.name}`, checked: chosen.has(row) });
+function lineOf(
+  row: Row,
+  columns: Column[],
+  chosen: Choice,
+  changed: () => void,
+): HTMLTableRowElement {
+  const box = h('input', {
+    type: 'checkbox',
+    'aria-label': `Draw ${row.name}`,
+    checked: chosen.has(row),
+  });
   box.addEventListener('change', () => {
     if (box.checked) chosen.add(row);
     else chosen.delete(row);
     changed();
   });
-  const cells = columns.map((column, index) => (index === 0 ? h('th', { scope: 'row' }, ...column.cell(row)) : h('td', {}, ...column.cell(row))));
+  const cells = columns.map((column, index) =>
+    index === 0 ? h('th', { scope: 'row' }, ...column.cell(row)) : h('td', {}, ...column.cell(row)),
+  );
   return h('tr', {}, h('td', { class: 'tick' }, box), ...cells);
 }
 
-/** A heading that sorts by its column. */
-function headOf(column: Column, lines: { row: Row; line: HTMLElement }[], body: HTMLElement): HTMLElement {
+/** A heading that sorts the table by its column. */
+function headOf(
+  column: Column,
+  lines: { row: Row; line: HTMLElement }[],
+  body: HTMLElement,
+): HTMLElement {
   const button = h('button', { type: 'button' }, column.title);
   const head = h('th', { scope: 'col' }, button);
   button.addEventListener('click', () => {
     const down = head.getAttribute('aria-sort') !== 'descending';
     for (const other of head.parentElement?.children ?? []) other.removeAttribute('aria-sort');
     head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
-    const sorted = [...lines].sort((a, b) => compare(column.value(a.row), column.value(b.row)) * (down ? -1 : 1));
+    const sorted = [...lines].sort(
+      (a, b) => compare(column.value(a.row), column.value(b.row)) * (down ? -1 : 1),
+    );
     body.append(...sorted.map(({ line }) => line));
   });
   return head;
 }
 
 function compare(a: number | string | null, b: number | string | null): number {
-  if (typeof a === 'string' || typeof b === 'string') return String(a).localeCompare(String(b), 'en', { numeric: true });
+  if (typeof a === 'string' || typeof b === 'string')
+    return String(a).localeCompare(String(b), 'en', { numeric: true });
   return (a ?? -Infinity) - (b ?? -Infinity);
 }
 
@@ -168,7 +272,10 @@ function filter(lines: { row: Row; line: HTMLElement }[]): HTMLElement {
     const words = input.value.toLowerCase().split(/\s+/);
     let shown = 0;
     for (const { row, line } of lines) {
-      const text = `${row.name} ${row.workload} ${row.figure.rw} ${row.figure.engine} ${Object.entries(row.run.labels).join(' ')} ${line.lastElementChild?.textContent}`.toLowerCase();
+      const text =
+        `${row.name} ${row.workload} ${row.figure.rw} ${row.figure.engine} ${Object.entries(
+          row.run.labels,
+        ).join(' ')} ${line.lastElementChild?.textContent}`.toLowerCase();
       line.hidden = !words.every((word) => text.includes(word));
       if (!line.hidden) shown += 1;
     }

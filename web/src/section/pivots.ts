@@ -1,4 +1,4 @@
-// One figure of many results by two of their labels: a chart of grouped bars for each figure.
+// Figures of many results by two labels: a chart of grouped bars for each figure.
 
 import { groupedBars, type Bar, type Groups } from '../chart/bars';
 import { Panel } from '../chart/panel';
@@ -6,39 +6,83 @@ import type { Kept, Pivot, PivotCell } from '../document';
 import { h, table } from '../dom';
 import { capital, moment, quantity } from '../format';
 
-/** How values are drawn. */
+/** Scale of the values. */
 type Scale = 'linear' | 'logarithmic' | 'promised';
 
-/** Bars that differ more than this cannot be read on one linear scale. */
+/** Bars that differ by more than this factor need a logarithmic scale. */
 const FAR = 40;
 
 export function pivotContent(pivots: Pivot[], kept: Kept[]): (Node | null)[] {
   const values = (pivot: Pivot) => pivot.cells.flat().flatMap((cell) => (cell ? [cell.value] : []));
-  const isWide = pivots.some((pivot) => Math.max(...values(pivot)) > FAR * Math.min(...values(pivot)));
+  const isWide = pivots.some(
+    (pivot) => Math.max(...values(pivot)) > FAR * Math.min(...values(pivot)),
+  );
   const cells = pivots.flatMap((pivot) => pivot.cells.flat().flatMap((cell) => cell ?? []));
   const isPromised = cells.some((cell) => cell.promised !== null);
   const [first] = pivots;
   if (!first) return [];
   let scale: Scale = isWide ? 'logarithmic' : 'linear';
   let byRow = false;
-  const panels = pivots.map((pivot, number) => new Panel({ id: `pivot-${number}`, title: capital(pivot.title), hint: pivot.figure, draw: () => groupedBars(groupsOf(pivot, scale, byRow)) }));
-  const select = (label: string, choices: [string, string][], chosen: string, changed: (value: string) => void) => {
-    const element = h('select', {}, ...choices.map(([key, text]) => h('option', { value: key, selected: key === chosen }, text)));
+  const panels = pivots.map(
+    (pivot, number) =>
+      new Panel({
+        id: `pivot-${number}`,
+        title: capital(pivot.title),
+        hint: pivot.figure,
+        draw: () => groupedBars(groupsOf(pivot, scale, byRow)),
+      }),
+  );
+  const select = (
+    label: string,
+    choices: [string, string][],
+    chosen: string,
+    changed: (value: string) => void,
+  ) => {
+    const element = h(
+      'select',
+      {},
+      ...choices.map(([key, text]) => h('option', { value: key, selected: key === chosen }, text)),
+    );
     element.addEventListener('change', () => {
       changed(element.value);
       panels.forEach((panel) => panel.update());
     });
     return h('label', {}, `${label} `, element);
   };
-  const scales: [string, string][] = [['linear', 'linear'], ['logarithmic', 'logarithmic'], ...(isPromised ? ([['promised', 'per cent of what is promised']] as [string, string][]) : [])];
+  const scales: [string, string][] = [
+    ['linear', 'linear'],
+    ['logarithmic', 'logarithmic'],
+    ...(isPromised ? ([['promised', 'per cent of the promised value']] as [string, string][]) : []),
+  ];
   return [
-    pivots.some((pivot) => pivot.simulated) ? h('p', { class: 'lead' }, h('strong', {}, 'Simulated devices: these are no figures of real storage.')) : null,
-    isPromised ? h('p', {}, 'A line across a bar is what is promised of it, for I/O of the size that was measured. Thin marks are 95 % confidence intervals.') : h('p', {}, 'Thin marks are 95 % confidence intervals.'),
+    pivots.some((pivot) => pivot.simulated)
+      ? h(
+          'p',
+          { class: 'lead' },
+          h('strong', {}, 'Simulated devices: not figures of real storage.'),
+        )
+      : null,
+    isPromised
+      ? h(
+          'p',
+          {},
+          'A line across a bar is the promised value for I/O of the measured size. ' +
+            'Thin marks are 95 % confidence intervals.',
+        )
+      : h('p', {}, 'Thin marks are 95 % confidence intervals.'),
     h(
       'p',
       { class: 'choices' },
       select('Scale', scales, scale, (value) => (scale = value as Scale)),
-      select('a group of bars for each', [['column', first.column_label], ['row', first.row_label]], 'column', (value) => (byRow = value === 'row')),
+      select(
+        'a group of bars for each',
+        [
+          ['column', first.column_label],
+          ['row', first.row_label],
+        ],
+        'column',
+        (value) => (byRow = value === 'row'),
+      ),
     ),
     h('div', { class: 'grid wide' }, ...panels.map((panel) => panel.element)),
     isPromised ? h('h3', {}, 'Promised and measured') : null,
@@ -52,13 +96,17 @@ export function pivotContent(pivots: Pivot[], kept: Kept[]): (Node | null)[] {
 function groupsOf(pivot: Pivot, scale: Scale, byRow: boolean): Groups {
   const categories = byRow ? pivot.rows : pivot.columns;
   const names = byRow ? pivot.columns : pivot.rows;
-  const cell = (category: number, series: number) => (byRow ? pivot.cells[category]?.[series] : pivot.cells[series]?.[category]) ?? null;
+  const cell = (category: number, series: number) =>
+    (byRow ? pivot.cells[category]?.[series] : pivot.cells[series]?.[category]) ?? null;
   return {
     title: pivot.figure,
     unit: scale === 'promised' ? 'percent' : pivot.unit,
     label: byRow ? pivot.row_label : pivot.column_label,
     categories,
-    series: names.map((name, series) => ({ name, bars: categories.map((_, category) => barOf(cell(category, series), scale)) })),
+    series: names.map((name, series) => ({
+      name,
+      bars: categories.map((_, category) => barOf(cell(category, series), scale)),
+    })),
     scale: scale === 'logarithmic' ? 'logarithmic' : 'linear',
   };
 }
@@ -75,7 +123,7 @@ function barOf(cell: PivotCell | null, scale: Scale): Bar | null {
   };
 }
 
-/** What is promised, by whom, and whether it was kept. */
+/** Table of promises with their product, and whether the result keeps them. */
 function promises(pivots: Pivot[]): HTMLElement {
   const rows = pivots.flatMap((pivot) =>
     pivot.rows.flatMap((row, r) =>
@@ -83,28 +131,65 @@ function promises(pivots: Pivot[]): HTMLElement {
         const cell = pivot.cells[r]?.[c];
         if (!cell || cell.promised === null) return [];
         const share = `${Math.round((100 * cell.value) / cell.promised)} %`;
-        const verdict = cell.kept === null ? 'more than is promised at all' : cell.kept ? '✓ kept' : '✗ less than promised';
-        return [[pivot.figure, row, column, quantity(cell.value, pivot.unit), quantity(cell.promised, pivot.unit), share, verdict]];
+        const verdict =
+          cell.kept === null
+            ? 'above the promise'
+            : cell.kept
+              ? '✓ kept'
+              : '✗ less than promised';
+        return [
+          [
+            pivot.figure,
+            row,
+            column,
+            quantity(cell.value, pivot.unit),
+            quantity(cell.promised, pivot.unit),
+            share,
+            verdict,
+          ],
+        ];
       }),
     ),
   );
   const [first] = pivots;
-  return table({ caption: 'What was measured beside what is promised, for I/O of the size that was measured', head: ['figure', first?.row_label ?? '', first?.column_label ?? '', 'measured', 'promised', 'of it', 'verdict'], rows });
+  return table({
+    caption: 'Measured and promised values, for I/O of the measured size',
+    head: [
+      'figure',
+      first?.row_label ?? '',
+      first?.column_label ?? '',
+      'measured',
+      'promised',
+      'of it',
+      'verdict',
+    ],
+    rows,
+  });
 }
 
-/** The products, and where what they promise was published. */
+/** The products with the sources of their promises. */
 function products(pivots: Pivot[]): HTMLElement {
-  const all = new Set(pivots.flatMap((pivot) => pivot.cells.flat().flatMap((cell) => cell?.product ?? [])));
+  const all = new Set(
+    pivots.flatMap((pivot) => pivot.cells.flat().flatMap((cell) => cell?.product ?? [])),
+  );
   return h('ul', { class: 'findings' }, ...[...all].map((text) => h('li', {}, text)));
 }
 
-/** Where the figures come from. */
+/** The stored results behind the figures. */
 function results(kept: Kept[]): HTMLElement {
   const labels = (one: Kept) => Object.entries(one.labels).map(([key, value]) => `${key}=${value}`);
   const all = table({
-    caption: 'Results that these figures are of',
+    caption: 'Results with these figures',
     head: ['result', 'kind', 'target', 'machine', 'labels', 'program', 'started'],
-    rows: kept.map((one) => [one.id, one.kind, one.target, one.machine ?? '', labels(one).join(', '), one.program, moment(one.started_at_ms)]),
+    rows: kept.map((one) => [
+      one.id,
+      one.kind,
+      one.target,
+      one.machine ?? '',
+      labels(one).join(', '),
+      one.program,
+      moment(one.started_at_ms),
+    ]),
   });
   all.classList.add('kept');
   return all;

@@ -1,4 +1,4 @@
-// Sweeps and load studies: the reader chooses what is drawn over what.
+// Sweeps and load studies. The reader selects the axes and the measure.
 
 import { fan } from '../chart/fan';
 import { heatMap } from '../chart/heat';
@@ -7,22 +7,36 @@ import { Panel } from '../chart/panel';
 import { overOne } from '../chart/sweep';
 import type { Load, Sweep } from '../document';
 import { h } from '../dom';
-import { combinations, has, MEASURES, named, pointsOf, titled, varying, type Measure, type Point } from '../grid';
+import {
+  combinations,
+  has,
+  MEASURES,
+  named,
+  pointsOf,
+  titled,
+  varying,
+  type Measure,
+  type Point,
+} from '../grid';
 
-/** What is drawn: places of axes. */
+/** The selection; axes are indexes. */
 interface View {
   over: number;
-  /** A chart for each of its values; -1 for none. */
+  /** The axis with a chart per value; -1 for none. */
   each: number;
-  /** Key of a measure, or one of `RATE` and `FAN`. */
+  /** Key of a measure, `RATE` or `FAN`. */
   show: string;
 }
 
-/** Operations of small I/Os, bandwidth of large ones. */
+/** IOPS of small blocks, bandwidth of large ones. */
 const RATE = 'rate';
 /** All percentiles of latency. */
 const FAN = 'fan';
-const SHOWN: [string, string][] = [[RATE, 'IOPS, or bandwidth of large I/Os'], ...MEASURES.map((measure): [string, string] => [measure.key, measure.title]), [FAN, 'Percentiles of latency']];
+const SHOWN: [string, string][] = [
+  [RATE, 'IOPS, or bandwidth of large I/Os'],
+  ...MEASURES.map((measure): [string, string] => [measure.key, measure.title]),
+  [FAN, 'Percentiles of latency'],
+];
 
 export function sweepContent(sweep: Sweep, number: number): (Node | null)[] {
   const points = pointsOf(sweep);
@@ -30,18 +44,35 @@ export function sweepContent(sweep: Sweep, number: number): (Node | null)[] {
   const depth = sweep.axes.length - 1;
   const others = axes.filter((axis) => axis !== depth);
   // Patterns differ most, then numbers of jobs: they get a chart each.
-  const apart = ['rw', 'numjobs'].flatMap((name) => others.find((axis) => sweep.axes[axis]?.name === name) ?? []);
-  const view: View = { over: axes.includes(depth) ? depth : (axes[0] ?? depth), each: others.length > 1 ? (apart[0] ?? others[0] ?? -1) : -1, show: RATE };
+  const apart = ['rw', 'numjobs'].flatMap(
+    (name) => others.find((axis) => sweep.axes[axis]?.name === name) ?? [],
+  );
+  const view: View = {
+    over: axes.includes(depth) ? depth : (axes[0] ?? depth),
+    each: others.length > 1 ? (apart[0] ?? others[0] ?? -1) : -1,
+    show: RATE,
+  };
   const place = h('div', {});
   let panels: Panel[] = [];
   const draw = () => {
     panels.forEach((panel) => panel.remove());
     panels = panelsOf(sweep, points, axes, view, number);
-    place.replaceChildren(h('div', { class: 'grid wide' }, ...panels.map((panel) => panel.element)));
+    place.replaceChildren(
+      h('div', { class: 'grid wide' }, ...panels.map((panel) => panel.element)),
+    );
   };
   const name = (axis: number) => sweep.axes[axis]?.name ?? '';
-  const select = (label: string, choices: [string, string][], value: string, changed: (value: string) => void) => {
-    const element = h('select', {}, ...choices.map(([key, text]) => h('option', { value: key, selected: key === value }, text)));
+  const select = (
+    label: string,
+    choices: [string, string][],
+    value: string,
+    changed: (value: string) => void,
+  ) => {
+    const element = h(
+      'select',
+      {},
+      ...choices.map(([key, text]) => h('option', { value: key, selected: key === value }, text)),
+    );
     element.addEventListener('change', () => {
       changed(element.value);
       draw();
@@ -50,68 +81,138 @@ export function sweepContent(sweep: Sweep, number: number): (Node | null)[] {
   };
   const over: [string, string][] = axes.map((axis) => [String(axis), name(axis)]);
   draw();
-  // On a terminal it is spelled out.
+  // Sentences are written for terminals, where `+-` stands for the sign.
   const sentences = sweep.curves.flatMap((curve) => curve.sentence?.replaceAll('+-', '±') ?? []);
   return [
     h('p', { class: 'lead' }, sweep.headline),
-    h('p', {}, 'Filled points were measured; hollow ones, and cells with a dashed edge and ~, are predicted from them. Bands are 95 % confidence; whiskers say how far a prediction may be off.'),
-    sentences.length > 0 ? h('ul', { class: 'findings' }, ...sentences.map((text) => h('li', {}, text))) : null,
-    sweep.notes.length > 0 ? h('ul', { class: 'findings' }, ...sweep.notes.map((text) => h('li', {}, text))) : null,
+    h(
+      'p',
+      {},
+      'Filled points were measured; hollow ones, and cells with a dashed edge and ~, ' +
+        'are predicted from them. Bands are 95 % confidence; ' +
+        'whiskers show the possible error of a prediction.',
+    ),
+    sentences.length > 0
+      ? h('ul', { class: 'findings' }, ...sentences.map((text) => h('li', {}, text)))
+      : null,
+    sweep.notes.length > 0
+      ? h('ul', { class: 'findings' }, ...sweep.notes.map((text) => h('li', {}, text)))
+      : null,
     h(
       'p',
       { class: 'choices' },
       select('Show', SHOWN, view.show, (key) => (view.show = key)),
-      axes.length > 1 ? select('over', over, String(view.over), (axis) => (view.over = Number(axis))) : null,
-      axes.length > 1 ? select('a chart for each', [['-1', 'nothing'], ...over], String(view.each), (axis) => (view.each = Number(axis))) : null,
+      axes.length > 1
+        ? select('over', over, String(view.over), (axis) => (view.over = Number(axis)))
+        : null,
+      axes.length > 1
+        ? select(
+            'a chart for each',
+            [['-1', 'nothing'], ...over],
+            String(view.each),
+            (axis) => (view.each = Number(axis)),
+          )
+        : null,
     ),
     place,
   ];
 }
 
-/** Curves, then maps. */
-function panelsOf(sweep: Sweep, points: Point[], axes: number[], view: View, number: number): Panel[] {
+/** Panels with curves, then panels with heat maps. */
+function panelsOf(
+  sweep: Sweep,
+  points: Point[],
+  axes: number[],
+  view: View,
+  number: number,
+): Panel[] {
   const { over } = view;
   if (view.show === FAN) return fans(sweep, points, axes, over, number);
   const apart = view.each >= 0 && view.each !== over ? [view.each] : [];
   const others = axes.filter((axis) => axis !== over && !apart.includes(axis));
   const shown = measured(sweep, points, view);
-  // Of each combination first the small I/Os, then the large ones, then the next.
+  // For each combination, the curve of small blocks comes before that of large blocks.
   const lines = combinations(points, apart).flatMap((combination) =>
     shown.flatMap(([measure, some]) => {
       const chosen = some.filter((point) => has(point, apart, combination));
-      return chosen.length === 0 ? [] : [{ title: titleOf(`${measure.title} over ${sweep.axes[over]?.name}`, sweep, apart, combination), draw: () => overOne(sweep, chosen, over, others, measure) }];
+      return chosen.length === 0
+        ? []
+        : [
+            {
+              title: titleOf(
+                `${measure.title} over ${sweep.axes[over]?.name}`,
+                sweep,
+                apart,
+                combination,
+              ),
+              draw: () => overOne(sweep, chosen, over, others, measure),
+            },
+          ];
     }),
   );
-  const panels = lines.map((line, index) => new Panel({ id: `sweep-${number}-curves-${index}`, ...line }));
+  const panels = lines.map(
+    (line, index) => new Panel({ id: `sweep-${number}-curves-${index}`, ...line }),
+  );
   const [down] = others;
   if (down === undefined) return panels;
-  // Two axes make a map; there is one for each combination of the rest.
+  // A map has two axes; each combination of the other axes has its own map.
   const rest = axes.filter((axis) => axis !== over && axis !== down);
   const maps = combinations(points, rest).flatMap((combination) =>
     shown.flatMap(([measure, some]) => {
       const chosen = some.filter((point) => has(point, rest, combination));
-      return chosen.length === 0 ? [] : [{ title: titleOf(`${measure.title} over ${sweep.axes[over]?.name} and ${sweep.axes[down]?.name}`, sweep, rest, combination), draw: () => mapOf(sweep, chosen, over, down, measure) }];
+      return chosen.length === 0
+        ? []
+        : [
+            {
+              title: titleOf(
+                `${measure.title} over ${sweep.axes[over]?.name} and ${sweep.axes[down]?.name}`,
+                sweep,
+                rest,
+                combination,
+              ),
+              draw: () => mapOf(sweep, chosen, over, down, measure),
+            },
+          ];
     }),
   );
-  return [...panels, ...maps.map((map, index) => new Panel({ id: `sweep-${number}-map-${index}`, ...map }))];
+  return [
+    ...panels,
+    ...maps.map((map, index) => new Panel({ id: `sweep-${number}-map-${index}`, ...map })),
+  ];
 }
 
-/** What is drawn of which points. */
+/** The measures to draw, each with its points. */
 function measured(sweep: Sweep, points: Point[], view: View): [Measure, Point[]][] {
   const of = (key: string) => MEASURES.find((measure) => measure.key === key) ?? MEASURES[0]!;
   if (view.show !== RATE) return [[of(view.show), points]];
   const some = (isLarge: boolean) => points.filter((point) => point.isLarge === isLarge);
-  // Along block sizes one curve is not cut in two.
-  if (sweep.axes[view.over]?.name === 'bs' || some(true).length === 0) return [[of('iops'), points]];
-  return some(false).length === 0 ? [[of('bandwidth'), points]] : [[of('iops'), some(false)], [of('bandwidth'), some(true)]];
+  // A curve over block sizes is not split into IOPS and bandwidth.
+  if (sweep.axes[view.over]?.name === 'bs' || some(true).length === 0)
+    return [[of('iops'), points]];
+  return some(false).length === 0
+    ? [[of('bandwidth'), points]]
+    : [
+        [of('iops'), some(false)],
+        [of('bandwidth'), some(true)],
+      ];
 }
 
 /** A fan for each combination of the other axes. */
-function fans(sweep: Sweep, points: Point[], axes: number[], over: number, number: number): Panel[] {
+function fans(
+  sweep: Sweep,
+  points: Point[],
+  axes: number[],
+  over: number,
+  number: number,
+): Panel[] {
   const others = axes.filter((axis) => axis !== over);
   return combinations(points, others).map((combination, index) => {
     const chosen = points.filter((point) => has(point, others, combination));
-    return new Panel({ id: `sweep-${number}-fan-${index}`, title: titleOf(`Latency over ${sweep.axes[over]?.name}`, sweep, others, combination), draw: () => fan(sweep, chosen, over) });
+    return new Panel({
+      id: `sweep-${number}-fan-${index}`,
+      title: titleOf(`Latency over ${sweep.axes[over]?.name}`, sweep, others, combination),
+      draw: () => fan(sweep, chosen, over),
+    });
   });
 }
 
@@ -122,8 +223,11 @@ function titleOf(what: string, sweep: Sweep, axes: number[], values: string[]): 
 
 function mapOf(sweep: Sweep, points: Point[], over: number, down: number, measure: Measure) {
   const [columns, rows] = [sweep.axes[over], sweep.axes[down]];
-  // Rows of which nothing is in this map are in another.
-  const used = (axis: number) => (sweep.axes[axis]?.values ?? []).filter((value) => points.some((point) => point.values[axis] === value));
+  // Values without a point in this map are left out.
+  const used = (axis: number) =>
+    (sweep.axes[axis]?.values ?? []).filter((value) =>
+      points.some((point) => point.values[axis] === value),
+    );
   const [across, downward] = [used(over), used(down)];
   const cells = points.map((point) => ({
     column: across.indexOf(point.values[over] ?? ''),
@@ -132,14 +236,21 @@ function mapOf(sweep: Sweep, points: Point[], over: number, down: number, measur
     error: measure.of(point.cell)?.error ?? null,
     predicted: point.cell.basis === 'predicted',
   }));
-  const axes = { columns: across, rows: downward, columnTitle: columns ? titled(columns) : '', rowTitle: rows ? titled(rows) : '' };
+  const axes = {
+    columns: across,
+    rows: downward,
+    columnTitle: columns ? titled(columns) : '',
+    rowTitle: rows ? titled(rows) : '',
+  };
   return heatMap(cells, axes, measure.unit, measure.title);
 }
 
 export function loadContent(load: Load, number: number): (Node | null)[] {
   return [
     h('p', { class: 'lead' }, load.headline),
-    load.notes.length > 0 ? h('ul', { class: 'findings' }, ...load.notes.map((text) => h('li', {}, text))) : null,
+    load.notes.length > 0
+      ? h('ul', { class: 'findings' }, ...load.notes.map((text) => h('li', {}, text)))
+      : null,
     h('div', { class: 'grid' }, ...loadSpecs(load, number).map((spec) => new Panel(spec).element)),
   ];
 }

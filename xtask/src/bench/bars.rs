@@ -1,137 +1,157 @@
-//! What iosonde is held to, and whether it gets there.
+//! Bars: the ratios that iosonde has to reach beside other programs, and their verdicts.
 
-use super::place::Kind;
-use super::program::{Program, Sample};
-use super::ratio::Estimate;
+use super::bench_target::BenchTargetKind;
+use super::program::{ComparedProgram, RunSample};
+use super::ratio::IntervalEstimate;
 use serde::Serialize;
 
-/// What is compared.
+/// A compared figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Figure {
+pub(super) enum ComparedFigure {
     Iops,
     UserCpu,
     TotalCpu,
 }
 
-impl Figure {
+impl ComparedFigure {
     /// The figure of one run.
-    pub(super) fn of(self, sample: &Sample) -> f64 {
+    pub(super) fn read_sample(self, sample: &RunSample) -> f64 {
         match self {
-            Figure::Iops => sample.iops,
-            Figure::UserCpu => sample.per_io.user_us,
-            Figure::TotalCpu => sample.per_io.user_us + sample.per_io.system_us,
+            ComparedFigure::Iops => sample.iops,
+            ComparedFigure::UserCpu => sample.per_io.user_us,
+            ComparedFigure::TotalCpu => sample.per_io.user_us + sample.per_io.system_us,
         }
     }
 
-    /// Its name in tables.
+    /// Name of the figure in tables.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Figure::Iops => "IOPS",
-            Figure::UserCpu => "user CPU per I/O",
-            Figure::TotalCpu => "CPU per I/O",
+            ComparedFigure::Iops => "IOPS",
+            ComparedFigure::UserCpu => "user CPU per I/O",
+            ComparedFigure::TotalCpu => "CPU per I/O",
         }
     }
 }
 
-/// Where a ratio has to lie.
+/// The bound of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Limit {
+pub(super) enum RatioBound {
     AtMost(f64),
     AtLeast(f64),
 }
 
-impl Limit {
-    /// In words.
+impl RatioBound {
+    /// The bound in words: `at most 0.25`.
     pub(super) fn text(self) -> String {
         match self {
-            Limit::AtMost(most) => format!("at most {most}"),
-            Limit::AtLeast(least) => format!("at least {least}"),
+            RatioBound::AtMost(most) => format!("at most {most}"),
+            RatioBound::AtLeast(least) => format!("at least {least}"),
         }
     }
 
-    /// Whether a ratio is within it.
+    /// Whether a ratio is within the bound.
     pub(super) fn admits(self, ratio: f64) -> bool {
         match self {
-            Limit::AtMost(most) => ratio <= most,
-            Limit::AtLeast(least) => ratio >= least,
+            RatioBound::AtMost(most) => ratio <= most,
+            RatioBound::AtLeast(least) => ratio >= least,
         }
     }
 }
 
-/// A promise about the ratio of two programs.
+/// A required ratio of two programs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Bar {
-    pub(super) figure: Figure,
-    pub(super) of: Program,
-    pub(super) over: Program,
-    pub(super) limit: Limit,
+    pub(super) figure: ComparedFigure,
+    pub(super) of: ComparedProgram,
+    pub(super) over: ComparedProgram,
+    pub(super) limit: RatioBound,
 }
 
 impl Bar {
-    const fn beside_fio(figure: Figure, limit: Limit) -> Bar {
+    const fn beside_fio(figure: ComparedFigure, limit: RatioBound) -> Bar {
         Bar {
             figure,
-            of: Program::Iosonde,
-            over: Program::Fio,
+            of: ComparedProgram::Iosonde,
+            over: ComparedProgram::Fio,
             limit,
         }
     }
 }
 
 /// The bars for a kind of target.
-pub(super) fn bars(kind: Kind) -> Vec<Bar> {
-    let mut bars = vec![Bar::beside_fio(Figure::UserCpu, Limit::AtMost(0.25))];
+pub(super) fn bars(kind: BenchTargetKind) -> Vec<Bar> {
+    let mut bars = vec![Bar::beside_fio(
+        ComparedFigure::UserCpu,
+        RatioBound::AtMost(0.25),
+    )];
     match kind {
-        Kind::Null => bars.push(Bar::beside_fio(Figure::Iops, Limit::AtLeast(4.0))),
-        Kind::Sparse => {
-            bars.push(Bar::beside_fio(Figure::Iops, Limit::AtLeast(1.6)));
+        BenchTargetKind::Null => bars.push(Bar::beside_fio(
+            ComparedFigure::Iops,
+            RatioBound::AtLeast(4.0),
+        )),
+        BenchTargetKind::Sparse => {
+            bars.push(Bar::beside_fio(
+                ComparedFigure::Iops,
+                RatioBound::AtLeast(1.6),
+            ));
             bars.push(Bar {
-                figure: Figure::Iops,
-                of: Program::IosondeInBatches,
-                over: Program::BareLoop,
-                limit: Limit::AtLeast(0.9),
+                figure: ComparedFigure::Iops,
+                of: ComparedProgram::IosondeInBatches,
+                over: ComparedProgram::BareLoop,
+                limit: RatioBound::AtLeast(0.9),
             });
         }
-        Kind::Written => {
-            bars.push(Bar::beside_fio(Figure::TotalCpu, Limit::AtMost(0.7)));
-            // fio keeps the device as busy as its queue allows; what saves processor time must not cost I/Os.
-            bars.push(Bar::beside_fio(Figure::Iops, Limit::AtLeast(0.95)));
+        BenchTargetKind::Written => {
+            bars.push(Bar::beside_fio(
+                ComparedFigure::TotalCpu,
+                RatioBound::AtMost(0.7),
+            ));
+            // fio keeps the device as busy as iodepth allows. Saving CPU time must not cost IOPS.
+            bars.push(Bar::beside_fio(
+                ComparedFigure::Iops,
+                RatioBound::AtLeast(0.95),
+            ));
         }
-        Kind::LoopDevice | Kind::Memory => {}
+        BenchTargetKind::LoopDevice | BenchTargetKind::Memory => {}
     }
     bars
 }
 
-/// What a short run on a busy machine can still promise: that nothing is badly wrong. Where a device or the kernel's workers
-/// hold the programs up, a fraction of a second is too short for the clock ticks that count user time.
-pub(super) fn smoke_bars(kind: Kind) -> Vec<Bar> {
+/// Loose bars for a short run on a busy machine: they detect gross regressions. Where a device
+/// or a kernel worker limits the rate, clock ticks are too coarse for the user time of a short run.
+pub(super) fn smoke_bars(kind: BenchTargetKind) -> Vec<Bar> {
     match kind {
-        Kind::Null | Kind::Sparse => {
-            vec![Bar::beside_fio(Figure::UserCpu, Limit::AtMost(1.0))]
+        BenchTargetKind::Null | BenchTargetKind::Sparse => {
+            vec![Bar::beside_fio(
+                ComparedFigure::UserCpu,
+                RatioBound::AtMost(1.0),
+            )]
         }
-        Kind::Written | Kind::LoopDevice | Kind::Memory => Vec::new(),
+        BenchTargetKind::Written | BenchTargetKind::LoopDevice | BenchTargetKind::Memory => {
+            Vec::new()
+        }
     }
 }
 
-/// How a bar was met.
+/// Result of one bar.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Verdict {
+pub(super) struct BarVerdict {
     pub(super) bar: Bar,
-    pub(super) ratio: Estimate,
+    pub(super) ratio: IntervalEstimate,
     pub(super) met: bool,
-    /// The whole confidence interval is on the same side of the limit.
+    /// Whether the whole confidence interval lies on one side of the bound.
     pub(super) sure: bool,
 }
 
-/// Holds a ratio against its bar.
-pub(super) fn judge(bar: Bar, ratio: Estimate) -> Verdict {
+/// Compares a ratio with its bar.
+pub(super) fn judge(bar: Bar, ratio: IntervalEstimate) -> BarVerdict {
     let met = bar.limit.admits(ratio.value);
     let sure = ratio
         .interval
         .is_some_and(|(low, high)| bar.limit.admits(low) == met && bar.limit.admits(high) == met);
-    Verdict {
+    BarVerdict {
         bar,
         ratio,
         met,
@@ -143,17 +163,17 @@ pub(super) fn judge(bar: Bar, ratio: Estimate) -> Verdict {
 mod tests {
     use super::*;
 
-    fn ratio(low: f64, value: f64, high: f64) -> Estimate {
-        Estimate {
+    fn ratio(low: f64, value: f64, high: f64) -> IntervalEstimate {
+        IntervalEstimate {
             value,
             interval: Some((low, high)),
         }
     }
 
     #[test]
-    fn a_verdict_goes_by_the_mean_and_says_when_it_is_unsure() {
-        let bar = bars(Kind::Null)[1];
-        assert_eq!(bar.limit, Limit::AtLeast(4.0));
+    fn verdict_follows_mean_and_reports_uncertainty() {
+        let bar = bars(BenchTargetKind::Null)[1];
+        assert_eq!(bar.limit, RatioBound::AtLeast(4.0));
         for (estimate, met, sure) in [
             (ratio(4.5, 5.0, 5.5), true, true),
             (ratio(3.9, 4.1, 4.3), true, false),
@@ -166,9 +186,12 @@ mod tests {
     }
 
     #[test]
-    fn every_target_bounds_user_time() {
-        for kind in Kind::ALL {
-            assert!(bars(kind).contains(&Bar::beside_fio(Figure::UserCpu, Limit::AtMost(0.25))));
+    fn user_time_is_bounded_on_every_target() {
+        for kind in BenchTargetKind::ALL {
+            assert!(bars(kind).contains(&Bar::beside_fio(
+                ComparedFigure::UserCpu,
+                RatioBound::AtMost(0.25)
+            )));
         }
     }
 }

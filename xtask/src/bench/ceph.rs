@@ -1,27 +1,27 @@
-//! `iosonde rados bench` beside Ceph's own `rados bench`, on the same cluster and the same objects.
+//! Compares `iosonde rados bench` with Ceph's `rados bench`, on the same cluster and objects.
 //!
-//! Both are bound by the cluster, so that rates can only be as good; what a client costs is processor time. Of both it is
-//! the time of the whole process that counts, connecting included: librados works on threads of its own. Where that is most of it, a
-//! client that does nothing else takes its turn as well, and shows how little it can be.
+//! The cluster limits the rate of both, so the cost of a client is its CPU time: that of the whole
+//! process with its connection, since librados has own threads. For small writes, librados uses
+//! most of it: there a bare client runs too and shows the lower bound.
 
-pub(crate) mod bare;
-mod cluster;
-mod work;
+pub(crate) mod bare_client;
+mod ceph_cluster;
+mod rados_runs;
 
-use super::bars::Limit;
-use super::ratio::Estimate;
+use super::bars::RatioBound;
+use super::ratio::IntervalEstimate;
 use super::report::{interval, word};
 use anyhow::{Result, bail, ensure};
-use cluster::Cluster;
+use ceph_cluster::CephBenchCluster;
+use rados_runs::{ComparedClient, RadosSample, RadosWork};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
-use work::{Client, Sample, Work};
 
-/// The most processor time of an operation, beside that of the bare client.
+/// Largest allowed ratio of CPU time per operation, iosonde to the bare client.
 const MOST_OVER_LEAST: f64 = 1.15;
 
-/// What `cargo xtask bench ceph` is asked for.
+/// Options of `cargo xtask bench ceph`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Runs of each program of each kind
@@ -50,49 +50,49 @@ pub(crate) struct Arguments {
     json: Option<PathBuf>,
 }
 
-/// One kind of work, and how both did it.
+/// Results of one kind of work.
 #[derive(Debug, Serialize)]
-struct Finding {
+struct RadosComparison {
     work: String,
-    rados_bench: Vec<Sample>,
-    iosonde: Vec<Sample>,
-    bare_client: Vec<Sample>,
-    /// Of what iosonde moved in a second, to what `rados bench` moved.
-    rate: Verdict,
-    /// Of the processor time of an operation.
-    cpu: Verdict,
-    /// The same of the bare client, where it took its turn.
-    least_cpu: Option<Estimate>,
-    /// Of iosonde's processor time to the bare client's.
-    cpu_over_least: Option<Verdict>,
+    rados_bench: Vec<RadosSample>,
+    iosonde: Vec<RadosSample>,
+    bare_client: Vec<RadosSample>,
+    /// Ratio of operations per second, iosonde to `rados bench`.
+    rate: RatioVerdict,
+    /// Ratio of CPU time per operation, iosonde to `rados bench`.
+    cpu: RatioVerdict,
+    /// Ratio of CPU time per operation, bare client to `rados bench`, where the bare client ran.
+    least_cpu: Option<IntervalEstimate>,
+    /// Ratio of CPU time per operation, iosonde to the bare client.
+    cpu_over_least: Option<RatioVerdict>,
 }
 
-/// A ratio beside its bar.
+/// A ratio with its bar.
 #[derive(Debug, Serialize)]
-struct Verdict {
-    ratio: Estimate,
-    limit: Option<Limit>,
+struct RatioVerdict {
+    ratio: IntervalEstimate,
+    limit: Option<RatioBound>,
     met: bool,
 }
 
-impl Verdict {
-    /// Two programs that are as fast as each other are on both sides of 1 by turns: a rate misses its bar when all of its
-    /// interval does.
-    fn of(ratio: Estimate, limit: Option<Limit>) -> Verdict {
+impl RatioVerdict {
+    /// Judges CPU time by its mean. A rate misses its bar only when the whole interval does, as
+    /// equally fast programs lie on either side of 1 by chance.
+    fn judge(ratio: IntervalEstimate, limit: Option<RatioBound>) -> RatioVerdict {
         let (low, high) = ratio.interval.unwrap_or((ratio.value, ratio.value));
         let met = limit.is_none_or(|limit| match limit {
-            Limit::AtLeast(_) => limit.admits(high),
-            Limit::AtMost(_) => limit.admits(ratio.value),
+            RatioBound::AtLeast(_) => limit.admits(high),
+            RatioBound::AtMost(_) => limit.admits(ratio.value),
         });
         debug_assert!(low <= high);
-        Verdict { ratio, limit, met }
+        RatioVerdict { ratio, limit, met }
     }
 
-    /// For a bar that is close to what is: it is missed when all of the interval misses it.
-    fn unless_surely_above(ratio: Estimate, limit: Option<Limit>) -> Verdict {
+    /// For a bar close to the usual ratio: missed only when the whole interval misses the bar.
+    fn unless_surely_above(ratio: IntervalEstimate, limit: Option<RatioBound>) -> RatioVerdict {
         let (low, _) = ratio.interval.unwrap_or((ratio.value, ratio.value));
         let met = limit.is_none_or(|limit| limit.admits(low));
-        Verdict { ratio, limit, met }
+        RatioVerdict { ratio, limit, met }
     }
 
     fn text(&self, name: &str) -> String {
@@ -103,30 +103,36 @@ impl Verdict {
     }
 }
 
-impl Finding {
-    fn of(work: &Work, [theirs, ours, bare]: [Vec<Sample>; 3], with_bars: bool) -> Finding {
-        let between = |some: &[Sample], others: &[Sample], figure: fn(&Sample) -> f64| {
-            let values = |samples: &[Sample]| samples.iter().map(figure).collect::<Vec<_>>();
-            Estimate::ratio(&values(some), &values(others))
+impl RadosComparison {
+    fn compare(
+        work: &RadosWork,
+        [theirs, ours, bare]: [Vec<RadosSample>; 3],
+        with_bars: bool,
+    ) -> RadosComparison {
+        let between = |some: &[RadosSample],
+                       others: &[RadosSample],
+                       figure: fn(&RadosSample) -> f64| {
+            let values = |samples: &[RadosSample]| samples.iter().map(figure).collect::<Vec<_>>();
+            IntervalEstimate::ratio(&values(some), &values(others))
         };
         let ratio = |figure| between(&ours, &theirs, figure);
-        let least = |some: &[Sample], others: &[Sample]| {
+        let least = |some: &[RadosSample], others: &[RadosSample]| {
             (!bare.is_empty()).then(|| between(some, others, |sample| sample.cpu_us))
         };
         let bar = |limit| with_bars.then_some(limit);
-        Finding {
+        RadosComparison {
             work: work.name(),
-            rate: Verdict::of(
+            rate: RatioVerdict::judge(
                 ratio(|sample| sample.ops_per_second),
-                bar(Limit::AtLeast(1.0)),
+                bar(RatioBound::AtLeast(1.0)),
             ),
-            cpu: Verdict::of(
+            cpu: RatioVerdict::judge(
                 ratio(|sample| sample.cpu_us),
-                bar(Limit::AtMost(work.most_cpu())),
+                bar(RatioBound::AtMost(work.most_cpu())),
             ),
             least_cpu: least(&bare, &theirs),
             cpu_over_least: least(&ours, &bare).map(|ratio| {
-                Verdict::unless_surely_above(ratio, bar(Limit::AtMost(MOST_OVER_LEAST)))
+                RatioVerdict::unless_surely_above(ratio, bar(RatioBound::AtMost(MOST_OVER_LEAST)))
             }),
             rados_bench: theirs,
             iosonde: ours,
@@ -134,18 +140,18 @@ impl Finding {
         }
     }
 
-    fn text(&self, work: &Work) -> String {
+    fn text(&self, work: &RadosWork) -> String {
         let mut text = format!("\n{}\n", self.work);
         for (client, samples) in [
-            (Client::RadosBench, &self.rados_bench),
-            (Client::Iosonde, &self.iosonde),
-            (Client::Bare, &self.bare_client),
+            (ComparedClient::RadosBench, &self.rados_bench),
+            (ComparedClient::Iosonde, &self.iosonde),
+            (ComparedClient::Bare, &self.bare_client),
         ] {
             if samples.is_empty() {
                 continue;
             }
-            let mean = |figure: fn(&Sample) -> f64| {
-                Estimate::mean(&samples.iter().map(figure).collect::<Vec<_>>()).value
+            let mean = |figure: fn(&RadosSample) -> f64| {
+                IntervalEstimate::mean(&samples.iter().map(figure).collect::<Vec<_>>()).value
             };
             let rate = mean(|sample| sample.ops_per_second);
             text.push_str(&format!(
@@ -172,15 +178,15 @@ impl Finding {
         text
     }
 
-    /// Whether the bar of processor time is beyond what librados needs itself, and so is no failure of iosonde's.
+    /// Whether librados alone exceeds the bar of CPU time, so that iosonde cannot meet the bar.
     fn is_out_of_reach(&self) -> bool {
         let least = self
             .least_cpu
-            .map(|least| Verdict::of(least, self.cpu.limit));
+            .map(|least| RatioVerdict::judge(least, self.cpu.limit));
         least.is_some_and(|least| !least.met)
     }
 
-    /// Whether all bars were met that can be.
+    /// Whether all bars that can be met were met.
     fn is_good(&self) -> bool {
         let over_least = self.cpu_over_least.as_ref();
         self.rate.met
@@ -189,7 +195,7 @@ impl Finding {
     }
 }
 
-/// Runs the bench. Whether all bars were met that can be.
+/// Runs the benchmark and returns whether all bars that can be met were met.
 pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     let (rounds, seconds) = match arguments.smoke {
         true => (1, 1),
@@ -202,21 +208,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
         None => super::built_iosonde()?,
     };
     let cluster = match &arguments.conf {
-        Some(conf) => Cluster::given(conf, &arguments.pool),
-        None => Cluster::started(&arguments.pool)?,
+        Some(conf) => CephBenchCluster::from_conf(conf, &arguments.pool),
+        None => CephBenchCluster::started(&arguments.pool)?,
     };
     println!(
-        "iosonde rados bench / rados bench on {}, 16 in flight; {rounds} runs of up to {seconds} s each, in turn; \
-         95 % intervals",
+        "iosonde rados bench / rados bench on {}, 16 in flight; \
+         {rounds} runs of up to {seconds} s each, in turn; 95 % intervals",
         cluster.description
     );
-    let runs = work::Runs {
+    let runs = rados_runs::RadosRuns {
         cluster: &cluster,
         iosonde,
         seconds,
     };
     let mut findings = Vec::new();
-    for work in Work::all(arguments.smoke) {
+    for work in RadosWork::list_kinds(arguments.smoke) {
         if !work.name().contains(&arguments.only) {
             continue;
         }
@@ -233,7 +239,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
                 samples[client as usize].push(sample?);
             }
         }
-        let finding = Finding::of(&work, samples, !arguments.smoke);
+        let finding = RadosComparison::compare(&work, samples, !arguments.smoke);
         print!("{}", finding.text(&work));
         findings.push(finding);
     }
@@ -243,31 +249,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
         arguments.only
     );
     super::write_json(arguments.json.as_deref(), &findings)?;
-    Ok(findings.iter().all(Finding::is_good))
+    Ok(findings.iter().all(RadosComparison::is_good))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn sample(ops_per_second: f64, cpu_us: f64) -> Sample {
-        Sample {
+    fn sample(ops_per_second: f64, cpu_us: f64) -> RadosSample {
+        RadosSample {
             ops_per_second,
             cpu_us,
         }
     }
 
     #[test]
-    fn a_rate_is_missed_when_it_is_surely_lower_and_processor_time_by_its_mean() {
-        let work = &Work::all(false)[0];
+    fn rate_misses_by_interval_and_cpu_time_by_mean() {
+        let work = &RadosWork::list_kinds(false)[0];
         assert!(work.is_write() && work.op_bytes == 4096);
         let theirs = || vec![sample(100.0, 10.0); 3];
         let noisy = [90.0, 100.0, 105.0].map(|rate| sample(rate, 7.9)).to_vec();
-        let finding = Finding::of(work, [theirs(), noisy, Vec::new()], true);
+        let finding = RadosComparison::compare(work, [theirs(), noisy, Vec::new()], true);
         assert!(finding.rate.met && finding.cpu.met, "{finding:?}");
         let slow = vec![sample(90.0, 8.1); 3];
         let bare = vec![sample(100.0, 7.5); 3];
-        let finding = Finding::of(work, [theirs(), slow, bare], true);
+        let finding = RadosComparison::compare(work, [theirs(), slow, bare], true);
         assert!(!finding.rate.met && !finding.cpu.met, "{finding:?}");
         let text = finding.text(work);
         for words in [
@@ -283,22 +289,22 @@ mod tests {
     }
 
     #[test]
-    fn what_librados_takes_itself_is_not_held_against_iosonde() {
-        let work = &Work::all(false)[0];
+    fn cpu_bar_below_librados_cost_is_not_required() {
+        let work = &RadosWork::list_kinds(false)[0];
         let finding = |ours: f64, bare: f64| {
-            // By turns a tenth more and less: it is the mean that counts.
+            // Samples vary by a tenth: the mean decides.
             let samples = |us: f64| [0.9, 1.0, 1.0 / 0.9].map(|part| sample(100.0, us * part));
             let steady = vec![sample(100.0, 10.0); 3];
             let all = [steady, samples(ours).to_vec(), samples(bare).to_vec()];
-            Finding::of(work, all, true)
+            RadosComparison::compare(work, all, true)
         };
         let is_good = |ours, bare| finding(ours, bare).is_good();
         assert!(is_good(7.9, 8.1), "the bar is met");
-        assert!(!is_good(8.5, 7.9), "it is missed, and could be met");
-        assert!(is_good(8.7, 8.1), "nobody can meet it");
+        assert!(!is_good(8.5, 7.9), "the bar is missed and could be met");
+        assert!(is_good(8.7, 8.1), "no client of librados can meet the bar");
         assert!(
             !is_good(9.9, 8.1),
-            "and this is far more than there must be"
+            "the cost is far above that of the bare client"
         );
     }
 }

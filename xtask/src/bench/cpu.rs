@@ -1,4 +1,4 @@
-//! Processor time.
+//! CPU time of processes.
 
 use anyhow::Result;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -6,7 +6,7 @@ use nix::sys::time::TimeValLike;
 use serde::{Deserialize, Serialize};
 use std::ops::Sub;
 
-/// Processor time in microseconds.
+/// User and system CPU time in microseconds.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct CpuTime {
     pub(super) user_us: f64,
@@ -14,8 +14,8 @@ pub(super) struct CpuTime {
 }
 
 impl CpuTime {
-    /// What this process, or all its children that have ended, used so far.
-    pub(super) fn of(who: UsageWho) -> Result<CpuTime> {
+    /// CPU time used so far by this process, or by all its children that have ended.
+    pub(super) fn measure(who: UsageWho) -> Result<CpuTime> {
         let usage = getrusage(who)?;
         Ok(CpuTime {
             user_us: usage.user_time().num_microseconds() as f64,
@@ -23,7 +23,7 @@ impl CpuTime {
         })
     }
 
-    /// Shared out over a number of I/Os.
+    /// Divides the times by a number of I/Os.
     pub(super) fn per(self, ios: f64) -> CpuTime {
         CpuTime {
             user_us: self.user_us / ios,

@@ -1,28 +1,28 @@
-//! What a cluster's user waits for: `iosonde fio` beside `kubectl run`, and `iosonde k8s fio` beside kubestr.
+//! Times on a cluster: `iosonde fio` beside `kubectl run`, and `iosonde k8s fio` beside kubestr.
 //!
-//! Most of each time is the cluster's own: a volume is made, a pod is placed, an image starts. It varies by more than the
-//! programs differ, so that they take turns, and the differences are taken round by round.
+//! The cluster takes most of the time: it provisions a volume and starts a pod. Its time
+//! varies more than the programs differ. They run in turn, and are compared round by round.
 
-mod cluster;
-mod work;
+mod kube_cluster;
+mod kube_runs;
 
-use super::ratio::Estimate;
+use super::ratio::IntervalEstimate;
 use super::report::word;
 use anyhow::{Context, Result, bail, ensure};
-use cluster::{Cluster, Namespace};
+use kube_cluster::{KubeBenchCluster, Namespace};
+use kube_runs::{BenchJobFile, KubeRuns};
 use serde::Serialize;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-use work::{Job, Runs};
 
-/// How much later than `kubectl run` is at Running the first I/O may be.
+/// Most seconds from Running of `kubectl run` to the first I/O of iosonde.
 const MOST_UNTIL_FIRST_IO_S: f64 = 1.0;
-/// What a single round on a busy machine can still promise: that nothing is badly wrong.
+/// The loose bar of a single round on a busy machine, which detects gross regressions.
 const MOST_OF_SMOKE_S: f64 = 10.0;
 
-/// What `cargo xtask bench kube` is asked for.
+/// Options of `cargo xtask bench kube`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Rounds of each pair of programs
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     /// Length of the job that kubestr runs too, in seconds
     #[arg(long, default_value_t = 5)]
     seconds: u32,
-    /// Directory of a cluster of tests/kube that runs [default: the built one is started, and removed]
+    /// Directory of a running cluster of tests/kube [default: start and remove the built one]
     #[arg(long, conflicts_with = "kubeconfig")]
     kube: Option<PathBuf>,
     /// Kubeconfig of another cluster
@@ -66,47 +66,47 @@ pub(crate) struct Arguments {
     json: Option<PathBuf>,
 }
 
-/// What was compared, and what came of it.
+/// A comparison and its result.
 #[derive(Debug, Serialize)]
-struct Finding {
+struct KubeComparison {
     what: String,
-    /// Why nothing was run.
+    /// Reason why the comparison was skipped.
     left_out: Option<String>,
     peer: &'static str,
     ours: &'static str,
     peer_s: Vec<f64>,
     ours_s: Vec<f64>,
-    verdict: Option<Verdict>,
+    verdict: Option<TimeVerdict>,
 }
 
-/// How much longer iosonde takes, beside its bar.
+/// Difference in time, iosonde minus peer, with its bar.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-struct Verdict {
-    difference_s: Estimate,
+struct TimeVerdict {
+    difference_s: IntervalEstimate,
     most_s: f64,
     met: bool,
 }
 
-impl Verdict {
-    /// By the mean, as those beside fio.
-    fn of(difference_s: Estimate, most_s: f64) -> Verdict {
-        Verdict {
+impl TimeVerdict {
+    /// Judges by the mean, as the benchmark beside fio does.
+    fn judge(difference_s: IntervalEstimate, most_s: f64) -> TimeVerdict {
+        TimeVerdict {
             difference_s,
             most_s,
             met: difference_s.value <= most_s,
         }
     }
 
-    /// The interval has both sides of the bar.
+    /// Whether the interval contains the bar.
     fn is_in_doubt(&self) -> bool {
         let interval = self.difference_s.interval;
         interval.is_some_and(|(low, high)| low <= self.most_s && self.most_s < high)
     }
 }
 
-impl Finding {
-    fn left_out(what: String, pair: Pair, reason: String) -> Finding {
-        Finding {
+impl KubeComparison {
+    fn left_out(what: String, pair: Pair, reason: String) -> KubeComparison {
+        KubeComparison {
             what,
             left_out: Some(reason),
             peer: pair.peer,
@@ -117,14 +117,14 @@ impl Finding {
         }
     }
 
-    fn of(what: String, pair: Pair, [peer_s, ours_s]: [Vec<f64>; 2]) -> Finding {
-        let difference = Estimate::difference(&ours_s, &peer_s);
-        Finding {
+    fn compare(what: String, pair: Pair, [peer_s, ours_s]: [Vec<f64>; 2]) -> KubeComparison {
+        let difference = IntervalEstimate::difference(&ours_s, &peer_s);
+        KubeComparison {
             left_out: None,
-            verdict: Some(Verdict::of(difference, pair.most_s)),
+            verdict: Some(TimeVerdict::judge(difference, pair.most_s)),
             peer_s,
             ours_s,
-            ..Finding::left_out(what, pair, String::new())
+            ..KubeComparison::left_out(what, pair, String::new())
         }
     }
 
@@ -141,7 +141,7 @@ impl Finding {
             return text;
         };
         for (name, samples) in [(self.peer, &self.peer_s), (self.ours, &self.ours_s)] {
-            let mean = seconds(Estimate::mean(samples));
+            let mean = seconds(IntervalEstimate::mean(samples));
             let each: Vec<String> = samples.iter().map(|took| format!("{took:.2}")).collect();
             text.push_str(&format!("  {name:<16} {mean:<27} {}\n", each.join(" ")));
         }
@@ -160,14 +160,14 @@ impl Finding {
     }
 }
 
-fn seconds(estimate: Estimate) -> String {
+fn seconds(estimate: IntervalEstimate) -> String {
     match estimate.interval {
         Some((low, high)) => format!("{:.2} s [{low:.2}, {high:.2}]", estimate.value),
         None => format!("{:.2} s", estimate.value),
     }
 }
 
-/// Two programs that take turns, and how much longer ours may take.
+/// Two programs that run in turn, and the largest allowed difference.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
     peer: &'static str,
@@ -176,7 +176,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Beside `kubectl run`.
+    /// iosonde beside `kubectl run`.
     fn beside_kubectl(smoke: bool) -> Pair {
         Pair {
             peer: "kubectl run",
@@ -189,7 +189,7 @@ impl Pair {
         }
     }
 
-    /// Beside kubestr, of which iosonde has to be the faster one.
+    /// iosonde beside kubestr. iosonde must be the faster one.
     fn beside_kubestr(smoke: bool) -> Pair {
         Pair {
             peer: "kubestr fio",
@@ -199,7 +199,7 @@ impl Pair {
     }
 }
 
-/// The times of both, round by round, in seconds.
+/// Runs both programs in turn and returns their times in seconds, round by round.
 fn in_turn(
     rounds: usize,
     interrupted: &AtomicBool,
@@ -208,12 +208,12 @@ fn in_turn(
 ) -> Result<[Vec<f64>; 2]> {
     let mut samples = [Vec::new(), Vec::new()];
     for round in 0..rounds {
-        // Who begins changes: what one leaves the cluster to do is in the other's way once, and in its own once.
+        // The order alternates, so that work left to the cluster delays both programs equally.
         let mut order = [0, 1];
         order.rotate_left(round % 2);
         for who in order {
             let took = if who == 0 { peer() } else { ours() };
-            // A program that was interrupted too has nothing to say.
+            // An interrupted run gives no sample.
             if interrupted.load(Relaxed) {
                 bail!("interrupted");
             }
@@ -223,7 +223,7 @@ fn in_turn(
     Ok(samples)
 }
 
-/// Runs the bench. Whether all bars were met.
+/// Runs the benchmark and returns whether all bars were met.
 pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     let (rounds, length_s) = match arguments.smoke {
         true => (1, 1),
@@ -236,9 +236,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
         None => super::built_iosonde()?,
     };
     let cluster = match (&arguments.kube, &arguments.kubeconfig) {
-        (Some(directory), _) => Cluster::running(directory)?,
-        (None, Some(kubeconfig)) => Cluster::given(kubeconfig),
-        (None, None) => Cluster::started(&super::build_directory()?)?,
+        (Some(directory), _) => KubeBenchCluster::running(directory)?,
+        (None, Some(kubeconfig)) => KubeBenchCluster::from_kubeconfig(kubeconfig),
+        (None, None) => KubeBenchCluster::started(&super::build_directory()?)?,
     }
     .with_kubectl(arguments.kubectl.as_deref());
     if interrupted.load(Relaxed) {
@@ -246,10 +246,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     }
     let namespace = Namespace::new(&cluster)?;
     println!(
-        "iosonde beside kubectl and kubestr on {}: class {}, claims of {}; {rounds} rounds, in turn; 95 % intervals",
+        "iosonde beside kubectl and kubestr on {}: class {}, claims of {}; \
+         {rounds} rounds, in turn; 95 % intervals",
         cluster.description, arguments.class, arguments.size
     );
-    let runs = Runs {
+    let runs = KubeRuns {
         namespace: &namespace,
         class: arguments.class.clone(),
         size: arguments.size.clone(),
@@ -264,32 +265,32 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
         || runs.until_running(),
         || runs.until_first_io(),
     )?;
-    let start = Finding::of(what, Pair::beside_kubectl(arguments.smoke), samples);
+    let start = KubeComparison::compare(what, Pair::beside_kubectl(arguments.smoke), samples);
     print!("{}", start.text());
     let whole = beside_kubestr(arguments, &cluster, &runs, rounds, length_s, &interrupted)?;
     print!("{}", whole.text());
     let findings = [start, whole];
     super::write_json(arguments.json.as_deref(), &findings)?;
-    Ok(findings.iter().all(Finding::is_met))
+    Ok(findings.iter().all(KubeComparison::is_met))
 }
 
-/// The whole of the same job, if there is a kubestr to run it.
+/// Compares the total time of the same job, if kubestr is installed.
 fn beside_kubestr(
     arguments: &Arguments,
-    cluster: &Cluster,
-    runs: &Runs<'_>,
+    cluster: &KubeBenchCluster,
+    runs: &KubeRuns<'_>,
     rounds: usize,
     length_s: u32,
     interrupted: &AtomicBool,
-) -> Result<Finding> {
+) -> Result<KubeComparison> {
     let what = format!("all of a job of {length_s} s, beside kubestr");
     let pair = Pair::beside_kubestr(arguments.smoke);
     let kubestr = arguments.kubestr.as_deref();
     let Some(kubestr) = present(kubestr, Path::new("kubestr"))? else {
         let reason = "kubestr is not installed: name one with --kubestr";
-        return Ok(Finding::left_out(what, pair, reason.to_owned()));
+        return Ok(KubeComparison::left_out(what, pair, reason.to_owned()));
     };
-    let job = Job::new(length_s)?;
+    let job = BenchJobFile::new(length_s)?;
     let image = arguments.kubestr_image.as_deref().or(cluster.fio_image);
     let samples = in_turn(
         rounds,
@@ -297,10 +298,10 @@ fn beside_kubestr(
         || runs.kubestr(kubestr, image, &job),
         || runs.as_kubestr(&job),
     )?;
-    Ok(Finding::of(what, pair, samples))
+    Ok(KubeComparison::compare(what, pair, samples))
 }
 
-/// The program that was named, which has to be there, or else the usual one, if it is.
+/// The named program, which must exist, or else the usual one if it exists.
 fn present<'a>(named: Option<&'a Path>, usual: &'a Path) -> Result<Option<&'a Path>> {
     let program = named.unwrap_or(usual);
     let started = std::process::Command::new(program).arg("--help").output();
@@ -316,14 +317,14 @@ fn present<'a>(named: Option<&'a Path>, usual: &'a Path) -> Result<Option<&'a Pa
 mod tests {
     use super::*;
 
-    fn finding(peer_s: &[f64], ours_s: &[f64]) -> Finding {
+    fn finding(peer_s: &[f64], ours_s: &[f64]) -> KubeComparison {
         let samples = [peer_s.to_vec(), ours_s.to_vec()];
-        Finding::of("start".to_owned(), Pair::beside_kubectl(false), samples)
+        KubeComparison::compare("start".to_owned(), Pair::beside_kubectl(false), samples)
     }
 
     #[test]
-    fn a_start_is_held_to_a_second_more_than_its_peer_round_by_round() {
-        // A slow round is slow for both.
+    fn start_delay_is_judged_round_by_round() {
+        // The round of 9 s is slow for both programs.
         let met = finding(&[2.0, 9.0, 3.0], &[2.9, 9.9, 3.9]);
         assert!(met.is_met());
         let text = met.text();
@@ -348,20 +349,21 @@ mod tests {
     }
 
     #[test]
-    fn a_single_round_has_no_interval_and_no_doubt() {
+    fn single_round_has_no_interval_and_no_doubt() {
         let text = finding(&[2.0], &[2.5]).text();
         assert!(text.contains("= 0.50 s, to be at most 1 s\n"), "{text}");
     }
 
     #[test]
-    fn a_half_without_its_program_says_so_and_has_no_numbers() {
+    fn missing_kubestr_skips_its_comparison_with_reason() {
         let (absent, there) = (Path::new("/nonexistent/kubestr"), Path::new("true"));
         assert_eq!(present(None, absent).unwrap(), None);
         assert_eq!(present(None, there).unwrap(), Some(there));
-        // One that was asked for is not left out silently.
+        // A missing program that was named is an error.
         assert!(present(Some(absent), there).is_err());
         let reason = "it is not installed".to_owned();
-        let finding = Finding::left_out("all".to_owned(), Pair::beside_kubestr(false), reason);
+        let finding =
+            KubeComparison::left_out("all".to_owned(), Pair::beside_kubestr(false), reason);
         assert!(finding.is_met());
         let text = finding.text();
         assert!(
@@ -372,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_take_turns_and_who_begins_changes() {
+    fn programs_alternate_and_first_program_changes() {
         let order = std::cell::RefCell::new(String::new());
         let takes = |who: char, seconds| {
             let order = &order;

@@ -1,8 +1,8 @@
-//! The programs that are compared. Each run is a process of its own, started in the same way, with the same job.
+//! The compared programs. Each run is a new process with the same job.
 
-use super::bare;
+use super::bare_loop;
+use super::bench_target::{BenchEngine, BenchTarget};
 use super::cpu::CpuTime;
-use super::place::{Engine, Place};
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::resource::UsageWho;
 use serde::Serialize;
@@ -11,72 +11,72 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// I/Os in flight, for all programs.
+/// iodepth of all programs.
 const DEPTH: u32 = 64;
-/// Size of a batch, where the comparison is about batches.
+/// I/Os per submission in comparisons of batches.
 const BATCH: u32 = 16;
 
-/// A program, and how it is used.
+/// A program and its mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Program {
+pub(super) enum ComparedProgram {
     /// fio, without batch options.
     Fio,
     /// iosonde with the same job.
     Iosonde,
-    /// iosonde with batches, and with its files and buffers registered.
+    /// iosonde with submission batches, registered files and fixed buffers.
     IosondeInBatches,
     /// The bare loop with the same batches, file and buffers.
     BareLoop,
 }
 
-impl Program {
-    /// Its name in tables.
+impl ComparedProgram {
+    /// Name of the program in tables.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Program::Fio => "fio",
-            Program::Iosonde => "iosonde",
-            Program::IosondeInBatches => "iosonde, batches of 16",
-            Program::BareLoop => "bare loop, batches of 16",
+            ComparedProgram::Fio => "fio",
+            ComparedProgram::Iosonde => "iosonde",
+            ComparedProgram::IosondeInBatches => "iosonde, batches of 16",
+            ComparedProgram::BareLoop => "bare loop, batches of 16",
         }
     }
 }
 
-/// What one run showed.
+/// Figures of one run.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Sample {
+pub(super) struct RunSample {
     pub(super) iops: f64,
-    /// Of the job, for each I/O: what the program says of itself.
+    /// CPU time of the job for each I/O, as the program reports it.
     pub(super) per_io: CpuTime,
-    /// Of the whole process, start and end included, for each I/O: what the kernel says of it.
+    /// CPU time of the whole process for each I/O, as the kernel reports it.
     pub(super) process_per_io: CpuTime,
 }
 
-/// Where the programs are, and how long they run.
+/// Paths of the programs and length of a run.
 #[derive(Debug)]
-pub(super) struct Runs {
+pub(super) struct ProgramRuns {
     pub(super) fio: PathBuf,
     pub(super) iosonde: PathBuf,
     pub(super) length: Duration,
 }
 
-impl Runs {
-    /// Runs a program once, on a target.
-    pub(super) fn run(&self, program: Program, place: &Place) -> Result<Sample> {
+impl ProgramRuns {
+    /// Runs a program once on a target.
+    pub(super) fn run(&self, program: ComparedProgram, target: &BenchTarget) -> Result<RunSample> {
         let report = tempfile::NamedTempFile::new().context("a file for the report")?;
         let mut command = match program {
-            Program::Fio => Command::new(&self.fio),
-            Program::Iosonde | Program::IosondeInBatches => {
+            ComparedProgram::Fio => Command::new(&self.fio),
+            ComparedProgram::Iosonde | ComparedProgram::IosondeInBatches => {
                 let mut command = Command::new(&self.iosonde);
-                // Keeping results is no part of the cost that is measured.
+                // The cost of storing results is not measured.
                 command.env("IOSONDE_NO_SAVE", "1");
                 command.arg("fio");
                 command
             }
-            Program::BareLoop => return self.run_bare(place),
+            ComparedProgram::BareLoop => return self.run_bare(target),
         };
-        command.args(self.job(place, report.path()));
-        if program == Program::IosondeInBatches {
+        command.args(self.job(target, report.path()));
+        if program == ComparedProgram::IosondeInBatches {
             command.arg(format!("--iodepth_batch_submit={BATCH}"));
             command.args(["--registerfiles", "--fixedbufs"]);
         }
@@ -85,23 +85,23 @@ impl Runs {
         sample_of_report(&text, used).with_context(|| format!("the report of {command:?}"))
     }
 
-    /// The job, in words that both programs understand.
-    fn job(&self, place: &Place, report: &Path) -> Vec<String> {
+    /// Options of the job, which fio and iosonde both accept.
+    fn job(&self, target: &BenchTarget, report: &Path) -> Vec<String> {
         let mut words = vec![
             "--name=bench".to_owned(),
             "--rw=randread".to_owned(),
             "--bs=4k".to_owned(),
             format!("--iodepth={DEPTH}"),
-            format!("--size={}", place.size_bytes),
+            format!("--size={}", target.size_bytes),
             "--time_based".to_owned(),
             format!("--runtime={}ms", self.length.as_millis()),
             "--output-format=json".to_owned(),
             format!("--output={}", report.display()),
             "--eta=never".to_owned(),
         ];
-        match &place.engine {
-            Engine::Null => words.push("--ioengine=null".to_owned()),
-            Engine::IoUring(path) => words.extend([
+        match &target.engine {
+            BenchEngine::Null => words.push("--ioengine=null".to_owned()),
+            BenchEngine::IoUring(path) => words.extend([
                 "--ioengine=io_uring".to_owned(),
                 "--direct=1".to_owned(),
                 format!("--filename={}", path.display()),
@@ -110,23 +110,23 @@ impl Runs {
         words
     }
 
-    fn run_bare(&self, place: &Place) -> Result<Sample> {
-        let Engine::IoUring(path) = &place.engine else {
+    fn run_bare(&self, target: &BenchTarget) -> Result<RunSample> {
+        let BenchEngine::IoUring(path) = &target.engine else {
             bail!("the bare loop needs a file")
         };
         let this = std::env::current_exe().context("finding this program")?;
         let mut command = Command::new(this);
         command.args(["bare-loop", "--file"]).arg(path);
-        command.arg(format!("--size-bytes={}", place.size_bytes));
+        command.arg(format!("--size-bytes={}", target.size_bytes));
         command.arg(format!("--milliseconds={}", self.length.as_millis()));
         command.arg(format!("--depth={DEPTH}"));
         command.arg(format!("--batch={BATCH}"));
         let (output, used) = run_alone(&mut command)?;
-        let outcome: bare::Outcome =
+        let outcome: bare_loop::BareLoopResult =
             serde_json::from_str(&output).context("the bare loop's outcome")?;
         ensure!(outcome.ios > 0, "the bare loop did no I/O");
         let ios = outcome.ios as f64;
-        Ok(Sample {
+        Ok(RunSample {
             iops: ios / (outcome.elapsed_ns as f64 / 1e9),
             per_io: outcome.cpu.per(ios),
             process_per_io: used.per(ios),
@@ -134,10 +134,10 @@ impl Runs {
     }
 }
 
-/// Runs a command to its end: what it printed, and the processor time of its process. Nothing else is waited for meanwhile,
-/// so that the time of all children grows by this one's alone.
+/// Runs a command and returns its output and the CPU time of its process. No other child may be
+/// waited for meanwhile, so that RUSAGE_CHILDREN grows by this process only.
 pub(super) fn run_alone(command: &mut Command) -> Result<(String, CpuTime)> {
-    let before = CpuTime::of(UsageWho::RUSAGE_CHILDREN)?;
+    let before = CpuTime::measure(UsageWho::RUSAGE_CHILDREN)?;
     let output = command
         .stdin(Stdio::null())
         .output()
@@ -148,12 +148,12 @@ pub(super) fn run_alone(command: &mut Command) -> Result<(String, CpuTime)> {
         output.status,
         String::from_utf8_lossy(&output.stderr).trim()
     );
-    let used = CpuTime::of(UsageWho::RUSAGE_CHILDREN)? - before;
+    let used = CpuTime::measure(UsageWho::RUSAGE_CHILDREN)? - before;
     Ok((String::from_utf8_lossy(&output.stdout).into_owned(), used))
 }
 
-/// Reads fio's JSON, whoever wrote it. fio puts its messages before it.
-fn sample_of_report(text: &str, used: CpuTime) -> Result<Sample> {
+/// Reads JSON of fio or iosonde. fio prints messages before the JSON.
+fn sample_of_report(text: &str, used: CpuTime) -> Result<RunSample> {
     let start = text.find("{\n").context("there is no JSON")?;
     let report: Value = serde_json::from_str(&text[start..])?;
     let job = &report["jobs"][0];
@@ -165,13 +165,13 @@ fn sample_of_report(text: &str, used: CpuTime) -> Result<Sample> {
     ensure!(number(job, "error")? == 0.0, "the job failed");
     let ios = number(&job["read"], "total_ios")?;
     ensure!(ios > 0.0, "the job did no I/O");
-    // Per cent of milliseconds, in microseconds.
+    // usr_cpu and sys_cpu are percentages of job_runtime, which is in milliseconds.
     let unit_us = number(job, "job_runtime")? * 1e3 / 100.0;
     let cpu = CpuTime {
         user_us: number(job, "usr_cpu")? * unit_us,
         system_us: number(job, "sys_cpu")? * unit_us,
     };
-    Ok(Sample {
+    Ok(RunSample {
         iops: number(&job["read"], "iops")?,
         per_io: cpu.per(ios),
         process_per_io: used.per(ios),
@@ -189,7 +189,7 @@ mod tests {
 }"#;
 
     #[test]
-    fn a_report_gives_processor_time_for_each_io() {
+    fn report_gives_cpu_time_per_io() {
         let sample = sample_of_report(
             REPORT,
             CpuTime {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_or_idle_job_is_no_sample() {
+    fn failed_or_idle_job_gives_no_sample() {
         for (good, bad) in [
             ("\"error\": 0", "\"error\": 5"),
             ("100000", "0"),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_fails_says_why() {
+    fn failed_command_reports_stderr_and_status() {
         let mut command = Command::new("sh");
         command.args(["-c", "echo broken >&2; exit 3"]);
         let error = run_alone(&mut command).unwrap_err().to_string();

@@ -1,44 +1,44 @@
-//! What a bench found, for people and for programs.
+//! Findings of the benchmark as text and as JSON.
 
-use super::bars::{Figure, Verdict, judge};
-use super::place::Kind;
-use super::program::{Program, Sample};
-use super::ratio::Estimate;
+use super::bars::{BarVerdict, ComparedFigure, judge};
+use super::bench_target::BenchTargetKind;
+use super::program::{ComparedProgram, RunSample};
+use super::ratio::IntervalEstimate;
 use serde::Serialize;
 use std::fmt::Write;
 
 /// All runs of one program on one target.
 #[derive(Debug, Serialize)]
-pub(super) struct Series {
-    pub(super) program: Program,
-    pub(super) samples: Vec<Sample>,
+pub(super) struct ProgramSeries {
+    pub(super) program: ComparedProgram,
+    pub(super) samples: Vec<RunSample>,
 }
 
-impl Series {
-    fn values(&self, value: impl Fn(&Sample) -> f64) -> Vec<f64> {
+impl ProgramSeries {
+    fn values(&self, value: impl Fn(&RunSample) -> f64) -> Vec<f64> {
         self.samples.iter().map(value).collect()
     }
 
-    fn mean(&self, value: impl Fn(&Sample) -> f64) -> Estimate {
-        Estimate::mean(&self.values(value))
+    fn mean(&self, value: impl Fn(&RunSample) -> f64) -> IntervalEstimate {
+        IntervalEstimate::mean(&self.values(value))
     }
 }
 
-/// What was found on one target.
+/// Results and verdicts of one target.
 #[derive(Debug, Serialize)]
-pub(super) struct Finding {
+pub(super) struct TargetComparison {
     pub(super) target: &'static str,
     pub(super) description: String,
-    /// Why the target could not be had; nothing was run then.
+    /// Reason why the target was not measured.
     pub(super) skipped: Option<String>,
-    pub(super) series: Vec<Series>,
-    pub(super) verdicts: Vec<Verdict>,
+    pub(super) series: Vec<ProgramSeries>,
+    pub(super) verdicts: Vec<BarVerdict>,
 }
 
-impl Finding {
-    /// A target that is not to be had here.
-    pub(super) fn skipped(kind: Kind, reason: String) -> Finding {
-        Finding {
+impl TargetComparison {
+    /// A finding for a target that this machine cannot have.
+    pub(super) fn skipped(kind: BenchTargetKind, reason: String) -> TargetComparison {
+        TargetComparison {
             target: kind.name(),
             description: kind.name().to_owned(),
             skipped: Some(reason),
@@ -47,8 +47,8 @@ impl Finding {
         }
     }
 
-    /// Holds the runs against bars.
-    pub(super) fn judged(mut self, bars: &[super::bars::Bar]) -> Finding {
+    /// Adds a verdict for each bar whose programs ran.
+    pub(super) fn judged(mut self, bars: &[super::bars::Bar]) -> TargetComparison {
         for bar in bars {
             if let Some(ratio) = self.ratio(bar.figure, bar.of, bar.over) {
                 self.verdicts.push(judge(*bar, ratio));
@@ -57,16 +57,26 @@ impl Finding {
         self
     }
 
-    fn of(&self, program: Program) -> Option<&Series> {
+    fn find_series(&self, program: ComparedProgram) -> Option<&ProgramSeries> {
         self.series.iter().find(|series| series.program == program)
     }
 
-    fn ratio(&self, figure: Figure, of: Program, over: Program) -> Option<Estimate> {
-        let values = |program| Some(self.of(program)?.values(|sample| figure.of(sample)));
-        Some(Estimate::ratio(&values(of)?, &values(over)?))
+    fn ratio(
+        &self,
+        figure: ComparedFigure,
+        of: ComparedProgram,
+        over: ComparedProgram,
+    ) -> Option<IntervalEstimate> {
+        let values = |program| {
+            Some(
+                self.find_series(program)?
+                    .values(|sample| figure.read_sample(sample)),
+            )
+        };
+        Some(IntervalEstimate::ratio(&values(of)?, &values(over)?))
     }
 
-    /// For people.
+    /// The finding as a table.
     pub(super) fn text(&self) -> String {
         let mut text = format!("\n{} ({})\n", self.target, self.description);
         if let Some(reason) = &self.skipped {
@@ -74,7 +84,8 @@ impl Finding {
             return text;
         }
         text.push_str(
-            "  program                    user us/IO        system us/IO      IOPS                  process us/IO\n",
+            "  program                    user us/IO        system us/IO      \
+             IOPS                  process us/IO\n",
         );
         for series in &self.series {
             let _ = writeln!(
@@ -88,10 +99,14 @@ impl Finding {
                 series.mean(|sample| sample.process_per_io.system_us).value,
             );
         }
-        for program in [Program::Iosonde, Program::IosondeInBatches] {
-            let all = [Figure::UserCpu, Figure::TotalCpu, Figure::Iops];
+        for program in [ComparedProgram::Iosonde, ComparedProgram::IosondeInBatches] {
+            let all = [
+                ComparedFigure::UserCpu,
+                ComparedFigure::TotalCpu,
+                ComparedFigure::Iops,
+            ];
             let ratios = all.map(|figure| {
-                let ratio = self.ratio(figure, program, Program::Fio)?;
+                let ratio = self.ratio(figure, program, ComparedProgram::Fio)?;
                 Some(format!("{} {}", figure.name(), interval(ratio)))
             });
             let ratios: Vec<String> = ratios.into_iter().flatten().collect();
@@ -106,8 +121,8 @@ impl Finding {
     }
 }
 
-/// A verdict in a line.
-fn line(verdict: &Verdict) -> String {
+/// One line of text for a verdict.
+fn line(verdict: &BarVerdict) -> String {
     let bar = verdict.bar;
     let (word, limit) = (word(verdict.met), bar.limit.text());
     let doubt = if verdict.sure || verdict.ratio.interval.is_none() {
@@ -124,26 +139,26 @@ fn line(verdict: &Verdict) -> String {
     )
 }
 
-/// How a bar was met.
+/// The word of the table for a bar that was met or missed.
 pub(super) fn word(met: bool) -> &'static str {
     if met { "met" } else { "MISSED" }
 }
 
-pub(super) fn interval(estimate: Estimate) -> String {
+pub(super) fn interval(estimate: IntervalEstimate) -> String {
     match estimate.interval {
         Some((low, high)) => format!("{:.3} [{low:.3}, {high:.3}]", estimate.value),
         None => format!("{:.3}", estimate.value),
     }
 }
 
-fn micros(estimate: Estimate) -> String {
+fn micros(estimate: IntervalEstimate) -> String {
     match estimate.interval {
         Some((_, high)) => format!("{:.4} ± {:.4}", estimate.value, high - estimate.value),
         None => format!("{:.4}", estimate.value),
     }
 }
 
-fn rate(estimate: Estimate) -> String {
+fn rate(estimate: IntervalEstimate) -> String {
     match estimate.interval {
         Some((_, high)) => format!(
             "{:.0} k ± {:.0} k",
@@ -160,34 +175,34 @@ mod tests {
     use super::super::cpu::CpuTime;
     use super::*;
 
-    fn series(program: Program, user_us: f64, iops: f64) -> Series {
+    fn series(program: ComparedProgram, user_us: f64, iops: f64) -> ProgramSeries {
         let per_io = CpuTime {
             user_us,
             system_us: 0.5,
         };
-        let sample = Sample {
+        let sample = RunSample {
             iops,
             per_io,
             process_per_io: per_io,
         };
-        Series {
+        ProgramSeries {
             program,
             samples: vec![sample; 3],
         }
     }
 
     #[test]
-    fn a_finding_says_which_bars_were_missed() {
-        let finding = Finding {
+    fn finding_reports_missed_bars() {
+        let finding = TargetComparison {
             description: "null engine".to_owned(),
             skipped: None,
             series: vec![
-                series(Program::Fio, 0.4, 2e6),
-                series(Program::Iosonde, 0.02, 6e6),
+                series(ComparedProgram::Fio, 0.4, 2e6),
+                series(ComparedProgram::Iosonde, 0.02, 6e6),
             ],
-            ..Finding::skipped(Kind::Null, String::new())
+            ..TargetComparison::skipped(BenchTargetKind::Null, String::new())
         }
-        .judged(&bars(Kind::Null));
+        .judged(&bars(BenchTargetKind::Null));
         let met: Vec<bool> = finding.verdicts.iter().map(|verdict| verdict.met).collect();
         assert_eq!(met, [true, false]);
         let text = finding.text();

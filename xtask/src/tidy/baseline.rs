@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Where the counts are, from the root of the repository.
+/// Path of the counts below the root of the repository.
 pub(crate) const PATH: &str = "xtask/tidy-baseline.toml";
 
 const HEAD: &str = "\
@@ -32,14 +32,14 @@ pub(crate) fn render(counts: &FindingCounts) -> String {
 
 /// A count that is not the baseline's.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct CountChange {
     pub(crate) rule: String,
     pub(crate) krate: String,
     pub(crate) before: usize,
     pub(crate) now: usize,
 }
 
-impl Change {
+impl CountChange {
     pub(crate) fn is_rise(&self) -> bool {
         self.now > self.before
     }
@@ -60,14 +60,14 @@ pub(crate) fn sum_of(counts: &FindingCounts, rule: &str) -> usize {
 }
 
 /// All counts that differ, by rule and crate.
-pub(crate) fn compare(baseline: &FindingCounts, now: &FindingCounts) -> Vec<Change> {
+pub(crate) fn compare(baseline: &FindingCounts, now: &FindingCounts) -> Vec<CountChange> {
     let mut cells = BTreeSet::new();
     for counts in [baseline, now] {
         for (rule, crates) in counts {
             cells.extend(crates.keys().map(|krate| (rule, krate)));
         }
     }
-    let changes = cells.into_iter().map(|(rule, krate)| Change {
+    let changes = cells.into_iter().map(|(rule, krate)| CountChange {
         rule: rule.clone(),
         krate: krate.clone(),
         before: count_of(baseline, rule, krate),

@@ -4,12 +4,60 @@ use super::finding::TidyFinding;
 use super::markdown::MarkdownFile;
 use anyhow::{Context, Result};
 use serde::Deserialize;
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
 
 /// All commands of the program; a test of the crate `iosonde` writes the file and holds it to the
 /// code.
-pub(crate) const PATH: &str = "docs/schema/commands.json";
+const COMMANDS: &str = "docs/schema/commands.json";
 
-/// A command with its options, as [`PATH`] has it.
+/// All options of fio; a test of the crate `iosonde-job` writes the file and holds it to the code.
+const FIO_OPTIONS: &str = "docs/fio-options.md";
+
+/// The program as [`COMMANDS`] and [`FIO_OPTIONS`] describe it.
+#[derive(Debug)]
+pub(crate) struct DocumentedProgram {
+    command: DocumentedCommand,
+    /// Names without dashes.
+    fio_options: HashSet<String>,
+}
+
+impl DocumentedProgram {
+    /// Reads both files below the root of the repository.
+    pub(crate) fn read(root: &Path) -> Result<Self> {
+        let read = |path: &str| {
+            fs::read_to_string(root.join(path)).with_context(|| format!("reading {path}"))
+        };
+        Self::parse(&read(COMMANDS)?, &read(FIO_OPTIONS)?)
+    }
+
+    fn parse(commands: &str, fio_options: &str) -> Result<Self> {
+        let command = serde_json::from_str::<DocumentedCommand>(commands);
+        Ok(Self {
+            command: command.with_context(|| format!("reading {COMMANDS}"))?,
+            fio_options: names_of_options(fio_options),
+        })
+    }
+
+    fn has_option(&self, command: &DocumentedCommand, name: &str) -> bool {
+        command.options.iter().any(|option| option == name)
+            || command.takes_fio_options && self.fio_options.contains(name)
+    }
+}
+
+/// The code in the first column of the tables before that of the engines.
+fn names_of_options(document: &str) -> HashSet<String> {
+    let tables = document.split("\n## Engines\n").next().unwrap_or_default();
+    let rows = tables.lines().filter_map(|line| line.strip_prefix("| `"));
+    let cells = rows.filter_map(|row| row.split(" |").next());
+    let names = cells.flat_map(|cell| cell.split('`').step_by(2));
+    names
+        .map(|name| name.trim_start_matches("--").to_owned())
+        .collect()
+}
+
+/// A command with its options.
 #[derive(Debug, Deserialize)]
 pub(crate) struct DocumentedCommand {
     name: String,
@@ -25,28 +73,15 @@ pub(crate) struct DocumentedCommand {
 }
 
 impl DocumentedCommand {
-    /// Reads the file's text.
-    pub(crate) fn parse(text: &str) -> Result<Self> {
-        serde_json::from_str(text).with_context(|| format!("reading {PATH}"))
-    }
-
     fn child(&self, name: &str) -> Option<&DocumentedCommand> {
         self.commands.iter().find(|command| {
             command.name == name || command.aliases.iter().any(|alias| alias == name)
         })
     }
-
-    fn has_option(&self, name: &str) -> bool {
-        let is_of_fio = || {
-            let of_program = iosonde_job::cmdline::known().any(|known| known.name == name);
-            of_program || iosonde_job::options::known().any(|known| known.name == name)
-        };
-        self.options.iter().any(|option| option == name) || self.takes_fio_options && is_of_fio()
-    }
 }
 
 /// Checks the code of a document.
-pub(crate) fn check(document: &MarkdownFile, program: &DocumentedCommand) -> Vec<TidyFinding> {
+pub(crate) fn check(document: &MarkdownFile, program: &DocumentedProgram) -> Vec<TidyFinding> {
     let mut findings = Vec::new();
     for code in &document.code {
         let text = if code.is_block {
@@ -119,8 +154,8 @@ fn is_before_command(word: &str) -> bool {
 
 /// The fault of a call's words, if there is one; words that stand for others, such as `TARGET`, are
 /// not checked.
-fn fault_of(words: &[&str], program: &DocumentedCommand) -> Option<String> {
-    let mut command = program;
+fn fault_of(words: &[&str], program: &DocumentedProgram) -> Option<String> {
+    let mut command = &program.command;
     let mut path = vec!["iosonde"];
     let mut words = words.iter().peekable();
     while let Some(word) = words.next() {
@@ -134,7 +169,7 @@ fn fault_of(words: &[&str], program: &DocumentedCommand) -> Option<String> {
                 .next()
                 .unwrap_or_default();
             let is_name = name.starts_with(|c: char| c.is_ascii_lowercase());
-            if is_name && !command.has_option(name) {
+            if is_name && !program.has_option(command, name) {
                 return Some(format!("`{}` has no option --{name}", path.join(" ")));
             }
             let has_value = !option.contains('=') && path.len() == 1;
@@ -167,12 +202,15 @@ mod tests {
         {"name": "rados", "options": ["pool"], "commands": [{"name": "bench", "options": []}]}
     ]}"#;
 
+    const OPTIONS: &str = "| option | value |\n|---|---|\n| `rw`, `readwrite` (all) | `x` |\n\
+        | `name` | text |\n| `--cmdhelp` | yes |\n\n## Engines\n\n| `psync` | yes |\n";
+
     fn faults(text: &str) -> Vec<(usize, String)> {
         let file = SourceFile {
             path: "docs/a.md".to_owned(),
             text: text.to_owned(),
         };
-        let program = DocumentedCommand::parse(PROGRAM).unwrap();
+        let program = DocumentedProgram::parse(PROGRAM, OPTIONS).unwrap();
         let findings = check(&MarkdownFile::read(&file), &program);
         findings
             .into_iter()
@@ -204,10 +242,17 @@ mod tests {
     }
 
     #[test]
+    fn engines_and_values_are_no_options() {
+        assert_eq!(faults("`iosonde fio --psync`").len(), 1);
+        assert_eq!(faults("`iosonde fio --x=1`").len(), 1);
+    }
+
+    #[test]
     fn commands_and_options_that_exist_are_good() {
         for good in [
             "`iosonde probe [TARGET]... --size 4k`",
             "`iosonde p --help`",
+            "`iosonde fio --readwrite=read`",
             "`iosonde COMMAND --help`",
             "`iosonde --label a=b fio --name=x --rw=read --target sc://x --cmdhelp`",
             "`iosonde rados bench`",

@@ -1,4 +1,4 @@
-//! The files that rules look at.
+//! Files that the rules check.
 
 use anyhow::{Context, Result};
 use std::fs;
@@ -7,22 +7,22 @@ use std::path::Path;
 /// A text file of the repository.
 #[derive(Debug)]
 pub(crate) struct SourceFile {
-    /// From the root of the repository, with `/`.
+    /// Path below the root of the repository, with `/`.
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
-/// Ends of the names of files that some rule reads. Shell scripts without one are found by their
-/// first line.
+/// Name suffixes of files that some rule reads. Shell scripts without a suffix are recognised by
+/// their first line.
 const EXTENSIONS: &[&str] = &["rs", "ts", "go", "sh", "md", "toml"];
 
 /// Folders with built or recorded files.
 const SKIPPED: &[&str] = &["target", "web/dist", "fuzz/corpus", "data", ".git"];
 
-/// Reads all files below `root` that rules look at, sorted by path. Files that git ignores are left
-/// out.
+/// Reads all files below `root` that some rule checks, sorted by path. Files that git ignores are
+/// left out.
 pub(crate) fn read_files(root: &Path) -> Result<Vec<SourceFile>> {
-    // Only the repository's own lists of ignored files count, so that each machine sees the same.
+    // Only the ignore lists of the repository count, so that the result is equal on each machine.
     let below = root.to_owned();
     let walk = ignore::WalkBuilder::new(root)
         .hidden(false)

@@ -33,7 +33,7 @@ pub(crate) struct TidyFinding {
     pub(crate) rule: &'static str,
     /// The crate, or `docs`, `web`, `root`.
     pub(crate) krate: String,
-    /// From the root of the repository.
+    /// Path below the root of the repository.
     pub(crate) path: String,
     /// The first line of a file is 1. A finding about a whole file or crate has line 1.
     pub(crate) line: usize,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use syn::visit::{self, Visit};
 use syn::{ImplItem, Item, Visibility};
 
-/// A public item, or what an item that has a name makes public of others.
+/// A public item, or the names that a trait implementation of a type makes public.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PublicItem {
     pub(crate) name: String,

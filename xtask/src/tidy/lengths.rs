@@ -1,4 +1,4 @@
-//! `line-width`, `file-length`, `function-length`: what fits on a screen.
+//! `line-width`, `file-length`, `function-length`: limits on lines, files and functions.
 
 use super::files::{SourceFile, extension, is_shell_script, is_test_target};
 use super::finding::TidyFinding;

@@ -19,7 +19,7 @@ pub(crate) enum TokenKind {
 pub(crate) struct Token<'a> {
     pub(crate) kind: TokenKind,
     pub(crate) text: &'a str,
-    /// The line in which it begins, from 1.
+    /// The line in which the token begins, from 1.
     pub(crate) line: usize,
 }
 

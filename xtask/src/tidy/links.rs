@@ -1,4 +1,4 @@
-//! `broken-link`: relative links in documents lead somewhere.
+//! `broken-link`: the target of each relative link in a document exists.
 
 use super::finding::TidyFinding;
 use super::markdown::MarkdownFile;

@@ -1,4 +1,4 @@
-//! `basename`, `type-name`, `test-name`: one name means one thing, and says it.
+//! `basename`, `type-name`, `test-name`: each name is unique and says what the item is.
 
 use super::finding::TidyFinding;
 use super::lexer::{Token, TokenKind};

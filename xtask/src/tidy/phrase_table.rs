@@ -1,6 +1,6 @@
-//! Words that the code and the documents do without, each with what to write instead.
+//! Banned words and phrases of code and documents, each with a replacement.
 //!
-//! Only what has few right uses is here. A metaphor that has one is left to the reader of a change.
+//! The tables hold only words with few correct uses. Code review finds other metaphors.
 
 /// A word or phrase, and what to write instead.
 pub(crate) type PhraseEntry = (&'static str, &'static str);

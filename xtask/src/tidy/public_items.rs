@@ -4,7 +4,7 @@ use super::finding::TidyFinding;
 use super::rust_file::RustFile;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Crates whose use of an item does not make it public: they test the others, or serve the project.
+/// Crates of tests and development tasks. Their use of an item does not count as public use.
 const TEST_CRATES: &[&str] = &["tests", "fuzz", "xtask"];
 
 /// Checks the library crates below `crates/`. A name that occurs in another crate counts as used

@@ -1,10 +1,10 @@
 //! A job file that the agent runs by itself, as in the pods of rendered manifests.
 
-mod device;
+mod job_on_device;
 
 use iosonde_result::run::RunResult;
-use iosonde_result::session::RunError;
-use iosonde_result::wire::{LAST_WORD, NOT_KEPT_STATUS, outcome_in};
+use iosonde_result::run_error::{RunError, UnsupportedFeature};
+use iosonde_result::wire::{LOG_END_MARK, NOT_KEPT_STATUS, read_outcome};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -27,11 +27,11 @@ fn job(directory: &Path, text: &str, more: &[&str]) -> Command {
 
 fn outcome(output: &Output) -> Result<RunResult, RunError> {
     let log = String::from_utf8_lossy(&output.stdout);
-    outcome_in(&log).unwrap_or_else(|| panic!("no result: {log}"))
+    read_outcome(&log).unwrap_or_else(|| panic!("no result: {log}"))
 }
 
 #[test]
-fn its_result_is_behind_what_fio_would_print_and_its_files_are_gone() {
+fn job_prints_fio_output_then_result_and_removes_files() {
     let directory = tempfile::tempdir().unwrap();
     let output = job(directory.path(), JOB, &[]).output().unwrap();
     let complaint = String::from_utf8_lossy(&output.stderr);
@@ -48,18 +48,18 @@ fn its_result_is_behind_what_fio_would_print_and_its_files_are_gone() {
 }
 
 #[test]
-fn a_job_that_is_refused_says_so_to_whoever_collects() {
+fn refused_job_writes_its_error_as_outcome() {
     let directory = tempfile::tempdir().unwrap();
     let text = JOB.replace("size=1m", "size=900t");
     let output = job(directory.path(), &text, &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     let error = outcome(&output).unwrap_err();
-    assert!(error.to_string().contains("available"), "{error}");
+    assert!(matches!(error, RunError::NoSpace { .. }), "{error:?}");
     assert!(!directory.path().join("scratch").exists());
 }
 
 #[test]
-fn it_stays_until_it_is_told_to_end_where_it_would_be_started_again() {
+fn job_with_stay_keeps_its_result_until_terminated() {
     let directory = tempfile::tempdir().unwrap();
     let kept = directory.path().join("result");
     let more = ["--stay", "--keep", kept.to_str().unwrap()];
@@ -70,21 +70,24 @@ fn it_stays_until_it_is_told_to_end_where_it_would_be_started_again() {
         .unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
-    while line.trim_end() != LAST_WORD {
+    while line.trim_end() != LOG_END_MARK {
         line.clear();
         assert!(out.read_line(&mut line).unwrap() > 0, "it ended");
     }
     assert_eq!(child.try_wait().unwrap(), None, "it stays");
-    // A node cuts logs: what it has said can be read again in the pod.
+    // A node truncates logs: the result can be read again in the pod.
     let read = |more: &[&str], path: &Path| {
         let mut result = Command::new(AGENT);
         result.arg("result").args(more).arg(path).output().unwrap()
     };
-    let told = read(&[], &kept);
-    let result = outcome(&told).unwrap();
+    let kept_output = read(&[], &kept);
+    let result = outcome(&kept_output).unwrap();
     assert_eq!(result.workers[0].directions.write.total_ios, 256);
     // A connection that broke behind 100 bytes.
-    assert_eq!(read(&["--from", "100"], &kept).stdout, told.stdout[100..]);
+    assert_eq!(
+        read(&["--from", "100"], &kept).stdout,
+        kept_output.stdout[100..]
+    );
     let missing = read(&[], &directory.path().join("other"));
     assert_eq!(missing.status.code(), Some(i32::from(NOT_KEPT_STATUS)));
     let id = child.id().to_string();
@@ -93,9 +96,9 @@ fn it_stays_until_it_is_told_to_end_where_it_would_be_started_again() {
     assert!(child.wait().unwrap().success());
 }
 
-/// A manifest is applied from a file that anybody may have changed.
+/// The file of an applied manifest may have been changed by any user.
 #[test]
-fn job_that_leads_out_of_its_volume_is_refused_before_it_starts() {
+fn job_that_leaves_its_volume_is_refused_before_start() {
     let directory = tempfile::tempdir().unwrap();
     let outside = directory.path().join("outside");
     let name = outside.to_str().unwrap();
@@ -111,8 +114,15 @@ fn job_that_leads_out_of_its_volume_is_refused_before_it_starts() {
             .unwrap();
         assert_eq!(output.status.code(), Some(3), "{option}");
         let error = outcome(&output).unwrap_err();
-        let (option, _) = option.split_once('=').unwrap();
-        assert!(error.to_string().contains(option), "{error}");
+        let (name, _) = option.split_once('=').unwrap();
+        let RunError::NoFeature { cause } = &error else {
+            panic!("{option}: {error:?}");
+        };
+        let is_named = matches!(
+            &**cause,
+            UnsupportedFeature::OutsideAccess { option, .. } if option == name
+        );
+        assert!(is_named, "{error:?}");
         let made = std::fs::read_dir(directory.path()).unwrap().flatten();
         let made: Vec<_> = made.map(|entry| entry.file_name()).collect();
         assert_eq!(made, ["job.fio"], "{option}");

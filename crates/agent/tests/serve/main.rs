@@ -6,7 +6,7 @@ use iosonde_job::Plan;
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_result::run::RunResult;
 use iosonde_result::wire::{
-    DeviceConsent, Message, PROTOCOL, Place, ReceivedSeries, Request, Stop, line,
+    AgentMessage, AgentRequest, DeviceConsent, PROTOCOL, PathInfo, ReceivedSeries, StopMode, line,
 };
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const AGENT: &str = env!("CARGO_BIN_EXE_iosonde-agent");
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// An agent that serves in a directory of its own.
 struct Agent {
@@ -39,7 +39,7 @@ impl Agent {
             .arg(scratch.path().join("socket"))
             .arg("--scratch")
             .arg(scratch.path().join("scratch"))
-            // What jobs leave in the current directory goes with it.
+            // The scratch directory is removed with the files that jobs leave in it.
             .current_dir(scratch.path())
             .stderr(Stdio::null())
             .spawn()
@@ -51,9 +51,9 @@ impl Agent {
         self.scratch.path().join(name)
     }
 
-    fn client(&self) -> Client {
-        let mut client = Client::connect(&self.path("socket"));
-        let Message::Hello { protocol, .. } = client.next() else {
+    fn client(&self) -> SocketClient {
+        let mut client = SocketClient::connect(&self.path("socket"));
+        let AgentMessage::Hello { protocol, .. } = client.next() else {
             panic!("no hello");
         };
         assert_eq!(protocol, PROTOCOL);
@@ -66,7 +66,7 @@ impl Agent {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
             }
-            assert!(begun.elapsed() < PATIENCE, "the agent does not end");
+            assert!(begun.elapsed() < TIMEOUT, "the agent does not end");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -84,27 +84,27 @@ impl Drop for Agent {
     }
 }
 
-struct Client {
+struct SocketClient {
     stream: UnixStream,
     lines: Lines<BufReader<UnixStream>>,
 }
 
-impl Client {
-    fn connect(socket: &Path) -> Client {
+impl SocketClient {
+    fn connect(socket: &Path) -> SocketClient {
         let begun = Instant::now();
         let stream = loop {
             match UnixStream::connect(socket) {
                 Ok(stream) => break stream,
-                Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+                Err(error) => assert!(begun.elapsed() < TIMEOUT, "{error}"),
             }
             std::thread::sleep(Duration::from_millis(5));
         };
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let lines = BufReader::new(stream.try_clone().unwrap()).lines();
-        Client { stream, lines }
+        SocketClient { stream, lines }
     }
 
-    fn ask(&mut self, request: &Request) {
+    fn ask(&mut self, request: &AgentRequest) {
         self.stream.write_all(line(request).as_bytes()).unwrap();
     }
 
@@ -114,26 +114,27 @@ impl Client {
 
     fn run_with_consent(&mut self, run: u64, words: &str, consent: Option<DeviceConsent>) {
         let plan = Box::new(plan(words));
-        self.ask(&Request::Run {
+        self.ask(&AgentRequest::Run {
             run,
             plan,
             interval_ns: 100_000_000,
             hold: false,
             consent,
+            cold: false,
         });
     }
 
-    fn next(&mut self) -> Message {
+    fn next(&mut self) -> AgentMessage {
         serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
     }
 
     /// All messages up to the end of a run, progress not counted.
-    fn until_done(&mut self) -> Vec<Message> {
+    fn until_done(&mut self) -> Vec<AgentMessage> {
         let mut all = Vec::new();
         loop {
             match self.next() {
-                Message::Progress(_) => {}
-                done @ Message::Done(_) => {
+                AgentMessage::Progress(_) => {}
+                done @ AgentMessage::Done(_) => {
                     all.push(done);
                     return all;
                 }
@@ -144,7 +145,7 @@ impl Client {
 
     fn result(&mut self) -> RunResult {
         match self.until_done().pop() {
-            Some(Message::Done(Ok(result))) => *result,
+            Some(AgentMessage::Done(Ok(result))) => *result,
             other => panic!("{other:?}"),
         }
     }
@@ -159,14 +160,15 @@ fn plan(words: &str) -> Plan {
 
 fn endless(directory: &Path) -> String {
     format!(
-        "--name=t --directory={} --size=1m --rw=randread --bs=4k --ioengine=psync --time_based --runtime=600",
+        "--name=t --directory={} --size=1m --rw=randread --bs=4k --ioengine=psync --time_based \
+         --runtime=600",
         directory.display()
     )
 }
 
-/// What others send: the agent says what is wrong with it, and serves its next client.
+/// The agent reports the error of each malformed request and serves its next client.
 #[test]
-fn garbage_half_lines_and_endless_lines_harm_nobody() {
+fn agent_survives_garbage_and_endless_lines() {
     let agent = Agent::start(60);
     let mut client = agent.client();
     for garbage in [
@@ -178,12 +180,12 @@ fn garbage_half_lines_and_endless_lines_harm_nobody() {
         client.stream.write_all(garbage).unwrap();
         let answer = client.next();
         assert!(
-            matches!(&answer, Message::Refused(problem) if problem.contains("no request")),
+            matches!(&answer, AgentMessage::Refused(problem) if problem.contains("no request")),
             "{answer:?}"
         );
     }
-    client.ask(&Request::Alive);
-    assert_eq!(client.next(), Message::Alive);
+    client.ask(&AgentRequest::Alive);
+    assert_eq!(client.next(), AgentMessage::Alive);
     let mut half = agent.client();
     half.stream.write_all(b"{\"alive").unwrap();
     drop(half);
@@ -194,22 +196,73 @@ fn garbage_half_lines_and_endless_lines_harm_nobody() {
     let taken = taken.count();
     assert!(taken < 100, "{taken} MiB of one line were taken");
     let mut last = agent.client();
-    last.ask(&Request::Alive);
-    assert_eq!(last.next(), Message::Alive);
+    last.ask(&AgentRequest::Alive);
+    assert_eq!(last.next(), AgentMessage::Alive);
 }
 
 #[test]
-fn plans_run_one_after_the_other_and_files_go_at_the_end() {
+fn node_is_inspected_with_directories_near_a_missing_path() {
+    let agent = Agent::start(60);
+    let mut client = agent.client();
+    let near = agent.path("scratch/missing");
+    client.ask(&AgentRequest::InspectNode {
+        root: "/".into(),
+        near: Some(near.display().to_string()),
+    });
+    let AgentMessage::Node(found) = client.next() else {
+        panic!("the agent does not list its node");
+    };
+    assert_eq!(found.mounts[0].path, "/");
+    assert!(!found.directories.is_empty(), "{found:?}");
+}
+
+#[test]
+fn logs_of_the_last_run_are_sent_on_request() {
+    let agent = Agent::start(60);
+    let mut client = agent.client();
+    let data = agent.path("scratch/data");
+    std::fs::create_dir(&data).unwrap();
+    let words = format!(
+        "--name=t --directory={} --size=1m --rw=write --bs=64k --ioengine=psync \
+         --write_bw_log=sub/b",
+        data.display()
+    );
+    client.run(1, &words);
+    client.result();
+    client.ask(&AgentRequest::Logs);
+    let mut text = String::new();
+    loop {
+        match client.next() {
+            AgentMessage::LogPart(part) => {
+                assert_eq!(part.name, "sub/b_bw.1.log");
+                text += &part.text;
+            }
+            AgentMessage::LogsEnd(ended) => {
+                assert_eq!(ended, Ok(()));
+                break;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(text.lines().count(), 16, "one line for each I/O: {text}");
+    client.run(2, &words.replace(" --write_bw_log=sub/b", ""));
+    client.result();
+    client.ask(&AgentRequest::Logs);
+    assert_eq!(client.next(), AgentMessage::LogsEnd(Ok(())));
+}
+
+#[test]
+fn plans_run_in_sequence_and_files_are_removed_at_end() {
     let mut agent = Agent::start(60);
     let mut client = agent.client();
     let data = agent.path("scratch/data");
     std::fs::create_dir(&data).unwrap();
-    client.ask(&Request::Look {
+    client.ask(&AgentRequest::Look {
         path: data.display().to_string(),
     });
     assert!(matches!(
         client.next(),
-        Message::Place(Ok(Place::Directory { free_bytes: 1.. }))
+        AgentMessage::Place(Ok(PathInfo::Directory { free_bytes: 1.. }))
     ));
     let words = format!(
         "--name=t --directory={} --size=1m --rw=write --bs=64k --ioengine=psync",
@@ -222,34 +275,37 @@ fn plans_run_one_after_the_other_and_files_go_at_the_end() {
     assert_eq!(client.result().workers[0].directions.read.io_bytes, 1 << 20);
     assert!(data.join("t.0.0").exists(), "kept for the next run");
     std::fs::write(agent.path("scratch").join("left"), "by a job").unwrap();
-    client.ask(&Request::Close);
+    client.ask(&AgentRequest::Close);
     assert!(agent.wait().success());
     assert!(!agent.path("scratch").exists());
 }
 
 #[test]
-fn a_run_whose_client_is_gone_can_be_taken_up() {
+fn run_of_a_lost_client_can_be_followed() {
     let agent = Agent::start(60);
     let mut first = agent.client();
     first.run(7, &endless(&agent.path("scratch")));
-    assert!(matches!(first.next(), Message::Event(_)), "layout");
-    while !matches!(first.next(), Message::Progress(_)) {}
+    assert!(matches!(first.next(), AgentMessage::Event(_)), "layout");
+    while !matches!(first.next(), AgentMessage::Progress(_)) {}
     drop(first);
     let mut second = agent.client();
     second.run(8, &endless(&agent.path("scratch")));
-    assert!(matches!(second.next(), Message::Refused(_)));
-    second.ask(&Request::Follow { run: 7, have: 1 });
-    second.ask(&Request::Stop {
+    assert!(matches!(second.next(), AgentMessage::Refused(_)));
+    second.ask(&AgentRequest::Follow { run: 7, have: 1 });
+    second.ask(&AgentRequest::Stop {
         run: 7,
-        stop: Stop::Enough,
+        stop: StopMode::Enough,
     });
     let rest = second.until_done();
-    let Some(Message::Done(Ok(result))) = rest.last() else {
+    let Some(AgentMessage::Done(Ok(result))) = rest.last() else {
         panic!("{rest:?}");
     };
     assert!(result.workers[0].directions.read.total_ios > 0);
-    let layout = |message: &&Message| matches!(message, Message::Event(event) if event.message.contains("Laying out"));
-    assert_eq!(rest.iter().filter(layout).count(), 0, "told already");
+    let layout = |message: &&AgentMessage| match message {
+        AgentMessage::Event(event) => event.message.contains("Laying out"),
+        _ => false,
+    };
+    assert_eq!(rest.iter().filter(layout).count(), 0, "reported already");
 }
 
 /// The most memory that the agent has had until now.
@@ -260,9 +316,9 @@ fn peak_kib(agent: &Agent) -> u64 {
     text.unwrap().parse().unwrap()
 }
 
-/// All of it was one line, of 24 MiB.
+/// As one line, this result would have 24 MiB.
 #[test]
-fn result_of_a_long_run_comes_whole_in_short_messages_from_an_agent_of_bounded_memory() {
+fn long_result_is_sent_whole_in_short_messages_and_memory() {
     const HOURS: u64 = 2;
     const LINE_BYTES_MAX: usize = 1 << 20;
     const PEAK_KIB_MAX: u64 = 64 << 10;
@@ -272,7 +328,8 @@ fn result_of_a_long_run_comes_whole_in_short_messages_from_an_agent_of_bounded_m
     client.run(
         1,
         &format!(
-            "--name=t --ioengine=sim --sim={device} --size=16m --rw=randread --rate_iops=200 --time_based --runtime={HOURS}h"
+            "--name=t --ioengine=sim --sim={device} --size=16m --rw=randread --rate_iops=200 \
+             --time_based --runtime={HOURS}h"
         ),
     );
     let mut series = ReceivedSeries::default();
@@ -280,13 +337,13 @@ fn result_of_a_long_run_comes_whole_in_short_messages_from_an_agent_of_bounded_m
         let text = client.lines.next().unwrap().unwrap();
         assert!(text.len() < LINE_BYTES_MAX, "{} bytes", text.len());
         match serde_json::from_str(&text).unwrap() {
-            Message::Interval(interval) => series.add_interval(&interval),
-            Message::Series(part) => series.add_part(*part),
-            Message::Done(Ok(mut result)) => {
+            AgentMessage::Interval(interval) => series.add_interval(&interval),
+            AgentMessage::Series(part) => series.add_part(*part),
+            AgentMessage::Done(Ok(mut result)) => {
                 series.complete(&mut result);
                 break result;
             }
-            Message::Done(Err(error)) => panic!("{error}"),
+            AgentMessage::Done(Err(error)) => panic!("{error}"),
             _ => {}
         }
     };
@@ -305,20 +362,20 @@ fn result_of_a_long_run_comes_whole_in_short_messages_from_an_agent_of_bounded_m
 }
 
 #[test]
-fn a_run_that_is_asked_for_again_is_the_same_run() {
+fn repeated_run_request_follows_the_same_run() {
     let agent = Agent::start(60);
     let mut first = agent.client();
     first.run(1, &endless(&agent.path("scratch")));
-    while !matches!(first.next(), Message::Progress(_)) {}
+    while !matches!(first.next(), AgentMessage::Progress(_)) {}
     let mut second = agent.client();
     second.run(1, &endless(&agent.path("scratch")));
     assert!(
-        matches!(second.next(), Message::Event(_)),
+        matches!(second.next(), AgentMessage::Event(_)),
         "from its beginning"
     );
-    second.ask(&Request::Stop {
+    second.ask(&AgentRequest::Stop {
         run: 1,
-        stop: Stop::Enough,
+        stop: StopMode::Enough,
     });
     let ios = |result: RunResult| result.workers[0].directions.read.total_ios;
     let (here, there) = (ios(first.result()), ios(second.result()));
@@ -333,56 +390,60 @@ fn a_run_that_is_asked_for_again_is_the_same_run() {
 fn intervals_are_as_short_as_the_client_wants_them() {
     let agent = Agent::start(60);
     let mut client = agent.client();
-    client.run(1, "--name=t --ioengine=sim --filename=sim --size=1g --rw=randread --bs=4k --time_based --runtime=2");
-    let told = client.until_done();
-    let is_interval = |message: &&Message| matches!(message, Message::Interval(_));
-    let intervals = told.iter().filter(is_interval).count();
+    client.run(
+        1,
+        "--name=t --ioengine=sim --filename=sim --size=1g --rw=randread --bs=4k \
+                   --time_based --runtime=2",
+    );
+    let messages = client.until_done();
+    let is_interval = |message: &&AgentMessage| matches!(message, AgentMessage::Interval(_));
+    let intervals = messages.iter().filter(is_interval).count();
     assert!((19..=21).contains(&intervals), "{intervals}");
 }
 
 #[test]
-fn a_signal_ends_the_run_and_removes_its_files() {
+fn signal_ends_the_run_and_removes_its_files() {
     let mut agent = Agent::start(60);
     let mut client = agent.client();
     let data = agent.path("scratch/data");
     std::fs::create_dir(&data).unwrap();
     client.run(1, &endless(&data));
-    while !matches!(client.next(), Message::Progress(_)) {}
+    while !matches!(client.next(), AgentMessage::Progress(_)) {}
     agent.signal();
     let rest = client.until_done();
-    let is_ending = |message: &Message| matches!(message, Message::Ending);
+    let is_ending = |message: &AgentMessage| matches!(message, AgentMessage::Ending);
     let ending = rest.iter().position(is_ending).unwrap();
     let (done, series) = rest[ending + 1..].split_last().unwrap();
     assert!(
         series
             .iter()
-            .all(|message| matches!(message, Message::Series(_)))
+            .all(|message| matches!(message, AgentMessage::Series(_)))
     );
-    assert!(matches!(done, Message::Done(Ok(_))));
+    assert!(matches!(done, AgentMessage::Done(Ok(_))));
     agent.wait();
     assert!(!agent.path("scratch").exists());
     assert!(!agent.path("socket").exists());
 }
 
 #[test]
-fn nobody_asks_for_anything_so_it_ends() {
+fn agent_without_requests_ends_after_idle_timeout() {
     let mut agent = Agent::start(0);
     assert!(agent.wait().success());
 }
 
 #[test]
-fn the_first_client_is_waited_for_longer_than_those_that_fall_silent() {
+fn first_client_timeout_exceeds_the_idle_timeout() {
     let mut agent = Agent::start_with(&["--idle", "0", "--first", "300"]);
     std::thread::sleep(Duration::from_millis(300));
     let mut client = agent.client();
-    client.ask(&Request::Alive);
+    client.ask(&AgentRequest::Alive);
     assert!(agent.wait().success());
 }
 
 #[test]
-fn a_result_waits_for_its_client_as_long_as_the_run_took() {
+fn result_waits_for_its_client_as_long_as_the_run_took() {
     let agent = Agent::start_with(&["--idle", "0", "--first", "300"]);
-    let words = endless(&agent.path("scratch")).replace("runtime=600", "runtime=10");
+    let words = endless(&agent.path("scratch")).replace("runtime=600", "runtime=4");
     let mut first = agent.client();
     first.run(1, &words);
     let ios = first.result().workers[0].directions.read.total_ios;
@@ -390,27 +451,27 @@ fn a_result_waits_for_its_client_as_long_as_the_run_took() {
     // Several times what an agent without a result waits for then.
     std::thread::sleep(Duration::from_secs(1));
     let mut second = agent.client();
-    second.ask(&Request::Follow { run: 1, have: 0 });
+    second.ask(&AgentRequest::Follow { run: 1, have: 0 });
     assert_eq!(second.result().workers[0].directions.read.total_ios, ios);
 }
 
 #[test]
-fn what_cannot_be_understood_is_refused_and_the_agent_lives() {
+fn unknown_request_is_refused_and_the_agent_continues() {
     let agent = Agent::start(60);
     let mut client = agent.client();
     client.stream.write_all(b"{\"dance\":1}\n").unwrap();
-    let Message::Refused(problem) = client.next() else {
+    let AgentMessage::Refused(problem) = client.next() else {
         panic!("not refused");
     };
     assert!(problem.contains("dance"), "{problem}");
-    client.ask(&Request::Look { path: "/".into() });
-    assert!(matches!(client.next(), Message::Place(Ok(_))));
-    client.ask(&Request::Alive);
-    assert!(matches!(client.next(), Message::Alive));
+    client.ask(&AgentRequest::Look { path: "/".into() });
+    assert!(matches!(client.next(), AgentMessage::Place(Ok(_))));
+    client.ask(&AgentRequest::Alive);
+    assert!(matches!(client.next(), AgentMessage::Alive));
 }
 
 #[test]
-fn a_client_over_standard_input_and_output() {
+fn agent_call_relays_standard_input_and_output() {
     let agent = Agent::start(60);
     let mut call = Command::new(AGENT)
         .args(["call", "--socket"])
@@ -421,7 +482,7 @@ fn a_client_over_standard_input_and_output() {
         .unwrap();
     let mut lines = BufReader::new(call.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().contains("hello"));
-    let request = line(&Request::Look { path: "/".into() });
+    let request = line(&AgentRequest::Look { path: "/".into() });
     let mut stdin = call.stdin.take().unwrap();
     stdin.write_all(request.as_bytes()).unwrap();
     assert!(lines.next().unwrap().unwrap().contains("free_bytes"));
@@ -430,7 +491,7 @@ fn a_client_over_standard_input_and_output() {
 }
 
 #[test]
-fn one_plan_from_standard_input() {
+fn agent_run_reads_a_plan_from_standard_input() {
     let mut run = Command::new(AGENT)
         .arg("run")
         .stdin(Stdio::piped())
@@ -444,15 +505,15 @@ fn one_plan_from_standard_input() {
     let output = run.wait_with_output().unwrap();
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
-    let last: Message = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-    let Message::Done(Ok(result)) = last else {
+    let last: AgentMessage = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let AgentMessage::Done(Ok(result)) = last else {
         panic!("{last:?}");
     };
     assert_eq!(result.workers[0].directions.read.total_ios, 256);
 }
 
 #[test]
-fn called_fio_it_speaks_fio() {
+fn agent_named_fio_accepts_fio_options() {
     let scratch = tempfile::tempdir().unwrap();
     let link = scratch.path().join("fio");
     std::os::unix::fs::symlink(AGENT, &link).unwrap();
@@ -475,20 +536,20 @@ fn called_fio_it_speaks_fio() {
     );
 }
 
-/// Its clock, as far as it can be known: nanoseconds that it is ahead of `begun`, and how far off that may be.
-fn clock(client: &mut Client, begun: Instant) -> (i128, u128) {
+/// Returns the nanoseconds that the agent's clock is ahead of `begun`, and their largest error.
+fn clock(client: &mut SocketClient, begun: Instant) -> (i128, u128) {
     let sent_ns = begun.elapsed().as_nanos() as i128;
-    client.ask(&Request::Clock);
-    let Message::Clock { now_ns } = client.next() else {
+    client.ask(&AgentRequest::Clock);
+    let AgentMessage::Clock { now_ns } = client.next() else {
         panic!("no clock");
     };
-    let heard_ns = begun.elapsed().as_nanos() as i128;
-    let offset_ns = i128::from(now_ns) - (sent_ns + heard_ns) / 2;
-    (offset_ns, (heard_ns - sent_ns) as u128 / 2)
+    let received_ns = begun.elapsed().as_nanos() as i128;
+    let offset_ns = i128::from(now_ns) - (sent_ns + received_ns) / 2;
+    (offset_ns, (received_ns - sent_ns) as u128 / 2)
 }
 
 #[test]
-fn agents_with_different_clocks_start_when_they_are_told() {
+fn agents_with_different_clocks_start_at_the_requested_time() {
     let begun = Instant::now();
     let first = Agent::start(60);
     let mut one = first.client();
@@ -503,7 +564,7 @@ fn agents_with_different_clocks_start_when_they_are_told() {
         "each counts from its own start: {apart_ns}"
     );
     for client in [&mut one, &mut two] {
-        client.ask(&Request::Run {
+        client.ask(&AgentRequest::Run {
             run: 1,
             plan: Box::new(plan(
                 "--name=t --ioengine=null --size=1g --rw=read --bs=1m --io_size=1m",
@@ -511,19 +572,20 @@ fn agents_with_different_clocks_start_when_they_are_told() {
             interval_ns: 100_000_000,
             hold: true,
             consent: None,
+            cold: false,
         });
         let ready = loop {
             match client.next() {
-                Message::Progress(_) => {}
+                AgentMessage::Progress(_) => {}
                 other => break other,
             }
         };
-        assert_eq!(ready, Message::Ready);
+        assert_eq!(ready, AgentMessage::Ready);
     }
     let at_ns = begun.elapsed().as_nanos() as i128 + 200_000_000;
     for (client, offset_ns) in [(&mut one, ahead_ns), (&mut two, behind_ns)] {
         let at_ns = (at_ns + offset_ns) as u64;
-        client.ask(&Request::Start { run: 1, at_ns });
+        client.ask(&AgentRequest::Start { run: 1, at_ns });
     }
     for client in [&mut one, &mut two] {
         let result = client.result();
@@ -539,24 +601,25 @@ fn agents_with_different_clocks_start_when_they_are_told() {
 }
 
 #[test]
-fn jobs_that_wait_for_a_client_that_is_gone_are_given_up() {
+fn held_run_of_a_lost_client_ends_after_idle_timeout() {
     let mut agent = Agent::start(1);
     let mut client = agent.client();
-    client.ask(&Request::Run {
+    client.ask(&AgentRequest::Run {
         run: 1,
         plan: Box::new(plan("--name=t --ioengine=null --size=1g --rw=read --bs=1m")),
         interval_ns: 100_000_000,
         hold: true,
         consent: None,
+        cold: false,
     });
-    while client.next() != Message::Ready {}
+    while client.next() != AgentMessage::Ready {}
     drop(client);
     assert!(agent.wait().success());
 }
 
-/// A client of another make may send what this one would refuse.
+/// The client of another version may send jobs that this client would refuse.
 #[test]
-fn jobs_that_lead_out_of_the_volume_are_refused_whatever_their_client() {
+fn jobs_that_leave_the_volume_are_refused_for_any_client() {
     let agent = Agent::start(60);
     let mut client = agent.client();
     let (scratch, victim) = (agent.path("scratch"), agent.path("victim"));
@@ -571,23 +634,30 @@ fn jobs_that_lead_out_of_the_volume_are_refused_whatever_their_client() {
         format!("--exec_prerun=>{made}"),
         format!("--exec_postrun=>{made}"),
         format!("--mem=mmap:{made}"),
-        format!("--write_bw_log={made}"),
-        format!("--write_iolog={made}"),
         "--ioscheduler=none".to_owned(),
         "--filename=../victim".to_owned(),
         "--filename_format=../victim".to_owned(),
     ]) {
         client.run(run, &format!("{inside} {outside}"));
-        let told = client.until_done();
+        let messages = client.until_done();
         assert!(
-            matches!(told.last(), Some(Message::Done(Err(_)))),
+            matches!(messages.last(), Some(AgentMessage::Done(Err(_)))),
             "{outside}"
         );
     }
+    // Logs stay with the agent until the client asks for them.
+    for (run, log) in (10..).zip([
+        format!("--write_bw_log={made}"),
+        format!("--write_iolog={made}"),
+        "--write_bw_log=../made".to_owned(),
+    ]) {
+        client.run(run, &format!("{inside} {log}"));
+        assert_eq!(client.result().workers[0].error, None, "{log}");
+    }
     let elsewhere = inside.replace(&*scratch.to_string_lossy(), "/var/tmp");
     client.run(20, &elsewhere);
-    let told = client.until_done();
-    assert!(matches!(told.last(), Some(Message::Done(Err(_)))));
+    let messages = client.until_done();
+    assert!(matches!(messages.last(), Some(AgentMessage::Done(Err(_)))));
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "mine");
     let mut left: Vec<_> = std::fs::read_dir(agent.scratch.path())
         .unwrap()

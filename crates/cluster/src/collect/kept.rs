@@ -1,12 +1,13 @@
 //! Reads the result file of a StatefulSet's pod, over several connections if needed.
 
-use super::{Gathering, lost, name, restarts};
+use super::{ResultCollector, lost, name, restarts};
 use crate::api;
 use crate::image::AGENT_IN_IMAGE;
-use crate::lifecycle::AWAY;
-use crate::manifest::RESULT_FILE;
+use crate::manifest::{CONTAINER, RESULT_FILE};
 use crate::pod_command::{CommandEnd, output_of};
-use iosonde_result::session::RunError;
+use crate::run_objects::AWAY;
+use iosonde_result::run_error::pod_failure::{FailureCondition, KeptResultProblem};
+use iosonde_result::run_error::{ClusterRequest, RunError};
 use iosonde_result::wire::{LONGEST_MESSAGE_BYTES, NOT_KEPT_STATUS};
 use k8s_openapi::api::core::v1::Pod;
 use kube::client::UpgradeConnectionError;
@@ -33,7 +34,7 @@ impl Default for KeptPart {
     }
 }
 
-impl Gathering {
+impl ResultCollector {
     /// Reads the result file of a pod whose log was truncated. `None`: the next poll continues.
     pub(super) async fn kept(&self, pod: &Pod) -> Result<Option<String>, RunError> {
         let uid = pod.metadata.uid.clone().unwrap_or_default();
@@ -46,16 +47,13 @@ impl Gathering {
             command.extend(["--from", &from]);
         }
         command.push(RESULT_FILE);
-        let printed = match output_of(&self.pods(), name(pod), &command).await {
+        let printed = match output_of(&self.pods(), (name(pod), CONTAINER), &command).await {
             Ok(printed) => printed,
             Err(kube::Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(status)))
                 if status.is_client_error() =>
             {
-                return Err(unreadable(
-                    pod,
-                    &status.to_string(),
-                    "ask for the role in the manifest, which permits exec in its pods",
-                ));
+                let status = status.to_string();
+                return Err(unreadable(pod, KeptResultProblem::ExecRefused { status }));
             }
             Err(error) if api::is_away(&error) || api::is_missing(&error) => {
                 if api::is_away(&error) {
@@ -65,8 +63,8 @@ impl Gathering {
                 return Ok(None);
             }
             Err(error) => {
-                let doing = format!("reading the result of {}", name(pod));
-                return Err(api::failed(&doing, &error));
+                let pod = name(pod).to_owned();
+                return Err(api::failed(ClusterRequest::ReadKeptResult { pod }, &error));
             }
         };
         if !printed.bytes.is_empty() {
@@ -92,15 +90,12 @@ impl Gathering {
 /// Fails if the result is larger than allowed, or no bytes have arrived for too long.
 fn check_progress(pod: &Pod, part: &KeptPart) -> Result<(), RunError> {
     if part.bytes.len() >= LONGEST_MESSAGE_BYTES {
-        let most_mib = LONGEST_MESSAGE_BYTES >> 20;
-        let problem = format!("it has more than {most_mib} MiB");
-        return Err(unreadable(pod, &problem, "render a shorter job"));
+        let limit_mib = (LONGEST_MESSAGE_BYTES >> 20) as u64;
+        return Err(unreadable(pod, KeptResultProblem::TooLong { limit_mib }));
     }
     if part.at.elapsed() >= AWAY {
         let seconds = AWAY.as_secs();
-        let problem = format!("for {seconds} s each connection has ended before anything came");
-        let remedy = "check the network between here and the cluster, and collect again: the pod keeps its result";
-        return Err(unreadable(pod, &problem, remedy));
+        return Err(unreadable(pod, KeptResultProblem::NoProgress { seconds }));
     }
     Ok(())
 }
@@ -108,21 +103,12 @@ fn check_progress(pod: &Pod, part: &KeptPart) -> Result<(), RunError> {
 /// Returns the error for a failed command in the pod.
 fn command_error(pod: &Pod, status: Option<i32>, message: &str) -> RunError {
     if status == Some(i32::from(NOT_KEPT_STATUS)) {
-        return lost(
-            pod,
-            "its node has cut its log before the result was read, and the pod has not kept it",
-            "see `kubectl logs` of the pod, and render the manifest again",
-        );
+        return lost(pod, FailureCondition::ResultNotKept);
     }
-    unreadable(
-        pod,
-        message,
-        "see `kubectl logs` of the pod, and collect again: it keeps its result",
-    )
+    let message = message.to_owned();
+    unreadable(pod, KeptResultProblem::CommandFailed { message })
 }
 
-fn unreadable(pod: &Pod, problem: &str, remedy: &str) -> RunError {
-    let cause =
-        format!("its node has cut its log, and its result cannot be read in the pod: {problem}");
-    lost(pod, &cause, remedy)
+fn unreadable(pod: &Pod, problem: KeptResultProblem) -> RunError {
+    lost(pod, FailureCondition::KeptResultUnreadable { problem })
 }

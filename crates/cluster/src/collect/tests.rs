@@ -1,4 +1,6 @@
+use super::due_pods::judge_due;
 use super::*;
+use crate::diagnose::PodState;
 use serde_json::json;
 
 fn pod(value: serde_json::Value) -> Pod {
@@ -6,29 +8,37 @@ fn pod(value: serde_json::Value) -> Pod {
 }
 
 #[test]
-fn what_a_pod_without_result_said_last_is_the_cause() {
+fn pod_end_cause_includes_its_last_output() {
     let killed = pod(json!({"status": {"phase": "Failed", "containerStatuses": [{
         "name": "iosonde", "image": "x", "imageID": "x", "ready": false, "restartCount": 2,
         "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}},
     }]}}));
     assert_eq!(restarts(&killed), 2);
-    assert_eq!(why_ended(&killed, ""), "OOMKilled (exit status 137)");
-    let said = why_ended(&killed, "one\ntwo\n\n");
+    let ended = |pod: &Pod, log: &str| why_ended(pod, log).to_string();
+    assert_eq!(ended(&killed, ""), "OOMKilled (exit status 137)");
+    let condition = FailureCondition::NoResult {
+        reason: Some("OOMKilled".to_owned()),
+        exit_code: Some(137),
+        last_line: Some("two".to_owned()),
+    };
+    assert_eq!(why_ended(&killed, "one\ntwo\n\n"), condition);
+    let said = condition.to_string();
     assert!(said.ends_with("its last words are: two"), "{said}");
     let evicted = pod(json!({"status": {"phase": "Failed", "reason": "Evicted"}}));
-    assert_eq!(why_ended(&evicted, ""), "Evicted");
+    assert_eq!(ended(&evicted, ""), "Evicted");
 }
 
 #[test]
-fn a_pod_says_how_many_there_are() {
+fn pod_annotation_announces_the_number_of_pods() {
     let of = |count: &str| pod(json!({"metadata": {"annotations": {PODS_ANNOTATION: count}}}));
     assert_eq!(announced(&[of("8"), of("8")]), 8);
     assert_eq!(announced(&[]), 1);
 }
 
 #[test]
-fn pods_are_waited_for_while_one_runs_and_none_is_lost_for_good() {
-    let job = json!({"metadata": {}, "spec": {"completions": 2, "template": {}}, "status": {"conditions": [
+fn pods_are_waited_for_until_the_job_fails() {
+    let job = json!({"metadata": {}, "spec": {"completions": 2, "template": {}},
+        "status": {"conditions": [
         {"type": "FailureTarget", "status": "True", "reason": "DeadlineExceeded"}]}});
     let failed: Job = serde_json::from_value(job).unwrap();
     let running = pod(
@@ -37,7 +47,7 @@ fn pods_are_waited_for_while_one_runs_and_none_is_lost_for_good() {
         "restartCount": 0, "state": {"running": {}}}]}}),
     );
     let seen = |job: Option<&Job>, pods: &[Pod]| {
-        judge_due(&Sight::each(
+        judge_due(&ObservedPod::each(
             "iosonde-x",
             job.cloned(),
             pods.to_vec(),
@@ -45,12 +55,16 @@ fn pods_are_waited_for_while_one_runs_and_none_is_lost_for_good() {
             &[],
         ))
     };
-    assert_eq!(seen(None, std::slice::from_ref(&running)), State::Running);
-    assert!(matches!(seen(None, &[]), State::Waiting(_)));
+    assert_eq!(
+        seen(None, std::slice::from_ref(&running)),
+        PodState::Running
+    );
+    assert!(matches!(seen(None, &[]), PodState::Waiting(_)));
     for pods in [vec![], vec![running]] {
-        let State::Hindered(hindrance) = seen(Some(&failed), &pods) else {
+        let PodState::Problem(problem) = seen(Some(&failed), &pods) else {
             panic!("the run is over");
         };
-        assert!(hindrance.cause.contains("deadline"), "{hindrance:?}");
+        let is_deadline = matches!(problem.condition, FailureCondition::DeadlinePassed { .. });
+        assert!(is_deadline, "{problem:?}");
     }
 }

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_names_a_proxy_unless_the_server_is_excepted() {
+    fn environment_proxy_is_used_unless_no_proxy_matches() {
         let set = |no: &'static str| [("HTTPS_PROXY", "http://me:pw@proxy:3128"), ("no_proxy", no)];
         let through = Some("http://me:pw@proxy:3128/".to_owned());
         assert_eq!(
@@ -139,13 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kubeconfig_says_comes_first() {
+    fn kubeconfig_proxy_overrides_the_environment() {
         let set = [("HTTPS_PROXY", "http://other"), ("NO_PROXY", "*")];
         let found = with("https://10.1.2.3", Some("socks5://here:1080"), &set);
         assert_eq!(found.as_deref(), Some("socks5://here:1080/"));
         let file: Kubeconfig = serde_json::from_value(serde_json::json!({
             "current-context": "a",
-            "contexts": [{"name": "a", "context": {"cluster": "c"}}, {"name": "b", "context": {"cluster": "d"}}],
+            "contexts": [{"name": "a", "context": {"cluster": "c"}}, {"name": "b",
+             "context": {"cluster": "d"}}],
             "clusters": [
                 {"name": "c", "cluster": {"server": "https://c", "proxy-url": "http://p"}},
                 {"name": "d", "cluster": {"server": "https://d"}},

@@ -1,14 +1,19 @@
+use super::storage_problem::in_short;
 use super::*;
+use iosonde_result::run_error::pod_failure::{
+    FailedObject, MountFailure, PodFailure, SchedulingObstacle,
+};
+use iosonde_result::run_error::{RunError, SystemFailure, VolumeProblem};
 use serde_json::{Value, json};
 
-fn sight(job: Value, pod: Value, claims: Value, events: &[(&str, &str)]) -> Sight {
+fn observed(job: Value, pod: Value, claims: Value, events: &[(&str, &str)]) -> ObservedPod {
     let events: Vec<Value> = events
         .iter()
         .map(|(reason, message)| {
             json!({"reason": reason, "message": message, "metadata": {}, "involvedObject": {}})
         })
         .collect();
-    Sight {
+    ObservedPod {
         job: serde_json::from_value(job).unwrap(),
         pod: serde_json::from_value(pod).unwrap(),
         claims: serde_json::from_value(claims).unwrap(),
@@ -17,7 +22,8 @@ fn sight(job: Value, pod: Value, claims: Value, events: &[(&str, &str)]) -> Sigh
 }
 
 fn placed(status: Value) -> Value {
-    json!({"metadata": {}, "spec": {"nodeName": "n1", "containers": [{"name": "iosonde", "image": "busy:1"}]}, "status": status})
+    json!({"metadata": {}, "spec": {"nodeName": "n1", "containers": [{"name": "iosonde",
+        "image": "busy:1"}]}, "status": status})
 }
 
 fn unplaced() -> Value {
@@ -26,30 +32,31 @@ fn unplaced() -> Value {
 
 fn container(state: Value) -> Value {
     json!({"phase": "Pending", "containerStatuses": [
-        {"name": "iosonde", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state}]})
+        {"name": "iosonde", "image": "", "imageID": "", "ready": false, "restartCount": 0,
+         "state": state}]})
 }
 
 fn claim(phase: &str) -> Value {
     json!([{"metadata": {}, "spec": {}, "status": {"phase": phase}}])
 }
 
-fn hindered(sight: &Sight) -> Hindrance {
-    match sight.judge() {
-        State::Hindered(hindrance) => hindrance,
+fn problem_of(observed: &ObservedPod) -> PodProblem {
+    match observed.judge() {
+        PodState::Problem(problem) => problem,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn on_its_way() {
-    let waits = |sight: Sight| match sight.judge() {
-        State::Waiting(what) => what,
+fn pod_without_problem_is_waited_for() {
+    let waits = |observed: ObservedPod| match observed.judge() {
+        PodState::Waiting(wait) => wait.step,
         other => panic!("{other:?}"),
     };
     let none = json!([]);
-    assert_eq!(waits(Sight::default()), "the pod to be made");
-    let seen = sight(Value::Null, unplaced(), claim("Pending"), &[]);
-    assert_eq!(waits(seen), "a node");
+    assert_eq!(waits(ObservedPod::default()), AwaitedStep::PodCreation);
+    let seen = observed(Value::Null, unplaced(), claim("Pending"), &[]);
+    assert_eq!(waits(seen), AwaitedStep::Node);
     for (said, claims) in [
         (
             "0/1 nodes are available: waiting for ephemeral volume controller to create the claim",
@@ -61,221 +68,243 @@ fn on_its_way() {
         ),
     ] {
         let event = ("FailedScheduling", said);
-        let seen = sight(Value::Null, unplaced(), claims, &[event]);
-        assert_eq!(waits(seen), "a node");
+        let seen = observed(Value::Null, unplaced(), claims, &[event]);
+        assert_eq!(waits(seen), AwaitedStep::Node);
     }
     let pending = placed(json!({"phase": "Pending"}));
-    let seen = sight(Value::Null, pending.clone(), claim("Pending"), &[]);
-    assert_eq!(waits(seen), "the claim to be bound");
+    let seen = observed(Value::Null, pending.clone(), claim("Pending"), &[]);
+    assert_eq!(waits(seen), AwaitedStep::ClaimBinding);
     let creating = placed(container(
         json!({"waiting": {"reason": "ContainerCreating"}}),
     ));
-    let seen = sight(
+    let seen = observed(
         Value::Null,
         creating.clone(),
         claim("Bound"),
         &[("Pulling", "")],
     );
-    assert_eq!(waits(seen), "the image to be pulled");
-    let seen = sight(Value::Null, creating, none.clone(), &[]);
-    assert!(waits(seen).contains("mounted"));
+    assert_eq!(waits(seen), AwaitedStep::ImagePull);
+    let seen = observed(Value::Null, creating, none.clone(), &[]);
+    assert_eq!(waits(seen), AwaitedStep::ContainerStart);
     let running = placed(container(json!({"running": {}})));
-    let seen = sight(Value::Null, running, none, &[("FailedMount", "before")]);
-    assert_eq!(seen.judge(), State::Running);
+    let seen = observed(Value::Null, running, none, &[("FailedMount", "before")]);
+    assert_eq!(seen.judge(), PodState::Running);
 }
 
-/// Message of the cluster, text of the cause, and whether the wait ends at once.
+/// A pod, its problem, and whether the wait ends at once.
+type ProblemCase = (ObservedPod, FailureCondition, bool);
+
+fn failure(problem: &PodProblem) -> PodFailure {
+    PodFailure::new(FailedObject::only_pod(), problem.condition.clone())
+}
+
+fn check_problems(cases: impl IntoIterator<Item = ProblemCase>) {
+    for (observed, condition, at_once) in cases {
+        let problem = problem_of(&observed);
+        assert_eq!(problem.condition, condition);
+        assert_eq!(problem.timeout.is_zero(), at_once, "{problem:?}");
+    }
+}
+
 #[test]
-fn every_hindrance_has_a_cause_and_a_remedy() {
-    let none = || json!([]);
+fn pod_that_is_not_made_has_a_cause() {
+    let refused = |message: &str, reason: PodRefusal, at_once: bool| {
+        let events = [("FailedCreate", message)];
+        let condition = FailureCondition::PodRefused {
+            reason,
+            message: message.to_owned(),
+        };
+        let observed = observed(Value::Null, Value::Null, json!([]), &events);
+        (observed, condition, at_once)
+    };
+    check_problems([
+        refused(
+            "pods \"x\" is forbidden: exceeded quota: small",
+            PodRefusal::Quota,
+            true,
+        ),
+        refused(
+            "violates PodSecurity \"restricted:latest\"",
+            PodRefusal::PodSecurity,
+            true,
+        ),
+        refused(
+            "pods \"x\" is forbidden: error looking up service account a/b: serviceaccount \
+             \"b\" not found",
+            PodRefusal::ServiceAccount,
+            false,
+        ),
+        refused(
+            "pods \"x\" is forbidden: no PriorityClass with name high was found",
+            PodRefusal::PriorityClass,
+            true,
+        ),
+    ]);
+}
+
+#[test]
+fn container_problems_have_a_cause() {
+    let not_pulled = |message: &str| FailureCondition::ImageNotPulled {
+        image: "busy:1".to_owned(),
+        reason: "ErrImagePull".to_owned(),
+        message: message.to_owned(),
+    };
     let waiting = |reason: &str, message: &str| {
         placed(container(
             json!({"waiting": {"reason": reason, "message": message}}),
         ))
     };
-    let not_made = |message: &str| {
-        let events = [("FailedCreate", message)];
-        sight(Value::Null, Value::Null, none(), &events)
-    };
     let ended = |status: Value| placed(container(json!({"terminated": status})));
-    let cases = [
+    let with_pod = |pod: Value| observed(Value::Null, pod, json!([]), &[]);
+    check_problems([
         (
-            not_made("pods \"x\" is forbidden: exceeded quota: small"),
-            "exceeded quota",
-            "--claim-size",
+            with_pod(waiting("ErrImagePull", "no:such: not found")),
+            not_pulled("no:such: not found"),
             true,
         ),
         (
-            not_made("violates PodSecurity \"restricted:latest\""),
-            "PodSecurity",
-            "Pod Security level",
-            true,
-        ),
-        (
-            not_made(
-                "pods \"x\" is forbidden: error looking up service account a/b: serviceaccount \"b\" not found",
-            ),
-            "serviceaccount",
-            "--service-account",
+            with_pod(waiting("ErrImagePull", "i/o timeout")),
+            not_pulled("i/o timeout"),
             false,
         ),
         (
-            not_made("pods \"x\" is forbidden: no PriorityClass with name high was found"),
-            "no PriorityClass",
-            "--priority-class",
+            with_pod(ended(json!({"exitCode": 137, "reason": "OOMKilled"}))),
+            FailureCondition::OutOfMemory,
             true,
         ),
         (
-            sight(
-                Value::Null,
-                waiting("ErrImagePull", "no:such: not found"),
-                none(),
-                &[],
-            ),
-            "busy:1",
-            "--image",
+            with_pod(ended(json!({"exitCode": 127, "reason": "StartError"}))),
+            FailureCondition::ShellMissing {
+                exit_code: 127,
+                message: String::new(),
+            },
             true,
         ),
         (
-            sight(
-                Value::Null,
-                waiting("ErrImagePull", "i/o timeout"),
-                none(),
-                &[],
-            ),
-            "i/o timeout",
-            "--image",
-            false,
-        ),
-        (
-            sight(
-                Value::Null,
-                ended(json!({"exitCode": 137, "reason": "OOMKilled"})),
-                none(),
-                &[],
-            ),
-            "memory",
-            "iodepth",
+            with_pod(placed(json!({"phase": "Failed", "reason": "Evicted",
+                    "message": "low on resource: ephemeral-storage"}))),
+            FailureCondition::Evicted {
+                message: "low on resource: ephemeral-storage".to_owned(),
+            },
             true,
         ),
+    ]);
+}
+
+#[test]
+fn volume_and_scheduling_problems_have_a_cause() {
+    let not_mounted = |reason: MountFailure, message: &str| FailureCondition::VolumeNotMounted {
+        reason,
+        message: message.to_owned(),
+    };
+    check_problems([
         (
-            sight(
-                Value::Null,
-                ended(json!({"exitCode": 127, "reason": "StartError"})),
-                none(),
-                &[],
-            ),
-            "`sh`",
-            "--image",
-            true,
-        ),
-        (
-            sight(
-                Value::Null,
-                placed(
-                    json!({"phase": "Failed", "reason": "Evicted", "message": "low on resource: ephemeral-storage"}),
-                ),
-                none(),
-                &[],
-            ),
-            "evicted",
-            "free space",
-            true,
-        ),
-        (
-            sight(
+            observed(
                 Value::Null,
                 placed(json!({})),
-                none(),
+                json!([]),
                 &[(
                     "FailedMount",
                     "hostPath type check failed: /x is not a directory",
                 )],
             ),
-            "/x is not a directory",
-            "exists on the node",
+            not_mounted(
+                MountFailure::HostPath,
+                "hostPath type check failed: /x is not a directory",
+            ),
             true,
         ),
         (
-            sight(
+            observed(
                 Value::Null,
                 placed(json!({})),
-                none(),
+                json!([]),
                 &[("FailedAttachVolume", "Multi-Attach error for volume")],
             ),
-            "Multi-Attach",
-            "another pod",
+            not_mounted(MountFailure::MultiAttach, "Multi-Attach error for volume"),
             false,
         ),
         (
-            sight(
+            observed(
                 Value::Null,
                 unplaced(),
                 claim("Pending"),
                 &[("ProvisioningFailed", "no capacity")],
             ),
-            "no capacity",
-            "provisioner",
+            FailureCondition::ClaimNotProvisioned {
+                claim: None,
+                message: "no capacity".to_owned(),
+            },
             false,
         ),
         (
-            sight(
+            observed(
                 Value::Null,
                 unplaced(),
-                none(),
+                json!([]),
                 &[(
                     "FailedScheduling",
                     "0/1 nodes are available: 1 node(s) had untolerated taint {a: b}.",
                 )],
             ),
-            "untolerated taint",
-            "taint",
+            FailureCondition::Unschedulable {
+                reason: SchedulingObstacle::Taint,
+                is_node_coming: false,
+                message: "0/1 nodes are available: 1 node(s) had untolerated taint {a: b}."
+                    .to_owned(),
+            },
             false,
         ),
         (
-            sight(Value::Null, unplaced(), claim("Lost"), &[]),
-            "gone",
-            "another claim",
+            observed(Value::Null, unplaced(), claim("Lost"), &[]),
+            FailureCondition::ClaimLost { claim: None },
             true,
         ),
-    ];
-    for (sight, cause, remedy, at_once) in cases {
-        let hindrance = hindered(&sight);
-        assert!(hindrance.cause.contains(cause), "{hindrance:?}");
-        assert!(hindrance.remedy.contains(remedy), "{hindrance:?}");
-        assert_eq!(hindrance.patience.is_zero(), at_once, "{hindrance:?}");
-    }
+    ]);
 }
 
 #[test]
-fn a_deadline_that_has_passed_is_named() {
+fn passed_job_deadline_is_named() {
     // Newer clusters set the second first, while the pod is still being terminated.
     for condition in ["Failed", "FailureTarget"] {
-        let job = json!({"metadata": {}, "status": {"conditions": [
+        let job = json!({"metadata": {}, "spec": {"activeDeadlineSeconds": 600, "template": {}},
+            "status": {"conditions": [
             {"type": condition, "status": "True", "reason": "DeadlineExceeded"}]}});
-        let hindrance = hindered(&sight(job, Value::Null, json!([]), &[]));
-        assert!(hindrance.cause.contains("deadline") && hindrance.remedy.contains("--deadline"));
+        let problem = problem_of(&observed(job, Value::Null, json!([]), &[]));
+        let deadline = FailureCondition::DeadlinePassed {
+            seconds: Some(600),
+            is_measured: false,
+        };
+        assert_eq!(problem.condition, deadline);
     }
 }
 
 #[test]
-fn a_pod_that_was_refused_or_removed_is_not_waited_for() {
-    let refused = json!({"phase": "Failed", "reason": "OutOfpods", "message": "Node didn't have enough resource"});
-    let hindrance = hindered(&sight(Value::Null, placed(refused), json!([]), &[]));
-    assert!(hindrance.cause.contains("OutOfpods"), "{hindrance:?}");
-    assert_eq!(hindrance.patience, Duration::ZERO);
+fn refused_or_removed_pod_is_not_waited_for() {
+    let refused = json!({"phase": "Failed", "reason": "OutOfpods",
+        "message": "Node didn't have enough resource"});
+    let problem = problem_of(&observed(Value::Null, placed(refused), json!([]), &[]));
+    let message = "Node didn't have enough resource".to_owned();
+    let not_admitted = FailureCondition::PodFailed {
+        reason: "OutOfpods".to_owned(),
+        message,
+    };
+    assert_eq!(problem.condition, not_admitted);
+    assert_eq!(problem.timeout, Duration::ZERO);
     let failed = json!({"metadata": {}, "status": {"conditions": [
-        {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"}]}});
-    let hindrance = hindered(&sight(failed, Value::Null, json!([]), &[]));
-    assert!(
-        hindrance.cause.contains("BackoffLimitExceeded: too often"),
-        "{hindrance:?}"
-    );
-    assert_eq!(hindrance.patience, Duration::ZERO);
+        {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded",
+         "message": "too often"}]}});
+    let problem = problem_of(&observed(failed, Value::Null, json!([]), &[]));
+    let given_up = FailureCondition::JobFailed {
+        reason: "BackoffLimitExceeded".to_owned(),
+        message: "too often".to_owned(),
+    };
+    assert_eq!(problem.condition, given_up);
+    assert_eq!(problem.timeout, Duration::ZERO);
 }
 
 #[test]
-fn what_a_driver_pours_out_is_cut_to_its_first_line() {
+fn driver_message_is_cut_to_its_first_line() {
     assert_eq!(in_short("too small.\nUsage: mkfs"), "too small. ...");
     assert_eq!(in_short("plain"), "plain");
     let long = "x".repeat(1000);
@@ -283,19 +312,139 @@ fn what_a_driver_pours_out_is_cut_to_its_first_line() {
 }
 
 #[test]
-fn a_node_that_the_cluster_adds_is_waited_for_as_long_as_the_user_wants() {
-    let unplaced = json!({"metadata": {"name": "iosonde-x-0"}, "spec": {"containers": []}, "status": {"phase": "Pending"}});
+fn autoscaled_node_is_waited_for_until_the_user_timeout() {
+    let unplaced = json!({"metadata": {"name": "iosonde-x-0"}, "spec": {"containers": []},
+        "status": {"phase": "Pending"}});
     for reason in ["TriggeredScaleUp", "Nominated"] {
         let events = [
             ("FailedScheduling", "0/2 nodes are available"),
             (reason, ""),
         ];
-        let seen = sight(Value::Null, unplaced.clone(), json!([]), &events);
-        let State::Hindered(hindrance) = seen.judge() else {
+        let seen = observed(Value::Null, unplaced.clone(), json!([]), &events);
+        let PodState::Problem(problem) = seen.judge() else {
             panic!("{reason}");
         };
-        assert_eq!(hindrance.patience, Duration::MAX);
-        assert!(hindrance.cause.contains("adds a node"), "{hindrance:?}");
-        assert!(hindrance.remedy.contains("--timeout"), "{hindrance:?}");
+        assert_eq!(problem.timeout, Duration::MAX);
+        assert!(
+            matches!(
+                problem.condition,
+                FailureCondition::Unschedulable {
+                    is_node_coming: true,
+                    ..
+                }
+            ),
+            "{problem:?}"
+        );
     }
+}
+
+/// The scheduler counts the nodes in its message, which changes while nodes come and go.
+#[test]
+fn same_problem_in_other_words_goes_on() {
+    let problem = |reason, is_node_coming, message: &str| PodProblem {
+        condition: FailureCondition::Unschedulable {
+            reason,
+            is_node_coming,
+            message: message.to_owned(),
+        },
+        timeout: RETRIES,
+    };
+    let unschedulable = |reason, message: &str| problem(reason, false, message);
+    let node_coming = |reason, message: &str| problem(reason, true, message);
+    let taint = unschedulable(SchedulingObstacle::Taint, "1 node had untolerated taint");
+    let later = unschedulable(SchedulingObstacle::Taint, "2 nodes had untolerated taint");
+    let other = unschedulable(SchedulingObstacle::Resources, "Insufficient cpu");
+    assert!(taint.is_same(&later));
+    assert!(!taint.is_same(&other));
+    assert!(!taint.is_same(&PodProblem::permanent(FailureCondition::Deleted)));
+    let full = node_coming(SchedulingObstacle::Resources, "Insufficient cpu");
+    let not_ready = node_coming(SchedulingObstacle::Taint, "1 node had untolerated taint");
+    assert!(full.is_same(&not_ready));
+    assert!(!other.is_same(&full));
+    assert!(!full.is_same(&other));
+}
+
+#[test]
+fn provisioner_that_does_not_begin_is_a_problem_until_it_reports() {
+    let said = "Waiting for a volume to be created either by the external provisioner \
+                'example.com/none' or manually by the system administrator.";
+    let waits = ("ExternalProvisioning", said);
+    let silent = observed(Value::Null, unplaced(), claim("Pending"), &[waits]);
+    let problem = problem_of(&silent);
+    assert!(problem.is_provisioner_silent(), "{problem:?}");
+    assert!(problem.timeout > Duration::ZERO && problem.timeout <= NODES);
+    let (cause, remedy) = (failure(&problem).cause().to_owned(), failure(&problem));
+    assert!(cause.contains("example.com/none"), "{cause}");
+    assert!(
+        remedy.remedy().contains("provisioner"),
+        "{}",
+        remedy.remedy()
+    );
+    let begun = observed(
+        Value::Null,
+        unplaced(),
+        claim("Pending"),
+        &[
+            waits,
+            (
+                "Provisioning",
+                "External provisioner is provisioning volume",
+            ),
+        ],
+    );
+    assert!(
+        matches!(begun.judge(), PodState::Waiting(_)),
+        "{:?}",
+        begun.judge()
+    );
+    let bound = observed(Value::Null, unplaced(), claim("Bound"), &[waits]);
+    assert!(matches!(bound.judge(), PodState::Waiting(_)));
+}
+
+#[test]
+fn error_that_an_agent_leaves_is_the_cause_with_the_user_of_the_pod() {
+    let error = RunError::unusable_target(
+        "/data/.iosonde-1a2b",
+        VolumeProblem::NoScratchDirectory {
+            failure: SystemFailure::Errno(13),
+        }
+        .into(),
+    );
+    let message = serde_json::to_string(&error).unwrap();
+    let mut pod = placed(container(
+        json!({"terminated": {"exitCode": 3, "reason": "Error", "message": message}}),
+    ));
+    pod["spec"]["securityContext"] = json!({"runAsUser": 65532});
+    let refused = problem_of(&observed(Value::Null, pod, json!([]), &[]));
+    let expected = FailureCondition::VolumeRefused {
+        user: Some(65532),
+        error: Box::new(error),
+    };
+    assert_eq!(refused, PodProblem::permanent(expected));
+    // The kubelet adds the end of the log of other containers.
+    let pod = placed(container(
+        json!({"terminated": {"exitCode": 5, "reason": "Error",
+        "message": "first\nno signals\n"}}),
+    ));
+    let ended = problem_of(&observed(Value::Null, pod, json!([]), &[]));
+    let cause = failure(&ended).cause().to_owned();
+    assert!(
+        cause.contains("no signals") && !cause.contains("first"),
+        "{cause}"
+    );
+}
+
+#[test]
+fn evicted_pod_has_the_reason_of_the_cluster() {
+    let mut pod = placed(container(json!({"running": {}})));
+    pod["status"]["conditions"] = json!([{"type": "DisruptionTarget", "status": "True",
+        "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}]);
+    let evicted = observed(Value::Null, pod, json!([]), &[]);
+    let expected = FailureCondition::Disrupted {
+        reason: "EvictionByEvictionAPI".to_owned(),
+        message: "Eviction API: evicting".to_owned(),
+    };
+    assert_eq!(evicted.disruption(), Some(expected));
+    let other = observed(Value::Null, unplaced(), json!([]), &[]);
+    assert_eq!(other.disruption(), None);
 }

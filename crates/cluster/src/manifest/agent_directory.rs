@@ -62,7 +62,7 @@ mod tests {
 
     /// An interval of a device whose latencies lie everywhere between 50 us and 50 ms.
     #[test]
-    fn room_of_a_second_holds_its_messages_intervals_and_slices() {
+    fn agent_directory_size_covers_each_second_of_a_run() {
         let mut interval = Interval {
             start_ns: 600_000_000_000_000,
             length_ns: 1_000_000_000,

@@ -8,7 +8,7 @@ const IDLE_S: u32 = 120;
 
 /// How the agent gets into the pod, and its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
+pub(crate) enum AgentStart {
     /// The agent is sent over exec into an image with a shell, and serves clients.
     Streamed,
     /// The image contains the agent, which serves clients.
@@ -20,20 +20,20 @@ pub enum Start {
     },
 }
 
-impl Start {
+impl AgentStart {
     /// Selects the start for this image.
-    pub fn of_image(image: &str) -> Start {
+    pub(crate) fn of_image(image: &str) -> AgentStart {
         match crate::image::carries_agent(image) {
-            true => Start::InImage,
-            false => Start::Streamed,
+            true => AgentStart::InImage,
+            false => AgentStart::Streamed,
         }
     }
 
     /// Returns the path of the agent's executable in the pod.
     pub(crate) fn agent(self) -> String {
         match self {
-            Start::Streamed => format!("{AGENT_DIRECTORY}/agent"),
-            Start::InImage | Start::ByItself { .. } => AGENT_IN_IMAGE.to_owned(),
+            AgentStart::Streamed => format!("{AGENT_DIRECTORY}/agent"),
+            AgentStart::InImage | AgentStart::ByItself { .. } => AGENT_IN_IMAGE.to_owned(),
         }
     }
 }
@@ -43,12 +43,12 @@ impl RunSpec<'_> {
     pub(super) fn command(&self) -> Vec<String> {
         let agent = self.start.agent();
         match self.start {
-            Start::Streamed => vec!["sh".to_owned(), "-c".to_owned(), self.script(&agent)],
-            Start::InImage => {
+            AgentStart::Streamed => vec!["sh".to_owned(), "-c".to_owned(), self.script(&agent)],
+            AgentStart::InImage => {
                 let words = format!("{agent} {}", self.serve("$(JOB_COMPLETION_INDEX)"));
                 words.split(' ').map(str::to_owned).collect()
             }
-            Start::ByItself { stays } => {
+            AgentStart::ByItself { stays } => {
                 let mut words = vec![agent, "job".to_owned()];
                 if !self.is_block() {
                     words.extend([
@@ -71,7 +71,8 @@ impl RunSpec<'_> {
         let ticks = self.first_s().unwrap_or(300) * 10;
         format!(
             "trap 'exit 143' TERM; n=0; \
-             while [ ! -x {agent} ]; do n=$((n+1)); [ $n -lt {ticks} ] || exit 1; sleep 0.1 2>/dev/null || sleep 1; done; \
+             while [ ! -x {agent} ]; do n=$((n+1)); [ $n -lt {ticks} ] || exit 1; \
+             sleep 0.1 2>/dev/null || sleep 1; done; \
              exec {agent} {}",
             self.serve("$JOB_COMPLETION_INDEX")
         )
@@ -85,13 +86,14 @@ impl RunSpec<'_> {
     /// Returns the arguments for serving. `index` is the reference to the pod's own index.
     fn serve(&self, index: &str) -> String {
         let use_of_volume = match self.is_block() {
-            true => format!("--device {DEVICE}"),
-            false => format!("--scratch {}", self.own_scratch(index)),
+            _ if self.options.inspects_node => String::new(),
+            true => format!(" --device {DEVICE}"),
+            false => format!(" --scratch {}", self.own_scratch(index)),
         };
         let first = self
             .first_s()
             .map_or(String::new(), |seconds| format!(" --first {seconds}"));
-        format!("serve --socket {AGENT_DIRECTORY}/socket --idle {IDLE_S}{first} {use_of_volume}")
+        format!("serve --socket {AGENT_DIRECTORY}/socket --idle {IDLE_S}{first}{use_of_volume}")
     }
 
     /// Returns the options for consent in a manifest. Pods on one node that share a device need

@@ -1,5 +1,6 @@
+use super::pod_placement::HOSTNAME;
 use super::*;
-use crate::options::Pods;
+use crate::options::{Pods, VolumeMode};
 use proptest::prelude::*;
 
 const IMAGE: &str = "docker.io/library/busybox:1.36";
@@ -15,7 +16,7 @@ fn job(target: &str, change: impl FnOnce(&mut ClusterOptions)) -> serde_json::Va
         arch: "amd64",
         pods: options.pods.and_then(|pods| pods.count).unwrap_or(1),
         may_claim: false,
-        start: Start::of_image(IMAGE),
+        start: AgentStart::of_image(IMAGE),
         labels: &KNOWN,
         options: &options,
     };
@@ -27,13 +28,13 @@ fn pod(job: &serde_json::Value) -> &serde_json::Value {
 }
 
 #[test]
-fn a_run_on_a_class() {
+fn storage_class_job_manifest_matches_snapshot() {
     let job = job("sc://fast", |_| {});
     insta::assert_snapshot!("class", serde_json::to_string_pretty(&job).unwrap());
 }
 
 #[test]
-fn a_block_volume_is_a_device_and_needs_root() {
+fn block_volume_is_mapped_as_device_and_needs_root() {
     let job = job("sc://fast", |options| {
         options.volume_mode = VolumeMode::Block
     });
@@ -52,7 +53,7 @@ fn a_block_volume_is_a_device_and_needs_root() {
 }
 
 #[test]
-fn a_claim_that_exists_keeps_its_group() {
+fn existing_claim_sets_no_fs_group() {
     let job = job("pvc://data", |options| options.run_as = Some(1000));
     let pod = pod(&job);
     let volume = &pod["volumes"][1];
@@ -62,7 +63,7 @@ fn a_claim_that_exists_keeps_its_group() {
 }
 
 #[test]
-fn the_other_volumes() {
+fn volumes_follow_the_kind_of_the_target() {
     let volume = |target: &str| {
         let job = job(target, |options| options.claim_bytes = 200 << 30);
         let pod = pod(&job);
@@ -82,7 +83,7 @@ fn the_other_volumes() {
 }
 
 #[test]
-fn the_node_must_be_able_to_run_the_agent() {
+fn node_selector_includes_the_agent_architecture() {
     let job = job("sc://fast", |options| {
         options.node_selector = [("disk".to_owned(), "ssd".to_owned())].into();
     });
@@ -127,13 +128,13 @@ fn quantities_are_exact_and_read_in_all_notations() {
 
 proptest! {
     #[test]
-    fn quantities_come_back(bytes in 0u64..1 << 50) {
+    fn quantities_round_trip_through_text(bytes in 0u64..1 << 50) {
         prop_assert_eq!(quantity_bytes(&quantity(bytes)), Some(bytes));
     }
 }
 
 #[test]
-fn a_pod_is_as_the_user_wants_it() {
+fn pod_follows_patch_tolerations_and_memory_option() {
     let job = job("emptydir://", |options| {
         options.in_memory = true;
         options.tolerations = crate::options::toleration("disk=ssd:NoSchedule")
@@ -167,7 +168,7 @@ fn several_pods_are_placed_as_asked() {
             });
         })
     };
-    let spread = placed(Placement::Spread, false);
+    let spread = placed(PodPlacement::Spread, false);
     assert_eq!(spread["spec"]["completions"], 8);
     assert_eq!(spread["spec"]["parallelism"], 8);
     assert_eq!(spread["spec"]["completionMode"], "Indexed");
@@ -177,14 +178,14 @@ fn several_pods_are_placed_as_asked() {
         "3f2a9c"
     );
     let term = "requiredDuringSchedulingIgnoredDuringExecution";
-    let pack = placed(Placement::Pack, false);
+    let pack = placed(PodPlacement::Pack, false);
     let key = &pod(&pack)["affinity"]["podAffinity"][term][0]["topologyKey"];
     assert_eq!(key, HOSTNAME);
-    let per_node = placed(Placement::PerNode, false);
+    let per_node = placed(PodPlacement::PerNode, false);
     let key = &pod(&per_node)["affinity"]["podAntiAffinity"][term][0]["topologyKey"];
     assert_eq!(key, HOSTNAME);
     assert!(
-        pod(&placed(Placement::Any, false))
+        pod(&placed(PodPlacement::Any, false))
             .get("affinity")
             .is_none()
     );
@@ -196,7 +197,7 @@ fn pods_that_share_a_claim_have_a_directory_each() {
     options.access_mode = "ReadWriteMany".to_owned();
     options.pods = Some(Pods {
         count: Some(2),
-        placement: Placement::Any,
+        placement: PodPlacement::Any,
         shared: true,
     });
     let spec = RunSpec {
@@ -206,7 +207,7 @@ fn pods_that_share_a_claim_have_a_directory_each() {
         arch: "amd64",
         pods: 2,
         may_claim: false,
-        start: Start::Streamed,
+        start: AgentStart::Streamed,
         labels: &KNOWN,
         options: &options,
     };
@@ -223,7 +224,7 @@ fn pods_that_share_a_claim_have_a_directory_each() {
 }
 
 #[test]
-fn the_claim_of_a_single_pod_is_there_before_it() {
+fn single_pod_claim_is_created_before_the_pod() {
     let options = ClusterOptions::new("sc://fast".parse().unwrap());
     let with = |pods: u32, may_claim: bool| {
         let spec = RunSpec {
@@ -233,7 +234,7 @@ fn the_claim_of_a_single_pod_is_there_before_it() {
             arch: "amd64",
             pods,
             may_claim,
-            start: Start::of_image(IMAGE),
+            start: AgentStart::of_image(IMAGE),
             labels: &KNOWN,
             options: &options,
         };
@@ -257,12 +258,12 @@ fn the_claim_of_a_single_pod_is_there_before_it() {
 }
 
 #[test]
-fn each_of_several_pods_has_a_directory_of_its_own() {
+fn several_pods_get_separate_scratch_directories() {
     let script = |target: &str, count| {
         let job = job(target, |options| {
             options.pods = Some(Pods {
                 count: Some(count),
-                placement: Placement::Any,
+                placement: PodPlacement::Any,
                 shared: false,
             });
         });
@@ -277,7 +278,7 @@ fn each_of_several_pods_has_a_directory_of_its_own() {
 }
 
 #[test]
-fn an_image_that_carries_the_agent_needs_no_shell() {
+fn agent_image_starts_without_a_shell() {
     let options = ClusterOptions::new("sc://fast".parse().unwrap());
     let image = "registry.example.com/iosonde-agent:0.1.0";
     let spec = RunSpec {
@@ -287,7 +288,7 @@ fn an_image_that_carries_the_agent_needs_no_shell() {
         arch: "amd64",
         pods: 1,
         may_claim: false,
-        start: Start::of_image(image),
+        start: AgentStart::of_image(image),
         labels: &KNOWN,
         options: &options,
     };
@@ -303,13 +304,13 @@ fn an_image_that_carries_the_agent_needs_no_shell() {
 }
 
 #[test]
-fn what_clusters_ask_of_pods_has_options_of_its_own() {
+fn pod_options_are_rendered_in_the_manifest() {
     use crate::options::pod::{requirement, resource};
     let job = job("emptydir://", |options| {
         options.claim_bytes = 200 << 30;
         options.pods = Some(Pods {
             count: Some(2),
-            placement: Placement::Pack,
+            placement: PodPlacement::Pack,
             shared: false,
         });
         let pod = &mut options.pod;
@@ -337,11 +338,38 @@ fn what_clusters_ask_of_pods_has_options_of_its_own() {
 }
 
 #[test]
-fn the_space_of_an_empty_directory_may_be_said_otherwise() {
+fn run_id_is_read_from_a_job_name_or_from_itself() {
+    assert_eq!(
+        job("emptydir://", |_| {})["metadata"]["name"],
+        job_name("3f2a9c")
+    );
+    assert_eq!(run_id_from_job_name(&job_name("3f2a9c")), "3f2a9c");
+    assert_eq!(run_id_from_job_name("3f2a9c"), "3f2a9c");
+}
+
+#[test]
+fn ephemeral_storage_request_overrides_the_claim_size() {
     let job = job("emptydir://", |options| {
         let said = crate::options::pod::resource("ephemeral-storage=1Gi");
         options.pod.requests = said.into_iter().collect();
     });
     let requests = &pod(&job)["containers"][0]["resources"]["requests"];
     assert_eq!(requests["ephemeral-storage"], "1Gi");
+}
+
+#[test]
+fn pod_that_inspects_its_node_creates_nothing_in_it() {
+    let job = job("hostpath:///mnt/disks/ssd7", |options| {
+        *options = options.for_node_inspection(None);
+    });
+    let container = &pod(&job)["containers"][0];
+    let mounts = container["volumeMounts"].as_array().unwrap();
+    let data = mounts.iter().find(|mount| mount["name"] == "data").unwrap();
+    assert_eq!(data["readOnly"], true);
+    let volumes = pod(&job)["volumes"].as_array().unwrap();
+    let root = volumes.iter().find(|volume| volume["name"] == "data");
+    assert_eq!(root.unwrap()["hostPath"]["path"], "/");
+    let script = container["command"][2].as_str().unwrap();
+    assert!(!script.contains("--scratch"), "{script}");
+    assert_eq!(script, script.trim_end());
 }

@@ -1,7 +1,7 @@
 //! Options of the pod, besides its volume.
 
-pub use crate::manifest::Quantity;
-use crate::manifest::quantity_bytes;
+pub use crate::quantity::Quantity;
+use crate::quantity::quantity_bytes;
 pub use k8s_openapi::api::core::v1::NodeSelectorRequirement;
 use std::collections::BTreeMap;
 
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_are_written_as_selectors_and_hold_as_in_node_affinity() {
+    fn node_requirements_parse_as_selectors_and_match_labels() {
         let node = labels(&[("zone", "b"), ("cores", "16"), ("disk.io/kind", "ssd")]);
         for (text, is_so, canonical) in [
             ("zone", true, "zone"),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_requirement_is_refused() {
+    fn invalid_node_requirements_are_refused() {
         for text in [
             "",
             "=b",

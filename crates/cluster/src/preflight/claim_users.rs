@@ -1,11 +1,11 @@
 //! Finds the pods that use a claim: by its name, or as a generic ephemeral volume.
 
 use crate::api;
-use crate::connect::Cluster;
+use crate::connect::KubeCluster;
 use crate::manifest::RUN_LABEL;
 use crate::options::ClusterOptions;
-use iosonde_job::Target;
-use iosonde_result::session::RunError;
+use iosonde_job::TargetUri;
+use iosonde_result::run_error::{ClusterRequest, RunError, VolumeProblem};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Volume};
 use kube::api::{Api, ListParams};
 
@@ -57,14 +57,14 @@ fn run_of(pod: &Pod) -> Option<&str> {
 /// # Errors
 /// If another pod uses the claim, or the cluster does not answer.
 pub(crate) async fn refuse_other_users(
-    cluster: &Cluster,
+    cluster: &KubeCluster,
     options: &ClusterOptions,
     run: &str,
 ) -> Result<(), RunError> {
-    let Target::Claim { name, .. } = &options.target else {
+    let TargetUri::Claim { name, .. } = &options.target else {
         return Ok(());
     };
-    let failed = |error| api::failed("looking for other pods that use the claim", &error);
+    let failed = |error| api::failed(ClusterRequest::FindClaimUsers, &error);
     let claims: Api<PersistentVolumeClaim> =
         Api::namespaced(cluster.client.clone(), &cluster.namespace);
     let claim = claims.get_opt(name).await.map_err(failed)?;
@@ -78,12 +78,7 @@ pub(crate) async fn refuse_other_users(
 }
 
 /// Returns the error for a block device that another pod uses.
-pub(super) fn in_use(target: &Target, user: &str) -> RunError {
-    RunError::Target {
-        path: target.to_string(),
-        problem: format!(
-            "the pod {user} uses this block device, on which every write would overwrite something of it"
-        ),
-        remedy: "measure a claim of your own: sc://CLASS with --volume-mode block".to_owned(),
-    }
+pub(super) fn in_use(target: &TargetUri, user: &str) -> RunError {
+    let pod = user.to_owned();
+    RunError::unusable_target(target.to_string(), VolumeProblem::UsedByPod { pod }.into())
 }

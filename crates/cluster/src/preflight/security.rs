@@ -2,7 +2,8 @@
 
 use super::Facts;
 use crate::options::{ClusterOptions, VolumeMode};
-use iosonde_result::session::RunError;
+use crate::refusal::refuse_target;
+use iosonde_result::run_error::{RunError, VolumeProblem};
 
 impl Facts {
     /// Returns the Pod Security Standard that the namespace enforces.
@@ -20,28 +21,19 @@ impl Facts {
         if !is_root || self.level() != Some("restricted") {
             return Ok(());
         }
-        Err(RunError::Target {
-            path: options.target.to_string(),
-            problem: "the namespace's Pod Security level `restricted` forbids pods that run as root, as this one would"
-                .to_owned(),
-            remedy: match is_block {
-                true => "choose a namespace with the level `baseline` with -n, or name the user that the node gives \
-                         devices to with --run-as"
-                    .to_owned(),
-                false => "leave out --run-as 0".to_owned(),
-            },
-        })
+        refuse_target(&options.target, VolumeProblem::RootForbidden { is_block })
     }
 
     pub(super) fn judge_level(&self, path: &str) -> Result<(), RunError> {
         match self.level() {
-            Some(level @ ("restricted" | "baseline")) => Err(RunError::Target {
-                path: format!("hostpath://{path}"),
-                problem: format!(
-                    "the namespace's Pod Security level `{level}` forbids hostPath volumes"
-                ),
-                remedy: "choose a namespace with the level `privileged` with -n".to_owned(),
-            }),
+            Some(level @ ("restricted" | "baseline")) => {
+                let level = level.to_owned();
+                let cause = VolumeProblem::HostPathForbidden { level };
+                Err(RunError::unusable_target(
+                    format!("hostpath://{path}"),
+                    cause.into(),
+                ))
+            }
             _ => Ok(()),
         }
     }

@@ -1,12 +1,16 @@
-use super::nodes::FALLBACK_IMAGE;
+use super::node_checks::FALLBACK_IMAGE;
 use super::*;
-use crate::options::{VolumeMode, pod};
+use crate::fake_api::{ApiAnswer, list, serve};
+use crate::options::{NeededSpace, VolumeMode, pod};
+use iosonde_result::run_error::{ClaimBound, QuotaShortage, VolumeProblem};
 use serde_json::{Value, json};
 
 fn node(arch: &str, images: &[&str]) -> Value {
     json!({
-        "metadata": {"name": "n1", "labels": {"kubernetes.io/arch": arch, "disk": "ssd", "topology.kubernetes.io/zone": "z1"}},
-        "status": {"conditions": [{"type": "Ready", "status": "True"}], "images": [{"names": images}]},
+        "metadata": {"name": "n1", "labels": {"kubernetes.io/arch": arch, "disk": "ssd",
+         "topology.kubernetes.io/zone": "z1"}},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}],
+         "images": [{"names": images}]},
     })
 }
 
@@ -17,7 +21,8 @@ fn class(name: &str, reclaim: &str) -> Value {
 fn facts(change: impl FnOnce(&mut Value)) -> Facts {
     let mut facts = json!({
         "classes": [class("fast", "Delete"), class("keep", "Retain")],
-        "nodes": [node("amd64", &["docker.io/library/busybox@sha256:0", "docker.io/library/busybox:1.36"])],
+        "nodes": [node("amd64", &["docker.io/library/busybox@sha256:0",
+         "docker.io/library/busybox:1.36"])],
         "quotas": [],
         "limits": [],
         "capacities": [],
@@ -45,15 +50,33 @@ fn facts(change: impl FnOnce(&mut Value)) -> Facts {
     }
 }
 
-fn judge(facts: &Facts, target: &str) -> Result<Readiness, String> {
+fn judge(facts: &Facts, target: &str) -> Result<Readiness, RunError> {
     let options = ClusterOptions::new(target.parse().unwrap());
-    facts
-        .judge(&options, "amd64")
-        .map_err(|error| format!("{error}; {}", error.remedy()))
+    facts.judge(&options, "amd64")
+}
+
+/// Returns the error for a target.
+fn unusable(target: &str, problem: VolumeProblem) -> RunError {
+    RunError::unusable_target(target, problem.into())
+}
+
+/// Returns the error for a storage class that does not exist.
+fn no_storage_class(target: &str, similar: Option<&str>) -> RunError {
+    let problem = VolumeProblem::NoStorageClass {
+        similar: similar.map(str::to_owned),
+        known: vec!["fast".to_owned(), "keep".to_owned()],
+    };
+    unusable(target, problem)
+}
+
+/// Returns the error for rights that this user lacks.
+fn missing_right(right: &str) -> RunError {
+    let rights = vec![right.to_owned()];
+    ClusterObstacle::MissingRights { rights }.into()
 }
 
 #[test]
-fn a_class_that_exists_is_measured_with_an_image_that_is_there() {
+fn existing_class_is_accepted_with_an_available_image() {
     let ready = judge(&facts(|_| {}), "sc://fast").unwrap();
     assert_eq!(ready.image, "docker.io/library/busybox:1.36");
     assert_eq!(ready.labels["provisioner"], "example.com/disk");
@@ -64,8 +87,83 @@ fn a_class_that_exists_is_measured_with_an_image_that_is_there() {
     assert_eq!(judge(&bare, "emptydir://").unwrap().image, FALLBACK_IMAGE);
 }
 
+/// Returns the requests that a check of a class makes.
+fn requests_of_a_check(has_driver: bool) -> Vec<String> {
+    let runtime = crate::connect::runtime().unwrap();
+    let rules = json!({"kind": "SelfSubjectRulesReview", "apiVersion": "authorization.k8s.io/v1",
+        "metadata": {}, "spec": {}, "status": {"incomplete": false, "nonResourceRules": [],
+        "resourceRules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]}});
+    let namespace = json!({"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "bench"}});
+    let driver =
+        json!({"metadata": {"name": "example.com/disk"}, "spec": {"storageCapacity": true}});
+    let (objects, requests) = serve(&runtime, move |request, _| match request {
+        _ if request.contains("selfsubjectrulesreviews") => ApiAnswer::Document(rules.clone()),
+        _ if request.contains("/namespaces/bench/") => list(&[]),
+        _ if request.contains("/namespaces/bench") => ApiAnswer::Document(namespace.clone()),
+        _ if request.contains("/storageclasses") => list(&[class("fast", "Delete")]),
+        _ if request.contains("/csidrivers") && has_driver => list(std::slice::from_ref(&driver)),
+        _ => list(&[]),
+    });
+    let options = ClusterOptions::new("sc://fast".parse().unwrap());
+    let facts = runtime.block_on(query_facts(&objects.cluster, &options));
+    let facts = facts.unwrap();
+    assert!(facts.missing_rights.is_empty() && facts.may_claim);
+    assert_eq!(facts.capacities.is_some(), has_driver);
+    requests.list_all()
+}
+
+/// A run of one pod adds the Job and its claim, two execs, the claim's volume for its server (two),
+/// and five of the removal: 20 in all with a CSI driver.
 #[test]
-fn a_driver_that_runs_on_no_node_is_told_of() {
+fn check_of_a_class_needs_few_requests() {
+    let requests = requests_of_a_check(false);
+    assert_eq!(requests.len(), 7, "{requests:?}");
+    let requests = requests_of_a_check(true);
+    assert_eq!(requests.len(), 9, "{requests:?}");
+}
+
+#[test]
+fn files_that_cannot_fit_the_volume_are_refused_with_a_size_that_can() {
+    let facts = facts(|facts| {
+        facts["claim"] = json!({"metadata": {"name": "data"}, "spec": {"accessModes":
+            ["ReadWriteOnce"]}, "status": {"capacity": {"storage": "1Gi"}}});
+    });
+    let judge = |target: &str, needed_gib: u64| {
+        let mut options = ClusterOptions::new(target.parse().unwrap());
+        options.claim_bytes = 4 << 30;
+        options.needed = Some(NeededSpace {
+            bytes: needed_gib << 30,
+            option: "-z",
+            gib_suffix: "Gi",
+        });
+        facts.judge(&options, "amd64").map(drop)
+    };
+    assert_eq!(judge("sc://fast", 4), Ok(()));
+    let refused = judge("sc://fast", 8).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the files of the jobs need 8Gi, but the volume has 4Gi"
+    );
+    assert!(
+        refused.remedy().contains("use -z 9Gi"),
+        "{}",
+        refused.remedy()
+    );
+    let claim = judge("pvc://data", 2).unwrap_err();
+    assert!(
+        claim.remedy().contains("a larger claim"),
+        "{}",
+        claim.remedy()
+    );
+    assert_eq!(
+        judge("hostpath:///mnt", 99),
+        Ok(()),
+        "its size is not known"
+    );
+}
+
+#[test]
+fn driver_on_no_node_gives_a_note() {
     let with = |on: Value| {
         let facts = facts(|facts| {
             facts["drivers"] = json!([{"metadata": {"name": "example.com/disk"}, "spec": {}}]);
@@ -83,7 +181,7 @@ fn a_driver_that_runs_on_no_node_is_told_of() {
 }
 
 #[test]
-fn what_may_not_be_seen_is_not_judged() {
+fn unreadable_facts_are_not_judged() {
     let blind = facts(|facts| {
         for part in [
             "classes",
@@ -102,46 +200,56 @@ fn what_may_not_be_seen_is_not_judged() {
 }
 
 #[test]
-fn what_cannot_succeed_is_refused_in_words() {
+fn impossible_requests_are_refused_with_their_cause() {
     let refused = |change: fn(&mut Value), target: &str| judge(&facts(change), target).unwrap_err();
     let same = |_: &mut Value| {};
-    for (text, words) in [
+    let other_architecture = ClusterObstacle::OtherArchitecture {
+        nodes: vec!["arm64".to_owned()],
+        agent: "amd64".to_owned(),
+    };
+    let no_claim = VolumeProblem::NoClaim {
+        name: "data".to_owned(),
+    };
+    let no_host_path = VolumeProblem::HostPathForbidden {
+        level: "baseline".to_owned(),
+    };
+    for (error, expected) in [
         (
             refused(same, "sc://fsat"),
-            ["no such storage class", "sc://fast?"],
+            no_storage_class("sc://fsat", Some("fast")),
         ),
         (
             refused(same, "sc://nfs-client"),
-            ["sc://nfs-client", "fast, keep"],
+            no_storage_class("sc://nfs-client", None),
         ),
         (
             refused(same, "pvc://data"),
-            ["no claim data", "kubectl get pvc"],
+            unusable("pvc://data", no_claim),
         ),
         (
             refused(|f| f["nodes"] = json!([node("arm64", &[])]), "sc://fast"),
-            ["the nodes are arm64", "runs on amd64"],
+            other_architecture.into(),
         ),
         (
             refused(
                 |f| f["nodes"][0]["spec"] = json!({"unschedulable": true}),
                 "sc://fast",
             ),
-            ["no node can take a pod", "kubectl get nodes"],
+            ClusterObstacle::NoUsableNode.into(),
         ),
         (
             refused(
                 |f| f["claim"] = json!({"metadata": {}, "spec": {"volumeMode": "Block"}}),
                 "pvc://data",
             ),
-            ["block device", "--volume-mode block"],
+            unusable("pvc://data", VolumeProblem::ClaimIsBlock),
         ),
         (
             refused(
                 |f| f["claim"] = json!({"metadata": {}, "spec": {"accessModes": ["ReadOnlyMany"]}}),
                 "pvc://data",
             ),
-            ["only be read", "can be written"],
+            unusable("pvc://data", VolumeProblem::ClaimIsReadOnly),
         ),
         (
             refused(
@@ -151,47 +259,75 @@ fn what_cannot_succeed_is_refused_in_words() {
                 },
                 "hostpath:///mnt",
             ),
-            ["baseline", "-n"],
-        ),
-        (
-            refused(
-                |f| f["quotas"] = json!([{"metadata": {"name": "q"}, "status": {"hard": {"requests.storage": "6Gi"}, "used": {"requests.storage": "2Gi"}}}]),
-                "sc://fast",
-            ),
-            ["the quota q (requests.storage)", "4Gi is left"],
-        ),
-        (
-            refused(
-                |f| f["quotas"] = json!([{"metadata": {"name": "q"}, "status": {"hard": {"persistentvolumeclaims": "1"}, "used": {"persistentvolumeclaims": "1"}}}]),
-                "sc://fast",
-            ),
-            ["no further claim", "remove what is not needed"],
+            unusable("hostpath:///mnt", no_host_path),
         ),
     ] {
-        assert!(words.iter().all(|words| text.contains(words)), "{text}");
+        assert_eq!(error, expected);
     }
-    let mut unprivileged = facts(|_| {});
-    unprivileged.missing_rights = vec!["create pods/exec".into()];
-    let text = judge(&unprivileged, "sc://fast").unwrap_err();
-    assert!(
-        text.contains("create pods/exec") && text.contains("docs/kubernetes.md"),
-        "{text}"
-    );
 }
 
 #[test]
-fn only_nodes_that_are_chosen_count() {
+fn claim_beyond_quota_is_refused_with_the_shortage() {
+    let refused = |hard: Value, used: Value| {
+        let quota = json!({"metadata": {"name": "q"}, "status": {"hard": hard, "used": used}});
+        let facts = facts(|facts| facts["quotas"] = json!([quota]));
+        judge(&facts, "sc://fast").unwrap_err()
+    };
+    let too_few_bytes = QuotaShortage::Bytes {
+        needed_bytes: ClusterOptions::CLAIM_BYTES,
+        left_bytes: 4 << 30,
+    };
+    for (error, resource, shortage) in [
+        (
+            refused(
+                json!({"requests.storage": "6Gi"}),
+                json!({"requests.storage": "2Gi"}),
+            ),
+            "requests.storage",
+            too_few_bytes,
+        ),
+        (
+            refused(
+                json!({"persistentvolumeclaims": "1"}),
+                json!({"persistentvolumeclaims": "1"}),
+            ),
+            "persistentvolumeclaims",
+            QuotaShortage::ClaimCount { needed: 1, left: 0 },
+        ),
+    ] {
+        let exceeded = ClusterObstacle::QuotaExceeded {
+            quota: "q".to_owned(),
+            resource: resource.to_owned(),
+            shortage,
+        };
+        assert_eq!(error, RunError::from(exceeded));
+    }
+}
+
+#[test]
+fn missing_rights_are_refused_by_name() {
+    let mut unprivileged = facts(|_| {});
+    unprivileged.missing_rights = vec!["create pods/exec".into()];
+    let error = judge(&unprivileged, "sc://fast").unwrap_err();
+    assert_eq!(error, missing_right("create pods/exec"));
+}
+
+#[test]
+fn node_selector_limits_the_usable_nodes() {
     let facts = facts(|_| {});
     let mut options = ClusterOptions::new("sc://fast".parse().unwrap());
     options.node_selector = [("disk".to_owned(), "ssd".to_owned())].into();
     assert!(facts.judge(&options, "amd64").is_ok());
     options.node_selector = [("disk".to_owned(), "hdd".to_owned())].into();
-    let text = facts.judge(&options, "amd64").unwrap_err().to_string();
-    assert!(text.contains("disk=hdd"), "{text}");
+    let no_node = ClusterObstacle::NoLabelledNode {
+        labels: vec!["disk=hdd".to_owned()],
+    };
+    let error = facts.judge(&options, "amd64").unwrap_err();
+    assert_eq!(error, RunError::from(no_node));
 }
 
 #[test]
-fn a_result_is_labelled_with_where_its_node_is() {
+fn result_is_labelled_with_the_zone_of_its_node() {
     let node: Node = serde_json::from_value(node("amd64", &[])).unwrap();
     assert_eq!(
         node_labels(&node),
@@ -200,7 +336,7 @@ fn a_result_is_labelled_with_where_its_node_is() {
 }
 
 #[test]
-fn an_image_is_taken_from_nodes_that_may_have_the_pod() {
+fn image_is_taken_from_nodes_that_accept_the_pod() {
     let tainted = facts(|facts| {
         facts["nodes"][0]["spec"] =
             json!({"taints": [{"key": "dedicated", "effect": "NoSchedule"}]});
@@ -217,8 +353,7 @@ fn affinity_and_modes_are_judged_before_anything_is_made() {
     let refused = |target: &str, change: fn(&mut ClusterOptions)| {
         let mut options = ClusterOptions::new(target.parse().unwrap());
         change(&mut options);
-        let judged = facts(|_| {}).judge(&options, "amd64");
-        judged.map_err(|error| format!("{error}; {}", error.remedy()))
+        facts(|_| {}).judge(&options, "amd64")
     };
     let in_zone = |options: &mut ClusterOptions, zones: &str| {
         let text = format!("topology.kubernetes.io/zone in ({zones})");
@@ -228,22 +363,19 @@ fn affinity_and_modes_are_judged_before_anything_is_made() {
     in_zone(&mut options, "z1,z9");
     assert!(facts(|_| {}).judge(&options, "amd64").is_ok());
     in_zone(&mut options, "z8,z9");
-    let text = facts(|_| {})
-        .judge(&options, "amd64")
-        .unwrap_err()
-        .to_string();
-    assert!(
-        text.contains("no node has the labels topology.kubernetes.io/zone in (z8,z9)"),
-        "{text}"
-    );
+    let no_node = ClusterObstacle::NoLabelledNode {
+        labels: vec!["topology.kubernetes.io/zone in (z8,z9)".to_owned()],
+    };
+    let error = facts(|_| {}).judge(&options, "amd64").unwrap_err();
+    assert_eq!(error, RunError::from(no_node));
     for target in ["emptydir://", "hostpath:///mnt"] {
-        let text = refused(target, |options| options.volume_mode = VolumeMode::Block).unwrap_err();
-        assert!(text.contains("cannot be had as a block device"), "{text}");
+        let error = refused(target, |options| options.volume_mode = VolumeMode::Block).unwrap_err();
+        assert_eq!(error, unusable(target, VolumeProblem::DirectoryAsBlock));
     }
 }
 
 #[test]
-fn what_a_claim_may_have_is_known_before_it_is_made() {
+fn claim_beyond_limit_range_or_capacity_is_refused() {
     let refused = |change: &dyn Fn(&mut Value)| judge(&facts(change), "sc://fast").unwrap_err();
     let range = |bounds: Value| {
         move |facts: &mut Value| {
@@ -254,17 +386,24 @@ fn what_a_claim_may_have_is_known_before_it_is_made() {
             ]}}]);
         }
     };
-    let text = refused(&range(json!({"max": {"storage": "2Gi"}})));
-    assert!(
-        text.contains("the limit range sizes") && text.contains("2Gi at most, and 5Gi"),
-        "{text}"
-    );
-    let text = refused(&range(json!({"min": {"storage": "10Gi"}})));
-    assert!(text.contains("10Gi at least"), "{text}");
+    let outside_limits = |bound| {
+        RunError::from(ClusterObstacle::ClaimOutsideLimits {
+            limit_range: "sizes".to_owned(),
+            bound,
+            claim_bytes: ClusterOptions::CLAIM_BYTES,
+        })
+    };
+    let error = refused(&range(json!({"max": {"storage": "2Gi"}})));
+    assert_eq!(error, outside_limits(ClaimBound::MaximumBytes(2 << 30)));
+    let error = refused(&range(json!({"min": {"storage": "10Gi"}})));
+    assert_eq!(error, outside_limits(ClaimBound::MinimumBytes(10 << 30)));
     let fits =
         facts(|facts| range(json!({"min": {"storage": "1Gi"}, "max": {"storage": "5Gi"}}))(facts));
     assert!(judge(&fits, "sc://fast").is_ok());
-    let capacity = |class: &str, capacity: &str| json!({"metadata": {}, "storageClassName": class, "capacity": capacity});
+    let capacity = |class: &str, capacity: &str| {
+        json!({"metadata": {}, "storageClassName": class,
+        "capacity": capacity})
+    };
     let published = |facts: &mut Value| {
         facts["capacities"] = json!([
             capacity("fast", "1Gi"),
@@ -272,16 +411,16 @@ fn what_a_claim_may_have_is_known_before_it_is_made() {
             capacity("keep", "100Gi")
         ]);
     };
-    let text = refused(&published);
-    assert!(
-        text.contains("room for volumes of 4Gi at most, and 5Gi"),
-        "{text}"
-    );
+    let full = VolumeProblem::DriverFull {
+        available_bytes: 4 << 30,
+        claim_bytes: ClusterOptions::CLAIM_BYTES,
+    };
+    assert_eq!(refused(&published), unusable("sc://fast", full));
     assert!(judge(&facts(published), "sc://keep").is_ok());
 }
 
 #[test]
-fn who_may_not_be_root_has_no_block_device() {
+fn restricted_namespace_refuses_root_for_block_device() {
     let restricted = facts(|facts| {
         facts["namespace"]["metadata"]["labels"] =
             json!({"pod-security.kubernetes.io/enforce": "restricted"});
@@ -290,20 +429,18 @@ fn who_may_not_be_root_has_no_block_device() {
     assert!(restricted.judge(&options, "amd64").is_ok());
     options.volume_mode = VolumeMode::Block;
     let error = restricted.judge(&options, "amd64").unwrap_err();
-    assert!(
-        error.to_string().contains("as this one would") && error.remedy().contains("--run-as"),
-        "{error}"
-    );
+    let forbidden = |is_block| VolumeProblem::RootForbidden { is_block };
+    assert_eq!(error, unusable("sc://fast", forbidden(true)));
     let mut directory = ClusterOptions::new("emptydir://".parse().unwrap());
     directory.run_as = Some(0);
     let error = restricted.judge(&directory, "amd64").unwrap_err();
-    assert!(error.remedy().contains("leave out --run-as"), "{error}");
+    assert_eq!(error, unusable("emptydir://", forbidden(false)));
     options.run_as = Some(1000);
     assert!(restricted.judge(&options, "amd64").is_ok());
 }
 
 #[test]
-fn a_class_that_binds_before_the_pod_is_placed_is_named() {
+fn immediate_binding_with_node_selector_gives_a_note() {
     let mut options = ClusterOptions::new("sc://fast".parse().unwrap());
     options.node_selector = [("disk".to_owned(), "ssd".to_owned())].into();
     let early = facts(|_| {}).judge(&options, "amd64").unwrap();
@@ -318,14 +455,11 @@ fn a_class_that_binds_before_the_pod_is_placed_is_named() {
 }
 
 #[test]
-fn rights_in_a_namespace_that_is_yet_to_be_made_are_not_judged() {
+fn rights_in_a_missing_namespace_are_not_judged() {
     let mut facts = facts(|_| {});
     facts.missing_rights = vec!["create jobs".to_owned()];
-    assert!(
-        judge(&facts, "sc://fast")
-            .unwrap_err()
-            .contains("create jobs")
-    );
+    let error = judge(&facts, "sc://fast").unwrap_err();
+    assert_eq!(error, missing_right("create jobs"));
     facts.lacks_namespace = true;
     assert!(judge(&facts, "sc://fast").unwrap().makes_namespace);
 }
@@ -339,53 +473,63 @@ fn claim_of(value: serde_json::Value) -> PersistentVolumeClaim {
 }
 
 #[test]
-fn a_claim_that_is_a_block_device_is_measured_where_that_is_wanted_and_nobody_uses_it() {
+fn block_claim_requires_block_mode_and_no_other_user() {
     let pods = pods_of(json!([
         {"metadata": {"name": "done"}, "status": {"phase": "Succeeded"},
-         "spec": {"containers": [], "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "raw"}}]}},
+         "spec": {"containers": [], "volumes": [{"name": "v",
+          "persistentVolumeClaim": {"claimName": "raw"}}]}},
         {"metadata": {"name": "db-0"}, "status": {"phase": "Running"},
-         "spec": {"containers": [], "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "raw"}}]}},
+         "spec": {"containers": [], "volumes": [{"name": "v",
+          "persistentVolumeClaim": {"claimName": "raw"}}]}},
         {"metadata": {"name": "web"}, "status": {"phase": "Running"},
          "spec": {"containers": [], "volumes": [{"name": "v", "emptyDir": {}}]}},
-        {"metadata": {"name": "ours", "labels": {"iosonde/run": "1a2b"}}, "status": {"phase": "Running"},
-         "spec": {"containers": [], "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "raw"}}]}},
+        {"metadata": {"name": "ours", "labels": {"iosonde/run": "1a2b"}},
+         "status": {"phase": "Running"},
+         "spec": {"containers": [], "volumes": [{"name": "v",
+          "persistentVolumeClaim": {"claimName": "raw"}}]}},
     ]));
-    let claim = json!({"metadata": {"name": "raw"}, "spec": {"volumeMode": "Block", "accessModes": ["ReadWriteOnce"]}});
+    let claim = json!({"metadata": {"name": "raw"}, "spec": {"volumeMode": "Block",
+        "accessModes": ["ReadWriteOnce"]}});
     let raw = claim_of(claim.clone());
     assert_eq!(claim_users::users(&raw, &pods, Some("1a2b")), ["db-0"]);
     let all = ["db-0", "ours"];
     assert_eq!(claim_users::users(&raw, &pods, None), all);
     assert_eq!(claim_users::users(&raw, &pods, Some("3c4d")), all);
     let mut facts = facts(|facts| facts["claim"] = claim);
-    assert!(
-        judge(&facts, "pvc://raw")
-            .unwrap_err()
-            .contains("--volume-mode block")
-    );
+    let error = judge(&facts, "pvc://raw").unwrap_err();
+    assert_eq!(error, unusable("pvc://raw", VolumeProblem::ClaimIsBlock));
     let mut options = ClusterOptions::new("pvc://raw".parse().unwrap());
     options.volume_mode = VolumeMode::Block;
     assert!(facts.judge(&options, "amd64").is_ok());
     facts.claim_users = claim_users::users(&raw, &pods, None);
     let error = facts.judge(&options, "amd64").unwrap_err();
-    assert!(error.to_string().contains("the pod db-0 uses"), "{error}");
+    let in_use = VolumeProblem::UsedByPod {
+        pod: "db-0".to_owned(),
+    };
+    assert_eq!(error, unusable("pvc://raw", in_use));
 }
 
 /// Objects as API server 1.34 returns them, without irrelevant fields.
 #[test]
-fn the_pod_of_a_generic_ephemeral_volume_uses_its_claim() {
+fn ephemeral_volume_pod_uses_its_generated_claim() {
     let pods = pods_of(json!([
-        {"metadata": {"name": "theirs", "namespace": "raw", "uid": "0b9c4b60-7f0c-4f5e-9a56-3b0f6f3f1d11"},
-         "spec": {"containers": [{"name": "c", "volumeDevices": [{"name": "raw", "devicePath": "/dev/raw"}]}],
+        {"metadata": {"name": "theirs", "namespace": "raw",
+         "uid": "0b9c4b60-7f0c-4f5e-9a56-3b0f6f3f1d11"},
+         "spec": {"containers": [{"name": "c", "volumeDevices": [{"name": "raw",
+          "devicePath": "/dev/raw"}]}],
                   "volumes": [{"name": "raw", "ephemeral": {"volumeClaimTemplate": {"metadata": {},
-                      "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "100Mi"}},
+                      "spec": {"accessModes": ["ReadWriteOnce"],
+                       "resources": {"requests": {"storage": "100Mi"}},
                                "storageClassName": "loop-ext4", "volumeMode": "Block"}}}}]},
          "status": {"phase": "Running"}},
     ]));
     let claim = |owner: &str| {
         claim_of(
             json!({"metadata": {"name": "theirs-raw", "namespace": "raw", "ownerReferences": [
-            {"apiVersion": "v1", "blockOwnerDeletion": true, "controller": true, "kind": "Pod", "name": "theirs", "uid": owner}]},
-            "spec": {"accessModes": ["ReadWriteOnce"], "volumeMode": "Block", "storageClassName": "loop-ext4"}}),
+            {"apiVersion": "v1", "blockOwnerDeletion": true, "controller": true, "kind": "Pod",
+             "name": "theirs", "uid": owner}]},
+            "spec": {"accessModes": ["ReadWriteOnce"], "volumeMode": "Block",
+             "storageClassName": "loop-ext4"}}),
         )
     };
     let theirs = claim("0b9c4b60-7f0c-4f5e-9a56-3b0f6f3f1d11");
@@ -393,4 +537,30 @@ fn the_pod_of_a_generic_ephemeral_volume_uses_its_claim() {
     // The cluster does not give a claim of that name to this pod if an earlier pod owns it.
     let earlier = claim("55d3b8f2-0f0a-4a4e-8a4b-9a3c8f3a7c22");
     assert!(claim_users::users(&earlier, &pods, None).is_empty());
+}
+
+#[test]
+fn class_that_archives_is_named_before_run() {
+    let facts = facts(|facts| {
+        facts["classes"] = json!([{"metadata": {"name": "nfs"},
+            "provisioner": "k8s-sigs.io/nfs-subdir-external-provisioner",
+            "parameters": {"archiveOnDelete": "true"}}]);
+    });
+    let ready = judge(&facts, "sc://nfs").unwrap();
+    let note = "each volume of the class nfs leaves a directory archived-* with all its data on \
+                the share (archiveOnDelete: true), until it is removed there";
+    assert_eq!(ready.notes, [note]);
+    assert!(ready.share.is_share);
+    assert_eq!(ready.share.remainder.as_deref(), Some(note), "for its end");
+}
+
+#[test]
+fn claim_for_many_nodes_is_on_a_share() {
+    let is_share = |mode: &str| {
+        let facts = facts(|facts| {
+            facts["claim"] = json!({"metadata": {"name": "data"}, "spec": {"accessModes": [mode]}});
+        });
+        judge(&facts, "pvc://data").unwrap().share.is_share
+    };
+    assert!(is_share("ReadWriteMany") && !is_share("ReadWriteOnce"));
 }

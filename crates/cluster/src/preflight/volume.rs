@@ -2,11 +2,15 @@
 
 use super::claim_users::in_use;
 use super::{Facts, Readiness};
-use crate::manifest::{Quantity, quantity, quantity_bytes};
+use crate::free_room::ShareFacts;
+use crate::manifest::{Quantity, quantity_bytes};
 use crate::options::{ClusterOptions, VolumeMode};
-use iosonde_job::Target;
+use crate::refusal::{refuse, refuse_target};
+use iosonde_job::TargetUri;
 use iosonde_job::diagnostic::nearest;
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::{
+    ClaimBound, ClusterObstacle, QuotaShortage, RunError, VolumeProblem,
+};
 use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, StorageClass};
 use std::collections::BTreeMap;
 
@@ -41,8 +45,8 @@ impl Facts {
         }
         if self.is_nowhere(&class.provisioner) {
             ready.notes.push(format!(
-                "the class {name} needs the driver {}, which runs on no node: its pods may be down, and the claim stay without a \
-                 volume",
+                "the class {name} needs the driver {}, which runs on no node: its pods may be \
+                 down, and the claim stay without a volume",
                 class.provisioner
             ));
         }
@@ -50,16 +54,18 @@ impl Facts {
         let is_placed = !options.node_selector.is_empty() || !options.pod.node_affinity.is_empty();
         if is_placed && !binds_late {
             ready.notes.push(format!(
-                "the class {name} binds volumes before the pod has a node: where volumes belong to nodes or zones, it may be one \
-                 that the labels exclude"
+                "the class {name} binds volumes before the pod has a node: where volumes belong \
+                 to nodes or zones, it may be one that the labels exclude"
             ));
         }
         if class.reclaim_policy.as_deref() == Some("Retain") {
             ready.notes.push(format!(
-                "the class {name} retains volumes: the one of this run stays when its claim is gone; \
-                 `kubectl get pv` shows it"
+                "the class {name} retains volumes: the one of this run stays when its claim is \
+                 gone; `kubectl get pv` shows it"
             ));
         }
+        ready.share = ShareFacts::of_class(class);
+        ready.notes.extend(ready.share.remainder.clone());
         Ok(())
     }
 
@@ -82,18 +88,10 @@ impl Facts {
         options: &ClusterOptions,
         ready: &mut Readiness,
     ) -> Result<(), RunError> {
-        let refuse = |problem: String, remedy: &str| {
-            Err(RunError::Target {
-                path: options.target.to_string(),
-                problem,
-                remedy: remedy.to_owned(),
-            })
-        };
+        let target = &options.target;
         let Some(claim) = &self.claim else {
-            return refuse(
-                format!("there is no claim {name} in this namespace"),
-                "see `kubectl get pvc`, or choose another namespace with -n",
-            );
+            let name = name.to_owned();
+            return refuse_target(target, VolumeProblem::NoClaim { name });
         };
         let bound = claim.status.as_ref();
         let capacity = bound.and_then(|bound| bound.capacity.as_ref()?.get("storage"));
@@ -101,27 +99,20 @@ impl Facts {
         let spec = claim.spec.clone().unwrap_or_default();
         let is_block = spec.volume_mode.as_deref() == Some("Block");
         if is_block && options.volume_mode != VolumeMode::Block {
-            return refuse(
-                "this claim is a block device, not a file system".to_owned(),
-                "add --volume-mode block: the device is then written, unless it carries something",
-            );
+            return refuse_target(target, VolumeProblem::ClaimIsBlock);
         }
         if let (true, Some(user)) = (is_block, self.claim_users.first()) {
             return Err(in_use(&options.target, user));
         }
         if !is_block && options.volume_mode == VolumeMode::Block {
-            return refuse(
-                "this claim is a file system, not a block device".to_owned(),
-                "leave out --volume-mode",
-            );
+            return refuse_target(target, VolumeProblem::ClaimIsFileSystem);
         }
         let only_read = |mode: &String| mode == "ReadOnlyMany";
         if spec.access_modes.iter().flatten().all(only_read) && spec.access_modes.is_some() {
-            return refuse(
-                "this claim can only be read".to_owned(),
-                "use a claim that can be written: a file is made in it and removed",
-            );
+            return refuse_target(target, VolumeProblem::ClaimIsReadOnly);
         }
+        let is_for_many = |mode: &String| mode == "ReadWriteMany";
+        ready.share.is_share = !is_block && spec.access_modes.iter().flatten().any(is_for_many);
         if let Some(class) = spec.storage_class_name {
             ready.labels.insert("storage_class".to_owned(), class);
         }
@@ -138,21 +129,15 @@ impl Facts {
                     quantity_bytes(quantity)
                 };
                 let (least, most) = (bound(&item.min), bound(&item.max));
-                let problem = match (least, most) {
-                    (_, Some(most)) if claim_bytes > most => {
-                        format!("a claim may have {} at most", in_words(most))
-                    }
-                    (Some(least), _) if claim_bytes < least => {
-                        format!("a claim must have {} at least", in_words(least))
-                    }
+                let bound = match (least, most) {
+                    (_, Some(most)) if claim_bytes > most => ClaimBound::MaximumBytes(most),
+                    (Some(least), _) if claim_bytes < least => ClaimBound::MinimumBytes(least),
                     _ => continue,
                 };
-                return Err(RunError::Unsupported {
-                    problem: format!(
-                        "the limit range {name} does not allow it: {problem}, and {} is asked for",
-                        in_words(claim_bytes)
-                    ),
-                    remedy: "use another --claim-size, or a namespace with other limits".to_owned(),
+                return refuse(ClusterObstacle::ClaimOutsideLimits {
+                    limit_range: name.to_owned(),
+                    bound,
+                    claim_bytes,
                 });
             }
         }
@@ -168,15 +153,16 @@ impl Facts {
             quantity_bytes(largest.or(capacity.capacity.as_ref())?)
         });
         match left.max() {
-            Some(most) if most < claim_bytes => Err(RunError::Target {
-                path: format!("sc://{class}"),
-                problem: format!(
-                    "its driver has room for volumes of {} at most, and {} is asked for",
-                    in_words(most),
-                    in_words(claim_bytes)
-                ),
-                remedy: "use a smaller --claim-size, or remove what is not needed".to_owned(),
-            }),
+            Some(most) if most < claim_bytes => {
+                let cause = VolumeProblem::DriverFull {
+                    available_bytes: most,
+                    claim_bytes,
+                };
+                Err(RunError::unusable_target(
+                    format!("sc://{class}"),
+                    cause.into(),
+                ))
+            }
             _ => Ok(()),
         }
     }
@@ -201,20 +187,17 @@ impl Facts {
             };
             for resource in ["requests.storage", &of_class] {
                 if let Some(left) = left(resource).filter(|left| *left < bytes) {
-                    return Err(over_quota(
-                        name,
-                        resource,
-                        &format!(
-                            "{} is asked for, but {} is left",
-                            in_words(bytes),
-                            in_words(left),
-                        ),
-                    ));
+                    let shortage = QuotaShortage::Bytes {
+                        needed_bytes: bytes,
+                        left_bytes: left,
+                    };
+                    return over_quota(name, resource, shortage);
                 }
             }
             for resource in ["persistentvolumeclaims", &claims_of_class] {
-                if left(resource).is_some_and(|left| left < claims) {
-                    return Err(over_quota(name, resource, "no further claim is allowed"));
+                if let Some(left) = left(resource).filter(|left| *left < claims) {
+                    let needed = claims;
+                    return over_quota(name, resource, QuotaShortage::ClaimCount { needed, left });
                 }
             }
         }
@@ -222,40 +205,57 @@ impl Facts {
     }
 }
 
-/// Fails if a directory of a node is requested as a block device.
-pub(crate) fn judge_mode(options: &ClusterOptions) -> Result<(), RunError> {
-    let is_directory = matches!(options.target, Target::EmptyDir | Target::HostPath(_));
-    if !is_directory || options.volume_mode == VolumeMode::Filesystem {
+/// Fails if the files of the jobs cannot fit into the volume.
+pub(super) fn judge_space(options: &ClusterOptions, ready: &Readiness) -> Result<(), RunError> {
+    let (Some(needed), Some(volume_bytes)) = (options.needed, ready.volume_bytes) else {
+        return Ok(());
+    };
+    let users = match options.is_one_volume() {
+        true => u64::from(ready.pods),
+        false => 1,
+    };
+    let needed_bytes = needed.bytes.saturating_mul(users);
+    if needed_bytes <= volume_bytes {
         return Ok(());
     }
-    Err(RunError::Target {
-        path: options.target.to_string(),
-        problem: "this is a directory, and cannot be had as a block device".to_owned(),
-        remedy: "leave out --volume-mode, or measure a claim: sc://CLASS".to_owned(),
+    let is_claim = matches!(options.target, TargetUri::Claim { .. });
+    refuse(ClusterObstacle::VolumeTooSmall {
+        option: (!is_claim).then(|| {
+            let gib = sufficient_claim_gib(needed_bytes);
+            format!("{} {gib}{}", needed.option, needed.gib_suffix)
+        }),
+        volume_bytes,
+        needed_bytes,
     })
 }
 
+/// Returns the size in GiB of a claim whose file system has room for these files.
+fn sufficient_claim_gib(needed_bytes: u64) -> u64 {
+    let with_metadata = needed_bytes.saturating_add(needed_bytes / 8);
+    with_metadata.div_ceil(1 << 30)
+}
+
+/// Fails if a directory of a node is requested as a block device.
+pub(crate) fn judge_mode(options: &ClusterOptions) -> Result<(), RunError> {
+    let is_directory = matches!(options.target, TargetUri::EmptyDir | TargetUri::HostPath(_));
+    if !is_directory || options.volume_mode == VolumeMode::Filesystem {
+        return Ok(());
+    }
+    refuse_target(&options.target, VolumeProblem::DirectoryAsBlock)
+}
+
 fn no_class(name: &str, names: &[&str]) -> RunError {
-    let remedy = match nearest(name, names.iter().copied()) {
-        Some(meant) => format!("did you mean sc://{meant}?"),
-        None if names.is_empty() => "this cluster has no storage classes".to_owned(),
-        None => format!("there are {}", names.join(", ")),
+    let cause = VolumeProblem::NoStorageClass {
+        similar: nearest(name, names.iter().copied()).map(str::to_owned),
+        known: names.iter().copied().map(str::to_owned).collect(),
     };
-    RunError::Target {
-        path: format!("sc://{name}"),
-        problem: "there is no such storage class".to_owned(),
-        remedy,
-    }
+    RunError::unusable_target(format!("sc://{name}"), cause.into())
 }
 
-fn over_quota(quota: &str, resource: &str, why: &str) -> RunError {
-    RunError::Unsupported {
-        problem: format!("the quota {quota} ({resource}) does not allow it: {why}"),
-        remedy: "use a smaller --claim-size, remove what is not needed, or ask for more quota"
-            .to_owned(),
-    }
-}
-
-fn in_words(bytes: u64) -> String {
-    quantity(bytes).0
+fn over_quota(quota: &str, resource: &str, shortage: QuotaShortage) -> Result<(), RunError> {
+    refuse(ClusterObstacle::QuotaExceeded {
+        quota: quota.to_owned(),
+        resource: resource.to_owned(),
+        shortage,
+    })
 }

@@ -1,37 +1,34 @@
 use super::*;
+use iosonde_result::doctor::{ClusterCause, FindingCause, Severity};
 use serde_json::{from_value, json};
 
-fn seen() -> Seen {
-    Seen {
+fn seen() -> SurveyAnswers {
+    SurveyAnswers {
         context: Some("lab".to_owned()),
         version: "v1.34.4".to_owned(),
         classes: from_value(json!([
-            {"metadata": {"name": "slow", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
-             "provisioner": "example.com/nfs", "reclaimPolicy": "Retain", "volumeBindingMode": "Immediate"},
-            {"metadata": {"name": "fast"}, "provisioner": "example.com/disk", "reclaimPolicy": "Delete",
+            {"metadata": {"name": "slow",
+              "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+             "provisioner": "example.com/nfs", "reclaimPolicy": "Retain",
+             "volumeBindingMode": "Immediate"},
+            {"metadata": {"name": "fast"},
+             "provisioner": "example.com/disk", "reclaimPolicy": "Delete",
              "volumeBindingMode": "WaitForFirstConsumer", "allowVolumeExpansion": true},
         ]))
         .unwrap(),
         nodes: from_value(json!([
-            {"metadata": {"name": "n1", "labels": {"kubernetes.io/arch": "amd64", "cloud.google.com/gke-local-nvme-ssd": "true"}},
+            {"metadata": {"name": "n1",
+              "labels": {"kubernetes.io/arch": "amd64",
+                         "cloud.google.com/gke-local-nvme-ssd": "true"}},
              "spec": {"taints": [{"key": "dedicated", "value": "db", "effect": "NoSchedule"}]},
              "status": {"allocatable": {"ephemeral-storage": "100Gi"}, "conditions": [
                 {"type": "Ready", "status": "True"}, {"type": "DiskPressure", "status": "True"}]}},
-            {"metadata": {"name": "n2", "labels": {"kubernetes.io/arch": "amd64"}}, "spec": {"unschedulable": true},
+            {"metadata": {"name": "n2", "labels": {"kubernetes.io/arch": "amd64"}},
+             "spec": {"unschedulable": true},
              "status": {"conditions": [{"type": "Ready", "status": "True"}]}},
         ]))
         .unwrap(),
-        volumes: from_value(json!([
-            {"metadata": {"name": "pvc-1"}, "spec": {"storageClassName": "fast"}, "status": {"phase": "Bound"}},
-            {"metadata": {"name": "pvc-2"}, "spec": {"storageClassName": "slow", "capacity": {"storage": "5Gi"},
-              "claimRef": {"namespace": "bench", "name": "iosonde-3f2a9c00-0-x7k2p-data"}}, "status": {"phase": "Released"}},
-            {"metadata": {"name": "pvc-3"}, "spec": {"storageClassName": "slow",
-              "claimRef": {"namespace": "shop", "name": "data"}}, "status": {"phase": "Released"}},
-            {"metadata": {"name": "local-1"}, "spec": {"storageClassName": "ssd", "local": {"path": "/mnt/ssd0"},
-              "capacity": {"storage": "375Gi"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
-                {"key": "kubernetes.io/hostname", "operator": "In", "values": ["n2"]}]}]}}}},
-        ]))
-        .unwrap(),
+        volumes: volumes(),
         drivers: from_value(json!([
             {"metadata": {"name": "example.com/nfs"}, "spec": {}},
             {"metadata": {"name": "example.com/disk"}, "spec": {"storageCapacity": true}},
@@ -39,25 +36,52 @@ fn seen() -> Seen {
         .unwrap(),
         driver_nodes: from_value(json!([
             {"metadata": {"name": "n1"}, "spec": {"drivers": [
-                {"name": "example.com/disk", "nodeID": "1"}, {"name": "example.com/nfs", "nodeID": "1"}]}},
-            {"metadata": {"name": "n2"}, "spec": {"drivers": [{"name": "example.com/disk", "nodeID": "2"}]}},
+                {"name": "example.com/disk", "nodeID": "1"},
+                {"name": "example.com/nfs", "nodeID": "1"}]}},
+            {"metadata": {"name": "n2"}, "spec": {"drivers": [
+                {"name": "example.com/disk", "nodeID": "2"}]}},
         ]))
         .unwrap(),
         snapshot_classes: from_value(json!([
-            {"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshotClass", "metadata": {"name": "snap"},
-             "driver": "example.com/disk", "deletionPolicy": "Delete"},
+            {"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshotClass",
+             "metadata": {"name": "snap"}, "driver": "example.com/disk",
+             "deletionPolicy": "Delete"},
         ]))
         .unwrap(),
+        lacks_snapshots: false,
         lost_namespaces: vec![LostNamespace {
             name: "lab".to_owned(),
         }],
-        leftovers: vec![Leftover {
+        leftovers: Some(vec![LeftoverRun {
             namespace: "bench".to_owned(),
             job: "iosonde-3f2a9c00".to_owned(),
+            id: "3f2a9c00".to_owned(),
             created: "2026-01-01T00:00:00Z".to_owned(),
             is_running: true,
-        }],
+        }]),
     }
+}
+
+/// A volume in use, a leftover of a run, a volume of others, and a local disk.
+fn volumes() -> Option<Vec<PersistentVolume>> {
+    from_value(json!([
+        {"metadata": {"name": "pvc-1"}, "spec": {"storageClassName": "fast"},
+         "status": {"phase": "Bound"}},
+        {"metadata": {"name": "pvc-2",
+          "annotations": {"pv.kubernetes.io/provisioned-by": "example.com/nfs"}},
+         "spec": {"storageClassName": "slow", "capacity": {"storage": "5Gi"},
+          "claimRef": {"namespace": "bench", "name": "iosonde-3f2a9c00-0-x7k2p-data"}},
+         "status": {"phase": "Released"}},
+        {"metadata": {"name": "pvc-3"},
+         "spec": {"storageClassName": "slow", "claimRef": {"namespace": "shop", "name": "data"}},
+         "status": {"phase": "Released"}},
+        {"metadata": {"name": "local-1"},
+         "spec": {"storageClassName": "ssd", "local": {"path": "/mnt/ssd0"},
+          "capacity": {"storage": "375Gi"},
+          "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
+            {"key": "kubernetes.io/hostname", "operator": "In", "values": ["n2"]}]}]}}}},
+    ]))
+    .unwrap()
 }
 
 fn ids(survey: &Survey) -> Vec<&str> {
@@ -69,7 +93,7 @@ fn ids(survey: &Survey) -> Vec<&str> {
 }
 
 #[test]
-fn a_cluster_is_described_and_judged() {
+fn survey_describes_and_judges_the_cluster() {
     let survey = seen().survey();
     let classes = survey.classes.clone().unwrap();
     assert_eq!(
@@ -96,6 +120,14 @@ fn a_cluster_is_described_and_judged() {
         "lost_namespace",
     ];
     assert_eq!(ids(&survey), expected, "the worst first");
+    let leftover = &survey.findings[2].cause;
+    let Some(FindingCause::Cluster(ClusterCause::RunInCluster {
+        run, is_running, ..
+    })) = leftover
+    else {
+        panic!("{leftover:?}");
+    };
+    assert_eq!((run.as_str(), *is_running), ("3f2a9c00", true));
     assert_eq!(
         survey.lost_volumes.len(),
         1,
@@ -104,7 +136,7 @@ fn a_cluster_is_described_and_judged() {
 }
 
 #[test]
-fn a_trial_that_fails_is_a_problem() {
+fn failed_trial_is_a_problem() {
     let mut survey = seen().survey();
     survey.leftovers.clear();
     let classes = survey.classes.as_mut().unwrap();
@@ -120,8 +152,8 @@ fn a_trial_that_fails_is_a_problem() {
 }
 
 #[test]
-fn what_may_not_be_seen_is_left_out() {
-    let blind = Seen::default().survey();
+fn unreadable_facts_are_left_out_of_the_survey() {
+    let blind = SurveyAnswers::default().survey();
     assert!(blind.classes.is_none() && blind.nodes.is_none() && blind.findings.is_empty());
 }
 
@@ -135,6 +167,15 @@ fn drivers_snapshots_and_local_volumes_are_listed() {
         (("example.com/disk", Some(2)), ("example.com/nfs", Some(1)))
     );
     assert!(drivers[0].publishes_capacity && !drivers[1].publishes_capacity);
+    assert_eq!(drivers[0].takes_snapshots, Some(true));
+    assert_eq!(drivers[1].takes_snapshots, Some(false));
+    let without = SurveyAnswers {
+        snapshot_classes: None,
+        lacks_snapshots: true,
+        ..seen()
+    };
+    let drivers_without = without.survey().drivers.unwrap();
+    assert_eq!(drivers_without[0].takes_snapshots, Some(false));
     let snapshots = survey.snapshot_classes.unwrap();
     assert_eq!(
         (snapshots[0].name.as_str(), snapshots[0].driver.as_str()),
@@ -146,7 +187,24 @@ fn drivers_snapshots_and_local_volumes_are_listed() {
 }
 
 #[test]
-fn a_class_whose_driver_runs_nowhere_is_a_problem() {
+fn classes_that_archive_and_lack_of_shared_class_are_found() {
+    let mut seen = seen();
+    let classes = seen.classes.as_mut().unwrap();
+    classes[1].parameters = Some([("onDelete".to_owned(), "archive".to_owned())].into());
+    let survey = seen.survey();
+    assert!(ids(&survey).contains(&"class_keeps_directory"));
+    assert!(!ids(&survey).contains(&"no_shared_class"), "slow is NFS");
+    for class in seen.classes.iter_mut().flatten() {
+        class.provisioner = "ebs.csi.aws.com".to_owned();
+    }
+    let survey = seen.survey();
+    let mut findings = survey.findings.iter();
+    let found = findings.find(|finding| finding.id == "no_shared_class");
+    assert!(found.unwrap().remedy.contains("Amazon EFS"), "{found:?}");
+}
+
+#[test]
+fn class_with_driver_on_no_node_is_a_problem() {
     let mut seen = seen();
     seen.driver_nodes = Some(Vec::new());
     let survey = seen.survey();
@@ -160,5 +218,42 @@ fn a_class_whose_driver_runs_nowhere_is_a_problem() {
     assert!(
         !ids(&seen.survey()).contains(&"driver_on_no_node"),
         "not known"
+    );
+}
+
+#[test]
+fn old_node_of_gke_and_small_node_are_found() {
+    let mut seen = seen();
+    let nodes = seen.nodes.as_mut().unwrap();
+    for (node, version) in nodes.iter_mut().zip(["v1.24.9-gke.1", "v1.27.3-gke.100"]) {
+        let status = node.status.get_or_insert_default();
+        let info = status.node_info.get_or_insert_default();
+        info.kubelet_version = version.to_owned();
+    }
+    let mut survey = seen.survey();
+    let of = |survey: &Survey, id: &str| -> Vec<(String, Severity)> {
+        let found = survey.findings.iter().filter(|finding| finding.id == id);
+        found
+            .map(|finding| (finding.subject.clone(), finding.severity))
+            .collect()
+    };
+    let old = of(&survey, "no_nvme_ephemeral_storage");
+    assert_eq!(old, [("n1".to_owned(), Severity::Note)]);
+    let small = |survey: &mut Survey, gib: u64| {
+        survey.requested_bytes = Some(gib << 30);
+        survey.judge();
+        of(survey, "ephemeral_storage_too_small")
+    };
+    assert!(small(&mut survey, 100).is_empty());
+    assert_eq!(
+        small(&mut survey, 200),
+        [("n1".to_owned(), Severity::Problem)],
+        "the other node is closed"
+    );
+    survey.nodes.as_mut().unwrap()[1].is_usable = true;
+    assert_eq!(
+        small(&mut survey, 200),
+        [("n1".to_owned(), Severity::Note)],
+        "the space of the other node is not known"
     );
 }

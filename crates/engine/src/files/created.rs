@@ -3,8 +3,8 @@
 //! Another program can create a file between the check of a name and its use. So missing files are
 //! created with `O_EXCL`, created ones are compared when reopened, and no other file is removed.
 
-use super::resolve::target_error;
-use iosonde_result::session::RunError;
+use super::file_errors::{target_error, unusable_target};
+use iosonde_result::run_error::{PathAction, RunError, TargetProblem};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata, OpenOptions};
@@ -26,7 +26,7 @@ pub struct FileId {
 
 impl FileId {
     /// Identity of the file with this metadata.
-    pub fn of(metadata: &Metadata) -> FileId {
+    pub(super) fn from_metadata(metadata: &Metadata) -> FileId {
         FileId {
             device: metadata.dev(),
             inode: metadata.ino(),
@@ -56,11 +56,11 @@ pub struct CreatedFiles {
 /// list. Where other users can replace these paths, they are opened by descriptor, not by name.
 #[derive(Debug, Clone, Default)]
 pub struct HeldPaths {
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<HeldFileList>>,
 }
 
 /// Paths, with the file that each named when the caller opened it.
-type Held = Vec<(PathBuf, Weak<File>)>;
+type HeldFileList = Vec<(PathBuf, Weak<File>)>;
 
 impl HeldPaths {
     /// While `opened` is open, `path` and all paths below it refer to it.
@@ -70,7 +70,7 @@ impl HeldPaths {
         held.push((path.to_owned(), Arc::downgrade(opened)));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, HeldFileList> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -109,12 +109,12 @@ impl CreatedFiles {
     }
 
     /// Adds the paths that the caller holds.
-    pub fn with_held(self, held: HeldPaths) -> CreatedFiles {
+    pub(crate) fn with_held(self, held: HeldPaths) -> CreatedFiles {
         CreatedFiles { held, ..self }
     }
 
     /// Sets whether jobs run commands.
-    pub fn with_commands(self, has_commands: bool) -> CreatedFiles {
+    pub(crate) fn with_commands(self, has_commands: bool) -> CreatedFiles {
         CreatedFiles {
             has_commands,
             ..self
@@ -139,7 +139,7 @@ impl CreatedFiles {
         path: &Path,
         options: &OpenOptions,
         is_direct: bool,
-    ) -> Result<(File, bool), OpenFailure> {
+    ) -> Result<(File, bool), FileOpenError> {
         if self.held.has(path) {
             return Ok((options.open(self.held.reach(path))?, false));
         }
@@ -147,7 +147,7 @@ impl CreatedFiles {
         let mut files = self.lock();
         if files.contains_key(path) {
             match self.open_known(&files, path, options) {
-                Err(OpenFailure::Io(error)) if error.kind() == ErrorKind::NotFound => {}
+                Err(FileOpenError::Io(error)) if error.kind() == ErrorKind::NotFound => {}
                 opened => return Ok((opened?, false)),
             }
         }
@@ -159,7 +159,7 @@ impl CreatedFiles {
         };
         match made {
             Ok(file) => {
-                let id = FileId::of(&file.metadata()?);
+                let id = FileId::from_metadata(&file.metadata()?);
                 files.insert(path.to_owned(), CreatedFile { id, behind_links });
                 match is_direct {
                     true => Ok((self.open_known(&files, path, options)?, true)),
@@ -181,7 +181,7 @@ impl CreatedFiles {
         &self,
         path: &Path,
         options: &OpenOptions,
-    ) -> Result<File, OpenFailure> {
+    ) -> Result<File, FileOpenError> {
         let files = self.lock();
         let is_known = files.contains_key(path) || self.before.contains_key(path);
         match is_known {
@@ -195,7 +195,7 @@ impl CreatedFiles {
         &self,
         path: &Path,
         options: &OpenOptions,
-    ) -> Result<File, OpenFailure> {
+    ) -> Result<File, FileOpenError> {
         Ok(options.open(self.held.reach(path))?)
     }
 
@@ -205,9 +205,9 @@ impl CreatedFiles {
         files: &BTreeMap<PathBuf, CreatedFile>,
         path: &Path,
         options: &OpenOptions,
-    ) -> Result<File, OpenFailure> {
+    ) -> Result<File, FileOpenError> {
         let is_known = |found: &Metadata| {
-            let id = FileId::of(found);
+            let id = FileId::from_metadata(found);
             let by_name = files.get(path).map(|file| file.id);
             let by_name = by_name.or_else(|| self.before.get(path).copied());
             by_name == Some(id) || self.has_commands || self.is_among(files, id)
@@ -215,12 +215,12 @@ impl CreatedFiles {
         // Checked before the open, which would block on another program's FIFO.
         let reached = self.held.reach(path);
         if !is_known(&reached.metadata()?) {
-            return Err(OpenFailure::MadeByOthers);
+            return Err(FileOpenError::MadeByOthers);
         }
         let file = options.open(reached)?;
         match is_known(&file.metadata()?) {
             true => Ok(file),
-            false => Err(OpenFailure::MadeByOthers),
+            false => Err(FileOpenError::MadeByOthers),
         }
     }
 
@@ -254,7 +254,7 @@ impl CreatedFiles {
             return;
         };
         let found = file.behind_links.symlink_metadata();
-        if found.is_ok_and(|found| FileId::of(&found) == file.id) {
+        if found.is_ok_and(|found| FileId::from_metadata(&found) == file.id) {
             // An error means that the file is gone already.
             let _ = std::fs::remove_file(&file.behind_links);
         }
@@ -273,28 +273,24 @@ impl CreatedFiles {
 
 /// Reason why a file of a run cannot be opened.
 #[derive(Debug)]
-pub(super) enum OpenFailure {
+pub(super) enum FileOpenError {
     /// Another program has replaced the file.
     MadeByOthers,
     Io(std::io::Error),
 }
 
-impl From<std::io::Error> for OpenFailure {
-    fn from(error: std::io::Error) -> OpenFailure {
-        OpenFailure::Io(error)
+impl From<std::io::Error> for FileOpenError {
+    fn from(error: std::io::Error) -> FileOpenError {
+        FileOpenError::Io(error)
     }
 }
 
-impl OpenFailure {
+impl FileOpenError {
     /// Error of a run that failed `doing` something with a file.
-    pub(super) fn into_error(self, path: &Path, doing: &str) -> RunError {
+    pub(super) fn into_error(self, path: &Path, doing: PathAction) -> RunError {
         match self {
-            OpenFailure::Io(error) => target_error(path, doing, &error),
-            OpenFailure::MadeByOthers => RunError::Target {
-                path: path.display().to_string(),
-                problem: "another program has made a file of this name since the run began; it is left as it is".to_owned(),
-                remedy: "name another file; or, once that program has ended, run it again to use the file".to_owned(),
-            },
+            FileOpenError::Io(error) => target_error(path, doing, &error),
+            FileOpenError::MadeByOthers => unusable_target(path, TargetProblem::CreatedByOthers),
         }
     }
 }
@@ -323,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn link_that_pointed_nowhere_stays_when_the_file_behind_it_goes() {
+    fn dangling_link_stays_after_its_created_file_is_removed() {
         let scratch = tempfile::tempdir().unwrap();
         let (link, data) = (scratch.path().join("link"), scratch.path().join("data"));
         std::os::unix::fs::symlink("data", &link).unwrap();
@@ -333,17 +329,20 @@ mod tests {
         created.remove_all();
         assert!(!data.exists() && link.is_symlink());
         created.remove_all();
-        assert!(link.is_symlink(), "there is nothing of ours");
+        assert!(link.is_symlink(), "no created file is left");
     }
 
     #[test]
-    fn file_made_meanwhile_is_neither_opened_nor_removed() {
+    fn concurrently_created_file_is_not_opened_or_removed() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("a");
         std::fs::write(&path, "precious").unwrap();
         let created = CreatedFiles::default();
         let refused = created.open_missing(&path, &writing(), false).unwrap_err();
-        assert!(matches!(refused, OpenFailure::MadeByOthers), "{refused:?}");
+        assert!(
+            matches!(refused, FileOpenError::MadeByOthers),
+            "{refused:?}"
+        );
         created.remove_all();
         assert_eq!(std::fs::read(&path).unwrap(), b"precious");
         let commands = created.with_commands(true);
@@ -351,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_reached_by_descriptor() {
+    fn held_paths_are_opened_by_descriptor_after_replacement() {
         let scratch = tempfile::tempdir().unwrap();
         let [file, directory, victim] =
             ["file", "directory", "victim"].map(|name| scratch.path().join(name));
@@ -387,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn file_put_in_place_of_a_created_one_is_neither_opened_nor_removed() {
+    fn replacement_of_a_created_file_is_not_opened_or_removed() {
         let scratch = tempfile::tempdir().unwrap();
         let [path, other, alias] = ["a", "b", "c"].map(|name| scratch.path().join(name));
         let created = CreatedFiles::default();
@@ -395,7 +394,7 @@ mod tests {
         std::fs::hard_link(&path, &alias).unwrap();
         assert!(
             !created.open_missing(&alias, &writing(), false).unwrap().1,
-            "ours by another name"
+            "a file of this run by another name"
         );
         let later = CreatedFiles::after(created.ids());
         later.open_existing(&path, &writing()).unwrap();
@@ -407,7 +406,7 @@ mod tests {
             later.open_existing(&path, &writing()).err(),
         ] {
             assert!(
-                matches!(refused, Some(OpenFailure::MadeByOthers)),
+                matches!(refused, Some(FileOpenError::MadeByOthers)),
                 "{refused:?}"
             );
         }

@@ -1,10 +1,10 @@
 //! Fills files with random data, which neither compress nor deduplicate.
 
-use super::resolve::target_error;
+use super::file_errors::target_error;
 use crate::interrupt::Interrupt;
+use crate::remedies::no_thread;
 use crate::sys::memory::{IoMemory, MemoryKind};
-use crate::worker::io_failure::no_thread;
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::{PathAction, RunError};
 use iosonde_workload::rng::{Rng, mix64};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -85,7 +85,7 @@ impl Filler {
         stops: &[&Interrupt],
         written: &mut dyn FnMut(u64),
     ) -> Result<(), RunError> {
-        let target = Target {
+        let target = FillTarget {
             path,
             file,
             direct: OpenOptions::new()
@@ -96,7 +96,7 @@ impl Filler {
                 .ok(),
         };
         self.make_buffers(until)
-            .map_err(|error| target_error(path, "find memory to fill", &error))?;
+            .map_err(|error| target_error(path, PathAction::AllocateFillBuffers, &error))?;
         let mut rng = Rng::new(seed_of(path));
         if let Until::Size(size) = until
             && size <= CHUNK as u64
@@ -136,7 +136,7 @@ impl Filler {
 
 /// Fills here and writes in a second thread. Returns the buffers, and whether the fill finished.
 fn pipeline(
-    target: &Target<'_>,
+    target: &FillTarget<'_>,
     mut free: Vec<IoMemory>,
     rng: &mut Rng,
     from: u64,
@@ -185,6 +185,7 @@ fn pipeline(
             if in_flight == 0 {
                 break;
             }
+            // No deadline: a write to a file cannot be cancelled.
             let (chunk, result) = done.recv().expect("the writing thread answers");
             in_flight -= 1;
             match result {
@@ -217,15 +218,15 @@ fn is_aligned(bytes: u64) -> bool {
     bytes.is_multiple_of(DIRECT_UNIT)
 }
 
-struct Target<'a> {
+struct FillTarget<'a> {
     path: &'a Path,
     file: &'a File,
     direct: Option<File>,
 }
 
-impl Target<'_> {
+impl FillTarget<'_> {
     fn failed(&self, error: &io::Error) -> RunError {
-        target_error(self.path, "write", error)
+        target_error(self.path, PathAction::Write, error)
     }
 
     fn write(&self, data: &[u8], offset: u64) -> io::Result<()> {

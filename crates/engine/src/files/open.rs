@@ -1,14 +1,14 @@
 //! Opens a worker's files as its job requests.
 
-use super::created::{CreatedFiles, OpenFailure};
-use super::layout::must_not_create;
-use super::resolve::{FileKind, FileUse, WorkerFiles, target_error};
-use crate::io::Handle;
+use super::created::{CreatedFiles, FileOpenError};
+use super::file_errors::{ignore_unsupported, must_not_create, target_error};
+use crate::io::FileHandle;
 use crate::sys::block;
+use crate::worker_files::{FileKind, FileUse, WorkerFiles};
 use iosonde_job::plan::{Direction, Engine, Fadvise, Job, SyncMode};
 use iosonde_machine::proc_root::device_number;
 use iosonde_machine::write_hold::WriteHold;
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::{PathAction, RunError, WriteRefusal};
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, RawFd};
@@ -31,18 +31,18 @@ pub struct WriteAccess<'a> {
 #[derive(Debug, Default)]
 pub struct OpenSet {
     files: Vec<File>,
-    handles: Vec<Handle>,
+    handles: Vec<FileHandle>,
 }
 
 impl OpenSet {
     /// Files as the backend needs them.
-    pub fn handles(&self) -> &[Handle] {
+    pub fn handles(&self) -> &[FileHandle] {
         debug_assert_eq!(self.files.len(), self.handles.len());
         &self.handles
     }
 
     /// Carries out `fsync_on_close` before the files are closed.
-    pub fn before_close(&self, job: &Job, worker: &WorkerFiles) -> Result<(), RunError> {
+    pub(crate) fn before_close(&self, job: &Job, worker: &WorkerFiles) -> Result<(), RunError> {
         let opener = Opener::new(job);
         let mut files = worker.files.iter().zip(&self.files);
         files.try_for_each(|(file, opened)| opener.before_close(file, opened))
@@ -59,7 +59,7 @@ pub fn open_files(
     let mut set = OpenSet::default();
     for file in &worker.files {
         let opened = opener.open(file)?;
-        set.handles.push(Handle {
+        set.handles.push(FileHandle {
             fd: opened.as_raw_fd(),
             block_device: file.kind == FileKind::BlockDevice,
             size: file.size_needed,
@@ -71,7 +71,7 @@ pub fn open_files(
 
 /// Page cache of a job's files, which the job drops each time it starts over (`invalidate`).
 #[derive(Debug)]
-pub struct CachedFiles {
+pub(crate) struct CachedFiles {
     opener: Opener,
     files: Vec<FileUse>,
     /// Open while the worker runs.
@@ -80,7 +80,11 @@ pub struct CachedFiles {
 
 impl CachedFiles {
     /// `None` if the job bypasses the page cache or keeps its contents.
-    pub fn new(job: &Job, worker: &WorkerFiles, opened: Arc<OpenSet>) -> Option<CachedFiles> {
+    pub(crate) fn new(
+        job: &Job,
+        worker: &WorkerFiles,
+        opened: Arc<OpenSet>,
+    ) -> Option<CachedFiles> {
         let opener = Opener::new(job);
         opener.drops_cache.then(|| CachedFiles {
             opener,
@@ -90,20 +94,13 @@ impl CachedFiles {
     }
 
     /// Drops the page cache of one file, or of all files.
-    pub fn drop_cache(&self, file: Option<u32>) -> Result<(), RunError> {
-        self.each(file, |file, fd| {
-            self.opener
-                .drop_cache(file, fd)
-                .map_err(|error| target_error(&file.path, "drop the cache of", &error))
-        })
+    pub(crate) fn drop_cache(&self, file: Option<u32>) -> Result<(), RunError> {
+        self.each(file, |file, fd| self.opener.drop_cache(file, fd))
     }
 
     /// Writes dirty pages of all files back, because only clean pages can be dropped.
-    pub fn write_back(&self) -> Result<(), RunError> {
-        self.each(None, |file, fd| match self.opener.write {
-            true => block::flush(fd).map_err(|error| target_error(&file.path, "flush", &error)),
-            false => Ok(()),
-        })
+    pub(crate) fn write_back(&self) -> Result<(), RunError> {
+        self.each(None, |file, fd| self.opener.write_back(file, fd))
     }
 
     fn each(
@@ -124,8 +121,7 @@ impl CachedFiles {
 pub fn pre_read(worker: &WorkerFiles) -> Result<(), RunError> {
     let mut buffer = vec![0; PRE_READ_BYTES];
     for file in &worker.files {
-        let failed =
-            |error: std::io::Error| target_error(&file.path, "read ahead of the job", &error);
+        let failed = |error: std::io::Error| target_error(&file.path, PathAction::PreRead, &error);
         let opened = File::open(&file.path).map_err(failed)?;
         let mut offset = file.region.start_bytes;
         let end = offset + file.region.size_bytes;
@@ -215,22 +211,21 @@ impl Opener {
         let opened = self
             .open_file(file, &mut options)
             .map_err(|failure| match failure {
-                OpenFailure::Io(error) => self.open_error(file, &error),
-                others => others.into_error(&file.path, "open"),
+                FileOpenError::Io(error) => self.open_error(file, &error),
+                others => others.into_error(&file.path, PathAction::Open),
             })?;
         if self.write {
             self.refuse_unchecked(file, &opened)?;
         }
-        self.ready_cache(file, opened.as_raw_fd())
-            .map_err(|error| target_error(&file.path, "drop the cache of", &error))?;
+        self.ready_cache(file, opened.as_raw_fd())?;
         if let Some(hint) = self.write_hint {
             block::set_write_hint(opened.as_raw_fd(), hint)
-                .map_err(|error| target_error(&file.path, "set write_hint of", &error))?;
+                .map_err(|error| target_error(&file.path, PathAction::SetWriteHint, &error))?;
         }
         Ok(opened)
     }
 
-    fn open_file(&self, file: &FileUse, options: &mut OpenOptions) -> Result<File, OpenFailure> {
+    fn open_file(&self, file: &FileUse, options: &mut OpenOptions) -> Result<File, FileOpenError> {
         let path = &file.path;
         if !self.write || file.kind != FileKind::Regular {
             return self.created.open_by_descriptor(path, options);
@@ -241,7 +236,7 @@ impl Opener {
         if file.size_now.is_some() {
             match self.created.open_existing(path, options) {
                 // `unlink_each_loop` has removed the file.
-                Err(OpenFailure::Io(error)) if error.kind() == ErrorKind::NotFound => {}
+                Err(FileOpenError::Io(error)) if error.kind() == ErrorKind::NotFound => {}
                 opened => return opened,
             }
         }
@@ -253,13 +248,14 @@ impl Opener {
     fn open_error(&self, file: &FileUse, error: &std::io::Error) -> RunError {
         match error.raw_os_error() {
             Some(libc::ENOENT) if self.write && !self.create => must_not_create(&file.path),
-            // Studies fall back to buffered I/O when they find this text.
-            Some(libc::EINVAL) if self.flags & libc::O_DIRECT != 0 => RunError::Target {
-                path: file.path.display().to_string(),
-                problem: "it cannot be opened with O_DIRECT (EINVAL)".to_owned(),
-                remedy: "this target does not accept it; use direct=0".to_owned(),
-            },
-            _ => target_error(&file.path, "open", error),
+            // Studies fall back to buffered I/O on this error.
+            Some(errno @ libc::EINVAL) if self.flags & libc::O_DIRECT != 0 => {
+                RunError::DirectRefused {
+                    path: file.path.display().to_string(),
+                    errno,
+                }
+            }
+            _ => target_error(&file.path, PathAction::Open, error),
         }
     }
 
@@ -267,29 +263,39 @@ impl Opener {
     fn refuse_unchecked(&self, file: &FileUse, opened: &File) -> Result<(), RunError> {
         let metadata = opened
             .metadata()
-            .map_err(|error| target_error(&file.path, "look at", &error))?;
+            .map_err(|error| target_error(&file.path, PathAction::Inspect, &error))?;
         let number = device_number(metadata.rdev());
         if metadata.file_type().is_block_device() && !self.hold.has(number) {
-            return Err(RunError::Refused {
-                device: file.path.display().to_string(),
-                found: "its name has come to mean another device since it was checked".to_owned(),
-                remedy: "find out what renames devices, and run it again".to_owned(),
-            });
+            return Err(RunError::write_refused(
+                file.path.display().to_string(),
+                WriteRefusal::DeviceRenamed,
+            ));
         }
         Ok(())
     }
 
     /// Drops the page cache of a file's region.
-    pub(super) fn drop_cache(&self, file: &FileUse, fd: RawFd) -> std::io::Result<()> {
+    pub(super) fn drop_cache(&self, file: &FileUse, fd: RawFd) -> Result<(), RunError> {
         if file.kind == FileKind::BlockDevice {
             // Fails for some devices and without privileges. The advice below then has to suffice.
             let _ = block::flush_device_cache(fd);
         }
         let (start, length) = (file.region.start_bytes, file.region.size_bytes);
-        block::drop_cache(fd, start, length).or_else(ignore_unsupported)
+        block::drop_cache(fd, start, length)
+            .or_else(ignore_unsupported)
+            .map_err(|error| target_error(&file.path, PathAction::DropCache, &error))
     }
 
-    fn ready_cache(&self, file: &FileUse, fd: RawFd) -> std::io::Result<()> {
+    /// Writes the dirty pages of a file back, if the job may write it.
+    pub(super) fn write_back(&self, file: &FileUse, fd: RawFd) -> Result<(), RunError> {
+        match self.write && file.kind != FileKind::Stream {
+            true => block::flush(fd)
+                .map_err(|error| target_error(&file.path, PathAction::Flush, &error)),
+            false => Ok(()),
+        }
+    }
+
+    fn ready_cache(&self, file: &FileUse, fd: RawFd) -> Result<(), RunError> {
         let (start, length) = (file.region.start_bytes, file.region.size_bytes);
         if self.invalidate && file.kind != FileKind::Stream {
             self.drop_cache(file, fd)?;
@@ -304,16 +310,8 @@ impl Opener {
     pub(super) fn before_close(&self, use_: &FileUse, file: &File) -> Result<(), RunError> {
         if self.fsync_on_close && use_.kind != FileKind::Stream {
             file.sync_all()
-                .map_err(|error| target_error(&use_.path, "flush", &error))?;
+                .map_err(|error| target_error(&use_.path, PathAction::Flush, &error))?;
         }
         Ok(())
-    }
-}
-
-/// Ignores errors of file systems without a page cache.
-pub(super) fn ignore_unsupported(error: std::io::Error) -> std::io::Result<()> {
-    match error.raw_os_error() {
-        Some(libc::EINVAL | libc::ESPIPE | libc::EOPNOTSUPP) => Ok(()),
-        _ => Err(error),
     }
 }

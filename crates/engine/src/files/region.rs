@@ -1,14 +1,15 @@
 //! Region of a file that a worker uses, by `offset`, `offset_increment`, `size` and `filesize`.
 
-use super::resolve::{FileKind, min_block};
-use iosonde_job::plan::{Engine, Extent, Job, MAX_FILE_BYTES};
-use iosonde_result::session::RunError;
+use super::file_errors::unusable_target;
+use crate::worker_files::FileKind;
+use iosonde_job::plan::{BytesOrPercent, Engine, Job, MAX_FILE_BYTES};
+use iosonde_result::run_error::{RunError, TargetProblem};
 use iosonde_workload::files::start_offset_bytes;
 use std::path::Path;
 
 /// A file before the job changes it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Held<'a> {
+pub(super) struct FileBeforeJob<'a> {
     /// Path, for errors.
     pub path: &'a Path,
     /// Type of the file.
@@ -17,7 +18,7 @@ pub(super) struct Held<'a> {
     pub bytes: u64,
 }
 
-impl Held<'_> {
+impl FileBeforeJob<'_> {
     /// Start and length in bytes of the region of clone `clone`, for a file of `wanted` bytes.
     pub(super) fn part(
         &self,
@@ -32,11 +33,13 @@ impl Held<'_> {
             start = self.bytes;
         }
         if start > 0 && wanted.is_none() && start >= self.bytes {
-            return Err(RunError::Target {
-                path: self.path.display().to_string(),
-                problem: format!("offset {start} is not below its size, {} bytes", self.bytes),
-                remedy: "use a smaller offset=, or give size= to make the file larger".to_owned(),
-            });
+            return Err(unusable_target(
+                self.path,
+                TargetProblem::OffsetAfterFile {
+                    offset: start,
+                    file_bytes: self.bytes,
+                },
+            ));
         }
         let left = self.bytes.saturating_sub(start);
         let whole = match wanted {
@@ -55,24 +58,25 @@ impl Held<'_> {
     /// 0 for a new file, and the size after the clones before it for a shared file.
     fn start(&self, job: &Job, clone: u32, wanted: Option<u64>) -> u64 {
         let min_block = min_block(job);
-        let begins = |clone, held| start_offset_bytes(&job.files, clone, held, min_block);
-        let mut held = match job.io.engine {
+        let begins =
+            |clone, size_bytes| start_offset_bytes(&job.files, clone, size_bytes, min_block);
+        let mut size_bytes = match job.io.engine {
             // Objects are looked up later. Their size is the one requested.
             Engine::Rados => wanted.unwrap_or(0),
             _ => self.bytes,
         };
-        let of_share = |extent| matches!(extent, Extent::Percent(_));
+        let of_share = |extent| matches!(extent, BytesOrPercent::Percent(_));
         let depends = of_share(job.files.offset) || of_share(job.files.offset_increment);
         let grows = depends && !job.files.filenames.is_empty() && self.kind == FileKind::Regular;
         for before in 0..if grows { clone } else { 0 } {
             let ahead = if is_of_whole(job) {
                 0
             } else {
-                begins(before, held)
+                begins(before, size_bytes)
             };
-            held = held.max(ahead.saturating_add(wanted.unwrap_or(0)));
+            size_bytes = size_bytes.max(ahead.saturating_add(wanted.unwrap_or(0)));
         }
-        begins(clone, held)
+        begins(clone, size_bytes)
     }
 }
 
@@ -83,7 +87,7 @@ fn is_of_whole(job: &Job) -> bool {
 
 /// Length of a region with `size` in per cent: of the whole file, rounded down to whole blocks.
 fn shared(job: &Job, start: u64, part_bytes: u64) -> u64 {
-    let Some(Extent::Percent(percent)) = job.files.size else {
+    let Some(BytesOrPercent::Percent(percent)) = job.files.size else {
         return part_bytes;
     };
     if percent == 100.0 {
@@ -97,24 +101,39 @@ fn shared(job: &Job, start: u64, part_bytes: u64) -> u64 {
 /// End of a region. Fails if it exceeds the largest offset.
 pub(super) fn end_of_part(start: u64, size_bytes: u64, path: &Path) -> Result<u64, RunError> {
     let end = start.checked_add(size_bytes);
-    end.filter(|end| *end <= MAX_FILE_BYTES)
-        .ok_or_else(|| RunError::Target {
-            path: path.display().to_string(),
-            problem: format!(
-                "{size_bytes} bytes behind offset {start} end beyond {MAX_FILE_BYTES} bytes (8 EiB), where offsets end"
-            ),
-            remedy: "use a smaller size=, offset= or offset_increment=".to_owned(),
-        })
+    end.filter(|end| *end <= MAX_FILE_BYTES).ok_or_else(|| {
+        unusable_target(
+            path,
+            TargetProblem::OffsetOverMaximum {
+                offset: start,
+                size_bytes,
+                limit_bytes: MAX_FILE_BYTES,
+            },
+        )
+    })
 }
 
 /// Bytes after the offset: as in fio, `filesize` is the size of the whole file.
 pub(super) fn behind_offset(filesize: u64, start: u64, path: &Path) -> Result<u64, RunError> {
     match filesize.checked_sub(start) {
         Some(left) if left > 0 => Ok(left),
-        _ => Err(RunError::Target {
-            path: path.display().to_string(),
-            problem: format!("offset {start} is not below filesize={filesize}"),
-            remedy: "use a smaller offset=, or a larger filesize=".to_owned(),
-        }),
+        _ => Err(unusable_target(
+            path,
+            TargetProblem::OffsetAfterFilesize {
+                offset: start,
+                filesize,
+            },
+        )),
     }
+}
+
+/// Smallest block size of the directions that the job uses.
+pub(super) fn min_block(job: &Job) -> u64 {
+    job.workload
+        .block_size
+        .iter()
+        .filter(|(direction, _)| job.workload.rw.has(*direction))
+        .map(|(_, size)| size.min())
+        .min()
+        .unwrap_or(512)
 }

@@ -1,15 +1,21 @@
 //! Files of a job that replays a trace.
 
-use super::resolve::{FileKind, FileUse, WorkerFiles, existing, target_error};
+use super::file_errors::unusable_target;
+use super::resolve::existing;
+use crate::worker_files::{FileKind, FileUse, WorkerFiles};
 use iosonde_job::plan::Job;
 use iosonde_job::trace::{Trace, TracedFile};
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::{RunError, TargetProblem};
 use iosonde_workload::FileRegion;
 use std::path::PathBuf;
 
 impl WorkerFiles {
     /// Files named in a trace, each as large as its I/Os require.
-    pub fn of_trace(job: &Job, clone: u32, trace: &Trace) -> Result<WorkerFiles, RunError> {
+    pub(crate) fn from_trace(
+        job: &Job,
+        clone: u32,
+        trace: &Trace,
+    ) -> Result<WorkerFiles, RunError> {
         let files = trace
             .files
             .iter()
@@ -43,24 +49,21 @@ fn one_file(job: &Job, path: PathBuf, end: u64) -> Result<FileUse, RunError> {
     }
     let (size_now, kind) = existing(&path)?;
     if size_now.is_none() && path.starts_with("/dev") {
-        let missing = std::io::Error::from_raw_os_error(libc::ENOENT);
-        return Err(match target_error(&path, "open", &missing) {
-            RunError::Target { path, problem, .. } => RunError::Target {
-                path,
-                problem,
-                remedy: "say where to replay the trace: replay_redirect=DEVICE or FILE".to_owned(),
-            },
-            other => other,
-        });
+        let errno = libc::ENOENT;
+        return Err(unusable_target(
+            &path,
+            TargetProblem::NoReplayDevice { errno },
+        ));
     }
     let known = size_now.unwrap_or(0);
     if kind == FileKind::BlockDevice && end > known {
-        return Err(RunError::Target {
-            path: path.display().to_string(),
-            problem: format!("the trace reaches to byte {end}, the device has {known}"),
-            remedy: "replay it on a larger device, or bring offsets closer by replay_scale= with replay_align="
-                .to_owned(),
-        });
+        return Err(unusable_target(
+            &path,
+            TargetProblem::TraceAfterDevice {
+                trace_bytes: end,
+                device_bytes: known,
+            },
+        ));
     }
     Ok(file_use(path, kind, size_now, end.max(known)))
 }

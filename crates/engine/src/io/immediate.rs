@@ -1,10 +1,10 @@
 //! Backends that carry out I/Os within [`Backend::submit`].
 
-use super::{Backend, Completion, Handle, Slab};
+use super::{Backend, Completion, FileHandle, Slab};
 use std::io;
 
 /// Carries out I/Os in the call that submits them.
-pub trait CarryOut {
+pub(crate) trait ImmediateIo {
     /// As [`Backend::SYNCHRONOUS`].
     const SYNCHRONOUS: bool;
 
@@ -12,46 +12,48 @@ pub trait CarryOut {
     const CARRIES_OUT_IN_SUBMIT: bool = Self::SYNCHRONOUS;
 
     /// Carries out slots from the front of `batch`. Appends each one to `finished`.
-    fn carry_out(&mut self, slab: &Slab, batch: &[u32], finished: &mut Vec<Completion>);
+    fn carry_out(&mut self, slab: &mut Slab, batch: &[u32], finished: &mut Vec<Completion>);
 
     /// As [`Backend::unmap_pages`].
     fn unmap_pages(&mut self) {}
 
     /// As [`Backend::set_files`].
-    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()>;
+    fn set_files(&mut self, handles: &[FileHandle]) -> io::Result<()>;
 }
 
 /// Keeps completions until they are reaped.
-pub struct AtOnce<C> {
+pub(crate) struct ImmediateBackend<C> {
     carrier: C,
     finished: Vec<Completion>,
 }
 
-impl<C: CarryOut> AtOnce<C> {
+impl<C: ImmediateIo> ImmediateBackend<C> {
     /// A backend for up to `depth` I/Os between two calls of [`Backend::reap`].
-    pub fn new(carrier: C, depth: u32) -> AtOnce<C> {
-        AtOnce {
+    pub(crate) fn new(carrier: C, depth: u32) -> ImmediateBackend<C> {
+        ImmediateBackend {
             carrier,
             finished: Vec::with_capacity(depth as usize),
         }
     }
 }
 
-impl<C: CarryOut> Backend for AtOnce<C> {
+impl<C: ImmediateIo> Backend for ImmediateBackend<C> {
     const SYNCHRONOUS: bool = C::SYNCHRONOUS;
     const CARRIES_OUT_IN_SUBMIT: bool = C::CARRIES_OUT_IN_SUBMIT;
 
     #[inline]
-    fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+    fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize> {
         let before = self.finished.len();
         self.carrier.carry_out(slab, batch, &mut self.finished);
-        Ok(self.finished.len() - before)
+        let taken = self.finished.len() - before;
+        debug_assert!(taken <= batch.len(), "each I/O completes once");
+        Ok(taken)
     }
 
     #[inline]
     fn reap(
         &mut self,
-        _: &Slab,
+        _: &mut Slab,
         _: usize,
         _: Option<u64>,
         done: &mut Vec<Completion>,
@@ -64,7 +66,7 @@ impl<C: CarryOut> Backend for AtOnce<C> {
         self.carrier.unmap_pages();
     }
 
-    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {
+    fn set_files(&mut self, handles: &[FileHandle]) -> io::Result<()> {
         self.carrier.set_files(handles)
     }
 }

@@ -1,14 +1,15 @@
 //! Backend of io_uring.
 
-use super::{Backend, Completion, Handle, Op, Slab};
-use crate::sys::block;
+use super::file_calls::trim;
+use super::{Backend, Completion, FileHandle, Op, Slab};
 use crate::sys::ring::{Ring, RingOptions};
+use iosonde_job::errno::describe;
 use std::io;
 
 /// I/O through an io_uring of this thread.
-pub struct Uring {
+pub(crate) struct IoUringBackend {
     ring: Ring,
-    handles: Vec<Handle>,
+    handles: Vec<FileHandle>,
     register_files: bool,
     refused: Vec<String>,
     /// Trims, carried out by system calls and not yet reaped.
@@ -16,16 +17,16 @@ pub struct Uring {
     rest: Vec<u32>,
 }
 
-impl Uring {
+impl IoUringBackend {
     /// A ring for `depth` I/Os. `files` and `buffers` request registration. If the kernel refuses
-    /// it, plain ones are used, and [`Uring::refused`] has the reason.
-    pub fn new(
+    /// it, plain ones are used, and [`IoUringBackend::refused`] has the reason.
+    pub(crate) fn new(
         depth: u32,
         options: RingOptions,
         files: bool,
         buffers: bool,
         slab: &Slab,
-    ) -> io::Result<Uring> {
+    ) -> io::Result<IoUringBackend> {
         let mut ring = Ring::new(depth, options, &slab.memory)?;
         let mut refused = Vec::new();
         if buffers
@@ -33,11 +34,12 @@ impl Uring {
             && let Err(error) = ring.register_buffers(&slab.memory)
         {
             refused.push(format!(
-                "buffers not registered: {error} (is RLIMIT_MEMLOCK large enough?)"
+                "io_uring ran without registered buffers: {}; raise RLIMIT_MEMLOCK (ulimit -l)",
+                describe(&error)
             ));
         }
         let depth = depth as usize;
-        Ok(Uring {
+        Ok(IoUringBackend {
             ring,
             handles: Vec::new(),
             register_files: files,
@@ -48,28 +50,33 @@ impl Uring {
     }
 
     /// Registrations that the kernel refused, with the reasons, as texts for the result.
-    pub fn refused(&self) -> &[String] {
+    pub(crate) fn refused(&self) -> &[String] {
         &self.refused
     }
 
     /// Whether files are registered with the kernel.
-    pub fn registered_files(&self) -> bool {
+    pub(crate) fn registered_files(&self) -> bool {
         self.ring.registered_files()
     }
 
     /// Whether buffers are registered with the kernel.
-    pub fn fixed_buffers(&self) -> bool {
+    pub(crate) fn fixed_buffers(&self) -> bool {
         self.ring.fixed_buffers()
     }
 
     #[cold]
-    fn submit_with_trims(&mut self, slab: &Slab, batch: &[u32]) {
-        let is_trim = |index: &&u32| slab.slots[**index as usize].op == Op::Trim;
+    fn submit_with_trims(&mut self, slab: &mut Slab, batch: &[u32]) {
+        let is_trim = |slab: &Slab, index: u32| slab.slots[index as usize].op == Op::Trim;
         self.rest.clear();
         self.rest
-            .extend(batch.iter().filter(|index| !is_trim(index)));
-        self.ring.submit(slab, &self.rest);
-        for index in batch.iter().filter(is_trim) {
+            .extend(batch.iter().filter(|index| !is_trim(slab, **index)));
+        let queued = self.ring.submit(slab, &self.rest);
+        assert_eq!(
+            queued,
+            self.rest.len(),
+            "the queue has an entry for each slot"
+        );
+        for index in batch.iter().filter(|index| is_trim(slab, **index)) {
             let slot = &slab.slots[*index as usize];
             let handle = self.handles[slot.file as usize];
             self.trimmed.push(Completion {
@@ -80,20 +87,11 @@ impl Uring {
     }
 }
 
-/// Discards a range: BLKDISCARD on a device, a punched hole in a file.
-pub(super) fn trim(handle: Handle, offset: u64, length: u32) -> i32 {
-    if handle.block_device {
-        block::discard(handle.fd, offset, length)
-    } else {
-        block::punch_hole(handle.fd, offset, length)
-    }
-}
-
-impl Backend for Uring {
+impl Backend for IoUringBackend {
     const SYNCHRONOUS: bool = false;
 
     #[inline]
-    fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+    fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize> {
         if batch
             .iter()
             .any(|index| slab.slots[*index as usize].op == Op::Trim)
@@ -107,7 +105,7 @@ impl Backend for Uring {
     #[inline]
     fn reap(
         &mut self,
-        _: &Slab,
+        slab: &mut Slab,
         min: usize,
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
@@ -115,17 +113,20 @@ impl Backend for Uring {
         if !self.trimmed.is_empty() {
             done.append(&mut self.trimmed);
         }
-        self.ring.reap(min, timeout_ns, done)
+        self.ring.reap(&mut slab.memory, min, timeout_ns, done)
     }
 
-    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {
+    fn set_files(&mut self, handles: &[FileHandle]) -> io::Result<()> {
         self.handles = handles.to_vec();
         let fds: Vec<_> = handles.iter().map(|handle| handle.fd).collect();
         match self.ring.set_files(&fds, self.register_files) {
             // Too many files, or an old kernel: continue with plain file descriptors.
             Err(error) if self.register_files => {
                 self.register_files = false;
-                self.refused.push(format!("files not registered: {error}"));
+                self.refused.push(format!(
+                    "io_uring ran without registered files: {}",
+                    describe(&error)
+                ));
                 self.ring.set_files(&fds, false)
             }
             other => other,
@@ -140,14 +141,14 @@ mod tests {
     use crate::sys::memory::{IoMemory, MemoryKind};
 
     #[test]
-    fn files_that_are_not_registered_have_a_reason() {
+    fn unregistered_files_report_the_errno() {
         let slab = Slab {
             slots: vec![Slot::IDLE].into(),
             memory: IoMemory::map(1, 4096, 0, MemoryKind::Pages).unwrap(),
         };
-        let mut uring = Uring::new(1, RingOptions::default(), true, false, &slab).unwrap();
+        let mut uring = IoUringBackend::new(1, RingOptions::default(), true, false, &slab).unwrap();
         assert!(uring.refused().is_empty());
-        let closed = Handle {
+        let closed = FileHandle {
             fd: i32::MAX,
             block_device: false,
             size: 4096,
@@ -156,9 +157,9 @@ mod tests {
         assert!(!uring.registered_files());
         let refused = uring.refused();
         assert!(
-            refused[0].starts_with("files not registered: "),
+            refused[0].starts_with("io_uring ran without registered files: "),
             "{refused:?}"
         );
-        assert!(refused[0].contains("os error 9"), "EBADF: {refused:?}");
+        assert!(refused[0].ends_with("(EBADF)"), "{refused:?}");
     }
 }

@@ -1,27 +1,31 @@
 //! Backend of Linux native AIO (libaio).
 
-use super::{Backend, Completion, Handle, Op, Slab, io_uring::trim};
-use crate::sys::aio::Context;
-use crate::sys::rw;
+use super::file_calls::trim_or_sync_range;
+use super::{Backend, Completion, FileHandle, Op, Slab};
+use crate::sys::aio::AioContext;
 use std::io;
 use std::os::fd::RawFd;
 
 /// I/O through an AIO context.
-pub struct Aio {
-    context: Context,
-    handles: Vec<Handle>,
+pub(crate) struct LibaioBackend {
+    context: AioContext,
+    handles: Vec<FileHandle>,
     fds: Vec<RawFd>,
     /// Completed operations without an AIO opcode (trim, sync_file_range), not yet reaped.
     finished: Vec<Completion>,
     sync_range_flags: u32,
 }
 
-impl Aio {
+impl LibaioBackend {
     /// A backend for `depth` I/Os in flight.
-    pub fn new(depth: u32, nowait: bool, sync_range_flags: u32) -> io::Result<Aio> {
-        let context = Context::new(depth as usize, if nowait { libc::RWF_NOWAIT } else { 0 })?;
+    pub(crate) fn new(
+        depth: u32,
+        nowait: bool,
+        sync_range_flags: u32,
+    ) -> io::Result<LibaioBackend> {
+        let context = AioContext::new(depth as usize, if nowait { libc::RWF_NOWAIT } else { 0 })?;
         let finished = Vec::with_capacity(depth as usize);
-        Ok(Aio {
+        Ok(LibaioBackend {
             context,
             handles: Vec::new(),
             fds: Vec::new(),
@@ -34,23 +38,14 @@ impl Aio {
     fn at_once(&self, slab: &Slab, index: u32) -> Option<i32> {
         let slot = &slab.slots[index as usize];
         let handle = self.handles[slot.file as usize];
-        match slot.op {
-            Op::Trim => Some(trim(handle, slot.offset, slot.len)),
-            Op::SyncFileRange => Some(rw::sync_file_range(
-                handle.fd,
-                slot.offset,
-                slot.len.into(),
-                self.sync_range_flags,
-            )),
-            _ => None,
-        }
+        trim_or_sync_range(slot, handle, self.sync_range_flags)
     }
 }
 
-impl Backend for Aio {
+impl Backend for LibaioBackend {
     const SYNCHRONOUS: bool = false;
 
-    fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+    fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize> {
         let mut taken = 0;
         while taken < batch.len() {
             let rest = &batch[taken..];
@@ -87,7 +82,7 @@ impl Backend for Aio {
 
     fn reap(
         &mut self,
-        _: &Slab,
+        slab: &mut Slab,
         min: usize,
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
@@ -96,11 +91,11 @@ impl Backend for Aio {
         if min > 0 && done.len() >= min {
             return Ok(());
         }
-        self.context
-            .reap(min.saturating_sub(done.len()), timeout_ns, done)
+        let min = min.saturating_sub(done.len());
+        self.context.reap(&mut slab.memory, min, timeout_ns, done)
     }
 
-    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {
+    fn set_files(&mut self, handles: &[FileHandle]) -> io::Result<()> {
         self.handles = handles.to_vec();
         self.fds = handles.iter().map(|handle| handle.fd).collect();
         Ok(())

@@ -1,14 +1,15 @@
 //! Backend of memory-mapped files.
 
-use super::immediate::CarryOut;
-use super::{Completion, Handle, Op, Slab, io_uring::trim};
+use super::file_calls::trim;
+use super::immediate::ImmediateIo;
+use super::{Completion, FileHandle, Op, Slab};
 use crate::sys::mapping::Mapping;
 use crate::sys::rw;
 use std::io;
 
 /// Copies between buffers and mapped files. O_DIRECT becomes an msync(2) after each write.
-pub struct Mmap {
-    handles: Vec<Handle>,
+pub(crate) struct Mmap {
+    handles: Vec<FileHandle>,
     /// `None`: an empty file, which cannot be mapped.
     mappings: Vec<Option<Mapping>>,
     write: bool,
@@ -18,7 +19,7 @@ pub struct Mmap {
 
 impl Mmap {
     /// Maps files for reads, and with `write` for writes. `random` is the advice for madvise(2).
-    pub fn new(write: bool, random: bool, write_through: bool) -> Mmap {
+    pub(crate) fn new(write: bool, random: bool, write_through: bool) -> Mmap {
         Mmap {
             handles: Vec::new(),
             mappings: Vec::new(),
@@ -28,7 +29,7 @@ impl Mmap {
         }
     }
 
-    fn copy(&mut self, slab: &Slab, index: u32) -> i32 {
+    fn copy(&mut self, slab: &mut Slab, index: u32) -> i32 {
         let slot = &slab.slots[index as usize];
         let file = slot.file as usize;
         // An empty file has no I/O, but a flush of it is possible.
@@ -36,9 +37,9 @@ impl Mmap {
             return rw::fsync(self.handles[file].fd);
         };
         match slot.op {
-            Op::Read => mapping.copy(&slab.memory, index, slot.offset, slot.len, false),
+            Op::Read => mapping.copy(&mut slab.memory, index, slot.offset, slot.len, false),
             Op::Write => {
-                let moved = mapping.copy(&slab.memory, index, slot.offset, slot.len, true);
+                let moved = mapping.copy(&mut slab.memory, index, slot.offset, slot.len, true);
                 match if self.write_through && moved >= 0 {
                     mapping.sync(slot.offset, u64::from(slot.len))
                 } else {
@@ -59,10 +60,10 @@ impl Mmap {
     }
 }
 
-impl CarryOut for Mmap {
+impl ImmediateIo for Mmap {
     const SYNCHRONOUS: bool = true;
 
-    fn carry_out(&mut self, slab: &Slab, batch: &[u32], finished: &mut Vec<Completion>) {
+    fn carry_out(&mut self, slab: &mut Slab, batch: &[u32], finished: &mut Vec<Completion>) {
         let result = self.copy(slab, batch[0]);
         finished.push(Completion {
             slot: batch[0],
@@ -76,7 +77,7 @@ impl CarryOut for Mmap {
         }
     }
 
-    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {
+    fn set_files(&mut self, handles: &[FileHandle]) -> io::Result<()> {
         self.handles = handles.to_vec();
         self.mappings = handles
             .iter()

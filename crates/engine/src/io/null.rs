@@ -1,18 +1,18 @@
 //! Null engine: completes I/Os without doing them, to measure the overhead of iosonde itself.
 
-use super::immediate::CarryOut;
-use super::{Completion, Handle, Op, Slab};
+use super::immediate::ImmediateIo;
+use super::{Completion, FileHandle, Op, Slab};
 use std::io;
 
 /// Completes each I/O in the call that submits it.
 #[derive(Default)]
-pub struct Null;
+pub(crate) struct Null;
 
-impl CarryOut for Null {
+impl ImmediateIo for Null {
     const SYNCHRONOUS: bool = false;
 
     #[inline]
-    fn carry_out(&mut self, slab: &Slab, batch: &[u32], finished: &mut Vec<Completion>) {
+    fn carry_out(&mut self, slab: &mut Slab, batch: &[u32], finished: &mut Vec<Completion>) {
         for index in batch {
             let slot = &slab.slots[*index as usize];
             let moves = matches!(slot.op, Op::Read | Op::Write | Op::Trim);
@@ -27,7 +27,7 @@ impl CarryOut for Null {
         }
     }
 
-    fn set_files(&mut self, _: &[Handle]) -> io::Result<()> {
+    fn set_files(&mut self, _: &[FileHandle]) -> io::Result<()> {
         Ok(())
     }
 }

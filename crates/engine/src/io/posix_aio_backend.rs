@@ -1,15 +1,15 @@
 //! Backend of POSIX AIO (posixaio), where a thread of the C library per file does the I/O.
 
-use super::{Backend, Completion, Handle, Op, Slab, io_uring::trim};
-use crate::sys::posix_aio::{Requests, Waited};
-use crate::sys::rw;
+use super::file_calls::trim_or_sync_range;
+use super::{Backend, Completion, FileHandle, Slab};
+use crate::sys::posix_aio::{AioRequests, Waited};
 use std::io;
 use std::time::{Duration, Instant};
 
 /// I/O through the C library's aio_ functions.
-pub struct PosixAio {
-    requests: Requests,
-    handles: Vec<Handle>,
+pub(crate) struct PosixAio {
+    requests: AioRequests,
+    handles: Vec<FileHandle>,
     /// Operations without asynchronous call and failed submissions, not yet reaped.
     finished: Vec<Completion>,
     sync_range_flags: u32,
@@ -17,9 +17,9 @@ pub struct PosixAio {
 
 impl PosixAio {
     /// A backend for `depth` I/Os in flight.
-    pub fn new(depth: u32, sync_range_flags: u32) -> PosixAio {
+    pub(crate) fn new(depth: u32, sync_range_flags: u32) -> PosixAio {
         PosixAio {
-            requests: Requests::new(depth as usize),
+            requests: AioRequests::new(depth as usize),
             handles: Vec::new(),
             finished: Vec::with_capacity(depth as usize),
             sync_range_flags,
@@ -27,28 +27,21 @@ impl PosixAio {
     }
 
     /// Starts an I/O, or carries it out if AIO has no call for it. Fails if it cannot be started.
-    fn start(&mut self, slab: &Slab, index: u32) -> io::Result<Option<i32>> {
+    fn start(&mut self, slab: &mut Slab, index: u32) -> io::Result<Option<i32>> {
         let slot = &slab.slots[index as usize];
         let handle = self.handles[slot.file as usize];
-        let flags = self.sync_range_flags;
-        Ok(match slot.op {
-            Op::Trim => Some(trim(handle, slot.offset, slot.len)),
-            Op::SyncFileRange => {
-                let len = slot.len.into();
-                Some(rw::sync_file_range(handle.fd, slot.offset, len, flags))
-            }
-            _ => {
-                self.requests.start(slab, index, handle.fd)?;
-                None
-            }
-        })
+        let result = trim_or_sync_range(slot, handle, self.sync_range_flags);
+        if result.is_none() {
+            self.requests.start(slab, index, handle.fd)?;
+        }
+        Ok(result)
     }
 }
 
 impl Backend for PosixAio {
     const SYNCHRONOUS: bool = false;
 
-    fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+    fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize> {
         for (taken, slot) in batch.iter().copied().enumerate() {
             let result = match self.start(slab, slot) {
                 Ok(None) => continue,
@@ -69,7 +62,7 @@ impl Backend for PosixAio {
 
     fn reap(
         &mut self,
-        _: &Slab,
+        slab: &mut Slab,
         min: usize,
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
@@ -77,20 +70,20 @@ impl Backend for PosixAio {
         done.append(&mut self.finished);
         let deadline = timeout_ns.map(|ns| Instant::now() + Duration::from_nanos(ns));
         loop {
-            self.requests.collect(done);
+            self.requests.collect(&mut slab.memory, done);
             if done.len() >= min || self.requests.is_idle() {
                 return Ok(());
             }
             let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
             let left = left.map(|time| time.as_nanos() as u64);
             if self.requests.wait(left)? == Waited::TimedOut {
-                self.requests.collect(done);
+                self.requests.collect(&mut slab.memory, done);
                 return Ok(());
             }
         }
     }
 
-    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {
+    fn set_files(&mut self, handles: &[FileHandle]) -> io::Result<()> {
         self.handles = handles.to_vec();
         Ok(())
     }

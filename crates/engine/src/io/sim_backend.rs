@@ -3,9 +3,9 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Backend, Completion, Handle, Op, Slab, Slot};
-use crate::worker::clock::{Clock, SimClock};
-use iosonde_sim::{PAGE_BYTES, Reply, Request, SimDevice, SimFile, TokenBucket};
+use super::{Backend, Completion, FileHandle, Op, Slab, Slot};
+use crate::clock::{Clock, SimClock};
+use iosonde_sim::{PAGE_BYTES, Reply, SimDevice, SimFile, SimRequest, TokenBucket};
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,7 +27,7 @@ struct Pending {
 
 /// Backend of one worker on a simulated device.
 #[derive(Debug)]
-pub struct SimBackend {
+pub(crate) struct SimBackend {
     device: Rc<RefCell<SimDevice>>,
     clock: SimClock,
     direct: bool,
@@ -42,7 +42,7 @@ impl SimBackend {
     ///
     /// In the handles given to [`Backend::set_files`], `fd` is any number that names the file.
     /// Workers that give the same number use the same file.
-    pub fn new(device: Rc<RefCell<SimDevice>>, clock: SimClock, direct: bool) -> SimBackend {
+    pub(crate) fn new(device: Rc<RefCell<SimDevice>>, clock: SimClock, direct: bool) -> SimBackend {
         let gap_ns = device.borrow().spec().worker_ns;
         let worker = (gap_ns > 0).then(|| TokenBucket::new(1e9 / gap_ns as f64, 0.0));
         SimBackend {
@@ -56,13 +56,13 @@ impl SimBackend {
         }
     }
 
-    fn request(&self, slot: &Slot) -> Request {
+    fn request(&self, slot: &Slot) -> SimRequest {
         let bytes = if slot.op.direction().is_some() {
             slot.len - slot.moved
         } else {
             0
         };
-        Request {
+        SimRequest {
             op: slot.op,
             file: self.files[slot.file as usize],
             offset: slot.offset + u64::from(slot.moved),
@@ -95,6 +95,7 @@ impl SimBackend {
                 _ => {}
             }
         }
+        assert!(done_ns >= now_ns, "no I/O completes before it begins");
         let number = self.submitted;
         self.submitted += 1;
         self.pending.push(Reverse(Pending {
@@ -107,8 +108,8 @@ impl SimBackend {
     }
 
     /// Completes one I/O: a read copies its data to the buffer.
-    fn finish(&self, slab: &Slab, pending: &Pending) {
-        let slot = &slab.slots[pending.slot as usize];
+    fn finish(&self, slab: &mut Slab, pending: &Pending) {
+        let slot = slab.slots[pending.slot as usize];
         let mut device = self.device.borrow_mut();
         device.completed(slot.op, pending.result, pending.from_device);
         if slot.op != Op::Read || pending.result <= 0 || !device.stores() {
@@ -116,11 +117,12 @@ impl SimBackend {
         }
         let from = slot.moved as usize;
         device.recall(
-            &self.request(slot),
+            &self.request(&slot),
             pending.result as usize,
             |range, held| {
                 let data = held.unwrap_or(&ZEROS[..range.len()]);
-                slab.memory.deliver(pending.slot, from + range.start, data);
+                let buffer = slab.memory.slot_mut(pending.slot, from + range.end);
+                buffer[from + range.start..].copy_from_slice(data);
             },
         );
     }
@@ -129,7 +131,7 @@ impl SimBackend {
 impl Backend for SimBackend {
     const SYNCHRONOUS: bool = false;
 
-    fn submit(&mut self, slab: &Slab, batch: &[u32]) -> io::Result<usize> {
+    fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize> {
         let now_ns = self.clock.now_ns();
         for index in batch {
             self.submit_one(now_ns, slab, *index);
@@ -140,7 +142,7 @@ impl Backend for SimBackend {
     /// Never waits, whatever `min` and the timeout are: simulated time does not advance meanwhile.
     fn reap(
         &mut self,
-        slab: &Slab,
+        slab: &mut Slab,
         _min: usize,
         _timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
@@ -163,7 +165,7 @@ impl Backend for SimBackend {
         self.pending.peek().map(|pending| pending.0.done_ns)
     }
 
-    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {
+    fn set_files(&mut self, handles: &[FileHandle]) -> io::Result<()> {
         let files: Vec<SimFile> = handles
             .iter()
             .map(|handle| SimFile {

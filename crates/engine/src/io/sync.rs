@@ -1,15 +1,16 @@
 //! Backends of synchronous system calls: sync, psync, pvsync, pvsync2 and vsync.
 
-use super::immediate::CarryOut;
-use super::{Completion, Handle, Op, Slab, io_uring::trim};
+use super::file_calls::trim;
+use super::immediate::ImmediateIo;
+use super::{Completion, FileHandle, Op, Slab};
 use crate::sys::rw::{self, Call, Transfer};
 use iosonde_workload::rng::Rng;
 use std::io;
 
 /// Makes one system call per I/O.
-pub struct Sync {
+pub(crate) struct Sync {
     call: Call,
-    handles: Vec<Handle>,
+    handles: Vec<FileHandle>,
     sync_range_flags: u32,
     /// Share of I/Os with RWF_HIPRI (polled completion), in per cent.
     polling_percent: u8,
@@ -18,7 +19,7 @@ pub struct Sync {
 
 impl Sync {
     /// A backend with this system call.
-    pub fn new(call: Call, sync_range_flags: u32) -> Sync {
+    pub(crate) fn new(call: Call, sync_range_flags: u32) -> Sync {
         Sync {
             call,
             handles: Vec::new(),
@@ -29,7 +30,7 @@ impl Sync {
     }
 
     /// Makes this percentage of the I/Os of pvsync2 poll for completion.
-    pub fn polling(self, percent: u8) -> Sync {
+    pub(crate) fn polling(self, percent: u8) -> Sync {
         Sync {
             polling_percent: percent,
             ..self
@@ -47,7 +48,13 @@ impl Sync {
 }
 
 /// Carries out one slot and returns its result.
-fn one_call(slab: &Slab, index: u32, handle: Handle, call: Call, sync_range_flags: u32) -> i32 {
+fn one_call(
+    slab: &mut Slab,
+    index: u32,
+    handle: FileHandle,
+    call: Call,
+    sync_range_flags: u32,
+) -> i32 {
     let slot = &slab.slots[index as usize];
     match slot.op {
         Op::Read | Op::Write => {
@@ -59,7 +66,7 @@ fn one_call(slab: &Slab, index: u32, handle: Handle, call: Call, sync_range_flag
                 skip: slot.moved,
                 len: slot.len - slot.moved,
             };
-            rw::transfer(&slab.memory, io, call)
+            rw::transfer(&mut slab.memory, io, call)
         }
         Op::Trim => trim(handle, slot.offset, slot.len),
         Op::Fsync => rw::fsync(handle.fd),
@@ -70,11 +77,11 @@ fn one_call(slab: &Slab, index: u32, handle: Handle, call: Call, sync_range_flag
     }
 }
 
-impl CarryOut for Sync {
+impl ImmediateIo for Sync {
     const SYNCHRONOUS: bool = true;
 
     #[inline]
-    fn carry_out(&mut self, slab: &Slab, batch: &[u32], finished: &mut Vec<Completion>) {
+    fn carry_out(&mut self, slab: &mut Slab, batch: &[u32], finished: &mut Vec<Completion>) {
         let index = batch[0];
         let handle = self.handles[slab.slots[index as usize].file as usize];
         let call = self.next_call();
@@ -85,22 +92,22 @@ impl CarryOut for Sync {
         });
     }
 
-    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {
+    fn set_files(&mut self, handles: &[FileHandle]) -> io::Result<()> {
         self.handles = handles.to_vec();
         Ok(())
     }
 }
 
 /// readv(2) and writev(2): contiguous I/Os in one direction become one call.
-pub struct Vsync {
-    handles: Vec<Handle>,
+pub(crate) struct Vsync {
+    handles: Vec<FileHandle>,
     run: Vec<(u32, u32)>,
     sync_range_flags: u32,
 }
 
 impl Vsync {
     /// A backend for up to `depth` I/Os per call.
-    pub fn new(depth: u32, sync_range_flags: u32) -> Vsync {
+    pub(crate) fn new(depth: u32, sync_range_flags: u32) -> Vsync {
         Vsync {
             handles: Vec::new(),
             run: Vec::with_capacity(depth as usize),
@@ -129,7 +136,12 @@ impl Vsync {
 
     /// Moves contiguous slots by one call. Returns the number completed. Slots after a short or
     /// failed one were not tried and get calls of their own.
-    fn move_run(&mut self, slab: &Slab, batch: &[u32], finished: &mut Vec<Completion>) -> usize {
+    fn move_run(
+        &mut self,
+        slab: &mut Slab,
+        batch: &[u32],
+        finished: &mut Vec<Completion>,
+    ) -> usize {
         let first = &slab.slots[batch[0] as usize];
         self.run.clear();
         self.run.extend(
@@ -139,7 +151,7 @@ impl Vsync {
         );
         let fd = self.handles[first.file as usize].fd;
         let moved = rw::transfer_many(
-            &slab.memory,
+            &mut slab.memory,
             fd,
             first.op == Op::Write,
             first.offset,
@@ -161,11 +173,11 @@ impl Vsync {
     }
 }
 
-impl CarryOut for Vsync {
+impl ImmediateIo for Vsync {
     const SYNCHRONOUS: bool = false;
     const CARRIES_OUT_IN_SUBMIT: bool = true;
 
-    fn carry_out(&mut self, slab: &Slab, batch: &[u32], finished: &mut Vec<Completion>) {
+    fn carry_out(&mut self, slab: &mut Slab, batch: &[u32], finished: &mut Vec<Completion>) {
         let mut rest = batch;
         while !rest.is_empty() {
             let mut count = Self::neighbours(slab, rest);
@@ -184,7 +196,7 @@ impl CarryOut for Vsync {
         }
     }
 
-    fn set_files(&mut self, handles: &[Handle]) -> io::Result<()> {
+    fn set_files(&mut self, handles: &[FileHandle]) -> io::Result<()> {
         self.handles = handles.to_vec();
         Ok(())
     }

@@ -1,37 +1,35 @@
 //! Selects the backend of a job, with its fallbacks.
 
-#[cfg(feature = "ceph")]
-use crate::ceph::{CephBackend, backend_of};
 use crate::files::WorkerFiles;
 use crate::interrupt::Interrupt;
-use crate::io::immediate::AtOnce;
-use crate::io::io_uring::Uring;
-use crate::io::libaio::Aio;
+use crate::io::immediate::ImmediateBackend;
+use crate::io::io_uring::IoUringBackend;
+use crate::io::libaio::LibaioBackend;
 use crate::io::mmap_backend::Mmap;
 use crate::io::null::Null;
 use crate::io::posix_aio_backend::PosixAio;
+use crate::io::remote::RemoteBackend;
 use crate::io::sync::{Sync, Vsync};
-use crate::io::{Backend, Handle, Slab};
+use crate::io::{Backend, FileHandle, Slab};
+use crate::remote_storage::RemoteStorage;
 use crate::sys::ring::RingOptions;
 use crate::sys::rw::Call;
-use crate::worker::io_failure::errno_name;
 use iosonde_job::plan::{Direction, Engine, Job};
 use iosonde_result::run::BackendUsed;
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::{RefusedEngine, RunError, UnsupportedFeature};
 use std::io;
 use std::sync::Arc;
 
 /// A backend of any kind. Matched once before the I/O loop, which is generic over the backend.
 pub(super) enum AnyBackend {
-    Uring(Box<Uring>),
-    Aio(Aio),
+    Uring(Box<IoUringBackend>),
+    Aio(LibaioBackend),
     PosixAio(PosixAio),
-    Sync(AtOnce<Sync>),
-    Vsync(AtOnce<Vsync>),
-    Mmap(AtOnce<Mmap>),
-    Null(AtOnce<Null>),
-    #[cfg(feature = "ceph")]
-    Ceph(CephBackend),
+    Sync(ImmediateBackend<Sync>),
+    Vsync(ImmediateBackend<Vsync>),
+    Mmap(ImmediateBackend<Mmap>),
+    Null(ImmediateBackend<Null>),
+    Remote(RemoteBackend),
 }
 
 /// Returns the maximum number of I/Os that the engine keeps in flight for a job.
@@ -47,12 +45,12 @@ pub(super) fn choose(
     job: &Job,
     slab: &Slab,
     files: &WorkerFiles,
-    handles: &[Handle],
+    handles: &[FileHandle],
     files_change: bool,
-    interrupt: &Arc<Interrupt>,
+    (remote, interrupt): (Option<&dyn RemoteStorage>, &Arc<Interrupt>),
 ) -> Result<(AnyBackend, BackendUsed), RunError> {
-    if job.io.engine.is_ceph() {
-        return on_cluster(job, files, slab, interrupt);
+    if let Some(remote) = remote.filter(|_| job.io.engine.is_ceph()) {
+        return on_remote(remote, job, files, slab, interrupt);
     }
     let (mut backend, mut used) = match job.io.engine {
         Engine::Auto => automatic(job, slab, files_change)?,
@@ -73,33 +71,21 @@ pub(super) fn choose(
     Ok((backend, used))
 }
 
-/// Creates the backend of a pool or an image. The local page cache is not involved.
-#[cfg(feature = "ceph")]
-fn on_cluster(
+/// Creates the backend of remote storage. The local page cache is not involved.
+fn on_remote(
+    remote: &dyn RemoteStorage,
     job: &Job,
     files: &WorkerFiles,
     slab: &Slab,
     interrupt: &Arc<Interrupt>,
 ) -> Result<(AnyBackend, BackendUsed), RunError> {
-    let (backend, ceph) = backend_of(job, files, slab, interrupt)?;
+    let (io, ceph) = remote.open_io(job, files, slab, interrupt)?;
     let used = BackendUsed {
         direct: true,
         ceph: Some(ceph),
         ..used(job, job.io.engine, &[])
     };
-    Ok((AnyBackend::Ceph(backend), used))
-}
-
-/// Never called: plans with Ceph jobs are refused earlier.
-#[cfg(not(feature = "ceph"))]
-fn on_cluster(
-    job: &Job,
-    _: &WorkerFiles,
-    _: &Slab,
-    _: &Arc<Interrupt>,
-) -> Result<(AnyBackend, BackendUsed), RunError> {
-    let error = io::Error::from_raw_os_error(libc::ENOSYS);
-    Err(unavailable(job, job.io.engine, &error))
+    Ok((AnyBackend::Remote(RemoteBackend::new(io)), used))
 }
 
 fn used(job: &Job, engine: Engine, reasons: &[String]) -> BackendUsed {
@@ -124,27 +110,20 @@ fn automatic(
     slab: &Slab,
     files_change: bool,
 ) -> Result<(AnyBackend, BackendUsed), RunError> {
-    let mut reasons = Vec::new();
+    let mut refused: Vec<RefusedEngine> = Vec::new();
     for engine in [Engine::IoUring, Engine::Libaio, Engine::Psync] {
         match named(job, engine, slab, files_change) {
-            Ok(backend) => return Ok((backend, used(job, engine, &reasons))),
-            Err(error) => reasons.push(format!(
-                "{} is not available: {}",
-                engine.name(),
-                describe(&error)
-            )),
+            Ok(backend) => {
+                let reasons: Vec<String> = refused.iter().map(RefusedEngine::to_string).collect();
+                return Ok((backend, used(job, engine, &reasons)));
+            }
+            Err(error) => refused.push(RefusedEngine {
+                engine,
+                failure: (&error).into(),
+            }),
         }
     }
-    Err(RunError::Unsupported {
-        problem: reasons.join("; "),
-        remedy: "run on a kernel or in a container that allows io_uring or native AIO".to_owned(),
-    })
-}
-
-fn describe(error: &io::Error) -> String {
-    error
-        .raw_os_error()
-        .map_or_else(|| error.to_string(), errno_name)
+    Err(UnsupportedFeature::NoEngine { refused }.into())
 }
 
 fn named(job: &Job, engine: Engine, slab: &Slab, files_change: bool) -> io::Result<AnyBackend> {
@@ -165,10 +144,10 @@ fn named(job: &Job, engine: Engine, slab: &Slab, files_change: bool) -> io::Resu
             };
             let files = io.uring.registerfiles.unwrap_or(!files_change);
             let buffers = io.uring.fixedbufs.unwrap_or(true);
-            let uring = Uring::new(depth, options, files, buffers, slab)?;
+            let uring = IoUringBackend::new(depth, options, files, buffers, slab)?;
             AnyBackend::Uring(Box::new(uring))
         }
-        Engine::Libaio => AnyBackend::Aio(Aio::new(depth, io.nowait, sync_flags)?),
+        Engine::Libaio => AnyBackend::Aio(LibaioBackend::new(depth, io.nowait, sync_flags)?),
         Engine::Posixaio => AnyBackend::PosixAio(PosixAio::new(depth, sync_flags)),
         Engine::Sync => one_by_one(Sync::new(Call::Seek, sync_flags)),
         Engine::Psync => one_by_one(Sync::new(Call::Positioned, sync_flags)),
@@ -180,15 +159,15 @@ fn named(job: &Job, engine: Engine, slab: &Slab, files_change: bool) -> io::Resu
             one_by_one(sync)
         }
         Engine::Vsync => {
-            let vsync = AtOnce::new(Vsync::new(depth, sync_flags), depth);
+            let vsync = ImmediateBackend::new(Vsync::new(depth, sync_flags), depth);
             AnyBackend::Vsync(vsync)
         }
         Engine::Mmap => {
             let write = rw.has(Direction::Write) || rw.has(Direction::Trim);
-            let mmap = AtOnce::new(Mmap::new(write, rw.random, job.io.direct), 1);
+            let mmap = ImmediateBackend::new(Mmap::new(write, rw.random, job.io.direct), 1);
             AnyBackend::Mmap(mmap)
         }
-        Engine::Null => AnyBackend::Null(AtOnce::new(Null, depth)),
+        Engine::Null => AnyBackend::Null(ImmediateBackend::new(Null, depth)),
         Engine::Sim | Engine::Rados | Engine::Rbd => {
             return Err(io::Error::from_raw_os_error(libc::ENOSYS));
         }
@@ -196,7 +175,7 @@ fn named(job: &Job, engine: Engine, slab: &Slab, files_change: bool) -> io::Resu
 }
 
 fn one_by_one(sync: Sync) -> AnyBackend {
-    AnyBackend::Sync(AtOnce::new(sync, 1))
+    AnyBackend::Sync(ImmediateBackend::new(sync, 1))
 }
 
 fn sync_range_flags(job: &Job) -> u32 {
@@ -208,7 +187,7 @@ fn sync_range_flags(job: &Job) -> u32 {
     })
 }
 
-fn set_files(backend: &mut AnyBackend, handles: &[Handle]) -> io::Result<()> {
+fn set_files(backend: &mut AnyBackend, handles: &[FileHandle]) -> io::Result<()> {
     match backend {
         AnyBackend::Uring(backend) => backend.set_files(handles),
         AnyBackend::Aio(backend) => backend.set_files(handles),
@@ -217,8 +196,7 @@ fn set_files(backend: &mut AnyBackend, handles: &[Handle]) -> io::Result<()> {
         AnyBackend::Vsync(backend) => backend.set_files(handles),
         AnyBackend::Mmap(backend) => backend.set_files(handles),
         AnyBackend::Null(backend) => backend.set_files(handles),
-        #[cfg(feature = "ceph")]
-        AnyBackend::Ceph(_) => Ok(()),
+        AnyBackend::Remote(backend) => backend.set_files(handles),
     }
 }
 
@@ -227,35 +205,16 @@ const MOST_ENTRIES: u32 = 32_768;
 
 fn unavailable(job: &Job, engine: Engine, error: &io::Error) -> RunError {
     if engine == Engine::IoUring && depth(job) > MOST_ENTRIES {
-        return RunError::Unsupported {
-            problem: format!(
-                "job {}: iodepth={} is more than the {MOST_ENTRIES} I/Os that io_uring keeps in flight",
-                job.name,
-                depth(job)
-            ),
-            remedy: "use a smaller iodepth, and more jobs (numjobs=) to have as many in flight"
-                .to_owned(),
-        };
+        return UnsupportedFeature::IodepthOverMaximum {
+            job: job.name.clone(),
+            iodepth: depth(job),
+            limit: MOST_ENTRIES,
+        }
+        .into();
     }
-    let remedy = match (engine, error.raw_os_error()) {
-        (Engine::IoUring, Some(libc::EPERM | libc::ENOSYS)) => {
-            "io_uring is blocked here (kernel.io_uring_disabled, or a container's seccomp profile); use ioengine=libaio"
-        }
-        (Engine::Libaio, Some(libc::EAGAIN)) => {
-            "raise fs.aio-max-nr, or use fewer jobs or a smaller iodepth"
-        }
-        (Engine::IoUring, Some(libc::ENOMEM)) => {
-            "raise the limit on locked memory (ulimit -l), or use a smaller iodepth"
-        }
-        (Engine::Mmap, _) => "the file cannot be mapped; use another ioengine",
-        _ => "use another ioengine",
-    };
-    RunError::Unsupported {
-        problem: format!(
-            "ioengine={} cannot be used: {}",
-            engine.name(),
-            describe(error)
-        ),
-        remedy: remedy.to_owned(),
+    UnsupportedFeature::EngineUnavailable {
+        engine,
+        failure: error.into(),
     }
+    .into()
 }

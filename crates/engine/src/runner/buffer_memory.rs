@@ -5,21 +5,19 @@
 use super::backend_choice;
 use crate::io::Slot;
 use iosonde_job::plan::{Direction, Job, Memory, Plan};
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::{RunError, UnsupportedFeature};
 
 /// Refuses jobs whose buffers need more than `available` bytes.
 pub(super) fn check(plan: &Plan, available: Option<u64>) -> Result<(), RunError> {
     let needed = needed_bytes(plan);
     match available {
-        Some(available) if needed > u128::from(available) => Err(RunError::Unsupported {
-            problem: format!(
-                "the buffers of the jobs that run together need {} MiB (iodepth x block size x numjobs), and {} MiB of memory \
-                 are available",
-                needed >> 20,
-                available >> 20
-            ),
-            remedy: "use a smaller iodepth, block size or number of jobs".to_owned(),
-        }),
+        Some(available) if needed > u128::from(available) => {
+            Err(UnsupportedFeature::BuffersOverMemory {
+                needed_bytes: u64::try_from(needed).unwrap_or(u64::MAX),
+                available_bytes: available,
+            }
+            .into())
+        }
         _ => Ok(()),
     }
 }
@@ -66,7 +64,7 @@ mod tests {
         let mut job = Job::new("deep");
         job.io.engine = Engine::Null;
         job.io.iodepth = iodepth;
-        job.workload.block_size = PerDirection::all(BlockSize::Fixed(bs));
+        job.workload.block_size = PerDirection::from_value(BlockSize::Fixed(bs));
         job
     }
 
@@ -78,18 +76,25 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_is_is_refused_with_both_figures() {
+    fn buffers_beyond_memory_are_refused_with_both_sizes() {
         let plan = plan(vec![deep(64, 1 << 30)]);
-        let error = check(&plan, Some(4 << 30)).unwrap_err().to_string();
-        assert!(
-            error.contains("need 65536 MiB") && error.contains("4096 MiB of memory"),
-            "{error}"
-        );
+        let error = check(&plan, Some(4 << 30)).unwrap_err();
+        let RunError::NoFeature { cause } = &error else {
+            panic!("{error:?}");
+        };
+        let UnsupportedFeature::BuffersOverMemory {
+            needed_bytes,
+            available_bytes,
+        } = **cause
+        else {
+            panic!("{error:?}");
+        };
+        assert_eq!((needed_bytes >> 20, available_bytes), (65536, 4 << 30));
         assert!(check(&plan, Some(65 << 30)).is_ok() && check(&plan, None).is_ok());
     }
 
     #[test]
-    fn jobs_behind_a_wall_have_the_memory_of_those_before() {
+    fn stonewalled_jobs_reuse_the_buffer_memory() {
         let (first, mut second) = (deep(1024, 1 << 20), deep(1024, 1 << 20));
         assert!(check(&plan(vec![first.clone(), second.clone()]), Some(3 << 29)).is_err());
         second.schedule.stonewall = true;

@@ -2,7 +2,7 @@
 
 use crate::files::target_error;
 use iosonde_job::plan::Job;
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::{PathAction, RunError, UnsupportedFeature};
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -37,21 +37,25 @@ pub(super) fn run_after(job: &Job, directory: &Path) -> Option<String> {
 fn run(job: &Job, moment: &str, command: &str, directory: &Path) -> Result<CommandRun, RunError> {
     let name = format!("{}.{moment}.txt", job.name.replace('/', "."));
     let path = &directory.join(&name);
-    let unwritable = |error| target_error(path, "write", &error);
+    let unwritable = |error| target_error(path, PathAction::Write, &error);
     if !directory.as_os_str().is_empty() {
         fs::create_dir_all(directory).map_err(unwritable)?;
     }
     let output = File::create(path).map_err(unwritable)?;
     let errors = output.try_clone().map_err(unwritable)?;
+    // As in fio, a command has no deadline: Ctrl-C reaches it too and ends it.
     let status = Command::new("sh")
         .args(["-c", command])
         .stdin(Stdio::null())
         .stdout(output)
         .stderr(errors)
         .status();
-    let status = status.map_err(|error| RunError::Unsupported {
-        problem: format!("exec_{moment}={command}: sh cannot be started: {error}"),
-        remedy: format!("leave exec_{moment} out, or run it where there is a shell"),
+    let status = status.map_err(|error| {
+        RunError::from(UnsupportedFeature::NoShell {
+            moment: moment.to_owned(),
+            command: command.to_owned(),
+            failure: (&error).into(),
+        })
     })?;
     let outcome = if status.success() {
         String::new()

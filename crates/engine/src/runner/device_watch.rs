@@ -5,18 +5,19 @@ use super::series_sampler::MachineWatch;
 use super::{JobClone, RunMeasurements};
 use crate::files::FileKind;
 use iosonde_job::plan::{Direction, Plan};
-use iosonde_machine::cache::{Traffic, fetched_by_process, moved, served_from_cache};
+use iosonde_machine::cache::{ByteTraffic, fetched_by_process, moved, served_from_cache};
 use iosonde_machine::disk_util::disk_util;
-use iosonde_machine::extents::{Coverage, extents};
+use iosonde_machine::extents::{ExtentCoverage, extents};
 use iosonde_machine::identify::identify;
 use iosonde_machine::nfs_stats::NfsWatch;
 use iosonde_machine::proc_root::System;
-use iosonde_result::bottleneck::classify;
+use iosonde_result::bottleneck::{classify, verdict};
 use iosonde_result::ceph::CephSide;
 use iosonde_result::host::TargetInfo;
 use iosonde_result::machine::MachineSeries;
 use iosonde_result::nfs::NfsSide;
 use iosonde_result::run::{DiskUtil, Verdict, VerdictKind};
+use iosonde_result::verdict_cause::VerdictCause;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -36,7 +37,7 @@ pub(super) struct DeviceWatch {
 }
 
 /// Samples and verdicts of a run.
-pub(super) struct Watched {
+pub(super) struct DeviceReport {
     pub(super) targets: Vec<TargetInfo>,
     pub(super) disks: Vec<DiskUtil>,
     pub(super) series: MachineSeries,
@@ -66,7 +67,7 @@ impl DeviceWatch {
         let system = System::live();
         let verdicts = unwritten(plan, clones, &targets);
         let devices = targets.iter().flat_map(TargetInfo::all_devices);
-        let machine = MachineWatch::of(
+        let machine = MachineWatch::new(
             system.clone(),
             devices.map(|device| device.number).collect(),
         );
@@ -97,21 +98,21 @@ impl DeviceWatch {
     }
 
     /// Returns the samples and verdicts at the end of the run.
-    pub(super) fn end(
+    pub(super) fn finish_report(
         self,
         plan: &Plan,
         outcome: &RunMeasurements,
         ceph: Option<&CephSide>,
-    ) -> Watched {
+    ) -> DeviceReport {
         let elapsed = self.begun.elapsed();
         let elapsed = elapsed.saturating_sub(Duration::from_nanos(outcome.stopped_ns));
         let in_groups = self.machine.in_groups();
-        let (counted, whole, series, disturbances) = self.machine.end();
+        let (counted, whole, series, disturbances) = self.machine.finish_series();
         let disks = match self.reports_disks {
             true => disk_util(&self.targets, &whole, elapsed),
             false => Vec::new(),
         };
-        let asked = asked(outcome);
+        let asked = asked(plan, outcome);
         // Reads of unwritten data do not reach the device, which is no evidence of a cache.
         let unwritten = self
             .verdicts
@@ -132,15 +133,16 @@ impl DeviceWatch {
         let mut verdicts = self.verdicts;
         verdicts.extend(bottleneck);
         verdicts.extend(cached.into_iter().flatten());
+        verdicts.extend(acknowledged_by_client(outcome));
         verdicts.extend(beside);
         verdicts.extend(disturbances);
         verdicts.extend(outcome.stopped.clone());
         verdicts.extend(fallbacks(outcome));
-        Watched {
+        DeviceReport {
             targets: self.targets,
             disks,
             series,
-            nfs: self.nfs.end(&self.system),
+            nfs: self.nfs.read_activity(&self.system),
             verdicts,
         }
     }
@@ -181,9 +183,9 @@ fn unwritten(plan: &Plan, clones: &[JobClone], targets: &[TargetInfo]) -> Vec<Ve
             let range = file.region.start_bytes..file.region.start_bytes + file.region.size_bytes;
             let found = std::fs::File::open(&path).and_then(|opened| extents(&opened, range));
             // A file system that does not report extents gives no verdict.
-            let verdict = found
-                .ok()
-                .and_then(|found| Coverage::of(&found).verdict(&path.display().to_string()));
+            let verdict = found.ok().and_then(|found| {
+                ExtentCoverage::from_extents(&found).verdict(&path.display().to_string())
+            });
             verdicts.extend(verdict.filter(|verdict| !verdicts.contains(verdict)));
         }
     }
@@ -196,14 +198,44 @@ fn file_of_loop(path: &Path, targets: &[TargetInfo]) -> Option<PathBuf> {
     target.devices.first()?.backing_file.clone()
 }
 
-/// Returns the bytes that the workers transferred, ramps included.
-fn asked(outcome: &RunMeasurements) -> Traffic {
-    let mut asked = Traffic::default();
+/// Returns the bytes that the workers transferred, ramps included. Of neighbours, only those count
+/// that reached the devices for certain: with O_DIRECT.
+fn asked(plan: &Plan, outcome: &RunMeasurements) -> ByteTraffic {
+    let mut asked = ByteTraffic::default();
     for interval in &outcome.intervals {
         asked.read_bytes += interval.directions.read.bytes;
         asked.written_bytes += interval.directions.write.bytes;
     }
+    for worker in &outcome.neighbours {
+        if plan.jobs[worker.job].io.direct {
+            asked.read_bytes += worker.directions.read.io_bytes;
+            asked.written_bytes += worker.directions.write.io_bytes;
+        }
+    }
     asked
+}
+
+/// Returns a verdict on writes that a cache of the Ceph client acknowledged. Until the first flush
+/// of an image, librbd writes through its cache.
+fn acknowledged_by_client(outcome: &RunMeasurements) -> Option<Verdict> {
+    let mut found: Option<(String, u64)> = None;
+    for worker in &outcome.workers {
+        let ceph = worker.backend.ceph.as_ref();
+        let Some(policy) = ceph.and_then(|ceph| ceph.write_cache()) else {
+            continue;
+        };
+        if worker.sync.total_ios == 0 {
+            continue;
+        }
+        let bytes = worker.directions.write.io_bytes;
+        let sum = found.get_or_insert_with(|| (policy.to_owned(), 0));
+        sum.1 += bytes;
+    }
+    let (policy, written_bytes) = found.filter(|(_, bytes)| *bytes > 0)?;
+    Some(verdict(VerdictCause::AcknowledgedByClientCache {
+        policy,
+        written_bytes,
+    }))
 }
 
 /// Returns verdicts on workers whose engine or its features differ from those requested.
@@ -213,11 +245,10 @@ fn fallbacks(outcome: &RunMeasurements) -> Vec<Verdict> {
         let Some(reason) = &worker.backend.reason else {
             continue;
         };
-        let evidence = format!("ran with {}: {reason}", worker.backend.engine.name());
-        let verdict = Verdict {
-            kind: VerdictKind::Fallback,
-            evidence,
-        };
+        let verdict = verdict(VerdictCause::EngineFallback {
+            engine: worker.backend.engine.name().to_owned(),
+            reason: reason.clone(),
+        });
         if !verdicts.contains(&verdict) {
             verdicts.push(verdict);
         }

@@ -16,12 +16,17 @@ pub(super) fn estimate(
     let (mut total_ns, mut left_ns, mut stage) = (0u64, 0u64, (0u64, 0u64));
     for (index, clone) in clones.iter().enumerate() {
         let job = &plan.jobs[clone.job];
+        // A neighbour ends with the other jobs.
+        if job.schedule.neighbour {
+            continue;
+        }
         if job.schedule.stonewall && clone.clone == 0 {
             (total_ns, left_ns) = (total_ns + stage.0, left_ns + stage.1);
             stage = (0, 0);
         }
         let elapsed_ns = starts_ns[index].map_or(0, |start_ns| now_ns.saturating_sub(start_ns));
-        let Some((all_ns, rest_ns)) = of_worker(job, clone, &workers[index], elapsed_ns) else {
+        let Some((all_ns, rest_ns)) = estimate_worker(job, clone, &workers[index], elapsed_ns)
+        else {
             return (None, None);
         };
         stage = (stage.0.max(all_ns), stage.1.max(rest_ns));
@@ -36,7 +41,7 @@ pub(super) fn estimate(
 }
 
 /// Returns the total and the remaining length of one worker's run, in nanoseconds.
-fn of_worker(
+fn estimate_worker(
     job: &Job,
     clone: &JobClone,
     worker: &WorkerProgress,

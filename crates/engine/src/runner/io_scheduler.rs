@@ -2,11 +2,10 @@
 
 use super::JobClone;
 use crate::files::FileKind;
-use crate::worker::io_failure::in_words;
 use iosonde_job::plan::Job;
 use iosonde_machine::identify::identify;
 use iosonde_result::host::{DeviceInfo, DeviceKind, TargetInfo};
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::{RunError, UnsupportedFeature};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -27,19 +26,18 @@ impl Schedulers {
             return Ok(());
         }
         for path in queues(clone) {
-            self.switch_one(&path, wanted)
-                .map_err(|error| RunError::Unsupported {
-                    problem: format!(
-                        "job {}: ioscheduler={wanted}: {} cannot be set: {}",
-                        job.name,
-                        path.display(),
-                        in_words(&error)
-                    ),
-                    remedy: format!(
-                        "use one of those that the device has ({}), as root, or leave ioscheduler out",
-                        fs::read_to_string(&path).unwrap_or_default().trim()
-                    ),
-                })?;
+            self.switch_one(&path, wanted).map_err(|error| {
+                RunError::from(UnsupportedFeature::SchedulerRefused {
+                    job: job.name.clone(),
+                    scheduler: wanted.clone(),
+                    path: path.display().to_string(),
+                    failure: (&error).into(),
+                    offered: fs::read_to_string(&path)
+                        .unwrap_or_default()
+                        .trim()
+                        .to_owned(),
+                })
+            })?;
         }
         Ok(())
     }
@@ -108,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_switched_is_switched_back() {
+    fn io_scheduler_is_restored_on_drop() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("scheduler");
         fs::write(&path, "none [mq-deadline] bfq\n").unwrap();

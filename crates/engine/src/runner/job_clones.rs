@@ -1,14 +1,9 @@
 //! One clone of a job, with the files and the trace known at its start.
 
 use super::replay_plan::{LateTrace, ReplayPlan};
-use super::threaded_run::Held;
-use super::write_guard::FileScope;
-use super::{buffer_memory, memory_to_take, run_files, write_guard};
-use crate::files::{Layout, Made, WorkerFiles, lay_out, resolve};
+use crate::files::{CreatedPaths, WorkerFiles};
 use iosonde_job::plan::{Job, Plan};
 use iosonde_job::trace::Trace;
-use iosonde_machine::proc_root::System;
-use iosonde_result::session::RunError;
 use std::sync::{Arc, OnceLock};
 
 /// One clone of a job.
@@ -30,18 +25,18 @@ pub(crate) struct JobClone {
 }
 
 /// Files and trace that earlier jobs have left for this clone.
-struct AtStart {
-    files: WorkerFiles,
-    replay: Option<LateReplay>,
+pub(super) struct AtStart {
+    pub(super) files: WorkerFiles,
+    pub(super) replay: Option<LateReplay>,
 }
 
 /// A trace that an earlier job of the run has written.
-struct LateReplay {
-    trace: Arc<Trace>,
+pub(super) struct LateReplay {
+    pub(super) trace: Arc<Trace>,
     /// The job with the directions, sizes and files of the trace.
-    job: Box<Job>,
+    pub(super) job: Box<Job>,
     /// Files that were laid out for the replay.
-    made: Made,
+    pub(super) made: CreatedPaths,
 }
 
 impl JobClone {
@@ -52,7 +47,7 @@ impl JobClone {
         expected: WorkerFiles,
     ) -> JobClone {
         JobClone {
-            trace: traced.of(number).cloned(),
+            trace: traced.worker_trace(number).cloned(),
             late: traced.late(number).cloned(),
             job,
             clone,
@@ -60,6 +55,17 @@ impl JobClone {
             expected,
             at_start: OnceLock::new(),
         }
+    }
+
+    /// Returns the trace to replay if an earlier job of the run writes it.
+    pub(super) fn late_trace(&self) -> Option<&LateTrace> {
+        self.late.as_ref()
+    }
+
+    /// Sets the files and the trace that earlier jobs have left, once.
+    pub(super) fn set_at_start(&self, known: AtStart) {
+        // A worker starts once, so the cell is empty.
+        let _ = self.at_start.set(known);
     }
 
     /// Returns the clone's files, as far as they are known.
@@ -97,74 +103,7 @@ impl JobClone {
     }
 
     /// Returns the files created for the clone at its start.
-    pub(super) fn made_at_start(&self) -> Option<&Made> {
+    pub(super) fn created_at_start(&self) -> Option<&CreatedPaths> {
         self.replay().map(|replay| &replay.made)
-    }
-
-    /// Finds files left by earlier jobs. Returns warnings on refusals that consent overrides.
-    pub(super) fn look_again(
-        &self,
-        plan: &Plan,
-        session: &Held<'_>,
-    ) -> Result<Vec<String>, RunError> {
-        let (runner, holds) = (session.runner, session.holds);
-        let job = &plan.jobs[self.job];
-        let (known, warnings) = if let Some(late) = &self.late {
-            self.read_trace(job, late, session)?
-        } else if run_files::starts_later(plan, self.job) && run_files::finds_size(job) {
-            let files = resolve(job, self.clone)?;
-            let terms = (FileScope::All, &runner.consent, holds);
-            let (warnings, _) = write_guard::check(job, &files, terms)?;
-            let replay = None;
-            (AtStart { files, replay }, warnings)
-        } else {
-            return Ok(Vec::new());
-        };
-        // A worker starts once, so the cell is empty.
-        let _ = self.at_start.set(known);
-        Ok(warnings)
-    }
-
-    /// Reads the trace that an earlier job has written, then checks and lays out its files.
-    fn read_trace(
-        &self,
-        job: &Job,
-        late: &LateTrace,
-        session: &Held<'_>,
-    ) -> Result<(AtStart, Vec<String>), RunError> {
-        let (runner, holds) = (session.runner, session.holds);
-        let (trace, job) = late.read(job, runner.readonly)?;
-        let files = WorkerFiles::of_trace(&job, self.clone, &trace)?;
-        let terms = (FileScope::All, &runner.consent, holds);
-        let (warnings, _) = write_guard::check(&job, &files, terms)?;
-        let worker = || [(&job, &files)].into_iter();
-        if let Some(permissions) = &runner.permissions {
-            permissions.check_files(worker())?;
-        }
-        write_guard::keep(worker(), &runner.only_read)?;
-        let alone = Plan {
-            jobs: vec![job.clone()],
-            ..Plan::default()
-        };
-        buffer_memory::check(&alone, memory_to_take(&System::live()))?;
-        let mut layout = Layout::new(runner.may_run_full);
-        layout.add(&job, self.number, &files);
-        if runner.readonly {
-            layout.refuse_writes()?;
-        }
-        let stops = [runner.interrupt.as_ref()];
-        let made = lay_out(
-            &layout,
-            runner.keep_files,
-            &stops,
-            session.created,
-            &mut |_| {},
-        )?;
-        let replay = Some(LateReplay {
-            trace: Arc::new(trace),
-            job: Box::new(job),
-            made,
-        });
-        Ok((AtStart { files, replay }, warnings))
     }
 }

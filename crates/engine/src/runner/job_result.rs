@@ -1,14 +1,14 @@
 //! Converts a worker's measurements into a result.
 
 use super::JobClone;
-use crate::worker::{Outcome, Standing};
+use crate::worker::{WorkerOutput, WorkerSnapshot};
 use iosonde_job::plan::{Direction, Engine, Job, Plan};
 use iosonde_result::observer::WorkerState;
 use iosonde_result::run::{BackendUsed, CpuUse, WorkerResult};
 
 /// Data on a worker's measured part that the I/O loop does not have.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Measured {
+pub(super) struct MeasuredThread {
     /// Id of the thread.
     pub(super) tid: u32,
     /// CPU use of the thread.
@@ -18,21 +18,21 @@ pub(super) struct Measured {
 }
 
 /// Returns the result of a worker that runs or has run.
-pub(super) fn of_worker(
+pub(super) fn from_snapshot(
     plan: &Plan,
     clone: &JobClone,
-    standing: &Standing<'_>,
+    snapshot: &WorkerSnapshot<'_>,
     used: BackendUsed,
     start_ns: u64,
-    measured: Measured,
+    measured: MeasuredThread,
 ) -> WorkerResult {
-    let (mut directions, sync) = standing.recorder.results(standing.runtime_ns);
-    if let Some(cmdprio) = standing.cmdprio {
+    let (mut directions, sync) = snapshot.recorder.results(snapshot.runtime_ns);
+    if let Some(cmdprio) = snapshot.cmdprio {
         for direction in Direction::ALL {
             directions[direction].by_priority = cmdprio.results(direction);
         }
     }
-    let runtimes = standing
+    let runtimes = snapshot
         .runtime_ns
         .iter()
         .map(|(_, runtime_ns)| *runtime_ns);
@@ -40,35 +40,35 @@ pub(super) fn of_worker(
         tid: measured.tid,
         started_at_ms: measured.started_at_ms,
         runtime_ns: runtimes.max().unwrap_or(0),
-        elapsed_ns: standing.now_ns.saturating_sub(start_ns),
+        elapsed_ns: snapshot.now_ns.saturating_sub(start_ns),
         directions,
         sync,
         cpu: measured.cpu,
-        iodepth_level: standing.recorder.level,
-        iodepth_submit: standing.recorder.submit,
-        iodepth_complete: standing.recorder.complete,
-        latency_depth: standing.depth,
-        error: standing.failure.cloned(),
-        total_errors: standing.survived,
-        first_error: standing.first_error,
-        only_ramp: standing.only_ramp.clone(),
+        iodepth_level: snapshot.recorder.level,
+        iodepth_submit: snapshot.recorder.submit,
+        iodepth_complete: snapshot.recorder.complete,
+        latency_depth: snapshot.depth,
+        error: snapshot.failure.cloned(),
+        total_errors: snapshot.survived,
+        first_error: snapshot.first_error,
+        only_ramp: snapshot.only_ramp.clone(),
         ..blank(plan, clone, used)
     }
 }
 
 /// Returns the result of a worker that has run.
-pub(super) fn of_outcome(
+pub(super) fn from_output(
     plan: &Plan,
     clone: &JobClone,
-    mut outcome: Outcome,
+    mut output: WorkerOutput,
     used: BackendUsed,
     start_ns: u64,
-    measured: Measured,
+    measured: MeasuredThread,
 ) -> WorkerResult {
-    if let Some(log) = outcome.log.take() {
-        log.finish(outcome.end_ns);
+    if let Some(log) = output.log.take() {
+        log.finish(output.end_ns);
     }
-    of_worker(plan, clone, &outcome.standing(), used, start_ns, measured)
+    from_snapshot(plan, clone, &output.snapshot(), used, start_ns, measured)
 }
 
 /// Returns the last state of a worker.

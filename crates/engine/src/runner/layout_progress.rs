@@ -2,7 +2,7 @@
 
 use iosonde_job::plan::{Direction, PerDirection};
 use iosonde_result::interval::IntervalCounts;
-use iosonde_result::observer::{Control, Observer, Progress, WorkerProgress, WorkerState};
+use iosonde_result::observer::{Control, Observer, RunProgress, WorkerProgress, WorkerState};
 use std::time::{Duration, Instant};
 
 /// Interval between two reports.
@@ -48,7 +48,7 @@ impl LayoutProgress {
     }
 
     /// Reports to the observer, once per `EVERY`, that `bytes` are written.
-    pub(crate) fn tell(&mut self, bytes: u64, observer: &mut dyn Observer) -> Control {
+    pub(crate) fn report_written(&mut self, bytes: u64, observer: &mut dyn Observer) -> Control {
         let (now, elapsed) = (Instant::now(), self.last.elapsed());
         if elapsed < EVERY {
             return Control::Continue;
@@ -59,7 +59,7 @@ impl LayoutProgress {
         (self.last, self.last_bytes) = (now, bytes);
         let spent_ns = self.started.elapsed().as_nanos() as f64;
         let left = self.total_bytes.saturating_sub(bytes) as f64;
-        observer.progress(&Progress {
+        observer.progress(&RunProgress {
             at_ns: self.begun.elapsed().as_nanos() as u64,
             workers: &self.workers,
             rate,

@@ -1,77 +1,37 @@
 //! The thread that writes a worker's logs.
 
 use super::JobClone;
+use super::open_logs::{OpenLogs, SharedLogFile};
 use super::trace_file::TraceFile;
 use crate::files::target_error;
-use crate::worker::io_failure::no_thread;
-use crate::worker::io_log::{FromWorker, LogBatch, LogEntry, LogKind as Kind};
-use iosonde_job::plan::{Direction, Logs, Plan};
+use crate::remedies::no_thread;
+use crate::worker::io_log::{FromWorker, IoLogKind, LogBatch, LogEntry};
+use iosonde_job::plan::{Direction, LogPrefixes, Plan};
 use iosonde_result::fio::log::{LogKind, LogRecord, file_name, write_histogram};
 use iosonde_result::histogram::Histogram;
-use iosonde_result::session::RunError;
-use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use iosonde_result::run_error::{PathAction, RunError};
+use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::PoisonError;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 /// A thread that writes the logs of one worker.
-pub(super) struct Writing<'scope>(ScopedJoinHandle<'scope, Result<(), RunError>>);
+pub(super) struct LogWriterThread<'scope>(ScopedJoinHandle<'scope, Result<(), RunError>>);
 
-impl Writing<'_> {
-    /// Waits until all logs are written, after the worker has ended.
-    pub(super) fn end(self) -> Result<(), RunError> {
+impl LogWriterThread<'_> {
+    /// Waits until all logs are written, after the worker has ended. There is no deadline: the logs
+    /// belong to the result, and a write to a file cannot be cancelled.
+    pub(super) fn join(self) -> Result<(), RunError> {
         self.0.join().expect("the log writer does not panic")
-    }
-}
-
-/// First line of a trace.
-const TRACE_HEADER: &str = "fio version 3 iolog";
-
-/// A log file, which several workers may write.
-pub(super) type Shared = Arc<Mutex<BufWriter<File>>>;
-
-/// All open logs of a run. With `per_job_logs=0` workers share files; the first truncates them.
-#[derive(Debug, Default)]
-pub(super) struct OpenLogs(Mutex<BTreeMap<PathBuf, Shared>>);
-
-impl OpenLogs {
-    /// Opens and truncates a log file.
-    fn take(&self, path: &Path) -> Result<Shared, RunError> {
-        self.open(path, |path| File::create(path))
-    }
-
-    /// Opens the file of a trace. As in fio, an existing file is appended to.
-    pub(super) fn take_trace(&self, path: &Path) -> Result<Shared, RunError> {
-        self.open(path, |path| {
-            let mut file = OpenOptions::new().append(true).create(true).open(path)?;
-            writeln!(file, "{TRACE_HEADER}")?;
-            Ok(file)
-        })
-    }
-
-    fn open(
-        &self,
-        path: &Path,
-        open: impl FnOnce(&Path) -> std::io::Result<File>,
-    ) -> Result<Shared, RunError> {
-        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = shelf.get(path) {
-            return Ok(known.clone());
-        }
-        let file = open(path).map_err(|error| target_error(path, "write", &error))?;
-        let file = Arc::new(Mutex::new(BufWriter::new(file)));
-        shelf.insert(path.to_owned(), file.clone());
-        Ok(file)
     }
 }
 
 /// The open log files of one worker, by kind.
 pub(super) struct LogFiles {
-    files: Vec<(LogKind, PathBuf, Shared)>,
+    files: Vec<(LogKind, PathBuf, SharedLogFile)>,
     trace: Option<TraceFile>,
-    logs: Logs,
+    logs: LogPrefixes,
     /// Added to all times: the Unix time in milliseconds with `log_unix_epoch`.
     base_ms: u64,
     block_bytes: u64,
@@ -80,7 +40,7 @@ pub(super) struct LogFiles {
 impl LogFiles {
     /// Opens the logs that the job writes; `None` if it writes none.
     pub(super) fn open(
-        shelf: &OpenLogs,
+        open_logs: &OpenLogs,
         plan: &Plan,
         clone: &JobClone,
     ) -> Result<Option<LogFiles>, RunError> {
@@ -100,12 +60,12 @@ impl LogFiles {
             }
             if let Some(name) = file_name(plan, clone.job, clone.clone, kind) {
                 let path = PathBuf::from(name);
-                let file = shelf.take(&path)?;
+                let file = open_logs.open_log(&path)?;
                 files.push((kind, path, file));
             }
         }
         let trace = match &logs.trace {
-            Some(path) => Some(TraceFile::begin(shelf, path, clone)?),
+            Some(path) => Some(TraceFile::begin(open_logs, path, clone)?),
             None => None,
         };
         let block_bytes = job.workload.block_size.read.max();
@@ -127,19 +87,19 @@ impl LogFiles {
     }
 
     /// Writes the logs in a thread of its own.
-    pub(super) fn write_aside<'scope>(
+    pub(super) fn spawn_writer<'scope>(
         self,
         from_worker: FromWorker,
         scope: &'scope Scope<'scope, '_>,
-    ) -> Result<Writing<'scope>, RunError> {
+    ) -> Result<LogWriterThread<'scope>, RunError> {
         Builder::new()
             .spawn_scoped(scope, move || self.write(from_worker))
-            .map(Writing)
+            .map(LogWriterThread)
             .map_err(|error| no_thread("that writes a job's logs", &error))
     }
 
     /// Iterates over all files of these logs.
-    fn all(&self) -> impl Iterator<Item = (&PathBuf, &Shared)> {
+    fn list_files(&self) -> impl Iterator<Item = (&PathBuf, &SharedLogFile)> {
         let logs = self.files.iter().map(|(_, path, file)| (path, file));
         logs.chain(self.trace.iter().map(|trace| (&trace.path, &trace.file)))
     }
@@ -157,19 +117,19 @@ impl LogFiles {
                     counts,
                 } => self.histogram(*direction, *at_ns, counts),
             };
-            written.map_err(|(path, error)| target_error(&path, "write", &error))?;
-            from_worker.give_back(batch);
+            written.map_err(|(path, error)| target_error(&path, PathAction::Write, &error))?;
+            from_worker.return_batch(batch);
         }
         if let Some(trace) = &mut self.trace {
             trace
-                .end()
-                .map_err(|error| target_error(&trace.path, "write", &error))?;
+                .close_files()
+                .map_err(|error| target_error(&trace.path, PathAction::Write, &error))?;
         }
-        for (path, file) in self.all() {
+        for (path, file) in self.list_files() {
             file.lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .flush()
-                .map_err(|error| target_error(path, "write", &error))?;
+                .map_err(|error| target_error(path, PathAction::Write, &error))?;
         }
         Ok(())
     }
@@ -193,19 +153,19 @@ impl LogFiles {
 
     fn entry(&mut self, entry: &LogEntry) -> Result<(), (PathBuf, std::io::Error)> {
         let kind = match entry.kind {
-            Kind::Issued => {
+            IoLogKind::Issued => {
                 let Some(trace) = &mut self.trace else {
                     return Ok(());
                 };
                 return trace
-                    .line(entry)
+                    .write_line(entry)
                     .map_err(|error| (trace.path.clone(), error));
             }
-            Kind::Slat => LogKind::Slat,
-            Kind::Clat => LogKind::Clat,
-            Kind::Lat => LogKind::Lat,
-            Kind::Bw => LogKind::Bandwidth,
-            Kind::Iops => LogKind::Iops,
+            IoLogKind::Slat => LogKind::Slat,
+            IoLogKind::Clat => LogKind::Clat,
+            IoLogKind::Lat => LogKind::Lat,
+            IoLogKind::Bw => LogKind::Bandwidth,
+            IoLogKind::Iops => LogKind::Iops,
         };
         let Some(direction) = entry.op.direction() else {
             return Ok(());
@@ -224,7 +184,7 @@ impl LogFiles {
     fn with_file(
         &mut self,
         kind: LogKind,
-        write: impl FnOnce(&mut BufWriter<File>, &Logs) -> std::io::Result<()>,
+        write: impl FnOnce(&mut BufWriter<File>, &LogPrefixes) -> std::io::Result<()>,
     ) -> Result<(), (PathBuf, std::io::Error)> {
         let Some((_, path, file)) = self.files.iter().find(|(other, _, _)| *other == kind) else {
             return Ok(());

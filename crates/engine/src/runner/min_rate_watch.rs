@@ -1,6 +1,6 @@
 //! `rate_min` and `rate_iops_min`: fails a job whose rate is too low.
 
-use crate::worker::counters::Shared;
+use crate::counters::WorkerCounters;
 use iosonde_job::plan::{Direction, Job, PerDirection};
 use iosonde_result::interval::IntervalCounts;
 use iosonde_result::run::IoFailure;
@@ -46,7 +46,7 @@ impl RateWatch {
     }
 
     /// Whether a window has just ended below the minimum rate.
-    pub(super) fn is_too_slow(&mut self, now_ns: u64, shared: &Shared) -> bool {
+    pub(super) fn is_too_slow(&mut self, now_ns: u64, shared: &WorkerCounters) -> bool {
         let counts = PerDirection::from_fn(|direction| shared.counts(direction));
         // As in fio, the first two seconds are not checked.
         if now_ns < self.from_ns + 2_000_000_000 || self.since_ns == 0 {

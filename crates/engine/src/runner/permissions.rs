@@ -4,11 +4,10 @@
 //! job: every option that can name a file, a device or an image, before any is opened.
 
 use crate::files::{WorkerFiles, target_error};
-use crate::placed::file_in;
-use iosonde_job::Target;
+use crate::remote_storage::RemoteStorage;
 use iosonde_job::outside_access::{AccessKind, OutsideAccess, outside_accesses};
-use iosonde_job::plan::{CephAccess, Engine, Job, Plan};
-use iosonde_result::session::RunError;
+use iosonde_job::plan::{Job, Plan};
+use iosonde_result::run_error::{PathAction, RunError, TargetProblem, UnsupportedFeature};
 use std::path::{Component, Path, PathBuf};
 
 /// Accesses that the jobs of a session may make, whatever their options are.
@@ -24,17 +23,29 @@ pub struct Permissions {
 }
 
 impl Permissions {
-    /// Refuses jobs whose engine or options leave the targets. Files: [`Permissions::check_files`].
-    pub(super) fn check_plan(&self, plan: &Plan, access: &CephAccess) -> Result<(), RunError> {
+    /// Refuses jobs whose engine or options leave the targets. Files: `Permissions::check_files`.
+    ///
+    /// # Errors
+    /// The first access that is not permitted.
+    pub fn check_plan(
+        &self,
+        plan: &Plan,
+        remote: Option<&dyn RemoteStorage>,
+    ) -> Result<(), RunError> {
         for job in &plan.jobs {
             let accesses = outside_accesses(job);
             if let Some(refused) = accesses.iter().find(|access| !self.permits(access)) {
-                return Err(RunError::Unsupported {
-                    problem: refused.to_string(),
-                    remedy: "leave it out, or run the job with `iosonde fio`".to_owned(),
-                });
+                return Err(UnsupportedFeature::OutsideAccess {
+                    job: refused.job.clone(),
+                    option: refused.option.to_owned(),
+                    value: refused.value.clone(),
+                    kind: refused.kind,
+                }
+                .into());
             }
-            self.check_ceph(job, access)?;
+            if let Some(remote) = remote.filter(|_| job.io.engine.is_ceph()) {
+                self.check_remote(job, remote)?;
+            }
         }
         Ok(())
     }
@@ -56,37 +67,17 @@ impl Permissions {
             let directory = Path::new(&access.value).parent();
             let directory = directory.unwrap_or(Path::new("."));
             std::fs::create_dir_all(directory)
-                .map_err(|error| target_error(directory, "make", &error))?;
+                .map_err(|error| target_error(directory, PathAction::Create, &error))?;
         }
         Ok(())
     }
 
-    /// Refuses Ceph objects and images outside of the targets, and other clusters.
-    fn check_ceph(&self, job: &Job, access: &CephAccess) -> Result<(), RunError> {
-        let (Some(targets), Some(ceph)) = (&self.targets, job.io.ceph.as_deref()) else {
+    /// Refuses objects and images outside of the targets, and other clusters.
+    fn check_remote(&self, job: &Job, remote: &dyn RemoteStorage) -> Result<(), RunError> {
+        let Some(targets) = &self.targets else {
             return Ok(());
         };
-        let namespace = ceph.namespace.as_deref().unwrap_or_default();
-        let names: Vec<String> = match job.io.engine {
-            Engine::Rados => {
-                let pool = Target::Rados {
-                    pool: ceph.pool.clone(),
-                    namespace: ceph.namespace.clone(),
-                };
-                let files = &job.files;
-                let format = files.filename_format.as_ref();
-                let format = format.filter(|_| files.filenames.is_empty());
-                let names = files.filenames.iter().chain(format);
-                names.filter_map(|name| file_in(&pool, name)).collect()
-            }
-            Engine::Rbd => {
-                let image = ceph.image.as_deref().unwrap_or_default();
-                let parts = [&ceph.pool, namespace, image].into_iter();
-                let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
-                vec![format!("rbd://{}", parts.join("/"))]
-            }
-            _ => return Ok(()),
-        };
+        let names = remote.file_uris(job);
         let is_permitted = |name: &String| {
             targets.iter().any(|target| {
                 name == target || target.ends_with('-') && name.starts_with(target.as_str())
@@ -94,30 +85,10 @@ impl Permissions {
         };
         if names.is_empty() || !names.iter().all(is_permitted) {
             let path = names.into_iter().find(|name| !is_permitted(name));
-            return Err(outside(
-                job,
-                path.as_deref().unwrap_or("no object"),
-                targets,
-            ));
+            let path = path.as_deref().unwrap_or("no object");
+            return Err(outside(job, path, targets));
         }
-        let own = &ceph.access;
-        for (option, own, given) in [
-            ("conf", &own.conf, &access.conf),
-            ("clustername", &own.cluster, &access.cluster),
-        ] {
-            if let Some(own) = own.as_ref().filter(|_| own != given) {
-                return Err(RunError::Unsupported {
-                    problem: format!(
-                        "the job {} names a Ceph cluster of its own ({option}={own}), not that of the target",
-                        job.name
-                    ),
-                    remedy: format!(
-                        "leave {option}= out of the job, and name the cluster with --ceph-conf FILE"
-                    ),
-                });
-            }
-        }
-        Ok(())
+        remote.check_cluster(job)
     }
 
     /// Refuses files outside of the targets, whether they exist or not.
@@ -145,19 +116,13 @@ impl Permissions {
 }
 
 fn outside(job: &Job, path: &str, targets: &[String]) -> RunError {
-    let targets = match targets {
-        [] => "the simulated device".to_owned(),
-        targets => targets.join(", "),
-    };
-    RunError::Target {
-        path: path.to_owned(),
-        problem: format!(
-            "the job {} names this file, which is not in {targets}",
-            job.name
-        ),
-        remedy: "only the target is touched here; `iosonde fio` takes files wherever they are"
-            .to_owned(),
-    }
+    RunError::unusable_target(
+        path.to_owned(),
+        TargetProblem::OutsideTargets {
+            job: job.name.clone(),
+            targets: targets.to_owned(),
+        },
+    )
 }
 
 /// Returns a path without symbolic links, as far as it exists.
@@ -176,95 +141,10 @@ fn real(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placed::placed;
-    use iosonde_job::plan::{Ceph, Memory};
-
-    fn refused(targets: &[&str], names: &[&str], ceph: Option<Ceph>) -> Option<String> {
-        let mut job = Job::new("a");
-        job.files.filenames = names.iter().map(|&name| name.to_owned()).collect();
-        job.io.ceph = ceph.map(Box::new);
-        let plan = Plan {
-            jobs: vec![job],
-            ..Plan::default()
-        };
-        let access = CephAccess::default();
-        let plan = placed(&plan, &access).unwrap();
-        let permissions = Permissions {
-            targets: Some(targets.iter().map(|&target| target.to_owned()).collect()),
-            ..Permissions::default()
-        };
-        let checked = permissions.check_plan(&plan, &access);
-        checked.err().map(|error| error.to_string())
-    }
+    use iosonde_job::plan::{Engine, Memory};
 
     #[test]
-    fn ceph_target_permits_its_own_objects_alone() {
-        for (target, name, is_permitted) in [
-            ("rbd://p/i", "rbd://p/i", true),
-            ("rbd://p/i", "rbd://p/i2", false),
-            ("rbd://p/i", "rbd://q/i", false),
-            ("rbd://p/i", "rados://p/i", false),
-            ("/mnt/file", "rbd://p/i", false),
-            ("rados://p/iosonde-1-data", "rados://p/iosonde-1-data", true),
-            (
-                "rados://p/iosonde-1-data",
-                "rados://p/iosonde-1-data2",
-                false,
-            ),
-            ("rados://p/iosonde-1-", "rados://p/iosonde-1-data", true),
-            ("rados://p/iosonde-1-", "rados://p/iosonde-2-data", false),
-            ("rados://p/iosonde-1-", "rados://p/ns/iosonde-1-data", false),
-            (
-                "rados://p/ns/iosonde-1-",
-                "rados://p/ns/iosonde-1-data",
-                true,
-            ),
-        ] {
-            let refused = refused(&[target], &[name], None);
-            assert_eq!(refused.is_none(), is_permitted, "{name}: {refused:?}");
-        }
-        assert!(refused(&[], &["rbd://p/i"], None).is_some());
-    }
-
-    #[test]
-    fn ceph_options_that_lead_elsewhere_are_refused() {
-        let namespace = Ceph {
-            namespace: Some("own".to_owned()),
-            ..Ceph::default()
-        };
-        let (image, object) = ("rbd://p/i", "rados://p/iosonde-1-data");
-        let told = refused(&[image], &[image], Some(namespace.clone())).unwrap();
-        assert!(told.contains("rbd://p/own/i"), "{told}");
-        let told = refused(&[object], &[object], Some(namespace)).unwrap();
-        assert!(told.contains("rados://p/own/"), "{told}");
-        for (option, access) in [
-            (
-                "conf=/c",
-                CephAccess {
-                    conf: Some("/c".to_owned()),
-                    ..CephAccess::default()
-                },
-            ),
-            (
-                "clustername=other",
-                CephAccess {
-                    cluster: Some("other".to_owned()),
-                    ..CephAccess::default()
-                },
-            ),
-        ] {
-            let ceph = Ceph {
-                access,
-                ..Ceph::default()
-            };
-            let told = refused(&[image], &[image], Some(ceph)).unwrap();
-            assert!(told.contains(option), "{told}");
-        }
-        assert_eq!(refused(&[image], &[image], Some(Ceph::default())), None);
-    }
-
-    #[test]
-    fn files_outside_of_a_target_are_refused_by_whatever_name() {
+    fn files_outside_the_target_are_refused_by_any_path() {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         std::fs::create_dir(path("target")).unwrap();
@@ -295,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_and_logs_elsewhere_are_refused_unless_permitted() {
+    fn commands_and_outside_logs_are_refused_unless_permitted() {
         let default = Permissions::default();
         let with_logs = Permissions {
             logs: Some("/logs".into()),
@@ -312,9 +192,7 @@ mod tests {
                 jobs: vec![job],
                 ..Plan::default()
             };
-            permissions
-                .check_plan(&plan, &CephAccess::default())
-                .is_ok()
+            permissions.check_plan(&plan, None).is_ok()
         };
         let trusted: [&dyn Fn(&mut Job); 4] = [
             &|job| job.schedule.exec_prerun = Some("true".to_owned()),

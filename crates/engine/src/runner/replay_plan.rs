@@ -1,13 +1,14 @@
 //! Reads the traces that jobs replay, before the run, as they determine files and their use.
 
-use super::run_files::starts_later;
-use crate::files::target_error;
-use iosonde_job::plan::{BlockSize, Direction, Job, Mode, PerDirection, Plan, Replay, Workload};
+use super::plan_facts::{expand, is_simulated, starts_later};
+use crate::files::{target_error, unusable_target};
+use iosonde_job::plan::{
+    BlockSize, Direction, Job, PerDirection, Plan, ReadWriteMode, Replay, Workload,
+};
 use iosonde_job::trace::{self, Trace, TracedFile};
-use iosonde_machine::bounded_read;
-use iosonde_result::session::RunError;
+use iosonde_machine::bounded_read::{self, ReadLimit};
+use iosonde_result::run_error::{PathAction, RunError, TargetProblem, UnsupportedFeature};
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ impl LateTrace {
         let replay = job.replay.as_ref().expect("a job that replays a trace");
         let trace = read(&self.path, replay, readonly)?;
         let mut job = job.clone();
-        adopt(&mut job, &trace, true);
+        adapt_job(&mut job, &trace, true);
         Ok((trace, job))
     }
 }
@@ -45,8 +46,8 @@ impl ReplayPlan {
             by_worker: BTreeMap::new(),
             late: BTreeMap::new(),
         };
-        let is_simulated = super::simulated_run::is_simulated(plan)?;
-        for (job, clone, number) in super::expand(plan) {
+        let is_simulated = is_simulated(plan)?;
+        for (job, clone, number) in expand(plan) {
             let Some(replay) = &plan.jobs[job].replay else {
                 continue;
             };
@@ -65,16 +66,16 @@ impl ReplayPlan {
             };
             traced.by_worker.insert(number, trace);
         }
-        for (job, clone, number) in super::expand(plan) {
+        for (job, clone, number) in expand(plan) {
             if let Some(trace) = traced.by_worker.get(&number) {
-                adopt(&mut traced.plan.jobs[job], trace, clone == 0);
+                adapt_job(&mut traced.plan.jobs[job], trace, clone == 0);
             }
         }
         Ok(traced)
     }
 
     /// Returns the trace of a worker.
-    pub(super) fn of(&self, number: u32) -> Option<&Arc<Trace>> {
+    pub(super) fn worker_trace(&self, number: u32) -> Option<&Arc<Trace>> {
         self.by_worker.get(&number)
     }
 
@@ -93,7 +94,7 @@ fn is_written_before(plan: &Plan, job: usize, path: &str) -> bool {
 
 /// Allows all directions for a job until its trace is known.
 fn expect_anything(job: &mut Job) {
-    job.workload.rw.mode = Mode::All;
+    job.workload.rw.mode = ReadWriteMode::All;
     job.verify = None;
 }
 
@@ -102,58 +103,42 @@ fn refuse_cluster(job: &Job) -> Result<(), RunError> {
     if !job.io.engine.is_ceph() {
         return Ok(());
     }
-    Err(RunError::Unsupported {
-        problem: format!(
-            "{}: read_iolog opens files by the names that its trace says, and a Ceph target has none of them",
-            job.name
-        ),
-        remedy: "map the image (rbd map) and name the device: replay_redirect=/dev/rbd0".to_owned(),
-    })
+    Err(UnsupportedFeature::ReplayOnCeph {
+        job: job.name.clone(),
+    }
+    .into())
 }
 
 fn read(path: &str, replay: &Replay, readonly: bool) -> Result<Trace, RunError> {
-    let wrong = |problem: String, remedy: &str| RunError::Target {
-        path: path.to_owned(),
-        problem,
-        remedy: remedy.to_owned(),
-    };
+    let unusable = |cause| unusable_target(Path::new(path), cause);
     let bytes_max = bounded_read::document_bytes_max();
     let read = match path {
         "-" => bounded_read::standard_input(bytes_max),
         path => bounded_read::file(path, bytes_max),
     };
-    let bytes = read.map_err(|error| match error.kind() {
-        ErrorKind::FileTooLarge => wrong(
-            format!("cannot read the trace: {error}"),
-            "a trace is kept in memory: name a file that write_iolog=FILE has recorded, or a shorter part of it",
-        ),
-        _ => target_error(Path::new(path), "read", &error),
+    let bytes = read.map_err(|error| match ReadLimit::exceeded_in(&error) {
+        Some(ReadLimit::Bytes(limit_bytes)) => {
+            unusable(TargetProblem::TraceTooLarge { limit_bytes })
+        }
+        Some(ReadLimit::Device) => unusable(TargetProblem::TraceFromDevice),
+        None => target_error(Path::new(path), PathAction::Read, &error),
     })?;
     let mut trace = trace::parse(&bytes).map_err(|error| {
-        wrong(
-            format!("{}: {}", error.place, error.problem),
-            "replay what write_iolog=FILE has recorded, or what `blkparse -d FILE` wrote",
-        )
+        unusable(TargetProblem::InvalidTrace {
+            place: error.place.to_string(),
+            problem: error.problem.to_string(),
+        })
     })?;
     trace.shape(replay, readonly);
     if trace.ios.is_empty() {
-        let remedy = match readonly {
-            true => "leave --readonly out, or replay a trace that reads",
-            false => "record it anew, or see replay_skip=",
-        };
-        return Err(wrong(
-            "it holds no I/O that may be replayed".to_owned(),
-            remedy,
-        ));
+        return Err(unusable(TargetProblem::EmptyTrace { readonly }));
     }
     for file in &mut trace.files {
         if let TracedFile::Device { major, minor } = *file {
-            *file = TracedFile::Path(device(major, minor).ok_or_else(|| {
-                wrong(
-                    format!("this machine has no block device {major}:{minor}"),
-                    "say where to replay it: replay_redirect=DEVICE",
-                )
-            })?);
+            *file = TracedFile::Path(
+                device(major, minor)
+                    .ok_or_else(|| unusable(TargetProblem::NoTracedDevice { major, minor }))?,
+            );
         }
     }
     Ok(trace)
@@ -169,7 +154,7 @@ fn device(major: u32, minor: u32) -> Option<String> {
 }
 
 /// Adapts a job to its trace. `first` is true for the job's first clone; later clones add theirs.
-fn adopt(job: &mut Job, trace: &Trace, first: bool) {
+fn adapt_job(job: &mut Job, trace: &Trace, first: bool) {
     let mut has = trace.directions();
     let mut longest = u64::from(trace.buffer_bytes()).max(512);
     let workload = &job.workload;
@@ -181,7 +166,7 @@ fn adopt(job: &mut Job, trace: &Trace, first: bool) {
     rw.mode = mode(has);
     job.workload = Workload {
         rw,
-        block_size: PerDirection::all(BlockSize::Fixed(longest)),
+        block_size: PerDirection::from_value(BlockSize::Fixed(longest)),
         end_fsync: workload.end_fsync,
         fsync_on_close: workload.fsync_on_close,
         buffers: workload.buffers.clone(),
@@ -190,19 +175,19 @@ fn adopt(job: &mut Job, trace: &Trace, first: bool) {
     job.verify = None;
 }
 
-fn mode(has: PerDirection<bool>) -> Mode {
+fn mode(has: PerDirection<bool>) -> ReadWriteMode {
     let has = |direction: Direction| has[direction];
     match (
         has(Direction::Read),
         has(Direction::Write),
         has(Direction::Trim),
     ) {
-        (_, false, false) => Mode::Read,
-        (false, true, false) => Mode::Write,
-        (false, false, true) => Mode::Trim,
-        (true, true, false) => Mode::ReadWrite,
-        (false, true, true) => Mode::TrimWrite,
-        (true, _, true) => Mode::All,
+        (_, false, false) => ReadWriteMode::Read,
+        (false, true, false) => ReadWriteMode::Write,
+        (false, false, true) => ReadWriteMode::Trim,
+        (true, true, false) => ReadWriteMode::ReadWrite,
+        (false, true, true) => ReadWriteMode::TrimWrite,
+        (true, _, true) => ReadWriteMode::All,
     }
 }
 
@@ -212,37 +197,44 @@ mod tests {
     use iosonde_job::plan::Engine;
 
     #[test]
-    fn a_ceph_target_replays_no_trace() {
+    fn replay_on_a_ceph_target_is_refused() {
         let mut job = Job::new("x");
         assert!(refuse_cluster(&job).is_ok());
         job.io.engine = Engine::Rbd;
         let error = refuse_cluster(&job).unwrap_err();
-        let RunError::Unsupported { problem, remedy } = error else {
-            panic!("{error}");
-        };
-        assert!(problem.starts_with("x: read_iolog"), "{problem}");
-        assert!(remedy.contains("replay_redirect"), "{remedy}");
+        let job = "x".to_owned();
+        assert_eq!(
+            error,
+            RunError::from(UnsupportedFeature::ReplayOnCeph { job })
+        );
     }
 
     #[test]
-    fn a_job_opens_its_files_for_what_the_traces_of_its_clones_do() {
+    fn endless_device_is_refused_as_a_trace() {
+        let error = read("/dev/zero", &Replay::default(), false).unwrap_err();
+        let expected = RunError::unusable_target("/dev/zero", TargetProblem::TraceFromDevice);
+        assert_eq!(error, expected);
+    }
+
+    #[test]
+    fn replay_job_mode_covers_the_traces_of_all_clones() {
         let parse = |text: &str| {
             let text = format!("fio version 2 iolog\n{text}\n");
             trace::parse(text.as_bytes()).unwrap()
         };
         let mut job = Job::new("x");
-        adopt(&mut job, &parse("f write 0 65536"), true);
-        assert_eq!(job.workload.rw.mode, Mode::Write);
-        adopt(&mut job, &parse("f read 0 4096"), false);
-        assert_eq!(job.workload.rw.mode, Mode::ReadWrite);
+        adapt_job(&mut job, &parse("f write 0 65536"), true);
+        assert_eq!(job.workload.rw.mode, ReadWriteMode::Write);
+        adapt_job(&mut job, &parse("f read 0 4096"), false);
+        assert_eq!(job.workload.rw.mode, ReadWriteMode::ReadWrite);
         assert_eq!(job.workload.block_size.read, BlockSize::Fixed(65_536));
-        adopt(&mut job, &parse("f trim 0 4096"), false);
-        assert_eq!(job.workload.rw.mode, Mode::All);
+        adapt_job(&mut job, &parse("f trim 0 4096"), false);
+        assert_eq!(job.workload.rw.mode, ReadWriteMode::All);
         // A trim needs no buffer.
-        adopt(&mut job, &parse("f trim 0 1073741824\nf read 0 4096"), true);
+        adapt_job(&mut job, &parse("f trim 0 1073741824\nf read 0 4096"), true);
         assert_eq!(job.workload.block_size.trim, BlockSize::Fixed(4096));
         // A sync alone is no write.
-        adopt(&mut job, &parse("f sync 0 0"), true);
-        assert_eq!(job.workload.rw.mode, Mode::Read);
+        adapt_job(&mut job, &parse("f sync 0 0"), true);
+        assert_eq!(job.workload.rw.mode, ReadWriteMode::Read);
     }
 }

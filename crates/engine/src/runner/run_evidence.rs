@@ -1,19 +1,21 @@
 //! Collects the observations of a run from which the bottleneck verdict follows.
 
 use super::RunMeasurements;
-use super::series_sampler::Counted;
+use super::series_sampler::MachineTotals;
 use iosonde_job::plan::{Direction, Job, PerDirection, Plan};
-use iosonde_machine::cache::Traffic;
+use iosonde_machine::cache::ByteTraffic;
 use iosonde_machine::diskstats::DiskCounters;
 use iosonde_machine::identify::identify;
 use iosonde_machine::proc_root::System;
 use iosonde_machine::{cgroup, host};
-use iosonde_result::bottleneck::{Callers, DeviceLoad, Observed, Place};
+use iosonde_result::bottleneck::{DeviceLoad, FileLocation, RunObservation, WorkerObservation};
 use iosonde_result::host::{
     DeviceInfo, DeviceKind, IoLimit, Locality, Mount, ServiceClient, TargetInfo, Transport,
 };
 use iosonde_result::interval::{Interval, IntervalCounts, Intervals};
+use iosonde_result::network::NetworkLoad;
 use iosonde_result::run::WorkerResult;
+use iosonde_result::verdict_cause::VerdictCause;
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -22,10 +24,10 @@ pub(super) fn observed(
     plan: &Plan,
     outcome: &RunMeasurements,
     targets: &[TargetInfo],
-    counted: &Counted,
+    counted: &MachineTotals,
     system: &System,
-) -> Observed {
-    let intervals = Counting::of(&outcome.intervals);
+) -> RunObservation {
+    let intervals = EvaluatedIntervals::select(&outcome.intervals);
     let mut own = PerDirection::<IntervalCounts>::default();
     let mut length_ns = 0;
     for interval in intervals.iter() {
@@ -33,6 +35,14 @@ pub(super) fn observed(
         for direction in Direction::ALL {
             own[direction].ios += interval.directions[direction].ios;
             own[direction].bytes += interval.directions[direction].bytes;
+        }
+    }
+    // The devices moved the neighbours' data too, which are in no interval.
+    for worker in &outcome.neighbours {
+        for (direction, stats) in worker.directions.iter() {
+            let share = length_ns as f64 / stats.runtime_ns.max(length_ns).max(1) as f64;
+            own[direction].ios += (stats.total_ios as f64 * share) as u64;
+            own[direction].bytes += (stats.io_bytes as f64 * share) as u64;
         }
     }
     let mut callers = callers(plan, &outcome.workers);
@@ -51,8 +61,9 @@ pub(super) fn observed(
         let workers = callers.workers.max(1) as f64;
         ns as f64 / 1e9 / counted.elapsed.as_secs_f64().max(1e-9) / workers
     });
-    Observed {
+    RunObservation {
         seconds: length_ns as f64 / 1e9,
+        network: carrying_interface(&own, length_ns, counted),
         own,
         flushes: outcome
             .workers
@@ -68,12 +79,23 @@ pub(super) fn observed(
         cpu_throttled: held.zip(quota),
         rates: rates(&intervals, ramp_ends_ns(plan)),
         virtual_machine,
-        ..Observed::default()
+        ..RunObservation::default()
     }
 }
 
+/// Returns the busiest network interface, if it carried the I/O of the run.
+fn carrying_interface(
+    own: &PerDirection<IntervalCounts>,
+    length_ns: u64,
+    counted: &MachineTotals,
+) -> Option<NetworkLoad> {
+    let moved: u64 = own.iter().map(|(_, counts)| counts.bytes).sum();
+    let bytes_per_s = moved as f64 * 1e9 / length_ns.max(1) as f64;
+    counted.network_load(bytes_per_s)
+}
+
 /// Returns the share of the requested bytes that the devices did not transfer.
-pub(super) fn missing(asked: Traffic, moved: Traffic) -> f64 {
+pub(super) fn missing(asked: ByteTraffic, moved: ByteTraffic) -> f64 {
     let missing = asked.read_bytes.saturating_sub(moved.read_bytes)
         + asked.written_bytes.saturating_sub(moved.written_bytes);
     let all = asked.read_bytes + asked.written_bytes;
@@ -84,14 +106,14 @@ pub(super) fn missing(asked: Traffic, moved: Traffic) -> f64 {
 }
 
 /// The intervals to evaluate: those of the ramp only if there are no others.
-struct Counting<'a> {
+struct EvaluatedIntervals<'a> {
     all: &'a Intervals,
     with_ramp: bool,
 }
 
-impl<'a> Counting<'a> {
-    fn of(all: &'a Intervals) -> Counting<'a> {
-        Counting {
+impl<'a> EvaluatedIntervals<'a> {
+    fn select(all: &'a Intervals) -> EvaluatedIntervals<'a> {
+        EvaluatedIntervals {
             all,
             with_ramp: all.iter().all(|each| each.ramp),
         }
@@ -110,7 +132,7 @@ fn ramp_ends_ns(plan: &Plan) -> u64 {
 }
 
 /// Returns I/Os per second of each whole interval: not of the ramp's end, and not the last (drain).
-fn rates(intervals: &Counting<'_>, ramp_ends_ns: u64) -> Vec<f64> {
+fn rates(intervals: &EvaluatedIntervals<'_>, ramp_ends_ns: u64) -> Vec<f64> {
     let (longest_ns, count) = intervals.iter().fold((0, 0), |(longest_ns, count), each| {
         (each.length_ns.max(longest_ns), count + 1)
     });
@@ -125,7 +147,7 @@ fn rates(intervals: &Counting<'_>, ramp_ends_ns: u64) -> Vec<f64> {
     whole.map(rate).collect()
 }
 
-fn callers(plan: &Plan, workers: &[WorkerResult]) -> Callers {
+fn callers(plan: &Plan, workers: &[WorkerResult]) -> WorkerObservation {
     let ran: Vec<&WorkerResult> = workers.iter().filter(|each| each.runtime_ns > 0).collect();
     let share = |worker: &WorkerResult, ns: u64| (ns as f64 / worker.runtime_ns as f64).min(1.0);
     let ready = |worker: &&&WorkerResult| {
@@ -137,7 +159,7 @@ fn callers(plan: &Plan, workers: &[WorkerResult]) -> Callers {
     let (latency_ns, least_latency_ns) = latency(&ran);
     let job = |worker: &WorkerResult| &plan.jobs[worker.job];
     let depth = |worker: &&WorkerResult| u64::from(super::backend_choice::depth(job(worker)));
-    Callers {
+    WorkerObservation {
         workers: ran.len(),
         depth: ran.iter().map(depth).sum(),
         waiting_engine: ran
@@ -205,9 +227,9 @@ fn least(measured_ns: f64, intervals: &Intervals) -> f64 {
 }
 
 /// Returns a limit that the jobs set themselves, if all of them reached theirs.
-fn job_limit(plan: &Plan, workers: &[WorkerResult]) -> Option<String> {
+fn job_limit(plan: &Plan, workers: &[WorkerResult]) -> Option<VerdictCause> {
     let ran = workers.iter().filter(|worker| worker.runtime_ns > 0);
-    let reasons: Option<Vec<String>> = ran
+    let reasons: Option<Vec<VerdictCause>> = ran
         .map(|worker| {
             rate_reached(&plan.jobs[worker.job], worker)
                 .or_else(|| pauses(&plan.jobs[worker.job], worker))
@@ -216,7 +238,7 @@ fn job_limit(plan: &Plan, workers: &[WorkerResult]) -> Option<String> {
     reasons?.into_iter().next()
 }
 
-fn rate_reached(job: &Job, worker: &WorkerResult) -> Option<String> {
+fn rate_reached(job: &Job, worker: &WorkerResult) -> Option<VerdictCause> {
     let seconds = worker.runtime_ns as f64 / 1e9;
     let schedule = &job.schedule;
     Direction::ALL.into_iter().find_map(|direction| {
@@ -227,16 +249,17 @@ fn rate_reached(job: &Job, worker: &WorkerResult) -> Option<String> {
         ];
         sides.into_iter().find_map(|(option, rate, done)| {
             let rate = rate.filter(|rate| done as f64 / seconds >= 0.95 * *rate as f64)?;
-            Some(format!(
-                "{option}={rate} is what {} asks for, and {:.0} was done",
-                job.name,
-                done as f64 / seconds
-            ))
+            Some(VerdictCause::JobRate {
+                job: job.name.clone(),
+                option: option.to_owned(),
+                limit_per_s: rate,
+                reached_per_s: done as f64 / seconds,
+            })
         })
     })
 }
 
-fn pauses(job: &Job, worker: &WorkerResult) -> Option<String> {
+fn pauses(job: &Job, worker: &WorkerResult) -> Option<VerdictCause> {
     let think = job.schedule.thinktime?;
     let ios: u64 = worker
         .directions
@@ -245,12 +268,9 @@ fn pauses(job: &Job, worker: &WorkerResult) -> Option<String> {
         .sum();
     let paused_ns = think.pause_ns * (ios / u64::from(think.blocks.max(1)));
     let share = paused_ns as f64 / worker.runtime_ns as f64;
-    (share >= 0.5).then(|| {
-        format!(
-            "with its thinktime, {} paused for {:.0} % of the time",
-            job.name,
-            100.0 * share.min(1.0)
-        )
+    (share >= 0.5).then(|| VerdictCause::ThinkTime {
+        job: job.name.clone(),
+        paused_share: share.min(1.0),
     })
 }
 
@@ -264,46 +284,46 @@ fn io_limits(targets: &[TargetInfo]) -> Vec<IoLimit> {
     limits
 }
 
-fn place(targets: &[TargetInfo]) -> Place {
-    targets.first().map_or(Place::Nowhere, |target| {
+fn place(targets: &[TargetInfo]) -> FileLocation {
+    targets.first().map_or(FileLocation::Nowhere, |target| {
         let remote = target.all_devices().into_iter().find_map(network_device);
         match (remote, &target.mount) {
-            (Some(device), _) => Place::Served(device),
+            (Some(device), _) => FileLocation::Served(device),
             (None, Some(mount)) => place_of_mount(mount),
             (None, None) => target
                 .all_devices()
                 .iter()
                 .find_map(|device| backing_server(device))
-                .unwrap_or(Place::Device),
+                .unwrap_or(FileLocation::Device),
         }
     })
 }
 
-fn place_of_mount(mount: &Mount) -> Place {
+fn place_of_mount(mount: &Mount) -> FileLocation {
     match mount.locality {
-        Locality::Memory => Place::Memory(mount.fs_type.clone()),
-        Locality::Remote => Place::Served(match &mount.service {
+        Locality::Memory => FileLocation::Memory(mount.fs_type.clone()),
+        Locality::Remote => FileLocation::Served(match &mount.service {
             Some(service) if service.client != ServiceClient::Nfs => {
                 service.client.words().to_owned()
             }
             _ => format!("{} ({})", mount.source, mount.fs_type),
         }),
-        Locality::UserSpace => Place::Served(format!(
+        Locality::UserSpace => FileLocation::Served(format!(
             "the process that serves {} ({})",
             mount.mount_point.display(),
             mount.fs_type
         )),
         Locality::Block | Locality::Stacked | Locality::Pseudo => {
-            Place::FileSystem(mount.fs_type.clone())
+            FileLocation::FileSystem(mount.fs_type.clone())
         }
     }
 }
 
 /// Returns the server of the file behind a loop device, if it is remote.
-fn backing_server(device: &DeviceInfo) -> Option<Place> {
+fn backing_server(device: &DeviceInfo) -> Option<FileLocation> {
     let backing = identify(device.backing_file.as_ref()?).ok()?;
     let place = place_of_mount(&backing.mount?);
-    matches!(place, Place::Served(_)).then_some(place)
+    matches!(place, FileLocation::Served(_)).then_some(place)
 }
 
 fn network_device(device: &DeviceInfo) -> Option<String> {
@@ -321,7 +341,7 @@ fn network_device(device: &DeviceInfo) -> Option<String> {
 /// Returns the device under the files that was busy longest; of equals, the lowest.
 fn busiest<'a>(
     targets: &'a [TargetInfo],
-    counted: &Counted,
+    counted: &MachineTotals,
 ) -> Option<(&'a DeviceInfo, DiskCounters)> {
     let devices = targets.iter().flat_map(TargetInfo::all_devices);
     // A partition has no queue of its own.
@@ -387,7 +407,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_those_of_whole_intervals() {
+    fn rates_cover_only_complete_intervals() {
         let second = |start_ns: u64, length_ns: u64, ios: u64| {
             let mut interval = Interval {
                 start_ns,
@@ -404,7 +424,10 @@ mod tests {
             second(3_102_000_000, 990_000_000, 475),
         ];
         let rates = |all: &[Interval], ramp_ends_ns| {
-            rates(&Counting::of(&all.to_vec().into()), ramp_ends_ns)
+            rates(
+                &EvaluatedIntervals::select(&all.to_vec().into()),
+                ramp_ends_ns,
+            )
         };
         assert_eq!(rates(&all, 1_000_000_000), [500.0, 500.0]);
         assert_eq!(rates(&all[1..], 0), [500.0, 500.0]);
@@ -412,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn where_writes_are_multiplied_others_cannot_be_told() {
+    fn write_amplifying_targets_hide_io_of_others() {
         let on = |fs_type: &str, options: &[&str]| TargetInfo {
             mount: Some(Mount {
                 fs_type: fs_type.into(),
@@ -442,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_latency_may_be_in_the_ramp() {
+    fn shortest_latency_includes_the_ramp() {
         let mut ramp = Interval {
             ramp: true,
             ..Interval::default()

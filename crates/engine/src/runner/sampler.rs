@@ -3,7 +3,7 @@
 //! The sampler reads the workers' counters. On real targets the thread that called `run` ticks it,
 //! in a simulation the event loop.
 
-use crate::worker::counters::Shared;
+use crate::counters::WorkerCounters;
 use iosonde_job::plan::{Direction, PerDirection};
 use iosonde_result::histogram::BUCKETS;
 use iosonde_result::interval::{Interval, IntervalCounts};
@@ -11,30 +11,37 @@ use iosonde_result::observer::{WorkerProgress, WorkerState};
 use iosonde_result::stats::Moments;
 use std::sync::Arc;
 
-type Counts = PerDirection<IntervalCounts>;
+type DirectionCounts = PerDirection<IntervalCounts>;
 
-fn counts(shared: &Shared) -> Counts {
+fn counts(shared: &WorkerCounters) -> DirectionCounts {
     PerDirection::from_fn(|direction| shared.counts(direction))
 }
 
-fn difference(now: &Counts, before: &Counts) -> Counts {
-    PerDirection::from_fn(|direction| IntervalCounts {
-        ios: now[direction].ios - before[direction].ios,
-        bytes: now[direction].bytes - before[direction].bytes,
+fn difference(now: &DirectionCounts, before: &DirectionCounts) -> DirectionCounts {
+    PerDirection::from_fn(|direction| {
+        let (now, before) = (now[direction], before[direction]);
+        assert!(
+            now.ios >= before.ios && now.bytes >= before.bytes,
+            "counters only grow"
+        );
+        IntervalCounts {
+            ios: now.ios - before.ios,
+            bytes: now.bytes - before.bytes,
+        }
     })
 }
 
 /// A repeating window: its start, and the counts at its start.
 #[derive(Debug, Clone, Copy)]
-struct Window {
+struct SampleWindow {
     length_ns: u64,
     start_ns: u64,
-    before: Counts,
+    before: DirectionCounts,
 }
 
-impl Window {
+impl SampleWindow {
     /// Returns the counts of the window and starts the next one, if the window is over.
-    fn close(&mut self, now_ns: u64, counts: &Counts) -> Option<(Counts, u64)> {
+    fn close(&mut self, now_ns: u64, counts: &DirectionCounts) -> Option<(DirectionCounts, u64)> {
         let elapsed_ns = now_ns.saturating_sub(self.start_ns);
         if elapsed_ns < self.length_ns {
             return None;
@@ -47,31 +54,33 @@ impl Window {
 
 /// Samples of one worker.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Samples {
+pub(super) struct WorkerSamples {
     /// Bandwidth in KiB/s, one value per window in which the direction could run.
-    pub bw: PerDirection<Moments>,
+    pub(super) bw: PerDirection<Moments>,
     /// I/Os per second, likewise.
-    pub iops: PerDirection<Moments>,
+    pub(super) iops: PerDirection<Moments>,
 }
 
-struct Watched {
-    shared: Arc<Shared>,
+struct SampledWorker {
+    shared: Arc<WorkerCounters>,
     job: usize,
     has: PerDirection<bool>,
+    /// Whether the worker is a neighbour, whose I/Os are in no interval.
+    is_neighbour: bool,
     measured: bool,
-    bw: Window,
-    iops: Window,
-    samples: Samples,
+    bw: SampleWindow,
+    iops: SampleWindow,
+    samples: WorkerSamples,
     latency_before: Vec<u64>,
     sync_latency_before: Vec<u64>,
     syncs_before: u64,
     /// Counts at the last tick.
-    last: Counts,
+    last: DirectionCounts,
 }
 
 /// Samples all workers of a run.
-pub struct Sampler {
-    watched: Vec<Watched>,
+pub(super) struct Sampler {
+    workers: Vec<SampledWorker>,
     interval_ns: u64,
     interval_start_ns: u64,
     interval: Interval,
@@ -82,18 +91,18 @@ pub struct Sampler {
 
 /// Result of one tick.
 #[derive(Default)]
-pub struct Tick {
+pub(super) struct Tick {
     /// The interval that this tick has completed.
-    pub interval: Option<Interval>,
-    /// I/O of all workers since the last tick.
-    pub moved: Counts,
+    pub(super) interval: Option<Interval>,
+    /// I/O of all workers but neighbours since the last tick.
+    pub(super) moved: DirectionCounts,
 }
 
 impl Sampler {
     /// Creates a sampler without workers, with intervals of this length.
-    pub fn new(interval_ns: u64) -> Sampler {
+    pub(super) fn new(interval_ns: u64) -> Sampler {
         Sampler {
-            watched: Vec::new(),
+            workers: Vec::new(),
             interval_ns,
             interval_start_ns: 0,
             interval: Interval::default(),
@@ -103,39 +112,45 @@ impl Sampler {
     }
 
     /// Adds a worker; its number is the count of workers before it.
-    pub fn watch(
+    pub(super) fn add_worker(
         &mut self,
-        shared: Arc<Shared>,
-        job: usize,
+        shared: Arc<WorkerCounters>,
+        (job, is_neighbour): (usize, bool),
         has: PerDirection<bool>,
         bw_ns: u64,
         iops_ns: u64,
     ) {
-        let window = |length_ns: u64| Window {
+        let window = |length_ns: u64| SampleWindow {
             length_ns: length_ns.max(1),
             start_ns: 0,
-            before: Counts::default(),
+            before: DirectionCounts::default(),
         };
-        self.watched.push(Watched {
+        self.workers.push(SampledWorker {
             shared,
             job,
             has,
+            is_neighbour,
             measured: false,
             bw: window(bw_ns),
             iops: window(iops_ns),
-            samples: Samples::default(),
+            samples: WorkerSamples::default(),
             latency_before: vec![0; BUCKETS],
             sync_latency_before: vec![0; BUCKETS],
             syncs_before: 0,
-            last: Counts::default(),
+            last: DirectionCounts::default(),
         });
     }
 
     /// Samples all workers.
-    pub fn tick(&mut self, now_ns: u64) -> Tick {
+    pub(super) fn tick(&mut self, now_ns: u64) -> Tick {
         let mut tick = Tick::default();
-        for watched in &mut self.watched {
-            let moved = watched.look(now_ns, &mut self.interval);
+        let mut of_neighbours: Option<Interval> = None;
+        for worker in &mut self.workers {
+            if worker.is_neighbour {
+                worker.take_samples(now_ns, of_neighbours.get_or_insert_default());
+                continue;
+            }
+            let moved = worker.take_samples(now_ns, &mut self.interval);
             for direction in Direction::ALL {
                 for total in [
                     &mut tick.moved[direction],
@@ -146,11 +161,11 @@ impl Sampler {
                 }
             }
         }
-        let measured = self.watched.iter().any(|watched| watched.measured);
+        let measured = (self.workers.iter()).any(|worker| worker.measured && !worker.is_neighbour);
         // The end of a ramp ends the interval, so that the first measured interval holds no ramp.
         let ramp_ended = measured && self.ramping;
         self.ramp &= !measured || ramp_ended;
-        self.ramping |= !measured && self.watched.iter().any(Watched::in_ramp);
+        self.ramping |= !measured && self.workers.iter().any(SampledWorker::in_ramp);
         if ramp_ended || now_ns.saturating_sub(self.interval_start_ns) >= self.interval_ns {
             tick.interval = Some(self.take_interval(now_ns));
         }
@@ -158,7 +173,7 @@ impl Sampler {
     }
 
     /// Ends the current interval, however short it is.
-    pub fn take_interval(&mut self, now_ns: u64) -> Interval {
+    pub(super) fn take_interval(&mut self, now_ns: u64) -> Interval {
         let mut interval = std::mem::take(&mut self.interval);
         interval.start_ns = self.interval_start_ns;
         interval.length_ns = now_ns.saturating_sub(self.interval_start_ns);
@@ -170,41 +185,41 @@ impl Sampler {
     }
 
     /// Starts a group of workers: the time before belongs to no interval.
-    pub fn begin(&mut self, now_ns: u64) {
+    pub(super) fn begin_group(&mut self, now_ns: u64) {
         self.interval_start_ns = now_ns;
         self.interval = Interval::default();
         self.ramping = false;
     }
 
     /// Returns the samples of worker `number`.
-    pub fn samples(&self, number: usize) -> Samples {
-        self.watched[number].samples
+    pub(super) fn samples(&self, number: usize) -> WorkerSamples {
+        self.workers[number].samples
     }
 
     /// Returns the progress of all workers.
-    pub fn progress(&self) -> Vec<WorkerProgress> {
-        self.watched
+    pub(super) fn progress(&self) -> Vec<WorkerProgress> {
+        self.workers
             .iter()
-            .map(|watched| WorkerProgress {
-                state: watched.shared.state(),
-                job: watched.job,
-                open_files: watched
+            .map(|worker| WorkerProgress {
+                state: worker.shared.state(),
+                job: worker.job,
+                open_files: worker
                     .shared
                     .open_files
                     .load(std::sync::atomic::Ordering::Relaxed),
-                counts: counts(&watched.shared),
+                counts: counts(&worker.shared),
             })
             .collect()
     }
 }
 
-impl Watched {
+impl SampledWorker {
     fn in_ramp(&self) -> bool {
-        self.shared.state() == WorkerState::Ramp
+        !self.is_neighbour && self.shared.state() == WorkerState::Ramp
     }
 
     /// Takes the samples that are due. Returns the I/O since the last call.
-    fn look(&mut self, now_ns: u64, interval: &mut Interval) -> Counts {
+    fn take_samples(&mut self, now_ns: u64, interval: &mut Interval) -> DirectionCounts {
         let now = counts(&self.shared);
         let moved = difference(&now, &self.last);
         self.last = now;
@@ -232,7 +247,7 @@ impl Watched {
         moved
     }
 
-    fn sample(&mut self, now_ns: u64, now: &Counts) {
+    fn sample(&mut self, now_ns: u64, now: &DirectionCounts) {
         // Unlike in fio, a window without progress counts as 0: an idle job is not fast.
         let seconds = |ns: u64| ns as f64 / 1e9;
         if let Some((moved, elapsed_ns)) = self.bw.close(now_ns, now) {
@@ -263,13 +278,13 @@ mod tests {
     const SECOND_NS: u64 = 1_000_000_000;
 
     /// Returns a sampler of one worker with intervals of a second.
-    fn watching() -> (Sampler, Arc<Shared>) {
+    fn watching() -> (Sampler, Arc<WorkerCounters>) {
         let mut sampler = Sampler::new(SECOND_NS);
-        let worker = Arc::new(Shared::default());
-        sampler.watch(
+        let worker = Arc::new(WorkerCounters::default());
+        sampler.add_worker(
             worker.clone(),
-            0,
-            PerDirection::all(true),
+            (0, false),
+            PerDirection::from_value(true),
             SECOND_NS,
             SECOND_NS,
         );
@@ -277,10 +292,10 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_ends_with_its_ramp() {
+    fn ramp_end_closes_the_interval() {
         let (mut sampler, worker) = watching();
         worker.enter(WorkerState::Ramp);
-        sampler.begin(0);
+        sampler.begin_group(0);
         worker.add(Direction::Read, 500, 500 * 4096);
         assert!(sampler.tick(900_000_000).interval.is_none());
         worker.enter(WorkerState::Running);
@@ -303,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn each_sync_is_in_one_interval() {
+    fn sync_is_counted_in_exactly_one_interval() {
         let (mut sampler, worker) = watching();
         worker.enter(WorkerState::Running);
         worker.synced(5_000, 2);
@@ -320,9 +335,9 @@ mod tests {
     }
 
     #[test]
-    fn without_a_ramp_intervals_are_whole() {
+    fn intervals_without_a_ramp_are_complete() {
         let (mut sampler, worker) = watching();
-        sampler.begin(0);
+        sampler.begin_group(0);
         assert!(sampler.tick(100_000_000).interval.is_none());
         worker.enter(WorkerState::Running);
         assert!(sampler.tick(200_000_000).interval.is_none());

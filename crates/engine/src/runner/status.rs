@@ -1,20 +1,20 @@
 //! Requests statistics from running workers without blocking them.
 
-use crate::worker::counters::Shared;
+use crate::counters::WorkerCounters;
 use iosonde_result::observer::WorkerState;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Interval between two checks for answers.
-const LOOK_NS: u64 = 5_000_000;
+const CHECK_INTERVAL_NS: u64 = 5_000_000;
 /// Maximum wait for an answer. Of a worker that waits longer, the last answer is reported.
-const PATIENCE_NS: u64 = 1_000_000_000;
+const ANSWER_TIMEOUT_NS: u64 = 1_000_000_000;
 
 /// The open request, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct StatusRequest {
     asked_ns: Option<u64>,
-    next_look_ns: u64,
+    next_check_ns: u64,
 }
 
 impl StatusRequest {
@@ -24,7 +24,7 @@ impl StatusRequest {
     }
 
     /// Asks all running workers.
-    pub(super) fn begin(&mut self, now_ns: u64, workers: &[Arc<Shared>]) {
+    pub(super) fn begin(&mut self, now_ns: u64, workers: &[Arc<WorkerCounters>]) {
         self.asked_ns = Some(now_ns);
         for worker in workers.iter().filter(|worker| runs(worker)) {
             worker.asked.store(true, Relaxed);
@@ -32,13 +32,13 @@ impl StatusRequest {
     }
 
     /// Whether all workers have answered or the wait has timed out. True once per request.
-    pub(super) fn is_answered(&mut self, now_ns: u64, workers: &[Arc<Shared>]) -> bool {
+    pub(super) fn is_answered(&mut self, now_ns: u64, workers: &[Arc<WorkerCounters>]) -> bool {
         let Some(asked_ns) = self.asked_ns else {
             return false;
         };
-        let waiting = |worker: &Arc<Shared>| runs(worker) && worker.asked.load(Relaxed);
-        if workers.iter().any(waiting) && now_ns.saturating_sub(asked_ns) < PATIENCE_NS {
-            self.next_look_ns = now_ns + LOOK_NS;
+        let waiting = |worker: &Arc<WorkerCounters>| runs(worker) && worker.asked.load(Relaxed);
+        if workers.iter().any(waiting) && now_ns.saturating_sub(asked_ns) < ANSWER_TIMEOUT_NS {
+            self.next_check_ns = now_ns + CHECK_INTERVAL_NS;
             return false;
         }
         self.asked_ns = None;
@@ -46,13 +46,13 @@ impl StatusRequest {
     }
 
     /// Returns when to check again while a request is open.
-    pub(super) fn next_look_ns(&self) -> Option<u64> {
-        self.asked_ns.map(|_| self.next_look_ns)
+    pub(super) fn next_check_ns(&self) -> Option<u64> {
+        self.asked_ns.map(|_| self.next_check_ns)
     }
 }
 
 /// Whether a worker is in its I/O loop, where it notices requests.
-fn runs(worker: &Arc<Shared>) -> bool {
+fn runs(worker: &Arc<WorkerCounters>) -> bool {
     matches!(
         worker.state(),
         WorkerState::Ramp | WorkerState::Running | WorkerState::Verifying | WorkerState::Syncing
@@ -64,21 +64,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_that_run_are_waited_for_but_not_for_ever() {
-        let workers = [Arc::new(Shared::default()), Arc::new(Shared::default())];
+    fn status_request_waits_for_running_workers_until_timeout() {
+        let workers = [
+            Arc::new(WorkerCounters::default()),
+            Arc::new(WorkerCounters::default()),
+        ];
         let mut request = StatusRequest::default();
         assert!(!request.is_answered(0, &workers));
         request.begin(10, &workers);
-        assert!(request.is_answered(10, &workers), "nobody runs");
+        assert!(request.is_answered(10, &workers), "no worker runs");
         workers[1].enter(WorkerState::Running);
         request.begin(20, &workers);
         assert!(!request.is_answered(20, &workers));
         assert!(!workers[0].asked.load(Relaxed));
-        assert_eq!(request.next_look_ns(), Some(20 + LOOK_NS));
+        assert_eq!(request.next_check_ns(), Some(20 + CHECK_INTERVAL_NS));
         workers[1].asked.store(false, Relaxed);
         assert!(request.is_answered(21, &workers));
         assert!(!request.is_open());
         request.begin(30, &workers);
-        assert!(request.is_answered(30 + PATIENCE_NS, &workers));
+        assert!(request.is_answered(30 + ANSWER_TIMEOUT_NS, &workers));
     }
 }

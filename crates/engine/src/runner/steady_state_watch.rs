@@ -1,6 +1,6 @@
 //! `steadystate`: ends a job once its rate is stable.
 
-use crate::worker::counters::Shared;
+use crate::counters::WorkerCounters;
 use iosonde_job::plan::{Direction, Job, SteadyMetric, SteadyState};
 use iosonde_result::run::SteadyStateResult;
 use std::collections::VecDeque;
@@ -23,14 +23,14 @@ struct Second {
 
 /// Counts so far: I/Os, bytes, and the sum of the latencies.
 #[derive(Debug, Clone, Copy, Default)]
-struct Moved {
+struct SteadyCounts {
     ios: u64,
     bytes: u64,
     latency_sum_ns: u64,
 }
 
-impl Moved {
-    fn add(&mut self, shared: &Shared) {
+impl SteadyCounts {
+    fn add(&mut self, shared: &WorkerCounters) {
         self.latency_sum_ns += shared.latency_sum_ns.get();
         for direction in Direction::ALL {
             let counts = shared.counts(direction);
@@ -76,10 +76,10 @@ impl SteadyWatches {
     }
 
     /// Checks the workers' counts. Returns the workers to stop, whose steady state is attained.
-    pub(super) fn look(
+    pub(super) fn check_counts(
         &mut self,
         now_ns: u64,
-        shared: &[Arc<Shared>],
+        shared: &[Arc<WorkerCounters>],
         is_running: impl Fn(usize) -> bool,
     ) -> Vec<usize> {
         let mut attained = Vec::new();
@@ -88,11 +88,11 @@ impl SteadyWatches {
             if watch.is_over {
                 continue;
             }
-            let mut moved = Moved::default();
+            let mut moved = SteadyCounts::default();
             for member in &watch.members {
                 moved.add(&shared[*member]);
             }
-            if watch.look(now_ns, moved) {
+            if watch.check_rates(now_ns, moved) {
                 attained.extend(watch.members.iter().filter(|it| is_running(**it)));
             }
         }
@@ -126,7 +126,7 @@ struct SteadyWatch {
     last_ns: u64,
     /// Whether the ramp of the job is over.
     has_begun: bool,
-    before: Moved,
+    before: SteadyCounts,
     window: VecDeque<Second>,
     criterion: f64,
     max_deviation: f64,
@@ -158,7 +158,7 @@ impl SteadyWatch {
             },
             last_ns: start_ns,
             has_begun,
-            before: Moved::default(),
+            before: SteadyCounts::default(),
             window: VecDeque::new(),
             criterion: 0.0,
             max_deviation: 0.0,
@@ -176,7 +176,7 @@ impl SteadyWatch {
     }
 
     /// Checks the counts so far. Returns whether the steady state is attained.
-    fn look(&mut self, now_ns: u64, moved: Moved) -> bool {
+    fn check_rates(&mut self, now_ns: u64, moved: SteadyCounts) -> bool {
         if self.attained || now_ns < self.next_ns {
             return self.attained;
         }
@@ -283,10 +283,10 @@ mod tests {
 
     fn attained_after(rule: SteadyState, rates: &[u64]) -> Option<usize> {
         let mut watch = SteadyWatch::new(rule, 0, 0);
-        let mut moved = Moved::default();
+        let mut moved = SteadyCounts::default();
         for (index, rate) in rates.iter().enumerate() {
             moved.ios += rate;
-            if watch.look((index as u64 + 1) * SECOND_NS, moved) {
+            if watch.check_rates((index as u64 + 1) * SECOND_NS, moved) {
                 return Some(index + 1);
             }
         }
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn attained_when_the_last_window_deviates_little() {
+    fn steady_state_is_attained_at_small_deviation() {
         assert_eq!(
             attained_after(rule(false, 10.0), &[10, 50, 100, 101, 99, 100, 100]),
             Some(6)
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trend_is_seen_by_the_slope() {
+    fn slope_rule_detects_a_trend() {
         assert_eq!(
             attained_after(rule(true, 1.0), &[100, 110, 120, 130, 140, 150, 160]),
             None
@@ -323,23 +323,23 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_job_is_not_steady() {
+    fn idle_job_is_not_steady() {
         assert_eq!(attained_after(rule(false, 10.0), &[0; 10]), None);
     }
 
     /// Returns the times of the checks until `end_ns` in seconds, and the number of samples.
     fn checks(mut watch: SteadyWatch, end_ns: u64) -> (Vec<f64>, usize) {
-        let (mut checks, mut moved) = (Vec::new(), Moved::default());
+        let (mut checks, mut moved) = (Vec::new(), SteadyCounts::default());
         while watch.next_ns <= end_ns {
             moved.ios += 100;
             checks.push(watch.next_ns as f64 / 1e9);
-            watch.look(watch.next_ns, moved);
+            watch.check_rates(watch.next_ns, moved);
         }
         (checks, watch.window.len())
     }
 
     #[test]
-    fn checks_come_a_tenth_early_and_after_a_ramp_by_the_whole_second() {
+    fn steady_state_checks_are_early_and_aligned_after_ramp() {
         let ramp = |ramp_ns| SteadyState {
             ramp_ns,
             ..rule(false, 0.0)

@@ -2,33 +2,32 @@
 
 use super::coordinator::{Coordinator, RunContext};
 use super::io_scheduler::Schedulers;
-use super::log_files::OpenLogs;
-use super::worker_thread::{StartBarrier, WorkerThread};
-use super::{JobClone, LocalRunner, RunMeasurements};
-use crate::ceph::Estate;
-use crate::files::CreatedFiles;
-use crate::worker::clock::{Clock, RealClock};
-use crate::worker::counters::Shared;
-use crate::worker::io_failure::no_thread;
-use crate::worker::process_stops::{Stops, WatchEnd, watch};
+use super::open_logs::OpenLogs;
+use super::session_resources::SessionRefs;
+use super::start_barrier::StartBarrier;
+use super::worker_thread::WorkerThread;
+use super::{JobClone, RunMeasurements};
+use crate::clock::{Clock, RealClock};
+use crate::counters::WorkerCounters;
+use crate::process_stops::{Stops, WatchEnd, watch};
+use crate::remedies::no_thread;
 use iosonde_job::plan::Plan;
-use iosonde_machine::write_hold::DeviceHolds;
-use iosonde_result::observer::{Observer, Start};
+use iosonde_result::observer::{Observer, StartDecision};
 use iosonde_result::run::WorkerResult;
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::RunError;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex};
-use std::thread::Builder;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{Builder, Scope};
 use std::time::{Duration, Instant};
 
 /// Time from the readiness of a group's last worker to the common start.
 const START_AHEAD_NS: u64 = 2_000_000;
 
 /// Interval at which a ready group asks the observer whether it may start.
-const START_LOOK_NS: u64 = 2_000_000;
+const START_POLL_NS: u64 = 2_000_000;
 
-enum Message {
+enum WorkerMessage {
     /// The worker waits at the start barrier, or cannot run because of the error.
     Ready(usize, Option<RunError>),
     Done(usize, Box<WorkerResult>),
@@ -38,8 +37,8 @@ enum Message {
 
 /// Stops all workers on drop, so that no thread waits forever, however the run ends.
 struct StopOnDrop {
-    gate: Arc<StartBarrier>,
-    workers: Vec<Arc<Shared>>,
+    start_barrier: Arc<StartBarrier>,
+    workers: Vec<Arc<WorkerCounters>>,
 }
 
 impl Drop for StopOnDrop {
@@ -47,7 +46,7 @@ impl Drop for StopOnDrop {
         for worker in &self.workers {
             worker.stop.store(true, Relaxed);
         }
-        self.gate.call_off();
+        self.start_barrier.cancel_start();
     }
 }
 
@@ -55,62 +54,157 @@ impl Drop for StopOnDrop {
 #[derive(Default)]
 struct GroupStart {
     is_complete: bool,
+    /// The caches of the complete group were dropped.
+    is_cold: bool,
     /// The first group has started. Only this start is synchronised with other machines.
     is_begun: bool,
+    /// Whether any worker of the run was prepared.
+    is_any_prepared: bool,
+    /// The first refusal of the run.
+    refused: Option<RunError>,
 }
 
 impl GroupStart {
+    /// Adds a worker that is prepared, or refused with this error. `is_last` completes the group.
+    ///
+    /// # Errors
+    /// The refusal, if all workers of the group were refused: only then the run fails.
+    fn add_worker(&mut self, refusal: Option<RunError>, is_last: bool) -> Result<(), RunError> {
+        self.is_any_prepared |= refusal.is_none();
+        self.refused = self.refused.take().or(refusal);
+        if !is_last {
+            return Ok(());
+        }
+        if !self.is_any_prepared
+            && let Some(error) = self.refused.take()
+        {
+            return Err(error);
+        }
+        self.is_complete = true;
+        Ok(())
+    }
+
+    /// Whether the caches must be dropped now: once per complete group of measured jobs.
+    fn takes_cold_start(&mut self, coordinator: &Coordinator<'_>) -> bool {
+        self.is_complete
+            && !coordinator.is_group_of_neighbours()
+            && !std::mem::replace(&mut self.is_cold, true)
+    }
+
+    /// Limits the wait for a message: a complete group polls for its start.
+    fn limit_wait(&self, left_ns: u64) -> u64 {
+        match self.is_complete {
+            true => left_ns.min(START_POLL_NS),
+            false => left_ns,
+        }
+    }
+
     /// Returns the current time and the common start, once it is known, on the run's clock.
-    fn start_ns(&mut self, crew: &mut Coordinator<'_>, clock: &RealClock) -> Option<(u64, u64)> {
+    fn start_ns(
+        &mut self,
+        coordinator: &mut Coordinator<'_>,
+        clock: &RealClock,
+    ) -> Option<(u64, u64)> {
         if !self.is_complete {
             return None;
         }
-        let start = match self.is_begun {
-            true => Start::Now,
-            false => crew.may_start(),
+        // Neighbours start at once, the measured jobs at the instant of all machines.
+        let is_of_neighbours = coordinator.is_group_of_neighbours();
+        let start = match self.is_begun || is_of_neighbours {
+            true => StartDecision::Now,
+            false => coordinator.poll_start(),
         };
         let now_ns = clock.now_ns();
         let start_ns = match start {
-            Start::Wait => return None,
-            Start::Now => now_ns + START_AHEAD_NS,
-            Start::At(at) => match at.checked_duration_since(Instant::now()) {
+            StartDecision::Wait => return None,
+            StartDecision::Now => now_ns + START_AHEAD_NS,
+            StartDecision::At(at) => match at.checked_duration_since(Instant::now()) {
                 Some(ahead) => now_ns + ahead.as_nanos() as u64,
                 None => now_ns.saturating_sub(at.elapsed().as_nanos() as u64),
             },
         };
-        *self = GroupStart {
-            is_complete: false,
-            is_begun: true,
-        };
+        (self.is_complete, self.is_cold) = (false, false);
+        self.is_begun |= !is_of_neighbours;
+        self.is_any_prepared &= !is_of_neighbours;
         Some((now_ns, start_ns))
     }
 }
 
 /// Reports a thread that panics.
-struct PanicNotice(Sender<Message>);
+struct PanicNotice(Sender<WorkerMessage>);
 
 impl Drop for PanicNotice {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let _ = self.0.send(Message::Lost);
+            let _ = self.0.send(WorkerMessage::Lost);
         }
     }
 }
 
-/// Resources of the session while its workers run.
-pub(super) struct Held<'a> {
-    pub(super) runner: &'a LocalRunner,
-    pub(super) estate: &'a Mutex<Estate>,
-    pub(super) holds: &'a DeviceHolds,
-    pub(super) created: &'a CreatedFiles,
+/// Starts the thread of worker `number` of `count`.
+fn spawn_worker<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    worker_thread: WorkerThread<'scope>,
+    (number, count): (usize, usize),
+    sender: &Sender<WorkerMessage>,
+) -> Result<(), RunError> {
+    let panic_notice = PanicNotice(sender.clone());
+    let work = move || {
+        // The receiver is gone if the run was cancelled.
+        let ready = |refusal| drop(panic_notice.0.send(WorkerMessage::Ready(number, refusal)));
+        let result = worker_thread.work(ready);
+        let _ = panic_notice
+            .0
+            .send(WorkerMessage::Done(number, Box::new(result)));
+    };
+    match Builder::new().spawn_scoped(scope, work) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let whose = format!("for worker {} of {count}", number + 1);
+            Err(no_thread(&whose, &error))
+        }
+    }
+}
+
+/// Starts the thread that detects stops of the process until the returned guard is dropped.
+fn spawn_stop_watch<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    stops: &'scope Arc<Stops>,
+    origin_ns: u64,
+) -> WatchEnd {
+    stops.begin();
+    let watching = Builder::new().spawn_scoped(scope, move || watch(stops, origin_ns));
+    // If the kernel refuses this thread, the threads of the workers report the error.
+    WatchEnd::new(watching.ok().as_ref().map(|it| it.thread().clone()), stops)
+}
+
+/// Waits for a message or the next tick, and handles it. Returns false if a thread has panicked.
+fn handle_next_message(
+    receiver: &Receiver<WorkerMessage>,
+    coordinator: &mut Coordinator<'_>,
+    clock: &RealClock,
+    group_start: &mut GroupStart,
+) -> Result<bool, RunError> {
+    let left_ns = coordinator.next_tick_ns().saturating_sub(clock.now_ns());
+    let left_ns = group_start.limit_wait(left_ns);
+    match receiver.recv_timeout(Duration::from_nanos(left_ns)) {
+        Ok(WorkerMessage::Ready(number, refusal)) => {
+            let is_last = coordinator.mark_ready(number);
+            group_start.add_worker(refusal, is_last)?;
+        }
+        Ok(WorkerMessage::Done(number, result)) => coordinator.record_result(number, *result),
+        Err(RecvTimeoutError::Timeout) => coordinator.tick(clock.now_ns()),
+        Ok(WorkerMessage::Lost) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
+    }
+    Ok(true)
 }
 
 /// Runs all clones to their end. An error means that no job ran, or that a thread was refused.
 pub(super) fn run(
     plan: &Plan,
     clones: &[JobClone],
-    session: &Held<'_>,
-    around: RunContext<'_>,
+    session: &SessionRefs<'_>,
+    context: RunContext<'_>,
     observer: &mut dyn Observer,
 ) -> Result<RunMeasurements, RunError> {
     let stops = Arc::new(Stops::default());
@@ -120,86 +214,58 @@ pub(super) fn run(
         true => clock,
         false => clock.without(stops.clone()),
     };
-    let mut crew =
-        Coordinator::new(plan, clones, around, observer).on(clock.clone(), stops.clone());
+    let mut coordinator =
+        Coordinator::new(plan, clones, context, observer).with_clock(clock.clone(), stops.clone());
     let (sender, receiver) = channel();
-    let shelf = OpenLogs::default();
+    let open_logs = OpenLogs::default();
     let schedulers = Schedulers::default();
-    let (mut any_prepared, mut refused) = (false, None);
-    let mut line = GroupStart::default();
+    let mut group_start = GroupStart::default();
     std::thread::scope(|scope| {
-        let mut way_home = StopOnDrop {
-            gate: Arc::default(),
+        let mut stop_guard = StopOnDrop {
+            start_barrier: Arc::default(),
             workers: (0..clones.len())
-                .map(|number| crew.shared(number))
+                .map(|number| coordinator.shared(number))
                 .collect(),
         };
-        stops.begin();
-        let watched = &stops;
-        let watching = Builder::new().spawn_scoped(scope, move || watch(watched, origin_ns));
-        // If the kernel refuses this thread, the threads of the workers report the error.
-        let _watch_end =
-            WatchEnd::new(watching.ok().as_ref().map(|it| it.thread().clone()), &stops);
-        while !crew.is_finished() {
-            let starting = crew.call_up();
+        let _watch_end = spawn_stop_watch(scope, &stops, origin_ns);
+        while !coordinator.is_finished() {
+            let starting = coordinator.next_group();
             if !starting.is_empty() {
-                way_home.gate = Arc::default();
+                stop_guard.start_barrier = Arc::default();
             }
             for number in starting {
-                let (clone, shared, flow) =
-                    (&clones[number], crew.shared(number), crew.flow(number));
-                let seat = WorkerThread {
+                let (clone, shared, flow) = (
+                    &clones[number],
+                    coordinator.shared(number),
+                    coordinator.flow(number),
+                );
+                let worker_thread = WorkerThread {
                     plan,
                     clones,
                     clone,
                     clock: clock.clone(),
                     shared,
-                    gate: way_home.gate.clone(),
+                    start_barrier: stop_guard.start_barrier.clone(),
                     flow,
-                    shelf: &shelf,
+                    open_logs: &open_logs,
                     schedulers: &schedulers,
                     session,
                 };
-                let word = PanicNotice(sender.clone());
-                let work = move || {
-                    // The receiver is gone if the run was cancelled.
-                    let result =
-                        seat.work(|refusal| drop(word.0.send(Message::Ready(number, refusal))));
-                    let _ = word.0.send(Message::Done(number, Box::new(result)));
-                };
-                Builder::new().spawn_scoped(scope, work).map_err(|error| {
-                    let whose = format!("for worker {} of {}", number + 1, clones.len());
-                    no_thread(&whose, &error)
-                })?;
+                spawn_worker(scope, worker_thread, (number, clones.len()), &sender)?;
             }
-            let left_ns = crew.next_tick_ns().saturating_sub(clock.now_ns());
-            let left_ns = if line.is_complete {
-                left_ns.min(START_LOOK_NS)
-            } else {
-                left_ns
-            };
-            match receiver.recv_timeout(Duration::from_nanos(left_ns)) {
-                Ok(Message::Ready(number, refusal)) => {
-                    any_prepared |= refusal.is_none();
-                    refused = refused.or(refusal);
-                    if crew.ready(number) {
-                        // The run fails only if all workers of the group were refused.
-                        if !any_prepared && let Some(error) = refused.take() {
-                            return Err(error);
-                        }
-                        line.is_complete = true;
-                    }
-                }
-                Ok(Message::Done(number, result)) => crew.done(number, *result),
-                Err(RecvTimeoutError::Timeout) => crew.tick(clock.now_ns()),
-                Ok(Message::Lost) | Err(RecvTimeoutError::Disconnected) => break,
+            if !handle_next_message(&receiver, &mut coordinator, &clock, &mut group_start)? {
+                break;
             }
-            if let Some((now_ns, start_ns)) = line.start_ns(&mut crew, &clock) {
-                crew.start(now_ns, start_ns);
-                way_home.gate.open(start_ns);
+            if group_start.takes_cold_start(&coordinator) {
+                let dropped = coordinator.dropped_caches();
+                dropped.drop_again(plan, clones, session)?;
+            }
+            if let Some((now_ns, start_ns)) = group_start.start_ns(&mut coordinator, &clock) {
+                coordinator.start(now_ns, start_ns);
+                stop_guard.start_barrier.open(start_ns);
             }
         }
-        Ok(())
+        Ok::<(), RunError>(())
     })?;
-    Ok(crew.finish(clock.now_ns()))
+    Ok(coordinator.finish(clock.now_ns()))
 }

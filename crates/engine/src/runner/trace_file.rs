@@ -1,9 +1,9 @@
 //! Writes a trace (`write_iolog`) in version 3 of fio's format.
 
 use super::JobClone;
-use super::log_files::{OpenLogs, Shared};
+use super::open_logs::{OpenLogs, SharedLogFile};
 use crate::worker::io_log::LogEntry;
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::{PathAction, RunError};
 use iosonde_workload::Op;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use std::sync::PoisonError;
 /// The trace of one worker.
 pub(super) struct TraceFile {
     pub(super) path: PathBuf,
-    pub(super) file: Shared,
+    pub(super) file: SharedLogFile,
     /// Names of the worker's files, by file number.
     names: Vec<String>,
     last_us: u64,
@@ -21,25 +21,28 @@ pub(super) struct TraceFile {
 impl TraceFile {
     /// Opens the trace and writes the names of the files.
     pub(super) fn begin(
-        shelf: &OpenLogs,
+        open_logs: &OpenLogs,
         path: &str,
         clone: &JobClone,
     ) -> Result<TraceFile, RunError> {
         let path = PathBuf::from(path);
         let files = clone.files().files.iter();
         let mut trace = TraceFile {
-            file: shelf.take_trace(&path)?,
+            file: open_logs.open_trace(&path)?,
             path,
             names: files.map(|file| file.path.display().to_string()).collect(),
             last_us: 0,
         };
-        let named = trace.files("add").and_then(|()| trace.files("open"));
-        named.map_err(|error| crate::files::target_error(&trace.path, "write", &error))?;
+        let named = trace
+            .write_action("add")
+            .and_then(|()| trace.write_action("open"));
+        named
+            .map_err(|error| crate::files::target_error(&trace.path, PathAction::Write, &error))?;
         Ok(trace)
     }
 
     /// Writes the line of an I/O.
-    pub(super) fn line(&mut self, entry: &LogEntry) -> io::Result<()> {
+    pub(super) fn write_line(&mut self, entry: &LogEntry) -> io::Result<()> {
         let action = match entry.op {
             Op::Read => "read",
             Op::Write => "write",
@@ -62,12 +65,12 @@ impl TraceFile {
     }
 
     /// Writes the lines after the last I/O.
-    pub(super) fn end(&mut self) -> io::Result<()> {
-        self.files("close")
+    pub(super) fn close_files(&mut self) -> io::Result<()> {
+        self.write_action("close")
     }
 
     /// Writes the same action for all files.
-    fn files(&mut self, action: &str) -> io::Result<()> {
+    fn write_action(&mut self, action: &str) -> io::Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         self.names
             .iter()

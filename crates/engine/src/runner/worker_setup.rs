@@ -1,12 +1,11 @@
 //! Builds the parts of a worker from its job and files.
 
 use super::{JobClone, backend_choice};
-use crate::files::{CachedFiles, FileKeeper, FileUse, WorkerFiles, target_error};
+use crate::counters::WorkerCounters;
+use crate::files::{CachedFiles, FileUse, OpenFileCache, WorkerFiles, target_error};
 use crate::io::{Slab, Slot};
-use crate::sys::memory::{IoMemory, MemoryKind};
-use crate::worker::counters::Shared;
+use crate::sys::memory::{IoMemory, MemoryKind, UnlinkedFile};
 use crate::worker::flow::{FlowPool, FlowShare};
-use crate::worker::io_failure::errno_name;
 use crate::worker::io_log::IoLog;
 use crate::worker::io_priority::Cmdprio;
 use crate::worker::latency_depth::DepthControl;
@@ -15,17 +14,14 @@ use crate::worker::recorder::Recorder;
 use crate::worker::replay::Replayer;
 use crate::worker::verification::Verification;
 use crate::worker::write_contents::Contents;
-use crate::worker::{DepthRules, Limits, Parts, Refill};
-use iosonde_job::plan::{Direction, Engine, Job, Measure, Memory, Plan};
+use crate::worker::{DepthRules, Refill, WorkerLimits, WorkerParts};
+use iosonde_job::plan::{Direction, Engine, Job, MeasureOptions, Memory, Plan};
 use iosonde_job::trace::Trace;
 use iosonde_machine::space::is_memory;
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::{BufferMemory, PathAction, RunError, UnsupportedFeature};
 use iosonde_workload::buffers::working_set_key;
 use iosonde_workload::rng::Stream;
 use iosonde_workload::{FileLayout, Generator, Seeds};
-
-use std::fs::{File, OpenOptions};
-use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -56,7 +52,10 @@ pub(crate) struct WorkerResources {
 }
 
 /// Allocates the resources of a worker.
-pub(crate) fn kit(plan: &Plan, clone: &JobClone) -> Result<WorkerResources, RunError> {
+pub(crate) fn allocate_resources(
+    plan: &Plan,
+    clone: &JobClone,
+) -> Result<WorkerResources, RunError> {
     let (job, number, files) = (clone.job(plan), clone.number, clone.files());
     let seeds = Seeds::new(&job.workload, number, super::epoch_ms());
     let layout = match clone.trace() {
@@ -101,8 +100,8 @@ pub(crate) fn kit(plan: &Plan, clone: &JobClone) -> Result<WorkerResources, RunE
 
 /// Returns the working sets of all clones with `dedupe_global`.
 fn global_working_sets(plan: &Plan) -> Vec<u64> {
-    let sharing =
-        super::expand(plan).filter(|(job, ..)| plan.jobs[*job].workload.buffers.dedupe_global);
+    let sharing = super::plan_facts::expand(plan)
+        .filter(|(job, ..)| plan.jobs[*job].workload.buffers.dedupe_global);
     let keys = sharing.map(|(job, _, number)| {
         working_set_key(&Seeds::new(
             &plan.jobs[job].workload,
@@ -114,10 +113,11 @@ fn global_working_sets(plan: &Plan) -> Vec<u64> {
 }
 
 fn misfit(job: &Job, problem: &str) -> RunError {
-    RunError::Unsupported {
-        problem: format!("job {}: {problem}", job.name),
-        remedy: "change the sizes in the job so that they fit each other".to_owned(),
+    UnsupportedFeature::SizesMismatch {
+        job: job.name.clone(),
+        problem: problem.to_owned(),
     }
+    .into()
 }
 
 fn memory(job: &Job, number: u32, slots: usize, bytes: usize) -> Result<IoMemory, RunError> {
@@ -127,111 +127,89 @@ fn memory(job: &Job, number: u32, slots: usize, bytes: usize) -> Result<IoMemory
         _ => None,
     };
     let kind = match (&job.io.mem, &file) {
-        (Memory::MmapHuge(_), Some(file)) => MemoryKind::File(file.as_raw_fd(), huge),
-        (_, Some(file)) => MemoryKind::File(file.as_raw_fd(), 1),
+        (Memory::MmapHuge(_), Some(file)) => MemoryKind::File(file, huge),
+        (_, Some(file)) => MemoryKind::File(file, 1),
         (Memory::Malloc | Memory::Mmap(_), None) => MemoryKind::Pages,
         (Memory::Shm | Memory::MmapShared, None) => MemoryKind::Shared,
         (Memory::ShmHuge, None) => MemoryKind::SharedHugePages(huge),
         (Memory::MmapHuge(_), None) => MemoryKind::HugePages(huge),
     };
     IoMemory::map(slots, bytes, job.io.mem_align_bytes as usize, kind).map_err(|error| {
-        let remedy = match kind {
-            MemoryKind::HugePages(_) | MemoryKind::SharedHugePages(_) => {
-                "reserve huge pages of hugepage-size (sysctl vm.nr_hugepages), or leave mem= out"
-            }
-            MemoryKind::File(..) => "name a file where there is room, or leave mem= out",
-            _ => "use a smaller iodepth, block size or number of jobs",
+        let memory = match kind {
+            MemoryKind::HugePages(_) | MemoryKind::SharedHugePages(_) => BufferMemory::HugePages,
+            MemoryKind::File(..) => BufferMemory::File,
+            _ => BufferMemory::Ordinary,
         };
-        RunError::Unsupported {
-            problem: format!(
-                "job {}: no memory for {slots} buffers of {bytes} bytes: {}",
-                job.name,
-                error
-                    .raw_os_error()
-                    .map_or_else(|| error.to_string(), errno_name)
-            ),
-            remedy: remedy.to_owned(),
-        }
+        RunError::from(UnsupportedFeature::NoBufferMemory {
+            job: job.name.clone(),
+            slots: slots as u64,
+            buffer_bytes: bytes as u64,
+            memory,
+            failure: (&error).into(),
+        })
     })
 }
 
-/// Creates the file of `mem=mmap:FILE`, one per worker, as workers must not share buffers. The file
-/// must not exist; it is unlinked at once, and the mapping keeps it.
-fn memory_file(name: &str, number: u32) -> Result<File, RunError> {
+/// Creates the file of `mem=mmap:FILE`, one per worker, as workers must not share buffers.
+fn memory_file(name: &str, number: u32) -> Result<UnlinkedFile, RunError> {
     let path = match number {
         0 => PathBuf::from(name),
         number => PathBuf::from(format!("{name}.{number}")),
     };
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(&path)
-        .map_err(|error| target_error(&path, "make", &error))?;
-    // Another process may have removed the name already.
-    let _ = std::fs::remove_file(&path);
-    Ok(file)
+    UnlinkedFile::create(&path).map_err(|error| target_error(&path, PathAction::Create, &error))
 }
 
 /// Links of a worker to its surroundings.
 pub(crate) struct WorkerLinks {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<WorkerCounters>,
     pub(crate) flow: Option<Arc<FlowPool>>,
     pub(crate) log: Option<IoLog>,
-    pub(crate) keeper: Option<Box<FileKeeper>>,
+    pub(crate) open_file_cache: Option<Box<OpenFileCache>>,
     pub(crate) cache: Option<Box<CachedFiles>>,
+    /// Names of the files in messages.
+    pub(crate) file_names: Vec<String>,
     pub(crate) dump_directory: PathBuf,
 }
 
 /// Builds the parts for a start at `start_ns`.
-pub(crate) fn parts(
+pub(crate) fn build_parts(
     job: &Job,
     files: &WorkerFiles,
-    kit: WorkerResources,
+    resources: WorkerResources,
     start_ns: u64,
-    company: WorkerLinks,
-) -> Parts {
+    links: WorkerLinks,
+) -> WorkerParts {
     let schedule = &job.schedule;
-    let measure_from_ns = start_ns + schedule.ramp_time_ns;
-    let deadline_ns = if schedule.runtime_ns == 0 {
-        u64::MAX
-    } else {
-        measure_from_ns + schedule.runtime_ns
+    let depth = resources.slab.slots.len() as u32;
+    let measures_from_ns = match schedule.ramp_time_ns {
+        0 => 0,
+        ramp_time_ns => start_ns + ramp_time_ns,
     };
-    let depth = kit.slab.slots.len() as u32;
-    let measures_from_ns = if schedule.ramp_time_ns == 0 {
-        0
-    } else {
-        measure_from_ns
-    };
-    // As in fio, the null engine at depth 1 is synchronous: submission and completion coincide.
-    let synchronous = job.io.engine == Engine::Null && depth == 1;
-    let measure = Measure {
-        slat: job.measure.slat && !synchronous,
-        ..job.measure.clone()
-    };
-    let pacer = Pacer::new(job, start_ns, kit.seeds.stream(Stream::Arrival, 0));
-    let recorder = Recorder::new(&measure, measures_from_ns, company.shared.clone())
+    let measure = measure_options(job, depth);
+    let pacer = Pacer::new(job, start_ns, resources.seeds.stream(Stream::Arrival, 0));
+    let recorder = Recorder::new(&measure, measures_from_ns, links.shared.clone())
         .with_due_times(pacer.has_rate() || job.replay.is_some());
-    let verifies_each_pass =
-        !schedule.time_based && kit.verifier.as_ref().is_some_and(Verification::reads_back);
-    let in_memory = are_in_memory(files);
+    let verifies_each_pass = !schedule.time_based
+        && resources
+            .verifier
+            .as_ref()
+            .is_some_and(Verification::reads_back);
     let syncs_at_end = (job.workload.end_fsync || job.workload.fsync_on_close)
         && job.workload.rw.has(Direction::Write);
-    let keeper_drops = company.keeper.as_ref().is_some_and(|it| it.drops_cache());
-    let mut generator = kit.generator;
-    if verifies_each_pass || syncs_at_end || company.cache.is_some() || keeper_drops {
+    let drops_page_cache = matches!(&links.open_file_cache, Some(it) if it.drops_cache());
+    let mut generator = resources.generator;
+    if verifies_each_pass || syncs_at_end || links.cache.is_some() || drops_page_cache {
         generator.stop_where_it_starts_over();
     }
-    Parts {
-        slab: kit.slab,
+    WorkerParts {
+        slab: resources.slab,
         generator,
-        contents: kit.contents,
-        verifier: kit.verifier,
+        contents: resources.contents,
+        verifier: resources.verifier,
         replayer: job
             .replay
             .as_ref()
-            .zip(kit.trace)
+            .zip(resources.trace)
             .map(|(rule, trace)| Box::new(Replayer::new(trace, rule, start_ns))),
         pacer,
         depth_control: schedule
@@ -239,45 +217,74 @@ pub(crate) fn parts(
             .map(|rule| DepthControl::new(rule, depth, start_ns)),
         flow: schedule
             .flow
-            .zip(company.flow)
+            .zip(links.flow)
             .map(|(rule, pool)| FlowShare::join(rule, pool)),
-        log: company.log,
+        log: links.log,
         recorder,
-        shared: company.shared,
-        rules: DepthRules {
-            iodepth: depth,
-            batch_submit: job.io.batch_submit.unwrap_or(depth).clamp(1, depth),
-            call_limit: call_limit(job, in_memory),
-            complete_min: job.io.batch_complete_min,
-            complete_max: job.io.batch_complete_max.unwrap_or(u32::MAX),
-            refill: refill(job, depth, in_memory),
-            low: job.io.iodepth_low.unwrap_or(depth).clamp(1, depth),
-            serialize_overlap: job.io.serialize_overlap,
-        },
-        limits: Limits {
-            start_ns,
-            deadline_ns,
-            max_latency_ns: schedule.max_latency_ns,
-            fill_device: job.files.fill_device,
-        },
+        shared: links.shared,
+        rules: depth_rules(job, depth, are_in_memory(files)),
+        limits: worker_limits(job, start_ns),
         errors: job.errors.clone(),
-        file_names: files
-            .files
-            .iter()
-            .map(|file| crate::ceph::file_name(job, &file.path))
-            .collect(),
-        end_sync_files: if syncs_at_end {
-            (0..files.files.len() as u32).collect()
-        } else {
-            Vec::new()
-        },
+        file_names: links.file_names,
+        end_sync_files: end_sync_files(files, syncs_at_end),
         timed: job.measure.slat || job.measure.clat || job.measure.lat,
-        cmdprio: Cmdprio::new(job, measures_from_ns, kit.seeds.stream(Stream::Buffer, 2))
-            .map(Box::new),
-        keeper: company.keeper,
-        cache: company.cache,
-        dump_directory: company.dump_directory,
+        cmdprio: Cmdprio::new(
+            job,
+            measures_from_ns,
+            resources.seeds.stream(Stream::Buffer, 2),
+        )
+        .map(Box::new),
+        open_file_cache: links.open_file_cache,
+        cache: links.cache,
+        dump_directory: links.dump_directory,
         verifies_each_pass,
+    }
+}
+
+/// Returns the files to flush at the end of each pass.
+fn end_sync_files(files: &WorkerFiles, syncs_at_end: bool) -> Vec<u32> {
+    match syncs_at_end {
+        true => (0..files.files.len() as u32).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// Returns the latencies to measure.
+fn measure_options(job: &Job, depth: u32) -> MeasureOptions {
+    // As in fio, the null engine at depth 1 is synchronous: submission and completion coincide.
+    let synchronous = job.io.engine == Engine::Null && depth == 1;
+    MeasureOptions {
+        slat: job.measure.slat && !synchronous,
+        ..job.measure.clone()
+    }
+}
+
+/// Returns the rules of submission and reaping.
+fn depth_rules(job: &Job, depth: u32, in_memory: bool) -> DepthRules {
+    DepthRules {
+        iodepth: depth,
+        batch_submit: job.io.batch_submit.unwrap_or(depth).clamp(1, depth),
+        call_limit: call_limit(job, in_memory),
+        complete_min: job.io.batch_complete_min,
+        complete_max: job.io.batch_complete_max.unwrap_or(u32::MAX),
+        refill: refill(job, depth, in_memory),
+        low: job.io.iodepth_low.unwrap_or(depth).clamp(1, depth),
+        serialize_overlap: job.io.serialize_overlap,
+    }
+}
+
+/// Returns the conditions that end a worker with this start.
+fn worker_limits(job: &Job, start_ns: u64) -> WorkerLimits {
+    let schedule = &job.schedule;
+    let measure_from_ns = start_ns + schedule.ramp_time_ns;
+    WorkerLimits {
+        start_ns,
+        deadline_ns: match schedule.runtime_ns {
+            0 => u64::MAX,
+            runtime_ns => measure_from_ns + runtime_ns,
+        },
+        max_latency_ns: schedule.max_latency_ns,
+        fill_device: job.files.fill_device,
     }
 }
 
@@ -325,7 +332,7 @@ mod tests {
     use iosonde_job::plan::LatencyTarget;
 
     #[test]
-    fn a_device_gets_its_queue_in_parts_unless_the_job_says_otherwise() {
+    fn submit_call_limit_splits_a_device_queue_by_default() {
         let mut job = Job::new("x");
         job.io.iodepth = 64;
         job.io.engine = Engine::IoUring;
@@ -339,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_wait_for_company_only_where_nothing_is_said_of_the_depth() {
+    fn refill_batches_slots_only_by_default() {
         let refill = |job: &Job, in_memory| refill(job, job.io.iodepth, in_memory).slots;
         let mut job = Job::new("x");
         assert_eq!(refill(&job, false), 1);
@@ -358,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn completions_come_in_pairs_only_from_memory_and_at_depth() {
+    fn completions_are_paired_only_in_memory_at_depth() {
         let together = |job: &Job, in_memory| refill(job, job.io.iodepth, in_memory).together;
         let mut job = Job::new("x");
         job.io.iodepth = 31;

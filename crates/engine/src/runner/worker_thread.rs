@@ -3,94 +3,43 @@
 use super::backend_choice::{self, AnyBackend};
 use super::commands;
 use super::io_scheduler::Schedulers;
-use super::job_result::{self, Measured};
-use super::log_files::{LogFiles, OpenLogs, Writing};
-use super::run_files;
-use super::threaded_run::Held;
+use super::job_result::{self, MeasuredThread};
+use super::log_files::{LogFiles, LogWriterThread};
+use super::open_logs::OpenLogs;
+use super::plan_facts::starts_later;
+use super::session_resources::SessionRefs;
+use super::start_barrier::{NEVER, StartBarrier};
+use super::thread_settings::{apply_thread_settings, lock_memory, own_priority};
 use super::worker_setup::{self, WorkerResources};
 use super::write_guard::{self, FileScope};
 use super::{JobClone, epoch_ms};
-#[cfg(feature = "ceph")]
-use crate::ceph::CephBackend;
-use crate::ceph::Estate;
-use crate::files::{CachedFiles, FileKeeper, OpenSet, WriteAccess, open_files, pre_read};
+use crate::clock::{Clock, RealClock};
+use crate::counters::WorkerCounters;
+use crate::files::{CachedFiles, OpenFileCache, OpenSet, WriteAccess, open_files, pre_read};
 use crate::io::Backend;
-#[cfg(feature = "ceph")]
-use crate::io::rados_backend::Rados;
+use crate::io::remote::RemoteBackend;
+use crate::remote_storage::file_names;
 use crate::sys::memory::LockedMemory;
 use crate::sys::thread;
-#[cfg(feature = "ceph")]
 use crate::worker::callback_driver::{self, CallbackDriver};
-use crate::worker::clock::{Clock, RealClock};
-use crate::worker::counters::Shared;
 use crate::worker::flow::FlowPool;
-use crate::worker::io_failure::in_words;
 use crate::worker::io_log::IoLog;
-use crate::worker::{Outcome, Parts, Step, Worker};
+use crate::worker::{Worker, WorkerOutput, WorkerParts, WorkerStep};
 use iosonde_job::plan::{Job, Plan};
 use iosonde_machine::cpu_use;
 use iosonde_machine::write_hold::WriteHold;
 use iosonde_result::observer::WorkerState;
 use iosonde_result::run::{BackendUsed, CpuUse, WorkerResult};
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::RunError;
 use iosonde_workload::Seeds;
 use iosonde_workload::rng::Stream;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Longest sleep of a waiting worker: the longest delay before it notices a stop request.
 const NAP: Duration = Duration::from_millis(50);
-
-/// Start barrier of a group of workers.
-#[derive(Default)]
-pub(super) struct StartBarrier {
-    /// The start on the run's clock, or [`NEVER`].
-    start_ns: Mutex<Option<u64>>,
-    opened: Condvar,
-}
-
-/// Start time of a group that does not run.
-const NEVER: u64 = u64::MAX;
-
-impl StartBarrier {
-    /// Releases the waiting workers, to start at `start_ns`.
-    pub(super) fn open(&self, start_ns: u64) {
-        *self
-            .start_ns
-            .lock()
-            .unwrap_or_else(|poison| poison.into_inner()) = Some(start_ns);
-        self.opened.notify_all();
-    }
-
-    /// Cancels the start: the workers that wait return without I/O.
-    pub(super) fn call_off(&self) {
-        self.start_ns
-            .lock()
-            .unwrap_or_else(|poison| poison.into_inner())
-            .get_or_insert(NEVER);
-        self.opened.notify_all();
-    }
-
-    fn wait(&self) -> u64 {
-        let mut start_ns = self
-            .start_ns
-            .lock()
-            .unwrap_or_else(|poison| poison.into_inner());
-        loop {
-            match *start_ns {
-                Some(start_ns) => return start_ns,
-                None => {
-                    start_ns = self
-                        .opened
-                        .wait(start_ns)
-                        .unwrap_or_else(|poison| poison.into_inner())
-                }
-            }
-        }
-    }
-}
 
 /// Data of a worker's thread.
 pub(super) struct WorkerThread<'a> {
@@ -99,20 +48,20 @@ pub(super) struct WorkerThread<'a> {
     pub(super) clones: &'a [JobClone],
     pub(super) clone: &'a JobClone,
     pub(super) clock: RealClock,
-    pub(super) shared: Arc<Shared>,
-    pub(super) gate: Arc<StartBarrier>,
+    pub(super) shared: Arc<WorkerCounters>,
+    pub(super) start_barrier: Arc<StartBarrier>,
     pub(super) flow: Option<Arc<FlowPool>>,
-    pub(super) shelf: &'a OpenLogs,
+    pub(super) open_logs: &'a OpenLogs,
     pub(super) schedulers: &'a Schedulers,
-    pub(super) session: &'a Held<'a>,
+    pub(super) session: &'a SessionRefs<'a>,
 }
 
 /// A worker that is ready to start.
-struct Ready {
-    kit: WorkerResources,
+struct PreparedWorker {
+    resources: WorkerResources,
     backend: AnyBackend,
     used: BackendUsed,
-    keeper: Option<Box<FileKeeper>>,
+    open_file_cache: Option<Box<OpenFileCache>>,
     logs: Option<LogFiles>,
     /// Kept open and locked while the worker runs.
     files: Arc<OpenSet>,
@@ -134,11 +83,12 @@ impl WorkerThread<'_> {
             .as_ref()
             .and_then(|prepared| prepared.as_ref().err());
         ready(refused.cloned());
-        let result = match self.gate.wait() {
+        let result = match self.start_barrier.wait() {
             NEVER => Err(RunError::Interrupted),
-            gate_ns => {
-                let result = self.run_after_delay(prepared, gate_ns);
-                self.estate().forget(self.job(), self.clone.files());
+            barrier_ns => {
+                let result = self.run_after_delay(prepared, barrier_ns);
+                let (job, files) = (self.job(), self.clone.files());
+                self.session.remote.forget_discarded(job, files);
                 result
             }
         };
@@ -163,11 +113,11 @@ impl WorkerThread<'_> {
 
     fn run_after_delay(
         &self,
-        prepared: Option<Result<Option<Ready>, RunError>>,
-        gate_ns: u64,
+        prepared: Option<Result<Option<PreparedWorker>, RunError>>,
+        barrier_ns: u64,
     ) -> Result<WorkerResult, RunError> {
         let prepared = prepared.transpose()?;
-        let start_ns = gate_ns.saturating_add(self.delay_ns());
+        let start_ns = barrier_ns.saturating_add(self.delay_ns());
         self.sleep_until(start_ns);
         let (prepared, start_ns) = match prepared {
             Some(prepared) => (prepared, start_ns),
@@ -188,15 +138,15 @@ impl WorkerThread<'_> {
     }
 
     /// Prepares the worker. `None`: the command before the I/O failed, so there is no I/O.
-    fn prepare(&self) -> Result<Option<Ready>, RunError> {
+    fn prepare(&self) -> Result<Option<PreparedWorker>, RunError> {
         let (runner, holds) = (self.session.runner, self.session.holds);
-        for warning in self.clone.look_again(self.plan, self.session)? {
+        for warning in self.clone.recheck_at_start(self.plan, self.session)? {
             self.shared.note(warning);
         }
         let job = self.job();
-        self.fill_what_was_discarded()?;
+        self.refill_discarded_ranges()?;
         self.schedulers.switch(job, self.clone)?;
-        settle(job, self.clone.clone)?;
+        apply_thread_settings(job, self.clone.clone)?;
         // As in fio, the command runs before files are opened: it may change them or drop caches.
         if let Some(command) = commands::run_before(job, self.output_directory())? {
             self.shared.note(command.note);
@@ -205,7 +155,7 @@ impl WorkerThread<'_> {
             }
         }
         // The first check may be hours old if other jobs or a command ran in between.
-        let which = match run_files::starts_later(self.plan, self.clone.job) {
+        let which = match starts_later(self.plan, self.clone.job) {
             true => FileScope::All,
             false => FileScope::Devices,
         };
@@ -220,73 +170,59 @@ impl WorkerThread<'_> {
             hold: &hold,
             created: self.session.created,
         };
-        let keeper = FileKeeper::new(job, self.clone.files(), access, shared)?;
-        let files = if without_files || keeper.is_some() {
+        let open_file_cache = OpenFileCache::new(job, self.clone.files(), access, shared)?;
+        let files = if without_files || open_file_cache.is_some() {
             OpenSet::default()
         } else {
             open_files(job, self.clone.files(), access)?
         };
-        let kit = worker_setup::kit(self.plan, self.clone)?;
-        let handles = keeper.as_ref().map_or(files.handles(), FileKeeper::handles);
+        let resources = worker_setup::allocate_resources(self.plan, self.clone)?;
+        let handles = open_file_cache
+            .as_ref()
+            .map_or(files.handles(), OpenFileCache::handles);
         let (backend, used) = backend_choice::choose(
             job,
-            &kit.slab,
+            &resources.slab,
             self.clone.files(),
             handles,
-            keeper.is_some(),
-            &self.session.runner.interrupt,
+            open_file_cache.is_some(),
+            (runner.remote(), &runner.interrupt),
         )?;
-        let locked = match job.io.lockmem_bytes {
-            0 => None,
-            bytes => Some(LockedMemory::lock(bytes as usize).map_err(|error| {
-                RunError::Unsupported {
-                    problem: format!("lockmem={bytes}: {}", in_words(&error)),
-                    remedy:
-                        "raise the limit on locked memory (ulimit -l), or use a smaller lockmem="
-                            .to_owned(),
-                }
-            })?),
-        };
+        let locked = lock_memory(job)?;
         // As in fio, an engine without paths reports its files as open.
         let open_files = match without_files {
             true => self.clone.files().files.len(),
             false => files.handles().len(),
         };
         self.shared.open_files.store(open_files as u32, Relaxed);
-        Ok(Some(Ready {
-            kit,
+        Ok(Some(PreparedWorker {
+            resources,
             backend,
             used,
-            keeper: keeper.map(Box::new),
+            open_file_cache: open_file_cache.map(Box::new),
             // Opened last, so that a refused worker leaves no empty logs.
-            logs: LogFiles::open(self.shelf, self.plan, self.clone)?,
+            logs: LogFiles::open(self.open_logs, self.plan, self.clone)?,
             files: Arc::new(files),
             hold,
             _locked: locked,
         }))
     }
 
-    fn estate(&self) -> MutexGuard<'_, Estate> {
-        let estate = self.session.estate.lock();
-        estate.unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Lays out ranges again that an earlier job discarded in a Ceph cluster and a later job reads.
-    fn fill_what_was_discarded(&self) -> Result<(), RunError> {
-        let terms = self.session.runner.terms();
-        let bytes = self
-            .estate()
-            .make_ready_again(self.plan, self.clones, self.clone, &terms)?;
+    fn refill_discarded_ranges(&self) -> Result<(), RunError> {
+        let (remote, runner) = (self.session.remote, self.session.runner);
+        let bytes = remote.refill_discarded_ranges(self.plan, self.clones, self.clone, runner)?;
         if bytes > 0 {
             self.shared.note(format!(
-                "{} MiB in the Ceph cluster that a job before has discarded were laid out again",
+                "{} MiB in the Ceph cluster, which an earlier job had discarded, were laid out \
+                 again",
                 bytes.div_ceil(1 << 20)
             ));
         }
         Ok(())
     }
 
-    fn run(&self, mut ready: Ready, start_ns: u64) -> Result<WorkerResult, RunError> {
+    fn run(&self, mut ready: PreparedWorker, start_ns: u64) -> Result<WorkerResult, RunError> {
         let job = self.job();
         let start_delay_ns = self.clock.now_ns().saturating_sub(start_ns);
         let counted_ms = epoch_ms() + job.schedule.ramp_time_ns / 1_000_000;
@@ -300,54 +236,34 @@ impl WorkerThread<'_> {
         std::thread::scope(|scope| {
             let writing = logs
                 .zip(from_worker)
-                .map(|(logs, from_worker)| logs.write_aside(from_worker, scope))
+                .map(|(logs, from_worker)| logs.spawn_writer(from_worker, scope))
                 .transpose()?;
             let files = self.clone.files();
-            let Ready {
-                kit,
+            let PreparedWorker {
+                resources,
                 backend,
                 used,
-                keeper,
+                open_file_cache,
                 files: opened,
                 hold,
                 logs: _,
                 _locked,
             } = ready;
-            let company = worker_setup::WorkerLinks {
+            let links = worker_setup::WorkerLinks {
                 shared: self.shared.clone(),
                 flow: self.flow.clone(),
                 log,
-                cache: match keeper {
+                cache: match open_file_cache {
                     None => CachedFiles::new(job, files, opened.clone()).map(Box::new),
                     Some(_) => None,
                 },
-                keeper,
+                open_file_cache,
+                file_names: file_names(self.session.runner.remote(), job, files),
                 dump_directory: self.session.runner.dump_directory.clone(),
             };
-            let parts = worker_setup::parts(job, files, kit, start_ns, company);
-            let mut driven = match backend {
-                AnyBackend::Uring(backend) => self.drive(*backend, parts, &used),
-                AnyBackend::Aio(backend) => self.drive(backend, parts, &used),
-                AnyBackend::PosixAio(backend) => self.drive(backend, parts, &used),
-                AnyBackend::Sync(backend) => self.drive(backend, parts, &used),
-                AnyBackend::Vsync(backend) => self.drive(backend, parts, &used),
-                AnyBackend::Mmap(backend) => self.drive(backend, parts, &used),
-                AnyBackend::Null(backend) => self.drive(backend, parts, &used),
-                #[cfg(feature = "ceph")]
-                AnyBackend::Ceph(CephBackend::Rados(backend)) => {
-                    self.drive_by_calls(backend, parts, &used)
-                }
-                #[cfg(feature = "ceph")]
-                AnyBackend::Ceph(CephBackend::Rbd(backend)) => self.drive(backend, parts, &used),
-            };
-            let closed = match driven.outcome.keeper.take() {
-                Some(mut keeper) => keeper.close_all(),
-                None => opened.before_close(job, files),
-            };
-            if let Err(error) = closed {
-                let failure = crate::worker::io_failure::of_target(&error);
-                driven.outcome.failure.get_or_insert(failure);
-            }
+            let parts = worker_setup::build_parts(job, files, resources, start_ns, links);
+            let mut driven = self.drive_any(backend, parts, &used);
+            self.close_files(&mut driven.output, &opened);
             // The command may use the device.
             drop(hold);
             if let Some(said) = commands::run_after(job, self.output_directory()) {
@@ -355,18 +271,18 @@ impl WorkerThread<'_> {
             }
             let mut result = WorkerResult {
                 start_delay_ns,
-                ..job_result::of_outcome(
+                ..job_result::from_output(
                     self.plan,
                     self.clone,
-                    driven.outcome,
+                    driven.output,
                     used,
                     start_ns,
                     driven.measured,
                 )
             };
             // A failure of the logs does not discard the measurements.
-            if let Err(error) = writing.map_or(Ok(()), Writing::end) {
-                let failure = crate::worker::io_failure::of_target(&error);
+            if let Err(error) = writing.map_or(Ok(()), LogWriterThread::join) {
+                let failure = crate::worker::io_failure::failure_from_error(&error);
                 result.error.get_or_insert(failure);
             }
             Ok(result)
@@ -388,8 +304,34 @@ impl WorkerThread<'_> {
         }
     }
 
+    /// Steps the worker to its end, with a backend of any kind.
+    fn drive_any(&self, backend: AnyBackend, parts: WorkerParts, used: &BackendUsed) -> Driven {
+        match backend {
+            AnyBackend::Uring(backend) => self.drive(*backend, parts, used),
+            AnyBackend::Aio(backend) => self.drive(backend, parts, used),
+            AnyBackend::PosixAio(backend) => self.drive(backend, parts, used),
+            AnyBackend::Sync(backend) => self.drive(backend, parts, used),
+            AnyBackend::Vsync(backend) => self.drive(backend, parts, used),
+            AnyBackend::Mmap(backend) => self.drive(backend, parts, used),
+            AnyBackend::Null(backend) => self.drive(backend, parts, used),
+            AnyBackend::Remote(backend) => self.drive_by_callbacks(backend, parts, used),
+        }
+    }
+
+    /// Closes the files of a worker that is done. An error becomes the worker's failure.
+    fn close_files(&self, output: &mut WorkerOutput, opened: &OpenSet) {
+        let closed = match output.open_file_cache.take() {
+            Some(mut open_file_cache) => open_file_cache.close_all(),
+            None => opened.before_close(self.job(), self.clone.files()),
+        };
+        if let Err(error) = closed {
+            let failure = crate::worker::io_failure::failure_from_error(&error);
+            output.failure.get_or_insert(failure);
+        }
+    }
+
     /// Steps the worker to its end.
-    fn drive<B: Backend>(&self, backend: B, parts: Parts, used: &BackendUsed) -> Driven {
+    fn drive<B: Backend>(&self, backend: B, parts: WorkerParts, used: &BackendUsed) -> Driven {
         let start_ns = parts.limits.start_ns;
         let measure_from_ns = parts.recorder.measure_from_ns();
         let mut worker = Worker::new(backend, self.clock.clone(), parts);
@@ -400,12 +342,12 @@ impl WorkerThread<'_> {
                 self.publish(&worker, &measuring.so_far(&alone), used, start_ns);
             }
             match worker.step() {
-                Step::Again => {}
-                Step::Wait(until_ns) => {
+                WorkerStep::Again => {}
+                WorkerStep::Wait(until_ns) => {
                     worker.clock().sleep_until(until_ns, NAP);
                     worker.wake();
                 }
-                Step::Done => break,
+                WorkerStep::Done => break,
             }
             if !measuring.begun && worker.now_ns() >= measure_from_ns {
                 measuring.begin(&self.shared, &alone);
@@ -413,30 +355,34 @@ impl WorkerThread<'_> {
         }
         let measured = measuring.so_far(&alone);
         Driven {
-            outcome: worker.finish(),
+            output: worker.finish(),
             measured,
         }
     }
 
     /// Steps the worker on the library's completion thread, if it waits for completions only.
-    #[cfg(feature = "ceph")]
-    fn drive_by_calls(&self, mut backend: Rados, parts: Parts, used: &BackendUsed) -> Driven {
-        if !backend.can_call() || !callback_driver::fits(&parts) {
+    fn drive_by_callbacks(
+        &self,
+        mut backend: RemoteBackend,
+        parts: WorkerParts,
+        used: &BackendUsed,
+    ) -> Driven {
+        let driver = Arc::new(CallbackDriver::new());
+        let called: Arc<CallbackDriver<Worker<RemoteBackend, RealClock>>> = driver.clone();
+        let callback = Arc::<CallbackDriver<_>>::downgrade(&called);
+        if !callback_driver::can_drive(&parts) || !backend.set_callback(callback) {
             return self.drive(backend, parts, used);
         }
         let limits = parts.limits;
         let measure_from_ns = parts.recorder.measure_from_ns();
         let mut measuring = Measuring::new(&self.shared, measure_from_ns, self.clock.now_ns());
-        let stage = Arc::new(CallbackDriver::new());
-        let called: Arc<CallbackDriver<Worker<Rados, RealClock>>> = stage.clone();
-        backend.call(Arc::<CallbackDriver<_>>::downgrade(&called));
-        stage.enter(Worker::new(backend, self.clock.clone(), parts));
+        driver.enter(Worker::new(backend, self.clock.clone(), parts));
         // Removes the worker on this thread: a client cannot be shut down from its own threads.
-        let _leaves = Leaves(&stage);
+        let _leave_on_drop = LeaveOnDrop(&driver);
         let moments = [measure_from_ns, limits.deadline_ns];
         loop {
-            let tended_ns = self.clock.now_ns();
-            let is_done = stage.tend(|worker, lent| {
+            let serviced_ns = self.clock.now_ns();
+            let is_done = driver.service_worker(|worker, lent| {
                 if self.shared.asked.load(Relaxed) {
                     self.publish(worker, &measuring.so_far(lent), used, limits.start_ns);
                 }
@@ -448,14 +394,14 @@ impl WorkerThread<'_> {
                 break;
             }
             let now_ns = self.clock.now_ns();
-            let ahead = moments.iter().filter(|moment| **moment > tended_ns);
+            let ahead = moments.iter().filter(|moment| **moment > serviced_ns);
             let next = ahead.map(|moment| moment.saturating_sub(now_ns)).min();
-            stage.wait(next.map_or(NAP, |left_ns| NAP.min(Duration::from_nanos(left_ns))));
+            driver.wait(next.map_or(NAP, |left_ns| NAP.min(Duration::from_nanos(left_ns))));
         }
-        let (worker, lent) = stage.leave().expect("it entered, and leaves once");
+        let (worker, lent) = driver.leave().expect("it entered, and leaves once");
         Driven {
             measured: measuring.so_far(&lent),
-            outcome: worker.finish(),
+            output: worker.finish(),
         }
     }
 
@@ -464,20 +410,20 @@ impl WorkerThread<'_> {
     fn publish<B: Backend>(
         &self,
         worker: &Worker<B, RealClock>,
-        measured: &Measured,
+        measured: &MeasuredThread,
         used: &BackendUsed,
         start_ns: u64,
     ) {
-        let (standing, used, measured) = (worker.standing(), used.clone(), *measured);
+        let (snapshot, used, measured) = (worker.snapshot(), used.clone(), *measured);
         let result =
-            job_result::of_worker(self.plan, self.clone, &standing, used, start_ns, measured);
+            job_result::from_snapshot(self.plan, self.clone, &snapshot, used, start_ns, measured);
         self.shared.publish(result);
     }
 
     /// Returns the result of a worker that could not start.
     fn failed(&self, error: &RunError) -> WorkerResult {
         WorkerResult {
-            error: Some(crate::worker::io_failure::of_target(error)),
+            error: Some(crate::worker::io_failure::failure_from_error(error)),
             ..self.without_io()
         }
     }
@@ -489,19 +435,17 @@ impl WorkerThread<'_> {
 }
 
 /// Takes the worker out of its driver on drop.
-#[cfg(feature = "ceph")]
-struct Leaves<'a, W: callback_driver::StepTarget>(&'a CallbackDriver<W>);
+struct LeaveOnDrop<'a, W: callback_driver::StepTarget>(&'a CallbackDriver<W>);
 
-#[cfg(feature = "ceph")]
-impl<W: callback_driver::StepTarget> Drop for Leaves<'_, W> {
+impl<W: callback_driver::StepTarget> Drop for LeaveOnDrop<'_, W> {
     fn drop(&mut self) {
         drop(self.0.leave());
     }
 }
 
 struct Driven {
-    outcome: Outcome,
-    measured: Measured,
+    output: WorkerOutput,
+    measured: MeasuredThread,
 }
 
 /// The measured part of a worker's run.
@@ -512,7 +456,7 @@ struct Measuring {
 }
 
 impl Measuring {
-    fn new(shared: &Shared, measure_from_ns: u64, now_ns: u64) -> Measuring {
+    fn new(shared: &WorkerCounters, measure_from_ns: u64, now_ns: u64) -> Measuring {
         let mut measuring = Measuring {
             begun: false,
             before: cpu_use::cpu_use_and_queued(),
@@ -527,126 +471,18 @@ impl Measuring {
     }
 
     /// Starts the measured part. `lent` is the CPU use of other threads for the worker.
-    fn begin(&mut self, shared: &Shared, lent: &CpuUse) {
+    fn begin(&mut self, shared: &WorkerCounters, lent: &CpuUse) {
         self.begun = true;
         self.before = cpu_use::cpu_use_and_queued().and(lent);
         self.started_at_ms = epoch_ms();
         shared.enter(WorkerState::Running);
     }
 
-    fn so_far(&self, lent: &CpuUse) -> Measured {
-        Measured {
+    fn so_far(&self, lent: &CpuUse) -> MeasuredThread {
+        MeasuredThread {
             tid: thread::id(),
             cpu: cpu_use::cpu_use_and_queued().and(lent).since(&self.before),
             started_at_ms: self.started_at_ms,
         }
-    }
-}
-
-/// Returns the job's I/O priority in the kernel's encoding; 0 stands for none.
-fn own_priority(job: &Job) -> u16 {
-    job.io.ioprio.map_or(0, thread::ioprio_bits)
-}
-
-/// Applies the CPU affinity, priorities and memory policy of the job to the thread.
-fn settle(job: &Job, clone: u32) -> Result<(), RunError> {
-    let io = &job.io;
-    let refused = |what: String| {
-        move |error: std::io::Error| RunError::Unsupported {
-            problem: format!("{what} is refused: {error}"),
-            remedy: "leave the option out, or run with the permission that it needs".to_owned(),
-        }
-    };
-    if let Some(cpus) = &io.cpus_allowed {
-        check_numbers("cpus_allowed", "processor", cpus, CPUS_ONLINE)?;
-        let mine = if io.cpus_split {
-            vec![cpus[clone as usize % cpus.len()]]
-        } else {
-            cpus.clone()
-        };
-        thread::set_affinity(&mine).map_err(refused(format!("cpus_allowed={mine:?}")))?;
-    }
-    if let Some(nodes) = &io.numa_cpu_nodes {
-        check_numbers("numa_cpu_nodes", "NUMA node", nodes, NODES_ONLINE)?;
-        let cpus = cpus_of_nodes(nodes);
-        thread::set_affinity(&cpus).map_err(refused(format!("numa_cpu_nodes={nodes:?}")))?;
-    }
-    if let Some(policy) = &io.numa_mem_policy {
-        thread::set_memory_policy(policy).map_err(refused("numa_mem_policy".to_owned()))?;
-    }
-    if let Some(nice) = io.nice {
-        thread::set_nice(nice).map_err(refused(format!("nice={nice}")))?;
-    }
-    if let Some(priority) = io.ioprio {
-        thread::set_ioprio(priority).map_err(refused("prio".to_owned()))?;
-    }
-    thread::set_fine_timers();
-    // Last, as another user may lack the rights for the calls above.
-    thread::set_identity(io.uid, io.gid).map_err(refused("uid or gid".to_owned()))
-}
-
-/// sysfs files that list the online processors and NUMA nodes.
-const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
-const NODES_ONLINE: &str = "/sys/devices/system/node/online";
-
-/// Refuses processors or NUMA nodes that this machine lacks: the kernel accepts a mask if any
-/// exists. Without the sysfs file, only the kernel's own check applies.
-fn check_numbers(option: &str, what: &str, asked: &[u32], path: &str) -> Result<(), RunError> {
-    match std::fs::read_to_string(path) {
-        Ok(online) => check_listed(option, what, asked, &online),
-        Err(_) => Ok(()),
-    }
-}
-
-fn check_listed(option: &str, what: &str, asked: &[u32], online: &str) -> Result<(), RunError> {
-    let there = cpu_list(online);
-    let Some(missing) = asked.iter().find(|number| !there.contains(number)) else {
-        return Ok(());
-    };
-    let online = online.trim();
-    Err(RunError::Unsupported {
-        problem: format!("{option}: there is no {what} {missing}; this machine has {online}"),
-        remedy: format!("name some of {online}"),
-    })
-}
-
-/// Returns the processors of NUMA nodes, as sysfs lists them.
-fn cpus_of_nodes(nodes: &[u32]) -> Vec<u32> {
-    let lists = nodes.iter().filter_map(|node| {
-        std::fs::read_to_string(format!("/sys/devices/system/node/node{node}/cpulist")).ok()
-    });
-    lists.flat_map(|list| cpu_list(&list)).collect()
-}
-
-/// Parses a list such as `0-3,8`.
-fn cpu_list(text: &str) -> Vec<u32> {
-    let range = |part: &str| {
-        let (low, high) = part.split_once('-').unwrap_or((part, part));
-        Some(low.parse::<u32>().ok()?..=high.parse().ok()?)
-    };
-    text.trim().split(',').filter_map(range).flatten().collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cpu_lists_of_sysfs() {
-        assert_eq!(cpu_list("0-2,5\n"), [0, 1, 2, 5]);
-        assert_eq!(cpu_list("\n"), [] as [u32; 0]);
-    }
-
-    #[test]
-    fn processor_that_is_missing_is_refused_with_those_there_are() {
-        let check = |asked: &[u32]| check_listed("cpus_allowed", "processor", asked, "0-1,4\n");
-        assert!(check(&[0, 4]).is_ok());
-        let Err(RunError::Unsupported { problem, .. }) = check(&[0, 1, 2]) else {
-            panic!("2 is not there");
-        };
-        assert_eq!(
-            problem,
-            "cpus_allowed: there is no processor 2; this machine has 0-1,4"
-        );
     }
 }

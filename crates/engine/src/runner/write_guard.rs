@@ -5,7 +5,7 @@ use iosonde_job::plan::{Direction, Job};
 use iosonde_machine::consent::Consent;
 use iosonde_machine::write_hold::{DeviceHolds, WriteHold};
 use iosonde_machine::write_obstacles::lasting_name;
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::{FileHarm, RunError, TargetProblem};
 use std::path::PathBuf;
 
 /// The files to check.
@@ -37,10 +37,8 @@ pub(super) fn check(
         let path = &file.path;
         let (overridden, held) = holds
             .hold(path, consent, job.files.allow_mounted_write)
-            .map_err(|refusal| RunError::Refused {
-                device: path.display().to_string(),
-                found: refusal.found(),
-                remedy: refusal.remedy(),
+            .map_err(|refusal| {
+                RunError::write_refused(path.display().to_string(), refusal.cause())
             })?;
         hold.extend(held);
         warnings.extend(overridden.iter().map(|obstacle| {
@@ -52,7 +50,7 @@ pub(super) fn check(
 }
 
 /// Refuses to write, extend or remove read-only files.
-pub(super) fn keep<'a>(
+pub(super) fn protect_read_only<'a>(
     workers: impl Iterator<Item = (&'a Job, &'a WorkerFiles)>,
     only_read: &[PathBuf],
 ) -> Result<(), RunError> {
@@ -71,14 +69,14 @@ pub(super) fn keep<'a>(
                 .canonicalize()
                 .is_ok_and(|path| kept.contains(&path));
             if let (true, Some(harm)) = (is_kept, harm(job, file)) {
-                return Err(RunError::Target {
-                    path: file.path.display().to_string(),
-                    problem: format!("the job {} {harm}, but it is only read", job.name),
-                    remedy: format!(
-                        "let the job do with what is there, or consent to lose it with --allow-overwrite {}",
-                        lasting_name(&file.path).display()
-                    ),
-                });
+                return Err(RunError::unusable_target(
+                    file.path.display().to_string(),
+                    TargetProblem::ReadOnly {
+                        job: job.name.clone(),
+                        harm,
+                        consent_name: lasting_name(&file.path).display().to_string(),
+                    },
+                ));
             }
         }
     }
@@ -86,16 +84,18 @@ pub(super) fn keep<'a>(
 }
 
 /// Returns how a job would change a file, if it would.
-fn harm(job: &Job, file: &FileUse) -> Option<String> {
+fn harm(job: &Job, file: &FileUse) -> Option<FileHarm> {
     let rw = job.workload.rw;
     let size = file.size_now.unwrap_or(0);
     if rw.has(Direction::Write) || rw.has(Direction::Trim) {
-        Some("would write to it".to_owned())
+        Some(FileHarm::Write)
     } else if job.files.unlink || job.files.unlink_each_loop {
-        Some("would remove it".to_owned())
+        Some(FileHarm::Remove)
     } else if file.size_needed > size {
-        let needed = file.size_needed;
-        Some(format!("needs {needed} bytes of it, which has {size}"))
+        Some(FileHarm::Extend {
+            needed_bytes: file.size_needed,
+            file_bytes: size,
+        })
     } else {
         None
     }

@@ -1,7 +1,9 @@
 //! Linux native AIO (io_submit(2), io_getevents(2)) by its raw system calls.
 
-use super::memory::IoMemory;
-use crate::io::{Completion, Op, Slab};
+use super::memory::{IoMemory, KeptMapping};
+use crate::slot::Completion;
+use crate::sys::memory::Slab;
+use iosonde_workload::Op;
 use std::io;
 use std::os::fd::RawFd;
 
@@ -29,54 +31,74 @@ struct ControlBlock {
     resfd: u32,
 }
 
+const _: () = assert!(size_of::<ControlBlock>() == 64, "as in the kernel's header");
+
 /// struct io_event of linux/aio_abi.h.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Event {
+struct AioEvent {
     data: u64,
     object: u64,
     result: i64,
     result2: i64,
 }
 
+const _: () = assert!(size_of::<AioEvent>() == 32, "as in the kernel's header");
+
 /// An AIO context with room for a fixed number of I/Os.
-pub struct Context {
+pub(crate) struct AioContext {
     id: libc::c_ulong,
     blocks: Box<[ControlBlock]>,
     pointers: Vec<*const ControlBlock>,
-    events: Box<[Event]>,
+    events: Box<[AioEvent]>,
     /// RWF flags on reads and writes.
     rw_flags: i32,
+    /// The buffers of the first submission.
+    memory: Option<KeptMapping>,
 }
 
 // SAFETY: the context is an id. `pointers` point into `blocks`, which stays in place on the heap.
-unsafe impl Send for Context {}
+unsafe impl Send for AioContext {}
 
-impl Context {
+impl AioContext {
     /// Creates a context for `depth` I/Os in flight.
-    pub fn new(depth: usize, rw_flags: i32) -> io::Result<Context> {
+    pub(crate) fn new(depth: usize, rw_flags: i32) -> io::Result<AioContext> {
         let mut id: libc::c_ulong = 0;
         // SAFETY: io_setup writes one context id.
         if unsafe { libc::syscall(libc::SYS_io_setup, depth as libc::c_long, &mut id) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(Context {
+        Ok(AioContext {
             id,
             blocks: vec![ControlBlock::default(); depth].into_boxed_slice(),
             pointers: Vec::with_capacity(depth),
-            events: vec![Event::default(); depth].into_boxed_slice(),
+            events: vec![AioEvent::default(); depth].into_boxed_slice(),
             rw_flags,
+            memory: None,
         })
     }
 
     /// Submits slots. Returns the number taken from the front.
-    pub fn submit(&mut self, slab: &Slab, batch: &[u32], fds: &[RawFd]) -> io::Result<usize> {
+    ///
+    /// # Panics
+    /// If the memory is not that of the first call, or if a slot is in flight already, does not
+    /// exist or is larger than its buffer.
+    pub(crate) fn submit(
+        &mut self,
+        slab: &mut Slab,
+        batch: &[u32],
+        fds: &[RawFd],
+    ) -> io::Result<usize> {
+        let kept = self.memory.get_or_insert_with(|| slab.memory.keep_mapped());
+        assert!(kept.is_of(&slab.memory));
         self.pointers.clear();
         for index in batch {
+            slab.memory.begin_io(*index);
             self.blocks[*index as usize] = self.block(slab, *index, fds);
             self.pointers.push(&raw const self.blocks[*index as usize]);
         }
-        // SAFETY: the blocks live as long as the context; the buffers are those of slots in flight.
+        // SAFETY: the blocks live as long as the context. Each range lies within its slot, which is
+        // marked as in flight, and the context keeps the buffers mapped.
         let taken = unsafe {
             libc::syscall(
                 libc::SYS_io_submit,
@@ -85,16 +107,26 @@ impl Context {
                 self.pointers.as_ptr(),
             )
         };
-        if taken >= 0 {
-            Ok(taken as usize)
-        } else {
-            Err(io::Error::last_os_error())
+        let outcome = match usize::try_from(taken) {
+            Ok(taken) => Ok(taken),
+            Err(_) => Err(io::Error::last_os_error()),
+        };
+        for index in &batch[*outcome.as_ref().unwrap_or(&0)..] {
+            slab.memory.end_io(*index);
         }
+        outcome
     }
 
     fn block(&self, slab: &Slab, index: u32, fds: &[RawFd]) -> ControlBlock {
         let slot = &slab.slots[index as usize];
-        let data = Self::data(&slab.memory, slot.op, index, slot.moved);
+        assert!(slot.moved <= slot.len);
+        let data = match slot.op {
+            Op::Read | Op::Write => {
+                assert!(slot.len as usize <= slab.memory.stride());
+                slab.memory.address(index).wrapping_add(slot.moved as usize) as u64
+            }
+            _ => 0,
+        };
         ControlBlock {
             data: u64::from(index),
             opcode: match slot.op {
@@ -122,16 +154,13 @@ impl Context {
         }
     }
 
-    fn data(memory: &IoMemory, op: Op, index: u32, moved: u32) -> u64 {
-        match op {
-            Op::Read | Op::Write => memory.address(index).wrapping_add(moved as usize) as u64,
-            _ => 0,
-        }
-    }
-
     /// Appends completions: at least `min` unless `timeout_ns` passes first.
-    pub fn reap(
+    ///
+    /// # Panics
+    /// If the memory is not that of the submissions.
+    pub(crate) fn reap(
         &mut self,
+        memory: &mut IoMemory,
         min: usize,
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
@@ -164,9 +193,13 @@ impl Context {
                 Err(error)
             };
         }
+        let kept = self.memory.as_ref();
+        assert!(count == 0 || kept.is_some_and(|kept| kept.is_of(memory)));
         for event in &self.events[..count as usize] {
+            let slot = event.data as u32;
+            memory.end_io(slot);
             done.push(Completion {
-                slot: event.data as u32,
+                slot,
                 result: event.result as i32,
             });
         }
@@ -174,9 +207,10 @@ impl Context {
     }
 }
 
-impl Drop for Context {
+impl Drop for AioContext {
     fn drop(&mut self) {
-        // SAFETY: the id is that of io_setup. The call waits for I/O in flight.
+        // SAFETY: the id is that of io_setup. The call waits for I/O in flight, so the kernel does
+        // not access the buffers afterwards. Linux offers no deadline for it.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.id) };
     }
 }

@@ -11,13 +11,13 @@ const BLKFLSBUF: libc::c_ulong = 0x1261;
 const F_SET_RW_HINT: libc::c_int = 1024 + 12;
 
 /// Sets the write lifetime hint of a file, with the kernel's values (`RWH_WRITE_LIFE_*`).
-pub fn set_write_hint(fd: RawFd, hint: u64) -> io::Result<()> {
+pub(crate) fn set_write_hint(fd: RawFd, hint: u64) -> io::Result<()> {
     // SAFETY: the kernel reads one u64, and the pointer is to a u64.
     check(unsafe { libc::fcntl(fd, F_SET_RW_HINT, &hint) })
 }
 
 /// Size of a block device in bytes.
-pub fn size(fd: RawFd) -> io::Result<u64> {
+pub(crate) fn size(fd: RawFd) -> io::Result<u64> {
     let mut bytes = 0u64;
     // SAFETY: BLKGETSIZE64 writes one u64, and the pointer is to a u64.
     check(unsafe { libc::ioctl(fd, BLKGETSIZE64, &mut bytes) })?;
@@ -25,7 +25,7 @@ pub fn size(fd: RawFd) -> io::Result<u64> {
 }
 
 /// Discards a range of a block device. Returns its length in bytes, or the negated errno.
-pub fn discard(fd: RawFd, offset: u64, length: u32) -> i32 {
+pub(crate) fn discard(fd: RawFd, offset: u64, length: u32) -> i32 {
     let range = [offset, u64::from(length)];
     // SAFETY: BLKDISCARD reads two u64, and the pointer is to two u64.
     match check(unsafe { libc::ioctl(fd, BLKDISCARD, &range) }) {
@@ -35,7 +35,7 @@ pub fn discard(fd: RawFd, offset: u64, length: u32) -> i32 {
 }
 
 /// Punches a hole into a file. The result is that of [`discard`].
-pub fn punch_hole(fd: RawFd, offset: u64, length: u32) -> i32 {
+pub(crate) fn punch_hole(fd: RawFd, offset: u64, length: u32) -> i32 {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     match fallocate(fd, mode, offset, u64::from(length)) {
         Ok(()) => length as i32,
@@ -44,13 +44,13 @@ pub fn punch_hole(fd: RawFd, offset: u64, length: u32) -> i32 {
 }
 
 /// fallocate(2).
-pub fn fallocate(fd: RawFd, mode: i32, offset: u64, length: u64) -> io::Result<()> {
+pub(crate) fn fallocate(fd: RawFd, mode: i32, offset: u64, length: u64) -> io::Result<()> {
     // SAFETY: the call takes no pointer to memory.
     check(unsafe { libc::fallocate(fd, mode, offset as i64, length as i64) })
 }
 
 /// posix_fallocate(3).
-pub fn posix_fallocate(fd: RawFd, length: u64) -> io::Result<()> {
+pub(crate) fn posix_fallocate(fd: RawFd, length: u64) -> io::Result<()> {
     // SAFETY: the call takes no pointer to memory.
     match unsafe { libc::posix_fallocate(fd, 0, length as i64) } {
         0 => Ok(()),
@@ -59,7 +59,7 @@ pub fn posix_fallocate(fd: RawFd, length: u64) -> io::Result<()> {
 }
 
 /// Drops a file's clean pages from the page cache.
-pub fn drop_cache(fd: RawFd, offset: u64, length: u64) -> io::Result<()> {
+pub(crate) fn drop_cache(fd: RawFd, offset: u64, length: u64) -> io::Result<()> {
     // SAFETY: the call takes no pointer to memory.
     match unsafe {
         libc::posix_fadvise(fd, offset as i64, length as i64, libc::POSIX_FADV_DONTNEED)
@@ -70,13 +70,13 @@ pub fn drop_cache(fd: RawFd, offset: u64, length: u64) -> io::Result<()> {
 }
 
 /// Writes the dirty pages of a file or device back, by fsync(2).
-pub fn flush(fd: RawFd) -> io::Result<()> {
+pub(crate) fn flush(fd: RawFd) -> io::Result<()> {
     // SAFETY: the call takes no pointer to memory.
     check(unsafe { libc::fsync(fd) })
 }
 
 /// Advises the kernel to expect random or sequential accesses.
-pub fn advise_order(fd: RawFd, offset: u64, length: u64, random: bool) {
+pub(crate) fn advise_order(fd: RawFd, offset: u64, length: u64, random: bool) {
     let advice = if random {
         libc::POSIX_FADV_RANDOM
     } else {
@@ -87,7 +87,7 @@ pub fn advise_order(fd: RawFd, offset: u64, length: u64, random: bool) {
 }
 
 /// Writes back and drops the page cache of a block device.
-pub fn flush_device_cache(fd: RawFd) -> io::Result<()> {
+pub(crate) fn flush_device_cache(fd: RawFd) -> io::Result<()> {
     // SAFETY: BLKFLSBUF takes no argument and accesses no memory.
     check(unsafe { libc::ioctl(fd, BLKFLSBUF, 0) })
 }

@@ -9,7 +9,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, compiler_fence};
 
 /// Address range that this thread copies to or from.
-struct Watched {
+struct CopyRange {
     start: AtomicUsize,
     end: AtomicUsize,
     hit: AtomicBool,
@@ -17,8 +17,8 @@ struct Watched {
 
 thread_local! {
     // No destructor and no lazy initialisation, because neither is safe in a signal handler.
-    static WATCHED: Watched = const {
-        Watched {
+    static COPY_RANGE: CopyRange = const {
+        CopyRange {
             start: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
             hit: AtomicBool::new(false),
@@ -55,17 +55,19 @@ pub(super) fn install() {
 /// were present. If not, empty pages replaced some of them, and the file must be mapped again.
 #[inline]
 pub(super) fn survived(start: *const u8, length: usize, copy: impl FnOnce()) -> bool {
-    WATCHED.with(|watched| {
-        watched.hit.store(false, Ordering::Relaxed);
-        watched.start.store(start as usize, Ordering::Relaxed);
-        watched
-            .end
-            .store(start as usize + length, Ordering::Relaxed);
+    COPY_RANGE.with(|range| {
+        debug_assert_eq!(range.end.load(Ordering::Relaxed), 0, "copies do not nest");
+        range.hit.store(false, Ordering::Relaxed);
+        range.start.store(start as usize, Ordering::Relaxed);
+        range.end.store(start as usize + length, Ordering::Relaxed);
+        // The handler runs on this thread, so only the compiler could reorder. The stores above
+        // come before each read and write of the copy, the accesses below after them: this keeps a
+        // store before a later read, which release and acquire do not.
         compiler_fence(Ordering::SeqCst);
         copy();
         compiler_fence(Ordering::SeqCst);
-        watched.end.store(0, Ordering::Relaxed);
-        !watched.hit.load(Ordering::Relaxed)
+        range.end.store(0, Ordering::Relaxed);
+        !range.hit.load(Ordering::Relaxed)
     })
 }
 
@@ -74,12 +76,12 @@ extern "C" fn on_bus_error(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
     let address = unsafe { (*info).si_addr() } as usize;
     // SAFETY: errno of this thread is restored below, so the interrupted code sees no change.
     let errno = unsafe { *libc::__errno_location() };
-    let mended = WATCHED.with(|watched| {
-        let watches = (watched.start.load(Ordering::Relaxed)..watched.end.load(Ordering::Relaxed))
+    let mended = COPY_RANGE.with(|range| {
+        let watches = (range.start.load(Ordering::Relaxed)..range.end.load(Ordering::Relaxed))
             .contains(&address);
         let mended = watches && put_empty_page(address).is_ok();
         if mended {
-            watched.hit.store(true, Ordering::Relaxed);
+            range.hit.store(true, Ordering::Relaxed);
         }
         mended
     });

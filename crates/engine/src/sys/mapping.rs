@@ -4,11 +4,11 @@ use super::bus_error;
 use super::memory::IoMemory;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// A shared mapping of a whole file.
 #[derive(Debug)]
-pub struct Mapping {
+pub(crate) struct Mapping {
     base: *mut u8,
     length: usize,
     protection: i32,
@@ -24,7 +24,7 @@ unsafe impl Send for Mapping {}
 
 impl Mapping {
     /// Maps the first `length` bytes of a file.
-    pub fn map(fd: RawFd, length: u64, write: bool, random: bool) -> io::Result<Mapping> {
+    pub(crate) fn map(fd: RawFd, length: u64, write: bool, random: bool) -> io::Result<Mapping> {
         let length =
             usize::try_from(length).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
         let protection = if write {
@@ -33,8 +33,7 @@ impl Mapping {
             libc::PROT_READ
         };
         bus_error::install();
-        // SAFETY: the caller's descriptor is open.
-        let file = File::from(unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned()?);
+        let file = File::from(duplicate(fd)?);
         // SAFETY: no address is asked for, so nothing is replaced.
         let base = unsafe {
             libc::mmap(
@@ -42,7 +41,7 @@ impl Mapping {
                 length,
                 protection,
                 libc::MAP_SHARED,
-                fd,
+                file.as_raw_fd(),
                 0,
             )
         };
@@ -67,9 +66,12 @@ impl Mapping {
     }
 
     /// Copies between a slot and the file. Returns the bytes copied, or the negated errno.
-    pub fn copy(
+    ///
+    /// # Panics
+    /// If the slot is in flight or does not exist, or has fewer bytes.
+    pub(crate) fn copy(
         &mut self,
-        memory: &IoMemory,
+        memory: &mut IoMemory,
         slot: u32,
         offset: u64,
         length: u32,
@@ -81,10 +83,9 @@ impl Mapping {
         let room = (self.length as u64)
             .saturating_sub(offset)
             .min(u64::from(length)) as usize;
-        assert!(room <= memory.stride());
         // SAFETY: the offset lies within the mapping, or at its end.
         let file = unsafe { self.base.add(offset.min(self.length as u64) as usize) };
-        let buffer = memory.address(slot);
+        let buffer = memory.idle_address(slot, 0, room);
         // SAFETY: the range lies within the mapping and the slot, which do not overlap.
         let survived = bus_error::survived(file, room, || unsafe {
             if write {
@@ -135,16 +136,16 @@ impl Mapping {
     }
 
     /// Unmaps all pages: the next access maps them again. Written data stay in the page cache.
-    pub fn unmap_pages(&self) {
+    pub(crate) fn unmap_pages(&self) {
         // SAFETY: the range is this value's own shared mapping of a file, whose contents stay. A
         // failure is ignored: the pages stay mapped.
         unsafe { libc::madvise(self.base.cast(), self.length, libc::MADV_DONTNEED) };
     }
 
     /// Writes the pages of a range back.
-    pub fn sync(&self, offset: u64, length: u64) -> i32 {
+    pub(crate) fn sync(&self, offset: u64, length: u64) -> i32 {
         let start = offset as usize & !4095;
-        let end = ((offset + length) as usize).min(self.length);
+        let end = (offset.saturating_add(length) as usize).min(self.length);
         if end <= start {
             return 0;
         }
@@ -158,14 +159,49 @@ impl Mapping {
     }
 
     /// Length in bytes.
-    pub fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.length as u64
     }
+}
+
+/// A duplicate of a descriptor, which need not be open.
+fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes no pointer to memory.
+    let duplicate = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
+    if duplicate < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just opened, and nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(duplicate) })
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the mapping made in `map`.
         unsafe { libc::munmap(self.base.cast(), self.length) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptor_that_is_not_open_is_refused() {
+        for fd in [-1, i32::MIN, i32::MAX] {
+            let error = Mapping::map(fd, 4096, false, false).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::EBADF), "{fd}");
+        }
+    }
+
+    #[test]
+    fn sync_beyond_the_mapping_does_nothing() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(8192).unwrap();
+        let mapping = Mapping::map(file.as_raw_fd(), 8192, true, false).unwrap();
+        for (offset, length) in [(8192, 1), (u64::MAX, 1), (u64::MAX - 4096, u64::MAX)] {
+            assert_eq!(mapping.sync(offset, length), 0, "{offset} {length}");
+        }
+        assert_eq!(mapping.sync(0, u64::MAX), 0);
     }
 }

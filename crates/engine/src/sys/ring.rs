@@ -1,47 +1,39 @@
 //! An io_uring: one submission queue, one completion queue, registered files and buffers.
 
-use crate::io::{Completion, Op, Slab, Slot};
-use crate::sys::memory::{IoMemory, LeftMapped};
+mod setup;
+#[cfg(test)]
+mod slow_file_tests;
+#[cfg(test)]
+mod tests;
+
+use crate::slot::{Completion, Slot};
+use crate::sys::memory::{IoMemory, KeptMapping, Slab};
 use io_uring::squeue::{PushError, SubmissionQueue};
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
+use iosonde_workload::Op;
+pub(crate) use setup::RingOptions;
+use setup::build;
+pub use setup::try_one;
 use std::io;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
-/// How long dropping a ring waits for I/O in flight.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long dropping a ring waits for I/O in flight. The rings of unit tests have I/Os that never
+/// complete.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 5_000 });
 
 /// IORING_ENTER_GETEVENTS.
 const GETEVENTS: u32 = 1;
 /// IORING_ENTER_EXT_ARG.
 const EXT_ARG: u32 = 8;
 
-/// Options of the ring.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct RingOptions {
-    /// Poll the device for completions.
-    pub iopoll: bool,
-    /// Let a kernel thread submit (SQPOLL).
-    pub sqpoll: bool,
-    /// CPU of that kernel thread.
-    pub sqpoll_cpu: Option<u32>,
-    /// RWF_NOWAIT on reads and writes.
-    pub nowait: bool,
-    /// Every Nth I/O is forced to a kernel worker (IOSQE_ASYNC). 0: none.
-    pub force_async: u32,
-    /// Use vectored opcodes (`nonvectored=0`).
-    pub vectored: bool,
-    /// Flags of sync_file_range(2).
-    pub sync_range_flags: u32,
-}
-
 /// A read or write as the kernel reads it from the submission queue (`struct io_uring_sqe`).
 ///
 /// Written in one store: the builders of the crate `io-uring` copy the unused part through the
 /// stack in words of another size, which costs a store-forwarding stall for each entry.
 #[repr(C)]
-struct Transfer {
+struct TransferEntry {
     opcode: u8,
     flags: u8,
     ioprio: u16,
@@ -58,11 +50,23 @@ struct Transfer {
     unused: [u64; 2],
 }
 
-impl Transfer {
+const _: () = {
+    assert!(size_of::<TransferEntry>() == size_of::<squeue::Entry>());
+    assert!(
+        std::mem::offset_of!(TransferEntry, user_data) == 32,
+        "as in the kernel's header"
+    );
+    assert!(
+        std::mem::offset_of!(TransferEntry, buffer_index) == 40,
+        "as in the kernel's header"
+    );
+};
+
+impl TransferEntry {
     #[inline(always)]
     fn entry(self) -> squeue::Entry {
         // SAFETY: both are 64 bytes of plain integers; `Entry` is a `repr(C)` `io_uring_sqe`.
-        unsafe { std::mem::transmute::<Transfer, squeue::Entry>(self) }
+        unsafe { std::mem::transmute::<TransferEntry, squeue::Entry>(self) }
     }
 }
 
@@ -75,31 +79,42 @@ macro_rules! operation {
         match $slot.op {
             Op::Read => {
                 let vector = $maker.vector($slab, $slot, $index);
-                opcode::Readv::new($fd, vector, 1).offset(offset).ioprio(ioprio).rw_flags(flags).build()
+                opcode::Readv::new($fd, vector, 1)
+                    .offset(offset)
+                    .ioprio(ioprio)
+                    .rw_flags(flags)
+                    .build()
             }
             Op::Write => {
                 let vector = $maker.vector($slab, $slot, $index);
-                opcode::Writev::new($fd, vector, 1).offset(offset).ioprio(ioprio).rw_flags(flags).build()
+                opcode::Writev::new($fd, vector, 1)
+                    .offset(offset)
+                    .ioprio(ioprio)
+                    .rw_flags(flags)
+                    .build()
             }
             Op::Fsync => opcode::Fsync::new($fd).build(),
             Op::Fdatasync => opcode::Fsync::new($fd).flags(FsyncFlags::DATASYNC).build(),
             Op::SyncFileRange => opcode::SyncFileRange::new($fd, $slot.len)
-                .offset($slot.offset).flags($maker.options.sync_range_flags).build(),
-            // The backend carries out trims by system calls, as an opcode for them is newer than io_uring.
+                .offset($slot.offset)
+                .flags($maker.options.sync_range_flags)
+                .build(),
+            // The backend carries out trims by system calls: an opcode for them is newer than
+            // io_uring.
             Op::Trim => opcode::Nop::new().build(),
         }
     }};
 }
 
 /// An io_uring of one thread.
-pub struct Ring {
+pub(crate) struct Ring {
     ring: IoUring,
     deferred: bool,
     maker: EntryMaker,
     /// Entries pushed to the submission queue whose completions have not been reaped.
     in_flight: usize,
-    /// Leaves the buffers mapped if I/O is still in flight when the ring is dropped.
-    memory: LeftMapped,
+    /// The buffers that the kernel accesses.
+    memory: KeptMapping,
 }
 
 /// Builds submission queue entries.
@@ -116,7 +131,7 @@ struct EntryMaker {
 
 impl Ring {
     /// Creates a ring for `depth` I/Os in flight in slots of `memory`, with fewer flags if need be.
-    pub fn new(depth: u32, options: RingOptions, memory: &IoMemory) -> io::Result<Ring> {
+    pub(crate) fn new(depth: u32, options: RingOptions, memory: &IoMemory) -> io::Result<Ring> {
         let entries = depth.next_power_of_two();
         let (ring, deferred) = match build(entries, options, true) {
             Ok(ring) => (ring, true),
@@ -143,12 +158,12 @@ impl Ring {
                 vectors: vec![empty; memory.slots()].into_boxed_slice(),
             },
             in_flight: 0,
-            memory: memory.left_mapped(),
+            memory: memory.keep_mapped(),
         })
     }
 
     /// Sets the files that slots number. `register` also registers them with the kernel.
-    pub fn set_files(&mut self, files: &[RawFd], register: bool) -> io::Result<()> {
+    pub(crate) fn set_files(&mut self, files: &[RawFd], register: bool) -> io::Result<()> {
         if self.maker.registered_files {
             self.ring.submitter().unregister_files()?;
             self.maker.registered_files = false;
@@ -162,38 +177,55 @@ impl Ring {
     }
 
     /// Registers all buffers with the kernel.
-    pub fn register_buffers(&mut self, memory: &IoMemory) -> io::Result<()> {
-        // SAFETY: `memory` keeps the area mapped. The worker drops its backend before its memory.
+    ///
+    /// # Panics
+    /// If `memory` is not that of [`Ring::new`].
+    pub(crate) fn register_buffers(&mut self, memory: &IoMemory) -> io::Result<()> {
+        assert!(self.memory.is_of(memory));
+        // SAFETY: the area is mapped while this ring has its share in the mapping.
         unsafe { self.ring.submitter().register_buffers(&[memory.area()]) }?;
         self.maker.fixed_buffers = true;
         Ok(())
     }
 
     /// Whether buffers are registered.
-    pub fn fixed_buffers(&self) -> bool {
+    pub(crate) fn fixed_buffers(&self) -> bool {
         self.maker.fixed_buffers
     }
 
     /// Whether files are registered.
-    pub fn registered_files(&self) -> bool {
+    pub(crate) fn registered_files(&self) -> bool {
         self.maker.registered_files
     }
 
     /// Queues and submits a batch. Returns the number queued, which are all in flight. Entries that
     /// the kernel did not consume stay queued for the next call. The next wait reports a failure.
+    ///
+    /// # Panics
+    /// If the memory is not that of [`Ring::new`], or if a slot is in flight already, does not
+    /// exist or is larger than its buffer.
     #[inline]
-    pub fn submit(&mut self, slab: &Slab, batch: &[u32]) -> usize {
+    pub(crate) fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> usize {
+        assert!(self.memory.is_of(&slab.memory));
         let mut queue = self.ring.submission();
         let mut pushed = 0;
         for index in batch {
+            slab.memory.begin_io(*index);
+            // Counted before the push, so that a panic leaves no entry uncounted.
+            self.in_flight += 1;
             if self.maker.push(&mut queue, slab, *index).is_err() {
+                slab.memory.end_io(*index);
+                self.in_flight -= 1;
                 break;
             }
             pushed += 1;
         }
         let queued = queue.len() as u32;
         drop(queue);
-        self.in_flight += pushed;
+        debug_assert!(
+            queued as usize <= self.in_flight,
+            "an entry is in flight once queued"
+        );
         let _ = if self.deferred {
             // GETEVENTS without waiting runs deferred task work, which often saves a call to wait.
             self.enter(queued, 0)
@@ -215,28 +247,33 @@ impl Ring {
     }
 
     /// Appends completions. Waits for `min` of them, at most `timeout_ns`.
+    ///
+    /// # Panics
+    /// If the memory is not that of [`Ring::new`].
     #[inline]
-    pub fn reap(
+    pub(crate) fn reap(
         &mut self,
+        memory: &mut IoMemory,
         min: usize,
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> io::Result<()> {
-        self.drain(done);
+        assert!(self.memory.is_of(memory));
+        self.drain(memory, done);
         if min == 0 {
             if done.is_empty()
                 && (self.maker.options.iopoll
                     || (self.deferred && self.ring.submission().taskrun()))
             {
                 self.wait(0, None)?;
-                self.drain(done);
+                self.drain(memory, done);
             }
             return Ok(());
         }
         while done.len() < min {
             let before = done.len();
             let timed_out = self.wait(min - done.len(), timeout_ns)?;
-            self.drain(done);
+            self.drain(memory, done);
             if timed_out || (timeout_ns.is_some() && done.len() == before) {
                 break;
             }
@@ -269,20 +306,28 @@ impl Ring {
     }
 
     #[inline]
-    fn drain(&mut self, done: &mut Vec<Completion>) {
+    fn drain(&mut self, memory: &mut IoMemory, done: &mut Vec<Completion>) {
         let before = done.len();
         for entry in self.ring.completion() {
+            let slot = entry.user_data() as u32;
+            memory.end_io(slot);
             done.push(Completion {
-                slot: entry.user_data() as u32,
+                slot,
                 result: entry.result(),
             });
         }
-        self.in_flight -= done.len() - before;
+        let reaped = done.len() - before;
+        debug_assert!(
+            reaped <= self.in_flight,
+            "the kernel completes each entry once: {reaped} of {} in flight",
+            self.in_flight
+        );
+        self.in_flight -= reaped;
     }
 
     /// Waits for the consumed I/Os without submitting queued ones. Returns whether all completed.
     fn await_in_flight(&mut self) -> bool {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + DRAIN_TIMEOUT;
         loop {
             let completed = self.ring.completion().count();
             self.in_flight = self.in_flight.saturating_sub(completed);
@@ -317,6 +362,7 @@ impl Drop for Ring {
     fn drop(&mut self) {
         if self.in_flight > 0 && !self.await_in_flight() {
             self.memory.leave();
+            std::mem::forget(std::mem::take(&mut self.maker.vectors));
         }
     }
 }
@@ -336,7 +382,8 @@ impl EntryMaker {
         let plain = self.fixed_buffers || !self.options.vectored;
         if plain && matches!(slot.op, Op::Read | Op::Write) {
             let entry = self.transfer(slab, slot, index, forced);
-            // SAFETY: the buffer stays mapped and untouched until its completion is reaped.
+            // SAFETY: the range lies within the slot, which is marked as in flight, and the ring
+            // keeps the buffers mapped until its completion is reaped.
             unsafe { queue.push(&entry) }
         } else {
             let entry = self.other(slab, slot, index, forced);
@@ -375,7 +422,7 @@ impl EntryMaker {
         } else {
             (self.files[slot.file as usize], squeue::Flags::empty())
         };
-        Transfer {
+        TransferEntry {
             opcode,
             flags: (forced | place).bits(),
             ioprio: slot.priority,
@@ -429,36 +476,11 @@ impl EntryMaker {
 /// Address and length of the rest of an I/O that moved `slot.moved` bytes.
 #[inline(always)]
 fn remaining(slab: &Slab, slot: &Slot, index: u32) -> (*mut u8, u32) {
-    debug_assert!(slot.moved <= slot.len && slot.len as usize <= slab.memory.stride());
+    assert!(slot.moved <= slot.len && slot.len as usize <= slab.memory.stride());
     (
         slab.memory.address(index).wrapping_add(slot.moved as usize),
         slot.len - slot.moved,
     )
-}
-
-/// Creates and drops a small ring, to check whether this process may use io_uring.
-pub fn try_one() -> io::Result<()> {
-    build(2, RingOptions::default(), false).map(drop)
-}
-
-fn build(entries: u32, options: RingOptions, modern: bool) -> io::Result<IoUring> {
-    let mut builder = IoUring::builder();
-    builder.setup_cqsize(entries * 2);
-    if options.iopoll {
-        builder.setup_iopoll();
-    }
-    if options.sqpoll {
-        builder.setup_sqpoll(1_000);
-        if let Some(cpu) = options.sqpoll_cpu {
-            builder.setup_sqpoll_cpu(cpu);
-        }
-    } else if modern {
-        builder
-            .setup_single_issuer()
-            .setup_defer_taskrun()
-            .setup_taskrun_flag();
-    }
-    builder.build(entries)
 }
 
 fn retry(error: &io::Error) -> bool {
@@ -466,123 +488,4 @@ fn retry(error: &io::Error) -> bool {
         error.raw_os_error(),
         Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sys::memory::MemoryKind;
-    use std::fs::File;
-    use std::os::fd::AsRawFd;
-
-    const DEPTH: u32 = 4;
-    const BYTES: usize = 4096;
-
-    struct Fixture {
-        ring: Ring,
-        slab: Slab,
-        file: File,
-    }
-
-    impl Fixture {
-        /// A ring over a file of ones.
-        fn new() -> Fixture {
-            let mut slots = vec![Slot::IDLE; DEPTH as usize];
-            for slot in &mut slots {
-                (slot.op, slot.len) = (Op::Read, BYTES as u32);
-            }
-            let slab = Slab {
-                slots: slots.into(),
-                memory: IoMemory::map(DEPTH as usize, BYTES, 0, MemoryKind::Pages).unwrap(),
-            };
-            let mut ring = Ring::new(DEPTH, RingOptions::default(), &slab.memory).unwrap();
-            // Calls use the descriptor afterwards. Fails if it was not registered.
-            let _ = ring.ring.submitter().unregister_ring_fd();
-            let mut file = tempfile::tempfile().unwrap();
-            std::io::Write::write_all(&mut file, &[1; BYTES]).unwrap();
-            ring.set_files(&[file.as_raw_fd()], false).unwrap();
-            Fixture { ring, slab, file }
-        }
-
-        fn submit(&mut self, slots: &[u32]) {
-            assert_eq!(self.ring.submit(&self.slab, slots), slots.len());
-        }
-
-        /// Slots completed, once there are `min` of them.
-        fn reap(&mut self, min: usize) -> io::Result<Vec<u32>> {
-            let mut done = Vec::new();
-            self.ring.reap(min, None, &mut done)?;
-            assert!(done.iter().all(|over| over.result == BYTES as i32));
-            let mut slots: Vec<_> = done.iter().map(|over| over.slot).collect();
-            slots.sort_unstable();
-            Ok(slots)
-        }
-
-        fn holds_ones(&self, slot: u32) -> bool {
-            *self.slab.memory.slot(slot, BYTES) == [1; BYTES]
-        }
-
-        /// Replaces the ring's descriptor by a file, so that calls fail. Returns a duplicate of it.
-        fn break_ring(&self) -> RawFd {
-            let fd = self.ring.ring.as_raw_fd();
-            // SAFETY: no memory is passed, and both descriptors belong to this fixture.
-            let kept = unsafe { libc::dup(fd) };
-            self.replace(self.file.as_raw_fd());
-            kept
-        }
-
-        fn replace(&self, with: RawFd) {
-            // SAFETY: no memory is passed, and the fixture owns the descriptor.
-            let replaced = unsafe { libc::dup2(with, self.ring.ring.as_raw_fd()) };
-            assert!(replaced >= 0);
-        }
-    }
-
-    #[test]
-    fn what_the_kernel_did_not_take_goes_with_the_next_call_and_is_done_once() {
-        let mut fixture = Fixture::new();
-        let kept = fixture.break_ring();
-        fixture.submit(&[0, 1]);
-        fixture.replace(kept);
-        fixture.submit(&[2]);
-        assert_eq!(fixture.reap(3).unwrap(), [0, 1, 2]);
-        assert!((0..3).all(|slot| fixture.holds_ones(slot)) && !fixture.holds_ones(3));
-        assert_eq!(fixture.ring.in_flight, 0);
-    }
-
-    #[test]
-    fn an_error_that_persists_is_found_by_the_wait() {
-        let mut fixture = Fixture::new();
-        fixture.break_ring();
-        fixture.submit(&[0, 1]);
-        let error = fixture.reap(1).unwrap_err();
-        assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP));
-        // The kernel consumed nothing, so nothing is in flight.
-        assert!(fixture.ring.await_in_flight());
-    }
-
-    #[test]
-    fn buffers_stay_mapped_where_nobody_says_whether_they_are_written() {
-        let mut fixture = Fixture::new();
-        let address = fixture.slab.memory.slot(0, BYTES).as_ptr();
-        fixture.submit(&[0]);
-        fixture.ring.in_flight += 1;
-        fixture.break_ring();
-        let Fixture { ring, slab, .. } = fixture;
-        drop(ring);
-        drop(slab);
-        assert!(is_mapped(address));
-        let slab = Fixture::new().slab;
-        let address = slab.memory.slot(0, BYTES).as_ptr();
-        drop(slab);
-        assert!(
-            !is_mapped(address),
-            "a buffer without I/O in flight is unmapped"
-        );
-    }
-
-    fn is_mapped(address: *const u8) -> bool {
-        // SAFETY: mincore(2) writes one byte for one page, and fails if the page is not mapped.
-        unsafe { libc::mincore(address.cast_mut().cast(), BYTES, &mut 0) == 0 }
-    }
 }

@@ -6,7 +6,7 @@ use std::os::fd::RawFd;
 
 /// System call that moves the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Call {
+pub(crate) enum Call {
     /// lseek(2), then read(2) or write(2).
     Seek,
     /// pread(2), pwrite(2).
@@ -19,32 +19,33 @@ pub enum Call {
 
 /// One read or write of a slot.
 #[derive(Debug, Clone, Copy)]
-pub struct Transfer {
+pub(crate) struct Transfer {
     /// File descriptor.
-    pub fd: RawFd,
+    pub(crate) fd: RawFd,
     /// Whether data are written.
-    pub write: bool,
+    pub(crate) write: bool,
     /// Position in the file.
-    pub offset: u64,
+    pub(crate) offset: u64,
     /// Index of the slot and its buffer.
-    pub slot: u32,
+    pub(crate) slot: u32,
     /// First byte within the buffer.
-    pub skip: u32,
+    pub(crate) skip: u32,
     /// Length in bytes, from `skip` on.
-    pub len: u32,
+    pub(crate) len: u32,
 }
 
 /// Reads or writes one slot. Returns the number of bytes, or the negated errno.
-pub fn transfer(memory: &IoMemory, io: Transfer, call: Call) -> i32 {
-    assert!(io.skip as usize + io.len as usize <= memory.stride());
+///
+/// # Panics
+/// If the slot is in flight or does not exist, or has fewer than `skip + len` bytes.
+pub(crate) fn transfer(memory: &mut IoMemory, io: Transfer, call: Call) -> i32 {
     let length = io.len as usize;
     let offset = io.offset as libc::off_t;
-    // SAFETY: the assertion keeps `skip + len` within the slot, which the caller owns meanwhile.
+    let address = memory.idle_address(io.slot, io.skip as usize, length);
+    // SAFETY: the range lies within the slot, to which nothing refers: the memory is borrowed
+    // exclusively.
     let moved = unsafe {
-        let address = memory
-            .address(io.slot)
-            .add(io.skip as usize)
-            .cast::<libc::c_void>();
+        let address = address.cast::<libc::c_void>();
         let vector = libc::iovec {
             iov_base: address,
             iov_len: length,
@@ -71,30 +72,39 @@ pub fn transfer(memory: &IoMemory, io: Transfer, call: Call) -> i32 {
 }
 
 /// Maximum number of slots in one call of [`transfer_many`].
-pub const MOST_NEIGHBOURS: usize = 64;
+pub(crate) const MOST_NEIGHBOURS: usize = 64;
 
 /// Reads or writes `slots` (at most [`MOST_NEIGHBOURS`]), which are contiguous in the file from
 /// `offset`, by one readv(2) or writev(2). Returns the number of bytes, or the negated errno.
-pub fn transfer_many(
-    memory: &IoMemory,
+///
+/// # Panics
+/// If there are more slots, or if one is in flight, does not exist or has fewer bytes.
+pub(crate) fn transfer_many(
+    memory: &mut IoMemory,
     fd: RawFd,
     write: bool,
     offset: u64,
     slots: &[(u32, u32)],
 ) -> i64 {
+    assert!(
+        slots.len() <= MOST_NEIGHBOURS,
+        "one call moves {} slots",
+        slots.len()
+    );
     let mut vectors = [libc::iovec {
         iov_base: std::ptr::null_mut(),
         iov_len: 0,
     }; MOST_NEIGHBOURS];
     for (vector, (slot, length)) in vectors.iter_mut().zip(slots) {
-        assert!(*length as usize <= memory.stride());
+        let length = *length as usize;
         *vector = libc::iovec {
-            iov_base: memory.address(*slot).cast(),
-            iov_len: *length as usize,
+            iov_base: memory.idle_address(*slot, 0, length).cast(),
+            iov_len: length,
         };
     }
-    let count = slots.len().min(MOST_NEIGHBOURS) as i32;
-    // SAFETY: the assertion keeps each vector within its slot, which the caller owns meanwhile.
+    let count = slots.len() as i32;
+    // SAFETY: each vector lies within its slot, to which nothing refers: the memory is borrowed
+    // exclusively.
     let moved = unsafe {
         if libc::lseek(fd, offset as libc::off_t, libc::SEEK_SET) < 0 {
             -1
@@ -112,19 +122,19 @@ pub fn transfer_many(
 }
 
 /// fsync(2).
-pub fn fsync(fd: RawFd) -> i32 {
+pub(crate) fn fsync(fd: RawFd) -> i32 {
     // SAFETY: the call takes no pointer to memory.
     outcome(i64::from(unsafe { libc::fsync(fd) }))
 }
 
 /// fdatasync(2).
-pub fn fdatasync(fd: RawFd) -> i32 {
+pub(crate) fn fdatasync(fd: RawFd) -> i32 {
     // SAFETY: the call takes no pointer to memory.
     outcome(i64::from(unsafe { libc::fdatasync(fd) }))
 }
 
 /// sync_file_range(2).
-pub fn sync_file_range(fd: RawFd, offset: u64, length: u64, flags: u32) -> i32 {
+pub(crate) fn sync_file_range(fd: RawFd, offset: u64, length: u64, flags: u32) -> i32 {
     // SAFETY: the call takes no pointer to memory.
     outcome(i64::from(unsafe {
         libc::sync_file_range(fd, offset as i64, length as i64, flags)

@@ -4,7 +4,7 @@ use iosonde_job::plan::{IoPriority, NumaMemKind, NumaMemPolicy};
 use std::io;
 
 /// Binds the calling thread to these CPUs.
-pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
+pub(crate) fn set_affinity(cpus: &[u32]) -> io::Result<()> {
     // Sized by the highest CPU number, because cpu_set_t ends at 1024.
     let highest = cpus.iter().max().map_or(0, |cpu| *cpu as usize);
     let mut mask = vec![0u64; highest / 64 + 1];
@@ -18,14 +18,14 @@ pub fn set_affinity(cpus: &[u32]) -> io::Result<()> {
 }
 
 /// Sets the calling thread's nice value.
-pub fn set_nice(nice: i32) -> io::Result<()> {
+pub(crate) fn set_nice(nice: i32) -> io::Result<()> {
     // SAFETY: the call takes no pointer to memory.
     check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }.into())
 }
 
 /// Changes the user and group of the calling thread only; `None` keeps one. The C library's
 /// functions would change all threads of the process.
-pub fn set_identity(uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
+pub(crate) fn set_identity(uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
     if let Some(gid) = gid {
         // SAFETY: the call takes no pointer to memory.
         check(unsafe { libc::syscall(libc::SYS_setresgid, gid, gid, gid) })?;
@@ -38,7 +38,7 @@ pub fn set_identity(uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
 }
 
 /// Sets the calling thread's I/O priority.
-pub fn set_ioprio(priority: IoPriority) -> io::Result<()> {
+pub(crate) fn set_ioprio(priority: IoPriority) -> io::Result<()> {
     const WHO_PROCESS: libc::c_int = 1;
     // SAFETY: the call takes no pointer to memory.
     check(unsafe {
@@ -52,12 +52,12 @@ pub fn set_ioprio(priority: IoPriority) -> io::Result<()> {
 }
 
 /// The kernel's encoding of an I/O priority.
-pub fn ioprio_bits(priority: IoPriority) -> u16 {
+pub(crate) fn ioprio_bits(priority: IoPriority) -> u16 {
     (u16::from(priority.class) << 13) | u16::from(priority.level)
 }
 
 /// Sets the calling thread's memory policy.
-pub fn set_memory_policy(policy: &NumaMemPolicy) -> io::Result<()> {
+pub(crate) fn set_memory_policy(policy: &NumaMemPolicy) -> io::Result<()> {
     let mode: libc::c_int = match policy.kind {
         NumaMemKind::Default => 0,
         NumaMemKind::Prefer => 1,
@@ -82,7 +82,7 @@ pub fn set_memory_policy(policy: &NumaMemPolicy) -> io::Result<()> {
 }
 
 /// Raises the soft limit of open files (RLIMIT_NOFILE) to the hard limit.
-pub fn raise_open_files() {
+pub(crate) fn raise_open_files() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
@@ -97,13 +97,13 @@ pub fn raise_open_files() {
 }
 
 /// Sets the timer slack of the calling thread to 1 ns, so that sleeps do not end up to 50 us late.
-pub fn set_fine_timers() {
+pub(crate) fn set_fine_timers() {
     // SAFETY: no memory is passed. If the call fails, sleeps are only less exact.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
 /// The calling thread's id.
-pub fn id() -> u32 {
+pub(crate) fn id() -> u32 {
     // SAFETY: the call takes no pointer to memory.
     unsafe { libc::gettid() as u32 }
 }

@@ -1,6 +1,6 @@
 //! Processing of completions: recorded, continued, verified or failed.
 
-use super::{Phase, Step, Worker};
+use super::{Worker, WorkerPhase, WorkerStep};
 use crate::io::{Backend, Completion, Op, Slot};
 use crate::worker::clock::Clock;
 use crate::worker::latency_depth::DepthControl;
@@ -9,7 +9,7 @@ use iosonde_job::plan::{Direction, ErrorPolicy};
 impl<B: Backend, C: Clock> Worker<B, C> {
     /// Reaps and records completions. Waits for as many as the rules require.
     #[inline(always)]
-    pub(super) fn collect(&mut self, wake_ns: Option<u64>, ending: bool) -> Step {
+    pub(super) fn collect(&mut self, wake_ns: Option<u64>, ending: bool) -> WorkerStep {
         let rules = &self.parts.rules;
         let depth = self
             .parts
@@ -17,11 +17,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             .as_ref()
             .map_or(rules.iodepth, DepthControl::depth);
         let stuck = ending
-            || self.dry
+            || self.source_exhausted
             || wake_ns.is_some()
             || self.draining
             || !self.batch.is_empty()
-            || self.held.is_some();
+            || self.deferred_io.is_some();
         let held_back = depth - self.in_flight.min(depth) < rules.refill.slots;
         // While free slots are held back, a wait for several completions costs fewer system calls.
         let at_least = match held_back && self.plain {
@@ -34,45 +34,49 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         } else {
             0
         };
+        debug_assert!(
+            min <= self.in_flight as usize,
+            "a wait for more would not end"
+        );
         let timeout_ns = wake_ns.map(|wake_ns| wake_ns.saturating_sub(self.now_ns));
         // Completions left over by iodepth_batch_complete_max are processed first.
         if self.done.is_empty()
-            && let Err(error) = self
-                .backend
-                .reap(&self.parts.slab, min, timeout_ns, &mut self.done)
+            && let Err(error) =
+                self.backend
+                    .reap(&mut self.parts.slab, min, timeout_ns, &mut self.done)
         {
-            return self.lose_sight(&error);
+            return self.fail_wait(&error);
         }
         if self.done.is_empty() {
             return self.nothing_reaped(min, wake_ns);
         }
         self.now_ns = self.clock.now_ns();
         self.record();
-        Step::Again
+        WorkerStep::Again
     }
 
     /// Fails the worker after an error of the reap call, whatever errors the job ignores. The slots
     /// stay in use, as the kernel may still write to their buffers.
     #[cold]
-    fn lose_sight(&mut self, error: &std::io::Error) -> Step {
+    fn fail_wait(&mut self, error: &std::io::Error) -> WorkerStep {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
         let lost = std::mem::take(&mut self.in_flight);
         self.failure
-            .get_or_insert(crate::worker::io_failure::of_wait(errno, lost));
+            .get_or_insert(crate::worker::io_failure::failure_from_wait(errno, lost));
         self.batch.clear();
         self.batched = [0; 3];
         self.next_phase()
     }
 
     #[cold]
-    pub(super) fn nothing_reaped(&mut self, min: usize, wake_ns: Option<u64>) -> Step {
+    pub(super) fn nothing_reaped(&mut self, min: usize, wake_ns: Option<u64>) -> WorkerStep {
         match self.backend.next_completion_ns() {
             Some(next_ns) if min > 0 => {
-                Step::Wait(wake_ns.map_or(next_ns, |wake_ns| next_ns.min(wake_ns)))
+                WorkerStep::Wait(wake_ns.map_or(next_ns, |wake_ns| next_ns.min(wake_ns)))
             }
             _ => {
                 self.now_ns = self.clock.now_ns();
-                Step::Again
+                WorkerStep::Again
             }
         }
     }
@@ -80,9 +84,13 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     #[inline(always)]
     pub(super) fn record(&mut self) {
         let now_ns = self.now_ns;
+        debug_assert!(
+            self.done.len() <= self.in_flight as usize,
+            "each I/O in flight completes once"
+        );
         self.parts.recorder.resumed(self.clock.resumed_ns());
         let count = self.done.len().min(self.parts.rules.complete_max as usize);
-        let special = self.special || self.phase == Phase::EndSync;
+        let special = self.special || self.phase == WorkerPhase::EndSync;
         let mut position = 0;
         // The fast path: full completions without further work.
         let plain = if special { 0 } else { count };
@@ -106,6 +114,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         } else {
             self.done.drain(..count);
         }
+        self.debug_assert_slots();
     }
 
     /// Records a completion off the fast path: an error, a short I/O, or an I/O with more to do.
@@ -124,10 +133,10 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             return self.continue_short(index, moved);
         }
         if let Some(direction) = slot.op.direction() {
-            self.see_latency(&slot, direction);
+            self.check_latency(&slot, direction);
         }
         // As in fio, the flush at the end does not count as the job's own I/O.
-        if self.phase != Phase::EndSync {
+        if self.phase != WorkerPhase::EndSync {
             self.parts.recorder.completed(&slot, self.now_ns);
         }
         if !slot.check {
@@ -143,25 +152,25 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.free_slot(index);
     }
 
-    pub(super) fn see_latency(&mut self, slot: &Slot, direction: Direction) {
+    pub(super) fn check_latency(&mut self, slot: &Slot, direction: Direction) {
         let latency_ns = self.now_ns.saturating_sub(slot.issue_ns);
         if let Some(control) = &mut self.parts.depth_control {
             control.completed(latency_ns, self.now_ns);
             if control.is_settled() {
-                (self.dry, self.over) = (true, true);
+                (self.source_exhausted, self.over) = (true, true);
             }
             if control.is_missed() {
-                self.give_up_on_latency(slot);
+                self.fail_on_latency(slot);
             }
         }
         if self.parts.limits.max_latency_ns[direction].is_some_and(|most| latency_ns > most) {
-            self.give_up_on_latency(slot);
+            self.fail_on_latency(slot);
         }
     }
 
     /// Fails the worker: an I/O exceeded the maximum latency, an error that no option ignores.
     #[cold]
-    fn give_up_on_latency(&mut self, slot: &Slot) {
+    fn fail_on_latency(&mut self, slot: &Slot) {
         let file = self.parts.file_names.get(slot.file as usize).cloned();
         self.failure
             .get_or_insert(crate::worker::io_failure::too_slow(slot, file));
@@ -176,7 +185,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             let names = &self.parts.file_names;
             let name = names.get(slot.file as usize).map_or("file", String::as_str);
             if let Err(error) = verifier.dump(slot, buffer, name, &self.parts.dump_directory) {
-                let note = format!("verify_dump: the blocks cannot be saved here: {error}");
+                let error = iosonde_job::errno::describe(&error);
+                let note = format!("verify_dump: the blocks cannot be saved: {error}");
                 self.parts.shared.note(note);
             }
             if verifier.is_fatal() || !survives_verify(&self.parts.errors, libc::EILSEQ) {
@@ -193,7 +203,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     pub(super) fn free_slot(&mut self, index: u32) {
         self.free.push(index);
         self.in_flight -= 1;
-        self.let_go(index);
+        self.release_file_and_range(index);
     }
 
     /// Continues an I/O that transferred only `moved` bytes; a transfer of 0 bytes is an error.
@@ -213,6 +223,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             self.free_slot(index);
             return self.fail(&slot, libc::EIO);
         }
+        assert!(slot.moved < slot.len, "a continued I/O has bytes left");
         self.in_flight -= 1;
         if let Some(direction) = slot.op.direction() {
             self.batched[direction as usize] += 1;
@@ -225,7 +236,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     pub(super) fn fail(&mut self, slot: &Slot, errno: i32) {
         let full = matches!(errno, libc::ENOSPC | libc::EDQUOT);
         if full && self.parts.limits.fill_device && slot.op == Op::Write {
-            (self.dry, self.over) = (true, true);
+            (self.source_exhausted, self.over) = (true, true);
             return;
         }
         let file = self.parts.file_names.get(slot.file as usize).cloned();
@@ -233,10 +244,10 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             let count = self.in_flight + 1;
             let place = file.as_deref().unwrap_or("the target");
             self.parts.shared.note(format!(
-                "interrupted: {count} I/Os were in flight and not answered, and were given up ({place})"
+                "interrupted: {count} I/Os in flight had no answer and were abandoned ({place})"
             ));
         }
-        let failure = crate::worker::io_failure::of_io(slot, errno, file);
+        let failure = crate::worker::io_failure::failure_from_io(slot, errno, file);
         if survives(&self.parts.errors, slot, errno) {
             if self.parts.errors.dump {
                 self.parts.shared.note(failure.message);

@@ -1,10 +1,10 @@
 //! Jobs that open and close files during the run: `openfiles`, `unlink_each_loop`.
 
 use super::Worker;
-use crate::files::Access;
+use crate::files::FileAccess;
 use crate::io::Backend;
 use crate::worker::clock::Clock;
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::{RunError, UnsupportedFeature};
 use iosonde_workload::Io;
 
 impl<B: Backend, C: Clock> Worker<B, C> {
@@ -13,19 +13,21 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     pub(super) fn opens_file(&mut self, io: &Io) -> bool {
         let idle = self.in_flight == 0 && self.batch.is_empty();
         let pass = self.parts.generator.passes();
-        let Some(keeper) = &mut self.parts.keeper else {
+        let Some(open_file_cache) = &mut self.parts.open_file_cache else {
             return true;
         };
-        let access = keeper.begin_pass(pass, idle).and_then(|begun| match begun {
-            true => keeper.access(io.file),
-            false => Ok(Access::Later),
-        });
+        let access = open_file_cache
+            .begin_pass(pass, idle)
+            .and_then(|begun| match begun {
+                true => open_file_cache.access(io.file),
+                false => Ok(FileAccess::Later),
+            });
         match access {
-            Ok(Access::Later) => false,
-            Ok(Access::Ready) => true,
-            Ok(Access::Opened) => match self.backend.set_files(keeper.handles()) {
+            Ok(FileAccess::Later) => false,
+            Ok(FileAccess::Ready) => true,
+            Ok(FileAccess::Opened) => match self.backend.set_files(open_file_cache.handles()) {
                 Ok(()) => true,
-                Err(error) => self.cannot_open(&keeper_error(&error)),
+                Err(error) => self.cannot_open(&registration_error(&error)),
             },
             Err(error) => self.cannot_open(&error),
         }
@@ -34,8 +36,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     /// Drops the page cache of one file, or of all files, if the job asks for it.
     #[cold]
     pub(super) fn drop_cache(&mut self, file: Option<u32>) {
-        let dropped = match (&mut self.parts.keeper, &self.parts.cache) {
-            (Some(keeper), _) => keeper.drop_cache(file),
+        let dropped = match (&mut self.parts.open_file_cache, &self.parts.cache) {
+            (Some(open_file_cache), _) => open_file_cache.drop_cache(file),
             (None, Some(cache)) => {
                 self.backend.unmap_pages();
                 cache.drop_cache(file)
@@ -49,22 +51,26 @@ impl<B: Backend, C: Clock> Worker<B, C> {
 
     pub(super) fn cannot_open(&mut self, error: &RunError) -> bool {
         self.failure
-            .get_or_insert_with(|| crate::worker::io_failure::of_target(error));
+            .get_or_insert_with(|| crate::worker::io_failure::failure_from_error(error));
         false
     }
 
-    /// Releases the file of a slot.
+    /// Releases the file and the range of a slot.
     #[inline]
-    pub(super) fn let_go(&mut self, index: u32) {
-        if let Some(keeper) = &mut self.parts.keeper {
-            keeper.let_go(self.parts.slab.slots[index as usize].file);
+    pub(super) fn release_file_and_range(&mut self, index: u32) {
+        if let Some(ranges) = &mut self.ranges {
+            let slot = &self.parts.slab.slots[index as usize];
+            ranges.remove(slot.file, slot.offset, slot.len);
+        }
+        if let Some(open_file_cache) = &mut self.parts.open_file_cache {
+            open_file_cache.release_file(self.parts.slab.slots[index as usize].file);
         }
     }
 }
 
-fn keeper_error(error: &std::io::Error) -> RunError {
-    RunError::Unsupported {
-        problem: format!("the engine cannot take over a file that was just opened: {error}"),
-        remedy: "leave openfiles= and unlink_each_loop out, or use another ioengine".to_owned(),
+fn registration_error(error: &std::io::Error) -> RunError {
+    UnsupportedFeature::FileNotRegistered {
+        failure: error.into(),
     }
+    .into()
 }

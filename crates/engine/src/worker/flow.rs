@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 /// Counts that all workers of one flow share.
 #[derive(Debug, Default)]
-pub struct FlowPool {
+pub(crate) struct FlowPool {
     weight: AtomicI64,
     ios: AtomicU64,
 }
 
 /// One worker's share of a flow.
 #[derive(Debug)]
-pub struct FlowShare {
+pub(crate) struct FlowShare {
     rule: Flow,
     pool: Arc<FlowPool>,
     ios: u64,
@@ -21,13 +21,13 @@ pub struct FlowShare {
 
 impl FlowShare {
     /// Adds a worker to a flow.
-    pub fn join(rule: Flow, pool: Arc<FlowPool>) -> FlowShare {
+    pub(crate) fn join(rule: Flow, pool: Arc<FlowPool>) -> FlowShare {
         pool.weight.fetch_add(rule.weight, Relaxed);
         FlowShare { rule, pool, ios: 0 }
     }
 
     /// Whether this worker is ahead of its share and has to wait.
-    pub fn must_wait(&self) -> bool {
+    pub(crate) fn must_wait(&self) -> bool {
         let total_weight = self.pool.weight.load(Relaxed);
         // Continue if the other workers of the flow have ended.
         if total_weight <= self.rule.weight || self.ios == 0 {
@@ -39,12 +39,12 @@ impl FlowShare {
     }
 
     /// Returns the time to wait before the next check.
-    pub fn sleep_ns(&self) -> u64 {
+    pub(crate) fn sleep_ns(&self) -> u64 {
         self.rule.sleep_ns.max(10_000)
     }
 
     /// Counts an issued I/O.
-    pub fn issued(&mut self) {
+    pub(crate) fn issued(&mut self) {
         self.ios += 1;
         self.pool.ios.fetch_add(1, Relaxed);
     }
@@ -53,7 +53,11 @@ impl FlowShare {
 impl Drop for FlowShare {
     fn drop(&mut self) {
         self.pool.weight.fetch_sub(self.rule.weight, Relaxed);
-        self.pool.ios.fetch_sub(self.ios, Relaxed);
+        let of_all = self.pool.ios.fetch_sub(self.ios, Relaxed);
+        debug_assert!(
+            of_all >= self.ios,
+            "a flow counts the I/Os of all its workers"
+        );
     }
 }
 
@@ -62,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_follow_the_weights() {
+    fn flow_counts_follow_the_weights() {
         let pool = Arc::new(FlowPool::default());
         let rule = |weight| Flow {
             id: 1,

@@ -5,79 +5,18 @@
 //! disk during the run and survive a failed run. Chunks are allocated at the start and reused: a
 //! worker without a free chunk waits for the writer, so no entry is lost.
 
+use super::log_entry::CHUNK;
 use super::log_exchange::ToWriter;
-use crate::io::{Op, Slab, Slot};
-use iosonde_job::plan::{Direction, Logs};
+use crate::io::{Slab, Slot};
+use iosonde_job::plan::{Direction, LogPrefixes};
 use iosonde_result::fio::log::bandwidth_of_io;
 use iosonde_result::histogram::{BUCKETS, index_of};
 
-pub use super::log_exchange::FromWorker;
-
-/// Number of entries per chunk.
-pub(super) const CHUNK: usize = 4096;
-
-/// The log that an entry belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-#[allow(missing_docs)]
-pub enum LogKind {
-    Slat = 0,
-    Clat = 1,
-    Lat = 2,
-    Bw = 3,
-    Iops = 4,
-    /// A line of the trace.
-    Issued = 5,
-}
-
-impl LogKind {
-    /// Kinds that are averaged over windows.
-    const ALL: [LogKind; 5] = [
-        LogKind::Slat,
-        LogKind::Clat,
-        LogKind::Lat,
-        LogKind::Bw,
-        LogKind::Iops,
-    ];
-}
-
-/// One line of a log, or the mean (or maximum) of a window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogEntry {
-    /// The log that the entry belongs to.
-    pub kind: LogKind,
-    /// Operation of the I/O.
-    pub op: Op,
-    /// Nanoseconds since the worker's start.
-    pub at_ns: u64,
-    /// Nanoseconds, KiB/s or I/Os per second, by kind; for a line of the trace the file's number.
-    pub value: u64,
-    /// Block size in bytes; 0 for windows.
-    pub block_bytes: u32,
-    /// Offset in bytes.
-    pub offset: u64,
-    /// I/O priority in the kernel's encoding; 0 for windows.
-    pub priority: u16,
-}
-
-/// Data that a worker passes to the writer thread.
-#[derive(Debug)]
-pub enum LogBatch {
-    /// Lines of the value logs.
-    Entries(Vec<LogEntry>),
-    /// One line of the histogram log: counts of completion latencies by bucket.
-    Histogram {
-        /// Direction of the I/Os.
-        direction: Direction,
-        /// End of the window in nanoseconds since the worker's start.
-        at_ns: u64,
-        /// Buckets of `iosonde_result::histogram`.
-        counts: Box<[u64]>,
-    },
-}
+pub(crate) use super::log_entry::{IoLogKind, LogBatch, LogEntry};
+pub(crate) use super::log_exchange::FromWorker;
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Window {
+struct LogWindow {
     start_ns: u64,
     count: u64,
     sum: u64,
@@ -87,8 +26,8 @@ struct Window {
 
 /// The worker's side of its logs.
 #[derive(Debug)]
-pub struct IoLog {
-    rule: Logs,
+pub(crate) struct IoLog {
+    rule: LogPrefixes,
     /// Priority of I/Os without their own priority.
     own_priority: u16,
     /// Origin of the log times: the worker's start, or the end of its ramp.
@@ -97,7 +36,7 @@ pub struct IoLog {
     begun_ns: u64,
     chunk: Vec<LogEntry>,
     to_writer: ToWriter,
-    windows: [[Window; 3]; 5],
+    windows: [[LogWindow; 3]; 5],
     /// Whether there was an I/O of this kind and direction.
     used: [[bool; 3]; 5],
     histograms: Option<[Box<[u64]>; 3]>,
@@ -108,15 +47,15 @@ impl IoLog {
     /// Returns a log with times since `start_ns`, and the receiver of its batches. Ramp I/Os, which
     /// start before `start_ns`, are left out. `own_priority` is the job's, in the kernel's
     /// encoding.
-    pub fn new(rule: &Logs, own_priority: u16, start_ns: u64) -> (IoLog, FromWorker) {
+    pub(crate) fn new(rule: &LogPrefixes, own_priority: u16, start_ns: u64) -> (IoLog, FromWorker) {
         let (to_writer, from_worker) = super::log_exchange::exchange(rule.hist.is_some());
         let empty = || vec![0u64; BUCKETS].into_boxed_slice();
         let log = IoLog {
             chunk: Vec::with_capacity(CHUNK),
             to_writer,
-            windows: [[Window {
+            windows: [[LogWindow {
                 start_ns,
-                ..Window::default()
+                ..LogWindow::default()
             }; 3]; 5],
             used: [[false; 3]; 5],
             histograms: rule.hist.is_some().then(|| [empty(), empty(), empty()]),
@@ -130,12 +69,18 @@ impl IoLog {
     }
 
     /// Sets the origin of the trace times: a trace includes the ramp.
-    pub fn begun_at(self, begun_ns: u64) -> IoLog {
+    pub(crate) fn begun_at(self, begun_ns: u64) -> IoLog {
         IoLog { begun_ns, ..self }
     }
 
     /// Logs a submitted batch.
-    pub fn submitted(&mut self, slab: &Slab, batch: &[u32], prepared_ns: u64, issue_ns: u64) {
+    pub(crate) fn submitted(
+        &mut self,
+        slab: &Slab,
+        batch: &[u32],
+        prepared_ns: u64,
+        issue_ns: u64,
+    ) {
         if self.rule.trace.is_some() {
             for index in batch {
                 self.trace(&slab.slots[*index as usize], prepared_ns);
@@ -149,7 +94,7 @@ impl IoLog {
             if slot.start_ns < self.start_ns {
                 continue;
             }
-            self.note(LogKind::Slat, &slot, issue_ns, issue_ns - prepared_ns);
+            self.note(IoLogKind::Slat, &slot, issue_ns, issue_ns - prepared_ns);
         }
     }
 
@@ -159,7 +104,7 @@ impl IoLog {
             return;
         }
         self.push(LogEntry {
-            kind: LogKind::Issued,
+            kind: IoLogKind::Issued,
             op: slot.op,
             at_ns: at_ns.saturating_sub(self.begun_ns),
             value: slot.file.into(),
@@ -170,15 +115,15 @@ impl IoLog {
     }
 
     /// Logs a completed I/O.
-    pub fn completed(&mut self, slot: &Slot, now_ns: u64) {
+    pub(crate) fn completed(&mut self, slot: &Slot, now_ns: u64) {
         if slot.start_ns < self.start_ns {
             return;
         }
         let clat_ns = now_ns.saturating_sub(slot.issue_ns);
         if self.rule.lat.is_some() {
-            self.note(LogKind::Clat, slot, now_ns, clat_ns);
+            self.note(IoLogKind::Clat, slot, now_ns, clat_ns);
             self.note(
-                LogKind::Lat,
+                IoLogKind::Lat,
                 slot,
                 now_ns,
                 now_ns.saturating_sub(slot.prepared_ns),
@@ -186,10 +131,10 @@ impl IoLog {
         }
         if self.rule.bw.is_some() {
             let rate = bandwidth_of_io(slot.len.into(), clat_ns);
-            self.note(LogKind::Bw, slot, now_ns, rate);
+            self.note(IoLogKind::Bw, slot, now_ns, rate);
         }
         if self.rule.iops.is_some() {
-            self.note(LogKind::Iops, slot, now_ns, 1);
+            self.note(IoLogKind::Iops, slot, now_ns, 1);
         }
         if let (Some(histograms), Some(direction)) = (&mut self.histograms, slot.op.direction()) {
             histograms[direction as usize][index_of(clat_ns)] += 1;
@@ -199,7 +144,7 @@ impl IoLog {
         }
     }
 
-    fn note(&mut self, kind: LogKind, slot: &Slot, now_ns: u64, value: u64) {
+    fn note(&mut self, kind: IoLogKind, slot: &Slot, now_ns: u64, value: u64) {
         let Some(direction) = slot.op.direction() else {
             return;
         };
@@ -229,7 +174,7 @@ impl IoLog {
     }
 
     /// Writes the finished windows. A window without an I/O has the rate 0 and is written too.
-    fn close_windows(&mut self, kind: LogKind, direction: Direction, now_ns: u64) {
+    fn close_windows(&mut self, kind: IoLogKind, direction: Direction, now_ns: u64) {
         let length_ns = self.rule.avg_ms * 1_000_000;
         loop {
             let window = self.windows[kind as usize][direction as usize];
@@ -238,20 +183,26 @@ impl IoLog {
             }
             let end_ns = window.start_ns + length_ns;
             self.close_window(kind, direction, window, end_ns);
-            self.windows[kind as usize][direction as usize] = Window {
+            self.windows[kind as usize][direction as usize] = LogWindow {
                 start_ns: end_ns,
-                ..Window::default()
+                ..LogWindow::default()
             };
         }
     }
 
-    fn close_window(&mut self, kind: LogKind, direction: Direction, window: Window, end_ns: u64) {
+    fn close_window(
+        &mut self,
+        kind: IoLogKind,
+        direction: Direction,
+        window: LogWindow,
+        end_ns: u64,
+    ) {
         let length_ns = (end_ns - window.start_ns).max(1);
         let per_second =
             |amount: u64| (u128::from(amount) * 1_000_000_000 / u128::from(length_ns)) as u64;
         let value = match kind {
-            LogKind::Bw => per_second(window.bytes) / 1024,
-            LogKind::Iops => per_second(window.count),
+            IoLogKind::Bw => per_second(window.bytes) / 1024,
+            IoLogKind::Iops => per_second(window.count),
             _ if window.count == 0 => return,
             _ if self.rule.max_value => window.max,
             _ => window.sum / window.count,
@@ -271,15 +222,15 @@ impl IoLog {
     fn push(&mut self, entry: LogEntry) {
         self.chunk.push(entry);
         if self.chunk.len() == CHUNK {
-            self.hand_over();
+            self.send_chunk();
         }
     }
 
-    fn hand_over(&mut self) {
+    fn send_chunk(&mut self) {
         match self.to_writer.empty_chunk() {
             Some(empty) => {
                 let full = std::mem::replace(&mut self.chunk, empty);
-                self.to_writer.hand_over(LogBatch::Entries(full));
+                self.to_writer.send_batch(LogBatch::Entries(full));
             }
             // The writer is gone only after a failure, which it reports itself.
             None => self.chunk.clear(),
@@ -296,7 +247,7 @@ impl IoLog {
                 continue;
             }
             match self.to_writer.empty_histogram() {
-                Some(empty) => self.to_writer.hand_over(LogBatch::Histogram {
+                Some(empty) => self.to_writer.send_batch(LogBatch::Histogram {
                     direction,
                     at_ns,
                     counts: std::mem::replace(counts, empty),
@@ -308,9 +259,9 @@ impl IoLog {
     }
 
     /// Passes the remaining entries to the writer.
-    pub fn finish(mut self, now_ns: u64) {
+    pub(crate) fn finish(mut self, now_ns: u64) {
         if self.rule.avg_ms > 0 {
-            for kind in LogKind::ALL {
+            for kind in IoLogKind::ALL {
                 for direction in Direction::ALL {
                     if self.used[kind as usize][direction as usize] {
                         self.close_windows(kind, direction, now_ns);
@@ -323,17 +274,17 @@ impl IoLog {
             self.close_histograms(now_ns);
         }
         let last = std::mem::take(&mut self.chunk);
-        self.to_writer.hand_over(LogBatch::Entries(last));
+        self.to_writer.send_batch(LogBatch::Entries(last));
     }
 
     /// Writes the last window, which the end cut short. A rate over less than half a window is too
     /// imprecise and is left out, unless this is the only window.
-    fn close_last_window(&mut self, kind: LogKind, direction: Direction, now_ns: u64) {
+    fn close_last_window(&mut self, kind: IoLogKind, direction: Direction, now_ns: u64) {
         let window = self.windows[kind as usize][direction as usize];
-        let is_rate = matches!(kind, LogKind::Bw | LogKind::Iops);
+        let is_rate = matches!(kind, IoLogKind::Bw | IoLogKind::Iops);
         let half_ns = self.rule.avg_ms * 1_000_000 / 2;
-        let tells = window.start_ns == self.start_ns || now_ns >= window.start_ns + half_ns;
-        if window.count > 0 && (tells || !is_rate) {
+        let is_reported = window.start_ns == self.start_ns || now_ns >= window.start_ns + half_ns;
+        if window.count > 0 && (is_reported || !is_rate) {
             self.close_window(kind, direction, window, now_ns);
         }
     }
@@ -342,15 +293,17 @@ impl IoLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::Op;
+    use strum::VariantArray;
 
     const MS: u64 = 1_000_000;
 
     fn entries(end_ms: u64, ios: &[(u64, Op)]) -> Vec<LogEntry> {
-        let rule = Logs {
+        let rule = LogPrefixes {
             bw: Some(String::new()),
             lat: Some(String::new()),
             avg_ms: 100,
-            ..Logs::default()
+            ..LogPrefixes::default()
         };
         let (mut log, from_worker) = IoLog::new(&rule, 0, 0);
         for (at_ms, op) in ios {
@@ -371,7 +324,11 @@ mod tests {
         batches.collect()
     }
 
-    fn of(entries: &[LogEntry], kind: LogKind, direction: Direction) -> Vec<(u64, u64)> {
+    fn select_entries(
+        entries: &[LogEntry],
+        kind: IoLogKind,
+        direction: Direction,
+    ) -> Vec<(u64, u64)> {
         entries
             .iter()
             .filter(|entry| entry.kind == kind && entry.op == direction.into())
@@ -384,9 +341,15 @@ mod tests {
         let found = entries(301, &[(10, Op::Read), (250, Op::Read)]);
         // 1 MiB in 0.1 s.
         let expected = [(100, 10_240), (200, 0), (300, 10_240)];
-        assert_eq!(of(&found, LogKind::Bw, Direction::Read), expected);
+        assert_eq!(
+            select_entries(&found, IoLogKind::Bw, Direction::Read),
+            expected
+        );
         let expected = [(100, MS), (300, MS)];
-        assert_eq!(of(&found, LogKind::Clat, Direction::Read), expected);
+        assert_eq!(
+            select_entries(&found, IoLogKind::Clat, Direction::Read),
+            expected
+        );
     }
 
     #[test]
@@ -396,14 +359,26 @@ mod tests {
     }
 
     #[test]
-    fn a_last_window_of_moments_has_no_rate() {
-        let bw =
-            |end_ms, ios: &[(u64, Op)]| of(&entries(end_ms, ios), LogKind::Bw, Direction::Write);
+    fn very_short_last_window_has_no_rate() {
+        let bw = |end_ms, ios: &[(u64, Op)]| {
+            select_entries(&entries(end_ms, ios), IoLogKind::Bw, Direction::Write)
+        };
         let ios = [(10, Op::Write), (101, Op::Write)];
         assert_eq!(bw(101, &ios), [(100, 10_240)]);
         assert_eq!(bw(150, &ios), [(100, 10_240), (150, 20_480)]);
         assert_eq!(bw(20, &ios[..1]), [(20, 51_200)], "all there is");
-        let clat = of(&entries(101, &ios), LogKind::Clat, Direction::Write);
+        let clat = select_entries(&entries(101, &ios), IoLogKind::Clat, Direction::Write);
         assert_eq!(clat, [(100, MS), (101, MS)]);
+    }
+
+    #[test]
+    fn averaged_kinds_are_listed_by_number() {
+        let (averaged, issued) = IoLogKind::VARIANTS.split_at(IoLogKind::ALL.len());
+        assert_eq!(
+            (&IoLogKind::ALL[..], issued),
+            (averaged, &[IoLogKind::Issued][..])
+        );
+        let numbers = IoLogKind::ALL.map(|kind| kind as usize);
+        assert_eq!(numbers, [0, 1, 2, 3, 4], "indices of the windows");
     }
 }

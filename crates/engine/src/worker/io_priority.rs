@@ -2,7 +2,7 @@
 
 use crate::io::Slot;
 use crate::sys::thread::ioprio_bits;
-use crate::worker::counters::LatencyTally;
+use crate::worker::counters::LatencyCounters;
 use iosonde_job::plan::{Direction, IoPriority, Job, PerDirection};
 use iosonde_result::run::PriorityLatency;
 use iosonde_workload::Op;
@@ -10,7 +10,7 @@ use iosonde_workload::rng::Rng;
 
 /// A share of the I/Os and its priority.
 #[derive(Debug, Clone, Copy)]
-struct Share {
+struct PriorityShare {
     /// Block size of the share; `None` stands for any.
     block_bytes: Option<u64>,
     percent: u8,
@@ -19,17 +19,17 @@ struct Share {
 
 /// Latencies of one priority in one direction.
 #[derive(Debug)]
-struct Kept {
+struct PriorityLatencies {
     bits: u16,
     priority: IoPriority,
-    latency: LatencyTally,
+    latency: LatencyCounters,
 }
 
 /// Sets the priorities of I/Os, and keeps their latencies by priority.
 #[derive(Debug)]
-pub struct Cmdprio {
-    shares: PerDirection<Vec<Share>>,
-    kept: [Vec<Kept>; 3],
+pub(crate) struct Cmdprio {
+    shares: PerDirection<Vec<PriorityShare>>,
+    kept: [Vec<PriorityLatencies>; 3],
     /// Whether total instead of completion latencies are kept (`lat_percentiles`).
     total: bool,
     measure_from_ns: u64,
@@ -38,7 +38,7 @@ pub struct Cmdprio {
 
 impl Cmdprio {
     /// Returns the priorities of a job's I/Os, or `None` if all I/Os have the job's priority.
-    pub fn new(job: &Job, measure_from_ns: u64, rng: Rng) -> Option<Cmdprio> {
+    pub(crate) fn new(job: &Job, measure_from_ns: u64, rng: Rng) -> Option<Cmdprio> {
         let shares = PerDirection::from_fn(|direction| shares(job, direction));
         if shares.iter().all(|(_, shares)| shares.is_empty()) {
             return None;
@@ -46,11 +46,11 @@ impl Cmdprio {
         let own = job.io.ioprio.unwrap_or(IoPriority { class: 0, level: 0 });
         let kept = Direction::ALL.map(|direction| {
             // Slots of the job's own priority carry none: the thread's priority applies.
-            let mut kept = vec![Kept::new(0, own)];
+            let mut kept = vec![PriorityLatencies::new(0, own)];
             for share in &shares[direction] {
                 let bits = ioprio_bits(share.priority);
                 if !kept.iter().any(|known| known.bits == bits) {
-                    kept.push(Kept::new(bits, share.priority));
+                    kept.push(PriorityLatencies::new(bits, share.priority));
                 }
             }
             kept
@@ -65,7 +65,7 @@ impl Cmdprio {
     }
 
     /// Returns the priority of an I/O in the kernel's encoding; 0 stands for the job's priority.
-    pub fn draw(&mut self, op: Op, len: u32) -> u16 {
+    pub(crate) fn draw(&mut self, op: Op, len: u32) -> u16 {
         let Some(direction) = op.direction() else {
             return 0;
         };
@@ -74,7 +74,7 @@ impl Cmdprio {
             return 0;
         }
         let mut drawn = self.rng.below(100);
-        let of_this_size = |share: &&Share| {
+        let of_this_size = |share: &&PriorityShare| {
             share
                 .block_bytes
                 .is_none_or(|bytes| bytes == u64::from(len))
@@ -89,7 +89,7 @@ impl Cmdprio {
     }
 
     /// Records the latency of a completed I/O.
-    pub fn completed(&mut self, slot: &Slot, now_ns: u64) {
+    pub(crate) fn completed(&mut self, slot: &Slot, now_ns: u64) {
         let Some(direction) = slot.op.direction() else {
             return;
         };
@@ -108,7 +108,7 @@ impl Cmdprio {
     }
 
     /// Returns the latencies of each priority that occurred.
-    pub fn results(&self, direction: Direction) -> Vec<PriorityLatency> {
+    pub(crate) fn results(&self, direction: Direction) -> Vec<PriorityLatency> {
         self.kept[direction as usize]
             .iter()
             .map(|kept| PriorityLatency {
@@ -120,30 +120,30 @@ impl Cmdprio {
     }
 }
 
-impl Kept {
-    fn new(bits: u16, priority: IoPriority) -> Kept {
-        Kept {
+impl PriorityLatencies {
+    fn new(bits: u16, priority: IoPriority) -> PriorityLatencies {
+        PriorityLatencies {
             bits,
             priority,
-            latency: LatencyTally::default(),
+            latency: LatencyCounters::default(),
         }
     }
 }
 
-fn shares(job: &Job, direction: Direction) -> Vec<Share> {
+fn shares(job: &Job, direction: Direction) -> Vec<PriorityShare> {
     if direction == Direction::Trim || !job.workload.rw.has(direction) {
         return Vec::new();
     }
-    let shares: Vec<Share> = match &job.io.cmdprio_split {
+    let shares: Vec<PriorityShare> = match &job.io.cmdprio_split {
         Some(split) => split[direction]
             .iter()
-            .map(|part| Share {
+            .map(|part| PriorityShare {
                 block_bytes: Some(part.block_bytes),
                 percent: part.percent,
                 priority: part.priority,
             })
             .collect(),
-        None => vec![Share {
+        None => vec![PriorityShare {
             block_bytes: None,
             percent: job.io.cmdprio_percent[direction],
             priority: job.io.cmdprio[direction],

@@ -4,7 +4,7 @@ use iosonde_job::plan::LatencyTarget;
 
 /// Searches the depth by bisection, one window per step.
 #[derive(Debug, Clone)]
-pub struct DepthControl {
+pub(crate) struct DepthControl {
     rule: LatencyTarget,
     depth: u32,
     /// Largest depth known to meet the target; 0 if none is known.
@@ -22,7 +22,7 @@ pub struct DepthControl {
 
 impl DepthControl {
     /// Starts the search at depth 1.
-    pub fn new(rule: LatencyTarget, iodepth: u32, start_ns: u64) -> DepthControl {
+    pub(crate) fn new(rule: LatencyTarget, iodepth: u32, start_ns: u64) -> DepthControl {
         DepthControl {
             rule,
             depth: 1,
@@ -38,23 +38,23 @@ impl DepthControl {
     }
 
     /// Returns the depth in force.
-    pub fn depth(&self) -> u32 {
+    pub(crate) fn depth(&self) -> u32 {
         self.depth
     }
 
     /// Whether the search is over and the job ends with it.
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.settled
     }
 
     /// Whether the job fails: the percentile is 100 and a single I/O missed the target at depth 1.
     /// As in fio, with a lower percentile the job continues at depth 1 until the target is met.
-    pub fn is_missed(&self) -> bool {
+    pub(crate) fn is_missed(&self) -> bool {
         self.missed
     }
 
     /// Records a completed I/O.
-    pub fn completed(&mut self, latency_ns: u64, now_ns: u64) {
+    pub(crate) fn completed(&mut self, latency_ns: u64, now_ns: u64) {
         if self.left_over > 0 {
             self.left_over -= 1;
             self.window_start_ns = now_ns;
@@ -67,6 +67,12 @@ impl DepthControl {
         if now_ns.saturating_sub(self.window_start_ns) < self.rule.window_ns {
             return;
         }
+        assert!(
+            self.late <= self.ios,
+            "{} of {} I/Os were late",
+            self.late,
+            self.ios
+        );
         let in_time_percent = 100.0 * (self.ios - self.late) as f64 / self.ios as f64;
         let kept = in_time_percent >= self.rule.percentile;
         if kept {
@@ -134,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_largest_depth_that_keeps_the_target() {
+    fn search_finds_the_largest_depth_within_the_target() {
         for limit in 1..=64 {
             assert_eq!(settle(limit, 64, 100.0), Some(limit));
         }
@@ -147,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_no_depth_keeps_is_not_found() {
+    fn latency_target_missed_at_every_depth_finds_none() {
         for percentile in [90.0, 100.0] {
             assert_eq!(settle(0, 64, percentile), None);
             assert_eq!(settle(0, 1, percentile), None);
@@ -155,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn one_late_io_alone_in_flight_misses_a_target_for_all() {
+    fn late_io_misses_a_target_of_100_percent() {
         for (percentile, misses) in [(100.0, true), (99.0, false)] {
             let mut control = control(percentile, 4);
             control.completed(TARGET_NS, 1);
@@ -166,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn goes_on_at_depth_one_until_the_target_is_kept() {
+    fn search_stays_at_depth_one_until_the_target_is_met() {
         let mut control = control(90.0, 4);
         control.completed(2 * TARGET_NS, 20);
         assert!(!control.is_settled());

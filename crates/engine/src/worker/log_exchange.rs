@@ -3,7 +3,7 @@
 //! All buffers are allocated before the worker starts. A mutex and a condition variable replace a
 //! channel, so waiting allocates nothing. The lock is taken once per thousands of entries.
 
-use super::io_log::{CHUNK, LogBatch, LogEntry};
+use super::log_entry::{CHUNK, LogBatch, LogEntry};
 use iosonde_result::histogram::BUCKETS;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ const CHUNKS: usize = 16;
 const HISTOGRAMS: usize = 6;
 
 #[derive(Debug, Default)]
-struct State {
+struct ExchangeState {
     full: VecDeque<LogBatch>,
     /// The chunk returned last is used first, as its memory is likely still cached.
     chunks: Vec<Vec<LogEntry>>,
@@ -24,26 +24,27 @@ struct State {
 }
 
 #[derive(Debug, Default)]
-struct Exchange {
-    state: Mutex<State>,
+struct LogExchange {
+    state: Mutex<ExchangeState>,
     changed: Condvar,
 }
 
-impl Exchange {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl LogExchange {
+    fn lock(&self) -> MutexGuard<'_, ExchangeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut ExchangeState)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
 
-    /// Waits for an item and returns it. Returns `None` once the other side is gone.
+    /// Waits for an item and returns it. Returns `None` once the other side is gone. There is no
+    /// deadline: entries must not be lost, and a write of the other side cannot be cancelled.
     fn wait_for<T>(
         &self,
-        take: impl Fn(&mut State) -> Option<T>,
-        is_gone: impl Fn(&State) -> bool,
+        take: impl Fn(&mut ExchangeState) -> Option<T>,
+        is_gone: impl Fn(&ExchangeState) -> bool,
     ) -> Option<T> {
         let mut state = self.lock();
         loop {
@@ -61,16 +62,16 @@ impl Exchange {
 
 /// The worker's side.
 #[derive(Debug)]
-pub(super) struct ToWriter(Arc<Exchange>);
+pub(super) struct ToWriter(Arc<LogExchange>);
 
 /// The writer's side, which receives the worker's batches.
 #[derive(Debug)]
-pub struct FromWorker(Arc<Exchange>);
+pub(crate) struct FromWorker(Arc<LogExchange>);
 
 /// Returns both sides, with empty histograms if the job logs histograms.
 pub(super) fn exchange(with_histograms: bool) -> (ToWriter, FromWorker) {
     let histograms = if with_histograms { HISTOGRAMS } else { 0 };
-    let state = State {
+    let state = ExchangeState {
         full: VecDeque::with_capacity(CHUNKS + 1 + histograms + 3),
         chunks: (0..CHUNKS).map(|_| Vec::with_capacity(CHUNK)).collect(),
         histograms: (0..histograms)
@@ -79,7 +80,7 @@ pub(super) fn exchange(with_histograms: bool) -> (ToWriter, FromWorker) {
         worker_gone: false,
         writer_gone: false,
     };
-    let exchange = Arc::new(Exchange {
+    let exchange = Arc::new(LogExchange {
         state: Mutex::new(state),
         changed: Condvar::new(),
     });
@@ -88,8 +89,14 @@ pub(super) fn exchange(with_histograms: bool) -> (ToWriter, FromWorker) {
 
 impl ToWriter {
     /// Passes a batch to the writer. A writer that has failed reports this itself.
-    pub(super) fn hand_over(&self, batch: LogBatch) {
-        self.0.change(|state| state.full.push_back(batch));
+    pub(super) fn send_batch(&self, batch: LogBatch) {
+        self.0.change(|state| {
+            assert!(
+                state.full.len() < state.full.capacity(),
+                "each batch has room"
+            );
+            state.full.push_back(batch);
+        });
     }
 
     /// Waits for an empty chunk; `None` if the writer is gone.
@@ -107,17 +114,20 @@ impl ToWriter {
 
 impl FromWorker {
     /// Waits for the next batch, to be given back after use; `None` once the worker has ended.
-    pub fn take(&self) -> Option<LogBatch> {
+    pub(crate) fn take(&self) -> Option<LogBatch> {
         self.0
             .wait_for(|state| state.full.pop_front(), |state| state.worker_gone)
     }
 
     /// Returns a batch for reuse.
-    pub fn give_back(&self, batch: LogBatch) {
+    pub(crate) fn return_batch(&self, batch: LogBatch) {
         match batch {
             LogBatch::Entries(mut entries) => {
                 entries.clear();
-                self.0.change(|state| state.chunks.push(entries));
+                self.0.change(|state| {
+                    assert!(state.chunks.len() <= CHUNKS, "a chunk is given back once");
+                    state.chunks.push(entries);
+                });
             }
             LogBatch::Histogram { mut counts, .. } => {
                 counts.fill(0);
@@ -151,32 +161,32 @@ mod tests {
     }
 
     #[test]
-    fn chunks_go_round() {
+    fn log_chunks_are_reused() {
         let (worker, writer) = exchange(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while let Some(batch) = writer.take() {
                     assert_eq!(entries_of(&batch), CHUNK, "one that was made at the start");
-                    writer.give_back(batch);
+                    writer.return_batch(batch);
                 }
             });
             let worker = worker;
             for _ in 0..10 * CHUNKS {
                 let chunk = worker.empty_chunk().unwrap();
                 assert!(chunk.is_empty());
-                worker.hand_over(LogBatch::Entries(chunk));
+                worker.send_batch(LogBatch::Entries(chunk));
             }
         });
     }
 
     #[test]
-    fn nobody_waits_for_one_who_is_gone() {
+    fn log_exchange_ends_when_its_peer_is_dropped() {
         let (worker, writer) = exchange(true);
         drop(writer);
         while worker.empty_chunk().is_some() {}
         while worker.empty_histogram().is_some() {}
         let (worker, writer) = exchange(true);
-        worker.hand_over(LogBatch::Entries(Vec::new()));
+        worker.send_batch(LogBatch::Entries(Vec::new()));
         drop(worker);
         assert!(writer.take().is_some());
         assert!(writer.take().is_none());

@@ -1,6 +1,6 @@
 //! Selects the next I/O: from the generator, or delayed by rates, pauses, flows and verification.
 
-use super::{DepthRules, Phase, Worker};
+use super::{DepthRules, Worker, WorkerPhase};
 use crate::io::{Backend, Op, Slot};
 use crate::worker::clock::Clock;
 use iosonde_job::plan::Direction;
@@ -17,6 +17,10 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             None => rules.iodepth,
         };
         let busy = self.in_flight + self.batch.len() as u32;
+        debug_assert!(
+            busy as usize <= self.parts.slab.slots.len(),
+            "an I/O has a slot"
+        );
         if self.draining && busy > rules.low {
             return None;
         }
@@ -27,7 +31,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
         self.prepared_ns = self.now_ns;
         let count = room.min(rules.call_limit);
-        let wake_ns = if self.phase == Phase::Main && self.plain {
+        let wake_ns = if self.phase == WorkerPhase::Main && self.plain {
             self.prepare_plain(count)
         } else {
             self.prepare_one_by_one(count)
@@ -56,7 +60,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     pub(super) fn prepare_plain(&mut self, room: u32) -> Option<u64> {
         let wanted = room as usize;
         let count = self.parts.generator.fill(&mut self.ios[..wanted]);
-        self.dry = count < wanted;
+        self.source_exhausted = count < wanted;
         self.place_all(count);
         None
     }
@@ -125,15 +129,15 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             let (io, check) = self.next_io()?;
             let start_ns = match self.due_ns(&io) {
                 Some(start_ns) if start_ns > self.now_ns && !check => {
-                    self.held = Some((io, false));
+                    self.deferred_io = Some((io, false));
                     return Some(start_ns);
                 }
                 Some(start_ns) if !check => start_ns,
                 _ => self.now_ns,
             };
-            let overlaps = self.parts.rules.serialize_overlap && self.overlaps(&io);
-            if overlaps || self.parts.keeper.is_some() && !self.opens_file(&io) {
-                self.held = Some((io, check));
+            let overlaps = self.ranges.as_ref().is_some_and(|it| it.overlaps(&io));
+            if overlaps || self.parts.open_file_cache.is_some() && !self.opens_file(&io) {
+                self.deferred_io = Some((io, check));
                 return None;
             }
             if let (Some(direction), false) = (io.op.direction(), check) {
@@ -144,21 +148,25 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                     flow.issued();
                 }
             }
+            if let Some(ranges) = &mut self.ranges {
+                ranges.insert(&io);
+            }
             self.place(io, start_ns, check);
         }
         None
     }
 
-    /// Returns the next I/O of the phase, and whether it verifies. Sets `dry` at the end.
+    /// Returns the next I/O of the phase, and whether it verifies. Sets `source_exhausted` at the
+    /// end.
     pub(super) fn next_io(&mut self) -> Option<(Io, bool)> {
-        if let Some(held) = self.held.take() {
-            return Some(held);
+        if let Some(deferred) = self.deferred_io.take() {
+            return Some(deferred);
         }
         let next = match (self.phase, &mut self.parts.verifier) {
-            (Phase::Main, _) if self.parts.replayer.is_some() => {
+            (WorkerPhase::Main, _) if self.parts.replayer.is_some() => {
                 self.replayed_io().map(|io| (io, false))
             }
-            (Phase::Main, verifier) => {
+            (WorkerPhase::Main, verifier) => {
                 if let Some(io) = verifier
                     .as_mut()
                     .and_then(|verifier| verifier.next_of_backlog())
@@ -171,8 +179,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 };
                 io.map(|io| (io, false))
             }
-            (Phase::Verify, Some(verifier)) => verifier.next_read().map(|io| (io, true)),
-            (Phase::EndSync, _) => {
+            (WorkerPhase::Verify, Some(verifier)) => verifier.next_read().map(|io| (io, true)),
+            (WorkerPhase::EndSync, _) => {
                 let file = self.parts.end_sync_files.get(self.end_syncs).copied();
                 self.end_syncs += 1;
                 file.map(|file| {
@@ -189,7 +197,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             }
             _ => None,
         };
-        self.dry = next.is_none();
+        self.source_exhausted = next.is_none();
         next
     }
 
@@ -207,18 +215,6 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     fn due_ns(&self, io: &Io) -> Option<u64> {
         let by_trace = self.parts.replayer.as_ref().and_then(|it| it.due_ns());
         by_trace.or_else(|| self.parts.pacer.start_ns(io.op.direction()?))
-    }
-
-    pub(super) fn overlaps(&self, io: &Io) -> bool {
-        let end = io.offset + u64::from(io.len);
-        (0..self.parts.slab.slots.len() as u32)
-            .filter(|index| !self.free.contains(index))
-            .any(|index| {
-                let slot = &self.parts.slab.slots[index as usize];
-                slot.file == io.file
-                    && slot.offset < end
-                    && io.offset < slot.offset + u64::from(slot.len)
-            })
     }
 
     /// Puts an I/O into a free slot and the slot into the batch.
@@ -245,7 +241,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         if io.op == Op::Write {
             self.fill(index);
         } else if check && let Some(verifier) = &self.parts.verifier {
-            self.parts.slab.slots[index as usize].sequence = verifier.mark(&io);
+            self.parts.slab.slots[index as usize].sequence = verifier.expected_sequence(&io);
         }
         if let Some(direction) = io.op.direction() {
             self.batched[direction as usize] += 1;

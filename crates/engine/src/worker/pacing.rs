@@ -1,6 +1,6 @@
 //! Start times of I/Os: rates and think times.
 
-use iosonde_job::plan::{Direction, Job, Mode, PerDirection, ThinkTime};
+use iosonde_job::plan::{Direction, Job, PerDirection, ReadWriteMode, ThinkTime};
 use iosonde_workload::rng::Rng;
 
 /// Schedule of one direction.
@@ -28,7 +28,12 @@ impl RateClock {
         } else {
             self.issued += units;
             let elapsed_ns = u128::from(self.issued) * 1_000_000_000 / u128::from(self.per_second);
-            self.next_ns = self.base_ns + elapsed_ns as u64;
+            let next_ns = self.base_ns + elapsed_ns as u64;
+            assert!(
+                next_ns >= self.next_ns,
+                "a rate never starts an I/O before an earlier one"
+            );
+            self.next_ns = next_ns;
         }
     }
 
@@ -74,7 +79,7 @@ impl Thinking {
 
 /// Determines when the next I/O of a worker may start.
 #[derive(Debug, Clone)]
-pub struct Pacer {
+pub(crate) struct Pacer {
     rates: PerDirection<Option<RateClock>>,
     /// Directions with a rate of their own.
     paced: Vec<Direction>,
@@ -88,7 +93,7 @@ pub struct Pacer {
 
 impl Pacer {
     /// Creates a job's schedule from `start_ns` on. `rng` draws the gaps of `rate_process=poisson`.
-    pub fn new(job: &Job, start_ns: u64, rng: Rng) -> Pacer {
+    pub(crate) fn new(job: &Job, start_ns: u64, rng: Rng) -> Pacer {
         let schedule = &job.schedule;
         let rates = PerDirection::from_fn(|direction| {
             if !job.workload.rw.has(direction) {
@@ -112,8 +117,8 @@ impl Pacer {
             .filter(|direction| rates[*direction].is_some())
             .collect();
         let workload = &job.workload;
-        let mixed =
-            workload.rw.mode == Mode::ReadWrite && (1..100).contains(&workload.rwmix_read_percent);
+        let mixed = workload.rw.mode == ReadWriteMode::ReadWrite
+            && (1..100).contains(&workload.rwmix_read_percent);
         let unpaced = match paced[..] {
             [Direction::Read] if mixed => Some(Direction::Write),
             [Direction::Write] if mixed => Some(Direction::Read),
@@ -142,18 +147,18 @@ impl Pacer {
 
     /// Whether no I/O ever has to wait.
     #[inline(always)]
-    pub fn is_free(&self) -> bool {
+    pub(crate) fn is_free(&self) -> bool {
         self.free
     }
 
     /// Whether a rate determines when I/Os are due.
-    pub fn has_rate(&self) -> bool {
+    pub(crate) fn has_rate(&self) -> bool {
         self.rates.iter().any(|(_, rate)| rate.is_some())
     }
 
     /// Returns the next I/O's direction; `None` leaves it to the mix. Of several rates, the
     /// earliest is next. A direction without a rate issues I/O while the one with a rate waits.
-    pub fn turn(&self, now_ns: u64) -> Option<Direction> {
+    pub(crate) fn turn(&self, now_ns: u64) -> Option<Direction> {
         if self.paced.len() < 2 {
             let waits = self.start_ns(*self.paced.first()?)? > now_ns;
             return self.unpaced.filter(|_| waits);
@@ -165,12 +170,12 @@ impl Pacer {
     }
 
     /// Returns the intended start of this direction's next I/O; `None` if it has no rate.
-    pub fn start_ns(&self, direction: Direction) -> Option<u64> {
+    pub(crate) fn start_ns(&self, direction: Direction) -> Option<u64> {
         self.rates[direction].as_ref().map(|clock| clock.next_ns)
     }
 
     /// Counts a prepared I/O.
-    pub fn issued(&mut self, direction: Direction, bytes: u64, now_ns: u64) {
+    pub(crate) fn issued(&mut self, direction: Direction, bytes: u64, now_ns: u64) {
         if let Some(clock) = &mut self.rates[direction] {
             clock.issue(bytes, &mut self.rng);
         }
@@ -183,7 +188,7 @@ impl Pacer {
     }
 
     /// Counts a completed I/O.
-    pub fn completed(&mut self, now_ns: u64) {
+    pub(crate) fn completed(&mut self, now_ns: u64) {
         match &mut self.thinking {
             Some(thinking) if !thinking.rule.count_issued => thinking.count(now_ns),
             _ => {}
@@ -192,12 +197,12 @@ impl Pacer {
 
     /// Whether a pause is due: no I/O may start, and the pause begins once none is in flight.
     #[inline]
-    pub fn pause_due(&self) -> bool {
+    pub(crate) fn pause_due(&self) -> bool {
         self.thinking.as_ref().is_some_and(|thinking| thinking.due)
     }
 
     /// Begins the pause that is due. Returns the end of spinning and the end of the pause.
-    pub fn pause(&mut self, now_ns: u64) -> (u64, u64) {
+    pub(crate) fn pause(&mut self, now_ns: u64) -> (u64, u64) {
         let Some(thinking) = &mut self.thinking else {
             return (now_ns, now_ns);
         };

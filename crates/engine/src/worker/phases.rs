@@ -1,6 +1,6 @@
 //! Changes of phase: flush, verification, the next pass, the end.
 
-use super::{Phase, StartOver, Step, Worker};
+use super::{StartOver, Worker, WorkerPhase, WorkerStep};
 use crate::io::Backend;
 use crate::worker::clock::Clock;
 use iosonde_result::observer::WorkerState;
@@ -10,13 +10,14 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     /// Starts the next phase once no I/O is in flight or left. As in fio, each pass is flushed
     /// (`end_fsync`) and verified (`verify`) before the next, which starts uncached (`invalidate`).
     #[cold]
-    pub(super) fn next_phase(&mut self) -> Step {
-        self.dry = false;
-        self.held = None;
+    pub(super) fn next_phase(&mut self) -> WorkerStep {
+        self.assert_no_io_in_flight();
+        self.source_exhausted = false;
+        self.deferred_io = None;
         self.draining = false;
         self.now_ns = self.clock.now_ns();
         let stopped = self.is_stopped();
-        if self.phase == Phase::Main {
+        if self.phase == WorkerPhase::Main {
             let starts_over = self.parts.generator.take_stop().filter(|_| !stopped);
             if let Some(StartOver::File(_)) = starts_over {
                 return self.begin_main(starts_over);
@@ -25,7 +26,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             self.checks_pass = !stopped && (self.parts.verifies_each_pass || !self.has_next_pass);
         }
         self.count_runtime();
-        if self.phase == Phase::Main
+        if self.phase == WorkerPhase::Main
             && !self.parts.end_sync_files.is_empty()
             && self.failure.is_none()
         {
@@ -38,8 +39,27 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         if !stopped && self.has_next_pass {
             return self.begin_main(Some(StartOver::Pass));
         }
-        self.phase = Phase::Done;
-        Step::Done
+        self.phase = WorkerPhase::Done;
+        WorkerStep::Done
+    }
+
+    /// Asserts that no I/O is in flight, and that no slot has been lost. The slots of a failed wait
+    /// are lost on purpose: the kernel may still write to their buffers.
+    fn assert_no_io_in_flight(&self) {
+        assert_eq!(
+            self.in_flight, 0,
+            "a phase ends once its I/Os have completed"
+        );
+        let (free, batched) = (self.free.len(), self.batch.len());
+        assert!(
+            self.failure.is_some() || free + batched == self.parts.slab.slots.len(),
+            "each slot is free or in the batch: {free} + {batched}"
+        );
+        let ranges = self.ranges.as_ref().filter(|_| self.failure.is_none());
+        assert!(
+            ranges.is_none_or(|ranges| batched > 0 || ranges.is_empty()),
+            "each completion removes its range"
+        );
     }
 
     /// Whether the worker ends regardless of the I/O that is left.
@@ -50,15 +70,15 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             || self.now_ns >= self.parts.limits.deadline_ns
     }
 
-    fn begin_flush(&mut self, stopped: bool) -> Step {
+    fn begin_flush(&mut self, stopped: bool) -> WorkerStep {
         self.parts.shared.enter(WorkerState::Syncing);
         if stopped {
             // The stop request is handled: the phase after the flush is decided already.
             self.parts.shared.stop.store(false, Relaxed);
         }
         self.end_syncs = 0;
-        self.phase = Phase::EndSync;
-        Step::Again
+        self.phase = WorkerPhase::EndSync;
+        WorkerStep::Again
     }
 
     fn begins_verifying(&mut self) -> bool {
@@ -67,9 +87,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     }
 
     /// Starts verification with an empty page cache, so that reads do not return cached writes.
-    fn begin_verify(&mut self) -> Step {
-        let written_back = match (&self.parts.keeper, &self.parts.cache) {
-            (Some(keeper), _) => keeper.write_back(),
+    fn begin_verify(&mut self) -> WorkerStep {
+        let written_back = match (&self.parts.open_file_cache, &self.parts.cache) {
+            (Some(open_file_cache), _) => open_file_cache.write_back(),
             (None, Some(cache)) => cache.write_back(),
             (None, None) => Ok(()),
         };
@@ -80,19 +100,19 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.phase_start_ns = self.clock.now_ns();
         self.drop_cache(None);
         self.parts.shared.enter(WorkerState::Verifying);
-        self.phase = Phase::Verify;
-        Step::Again
+        self.phase = WorkerPhase::Verify;
+        WorkerStep::Again
     }
 
-    fn begin_main(&mut self, starts_over: Option<StartOver>) -> Step {
+    fn begin_main(&mut self, starts_over: Option<StartOver>) -> WorkerStep {
         self.drop_cache(match starts_over {
             Some(StartOver::File(file)) => Some(file),
             Some(StartOver::Pass) | None => None,
         });
-        if self.phase != Phase::Main {
+        if self.phase != WorkerPhase::Main {
             self.parts.shared.enter(WorkerState::Running);
         }
-        self.phase = Phase::Main;
-        Step::Again
+        self.phase = WorkerPhase::Main;
+        WorkerStep::Again
     }
 }

@@ -4,14 +4,14 @@
 //! are counted as one group, which makes full statistics nearly free at high depth.
 
 use crate::io::{Op, Slot};
-use crate::worker::counters::{LatencyTally, Shared};
-use iosonde_job::plan::{Direction, Measure, PerDirection};
+use crate::worker::counters::{LatencyCounters, WorkerCounters};
+use iosonde_job::plan::{Direction, MeasureOptions, PerDirection};
 use iosonde_result::run::{DirectionStats, RampResult, SyncStats};
 use std::sync::Arc;
 
 /// Adjacent completions with the same time stamps.
 #[derive(Debug, Clone, Copy)]
-struct Group {
+struct CompletionGroup {
     op: Op,
     start_ns: u64,
     issue_ns: u64,
@@ -20,7 +20,7 @@ struct Group {
     prepared_ns: u64,
 }
 
-const NO_GROUP: Group = Group {
+const NO_GROUP: CompletionGroup = CompletionGroup {
     op: Op::Read,
     start_ns: u64::MAX,
     issue_ns: u64::MAX,
@@ -31,10 +31,10 @@ const NO_GROUP: Group = Group {
 
 #[derive(Debug)]
 #[repr(C)]
-struct DirectionTally {
-    clat: LatencyTally,
-    lat: LatencyTally,
-    slat: LatencyTally,
+struct DirectionCounters {
+    clat: LatencyCounters,
+    lat: LatencyCounters,
+    slat: LatencyCounters,
     ios: u64,
     bytes: u64,
     issued: u64,
@@ -42,17 +42,17 @@ struct DirectionTally {
     dropped: u64,
 }
 
-impl DirectionTally {
-    fn new() -> DirectionTally {
-        DirectionTally {
+impl DirectionCounters {
+    fn new() -> DirectionCounters {
+        DirectionCounters {
             issued: 0,
             ios: 0,
             bytes: 0,
             short: 0,
             dropped: 0,
-            slat: LatencyTally::default(),
-            clat: LatencyTally::default(),
-            lat: LatencyTally::default(),
+            slat: LatencyCounters::default(),
+            clat: LatencyCounters::default(),
+            lat: LatencyCounters::default(),
         }
     }
 }
@@ -60,9 +60,9 @@ impl DirectionTally {
 /// Measurements of one worker. The fields that each step uses come first.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Recorder {
-    group: Group,
-    shared: Arc<Shared>,
+pub(crate) struct Recorder {
+    group: CompletionGroup,
+    shared: Arc<WorkerCounters>,
     /// Earlier I/Os are not measured (`ramp_time`).
     measure_from_ns: u64,
     /// I/Os submitted before this time were in flight during a stop of the process.
@@ -71,18 +71,18 @@ pub struct Recorder {
     clat: bool,
     lat: bool,
     /// Reaps by number of completions, in the buckets of `submit`.
-    pub complete: [u64; 7],
+    pub(crate) complete: [u64; 7],
     /// Submissions by number of I/Os: 0, up to 4, 8, 16, 32, 64, and more.
-    pub submit: [u64; 7],
+    pub(crate) submit: [u64; 7],
     /// I/Os by depth at submission: 1, 2, 4, 8, 16, 32, 64 and more.
-    pub level: [u64; 7],
-    directions: [DirectionTally; 3],
+    pub(crate) level: [u64; 7],
+    directions: [DirectionCounters; 3],
     syncs: SyncCounts,
-    sync_latency: LatencyTally,
+    sync_latency: LatencyCounters,
     /// Counts of the ramp.
-    ramp: Option<Box<RampTally>>,
+    ramp: Option<Box<RampCounters>>,
     /// Total latencies from the actual start, if `lat` counts from the intended start.
-    started: Option<Box<[LatencyTally; 3]>>,
+    started: Option<Box<[LatencyCounters; 3]>>,
 }
 
 /// Syncs by kind.
@@ -93,7 +93,7 @@ struct SyncCounts {
 }
 
 impl SyncCounts {
-    fn add(&mut self, group: Group) {
+    fn add(&mut self, group: CompletionGroup) {
         self.all += group.ios;
         if group.op != Op::Fsync {
             self.other_than_fsync += group.ios;
@@ -101,9 +101,9 @@ impl SyncCounts {
     }
 }
 
-/// Counts of a ramp, in case it does not end. [`Shared`] counts the bytes.
+/// Counts of a ramp, in case it does not end. [`WorkerCounters`] counts the bytes.
 #[derive(Debug, Default)]
-struct RampTally {
+struct RampCounters {
     issued: [u64; 3],
     syncs: SyncCounts,
     level: [u64; 7],
@@ -113,7 +113,11 @@ struct RampTally {
 
 impl Recorder {
     /// Records the latencies in `measure` for I/Os that start at `measure_from_ns` or later.
-    pub fn new(measure: &Measure, measure_from_ns: u64, shared: Arc<Shared>) -> Recorder {
+    pub(crate) fn new(
+        measure: &MeasureOptions,
+        measure_from_ns: u64,
+        shared: Arc<WorkerCounters>,
+    ) -> Recorder {
         Recorder {
             measure_from_ns,
             resumed_ns: 0,
@@ -121,12 +125,12 @@ impl Recorder {
             clat: measure.clat,
             lat: measure.lat,
             directions: [
-                DirectionTally::new(),
-                DirectionTally::new(),
-                DirectionTally::new(),
+                DirectionCounters::new(),
+                DirectionCounters::new(),
+                DirectionCounters::new(),
             ],
             syncs: SyncCounts::default(),
-            sync_latency: LatencyTally::default(),
+            sync_latency: LatencyCounters::default(),
             ramp: (measure_from_ns > 0).then(Box::default),
             started: None,
             level: [0; 7],
@@ -138,7 +142,7 @@ impl Recorder {
     }
 
     /// Also records total latencies from the actual start, for jobs whose I/Os have a due time.
-    pub fn with_due_times(mut self, has_due_times: bool) -> Recorder {
+    pub(crate) fn with_due_times(mut self, has_due_times: bool) -> Recorder {
         self.started = (has_due_times && self.lat).then(Box::default);
         self
     }
@@ -146,18 +150,18 @@ impl Recorder {
     /// Sets the end of the last process stop: the latency of I/Os submitted before it is unknown.
     /// The I/Os count, as refilling the queue costs the time that completing in the stop saved.
     #[inline(always)]
-    pub fn resumed(&mut self, resumed_ns: u64) {
+    pub(crate) fn resumed(&mut self, resumed_ns: u64) {
         self.resumed_ns = resumed_ns;
     }
 
     /// Returns the start of the measured time.
-    pub fn measure_from_ns(&self) -> u64 {
+    pub(crate) fn measure_from_ns(&self) -> u64 {
         self.measure_from_ns
     }
 
     /// Counts a submitted batch that was prepared at `prepared_ns`; `depth` I/Os are in flight now.
     #[inline(always)]
-    pub fn submitted(
+    pub(crate) fn submitted(
         &mut self,
         counts: &[u64; 3],
         prepared_ns: u64,
@@ -179,6 +183,10 @@ impl Recorder {
         {
             direction.issued += count;
             if timed && self.slat {
+                debug_assert!(
+                    issue_ns >= prepared_ns,
+                    "an I/O is prepared before it is issued"
+                );
                 direction.slat.record_n(issue_ns - prepared_ns, *count);
             }
         }
@@ -204,7 +212,7 @@ impl Recorder {
     }
 
     /// Returns the I/O of the ramp, which began at `start_ns` and has not ended by `now_ns`.
-    pub fn ramp_result(&self, start_ns: u64, now_ns: u64) -> Option<Box<RampResult>> {
+    pub(crate) fn ramp_result(&self, start_ns: u64, now_ns: u64) -> Option<Box<RampResult>> {
         let ramp = self.ramp.as_ref()?;
         let moved = PerDirection::from_fn(|direction| self.shared.counts(direction));
         Some(Box::new(RampResult {
@@ -224,7 +232,7 @@ impl Recorder {
 
     /// Counts a slot that completed in full. [`Recorder::reaped`] must follow.
     #[inline(always)]
-    pub fn completed(&mut self, slot: &Slot, now_ns: u64) {
+    pub(crate) fn completed(&mut self, slot: &Slot, now_ns: u64) {
         let group = &mut self.group;
         if group.issue_ns == slot.issue_ns && group.start_ns == slot.start_ns && group.op == slot.op
         {
@@ -232,7 +240,7 @@ impl Recorder {
             group.bytes += u64::from(slot.len);
         } else {
             self.close_group(now_ns);
-            self.group = Group {
+            self.group = CompletionGroup {
                 op: slot.op,
                 start_ns: slot.start_ns,
                 issue_ns: slot.issue_ns,
@@ -245,7 +253,7 @@ impl Recorder {
 
     /// Ends one reap, after all its completions were counted.
     #[inline(always)]
-    pub fn reaped(&mut self, count: usize, now_ns: u64) {
+    pub(crate) fn reaped(&mut self, count: usize, now_ns: u64) {
         self.close_group(now_ns);
         self.group = NO_GROUP;
         if now_ns >= self.measure_from_ns {
@@ -294,7 +302,7 @@ impl Recorder {
     }
 
     #[cold]
-    fn count_without_latency(&mut self, group: Group) {
+    fn count_without_latency(&mut self, group: CompletionGroup) {
         let is_measured = group.start_ns >= self.measure_from_ns;
         let Some(direction) = group.op.direction() else {
             if is_measured {
@@ -311,7 +319,7 @@ impl Recorder {
     }
 
     #[cold]
-    fn synced(&mut self, group: Group, total_ns: u64) {
+    fn synced(&mut self, group: CompletionGroup, total_ns: u64) {
         if self.lat {
             self.shared.synced(total_ns, group.ios);
         }
@@ -326,32 +334,44 @@ impl Recorder {
     }
 
     /// Counts an I/O that transferred less than requested and is continued.
-    pub fn short(&mut self, direction: Direction) {
+    pub(crate) fn short(&mut self, direction: Direction) {
         self.directions[direction as usize].short += 1;
     }
 
     /// Counts an I/O that transferred 0 bytes.
-    pub fn dropped(&mut self, direction: Direction) {
+    pub(crate) fn dropped(&mut self, direction: Direction) {
         self.directions[direction as usize].dropped += 1;
     }
 
     /// Returns the number of I/Os measured so far, in all directions.
-    pub fn measured_ios(&self) -> u64 {
+    pub(crate) fn measured_ios(&self) -> u64 {
         self.directions.iter().map(|tally| tally.ios).sum()
     }
 
     /// Returns the number of I/Os measured so far in this direction.
-    pub fn ios(&self, direction: Direction) -> u64 {
+    pub(crate) fn ios(&self, direction: Direction) -> u64 {
         self.directions[direction as usize].ios
     }
 
     /// Returns the statistics without samples. `runtime_ns` is set for directions with I/O.
-    pub fn results(
+    pub(crate) fn results(
         &self,
         runtime_ns: PerDirection<u64>,
     ) -> (PerDirection<DirectionStats>, SyncStats) {
         let directions = PerDirection::from_fn(|direction| {
             let tally = &self.directions[direction as usize];
+            let (ios, issued) = (tally.ios, tally.issued);
+            assert!(ios <= issued, "{ios} I/Os of {issued} issued completed");
+            for latencies in [&tally.clat, &tally.lat] {
+                assert!(
+                    latencies.count() <= ios,
+                    "a latency belongs to an I/O that completed"
+                );
+            }
+            assert!(
+                tally.slat.count() <= issued,
+                "a latency belongs to an I/O that was issued"
+            );
             DirectionStats {
                 io_bytes: tally.bytes,
                 total_ios: tally.issued,
@@ -407,9 +427,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn in_flight_in_a_stop_counts_without_a_latency() {
-        let shared = Arc::new(Shared::default());
-        let mut recorder = Recorder::new(&Measure::default(), 0, shared.clone());
+    fn io_in_flight_during_a_stop_has_no_latency() {
+        let shared = Arc::new(WorkerCounters::default());
+        let mut recorder = Recorder::new(&MeasureOptions::default(), 0, shared.clone());
         let slot = |issue_ns: u64| Slot {
             op: Op::Read,
             len: 4096,
@@ -417,11 +437,12 @@ mod tests {
             issue_ns,
             ..Slot::IDLE
         };
+        recorder.submitted(&[2, 0, 0], 900, 900, 2, false);
         recorder.resumed(1_000);
         recorder.completed(&slot(900), 1_005);
         recorder.completed(&slot(1_000), 1_005);
         recorder.reaped(2, 1_005);
-        let (directions, _) = recorder.results(PerDirection::all(1));
+        let (directions, _) = recorder.results(PerDirection::from_value(1));
         assert_eq!(recorder.ios(Direction::Read), 2);
         assert_eq!(directions.read.io_bytes, 8192);
         let latency = &directions.read.lat.moments;
@@ -430,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_of_depth_and_batch() {
+    fn depth_and_batch_indices_follow_powers_of_two() {
         assert_eq!(
             [1, 2, 3, 4, 31, 32, 63, 64, 1000].map(level_index),
             [0, 1, 1, 2, 4, 5, 5, 6, 6]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Version 3 traces have a schedule: a late I/O does not delay the next ones, and its total latency
 /// counts from the due time. Other traces have pauses, which start at the previous I/O.
 #[derive(Debug, Clone)]
-pub struct Replayer {
+pub(crate) struct Replayer {
     trace: Arc<Trace>,
     next: usize,
     stalls: bool,
@@ -24,7 +24,7 @@ pub struct Replayer {
 
 impl Replayer {
     /// Creates a replay that starts at `start_ns`.
-    pub fn new(trace: Arc<Trace>, rule: &Replay, start_ns: u64) -> Replayer {
+    pub(crate) fn new(trace: Arc<Trace>, rule: &Replay, start_ns: u64) -> Replayer {
         let first_at_ns = trace.ios.iter().map(|io| io.at_ns).min().unwrap_or(0);
         // Equal times of all I/Os carry no information.
         let has_times = trace.ios.iter().any(|io| io.at_ns != first_at_ns);
@@ -41,7 +41,7 @@ impl Replayer {
     }
 
     /// Returns the next I/O, or `None` at the end of the trace.
-    pub fn next_io(&mut self, now_ns: u64) -> Option<Io> {
+    pub(crate) fn next_io(&mut self, now_ns: u64) -> Option<Io> {
         let io = *self.trace.ios.get(self.next)?;
         self.next += 1;
         self.due_ns = self.stalls.then(|| self.due(&io, now_ns)).flatten();
@@ -61,12 +61,12 @@ impl Replayer {
     }
 
     /// Whether the trace closed and opened the file of the last returned I/O again before that I/O.
-    pub fn is_reopened(&self) -> bool {
+    pub(crate) fn is_reopened(&self) -> bool {
         self.reopened
     }
 
     /// Returns when the last returned I/O may start; `None` stands for at once.
-    pub fn due_ns(&self) -> Option<u64> {
+    pub(crate) fn due_ns(&self) -> Option<u64> {
         self.due_ns
     }
 
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn stamps_are_a_schedule_and_pauses_follow_each_other() {
+    fn replay_stamps_are_absolute_and_pauses_relative() {
         let v3 = "fio version 3 iolog\n100 f read 0 1\n100 f read 1 1\n400 f read 2 1";
         let keep = Replay::default();
         assert_eq!(

@@ -18,10 +18,14 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 self.parts.slab.slots[*index as usize].issue_ns = issue_ns;
             }
         }
-        let taken = match self.backend.submit(&self.parts.slab, &self.batch) {
+        let taken = match self.backend.submit(&mut self.parts.slab, &self.batch) {
             Ok(taken) => taken,
             Err(error) => return self.submission_failed(&error),
         };
+        debug_assert!(
+            taken <= self.batch.len(),
+            "the backend takes slots of the batch"
+        );
         let timed = !B::CARRIES_OUT_IN_SUBMIT && self.parts.timed;
         let issue_ns = if timed {
             self.clock.now_ns()
@@ -63,6 +67,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         } else {
             self.batch.drain(..taken);
         }
+        self.debug_assert_slots();
     }
 
     /// Counts the first `taken` slots of the batch by direction; `batched` keeps the others.
@@ -75,6 +80,12 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 self.batched[direction as usize] -= 1;
             }
         }
+        let left = self.batched.iter().sum::<u64>();
+        assert!(
+            left <= (self.batch.len() - taken) as u64,
+            "{left} data I/Os are left of a batch of {} without {taken}",
+            self.batch.len()
+        );
         counts
     }
 
@@ -83,7 +94,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let slot = self.parts.slab.slots[self.batch[0] as usize];
         self.fail(&slot, error.raw_os_error().unwrap_or(libc::EIO));
         for position in 0..self.batch.len() {
-            self.let_go(self.batch[position]);
+            self.release_file_and_range(self.batch[position]);
         }
         self.batched = [0; 3];
         self.free.append(&mut self.batch);

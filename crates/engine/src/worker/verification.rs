@@ -1,10 +1,12 @@
 //! Verification of a worker's I/O: prepares writes, selects the blocks to read, and checks them.
 
 use crate::io::Slot;
-use iosonde_job::plan::{BlockSize, Direction, Engine, Job, Mode, RandomMap, Verify, VerifyMethod};
+use iosonde_job::plan::{
+    BlockSize, Direction, Engine, Job, RandomMap, ReadWriteMode, Verify, VerifyMethod,
+};
 use iosonde_result::run::IoFailure;
-use iosonde_workload::verify::written::Written;
-use iosonde_workload::verify::{Expected, Mismatch, Verifier, VerifyError};
+use iosonde_workload::verify::written::WriteRecord;
+use iosonde_workload::verify::{ExpectedWrite, Mismatch, Verifier, VerifyError};
 use iosonde_workload::{Generator, Io, Op};
 use std::collections::VecDeque;
 use std::path::Path;
@@ -37,10 +39,10 @@ struct Region {
 }
 
 /// Verification of one worker.
-pub struct Verification {
+pub(crate) struct Verification {
     rule: Verify,
     verifier: Verifier,
-    written: Vec<Written>,
+    written: Vec<WriteRecord>,
     regions: Vec<Region>,
     /// Whether every read is verified, not only those that verification issues.
     checks_all_reads: bool,
@@ -62,14 +64,14 @@ pub struct Verification {
 
 /// A mismatch, without the name of its file.
 #[derive(Debug)]
-pub struct Found {
+pub(crate) struct BlockMismatch {
     file: u32,
     mismatch: Mismatch,
 }
 
-impl Found {
+impl BlockMismatch {
     /// Converts the mismatch into a failure of the worker.
-    pub fn in_file(self, names: &[String]) -> IoFailure {
+    pub(crate) fn in_file(self, names: &[String]) -> IoFailure {
         let file = names.get(self.file as usize).cloned();
         let place = file.as_deref().unwrap_or("the file").to_owned();
         IoFailure {
@@ -84,7 +86,7 @@ impl Found {
 
 impl Verification {
     /// Returns the verification of a job, if any, over the files of the fresh `generator`.
-    pub fn new(
+    pub(crate) fn new(
         job: &Job,
         regions: &[(u64, u64)],
         generator: &Generator,
@@ -111,7 +113,7 @@ impl Verification {
                 } else {
                     0
                 };
-                Written::new(*start, *size, unit, limit, job.io.iodepth)
+                WriteRecord::new(*start, *size, unit, limit, job.io.iodepth)
             })
             .collect();
         let align = job.workload.block_align.write;
@@ -128,7 +130,7 @@ impl Verification {
                     end: start + size,
                 })
                 .collect(),
-            checks_all_reads: job.workload.rw.mode == Mode::Read,
+            checks_all_reads: job.workload.rw.mode == ReadWriteMode::Read,
             has_data: job.io.engine != Engine::Null,
             reads_back: changes && rule.do_verify,
             backlog: VecDeque::with_capacity(
@@ -146,22 +148,22 @@ impl Verification {
     }
 
     /// Whether the job reads its writes back.
-    pub fn reads_back(&self) -> bool {
+    pub(crate) fn reads_back(&self) -> bool {
         self.reads_back
     }
 
     /// Whether the job only verifies and writes nothing.
-    pub fn only(&self) -> bool {
+    pub(crate) fn only(&self) -> bool {
         self.rule.verify_only && !self.checks_all_reads
     }
 
     /// Whether the first mismatch ends the job.
-    pub fn is_fatal(&self) -> bool {
+    pub(crate) fn is_fatal(&self) -> bool {
         self.rule.fatal
     }
 
     /// Fills a block to write and returns its sequence number.
-    pub fn seal(&mut self, slot: &Slot, buffer: &mut [u8]) -> u64 {
+    pub(crate) fn seal(&mut self, slot: &Slot, buffer: &mut [u8]) -> u64 {
         let generation = self.written[slot.file as usize].issue(slot.offset, u64::from(slot.len));
         self.verifier.fill(buffer, slot.offset, generation);
         self.writes += 1;
@@ -169,19 +171,19 @@ impl Verification {
     }
 
     /// Returns the sequence number to keep with a read that will be verified.
-    pub fn mark(&self, io: &Io) -> u64 {
+    pub(crate) fn expected_sequence(&self, io: &Io) -> u64 {
         self.written[io.file as usize].issued()
     }
 
     /// Records a failed write: its range may hold any data.
-    pub fn failed(&mut self, slot: &Slot) {
+    pub(crate) fn failed(&mut self, slot: &Slot) {
         if slot.op == Op::Write {
             self.written[slot.file as usize].fail(slot.sequence);
         }
     }
 
     /// Records a completed write, or verifies a completed read.
-    pub fn completed(&mut self, slot: &Slot, buffer: &[u8]) -> Result<(), Found> {
+    pub(crate) fn completed(&mut self, slot: &Slot, buffer: &[u8]) -> Result<(), BlockMismatch> {
         match slot.op {
             Op::Write => {
                 self.written[slot.file as usize].complete(slot.sequence);
@@ -197,7 +199,7 @@ impl Verification {
             }
             Op::Read if slot.check => self.check_written(slot, buffer),
             Op::Read if self.checks_all_reads => {
-                self.check(slot, slot.offset, buffer, Expected::Any)
+                self.check(slot, slot.offset, buffer, ExpectedWrite::Any)
             }
             _ => Ok(()),
         }
@@ -208,14 +210,14 @@ impl Verification {
         slot: &Slot,
         offset: u64,
         part: &[u8],
-        expected: Expected,
-    ) -> Result<(), Found> {
+        expected: ExpectedWrite,
+    ) -> Result<(), BlockMismatch> {
         if !self.has_data {
             return Ok(());
         }
         self.verifier
             .check(part, offset, expected)
-            .map_err(|mismatch| Found {
+            .map_err(|mismatch| BlockMismatch {
                 file: slot.file,
                 mismatch,
             })
@@ -230,7 +232,7 @@ impl Verification {
         for (index, part) in buffer.chunks(unit.max(1)).enumerate() {
             let offset = slot.offset + (index * unit) as u64;
             let generation = match written.expected(offset) {
-                Some(Expected::Exactly(generation)) if !self.only() => generation,
+                Some(ExpectedWrite::Exactly(generation)) if !self.only() => generation,
                 _ => self.verifier.generation_in(part).unwrap_or(0),
             };
             let block = self.verifier.expected_block(part.len(), offset, generation);
@@ -241,7 +243,7 @@ impl Verification {
 
     /// Saves a block that differs and its expected data to `directory` (`verify_dump`), under fio's
     /// names `FILE.OFFSET.received` and `FILE.OFFSET.expected`.
-    pub fn dump(
+    pub(crate) fn dump(
         &self,
         slot: &Slot,
         buffer: &[u8],
@@ -265,13 +267,13 @@ impl Verification {
 
     /// Checks each interval against its last write. Skips an interval written since the read was
     /// issued, or by two writes at once, as it may validly hold a mixture.
-    fn check_written(&self, slot: &Slot, buffer: &[u8]) -> Result<(), Found> {
+    fn check_written(&self, slot: &Slot, buffer: &[u8]) -> Result<(), BlockMismatch> {
         let written = &self.written[slot.file as usize];
         if self.only()
             || !written.is_exact()
             || !matches!(self.read_back, ReadBack::Backlog | ReadBack::Scan { .. })
         {
-            return self.check(slot, slot.offset, buffer, Expected::Any);
+            return self.check(slot, slot.offset, buffer, ExpectedWrite::Any);
         }
         let unit = self.verifier.interval_bytes() as usize;
         let count = (buffer.len() / unit).max(1);
@@ -284,12 +286,12 @@ impl Verification {
             };
             let offset = slot.offset + from as u64;
             match written.expected(offset) {
-                Some(Expected::Exactly(generation)) if generation <= slot.sequence => {
+                Some(ExpectedWrite::Exactly(generation)) if generation <= slot.sequence => {
                     self.check(
                         slot,
                         offset,
                         &buffer[from..until],
-                        Expected::Exactly(generation),
+                        ExpectedWrite::Exactly(generation),
                     )?;
                 }
                 _ => {}
@@ -299,7 +301,7 @@ impl Verification {
     }
 
     /// Returns a read of the backlog, if one is due.
-    pub fn next_of_backlog(&mut self) -> Option<Io> {
+    pub(crate) fn next_of_backlog(&mut self) -> Option<Io> {
         if self.rule.backlog == 0 {
             return None;
         }
@@ -320,11 +322,11 @@ impl Verification {
     }
 
     /// Starts the read-back phase. Returns whether there is one.
-    pub fn begin_reading(&mut self) -> bool {
+    pub(crate) fn begin_reading(&mut self) -> bool {
         if !self.reads_back {
             return false;
         }
-        let exact = self.written.iter().all(Written::is_exact);
+        let exact = self.written.iter().all(WriteRecord::is_exact);
         self.read_back = match self.fixed_unit {
             _ if self.rule.backlog > 0 => ReadBack::Backlog,
             Some(unit_bytes) if exact => ReadBack::Scan {
@@ -341,13 +343,13 @@ impl Verification {
     }
 
     /// Prepares for `verify_only`.
-    pub fn begin_only(&mut self) {
+    pub(crate) fn begin_only(&mut self) {
         self.to_replay = u64::MAX;
         self.read_back = ReadBack::Replay(Box::new(self.fresh.clone()));
     }
 
     /// Returns the next block to read back, or `None` at the end.
-    pub fn next_read(&mut self) -> Option<Io> {
+    pub(crate) fn next_read(&mut self) -> Option<Io> {
         match &mut self.read_back {
             ReadBack::Backlog => self.backlog.pop_front(),
             ReadBack::Scan {
@@ -438,9 +440,9 @@ mod tests {
     use iosonde_workload::{FileLayout, Seeds};
 
     #[test]
-    fn a_block_that_differs_is_saved_beside_what_it_should_hold() {
+    fn mismatched_block_is_dumped_with_its_expected_content() {
         let mut job = Job::new("x");
-        job.workload.rw.mode = Mode::Write;
+        job.workload.rw.mode = ReadWriteMode::Write;
         job.verify = Some(Verify {
             dump: true,
             interval_bytes: 512,

@@ -7,7 +7,7 @@ use iosonde_workload::buffers::BufferFiller;
 
 /// Fills write buffers according to the job's buffer options.
 #[derive(Debug)]
-pub struct Contents {
+pub(crate) struct Contents {
     filler: BufferFiller,
     buffers: Buffers,
     refreshes: bool,
@@ -15,7 +15,12 @@ pub struct Contents {
 
 impl Contents {
     /// Creates contents for writes of at least `unit_bytes`, over `size_bytes` in total.
-    pub fn new(buffers: &Buffers, unit_bytes: u64, size_bytes: u64, seeds: &Seeds) -> Contents {
+    pub(crate) fn new(
+        buffers: &Buffers,
+        unit_bytes: u64,
+        size_bytes: u64,
+        seeds: &Seeds,
+    ) -> Contents {
         let filler = BufferFiller::new(buffers, unit_bytes, size_bytes, seeds);
         let refreshes = filler.refreshes();
         Contents {
@@ -26,12 +31,12 @@ impl Contents {
     }
 
     /// Draws duplicates from the working sets of all these clones (`dedupe_global`).
-    pub fn share_working_sets(&mut self, keys: &[u64]) {
+    pub(crate) fn share_working_sets(&mut self, keys: &[u64]) {
         self.filler.share_working_sets(keys);
     }
 
     /// Fills all buffers for the first time.
-    pub fn prepare(&mut self, memory: &mut IoMemory) {
+    pub(crate) fn prepare(&mut self, memory: &mut IoMemory) {
         for slot in 0..memory.slots() as u32 {
             let length = memory.stride();
             self.filler
@@ -41,7 +46,7 @@ impl Contents {
 
     /// Updates a buffer before it is written to `offset`.
     #[inline(always)]
-    pub fn fill(&mut self, offset: u64, buffer: &mut [u8]) {
+    pub(crate) fn fill(&mut self, offset: u64, buffer: &mut [u8]) {
         if self.refreshes {
             self.filler.refresh(&self.buffers, buffer, offset);
         }

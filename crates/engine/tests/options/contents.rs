@@ -33,9 +33,10 @@ fn laid_out_data_differ_and_do_not_repeat() {
 }
 
 #[test]
-fn layout_is_seen_and_can_be_interrupted() {
+fn layout_is_reported_and_can_be_interrupted() {
     let first_of_two = "[x]\nfilename=sub/f:g\nsize=4g\nrw=read\ncreate_fsync=0\n";
-    let last = "[w]\nfilename=a/whole\nsize=64k\nrw=write\n[x]\nfilename=sub/f\nsize=4g\nrw=read\ncreate_fsync=0\n";
+    let last = "[w]\nfilename=a/whole\nsize=64k\nrw=write\n\
+                [x]\nfilename=sub/f\nsize=4g\nrw=read\ncreate_fsync=0\n";
     for (text, keep_files, left) in [
         (first_of_two, true, &[] as &[&str]),
         (last, false, &[]),
@@ -43,9 +44,9 @@ fn layout_is_seen_and_can_be_interrupted() {
     ] {
         let dir = directory();
         let runner = runner(keep_files);
-        let mut seen = Seen {
+        let mut seen = RecordingObserver {
             interrupt: Some(runner.interrupt.clone()),
-            ..Seen::default()
+            ..RecordingObserver::default()
         };
         let outcome = runner.open().run(&plan(dir.path(), text), &mut seen);
         assert!(matches!(outcome, Err(RunError::Interrupted)), "{outcome:?}");
@@ -58,7 +59,7 @@ fn layout_is_seen_and_can_be_interrupted() {
 struct InterruptsRun(Arc<Interrupt>);
 
 impl Observer for InterruptsRun {
-    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+    fn progress(&mut self, progress: &RunProgress<'_>) -> Control {
         let mut workers = progress.workers.iter();
         if workers.any(|worker| worker.state == WorkerState::Running) {
             self.0.request();
@@ -68,7 +69,7 @@ impl Observer for InterruptsRun {
 }
 
 #[test]
-fn files_of_an_interrupted_run_are_kept_where_that_is_asked_for() {
+fn interrupted_run_keeps_files_only_on_request() {
     for (keep_files, left) in [(true, &["x.0.0"] as &[&str]), (false, &[])] {
         let dir = directory();
         let runner = runner(keep_files);
@@ -83,7 +84,7 @@ fn files_of_an_interrupted_run_are_kept_where_that_is_asked_for() {
 }
 
 #[test]
-fn what_a_failed_run_made_is_removed_and_what_it_found_is_left() {
+fn failed_run_removes_only_the_files_it_created() {
     let dir = directory();
     std::fs::write(dir.path().join("found"), [1; 4096]).unwrap();
     let text = "[x]\nfilename=found:made\ncreate_on_open=1\nsize=64m\nrw=write\nmax_latency=1us\n";
@@ -93,16 +94,12 @@ fn what_a_failed_run_made_is_removed_and_what_it_found_is_left() {
         .clone()
         .expect("no write takes less than 1 us");
     assert_eq!((failure.errno, failure.operation.as_str()), (110, "write"));
-    assert!(
-        failure.message.contains("ETIMEDOUT") && failure.file.is_some(),
-        "{}",
-        failure.message
-    );
+    assert!(failure.file.is_some(), "{failure:?}");
     assert_eq!(names(dir.path()), ["found"]);
 }
 
 #[test]
-fn each_loop_is_verified() {
+fn loops_are_each_verified() {
     // fio 3.33: 48 reads, 48 writes.
     for rw in ["write", "randwrite"] {
         let dir = directory();
@@ -112,7 +109,7 @@ fn each_loop_is_verified() {
 }
 
 #[test]
-fn verification_with_few_open_files_and_a_backlog() {
+fn verification_works_with_openfiles_and_backlog() {
     for extra in [
         "",
         "verify_backlog=8",
@@ -120,14 +117,15 @@ fn verification_with_few_open_files_and_a_backlog() {
     ] {
         let dir = directory();
         let text = format!(
-            "[x]\nioengine=io_uring\niodepth=8\nnrfiles=8\nopenfiles=2\nsize=512k\nrw=randwrite\nverify=md5\n{extra}\n"
+            "[x]\nioengine=io_uring\niodepth=8\nnrfiles=8\nopenfiles=2\nsize=512k\n\
+             rw=randwrite\nverify=md5\n{extra}\n"
         );
         assert_eq!(counts(&run(dir.path(), &text)), (128, 128), "{extra}");
     }
 }
 
 #[test]
-fn time_that_is_over_is_not_prolonged_by_verification() {
+fn verification_does_not_extend_the_runtime() {
     let dir = directory();
     let text = "[x]\nsize=64m\nrw=randwrite\nverify=crc32c\ntime_based\nruntime=200ms\n";
     let result = run(dir.path(), text);
@@ -139,7 +137,7 @@ fn time_that_is_over_is_not_prolonged_by_verification() {
 }
 
 #[test]
-fn blocks_that_overlap_in_part_are_not_verified() {
+fn partly_overlapping_blocks_refuse_verification() {
     for (extra, refused) in [
         (
             "rw=randwrite\nbsrange=512-4k\nbs_unaligned=1\nnorandommap=1",
@@ -158,15 +156,19 @@ fn blocks_that_overlap_in_part_are_not_verified() {
                 assert_eq!((refused, error), (false, None), "{extra}");
             }
             Err(error) => {
-                let said = error.to_string().contains("overlap in part");
-                assert!(refused && said, "{extra}: {error}");
+                let is_misfit = matches!(
+                    &error,
+                    RunError::NoFeature { cause }
+                        if matches!(**cause, UnsupportedFeature::SizesMismatch { .. })
+                );
+                assert!(refused && is_misfit, "{extra}: {error}");
             }
         }
     }
 }
 
 #[test]
-fn without_per_job_logs_clones_share_a_file() {
+fn clones_share_a_log_file_without_per_job_logs() {
     let dir = directory();
     let prefix = dir.path().join("log");
     for _ in 0..2 {

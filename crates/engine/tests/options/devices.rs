@@ -13,10 +13,10 @@ struct Small(tempfile::TempDir);
 impl Small {
     /// A file system of 8 MiB.
     fn mount() -> Small {
-        Small::of(&["-t", "tmpfs", "-o", "size=8m", "none"])
+        Small::mount_with(&["-t", "tmpfs", "-o", "size=8m", "none"])
     }
 
-    fn of(arguments: &[&str]) -> Small {
+    fn mount_with(arguments: &[&str]) -> Small {
         let dir = directory();
         let path = dir.path().to_str().unwrap();
         loop_device::run("mount", &[arguments, &[path]].concat());
@@ -50,30 +50,31 @@ fn fill_device_ends_when_the_file_system_is_full() {
 
 #[test]
 #[ignore = "needs root"]
-fn a_ramfs_is_memory_of_which_there_is_as_much_as_is_left() {
-    let ramfs = Small::of(&["-t", "ramfs", "none"]);
+fn ramfs_target_is_bounded_by_available_memory() {
+    let ramfs = Small::mount_with(&["-t", "ramfs", "none"]);
     let result = run(ramfs.0.path(), "[x]\nsize=1m\nbs=64k\nrw=randread\n");
     assert_eq!(counts(&result), (16, 0));
     let space = iosonde_machine::space::space(ramfs.0.path()).unwrap();
     assert!(space.available_bytes > 1 << 20, "{space:?}");
     let fails = |text: &str| {
         let outcome = run_watched(ramfs.0.path(), text, &mut ());
-        outcome.unwrap_err().to_string()
+        outcome.unwrap_err()
     };
     let error = fails("[x]\nsize=1m\ndirect=1\nrw=write\n");
-    assert!(error.contains("O_DIRECT"), "{error}");
+    assert!(matches!(error, RunError::DirectRefused { .. }), "{error:?}");
     let error = fails("[x]\nfill_device=1\nrw=write\n");
-    assert!(error.contains("all of the memory"), "{error}");
+    assert_eq!(target_problem(&error), &TargetProblem::FillOfRamfs);
     let error = fails("[x]\nsize=1000t\nrw=write\n");
-    assert!(error.contains("bytes are available"), "{error}");
+    assert!(matches!(error, RunError::NoSpace { .. }), "{error:?}");
 }
 
 #[test]
 #[ignore = "needs root"]
-fn a_later_job_reads_what_an_earlier_one_has_filled() {
+fn later_job_reads_the_file_that_fill_device_wrote() {
     // Like fio's example surface-scan.
     let small = Small::mount();
-    let text = "[global]\nfilename=f\nbs=64k\nverify=crc32c\n[w]\nrw=write\nfill_device=1\ndo_verify=0\n\
+    let text = "[global]\nfilename=f\nbs=64k\nverify=crc32c\n[w]\nrw=write\nfill_device=1\n\
+                do_verify=0\n\
                 [r]\nstonewall\ncreate_serialize=0\nrw=read\n";
     let result = run(small.0.path(), text);
     assert!(result.workers.iter().all(|worker| worker.error.is_none()));
@@ -81,7 +82,7 @@ fn a_later_job_reads_what_an_earlier_one_has_filled() {
 }
 
 #[test]
-fn a_later_job_without_a_size_takes_files_as_they_have_become() {
+fn later_job_without_size_uses_the_grown_file() {
     let scratch = tempfile::tempdir().unwrap();
     let read = |text: &str| {
         std::fs::write(scratch.path().join("f"), vec![1; 64 << 10]).unwrap();
@@ -100,41 +101,38 @@ fn a_later_job_without_a_size_takes_files_as_they_have_become() {
 }
 
 #[test]
-fn a_later_job_whose_file_nobody_makes_is_refused_at_once() {
+fn later_job_without_its_file_is_refused_before_the_run() {
     let scratch = tempfile::tempdir().unwrap();
     // The second job is refused before the space and the layout of the first file are checked.
     for first in ["rw=write\nsize=64k", "rw=read\nsize=1000t"] {
         let text =
             format!("[w]\nfilename=made\n{first}\n[r]\nstonewall\nfilename=other\nrw=read\n");
         let error = run_watched(scratch.path(), &text, &mut ()).unwrap_err();
-        assert!(error.to_string().contains("says no size"), "{error}");
+        assert_eq!(target_problem(&error), &TargetProblem::NoSize);
         assert!(!scratch.path().join("made").exists());
     }
 }
 
 #[test]
 #[ignore = "needs root"]
-fn a_full_file_system_is_an_error_otherwise() {
+fn full_file_system_without_fill_device_is_an_error() {
     let small = Small::mount();
     let text = "[x]\nfilename=f\nfile_append=1\nsize=4m\nbs=64k\nrw=write\n";
     run(small.0.path(), text);
     let text = text.replace("size=4m", "size=5m");
     let outcome = run_watched(small.0.path(), &text, &mut ());
-    let message = match outcome {
-        Err(error) => error.to_string(),
-        Ok(result) => result.workers[0].error.clone().unwrap().message,
+    let is_full = match &outcome {
+        Err(error) => matches!(error, RunError::NoSpace { .. }),
+        Ok(result) => result.workers[0].error.as_ref().unwrap().errno == libc::ENOSPC,
     };
-    assert!(
-        message.contains("available") || message.contains("ENOSPC"),
-        "{message}"
-    );
+    assert!(is_full, "{outcome:?}");
     let length = std::fs::metadata(small.0.path().join("f")).unwrap().len();
     assert_eq!(length, 4 << 20, "refused before anything is written");
 }
 
 #[test]
 #[ignore = "needs root and loop devices"]
-fn trims_of_a_device_reach_it() {
+fn trims_reach_the_device() {
     for (mode, engine, expected) in [
         ("trim", "psync", (0, 256)),
         ("randtrim", "libaio", (0, 256)),
@@ -160,7 +158,7 @@ fn trims_of_a_device_reach_it() {
 
 #[test]
 #[ignore = "needs root and loop devices"]
-fn sizes_and_offsets_of_a_device() {
+fn device_sizes_and_offsets_match_fio() {
     let device = loop_device::Loop::new(&[]);
     let count = |extra: &str| {
         let name = device.path().trim_start_matches("/dev/");

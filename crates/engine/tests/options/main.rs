@@ -4,9 +4,12 @@ use iosonde_engine::interrupt::Interrupt;
 use iosonde_engine::runner::LocalRunner;
 use iosonde_job::env::FakeEnv;
 use iosonde_job::plan::*;
-use iosonde_result::observer::{Control, Observer, Progress, WorkerState};
-use iosonde_result::run::{Event, RunResult};
-use iosonde_result::session::{RunError, Session};
+use iosonde_result::observer::{Control, Observer, RunProgress, WorkerState};
+use iosonde_result::run::{RunEvent, RunResult};
+use iosonde_result::run_error::{
+    BufferMemory, PathAction, RunError, SystemFailure, TargetProblem, UnsupportedFeature,
+};
+use iosonde_result::session::Session;
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -75,7 +78,7 @@ fn names(directory: &Path) -> Vec<String> {
 // -------------------------------------------------- options of target files
 
 #[test]
-fn character_devices_are_as_large_as_the_job_says() {
+fn character_device_takes_the_size_of_the_job() {
     let result = run(
         Path::new("/dev"),
         "size=16k\n[w]\nfilename=null\nrw=write\n[r]\nfilename=zero\nrw=randread\n",
@@ -84,12 +87,12 @@ fn character_devices_are_as_large_as_the_job_says() {
 }
 
 #[test]
-fn standard_output_is_no_target() {
+fn standard_output_target_is_refused() {
     let plan = Plan {
         jobs: vec![Job {
-            files: Files {
+            files: JobFiles {
                 filenames: vec!["-".to_owned()],
-                size: Some(Extent::Bytes(4096)),
+                size: Some(BytesOrPercent::Bytes(4096)),
                 ..Job::new("x").files
             },
             ..Job::new("x")
@@ -97,14 +100,12 @@ fn standard_output_is_no_target() {
         global_options: Vec::new(),
     };
     let error = runner(true).open().run(&plan, &mut ()).unwrap_err();
-    assert!(
-        error.to_string().starts_with("-: standard input"),
-        "{error}"
-    );
+    let expected = RunError::unusable_target("-", TargetProblem::StandardStream);
+    assert_eq!(error, expected);
 }
 
 #[test]
-fn file_append_works_behind_the_end() {
+fn file_append_writes_after_the_end() {
     let dir = directory();
     std::fs::write(dir.path().join("f"), [7; 8192]).unwrap();
     let text = "[x]\nfilename=f\nfile_append=1\nsize=64k\nrw=write\n";
@@ -144,12 +145,22 @@ fn file_append_with_filesize_ends_at_that_size() {
     std::fs::write(dir.path().join("f"), [7; 8192]).unwrap();
     let text = "[x]\nfilename=f\nfile_append=1\nsize=64k\nfilesize=32k\nrw=write\n";
     assert_eq!(counts(&run(dir.path(), text)), (0, 6));
-    let refused = refusal(dir.path(), &text.replace("32k", "16k"));
-    assert!(refused.contains("is not below filesize=16384"), "{refused}");
+    let error = run_watched(dir.path(), &text.replace("32k", "16k"), &mut ()).unwrap_err();
+    let cause = target_problem(&error);
+    assert!(
+        matches!(
+            cause,
+            TargetProblem::OffsetAfterFilesize {
+                filesize: 16384,
+                ..
+            }
+        ),
+        "{cause:?}"
+    );
 }
 
 #[test]
-fn directories_in_names_are_made_and_removed_again() {
+fn directories_of_filenames_are_created_and_removed() {
     let dir = directory();
     let text = "[x]\nfilename=a/b/c:d/e\nsize=64k\nrw=write\n";
     let mut session = Box::new(runner(false).open());
@@ -160,7 +171,7 @@ fn directories_in_names_are_made_and_removed_again() {
 }
 
 #[test]
-fn a_directory_that_is_not_there_is_an_error() {
+fn missing_directory_is_an_enoent_error() {
     let dir = directory();
     let error = run_watched(
         &dir.path().join("nope"),
@@ -168,7 +179,7 @@ fn a_directory_that_is_not_there_is_an_error() {
         &mut (),
     )
     .unwrap_err();
-    assert!(error.to_string().contains("(ENOENT)"), "{error}");
+    assert_eq!(error.errno(), Some(libc::ENOENT), "{error:?}");
     assert_eq!(names(dir.path()), [] as [&str; 0]);
 }
 
@@ -190,7 +201,7 @@ fn sizes_and_offsets_in_per_cent() {
 }
 
 #[test]
-fn opendir_takes_all_files_below() {
+fn opendir_uses_all_files_below() {
     let dir = directory();
     std::fs::create_dir_all(dir.path().join("d/sub")).unwrap();
     std::fs::write(dir.path().join("d/1"), vec![1; 65536]).unwrap();
@@ -206,9 +217,9 @@ fn opendir_takes_all_files_below() {
 }
 
 #[test]
-fn thousands_of_files_are_one_announcement() {
+fn layout_of_many_files_is_announced_once() {
     let dir = directory();
-    let mut seen = Seen::default();
+    let mut seen = RecordingObserver::default();
     let text = "[x]\nnrfiles=3000\nsize=12000k\nrw=read\n";
     let result = run_watched(dir.path(), text, &mut seen).unwrap();
     assert_eq!(
@@ -224,25 +235,31 @@ fn thousands_of_files_are_one_announcement() {
 }
 
 #[test]
-fn allow_file_create_off_forbids_to_make_files() {
+fn allow_file_create_0_prevents_file_creation() {
     let dir = directory();
     for extra in ["rw=write", "rw=read", "rw=write\ncreate_on_open=1"] {
         let text = format!("[x]\nallow_file_create=0\nsize=64k\n{extra}\n");
-        let message = match run_watched(dir.path(), &text, &mut ()) {
-            Err(error) => error.to_string(),
-            Ok(result) => result.workers[0].error.clone().unwrap().message,
-        };
-        assert!(
-            message.contains("allow_file_create=0"),
-            "{extra}: {message}"
-        );
+        match run_watched(dir.path(), &text, &mut ()) {
+            Err(error) => {
+                let problem = target_problem(&error);
+                assert_eq!(problem, &TargetProblem::CreationForbidden, "{extra}");
+            }
+            // Of the error of a worker, only the text is kept.
+            Ok(result) => {
+                let message = result.workers[0].error.clone().unwrap().message;
+                assert!(
+                    message.contains("allow_file_create=0"),
+                    "{extra}: {message}"
+                );
+            }
+        }
         assert_eq!(names(dir.path()), [] as [&str; 0], "{extra}");
     }
 }
 
 /// Records the calls of an observer.
 #[derive(Default)]
-struct Seen {
+struct RecordingObserver {
     events: Vec<String>,
     states: BTreeSet<u8>,
     inodes: BTreeSet<u64>,
@@ -251,8 +268,8 @@ struct Seen {
     interrupt: Option<Arc<Interrupt>>,
 }
 
-impl Observer for Seen {
-    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+impl Observer for RecordingObserver {
+    fn progress(&mut self, progress: &RunProgress<'_>) -> Control {
         for worker in progress.workers {
             self.states.insert(worker.state as u8);
             if let (WorkerState::Layout, Some(interrupt)) = (worker.state, &self.interrupt) {
@@ -274,21 +291,22 @@ impl Observer for Seen {
         Control::Continue
     }
 
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &RunEvent) {
         self.events.push(event.message.clone());
     }
 }
 
 #[test]
-fn no_more_than_openfiles_are_open() {
+fn openfiles_bounds_the_open_files() {
     for engine in ["io_uring", "libaio", "psync", "vsync"] {
         let dir = directory();
-        let mut seen = Seen {
+        let mut seen = RecordingObserver {
             watched: Some(dir.path().to_owned()),
-            ..Seen::default()
+            ..RecordingObserver::default()
         };
         let text = format!(
-            "[x]\nioengine={engine}\niodepth=4\nnrfiles=8\nopenfiles=3\nsize=256k\nrw=randwrite\nrate_iops=60\nend_fsync=1\n"
+            "[x]\nioengine={engine}\niodepth=4\nnrfiles=8\nopenfiles=3\nsize=256k\n\
+             rw=randwrite\nrate_iops=60\nend_fsync=1\n"
         );
         let result = run_watched(dir.path(), &text, &mut seen).unwrap();
         assert_eq!(result.workers[0].error, None, "{engine}");
@@ -306,7 +324,8 @@ fn overwrite_lays_a_file_out_before_it_is_written() {
     for (overwrite, least) in [(0, 0), (1, 256 << 10)] {
         let dir = directory();
         let text = format!(
-            "[x]\nfilename=f\nsize=256k\nfallocate=none\nrw=randwrite\nnumber_ios=1\noverwrite={overwrite}\n"
+            "[x]\nfilename=f\nsize=256k\nfallocate=none\nrw=randwrite\nnumber_ios=1\n\
+             overwrite={overwrite}\n"
         );
         run(dir.path(), &text);
         let metadata = std::fs::metadata(dir.path().join("f")).unwrap();
@@ -335,9 +354,9 @@ fn unlink_each_loop_begins_with_new_files() {
     // A second name keeps the first file, so that no later file reuses its inode.
     std::fs::write(dir.path().join("f"), vec![1; 65536]).unwrap();
     std::fs::hard_link(dir.path().join("f"), dir.path().join("old")).unwrap();
-    let mut seen = Seen {
+    let mut seen = RecordingObserver {
         watched: Some(dir.path().join("f")),
-        ..Seen::default()
+        ..RecordingObserver::default()
     };
     let text = "[x]\nfilename=f\nsize=64k\nrw=write\nloops=3\nunlink_each_loop=1\nrate_iops=20\n";
     let result = run_watched(dir.path(), text, &mut seen).unwrap();
@@ -356,12 +375,13 @@ fn unlink_each_loop_begins_with_new_files() {
 // -------------------------------------------------- options of I/O methods
 
 #[test]
-fn buffers_from_every_kind_of_memory() {
+fn buffers_of_each_mem_kind_work() {
     for mem in ["malloc", "shm", "mmap", "mmapshared", "mmap:FILE"] {
         let dir = directory();
         let mem = mem.replace("FILE", dir.path().join("buffers").to_str().unwrap());
         let text = format!(
-            "[x]\nnumjobs=2\nmem={mem}\nsize=1m\nrw=randwrite\nbs=16k\niomem_align=64k\nverify=crc32c\n"
+            "[x]\nnumjobs=2\nmem={mem}\nsize=1m\nrw=randwrite\nbs=16k\n\
+             iomem_align=64k\nverify=crc32c\n"
         );
         assert_eq!(counts(&run(dir.path(), &text)), (128, 128), "{mem}");
         assert_eq!(
@@ -373,31 +393,52 @@ fn buffers_from_every_kind_of_memory() {
 }
 
 #[test]
-fn memory_that_cannot_be_had_is_a_clear_error() {
+fn unavailable_buffer_memory_is_a_clear_error() {
     let dir = directory();
     std::fs::write(dir.path().join("precious"), "data").unwrap();
     let path = dir.path().join("precious");
     let text = format!("[x]\nmem=mmap:{}\nsize=1m\nrw=write\n", path.display());
-    let message = refusal(dir.path(), &text);
-    assert!(
-        message.contains("precious") && message.contains("EEXIST"),
-        "{message}"
+    let error = run_watched(dir.path(), &text, &mut ()).unwrap_err();
+    assert_eq!(error.path(), path.to_str());
+    let is_there = matches!(
+        error,
+        RunError::PathAccess {
+            action: PathAction::Create,
+            failure: SystemFailure::Errno(libc::EEXIST),
+            ..
+        }
     );
+    assert!(is_there, "{error:?}");
     assert_eq!(std::fs::read(path).unwrap(), b"data");
     // No machine has pages of 2^50 bytes.
     let text = "[x]\nmem=mmaphuge\nhugepage-size=1024t\nsize=1m\nrw=write\n";
-    let message = refusal(dir.path(), text);
-    assert!(message.contains("vm.nr_hugepages"), "{message}");
+    let error = run_watched(dir.path(), text, &mut ()).unwrap_err();
+    let RunError::NoFeature { cause } = &error else {
+        panic!("{error:?}");
+    };
+    assert!(
+        matches!(
+            **cause,
+            UnsupportedFeature::NoBufferMemory {
+                memory: BufferMemory::HugePages,
+                ..
+            }
+        ),
+        "{cause:?}"
+    );
 }
 
 /// Error with which a job is refused.
-fn refusal(directory: &Path, text: &str) -> String {
-    let error = run_watched(directory, text, &mut ()).unwrap_err();
-    format!("{error}; {}", error.remedy())
+/// Returns the reason why a path cannot be used.
+fn target_problem(error: &RunError) -> &TargetProblem {
+    match error {
+        RunError::UnusableTarget { cause, .. } => cause,
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
-fn mapped_files_have_their_size_however_they_are_made() {
+fn mmap_files_have_their_full_size() {
     for extra in [
         "fallocate=none",
         "fallocate=keep",
@@ -411,7 +452,7 @@ fn mapped_files_have_their_size_however_they_are_made() {
 }
 
 #[test]
-fn fallocate_says_what_a_file_has_before_it_is_written() {
+fn fallocate_mode_sets_length_and_blocks() {
     for (kind, length, blocks) in [
         ("none", 4096, 8),
         ("native", 1 << 20, 2048),

@@ -72,7 +72,7 @@ fn max_latency_ends_a_job_with_etimedout() {
 }
 
 #[test]
-fn a_device_that_times_out_is_survived_where_the_job_says_so() {
+fn device_timeout_is_survived_with_ignore_error() {
     let mut job = job(
         "read_us=100,parallel=1,read_dist=fixed,error_at=100:ETIMEDOUT",
         1,
@@ -87,9 +87,9 @@ fn a_device_that_times_out_is_survived_where_the_job_says_so() {
 }
 
 #[test]
-fn a_job_below_its_least_rate_fails_as_in_fio() {
+fn job_below_rate_min_fails_as_in_fio() {
     let mut slow = job(SLOW, 1);
-    slow.schedule.rate_iops_min = PerDirection::all(Some(999));
+    slow.schedule.rate_iops_min = PerDirection::from_value(Some(999));
     assert_eq!(single(slow.clone()).1, 0, "it neither writes nor trims");
     slow.schedule.rate_iops_min.read = Some(1_100);
     let (worker, errno) = single(slow.clone());

@@ -3,14 +3,15 @@
 use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::*;
 use iosonde_result::interval::Interval;
-use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_result::observer::{Control, Observer, RunProgress};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
 
-mod company;
 mod errors;
+mod neighbours;
 mod observed;
 mod replay;
+mod several_jobs;
 
 fn job(device: &str, iodepth: u32) -> Job {
     let mut job = Job::new("sim");
@@ -18,12 +19,12 @@ fn job(device: &str, iodepth: u32) -> Job {
     job.io.sim = Some(device.to_owned());
     job.io.iodepth = iodepth;
     job.io.direct = true;
-    job.files.size = Some(Extent::Bytes(1 << 30));
+    job.files.size = Some(BytesOrPercent::Bytes(1 << 30));
     job.workload.rw = ReadWrite {
-        mode: Mode::Read,
+        mode: ReadWriteMode::Read,
         random: true,
     };
-    job.workload.percentage_random = PerDirection::all(100);
+    job.workload.percentage_random = PerDirection::from_value(100);
     job.schedule.time_based = true;
     job.schedule.runtime_ns = 10_000_000_000;
     job
@@ -58,7 +59,7 @@ fn single(job: Job) -> (iosonde_result::run::WorkerResult, i32) {
 }
 
 #[test]
-fn a_device_of_four_servers_of_100_us_serves_what_it_must() {
+fn closed_loop_rate_and_latency_follow_littles_law() {
     for (depth, expected) in [(1, 10_000.0), (2, 20_000.0), (4, 40_000.0), (64, 40_000.0)] {
         let result = run(vec![job("read_us=100,parallel=4,read_dist=fixed", depth)]);
         let measured = iops(&result);
@@ -76,7 +77,7 @@ fn a_device_of_four_servers_of_100_us_serves_what_it_must() {
 }
 
 #[test]
-fn a_full_queue_drains_to_iodepth_low_before_it_is_filled_again() {
+fn full_queue_drains_to_iodepth_low_before_refill() {
     // One server completes an I/O per 100 us, so that each refill shows how far the queue drained.
     let mut draining = job("read_us=100,parallel=1,read_dist=fixed", 8);
     draining.io.batch_submit = Some(8);
@@ -95,7 +96,7 @@ fn a_full_queue_drains_to_iodepth_low_before_it_is_filled_again() {
 fn overlapping_ios_take_turns_where_they_are_serialized() {
     // Two blocks, eight I/Os in flight, a device with eight servers of 100 us.
     let mut two_blocks = job("read_us=100,parallel=8,read_dist=fixed", 8);
-    two_blocks.files.size = Some(Extent::Bytes(8192));
+    two_blocks.files.size = Some(BytesOrPercent::Bytes(8192));
     two_blocks.workload.random_map = RandomMap::None;
     assert!((iops(&run(vec![two_blocks.clone()])) - 80_000.0).abs() < 100.0);
     two_blocks.io.serialize_overlap = true;
@@ -104,7 +105,7 @@ fn overlapping_ios_take_turns_where_they_are_serialized() {
 }
 
 #[test]
-fn poisson_arrivals_wait_in_line() {
+fn poisson_arrivals_queue_as_m_d_1() {
     // A server at 90 % utilisation: evenly spaced arrivals never wait, random ones wait 4.05 ms
     // (M/D/1, Pollaczek-Khinchine).
     let mut paced = job("read_us=900,parallel=1,read_dist=fixed", 1);
@@ -120,7 +121,7 @@ fn poisson_arrivals_wait_in_line() {
 }
 
 #[test]
-fn a_rate_catches_up_after_a_pause_unless_it_ignores_them() {
+fn rate_catches_up_after_thinktime_unless_ignored() {
     let mut thinker = job("read_us=100,parallel=1,read_dist=fixed", 1);
     thinker.schedule.rate_iops.read = Some(1000);
     thinker.schedule.thinktime = Some(ThinkTime {
@@ -139,7 +140,7 @@ fn a_rate_catches_up_after_a_pause_unless_it_ignores_them() {
 }
 
 #[test]
-fn samples_of_rates_are_as_long_as_asked() {
+fn rate_samples_have_the_requested_window() {
     let samples = |bw_ns, iops_ns| {
         let mut sampled = job(SLOW, 1);
         sampled.measure.bw_window_ns = bw_ns;
@@ -156,7 +157,7 @@ fn samples_of_rates_are_as_long_as_asked() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_result() {
+fn same_seed_gives_the_same_result() {
     let once = || {
         let mut jobs = vec![job("nvme,seed=3", 16), job("nvme,seed=3", 4)];
         jobs[1].numjobs = 2;
@@ -204,7 +205,7 @@ fn think_time_leaves_the_device_idle() {
 }
 
 #[test]
-fn blocks_that_were_in_flight_count_for_the_next_pause() {
+fn blocks_in_flight_count_for_the_next_thinktime() {
     let device = "read_us=100,parallel=8,read_dist=fixed";
     for (blocks, expected) in [(1, 99.0), (4, 396.0)] {
         let mut thinker = job(device, 8);
@@ -237,7 +238,7 @@ fn ramp_is_not_measured() {
 }
 
 #[test]
-fn a_latency_target_finds_the_depth() {
+fn latency_target_finds_the_depth() {
     let mut target = job("read_us=1000,parallel=1,read_dist=fixed", 64);
     target.schedule.latency_target = Some(LatencyTarget {
         target_ns: 8_500_000,
@@ -251,7 +252,7 @@ fn a_latency_target_finds_the_depth() {
 const SLOW: &str = "read_us=1000,parallel=1,read_dist=fixed";
 
 #[test]
-fn pauses_after_blocks_or_time_whichever_comes_first() {
+fn thinktime_starts_after_blocks_or_iotime() {
     let paused = |blocks: u32, iotime_ms: u64| {
         let mut paused = job(SLOW, 1);
         paused.schedule.thinktime = Some(ThinkTime {
@@ -309,8 +310,12 @@ fn latencies_are_kept_by_priority() {
     };
     let idle = IoPriority { class: 3, level: 0 };
     mixed.io.cmdprio_percent.read = 0;
-    mixed.io.cmdprio_split = Some(PerDirection::all(vec![part(50, high), part(25, idle)]));
-    mixed.workload.block_size = PerDirection::all(BlockSize::Split(vec![(4096, 50), (8192, 50)]));
+    mixed.io.cmdprio_split = Some(PerDirection::from_value(vec![
+        part(50, high),
+        part(25, idle),
+    ]));
+    mixed.workload.block_size =
+        PerDirection::from_value(BlockSize::Split(vec![(4096, 50), (8192, 50)]));
     mixed.workload.random_map = RandomMap::None;
     let read = single(mixed).0.directions.read;
     let share = |priority| {
@@ -330,7 +335,7 @@ fn latencies_are_kept_by_priority() {
 }
 
 #[test]
-fn completions_are_collected_as_the_job_says() {
+fn completions_follow_batch_complete_options() {
     let mut batched = job("read_us=100,parallel=16,read_dist=fixed", 16);
     batched.io.batch_complete_min = 8;
     batched.io.batch_complete_max = Some(8);
@@ -350,7 +355,7 @@ fn completions_are_collected_as_the_job_says() {
 }
 
 #[test]
-fn latency_run_goes_on_at_the_depth_that_was_found() {
+fn latency_run_continues_at_the_found_depth() {
     let mut target = job(SLOW, 64);
     target.schedule.latency_target = Some(LatencyTarget {
         target_ns: 8_500_000,
@@ -389,7 +394,7 @@ fn steady_state_ends_a_job_before_its_time() {
 }
 
 #[test]
-fn runs_of_a_device_draw_numbers_of_their_own_and_wear_it_together() {
+fn device_runs_draw_separately_and_share_wear() {
     let iops_of = |device: &str| {
         let run_result = run(vec![job(device, 1)]);
         iops(&run_result)
@@ -404,8 +409,8 @@ fn runs_of_a_device_draw_numbers_of_their_own_and_wear_it_together() {
     let rates = [1, 2].map(|number| {
         let flash = "capacity=64m,write_us=1ms,fresh=4,fresh_bytes=4m";
         let mut writer = job(&format!("{flash},run={number}"), 1);
-        writer.workload.rw.mode = Mode::Write;
-        writer.files.size = Some(Extent::Bytes(64 << 20));
+        writer.workload.rw.mode = ReadWriteMode::Write;
+        writer.files.size = Some(BytesOrPercent::Bytes(64 << 20));
         let plan = Plan {
             jobs: vec![writer],
             global_options: Vec::new(),

@@ -6,7 +6,7 @@ use super::*;
 struct StopsSoon(u32);
 
 impl Observer for StopsSoon {
-    fn progress(&mut self, _: &Progress<'_>) -> Control {
+    fn progress(&mut self, _: &RunProgress<'_>) -> Control {
         self.0 += 1;
         if self.0 < 20 {
             Control::Continue
@@ -17,7 +17,7 @@ impl Observer for StopsSoon {
 }
 
 #[test]
-fn the_drain_of_a_run_that_an_observer_ends_is_not_time() {
+fn drain_after_an_observer_stop_is_not_runtime() {
     // 512 I/Os in flight at 1000 IOPS: half of a second's I/Os, which take half a second to drain.
     let mut deep = job("read_us=1000,parallel=1,read_dist=fixed", 512);
     deep.schedule.ramp_time_ns = 1_000_000_000;
@@ -32,7 +32,7 @@ fn the_drain_of_a_run_that_an_observer_ends_is_not_time() {
 
 /// The run ends at once. At a completion it would always end just before a burst of them.
 #[test]
-fn a_run_that_an_observer_ends_is_over_when_it_says_so() {
+fn observer_stop_ends_the_run_at_once() {
     let mut slow = job("read_us=300000,parallel=1,read_dist=fixed", 1);
     slow.schedule.ramp_time_ns = 1_000_000_000;
     let plan = Plan {
@@ -45,7 +45,7 @@ fn a_run_that_an_observer_ends_is_over_when_it_says_so() {
 }
 
 #[test]
-fn start_delay_and_intervals() {
+fn start_delay_gives_empty_intervals() {
     let mut late = job("read_us=1000,parallel=1,read_dist=fixed", 1);
     late.schedule.startdelay_ns = (2_000_000_000, 2_000_000_000);
     late.schedule.runtime_ns = 3_000_000_000;
@@ -150,12 +150,12 @@ impl Observer for Asks {
 }
 
 #[test]
-fn statistics_on_the_way_are_complete_for_each_worker_and_direction() {
+fn interim_status_covers_each_worker_and_direction() {
     let mut mixed = job(
         "read_us=100,write_us=100,parallel=8,read_dist=fixed,write_dist=fixed",
         4,
     );
-    mixed.workload.rw.mode = Mode::ReadWrite;
+    mixed.workload.rw.mode = ReadWriteMode::ReadWrite;
     let mut later = mixed.clone();
     later.schedule.stonewall = true;
     mixed.numjobs = 2;

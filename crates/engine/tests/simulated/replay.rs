@@ -31,7 +31,7 @@ const STAMPED: &str = "fio version 3 iolog\n100000 f read 0 4096\n110000 f write
                        120000 f read 4096 4096\n120000 f read 0 512\n";
 
 #[test]
-fn ios_start_when_their_trace_says() {
+fn replay_starts_ios_at_trace_times() {
     let worker = replay(STAMPED, |_, _| {});
     let (read, write) = (&worker.directions.read, &worker.directions.write);
     assert_eq!((read.total_ios, write.total_ios), (3, 1));
@@ -47,7 +47,7 @@ fn ios_start_when_their_trace_says() {
 }
 
 #[test]
-fn time_is_scaled_or_left_out() {
+fn replay_time_is_scaled_or_ignored() {
     let runtime =
         |shape: fn(&mut Replay, &mut Job)| replay(STAMPED, shape).directions.read.runtime_ns;
     assert_eq!(runtime(|replay, _| replay.speed_percent = 200), 12 * MS);
@@ -57,8 +57,9 @@ fn time_is_scaled_or_left_out() {
 }
 
 #[test]
-fn pauses_begin_behind_what_is_before_them() {
-    let text = "fio version 2 iolog\nf add\nf open\nf read 0 4096\nf wait 10000 0\nf read 4096 4096\n\
+fn replay_pause_starts_after_the_previous_io() {
+    let text = "fio version 2 iolog\nf add\nf open\nf read 0 4096\nf wait 10000 0\n\
+                f read 4096 4096\n\
                 f read 8192 4096\nf close\n";
     let worker = replay(text, |_, _| {});
     assert_eq!(worker.directions.read.runtime_ns, 13 * MS);
@@ -66,7 +67,7 @@ fn pauses_begin_behind_what_is_before_them() {
 }
 
 #[test]
-fn clones_take_the_traces_in_turn() {
+fn replay_clones_take_traces_in_turn() {
     let mut other = tempfile::NamedTempFile::new().unwrap();
     write!(other, "fio version 2 iolog\ng write 0 65536\n").unwrap();
     let mut file = tempfile::NamedTempFile::new().unwrap();

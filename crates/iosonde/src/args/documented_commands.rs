@@ -1,11 +1,11 @@
-//! `docs/schema/commands.json`: all commands with their long options. `cargo xtask tidy` holds
-//! documents to it.
+//! `docs/schema/commands.json`: all commands with their long options. `cargo xtask tidy` checks
+//! documents against it.
 
 use super::Cli;
 use clap::{Command, CommandFactory};
 use serde_json::{Value, json};
 
-/// `UPDATE_SCHEMA=1 cargo test -p iosonde committed_commands` writes the file anew.
+/// `UPDATE_SCHEMA=1 cargo test -p iosonde committed_commands` rewrites the file.
 #[test]
 fn committed_commands_are_current() {
     let path = concat!(
@@ -15,7 +15,7 @@ fn committed_commands_are_current() {
     let mut cli = Cli::command();
     cli.build();
     let mut program = document(&cli);
-    // These options stand before the word fio, which clap does not see.
+    // These options precede the word fio, so clap does not list them for it.
     for option in ["label", "no-save", "store"] {
         push(&mut program["options"], option);
     }
@@ -31,7 +31,7 @@ fn committed_commands_are_current() {
     );
 }
 
-/// A command with its own commands.
+/// Returns a command with its subcommands.
 fn document(command: &Command) -> Value {
     let mut options: Vec<_> = long_options(command);
     let mut value = json!({ "name": command.get_name() });
@@ -57,14 +57,14 @@ fn document(command: &Command) -> Value {
     value
 }
 
-/// Whether clap passes all words of the command on to fio's command line.
+/// Whether clap passes all arguments of the command on to fio's parser.
 fn takes_any_words(command: &Command) -> bool {
     command
         .get_arguments()
         .any(clap::Arg::is_trailing_var_arg_set)
 }
 
-/// Long names and their aliases.
+/// Returns long names and their aliases.
 fn long_options(command: &Command) -> Vec<String> {
     let names = command.get_arguments().flat_map(|argument| {
         let aliases = argument.get_all_aliases().unwrap_or_default();

@@ -1,8 +1,9 @@
-//! Arguments of the commands that keep, show and compare results.
+//! Arguments of the commands that store, show and compare results.
 
-use super::{ExpectArgs, Format};
-use crate::store::split_label;
+use super::{ExpectArgs, seconds_or_none};
 use clap::{Args, ValueEnum};
+use iosonde_history::{HistoryOptions, split_label};
+use iosonde_report::format::{Format, PivotOf, TextFormat};
 use jiff::{Span, Timestamp, Zoned, civil};
 use std::path::PathBuf;
 
@@ -15,13 +16,22 @@ pub(crate) struct KeepArgs {
     /// File of the history [default: iosonde/history.db in the XDG data directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
-    /// Do not keep the result in the history
+    /// Do not store the result in the history
     #[arg(long, conflicts_with = "store")]
     pub(crate) no_save: bool,
 }
 
 impl KeepArgs {
-    /// Whether anything is to be kept. What the command line says counts more than the environment.
+    /// Returns the options of the history.
+    pub(crate) fn options(&self) -> HistoryOptions {
+        HistoryOptions {
+            labels: self.labels.iter().cloned().collect(),
+            file: self.store.clone(),
+            is_wanted: self.is_wanted(),
+        }
+    }
+
+    /// Whether to store results. The command line takes precedence over the environment.
     pub(crate) fn is_wanted(&self) -> bool {
         let refused = std::env::var_os("IOSONDE_NO_SAVE");
         let is_refused = refused.is_some_and(|value| !value.is_empty() && value != "0");
@@ -37,81 +47,65 @@ pub(crate) struct StoreArgs {
     pub(crate) store: Option<PathBuf>,
 }
 
-/// How lists and comparisons are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TextFormat {
-    /// For people
-    Table,
-    /// All that is known, for programs
-    Json,
-    /// One line for each result or figure
-    Csv,
-    /// Tables for a report or an issue
-    Markdown,
-}
+/// A list of percentiles.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PercentileList(pub(crate) Vec<f64>);
 
 /// How pivots are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PivotFormat {
-    /// For people
+    /// Tables for people
     Table,
-    /// All that is known, for programs
+    /// The complete result, for programs
     Json,
-    /// One line for each pair of labels
+    /// One line per pair of labels
     Csv,
     /// Tables for a report or an issue
     Markdown,
-    /// One page with grouped bars, that opens anywhere, offline
+    /// One page of bar charts that works offline
     Html,
-}
-
-/// How several results of a pair of labels, and repetitions within one, become a figure.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PivotOf {
-    /// Their geometric mean, each machine with the same weight
-    #[default]
-    Mean,
-    /// The one in the middle
-    Median,
-    /// The highest; of latencies and depths the lowest
-    Best,
-    /// The last repetition of the latest result
-    Latest,
-}
-
-impl PivotOf {
-    /// In words, before `of 3 results`.
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            PivotOf::Mean => "geometric mean",
-            PivotOf::Median => "median",
-            PivotOf::Best => "best",
-            PivotOf::Latest => "latest",
-        }
-    }
 }
 
 pub(crate) const SHOW_EXAMPLES: &str = "\
 Examples:
-  iosonde show 3fa9c1                           a stored result, as `list` names it
+  iosonde show 3fa9c1                           a stored result, by its ID in `iosonde list`
+  iosonde show 3fa9c1 --from 30s --to 90s       a slice of its time, without what came before
+  iosonde show 3fa9c1 --percentiles 99.99:99.999
+                                                further percentiles, from stored histograms
   iosonde show --pivot region x device --value randread.max_iops
                                                 one figure of all results, by two labels
+  iosonde show --pivot kernel x os --value randread.max_iops
+                                                the same by facts: `iosonde list --help` has all
   iosonde show --pivot region x device --value read.max_bw --value randread.max_iops \\
       --expect ssd=gcp-pd-ssd:375GiB,machine=n1,vcpus=2 -o pivot.html
-                                                charts, with what is promised of device=ssd";
+                                                charts, with the limits promised for device=ssd";
+
+pub(crate) const LIST_EXAMPLES: &str = "\
+Examples:
+  iosonde list                                  all results
+  iosonde list disk=new                         results with this label
+  iosonde list os=debian 'kernel=6.8*'          results from machines with this system
+
+Results know these facts, as far as the machine shows them: cloud, region, zone, machine_type, \
+node, os, kernel, driver, driver_version, firmware, model, scheduler, disk_size, file_system, \
+class, provisioner, ceph_version. A label of the same key takes precedence.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Only results with this label; may be repeated
+    /// Only results with this label or fact, e.g. os=debian or 'kernel=6.8*'; several conditions
+    /// must all hold
+    #[arg(value_name = "KEY=VALUE", value_parser = split_label)]
+    pub(crate) selected: Vec<(String, String)>,
+    /// The same as an option; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = split_label)]
     pub(crate) labels: Vec<(String, String)>,
-    /// Only results of this target, or of what is below this directory
+    /// Only results of this target, or of targets below this directory
     #[arg(long, value_name = "TARGET")]
     pub(crate) target: Option<String>,
-    /// Only results since then: a date such as 2026-11-21, or a time ago such as 3d or 12h
+    /// Only results since this time: a date, e.g. 2026-11-21, or an age, e.g. 3d or 12h
     #[arg(long, value_name = "DATE", value_parser = since_ms)]
     pub(crate) since: Option<u64>,
-    /// How the list is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = TextFormat::Table)]
     pub(crate) format: TextFormat,
     #[command(flatten)]
@@ -120,30 +114,62 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Id of a result, as `list` shows it, or `latest`, `latest~1`; ID.N is one run of it
+    /// ID of a result in `iosonde list`, or `latest`, `latest~1`; ID.N is one run of the result
     /// [default: latest]
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<String>,
-    /// Instead: figures of all results, by two of their labels (or target, machine, kind), e.g.
-    /// --pivot region x device --value randread.max_iops
-    #[arg(long, num_args = 1..=3, value_name = "LABEL x LABEL", requires = "values", conflicts_with = "run")]
+    /// Only I/O from this time of the run on, e.g. 30s or 2m; the series gives rates and
+    /// percentiles of the window
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = seconds_or_none,
+        conflicts_with_all = ["pivot", "expect"]
+    )]
+    pub(crate) from: Option<u64>,
+    /// Only I/O before this time of the run, e.g. 90s
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = seconds_or_none,
+        conflicts_with_all = ["pivot", "expect"]
+    )]
+    pub(crate) to: Option<u64>,
+    /// Print these percentiles, computed from the stored histograms, e.g. 99.99:99.999 [default
+    /// for a window: 50:90:99:99.9]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_parser = percentiles,
+        conflicts_with_all = ["pivot", "expect"]
+    )]
+    pub(crate) percentiles: Option<PercentileList>,
+    /// Print figures of all results instead, by two of their labels or facts (or target, machine,
+    /// kind), e.g. --pivot kernel x os --value randread.max_iops
+    #[arg(
+        long,
+        num_args = 1..=3,
+        value_name = "LABEL x LABEL",
+        requires = "values",
+        conflicts_with = "run"
+    )]
     pub(crate) pivot: Option<Vec<String>>,
-    /// A figure: a job, phase or pattern, and what of it: iops, bw, p99, max_iops, ...; may be
-    /// repeated, each is a table or chart of its own
+    /// Figure: a job, phase or pattern, then the measure: iops, bw, p99, max_iops, ...; may be
+    /// repeated, for one table or chart each
     #[arg(long = "value", value_name = "FIGURE", requires = "pivot")]
     pub(crate) values: Vec<String>,
-    /// Only results with this label; may be repeated
+    /// Only results with this label or fact, e.g. os=debian; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = split_label, requires = "pivot")]
     pub(crate) labels: Vec<(String, String)>,
-    /// What a figure is where a pair of labels has several results, or one has repetitions; how
-    /// many stands beside it [default: mean]
+    /// Statistic for a pair of labels with several results or repetitions; their number is printed
+    /// with the figure [default: mean]
     #[arg(long, value_enum, requires = "pivot")]
     pub(crate) of: Option<PivotOf>,
-    /// How it is written; html is a page with charts, of figures only [default: table, and html if
-    /// FILE ends in .html]
+    /// Output format; html is a page of charts, only for --pivot [default: table, or html if FILE
+    /// ends in .html]
     #[arg(long, value_enum)]
     pub(crate) format: Option<PivotFormat>,
-    /// File to write tables or charts to, instead of standard output
+    /// File to write the tables or charts to, instead of standard output
     #[arg(long, short, value_name = "FILE", requires = "pivot")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
@@ -154,17 +180,20 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Id of a result, as `list` shows it, or `latest`, `latest~1`; ID.N is one run of it
-    #[arg(value_name = "RUN")]
-    pub(crate) run: String,
-    /// How it is written [default: json, and csv with --series]
+    /// ID of a result in `iosonde list`, or `latest`, `latest~1`; ID.N is one run of the result
+    #[arg(value_name = "RUN", required_unless_present = "history")]
+    pub(crate) run: Option<String>,
+    /// Write the whole history as one file, which `iosonde import` adds to that of another machine
+    #[arg(long, conflicts_with_all = ["run", "format", "series", "expect"])]
+    pub(crate) history: bool,
+    /// Output format [default: json, or csv with --series]
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
-    /// One line of CSV for each interval: IOPS, bandwidth and latency beside what the devices, the
-    /// processors and the pressure on them did (the columns of sar -d, and PSI)
+    /// Write one line of CSV per interval: IOPS, bandwidth and latency, with the activity of
+    /// devices (the columns of sar -d) and CPUs, and pressure stall information (PSI)
     #[arg(long)]
     pub(crate) series: bool,
-    /// File to write it to, instead of standard output
+    /// File to write the result to, instead of standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
@@ -175,19 +204,27 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
-    /// Ids of results, as `list` shows them, or `latest`, `latest~1`
+    /// IDs of results in `iosonde list`, or `latest`, `latest~1`
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
 
+pub(crate) const IMPORT_EXAMPLES: &str = "\
+Examples:
+  iosonde import n1.json --label node=n1        a result in a file
+  ssh n1 iosonde export --history | iosonde import -
+                                                all results of another machine
+  iosonde import n1.db n2.db n3.db              several histories; known results are skipped";
+
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// Files with results of iosonde (`--format json`) or fio (`--output-format=json` or json+); - is standard input
+    /// Files with results of iosonde (`--format json`) or fio (`--output-format=json` or json+), or
+    /// histories of other machines (`iosonde export --history`); `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Label the results, e.g. --label node=n1, which says where they ran; may be repeated
+    /// Label the results, e.g. with the node where they ran: --label node=n1; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = split_label)]
     pub(crate) labels: Vec<(String, String)>,
     #[command(flatten)]
@@ -196,30 +233,31 @@ pub(crate) struct ImportArgs {
 
 pub(crate) const COMPARE_EXAMPLES: &str = "\
 Examples:
-  iosonde compare 3fa9c1 7be001                 two results, as `list` names them
-  iosonde compare latest~1 latest               the last two
-  iosonde compare before.json after.json        two files, of iosonde or of fio
+  iosonde compare 3fa9c1 7be001                 two results, by their IDs in `iosonde list`
+  iosonde compare latest~1 latest               the last two results
+  iosonde compare before.json after.json        two result files, of iosonde or fio
   iosonde compare disk=old disk=new             all results with these labels
+  iosonde compare os=debian os=centos           all results from machines with these systems
   iosonde compare disk=old disk=new --expect gcp-pd-ssd:375GiB,machine=n1,vcpus=8
-                                                and what was promised, beside both
+                                                both, and the limits that are promised
   iosonde compare main.json this.json --fail-if-slower 5%
                                                 for CI: exit status 6 if slower by 5 % or more
 
-A figure is called faster or slower if the 95 % interval of the ratio does not hold 1. Exit status 6
-needs more: that the difference is shown even though all figures were looked at together.";
+A figure is faster or slower if the 95 % interval of its ratio excludes 1. Exit status 6 requires \
+more: the difference must be significant after correction for the number of compared figures.";
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// What to compare with: an id or `latest~1`, a file, or a label key=value
+    /// Baseline: an ID or `latest~1`, a file, or a label or fact KEY=VALUE
     #[arg(value_name = "A")]
     pub(crate) a: String,
-    /// What is compared: an id or `latest`, a file, or a label key=value
+    /// Result to compare with A: an ID or `latest`, a file, or a label or fact KEY=VALUE
     #[arg(value_name = "B")]
     pub(crate) b: String,
-    /// Exit with status 6 if B is shown to be slower by this share or more
+    /// Exit with status 6 if B is significantly slower than A, by this share or more
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub(crate) fail_if_slower: Option<f64>,
-    /// How the comparison is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = TextFormat::Table)]
     pub(crate) format: TextFormat,
     #[command(flatten)]
@@ -228,7 +266,7 @@ pub(crate) struct CompareArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// `5%` or `5`, as 0.05.
+/// Parses `5%` or `5` as 0.05.
 fn share(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('%').trim();
     match number.parse::<f64>() {
@@ -237,7 +275,19 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A date, a date with a time, or a time ago, as milliseconds of the Unix epoch. Dates are local.
+/// Parses a list of percentiles as in fio's `percentile_list`, which colons separate.
+fn percentiles(text: &str) -> Result<PercentileList, String> {
+    let parse = |word: &str| word.trim().parse::<f64>().ok();
+    let all: Option<Vec<f64>> = text.split([':', ',']).map(parse).collect();
+    all.filter(|all| {
+        all.iter()
+            .all(|percent| *percent > 0.0 && *percent <= 100.0)
+    })
+    .map(PercentileList)
+    .ok_or_else(|| "write percentiles above 0 and up to 100, e.g. 99.99:99.999".to_owned())
+}
+
+/// Parses a local date, a date and time, or an age, to milliseconds since the Unix epoch.
 fn since_ms(text: &str) -> Result<u64, String> {
     let now = Zoned::now();
     let local = |at: civil::DateTime| at.to_zoned(now.time_zone().clone()).ok();
@@ -254,7 +304,7 @@ fn since_ms(text: &str) -> Result<u64, String> {
     };
     let ms = zoned.map(|at| at.timestamp().as_millisecond());
     let ms = ms.and_then(|ms| u64::try_from(ms).ok());
-    ms.ok_or_else(|| "write a date such as 2026-11-21, or a time ago such as 3d or 12h".to_owned())
+    ms.ok_or_else(|| "write a date, e.g. 2026-11-21, or an age, e.g. 3d or 12h".to_owned())
 }
 
 #[cfg(test)]
@@ -262,7 +312,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_and_dates() {
+    fn percentiles_are_separated_by_colons_or_commas() {
+        let parsed = percentiles("50:99.99,100").unwrap();
+        assert_eq!(parsed, PercentileList(vec![50.0, 99.99, 100.0]));
+        for wrong in ["", "0", "101", "99:", "p99", "nan"] {
+            assert!(percentiles(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn shares_and_dates_are_parsed() {
         assert_eq!(share("5%"), Ok(0.05));
         assert_eq!(share("2.5"), Ok(0.025));
         assert!(share("5 percent").is_err() && share("-1%").is_err() && share("nan").is_err());

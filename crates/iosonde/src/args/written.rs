@@ -1,13 +1,14 @@
-//! What studies write: their result, and targets that hold something.
+//! Options for the output of studies, and for targets that they may overwrite.
 
-use super::{ConsentArgs, TextFormat};
+use super::ConsentArgs;
 use clap::Args;
+use iosonde_report::format::TextFormat;
 use std::path::PathBuf;
 
 /// How and where the result is written, and what else may be.
 #[derive(Debug, Args)]
 pub(crate) struct WrittenArgs {
-    /// How the result is written
+    /// Output format
     #[arg(long, value_enum, default_value_t = TextFormat::Table)]
     pub(crate) format: TextFormat,
     /// File to write the result to, instead of standard output

@@ -1,12 +1,12 @@
-//! All values of a command line that cannot be read: clap tells of the first one.
+//! Reports all invalid values of a command line; clap reports the first one only.
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 
-/// Reads the words, of which the first is the program's name. What is wrong with several values is told of each.
-pub(crate) fn parse<Args: Parser>(words: &[OsString]) -> Result<Args, Failure> {
+/// Parses the arguments after the program name. Reports each invalid value.
+pub(crate) fn parse<Args: Parser>(words: &[OsString]) -> Result<Args, CommandError> {
     let (first, others) = match Args::try_parse_from(words) {
         Ok(args) => return Ok(args),
         Err(first) => {
@@ -16,21 +16,21 @@ pub(crate) fn parse<Args: Parser>(words: &[OsString]) -> Result<Args, Failure> {
     };
     for error in others {
         let text = error.to_string();
-        // Where help is to be had is said once.
+        // Only the last error refers to the help.
         let what = text.split("\n\nFor more").next().unwrap_or(&text);
         eprintln!("{}", what.trim_end());
     }
     Err(first.into())
 }
 
-/// What else is wrong, each found by leaving out what was found before.
+/// Finds further errors by removing each invalid option and parsing again.
 fn others<Args: Parser>(words: &[OsString], first: &clap::Error) -> Vec<clap::Error> {
     let (mut rest, mut errors) = (without(words, first), Vec::new());
     while let Some(words) = rest {
         let Err(error) = Args::try_parse_from(&words) else {
             break;
         };
-        // What is needed is missing only because it was left out here; help is no error.
+        // A required argument is missing only because it was removed; help is no error.
         if error.kind() == ErrorKind::MissingRequiredArgument || !error.use_stderr() {
             break;
         }
@@ -40,7 +40,7 @@ fn others<Args: Parser>(words: &[OsString], first: &clap::Error) -> Vec<clap::Er
     errors
 }
 
-/// The words without the option whose value an error is about.
+/// Removes the option whose value caused the error.
 fn without(words: &[OsString], error: &clap::Error) -> Option<Vec<OsString>> {
     let is_value = matches!(
         error.kind(),
@@ -84,18 +84,19 @@ mod tests {
     }
 
     #[test]
-    fn every_value_that_cannot_be_read_is_told() {
+    fn parse_reports_each_invalid_value() {
         assert!(errors("iosonde load . --slo p99=2ms").is_empty());
-        let told = errors("iosonde load . --slo p98=3 --rates=1,x --runtime q --format nonsense");
+        let reported =
+            errors("iosonde load . --slo p98=3 --rates=1,x --runtime q --format nonsense");
         let about = ["--slo", "--rates", "--runtime", "--format"];
         for name in about {
             assert!(
-                told.iter().any(|line| line.contains(name)),
-                "{name}: {told:?}"
+                reported.iter().any(|line| line.contains(name)),
+                "{name}: {reported:?}"
             );
         }
-        assert_eq!(told.len(), about.len(), "{told:?}");
-        // clap looks at names before it looks at values.
+        assert_eq!(reported.len(), about.len(), "{reported:?}");
+        // clap checks option names before values.
         assert_eq!(errors("iosonde load . --slo p98=3 --nonsense").len(), 1);
         assert_eq!(errors("iosonde nonsense").len(), 1);
         assert_eq!(errors("iosonde load . --runtime q --help").len(), 1);

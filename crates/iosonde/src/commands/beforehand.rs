@@ -1,13 +1,13 @@
-//! What goes on at this machine before something is measured, in one line: what `iosonde doctor` sees in a second.
+//! A one-line warning before a study: what `iosonde doctor` finds within a second.
 //!
-//! The study waits for the watch and does nothing meanwhile. A layout at the same time would be seen as processors that are busy and
-//! as I/O of others on the device, and a layout beside others' I/O would be no better than one after it. Arguments, suites and
-//! targets are checked before: that takes milliseconds, so a watch beside it would end no sooner, but it would count the writes
-//! to the history.
+//! The study waits for the sampling: its own layout would count as busy CPUs and as other I/O, and
+//! a layout beside other I/O would be no better than a later one. Arguments, suites and targets are
+//! checked before. This takes milliseconds; in parallel, its writes to the history would be
+//! counted.
 
 use super::{ceph, cluster};
 use crate::args::ClusterArgs;
-use iosonde_machine::activity::Moment;
+use iosonde_machine::activity::ActivitySnapshot;
 use iosonde_machine::conditions::conditions;
 use iosonde_machine::host::host;
 use iosonde_machine::identify::identify;
@@ -16,13 +16,13 @@ use iosonde_result::doctor::{self, Examination, ExaminedTarget, FORMAT, Finding,
 use std::path::Path;
 use std::time::Duration;
 
-/// How long the machine is watched.
+/// Sampling time.
 const WATCHED: Duration = Duration::from_millis(700);
-/// Findings of a doctor that pass: what others do now, and how the machine is held back.
+/// Ids of transient findings: activity of other processes, and throttling.
 const PASSING: [&str; 5] = ["cpu-busy", "cpu-steal", "other-io", "cgroup-cpu", "hot"];
 
-/// Watches the machine, and says in a line what would spoil a measurement of these targets now. Nothing is watched for targets
-/// that are simulated or elsewhere.
+/// Samples the machine and prints one line about noise that would spoil a measurement of these
+/// targets now. Skips the sampling if all targets are simulated or remote.
 pub(super) fn warn(targets: &[String], cluster: &ClusterArgs) {
     let is_here = |name: &&String| {
         !name.starts_with("sim:")
@@ -40,9 +40,9 @@ pub(super) fn warn(targets: &[String], cluster: &ClusterArgs) {
 
 fn examine(targets: &[&String]) -> Vec<Finding> {
     let system = System::live();
-    let before = Moment::now(&system);
+    let before = ActivitySnapshot::now(&system);
     std::thread::sleep(WATCHED);
-    let activity = Moment::now(&system).since(&before);
+    let activity = ActivitySnapshot::now(&system).since(&before);
     let infos: Vec<_> = (targets.iter())
         .filter_map(|name| identify(Path::new(name)).ok())
         .collect();
@@ -65,7 +65,7 @@ fn examine(targets: &[&String]) -> Vec<Finding> {
     })
 }
 
-/// The line, where there is something to be said.
+/// The warning; `None` without such a finding.
 fn line(findings: &[Finding]) -> Option<String> {
     let passing = findings.iter().filter(|finding| {
         finding.severity <= Severity::Warning && PASSING.contains(&finding.id.as_str())
@@ -78,7 +78,7 @@ fn line(findings: &[Finding]) -> Option<String> {
         .collect();
     (!evidence.is_empty()).then(|| {
         format!(
-            "warning: figures may be noisy: {} (`iosonde doctor` explains it)",
+            "warning: figures may be noisy: {} (see `iosonde doctor`)",
             evidence.join("; ")
         )
     })
@@ -97,11 +97,12 @@ mod tests {
             effect: String::new(),
             remedy: String::new(),
             command: None,
+            cause: None,
         }
     }
 
     #[test]
-    fn findings_that_pass_are_one_line() {
+    fn transient_findings_are_one_line() {
         let all = [
             finding("cpu-busy", Severity::Warning, "machine"),
             finding("cpu-governor", Severity::Warning, "machine"),
@@ -111,7 +112,8 @@ mod tests {
         assert_eq!(
             line(&all).as_deref(),
             Some(
-                "warning: figures may be noisy: cpu-busy is seen; vda: other-io is seen (`iosonde doctor` explains it)"
+                "warning: figures may be noisy: cpu-busy is seen; vda: other-io is seen (see \
+                 `iosonde doctor`)"
             )
         );
         assert_eq!(line(&all[1..2]), None);

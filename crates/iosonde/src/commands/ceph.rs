@@ -1,62 +1,123 @@
 //! Targets in a Ceph cluster, for the commands that take any target.
 
-use crate::failure::Failure;
-use crate::store::{ID_DIGITS, random_id};
-use iosonde_engine::ceph::{Found, look};
-use iosonde_engine::placed::file_in;
-use iosonde_job::Target;
+use super::requested_image::requested_image;
+use crate::failure::CommandError;
+use iosonde_ceph::{CephStorage, CephTargetInfo, inspect_target, list_images, pool_file_uri};
+use iosonde_engine::remote_storage::RemoteStorage;
+use iosonde_history::{ID_DIGITS, random_id};
+use iosonde_job::TargetUri;
 use iosonde_job::plan::CephAccess;
-use iosonde_study::probe::TargetKind;
+use iosonde_study::probe::StudyTargetKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// Room that is taken for granted in a pool whose cluster says nothing of it (without a manager there are no statistics).
+/// Assumed free bytes of a pool without statistics, which a cluster without a manager lacks.
 const UNKNOWN_ROOM: u64 = 1 << 50;
 
-/// How the names of all our objects begin.
+/// Prefix of the names of all objects that iosonde creates.
 pub(super) const OURS: &str = "iosonde-";
 
-/// What a name means, if it is a target in a Ceph cluster.
-pub(crate) fn target(name: &str) -> Result<Option<Target>, Failure> {
+/// Access of a session to pools and images, as the user describes the cluster.
+pub(crate) fn remote_storage(access: CephAccess) -> Option<Arc<dyn RemoteStorage>> {
+    Some(Arc::new(CephStorage::new(access)))
+}
+
+/// Parses a URI of a Ceph target. `None` for any other name.
+pub(crate) fn target(name: &str) -> Result<Option<TargetUri>, CommandError> {
     if !name.starts_with("rados://") && !name.starts_with("rbd://") {
         return Ok(None);
     }
-    let parsed = name.parse::<Target>();
+    let parsed = name.parse::<TargetUri>();
     parsed.map(Some).map_err(|error| {
-        Failure::usage(
+        CommandError::usage(
             error.to_string(),
             "see docs/ceph.md for the targets in a Ceph cluster",
         )
     })
 }
 
-/// What is there, as studies see it. An image that nothing was ever written to may be written: nobody's data are on it.
+/// Maximum time to list the images of a pool for an error message, in seconds.
+const IMAGE_LIST_TIMEOUT_S: u32 = 5;
+/// Maximum number of images that an error message names.
+const NAMED_IMAGES_MAX: usize = 8;
+
+/// Names the images of the pool in the error of a target `rbd://POOL`, if the cluster lists them.
+pub(super) fn name_images(error: CommandError, target: &str, access: &CephAccess) -> CommandError {
+    let pool = target.strip_prefix("rbd://");
+    let pool = pool.map(|pool| pool.trim_end_matches('/'));
+    let Some(pool) = pool.filter(|pool| !pool.is_empty() && !pool.contains('/')) else {
+        return error;
+    };
+    let access = CephAccess {
+        timeout_s: access.timeout_s.min(IMAGE_LIST_TIMEOUT_S),
+        ..access.clone()
+    };
+    let images = list_images(pool, "", &access).unwrap_or_default();
+    match error {
+        CommandError::Usage { problem, .. } if !images.is_empty() => {
+            CommandError::usage(problem, image_help(pool, &images))
+        }
+        other => other,
+    }
+}
+
+/// Help that names the images of a pool.
+fn image_help(pool: &str, images: &[String]) -> String {
+    let named = images.iter().take(NAMED_IMAGES_MAX);
+    let named: Vec<String> = named.map(|image| format!("rbd://{pool}/{image}")).collect();
+    let more = match images.len().saturating_sub(NAMED_IMAGES_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("name an image of the pool: {}{more}", named.join(", "))
+}
+
+/// Inspects the target. An image that was never written needs no consent: it holds no data.
 pub(super) fn kind(
-    target: &Target,
+    target: &TargetUri,
     access: &CephAccess,
     consent: &[PathBuf],
-) -> Result<TargetKind, Failure> {
+) -> Result<StudyTargetKind, CommandError> {
+    // Without --check and --dry-run, the image has been made and has a name.
+    if let Some((pool, bytes)) = requested_image(&target.to_string())? {
+        let pool = TargetUri::Rados {
+            pool,
+            namespace: None,
+        };
+        inspect_target(&pool, access)?;
+        return Ok(StudyTargetKind::Existing {
+            bytes,
+            device: true,
+            consent: true,
+        });
+    }
     let agreed = consent
         .iter()
         .any(|path| path == Path::new(&target.to_string()));
-    Ok(match look(target, access)? {
-        Found::Pool { free_bytes } => TargetKind::Pool {
+    Ok(match inspect_target(target, access)? {
+        CephTargetInfo::Pool { free_bytes } => StudyTargetKind::Pool {
             free_bytes: free_bytes.unwrap_or(UNKNOWN_ROOM),
         },
-        Found::Image { bytes, is_empty } => TargetKind::Existing {
+        CephTargetInfo::Image {
+            bytes,
+            is_empty,
+            is_snapshot,
+        } => StudyTargetKind::Existing {
             bytes,
             device: true,
-            consent: agreed || is_empty,
+            // Without consent a study only reads, which is all that a snapshot permits.
+            consent: (agreed || is_empty) && !is_snapshot,
         },
     })
 }
 
-/// How the names of our objects begin, different in each run.
-pub(super) fn prefix() -> Result<String, Failure> {
+/// A random prefix for the names of a run's objects.
+pub(super) fn prefix() -> Result<String, CommandError> {
     let id = random_id().map_err(anyhow::Error::from)?;
     Ok(format!("{OURS}{id}-"))
 }
 
-/// How the names of all objects of the run begin that has made this one; `None` where it was none of ours.
+/// The name prefix of the run that created the object. `None` if iosonde did not create it.
 pub(super) fn run_of(object: &str) -> Option<&str> {
     let length = OURS.len() + ID_DIGITS;
     let id = object.strip_prefix(OURS)?.get(..ID_DIGITS)?;
@@ -65,10 +126,10 @@ pub(super) fn run_of(object: &str) -> Option<&str> {
     is_ours.then(|| &object[..=length])
 }
 
-/// Where a study's working file is.
-pub(super) fn path(target: &Target) -> Result<String, Failure> {
+/// URI of a study's working file.
+pub(super) fn path(target: &TargetUri) -> Result<String, CommandError> {
     let file = format!("{}data", prefix()?);
-    Ok(file_in(target, &file).unwrap_or_else(|| target.to_string()))
+    Ok(pool_file_uri(target, &file).unwrap_or_else(|| target.to_string()))
 }
 
 #[cfg(test)]
@@ -76,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_objects_are_known_by_their_names() {
+    fn run_of_extracts_prefix_from_object_name() {
         let prefix = prefix().unwrap();
         let object = format!("{prefix}data.0000000000000001");
         assert_eq!(run_of(&object), Some(&prefix[..]));
@@ -94,7 +155,18 @@ mod tests {
     }
 
     #[test]
-    fn only_targets_of_ceph_are_meant() {
+    fn image_help_names_some_images() {
+        let images: Vec<String> = (0..10).map(|number| format!("i{number}")).collect();
+        assert_eq!(
+            image_help("p", &images[..1]),
+            "name an image of the pool: rbd://p/i0"
+        );
+        let help = image_help("p", &images);
+        assert!(help.ends_with("rbd://p/i7 and 2 more"), "{help}");
+    }
+
+    #[test]
+    fn target_parses_only_ceph_uris() {
         assert_eq!(target("/mnt").unwrap(), None);
         assert_eq!(target("sc://fast").unwrap(), None);
         let pool = target("rados://pool/ns").unwrap().unwrap();

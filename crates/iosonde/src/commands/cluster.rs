@@ -1,31 +1,48 @@
 //! Targets in a Kubernetes cluster, for the commands that take any target.
 
 use crate::args::ClusterArgs;
-use crate::failure::Failure;
+use crate::failure::CommandError;
+use flate2::read::ZlibDecoder;
 use iosonde_cluster::options::own_arch;
 use iosonde_cluster::{
-    AgentProgram, AnySession, Checked, ClusterOptions, ClusterRunner, Pods, Watch,
+    AgentProgram, ClusterOptions, ClusterRunner, NeededSpace, PodPlacement, PodSession, Pods,
+    PreflightResult, SetupObserver,
 };
 use iosonde_job::outside_access::{OutsideAccess, outside_accesses};
-use iosonde_job::{Plan, Target};
-use iosonde_result::session::RunError;
-use iosonde_result::wire::Place;
-use iosonde_study::probe::{ProbeTarget, TargetKind};
+use iosonde_job::plan::Job;
+use iosonde_job::volume_space::least_volume_bytes;
+use iosonde_job::{Plan, TargetUri};
+use iosonde_result::cache_state::ColdLayers;
+use iosonde_result::run_error::{AccessPurpose, RunError, TargetProblem, UnsupportedFeature};
+use iosonde_result::wire::PathInfo;
+use iosonde_study::probe::{StudyTarget, StudyTargetKind};
 use std::borrow::Cow;
+use std::io::{self, Read};
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
-/// The agent that the build has embedded; empty in a build for development.
-static EMBEDDED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent"));
+/// The agent that the build has embedded, compressed (zlib). Empty in a development build.
+static EMBEDDED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.zlib"));
 
-/// What a name means, if it is a target in a cluster.
-pub(crate) fn target(name: &str) -> Result<Option<Target>, Failure> {
+/// The embedded agent, decompressed at its first use.
+static AGENT: LazyLock<Vec<u8>> =
+    LazyLock::new(|| decompressed(EMBEDDED).expect("the build script has compressed the agent"));
+
+fn decompressed(zlib: &[u8]) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    ZlibDecoder::new(zlib).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Parses a URI of a target in a cluster. `None` for any other name.
+pub(crate) fn target(name: &str) -> Result<Option<TargetUri>, CommandError> {
     if !name.contains("://") {
         return Ok(None);
     }
-    let target: Target = name
+    let target: TargetUri = name
         .parse()
         .map_err(|error: iosonde_job::target::TargetError| {
-            Failure::usage(
+            CommandError::usage(
                 error.to_string(),
                 "see docs/kubernetes.md for the targets in a cluster",
             )
@@ -33,11 +50,11 @@ pub(crate) fn target(name: &str) -> Result<Option<Target>, Failure> {
     Ok(target.is_in_cluster().then_some(target))
 }
 
-/// What a name means, if it is a target in a cluster, and the options of its cluster: a name may end in `@CONTEXT`.
+/// As [`target`], with the options for its cluster: the name may end in `@CONTEXT`.
 pub(crate) fn target_within(
     name: &str,
     args: &ClusterArgs,
-) -> Result<Option<(Target, ClusterArgs)>, Failure> {
+) -> Result<Option<(TargetUri, ClusterArgs)>, CommandError> {
     if !name.contains("://") {
         return Ok(None);
     }
@@ -49,54 +66,58 @@ pub(crate) fn target_within(
     Ok(target(name)?.map(|target| (target, args)))
 }
 
-/// A target of this machine has no pods.
-pub(crate) fn no_pods_of(name: &str) -> Failure {
-    Failure::usage(
-        format!("{name} is not in a Kubernetes cluster, and cannot have several pods"),
-        "leave out --pods and its kin, or name a target such as sc://CLASS",
+/// The error for pod options with a target of this machine.
+pub(crate) fn no_pods_of(name: &str) -> CommandError {
+    CommandError::usage(
+        format!("{name} is not in a Kubernetes cluster, so pods cannot measure it"),
+        "leave out --pods and --per-node (in a suite, `pods` and `per_node`), or name a target in \
+         a cluster, e.g. sc://CLASS",
     )
 }
 
-/// Where only one cluster can be meant.
-pub(crate) fn one_cluster(args: &ClusterArgs) -> Result<(), Failure> {
+/// Fails if `--context` names several clusters, for commands that use only one.
+pub(crate) fn one_cluster(args: &ClusterArgs) -> Result<(), CommandError> {
     match args.context.as_slice() {
         [] | [_] => Ok(()),
-        several => Err(Failure::usage(
+        several => Err(CommandError::usage(
             format!(
-                "--context names {} clusters, but this is done in one",
+                "--context names {} clusters, but this command uses one",
                 several.len()
             ),
-            "name one; `iosonde probe`, `sweep`, `run` and `k8s fio` compare several",
+            "name one context; `iosonde probe`, `sweep`, `run` and `k8s fio` compare several",
         )),
     }
 }
 
-/// As [`open_any`], for what does not show nodes: only those that are asked for are watched.
+/// As [`open_pods`], but by default without node watchers, for callers that do not report nodes.
 pub(crate) fn open_unwatched<'w>(
     options: &ClusterOptions,
-    watch: Watch<'w>,
-) -> Result<AnySession<'w>, Failure> {
+    watch: SetupObserver<'w>,
+) -> Result<PodSession<'w>, CommandError> {
     let mut options = options.clone();
-    options.watch_nodes.get_or_insert_default();
-    open_any(options, watch)
+    // The caches of nodes that serve the volume are found by watching them.
+    if !options.cold.node {
+        options.watch_nodes.get_or_insert_default();
+    }
+    open_pods(options, watch)
 }
 
-/// Asks the cluster whether the target could be measured; nothing is made.
+/// Checks whether the cluster could run the measurement. Creates nothing.
 pub(crate) fn check(
-    target: Target,
+    target: TargetUri,
     args: &ClusterArgs,
     pods: Option<Pods>,
     interrupts: &dyn Fn() -> u32,
-) -> Result<Checked, Failure> {
+) -> Result<PreflightResult, CommandError> {
     let options = options_of_pods(target, args, pods)?;
     Ok(iosonde_cluster::check(&options, own_arch(), interrupts)?)
 }
 
-/// Makes one pod or several, each with the target's volume.
-pub(crate) fn open_any<'w>(
+/// Creates one pod or several, each with the target's volume.
+pub(crate) fn open_pods<'w>(
     options: ClusterOptions,
-    watch: Watch<'w>,
-) -> Result<AnySession<'w>, Failure> {
+    watch: SetupObserver<'w>,
+) -> Result<PodSession<'w>, CommandError> {
     let bytes = agent()?;
     let runner = ClusterRunner {
         options,
@@ -105,23 +126,26 @@ pub(crate) fn open_any<'w>(
             arch: own_arch(),
         },
     };
-    Ok(runner.open_any(watch)?)
+    Ok(runner.open(watch)?)
 }
 
-/// What is asked for, with several pods if there are to be.
+/// Options of the cluster session, with `pods` if there are to be several.
 pub(crate) fn options_of_pods(
-    target: Target,
+    target: TargetUri,
     args: &ClusterArgs,
     pods: Option<Pods>,
-) -> Result<ClusterOptions, Failure> {
+) -> Result<ClusterOptions, CommandError> {
     one_cluster(args)?;
-    let is_class = matches!(target, Target::StorageClass(_));
+    let is_class = matches!(target, TargetUri::StorageClass(_));
     let is_shared = pods.is_some_and(|pods| pods.shared);
     if is_shared && !is_class {
-        return Err(Failure::usage(
-            format!("{target}: only a claim of a storage class is made for several pods to share"),
+        return Err(CommandError::usage(
+            format!("{target}: --shared requires a new claim of a storage class"),
             "use sc://CLASS, or leave out --shared",
         ));
+    }
+    if matches!(target, TargetUri::Pods { .. }) {
+        refuse_options_of_new_pods(&target, args, pods)?;
     }
     let mut options = args.options(target);
     if is_shared && args.access_mode.is_none() {
@@ -130,7 +154,45 @@ pub(crate) fn options_of_pods(
     Ok(ClusterOptions { pods, ..options })
 }
 
-/// Where the user agreed to lose what the target carries, by the name that the target was given.
+/// Refuses options that describe new pods or volumes, if the target is pods of the user.
+fn refuse_options_of_new_pods(
+    target: &TargetUri,
+    args: &ClusterArgs,
+    pods: Option<Pods>,
+) -> Result<(), CommandError> {
+    let option = match pods {
+        Some(_) => Some("--pods or --per-node"),
+        None => args.option_of_new_pods(),
+    };
+    match option {
+        None => Ok(()),
+        Some(option) => Err(CommandError::usage(
+            format!("{target} names pods that exist, so {option} has no effect"),
+            format!("leave out {option}; the selector chooses the pods"),
+        )),
+    }
+}
+
+/// Adds to the options how many pods of the user the session has, and whether they share a claim.
+pub(crate) fn with_selected_pods(
+    options: ClusterOptions,
+    session: &PodSession<'_>,
+) -> ClusterOptions {
+    if !matches!(options.target, TargetUri::Pods { .. }) || session.pod_count() < 2 {
+        return options;
+    }
+    let pods = Pods {
+        count: u32::try_from(session.pod_count()).ok(),
+        placement: PodPlacement::Any,
+        shared: session.is_claim_shared(),
+    };
+    ClusterOptions {
+        pods: Some(pods),
+        ..options
+    }
+}
+
+/// Allows overwriting if `consent` lists the target by the name that the user gave.
 pub(crate) fn with_consent(
     options: ClusterOptions,
     name: &str,
@@ -142,90 +204,109 @@ pub(crate) fn with_consent(
     }
 }
 
-/// What is said of figures that several pods have made together.
-pub(crate) fn note_of_pods(session: &AnySession<'_>, options: &ClusterOptions) -> Option<String> {
-    let count = session.pods();
+/// Drops the caches of these layers before the jobs. [`PodSession`] gets those of OSDs later.
+pub(crate) fn with_cold(options: ClusterOptions, cold: ColdLayers) -> ClusterOptions {
+    ClusterOptions { cold, ..options }
+}
+
+/// Space that the files of the jobs need in the volume of a pod. `option` sets the size of a claim,
+/// and reads GiB with `gib_suffix`.
+pub(crate) fn needed_space(
+    plan: &Plan,
+    options: &ClusterOptions,
+    (option, gib_suffix): (&'static str, &'static str),
+) -> Option<NeededSpace> {
+    let bytes = least_volume_bytes(plan, options.is_block());
+    (bytes > 0).then_some(NeededSpace {
+        bytes,
+        option,
+        gib_suffix,
+    })
+}
+
+/// Note on figures that are sums over several pods.
+pub(crate) fn note_of_pods(session: &PodSession<'_>, options: &ClusterOptions) -> Option<String> {
+    let count = session.pod_count();
     (count > 1).then(|| {
         let where_ = match options.is_one_volume() {
             true => "a file of its own in one volume",
             false => "a volume of its own",
         };
-        format!("all figures are those of {count} pods together, each on {where_}")
+        format!("all figures combine {count} pods, each on {where_}")
     })
 }
 
-/// The agent that goes into pods.
-pub(crate) fn agent() -> Result<Cow<'static, [u8]>, Failure> {
+/// The agent's executable, which is copied into pods.
+pub(crate) fn agent() -> Result<Cow<'static, [u8]>, CommandError> {
     if let Some(path) = std::env::var_os("IOSONDE_AGENT") {
         let read = std::fs::read(&path).map(Cow::Owned);
         return read.map_err(|error| {
-            Failure::Run(RunError::Target {
-                path: path.to_string_lossy().into_owned(),
-                problem: error.to_string(),
-                remedy: "IOSONDE_AGENT must name the agent's executable, or be unset".to_owned(),
-            })
+            CommandError::Run(RunError::unusable_target(
+                path.to_string_lossy().into_owned(),
+                TargetProblem::NotAccessible {
+                    failure: (&error).into(),
+                    purpose: AccessPurpose::AgentProgram,
+                },
+            ))
         });
     }
     if EMBEDDED.is_empty() {
-        return Err(Failure::Run(RunError::Unsupported {
-            problem: "this build of iosonde carries no agent to send into pods".to_owned(),
-            remedy: "build it with `cargo build --release` where the static C library is installed (Debian: libc6-dev, \
-                     Fedora: glibc-static), or set IOSONDE_AGENT to the agent's executable"
-                .to_owned(),
-        }));
+        return Err(CommandError::Run(
+            UnsupportedFeature::NoEmbeddedAgent.into(),
+        ));
     }
-    Ok(Cow::Borrowed(EMBEDDED))
+    Ok(Cow::Borrowed(AGENT.as_slice()))
 }
 
-/// What a probe measures in the pod.
+/// Describes the volume of the pod as the target of a probe.
 pub(crate) fn probe_target(
     name: &str,
-    session: &AnySession<'_>,
-    found: Place,
+    session: &PodSession<'_>,
+    found: PathInfo,
     options: &ClusterOptions,
-) -> ProbeTarget {
+) -> StudyTarget {
     let path = session.path();
     let kind = match found {
-        Place::Directory { free_bytes } => TargetKind::Directory {
+        PathInfo::Directory { free_bytes } => StudyTargetKind::Directory {
             free_bytes: own_bytes(options).map_or(free_bytes, |own| own.min(free_bytes))
-                / sharers(options, session.pods()),
+                / sharers(options, session.pod_count()),
         },
-        // The claim is made for this run, or carries nothing, or the user agreed to lose what it carries.
-        Place::Existing { bytes, device, .. } => TargetKind::Existing {
+        // The claim is new or empty, or the user agreed to lose its data.
+        PathInfo::Existing { bytes, device, .. } => StudyTargetKind::Existing {
             bytes,
             device,
             consent: true,
         },
     };
     let path = match kind {
-        TargetKind::Directory { .. } => format!("{path}/probe"),
+        StudyTargetKind::Directory { .. } => format!("{path}/probe"),
         _ => path.to_owned(),
     };
-    ProbeTarget {
+    StudyTarget {
         name: name.to_owned(),
         path,
         kind,
     }
 }
 
-/// Room of a volume that is made for the run. Many file systems show that of the whole disk behind it.
+/// Requested size of a new volume. Many file systems report the size of the whole disk instead.
 fn own_bytes(options: &ClusterOptions) -> Option<u64> {
     match options.target {
-        Target::StorageClass(_) | Target::Ephemeral(_) | Target::EmptyDir => {
+        TargetUri::StorageClass(_) | TargetUri::Ephemeral(_) | TargetUri::EmptyDir => {
             Some(options.claim_bytes)
         }
         _ => None,
     }
 }
 
-/// How much of a volume that is made for the run is used, where nothing else is said: most of it, for nobody is disturbed.
-/// Pods that share a volume have a part of it each.
+/// Default working set on a volume made for the run: 80 % of it at most, as no other program uses
+/// it. Pods that share a volume divide this.
 pub(crate) fn working_set(options: &ClusterOptions, pods: usize, usual_bytes: u64) -> Option<u64> {
     let each = |own: u64| own / 5 * 4 / sharers(options, pods);
     own_bytes(options).map(|own| usual_bytes.min(each(own)))
 }
 
-/// How many of the pods write into the same volume.
+/// Number of pods that write to the same volume.
 fn sharers(options: &ClusterOptions, pods: usize) -> u64 {
     match options.is_one_volume() {
         true => pods.max(1) as u64,
@@ -233,45 +314,65 @@ fn sharers(options: &ClusterOptions, pods: usize) -> u64 {
     }
 }
 
-/// What a job asks for that cannot be had in a pod.
-pub(crate) fn refuse_what_stays_behind(plan: &Plan) -> Result<(), Failure> {
-    let has_log = |job: &iosonde_job::plan::Job| {
-        let logs = &job.measure.logs;
-        [&logs.bw, &logs.iops, &logs.lat, &logs.hist, &logs.trace]
-            .iter()
-            .any(|log| log.is_some())
-    };
+/// Whether a job writes logs or a trace.
+pub(crate) fn has_logs(job: &Job) -> bool {
+    let logs = &job.measure.logs;
+    [&logs.bw, &logs.iops, &logs.lat, &logs.hist, &logs.trace]
+        .iter()
+        .any(|log| log.is_some())
+}
+
+/// Refuses jobs with traces, commands or logs, which studies in pods do not support.
+pub(crate) fn refuse_what_stays_behind(plan: &Plan) -> Result<(), CommandError> {
+    refuse_traces_and_commands(plan)?;
+    match plan.jobs.iter().find(|job| has_logs(job)) {
+        None => Ok(()),
+        Some(job) => {
+            let job = job.name.clone();
+            Err(CommandError::Run(
+                UnsupportedFeature::LogsInPod { job }.into(),
+            ))
+        }
+    }
+}
+
+/// Refuses jobs that replay traces or run commands, which a pod does not support.
+pub(crate) fn refuse_traces_and_commands(plan: &Plan) -> Result<(), CommandError> {
     if let Some(job) = plan.jobs.iter().find(|job| job.replay.is_some()) {
-        return Err(Failure::Run(RunError::Unsupported {
-            problem: format!("{}: a pod does not have the trace of read_iolog", job.name),
-            remedy: "replay it on this machine, or describe the pattern by rw=, bssplit= and rate="
-                .to_owned(),
-        }));
+        let job = job.name.clone();
+        return Err(CommandError::Run(
+            UnsupportedFeature::ReplayInPod { job }.into(),
+        ));
     }
     let accesses = plan.jobs.iter().flat_map(outside_accesses);
     if let Some(access) = accesses.into_iter().find(OutsideAccess::needs_trust) {
-        return Err(Failure::Run(RunError::Unsupported {
-            problem: format!("{access}: a pod does nothing but I/O on its volume"),
-            remedy: "leave it out; what has to be done before or after the I/O, do with kubectl"
-                .to_owned(),
-        }));
+        let refused = UnsupportedFeature::OutsideAccessInPod {
+            job: access.job,
+            option: access.option.to_owned(),
+            value: access.value,
+            kind: access.kind,
+        };
+        return Err(CommandError::Run(refused.into()));
     }
-    match plan.jobs.iter().find(|job| has_log(job)) {
-        None => Ok(()),
-        Some(job) => Err(Failure::Run(RunError::Unsupported {
-            problem: format!(
-                "{}: logs (write_bw_log and its kin) would stay in the pod",
-                job.name
-            ),
-            remedy: "leave them out: --output-format=json has the run second by second".to_owned(),
-        })),
-    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flate2::Compression;
     use iosonde_job::env::FakeEnv;
+
+    #[test]
+    fn decompressed_agent_equals_its_source() {
+        let agent: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
+        let mut zlib = Vec::new();
+        let mut encoder = flate2::read::ZlibEncoder::new(&agent[..], Compression::best());
+        encoder.read_to_end(&mut zlib).unwrap();
+        assert!(zlib.len() < agent.len());
+        assert_eq!(decompressed(&zlib).unwrap(), agent);
+        assert!(decompressed(&zlib[..zlib.len() / 2]).is_err());
+    }
 
     #[test]
     fn commands_of_jobs_for_pods_are_refused() {
@@ -289,18 +390,33 @@ mod tests {
         ] {
             let failure = refused(option).expect(option);
             let name = option.trim_start_matches("--").split('=').next().unwrap();
-            assert!(failure.text(false).contains(name), "{failure:?}");
+            let CommandError::Run(RunError::NoFeature { cause }) = &failure else {
+                panic!("{failure:?}");
+            };
+            let is_named = match &**cause {
+                UnsupportedFeature::OutsideAccessInPod { option, .. } => option == name,
+                UnsupportedFeature::LogsInPod { .. } => name == "write_bw_log",
+                _ => false,
+            };
+            assert!(is_named, "{failure:?}");
         }
         assert!(refused("--rw=randread").is_none());
+        let words = ["--name=t", "--size=1m", "--write_bw_log=b"].map(Into::into);
+        let parsed = iosonde_job::parse(&words, &FakeEnv::new()).unwrap();
+        assert!(
+            refuse_traces_and_commands(&parsed.plan).is_ok(),
+            "fio's logs are fetched"
+        );
+        assert!(has_logs(&parsed.plan.jobs[0]));
     }
 
     #[test]
-    fn only_targets_in_a_cluster_are_meant() {
+    fn target_parses_only_cluster_uris() {
         assert_eq!(target("/mnt").unwrap(), None);
         assert_eq!(target("sim:iops=100").unwrap(), None);
         assert!(matches!(
             target("sc://fast").unwrap(),
-            Some(Target::StorageClass(_))
+            Some(TargetUri::StorageClass(_))
         ));
         let failure = target("cs://fast").unwrap_err();
         assert_eq!(failure.status(), 2);
@@ -312,8 +428,8 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_of_ours_is_used_for_the_most_part() {
-        let mut options = ClusterOptions::new(Target::StorageClass("fast".into()));
+    fn working_set_is_four_fifths_of_new_volume() {
+        let mut options = ClusterOptions::new(TargetUri::StorageClass("fast".into()));
         assert_eq!(working_set(&options, 1, 4 << 30), Some(4 << 30));
         options.claim_bytes = 1 << 30;
         let most = (1 << 30) / 5 * 4;
@@ -325,11 +441,11 @@ mod tests {
         );
         options.pods = Some(Pods {
             count: Some(4),
-            placement: iosonde_cluster::Placement::Any,
+            placement: PodPlacement::Any,
             shared: true,
         });
         assert_eq!(working_set(&options, 4, 4 << 30), Some(most / 4));
-        options.target = Target::HostPath("/mnt".into());
+        options.target = TargetUri::HostPath("/mnt".into());
         assert_eq!(working_set(&options, 4, 4 << 30), None);
     }
 }

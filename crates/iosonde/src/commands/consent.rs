@@ -1,23 +1,23 @@
-//! What a pod needs beyond the restricted Pod Security Standard is asked for, where somebody is there to answer.
+//! Consent: interactive for pods that need root, and checks of `--allow-overwrite`.
 
 use crate::args::{ClusterArgs, ConsentArgs};
 use crate::commands::cluster::target_within;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use iosonde_machine::consent::{CONSENT_OPTION, IN_USE_OPTION};
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::{RunError, WriteRefusal};
 use std::io::{IsTerminal, stderr, stdin};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Asks whether pods may run as root, for each of these targets whose pod would. Who is no terminal is only told, when the pod
-/// is made; `--run-as` answers beforehand.
+/// Asks whether pods may run as root, for each target whose pod would. `--run-as` answers in
+/// advance. Without a terminal nothing is asked: a note is printed when the pod is created.
 pub(crate) fn to_root(
     targets: &[String],
     args: &ClusterArgs,
     interrupts: &dyn Fn() -> u32,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     if !stdin().is_terminal() || !stderr().is_terminal() {
         return Ok(());
     }
@@ -28,39 +28,38 @@ pub(crate) fn to_root(
         let Some(why) = within.options(target).why_root() else {
             continue;
         };
-        eprint!("{name}: its pod would run as root: {why}. Go on? [y/N] ");
+        eprint!("{name}: its pod would run as root: {why}. Continue? [y/N] ");
         if !is_yes(interrupts)? {
-            return Err(Failure::Run(RunError::Refused {
-                device: name.clone(),
-                found: format!("its pod would run as root: {why}"),
-                remedy: "agree, beforehand with --run-as 0, or name another user with --run-as UID"
-                    .to_owned(),
-            }));
+            let reason = why.to_owned();
+            return Err(CommandError::Run(RunError::write_refused(
+                name,
+                WriteRefusal::RootPod { reason },
+            )));
         }
     }
     Ok(())
 }
 
-/// Refuses consent to overwrite what is no target: a name that is mistyped would be ignored. `may_be_within`: jobs name files
-/// of their own, so that one that exists may be meant.
+/// Refuses consent to overwrite a path that is not a target: it may be a typing error.
+/// `may_be_within`: jobs name files of their own, so any existing path is accepted.
 pub(crate) fn refuse_unmatched(
     consent: &ConsentArgs,
     targets: &[String],
     may_be_within: bool,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let is_target = |path: &Path| {
         let mut targets = targets.iter().map(Path::new);
         targets.any(|target| real(target) == real(path))
     };
     let is_known = |path: &Path| is_target(path) || may_be_within && path.exists();
     if let Some(path) = consent.allow_overwrite.iter().find(|path| !is_known(path)) {
-        return Err(Failure::usage(
+        return Err(CommandError::usage(
             format!(
                 "{CONSENT_OPTION} {}: no target has this name",
                 path.display()
             ),
             match targets {
-                [] => "name a file that exists".to_owned(),
+                [] => "name an existing file".to_owned(),
                 targets => format!("name one of the targets: {}", targets.join(", ")),
             },
         ));
@@ -68,17 +67,17 @@ pub(crate) fn refuse_unmatched(
     refuse_in_use_alone(&consent.allow_overwrite, &consent.allow_in_use)
 }
 
-/// Refuses consent to write what is in use without consent to overwrite it.
+/// Refuses consent to write a target in use without consent to overwrite it.
 pub(crate) fn refuse_in_use_alone(
     overwrite: &[PathBuf],
     in_use: &[PathBuf],
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let is_agreed = |path: &Path| overwrite.iter().any(|other| real(other) == real(path));
     match in_use.iter().find(|path| !is_agreed(path)) {
         None => Ok(()),
-        Some(path) => Err(Failure::usage(
+        Some(path) => Err(CommandError::usage(
             format!(
-                "{IN_USE_OPTION} {0}: there is no {CONSENT_OPTION} {0}",
+                "{IN_USE_OPTION} {0} requires {CONSENT_OPTION} {0}",
                 path.display()
             ),
             "name the target in both options, or in neither",
@@ -90,22 +89,22 @@ fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// The answer, for which nobody has to wait who wants to stop.
-fn is_yes(interrupts: &dyn Fn() -> u32) -> Result<bool, Failure> {
-    let (tell, told) = channel();
+/// Reads the answer. An interrupt ends the wait.
+fn is_yes(interrupts: &dyn Fn() -> u32) -> Result<bool, CommandError> {
+    let (sender, receiver) = channel();
     thread::spawn(move || {
         let mut line = String::new();
         let read = stdin().read_line(&mut line);
-        // Nobody listens to an answer that comes too late.
-        let _ = tell.send(read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes"));
+        // The receiver is dropped after an interrupt.
+        let _ = sender.send(read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes"));
     });
     loop {
-        match told.recv_timeout(Duration::from_millis(50)) {
+        match receiver.recv_timeout(Duration::from_millis(50)) {
             Ok(answer) => return Ok(answer),
             Err(RecvTimeoutError::Timeout) if interrupts() == 0 => {}
             Err(_) => {
                 eprintln!();
-                return Err(Failure::Run(RunError::Interrupted));
+                return Err(CommandError::Run(RunError::Interrupted));
             }
         }
     }
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn consent_to_write_in_use_wants_consent_to_overwrite() {
+    fn allow_in_use_requires_allow_overwrite() {
         let one = [PathBuf::from("/etc/hostname")];
         let same = [PathBuf::from("/etc/../etc/hostname")];
         assert!(refuse_in_use_alone(&one, &same).is_ok());

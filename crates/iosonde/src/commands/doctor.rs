@@ -1,112 +1,36 @@
 //! `iosonde doctor`: is this machine fit to be measured?
 
-mod cluster;
+mod cluster_check;
+mod cluster_report;
+mod node_inspection;
 
 use super::leftovers;
-use crate::args::ClusterArgs;
-use crate::failure::{Failure, told_at_once};
+use crate::args::{DoctorArgs, DoctorFormat, FailOn};
+use crate::failure::{CommandError, report_all};
 use crate::output::Output;
-use crate::report;
-use clap::{Args, ValueEnum};
 use iosonde_engine::sys::ring::try_one;
 use iosonde_job::errno::describe;
 use iosonde_machine::access::access;
-use iosonde_machine::activity::Moment;
+use iosonde_machine::activity::ActivitySnapshot;
 use iosonde_machine::conditions::conditions;
 use iosonde_machine::host::host;
 use iosonde_machine::identify::identify;
 use iosonde_machine::proc_root::System;
-use iosonde_result::doctor::{self, Examination, ExaminedTarget, FORMAT, Finding, Severity};
-use iosonde_result::host::{TargetInfo, TargetKind};
-use iosonde_result::session::RunError;
+use iosonde_report as report;
+use iosonde_result::doctor::{self, Examination, ExaminedTarget, FORMAT, Finding};
+use iosonde_result::host::{PathKind, TargetInfo};
+use iosonde_result::run_error::{AccessPurpose, RunError, TargetProblem, UnsupportedFeature};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub(crate) const EXAMPLES: &str = "\
-Examples:
-  iosonde doctor                        this machine, and this directory
-  iosonde doctor /mnt/data /dev/nvme1n1 two targets
-  iosonde doctor --format json          for programs; docs/schema/doctor.json is its schema
-  iosonde doctor --fail-on warning && iosonde probe
-  iosonde doctor --clean                remove what killed runs have left here and in the usual places
-  iosonde doctor --clean /mnt/nfs       ... and there also what other hosts have left, none of which may still run
-  iosonde doctor --cluster              storage classes and nodes of a Kubernetes cluster
-  iosonde doctor --cluster --trial      ... and whether a claim of each class works
-
-Without --cluster or --clean, nothing is written, and nothing is asked over the network. It takes about a second, in which it
-watches what others do. docs/doctor.md explains each finding.";
-
-/// Arguments of `iosonde doctor`.
-#[derive(Debug, Args)]
-pub(crate) struct DoctorArgs {
-    /// Directories, files or block devices that are to be measured
-    ///
-    /// Default: this directory.
-    #[arg(value_name = "TARGET")]
-    pub(crate) targets: Vec<PathBuf>,
-    /// Exit with status 8 if there is a finding of this severity, or a worse one
-    #[arg(long, value_enum, value_name = "SEVERITY")]
-    pub(crate) fail_on: Option<FailOn>,
-    /// How it is written
-    #[arg(long, value_enum, default_value_t = DoctorFormat::Table)]
-    pub(crate) format: DoctorFormat,
-    /// File to write it to, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Look at a Kubernetes cluster instead: its storage classes, its nodes, what runs have left
-    #[arg(long, conflicts_with = "targets")]
-    pub(crate) cluster: bool,
-    /// With --cluster: make a claim of each class, mount it, and remove it
-    #[arg(long, requires = "cluster")]
-    pub(crate) trial: bool,
-    /// Remove working files that killed runs have left, at the targets and in the usual places; never one that a live
-    /// process holds. Those of other hosts, of earlier boots and of iosonde 0.1.0 are removed where a target is their directory:
-    /// make sure that no other host uses them. With --cluster: remove all runs, also those that go on, and the volumes that runs have left; with -n,
-    /// in that namespace
-    #[arg(long)]
-    pub(crate) clean: bool,
-    #[command(flatten)]
-    pub(crate) place: ClusterArgs,
-}
-
-/// The mildest finding that fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FailOn {
-    /// A measurement will fail, or measure something else
-    Problem,
-    /// The figures will be off, or noisy
-    Warning,
-    /// To be known when the figures are read
-    Note,
-}
-
-impl FailOn {
-    fn severity(self) -> Severity {
-        match self {
-            FailOn::Problem => Severity::Problem,
-            FailOn::Warning => Severity::Warning,
-            FailOn::Note => Severity::Note,
-        }
-    }
-}
-
-/// How an examination is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DoctorFormat {
-    /// For people
-    Table,
-    /// For programs
-    Json,
-}
-
-/// How long others are watched.
+/// Sampling time of the activity of other processes.
 const WATCHED: Duration = Duration::from_secs(1);
 
-/// Examines the machine and the targets, and prints what was found.
-pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
+/// Examines the machine and the targets, and prints the findings.
+pub(crate) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     if args.cluster {
-        return cluster::run(args);
+        return cluster_check::run(args);
     }
     let system = System::live();
     let here = [PathBuf::from(".")];
@@ -116,15 +40,15 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     };
     let (named, unusable) = usable(targets);
     if named.is_empty() {
-        return told_at_once(unusable);
+        return report_all(unusable);
     }
     let (paths, targets): (Vec<PathBuf>, Vec<TargetInfo>) = named.into_iter().unzip();
     let output = Output::open(args.output.as_deref())?;
-    let before = Moment::now(&system);
+    let before = ActivitySnapshot::now(&system);
     std::thread::sleep(WATCHED);
-    let activity = Moment::now(&system).since(&before);
+    let activity = ActivitySnapshot::now(&system).since(&before);
     let mut conditions = conditions(&system, &targets, &activity);
-    // A seccomp filter that forbids io_uring shows only when a ring is made.
+    // A seccomp filter that forbids io_uring shows only when a ring is set up.
     conditions.io_uring_error = try_one().err().map(|error| describe(&error));
     let examined = |(path, info): (&PathBuf, TargetInfo)| ExaminedTarget {
         name: path.display().to_string(),
@@ -132,7 +56,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         info,
     };
     let named = paths.iter().zip(&targets);
-    let places = leftovers::places(named);
+    let places = leftovers::search_directories(named);
     let mut left = leftovers::find(&places);
     if args.clean {
         leftovers::remove(&left, &args.targets)
@@ -144,7 +68,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let mut examination = Examination {
         format: FORMAT,
         kind: "doctor".to_owned(),
-        program: concat!("iosonde ", env!("CARGO_PKG_VERSION")).to_owned(),
+        program: report::json_document::PROGRAM.to_owned(),
         examined_at_ms: epoch_ms(),
         host: host(&system),
         conditions,
@@ -158,12 +82,12 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
         DoctorFormat::Json => report::doctor::json(&examination),
     };
     output.save(&text)?;
-    told_at_once(unusable)?;
+    report_all(unusable)?;
     count_findings(&examination.findings, args.fail_on)
 }
 
-/// The targets that can be examined, and why the others cannot be.
-fn usable(paths: &[PathBuf]) -> (Vec<(PathBuf, TargetInfo)>, Vec<Failure>) {
+/// The targets that can be examined, and the errors of the others.
+fn usable(paths: &[PathBuf]) -> (Vec<(PathBuf, TargetInfo)>, Vec<CommandError>) {
     let (mut targets, mut failures) = (Vec::new(), Vec::new());
     for path in paths {
         match existing(path) {
@@ -179,38 +103,40 @@ fn epoch_ms() -> u64 {
     since.map_or(0, |since| since.as_millis() as u64)
 }
 
-/// What can be measured is there; all else would be advice on nothing.
-fn existing(path: &Path) -> Result<TargetInfo, Failure> {
+/// Identifies a target. Fails if it is missing or cannot be measured: findings would be useless.
+fn existing(path: &Path) -> Result<TargetInfo, CommandError> {
     let name = path.display().to_string();
     if let Some((scheme, _)) = name.split_once("://") {
-        return Err(Failure::Run(RunError::Unsupported {
-            problem: format!("{name}: targets of the kind {scheme}:// are not supported"),
-            remedy: "name a directory, a file or a block device".to_owned(),
-        }));
+        return Err(CommandError::Run(
+            UnsupportedFeature::UnknownScheme {
+                target: name.clone(),
+                scheme: scheme.to_owned(),
+            }
+            .into(),
+        ));
     }
     let unusable = |error: &io::Error| {
-        Failure::Run(RunError::Target {
-            path: name.clone(),
-            problem: iosonde_engine::worker::io_failure::in_words(error),
-            remedy: "name a directory, file or block device that exists and can be reached"
-                .to_owned(),
-        })
+        CommandError::Run(RunError::unusable_target(
+            name.clone(),
+            TargetProblem::NotAccessible {
+                failure: error.into(),
+                purpose: AccessPurpose::Examine,
+            },
+        ))
     };
     let info = identify(path).map_err(|error| unusable(&error))?;
     match info.kind {
-        TargetKind::Missing => Err(unusable(&io::Error::from_raw_os_error(
+        PathKind::Missing => Err(unusable(&io::Error::from_raw_os_error(
             rustix::io::Errno::NOENT.raw_os_error(),
         ))),
-        TargetKind::CharacterDevice | TargetKind::Other => Err(Failure::Run(RunError::Target {
-            path: name,
-            problem: "this is neither a directory nor a file nor a block device".to_owned(),
-            remedy: "name a directory, a file or a block device".to_owned(),
-        })),
-        TargetKind::Directory | TargetKind::File | TargetKind::BlockDevice => Ok(info),
+        PathKind::CharacterDevice | PathKind::Other => Err(CommandError::Run(
+            RunError::unusable_target(name, TargetProblem::OtherFileType),
+        )),
+        PathKind::Directory | PathKind::File | PathKind::BlockDevice => Ok(info),
     }
 }
 
-fn count_findings(findings: &[Finding], fail_on: Option<FailOn>) -> Result<(), Failure> {
+fn count_findings(findings: &[Finding], fail_on: Option<FailOn>) -> Result<(), CommandError> {
     let Some(mildest) = fail_on.map(FailOn::severity) else {
         return Ok(());
     };
@@ -222,7 +148,7 @@ fn count_findings(findings: &[Finding], fail_on: Option<FailOn>) -> Result<(), F
         count => {
             let plural = if count == 1 { "" } else { "s" };
             let name = mildest.name();
-            Err(Failure::Unfit(format!(
+            Err(CommandError::Unfit(format!(
                 "{count} finding{plural} of severity {name} or worse (--fail-on {name})"
             )))
         }
@@ -232,15 +158,35 @@ fn count_findings(findings: &[Finding], fail_on: Option<FailOn>) -> Result<(), F
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_job::errno::ENOENT;
+    use iosonde_result::doctor::Severity;
+    use iosonde_result::run_error::SystemFailure;
 
     #[test]
-    fn what_cannot_be_examined_is_named_with_a_remedy() {
-        for name in ["/proc/nonexistent", "/dev/null", "sc://fast"] {
+    fn unusable_target_error_has_name_and_cause() {
+        let refused = |name: &str| {
             let failure = existing(Path::new(name)).unwrap_err();
             assert_eq!(failure.status(), 3);
-            let text = failure.text(false);
-            assert!(text.contains(name) && text.contains("help: "), "{text}");
+            match failure {
+                CommandError::Run(error) => error,
+                other => panic!("{name}: {other:?}"),
+            }
+        };
+        let missing = TargetProblem::NotAccessible {
+            failure: SystemFailure::Errno(ENOENT),
+            purpose: AccessPurpose::Examine,
+        };
+        for (name, problem) in [
+            ("/proc/nonexistent", missing),
+            ("/dev/null", TargetProblem::OtherFileType),
+        ] {
+            assert_eq!(refused(name), RunError::unusable_target(name, problem));
         }
+        let unknown_scheme = UnsupportedFeature::UnknownScheme {
+            target: "sc://fast".to_owned(),
+            scheme: "sc".to_owned(),
+        };
+        assert_eq!(refused("sc://fast"), RunError::from(unknown_scheme));
         assert!(existing(Path::new(".")).is_ok());
     }
 
@@ -254,19 +200,27 @@ mod tests {
     }
 
     #[test]
-    fn findings_fail_from_the_severity_that_is_asked_for() {
-        let mut examination = report::doctor::samples::laptop();
-        let failed = |examination: &Examination, fail_on| {
-            count_findings(&examination.findings, fail_on)
+    fn fail_on_counts_findings_of_severity_or_worse() {
+        let finding = |severity| Finding {
+            id: "numa".to_owned(),
+            severity,
+            subject: "machine".to_owned(),
+            evidence: String::new(),
+            effect: String::new(),
+            remedy: String::new(),
+            command: None,
+            cause: None,
+        };
+        let failed = |findings: &[Finding], fail_on| {
+            count_findings(findings, fail_on)
                 .err()
                 .map(|failure| failure.status())
         };
-        assert_eq!(failed(&examination, None), None);
-        assert_eq!(failed(&examination, Some(FailOn::Note)), Some(8));
-        examination
-            .findings
-            .retain(|finding| finding.severity == Severity::Note);
-        assert_eq!(failed(&examination, Some(FailOn::Warning)), None);
-        assert_eq!(failed(&examination, Some(FailOn::Note)), Some(8));
+        let both = [finding(Severity::Warning), finding(Severity::Note)];
+        assert_eq!(failed(&both, None), None);
+        assert_eq!(failed(&both, Some(FailOn::Problem)), None);
+        assert_eq!(failed(&both, Some(FailOn::Warning)), Some(8));
+        assert_eq!(failed(&both[1..], Some(FailOn::Warning)), None);
+        assert_eq!(failed(&both[1..], Some(FailOn::Note)), Some(8));
     }
 }

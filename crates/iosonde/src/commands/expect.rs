@@ -1,13 +1,14 @@
-//! `--expect`: what a product promises, looked up before anything is measured, or beside what has been.
+//! `--expect`: promises of a product, for a measurement to come or a stored one.
 
 use super::limits;
 use crate::args::ExpectArgs;
-use crate::failure::Failure;
-use crate::store::{Loaded, probe_document};
-use iosonde_study::limits::{Held, LimitsError, Promise};
+use crate::failure::CommandError;
+use iosonde_history::{Loaded, probe_document};
+use iosonde_limits::{LimitsError, Promise};
+use iosonde_study::promise_check::PromiseCheck;
 
-/// The promises that the arguments name.
-pub(crate) fn promises(args: &ExpectArgs) -> Result<Vec<Promise>, Failure> {
+/// Evaluates the promises that the arguments name.
+pub(crate) fn promises(args: &ExpectArgs) -> Result<Vec<Promise>, CommandError> {
     if args.expect.is_empty() {
         return Ok(Vec::new());
     }
@@ -15,27 +16,34 @@ pub(crate) fn promises(args: &ExpectArgs) -> Result<Vec<Promise>, Failure> {
     let promise =
         |text: &String| -> Result<Promise, LimitsError> { limits.evaluate(&text.parse()?) };
     let each = args.expect.iter().map(|text| {
-        promise(text)
-            .map_err(|error| Failure::usage(format!("--expect {text}: {error}"), error.remedy()))
+        promise(text).map_err(|error| {
+            CommandError::usage(format!("--expect {text}: {error}"), error.remedy())
+        })
     });
     each.collect()
 }
 
-/// Holds a stored probe against promises, beside those that it was held against when it was measured.
-pub(crate) fn hold(loaded: &mut Loaded, promises: &[Promise]) -> Result<(), Failure> {
+/// Checks a stored probe against promises, in addition to those it was measured with.
+pub(crate) fn hold(loaded: &mut Loaded, promises: &[Promise]) -> Result<(), CommandError> {
     if promises.is_empty() {
         return Ok(());
     }
     let name = loaded.name();
     let Some(mut probe) = loaded.study.probe(loaded.run) else {
-        return Err(Failure::usage(
-            format!("{name} is no whole probe, so it cannot be held against a promise"),
-            format!("`iosonde report {name} --expect ...` holds its fastest figures against it"),
+        return Err(CommandError::usage(
+            format!("{name} is not a complete probe, so --expect cannot check it"),
+            format!(
+                "`iosonde report {name} --expect ...` compares its fastest figures with the limits"
+            ),
         ));
     };
-    let before = |held: &Held| !promises.contains(&held.promise);
-    let mut expected: Vec<Held> = probe.expected.drain(..).filter(before).collect();
-    expected.extend(promises.iter().map(|promise| Held::of(promise, &probe)));
+    let before = |held: &PromiseCheck| !promises.contains(&held.promise);
+    let mut expected: Vec<PromiseCheck> = probe.expected.drain(..).filter(before).collect();
+    expected.extend(
+        promises
+            .iter()
+            .map(|promise| PromiseCheck::from_probe(promise, &probe)),
+    );
     probe.expect(expected);
     loaded.study.document = probe_document(&mut probe);
     Ok(())

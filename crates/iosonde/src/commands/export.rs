@@ -1,24 +1,33 @@
 //! `iosonde export`: one stored result as a document.
 
 use super::expect::{hold, promises};
-use crate::args::{ExportArgs, Format};
-use crate::failure::Failure;
+use crate::args::ExportArgs;
+use crate::failure::CommandError;
 use crate::output::Output;
-use crate::report::{self, figures, history};
-use crate::store::{Document, Loaded, Place, Store};
-use iosonde_result::compare::Part;
+use iosonde_history::{HistoryPath, LATEST, Loaded, RunDocument};
+use iosonde_report::format::Format;
+use iosonde_report::{figures, history};
+use iosonde_result::compare::ResultPart;
 use iosonde_result::fio;
 use iosonde_result::run::RunResult;
+use iosonde_study::csi::CsiResult;
+use iosonde_study::lifecycle::LifecycleResult;
 use iosonde_study::load::LoadResult;
 use iosonde_study::pts::PtsResult;
 use iosonde_study::sweep::SweepResult;
 use jiff::tz::TimeZone;
+use std::io::IsTerminal;
+use std::path::Path;
 
-/// Writes one result in the format that is asked for.
-pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
+/// Writes one stored result in the requested format.
+pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
     let promises = promises(&args.expect)?;
-    let place = Place::find(args.store.store.as_deref())?;
-    let mut loaded = Store::open(&place)?.load(&args.run)?;
+    let place = HistoryPath::find(args.store.store.as_deref())?;
+    if args.history {
+        return export_history(args, &place);
+    }
+    let store = crate::commands::open_history(&place)?;
+    let mut loaded = store.load(args.run.as_deref().unwrap_or(LATEST))?;
     hold(&mut loaded, &promises)?;
     let text = match args.series {
         true => series(&loaded, args.format)?,
@@ -27,46 +36,69 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
     Output::open(args.output.as_deref())?.save(&text)
 }
 
-/// All runs interval by interval.
-fn series(loaded: &Loaded, format: Option<Format>) -> Result<String, Failure> {
+/// Writes the whole history as one file.
+fn export_history(args: &ExportArgs, place: &HistoryPath) -> Result<(), CommandError> {
+    if args.output.is_none() && std::io::stdout().is_terminal() {
+        return Err(CommandError::usage(
+            "a history is a file for `iosonde import`, not for a terminal",
+            "write it to a file: --output history.db",
+        ));
+    }
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let to = args.output.as_deref().and_then(real);
+    if to.is_some() && to == real(&place.path) {
+        return Err(CommandError::usage(
+            format!("{}: this file is the history itself", place.path.display()),
+            "name another file with --output",
+        ));
+    }
+    let history = crate::commands::open_history(place)?.exported()?;
+    Output::open(args.output.as_deref())?.save_unchanged(&history)
+}
+
+/// The time series of all runs, as CSV.
+fn series(loaded: &Loaded, format: Option<Format>) -> Result<String, CommandError> {
     match format {
         None | Some(Format::Csv) => {}
         Some(Format::Json) => {
-            return Err(Failure::usage(
-                "JSON has the series in it already".to_owned(),
-                "leave --series out; they are in its members intervals and series".to_owned(),
+            return Err(CommandError::usage(
+                "--series has no effect on JSON, which always contains the series".to_owned(),
+                "leave out --series; the JSON members are `intervals` and `series`".to_owned(),
             ));
         }
         Some(_) => {
-            return Err(Failure::usage(
-                "--series writes CSV".to_owned(),
-                "leave --format out, or write --format csv".to_owned(),
+            return Err(CommandError::usage(
+                "--series writes only CSV".to_owned(),
+                "leave out --format, or use --format csv".to_owned(),
             ));
         }
     }
     let runs = loaded.study.runs.iter();
     let runs: Vec<(&str, &RunResult)> = runs
         .filter_map(|run| match &run.document {
-            Document::Run(result) => Some((run.name.as_str(), &**result)),
-            Document::Fio(_) => None,
+            RunDocument::Run(result) => Some((run.name.as_str(), &**result)),
+            RunDocument::Fio(_) => None,
         })
         .collect();
     if runs.is_empty() {
-        return Err(Failure::usage(
-            format!("{} is a result of fio, which has no series", loaded.name()),
-            "fio writes them to files of their own: write_bw_log, write_lat_log".to_owned(),
+        return Err(CommandError::usage(
+            format!(
+                "{} is a result of fio, which contains no series",
+                loaded.name()
+            ),
+            "fio writes series to log files: write_bw_log, write_lat_log".to_owned(),
         ));
     }
-    Ok(report::series::csv(&runs))
+    Ok(iosonde_report::series::csv(&runs))
 }
 
-/// The document.
-pub(crate) fn exported(loaded: &Loaded, format: Format) -> Result<String, Failure> {
+/// Formats the result as a document.
+pub(crate) fn exported(loaded: &Loaded, format: Format) -> Result<String, CommandError> {
     if format == Format::Table {
         return Ok(history::show(loaded, &TimeZone::system()));
     }
     if let Some(probe) = loaded.study.probe(loaded.run) {
-        return report::probe::rest(&[probe], format);
+        return Ok(iosonde_report::probe::rest(&[probe], format)?);
     }
     if let Some(sweep) = loaded.study.sweep(loaded.run) {
         return sweep_in(&sweep, loaded, format);
@@ -77,7 +109,13 @@ pub(crate) fn exported(loaded: &Loaded, format: Format) -> Result<String, Failur
     if let Some(pts) = loaded.study.pts(loaded.run) {
         return pts_in(&pts, loaded, format);
     }
-    let parts = || -> Vec<Part> {
+    if let Some(lifecycle) = loaded.study.lifecycle(loaded.run) {
+        return lifecycle_in(&lifecycle, loaded, format);
+    }
+    if let Some(csi) = loaded.study.csi(loaded.run) {
+        return csi_in(&csi, loaded, format);
+    }
+    let parts = || -> Vec<ResultPart> {
         let runs = loaded.study.runs.iter();
         runs.flat_map(|run| run.parts.clone()).collect()
     };
@@ -88,67 +126,100 @@ pub(crate) fn exported(loaded: &Loaded, format: Format) -> Result<String, Failur
     }
 }
 
-fn sweep_in(sweep: &SweepResult, loaded: &Loaded, format: Format) -> Result<String, Failure> {
+fn sweep_in(sweep: &SweepResult, loaded: &Loaded, format: Format) -> Result<String, CommandError> {
     match format {
-        Format::Table => Ok(report::sweep::table(sweep)),
-        Format::Json => report::sweep::json(sweep),
-        Format::Csv => Ok(report::sweep::csv(sweep)),
-        Format::Markdown => Ok(report::sweep::markdown(sweep)),
-        Format::FioJson => Err(many_runs(loaded, "is a sweep: it has a run for each cell")),
+        Format::Table => Ok(iosonde_report::sweep::table(sweep)),
+        Format::Json => Ok(iosonde_report::sweep::json(sweep)?),
+        Format::Csv => Ok(iosonde_report::sweep::csv(sweep)),
+        Format::Markdown => Ok(iosonde_report::sweep::markdown(sweep)),
+        Format::FioJson => Err(many_runs(loaded, "a sweep has one run per cell")),
     }
 }
 
-fn load_in(load: &LoadResult, loaded: &Loaded, format: Format) -> Result<String, Failure> {
+fn load_in(load: &LoadResult, loaded: &Loaded, format: Format) -> Result<String, CommandError> {
     match format {
-        Format::Table => Ok(report::load::table(load)),
-        Format::Json => report::load::json(load),
-        Format::Csv => Ok(report::load::csv(load)),
-        Format::Markdown => Ok(report::load::markdown(load)),
+        Format::Table => Ok(iosonde_report::load::table(load)),
+        Format::Json => Ok(iosonde_report::load::json(load)?),
+        Format::Csv => Ok(iosonde_report::load::csv(load)),
+        Format::Markdown => Ok(iosonde_report::load::markdown(load)),
+        Format::FioJson => Err(many_runs(loaded, "a load study has one run per rate")),
+    }
+}
+
+fn pts_in(pts: &PtsResult, loaded: &Loaded, format: Format) -> Result<String, CommandError> {
+    match format {
+        Format::Table => Ok(iosonde_report::pts::table(pts)),
+        Format::Json => Ok(iosonde_report::pts::json(pts)?),
+        Format::Csv => Ok(iosonde_report::pts::csv(pts)),
+        Format::Markdown => Ok(iosonde_report::pts::markdown(pts)),
         Format::FioJson => Err(many_runs(
             loaded,
-            "is a load study: it has a run for each rate",
+            "a SNIA test has one run per workload and round",
         )),
     }
 }
 
-fn pts_in(pts: &PtsResult, loaded: &Loaded, format: Format) -> Result<String, Failure> {
+fn csi_in(csi: &CsiResult, loaded: &Loaded, format: Format) -> Result<String, CommandError> {
     match format {
-        Format::Table => Ok(report::pts::table(pts)),
-        Format::Json => report::pts::json(pts),
-        Format::Csv => Ok(report::pts::csv(pts)),
-        Format::Markdown => Ok(report::pts::markdown(pts)),
-        Format::FioJson => Err(many_runs(
-            loaded,
-            "is a test after SNIA PTS: it has a run for each workload of each round",
+        Format::Table => Ok(iosonde_report::csi::table(csi)),
+        Format::Json => Ok(iosonde_report::csi::json(csi)?),
+        Format::Csv => Ok(iosonde_report::csi::csv(csi)),
+        Format::Markdown => Ok(iosonde_report::csi::markdown(csi)),
+        Format::FioJson => Err(CommandError::usage(
+            format!("{} has data services, without a job of fio", loaded.name()),
+            "use --format json, csv or markdown",
         )),
     }
 }
 
-fn many_runs(loaded: &Loaded, what: &str) -> Failure {
-    Failure::usage(
-        format!("{} {what}", loaded.name()),
-        format!("export one of them, e.g. {}.1", loaded.name()),
+fn lifecycle_in(
+    lifecycle: &LifecycleResult,
+    loaded: &Loaded,
+    format: Format,
+) -> Result<String, CommandError> {
+    match format {
+        Format::Table => Ok(iosonde_report::lifecycle::table(lifecycle)),
+        Format::Json => Ok(iosonde_report::lifecycle::json(lifecycle)?),
+        Format::Csv => Ok(iosonde_report::lifecycle::csv(lifecycle)),
+        Format::Markdown => Ok(iosonde_report::lifecycle::markdown(lifecycle)),
+        Format::FioJson => Err(CommandError::usage(
+            format!(
+                "{} is a life cycle of volumes, without a job of fio",
+                loaded.name()
+            ),
+            "use --format json, csv or markdown",
+        )),
+    }
+}
+
+fn many_runs(loaded: &Loaded, what: &str) -> CommandError {
+    CommandError::usage(
+        format!("{} has no fio JSON of its own: {what}", loaded.name()),
+        format!("export one run, e.g. {}.1", loaded.name()),
     )
 }
 
-fn document(loaded: &Loaded, format: Format) -> Result<String, Failure> {
+fn document(loaded: &Loaded, format: Format) -> Result<String, CommandError> {
     let [run] = &loaded.study.runs[..] else {
-        return Err(Failure::usage(
-            format!("{} was cut off: there are only its runs", loaded.name()),
-            format!("export one of them, e.g. {}.1", loaded.name()),
+        return Err(CommandError::usage(
+            format!("{} was cut off: only its runs are stored", loaded.name()),
+            format!("export one run, e.g. {}.1", loaded.name()),
         ));
     };
     let json = match (&run.document, format) {
-        (Document::Run(result), Format::Json) => {
+        (RunDocument::Run(result), Format::Json) => {
             let text = serde_json::to_string_pretty(result).map_err(anyhow::Error::from)?;
             return Ok(text + "\n");
         }
-        (Document::Run(result), _) => &fio::json(result, true),
-        (Document::Fio(json), Format::FioJson) => json,
-        (Document::Fio(_), _) => {
-            return Err(Failure::usage(
-                format!("{} is a result of fio", loaded.name()),
-                "export it with --format fio-json, csv or markdown",
+        (RunDocument::Run(result), _) => &fio::json(result, true),
+        (RunDocument::Fio(json), Format::FioJson) => json,
+        (RunDocument::Fio(_), _) => {
+            return Err(CommandError::usage(
+                format!(
+                    "{} is a result of fio, without iosonde's JSON",
+                    loaded.name()
+                ),
+                "use --format fio-json, csv or markdown",
             ));
         }
     };

@@ -1,49 +1,55 @@
 //! `iosonde fio`: fio's command line and job files.
 //!
-//! Results go to standard output or to `--output`. Standard error is for errors: [`notes`] says where advice goes.
+//! Results go to standard output or to `--output`, errors to standard error, notes as in [`notes`].
 
-mod elsewhere;
+mod cache_comparison;
 mod no_device;
 mod notes;
+mod remote_target;
+mod target_options;
 
 use crate::args::KeepArgs;
-use crate::commands::{consent, end};
-use crate::failure::Failure;
-use crate::live::fio::FioLive;
+use crate::commands::ceph::remote_storage;
+use crate::commands::{cold, consent, finish_command};
+use crate::failure::CommandError;
+use crate::fio_document::document;
+use crate::live::fio_live::FioLive;
 use crate::output::{Output, is_reader_gone};
-use crate::signals::Stop;
-use crate::store::{Keeper, target_here};
-use elsewhere::Elsewhere;
+use crate::signals::StopSignal;
 use iosonde_engine::runner::LocalRunner;
+use iosonde_history::{HistoryWriter, target_here};
 use iosonde_job::cmdline::Action;
 use iosonde_job::parse::parse_for;
+use iosonde_job::plan::CephAccess;
 use iosonde_job::{CommandLine, Plan, help};
 use iosonde_machine::consent::Consent;
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_result::fio::{self, Formats};
 use iosonde_result::run::RunResult;
-use iosonde_result::session::{RunError, Session};
+use iosonde_result::run_error::RunError;
+use iosonde_result::session::Session;
+use remote_target::RemoteTarget;
 use signal_hook::consts::SIGPIPE;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Does what fio would do with these arguments. As fio does, it ends by SIGPIPE when nobody reads what it prints.
-pub(crate) fn run(words: &[OsString], keep: &KeepArgs) -> Result<(), Failure> {
+/// Runs fio's command line. As in fio, a closed standard output ends it by SIGPIPE.
+pub(crate) fn run(words: &[OsString], keep: &KeepArgs) -> Result<(), CommandError> {
     match run_here_or_elsewhere(words, keep) {
-        Ok(()) if is_reader_gone() => Err(Failure::Interrupted(SIGPIPE)),
+        Ok(()) if is_reader_gone() => Err(CommandError::Interrupted(SIGPIPE)),
         ended => ended,
     }
 }
 
-fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Failure> {
-    let (elsewhere, words) = elsewhere::split(words)?;
-    let engine_of_target = matches!(elsewhere, Some(Elsewhere::Ceph(_)));
+fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), CommandError> {
+    let (remote_target, words) = target_options::split(words)?;
+    let engine_of_target = matches!(remote_target, Some(RemoteTarget::Ceph(_)));
     let mut parsed = parse_for(&words, engine_of_target, &SystemEnv::default())
-        .map_err(|all| Failure::Jobs(Box::new(all)))?;
+        .map_err(|all| CommandError::Jobs(Box::new(all)))?;
     parsed.plan.count_stops();
     let notes = parsed.warnings.sentences();
     let command = &parsed.command;
-    if let Some(text) = told(&command.action)? {
+    if let Some(text) = action_text(&command.action)? {
         return Output::Standard.write(&text);
     }
     if command.showcmd {
@@ -56,53 +62,66 @@ fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Fail
         return output.save(&notes::text(&notes, Formats::asked(command)));
     }
     if parsed.plan.jobs.is_empty() {
-        return Err(Failure::usage(
+        return Err(CommandError::usage(
             "no jobs are defined",
             "name a job file, or define a job with --name=NAME and its options; --help lists them",
         ));
     }
-    if matches!(elsewhere, Some(Elsewhere::Pods(_))) && !command.allow_in_use.is_empty() {
-        return Err(Failure::usage(
-            "--allow-in-use is for devices of this machine and images of Ceph",
-            "leave it out: volumes of pods are refused while others use them",
+    if matches!(remote_target, Some(RemoteTarget::Pods(_))) && !command.allow_in_use.is_empty() {
+        return Err(CommandError::usage(
+            "--allow-in-use applies only to devices of this machine and Ceph images",
+            "leave out --allow-in-use; iosonde refuses volumes that other pods use",
         ));
     }
-    match elsewhere {
+    let cold = cold::parse_layers(&command.cold)?;
+    let has_pods = matches!(remote_target, Some(RemoteTarget::Pods(_)));
+    cold::announce_for_jobs(cold, has_pods)?;
+    match remote_target {
         None => {
-            let runner = LocalRunner::default();
-            measure(&parsed.plan, command, keep, runner, notes)
-        }
-        Some(Elsewhere::Ceph(there)) => {
-            let mut plan = parsed.plan.clone();
-            there.put(&mut plan)?;
             let runner = LocalRunner {
-                ceph: there.access,
-                consent: Consent::to_overwrite(there.consent),
+                remote: remote_storage(CephAccess::default()),
+                cold,
                 ..LocalRunner::default()
             };
-            measure(&plan, command, keep, runner, notes)
+            measure(&parsed.plan, command, keep, runner, notes)
         }
-        Some(Elsewhere::Pods(there)) => match there.form() {
+        Some(RemoteTarget::Ceph(there)) if there.is_cache_compared => {
+            cache_comparison::compare_setups(*there, (&parsed.plan, command), keep, notes)
+        }
+        Some(RemoteTarget::Ceph(mut there)) => {
+            let made = there.make_storage()?;
+            let mut plan = parsed.plan.clone();
+            let placed = there.put(&mut plan);
+            let runner = LocalRunner {
+                remote: remote_storage(there.access),
+                consent: Consent::to_overwrite(there.consent),
+                cold,
+                ..LocalRunner::default()
+            };
+            let ended = placed.and_then(|()| measure(&plan, command, keep, runner, notes));
+            made.remove_after(ended)
+        }
+        Some(RemoteTarget::Pods(there)) => match there.form() {
             Some(form) => there.render(form, &parsed),
             None => there.measure(parsed.plan.clone(), command, keep, notes),
         },
     }
 }
 
-/// Help and versions: what is printed instead of running anything.
-fn told(action: &Action) -> Result<Option<String>, Failure> {
+/// Help and versions, which are printed instead of running jobs.
+fn action_text(action: &Action) -> Result<Option<String>, CommandError> {
     let unknown = |problem| {
-        Failure::usage(
+        CommandError::usage(
             problem,
             "--cmdhelp lists all options, --enghelp all engines",
         )
     };
     Ok(Some(match action {
         Action::Run => return Ok(None),
-        // Scripts compare this line with the versions of fio that they know, and take any word beside it for a failure.
-        // Who really answers: `iosonde --version`.
+        // Scripts compare this line with known versions of fio; a further word makes them fail.
+        // `iosonde --version` names iosonde.
         Action::Version => format!("{}\n", fio::VERSION),
-        Action::Help => help::usage("iosonde fio"),
+        Action::Help => help::usage("iosonde fio") + &target_options::help_of_targets(),
         Action::CommandHelp(name) => help::command_help(name.as_deref()).map_err(unknown)?,
         Action::EngineHelp(name) => help::engine_help(name.as_deref()).map_err(unknown)?,
     }))
@@ -114,13 +133,12 @@ fn measure(
     keep: &KeepArgs,
     runner: LocalRunner,
     notes: Vec<String>,
-) -> Result<(), Failure> {
-    let formats = Formats::asked(command);
+) -> Result<(), CommandError> {
     let consent = consent_of(command, runner.consent)?;
     let missing = no_device::missing_in(Path::new("/dev"), plan);
-    let stop = Stop::listen_as_fio()?;
-    let mut keeper = Keeper::open(keep)?;
-    let mut output = Output::open(command.output.as_deref().map(Path::new))?;
+    let stop = StopSignal::listen_as_fio()?;
+    let mut history_writer = HistoryWriter::open(&keep.options())?;
+    let output = Output::open(command.output.as_deref().map(Path::new))?;
     let mut session = LocalRunner {
         consent,
         interrupt: stop.interrupt.clone(),
@@ -131,25 +149,45 @@ fn measure(
         ..runner
     }
     .open();
-    keeper.begin("fio", &target_here(plan));
-    let run = (&mut keeper, &mut session as &mut dyn Session);
-    let (outcome, shown) = watched(run, plan, command, formats, &mut output)?;
-    let made = no_device::made(&missing);
-    let notes = notes.into_iter().chain(made).collect();
-    keeper.cut_off(stop.signal().is_some());
-    let reported = notes::into_result(outcome, notes)
-        .map_err(Failure::from)
-        .and_then(|mut result| {
-            let name = target_here(&result.plan);
-            report(&mut result, &name, formats, &mut keeper, output)?;
-            conclude(&result, &stop)
-        });
+    history_writer.begin("fio", &target_here(plan));
+    let run = (&mut history_writer, &mut session as &mut dyn Session);
+    let name = |result: &RunResult| target_here(&result.plan);
+    let notes = || {
+        let made = no_device::made(&missing);
+        notes.into_iter().chain(made).collect()
+    };
+    let ended = run_and_report(run, (plan, command), output, &stop, name, notes)?;
     let closed = Box::new(session).close();
-    end([reported, shown], closed)
+    finish_command(ended, closed)
 }
 
-/// What may be overwritten: by the command line, and by `allow_mounted_write=1` as fio defines it.
-fn consent_of(command: &CommandLine, mut consent: Consent) -> Result<Consent, Failure> {
+/// Runs the plan with fio's live output, then prints and stores the result. `name` returns the
+/// target of the result, and `notes` the notes after the run. Returns the failures of the result
+/// and of the live output.
+fn run_and_report(
+    (history_writer, session): (&mut HistoryWriter, &mut dyn Session),
+    (plan, command): (&Plan, &CommandLine),
+    mut output: Output,
+    stop: &StopSignal,
+    name: impl FnOnce(&RunResult) -> String,
+    notes: impl FnOnce() -> Vec<String>,
+) -> Result<[Result<(), CommandError>; 2], CommandError> {
+    let formats = Formats::asked(command);
+    let run = (&mut *history_writer, session);
+    let (outcome, shown) = run_with_live_output(run, plan, command, formats, &mut output)?;
+    history_writer.cut_off(stop.signal().is_some());
+    let reported = notes::into_result(outcome, notes())
+        .map_err(CommandError::from)
+        .and_then(|mut result| {
+            let name = name(&result);
+            report(&mut result, &name, formats, history_writer, output)?;
+            conclude(&result, stop)
+        });
+    Ok([reported, shown])
+}
+
+/// Consent to overwrite: from the command line, and from fio's `allow_mounted_write=1`.
+fn consent_of(command: &CommandLine, mut consent: Consent) -> Result<Consent, CommandError> {
     let paths = |names: &[String]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
     let (overwrite, in_use) = (
         paths(&command.allow_overwrite),
@@ -164,81 +202,62 @@ fn consent_of(command: &CommandLine, mut consent: Consent) -> Result<Consent, Fa
     Ok(consent)
 }
 
-/// How a run ended, and whether what fio shows meanwhile could be written.
-type Watched = (Result<RunResult, RunError>, Result<(), Failure>);
+/// The outcome of a run, and whether its live output could be written.
+type FioRunOutcome = (Result<RunResult, RunError>, Result<(), CommandError>);
 
-/// Runs it, and shows what fio shows meanwhile.
-fn watched(
-    (keeper, session): (&mut Keeper, &mut dyn Session),
+/// Runs the plan with fio's live output.
+fn run_with_live_output(
+    (history_writer, session): (&mut HistoryWriter, &mut dyn Session),
     plan: &Plan,
     command: &CommandLine,
     formats: Formats,
     output: &mut Output,
-) -> Result<Watched, Failure> {
+) -> Result<FioRunOutcome, CommandError> {
     let mut live = FioLive::new(plan, command, formats, output);
     if let Some(prefix) = &command.bandwidth_log {
         live.log_bandwidth(prefix)?;
     }
-    let outcome = keeper.run(session, plan, &mut live);
+    let outcome = history_writer.run(session, plan, &mut live);
     if outcome.is_ok() {
         live.begin();
     }
-    Ok((outcome, live.end()))
+    Ok((outcome, live.finish()))
 }
 
-/// Prints the result, and keeps it in the history, also where it cannot be printed. The history may be slow or locked: the result is
-/// out by then.
+/// Prints the result, then stores it in the history, even if printing failed. The history may be
+/// slow or locked, so printing is first.
 pub(super) fn report(
     result: &mut RunResult,
     target: &str,
     formats: Formats,
-    keeper: &mut Keeper,
+    history_writer: &mut HistoryWriter,
     output: Output,
-) -> Result<(), Failure> {
-    keeper.name_target("fio", target);
-    keeper.label_run(result);
+) -> Result<(), CommandError> {
+    history_writer.name_target("fio", target);
+    history_writer.label_run(result);
     let notes_of_run = result.notes.len();
-    result.notes.extend(keeper.notes());
+    result.notes.extend(history_writer.notes());
     let printed = print(result, formats, output);
     result.notes.truncate(notes_of_run);
-    keeper.keep(result);
-    keeper.finish(None);
-    keeper.tell_notes();
+    history_writer.store_run(result);
+    history_writer.finish(None);
+    crate::commands::print_notes(history_writer);
     printed
 }
 
-fn print(result: &RunResult, formats: Formats, mut output: Output) -> Result<(), Failure> {
+fn print(result: &RunResult, formats: Formats, mut output: Output) -> Result<(), CommandError> {
     output.write_unchanged(&document(result, &formats)?)?;
     if formats.normal && !result.pods.is_empty() {
-        output.write(&crate::report::pods::text(&result.pods))?;
+        output.write(&iosonde_report::pods::text(&result.pods))?;
     }
     if formats.normal {
-        output.write(&crate::report::nodes::text(&result.nodes))?;
+        output.write(&iosonde_report::nodes::text(&result.nodes))?;
     }
     output.save(&notes::text(&notes::of_result(result), formats))
 }
 
-/// The result in all formats that are asked for.
-pub(crate) fn document(result: &RunResult, formats: &Formats) -> Result<Vec<u8>, Failure> {
-    document_so_far(result, formats, Some(0))
-}
-
-/// As [`document`], while the run goes on for so long, if that is known.
-pub(crate) fn document_so_far(
-    result: &RunResult,
-    formats: &Formats,
-    left_ns: Option<u64>,
-) -> Result<Vec<u8>, Failure> {
-    let mut document = Vec::new();
-    fio::write_so_far(&mut document, result, formats, left_ns).map_err(anyhow::Error::from)?;
-    if !document.ends_with(b"\n") {
-        document.push(b'\n');
-    }
-    Ok(document)
-}
-
-/// The exit status, from what happened.
-pub(super) fn conclude(result: &RunResult, stop: &Stop) -> Result<(), Failure> {
+/// The exit status, by the interrupt and the errors of workers.
+pub(super) fn conclude(result: &RunResult, stop: &StopSignal) -> Result<(), CommandError> {
     let failed: Vec<String> = result
         .workers
         .iter()
@@ -257,10 +276,10 @@ pub(super) fn conclude(result: &RunResult, stop: &Stop) -> Result<(), Failure> {
     })
 }
 
-/// The options of `iosonde fio` beside fio's own: those of `--target`.
+/// The options of `iosonde fio` that fio lacks: those of `--target`.
 #[cfg(test)]
 pub(crate) fn options_of_targets() -> clap::Command {
-    elsewhere::options_of_targets()
+    target_options::options_of_targets()
 }
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
-//! Working files and directories that killed runs have left, in the places where runs put them.
+//! Clean-up of leftovers: working files and scratch directories of killed runs. The crate cluster
+//! removes those in clusters, `rados/killed.rs` those in pools.
 //!
-//! A run holds a lock (flock(2)) on what it made for as long as it lives, also across containers, where process ids say
-//! nothing. What this boot made and nobody holds is left over. The lock of another host may not be seen here, so what another
-//! boot made is only removed where the user names its directory. What cannot be asked for a lock is left alone.
+//! A live run locks its files (flock(2)), which works across containers. Unlocked files of this
+//! boot are leftovers. Locks of other hosts may be invisible, so files of other boots are removed
+//! only in directories that the user names. A file that cannot be locked stays.
 
 pub(in crate::commands) mod lock;
 pub(in crate::commands) mod name;
 
-use super::run::place as suite;
-use super::target::working_file as probe;
-use crate::store::{Filter, Place, Store};
-use iosonde_result::doctor::{Holder, Leftover, MadeBy};
+use iosonde_history::{Filter, HistoryPath};
+use iosonde_result::doctor::{ExaminedLeftover, LeftoverUser, MadeBy};
 use iosonde_result::host::TargetInfo;
 use iosonde_result::words;
+use name::{PROBE_PREFIX, SUITE_LOCK, SUITE_PREFIX};
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry, File};
 use std::io;
@@ -20,16 +20,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Where leftovers are looked for: at the targets, on their file systems' roots, in this directory, at home, where temporary
-/// files are, and where the history says that a run was cut off.
-pub(super) fn places<'a>(
+/// Directories to search: targets, their parents and mount points; current, home and temporary
+/// directories; targets of interrupted runs in the history.
+pub(super) fn search_directories<'a>(
     targets: impl Iterator<Item = (&'a PathBuf, &'a TargetInfo)>,
 ) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = Vec::new();
     for (path, info) in targets {
         places.push(path.clone());
         places.extend(path.parent().map(Path::to_owned));
-        // Not of servers that may not answer: only what is looked at anyway.
+        // Other mount points are skipped: their servers may not answer.
         places.extend(info.mount.as_ref().map(|mount| mount.mount_point.clone()));
     }
     places.extend(std::env::current_dir());
@@ -42,9 +42,9 @@ pub(super) fn places<'a>(
     each.into_iter().collect()
 }
 
-/// Targets of runs that did not come to their end.
+/// Targets of studies in the history that did not finish.
 fn cut_off() -> Vec<PathBuf> {
-    let store = Place::find(None).and_then(|place| Store::open(&place));
+    let store = HistoryPath::find(None).and_then(|place| crate::commands::open_history(&place));
     let studies = store.and_then(|store| store.list(&Filter::default()));
     let cut_off = studies.unwrap_or_default().into_iter();
     cut_off
@@ -54,10 +54,10 @@ fn cut_off() -> Vec<PathBuf> {
         .collect()
 }
 
-/// What is left in these directories, by path.
-pub(super) fn find(places: &[PathBuf]) -> Vec<Leftover> {
+/// Leftovers and files in use in these directories, sorted by path.
+pub(super) fn find(places: &[PathBuf]) -> Vec<ExaminedLeftover> {
     let entries = places.iter().filter_map(|place| fs::read_dir(place).ok());
-    let mut found: Vec<Leftover> = entries
+    let mut found: Vec<ExaminedLeftover> = entries
         .flat_map(|entries| entries.flatten())
         .filter_map(|entry| leftover(&entry))
         .collect();
@@ -65,37 +65,41 @@ pub(super) fn find(places: &[PathBuf]) -> Vec<Leftover> {
     found
 }
 
-/// Whether it is to be told to who wants to measure these targets: a run that goes on elsewhere is nobody's business.
-pub(super) fn concerns(left: &Leftover, targets: &[PathBuf]) -> bool {
+/// Whether `doctor` reports the file. A file in use matters only in a target directory.
+pub(super) fn concerns(left: &ExaminedLeftover, targets: &[PathBuf]) -> bool {
     let is_there = |target: &PathBuf| target.canonicalize().ok().as_deref() == left.path.parent();
-    left.holder != Holder::Process || targets.iter().any(is_there)
+    left.holder != LeftoverUser::Process || targets.iter().any(is_there)
 }
 
-/// Removes those that no live process holds: what this boot made, and in the directories that the user has named also what may be
-/// another host's. One line for each that was removed, or could not be.
-pub(super) fn remove(found: &[Leftover], named: &[PathBuf]) -> Vec<String> {
+/// Removes unlocked files of this boot, and any unlocked ones in directories that the user named.
+/// Returns a line for each removal or failure.
+pub(super) fn remove(found: &[ExaminedLeftover], named: &[PathBuf]) -> Vec<String> {
     let named: Vec<PathBuf> = (named.iter())
         .filter_map(|path| path.canonicalize().ok())
         .collect();
-    let is_named = |left: &Leftover| {
+    let is_named = |left: &ExaminedLeftover| {
         let mut named = named.iter().map(PathBuf::as_path);
         named.any(|named| named == left.path || left.path.parent() == Some(named))
     };
     let free = found.iter().filter(|each| {
-        each.holder == Holder::Nobody && (each.made_by == MadeBy::ThisBoot || is_named(each))
+        each.holder == LeftoverUser::NoProcess
+            && (each.made_by == MadeBy::ThisBoot || is_named(each))
     });
     let removed = free.map(|each| {
         let shown = each.path.display();
         match remove_one(&each.path) {
             Ok(true) => format!("removed {shown}"),
-            Ok(false) => format!("{shown} is in use by now, and stays"),
-            Err(error) => format!("{shown} cannot be removed: {error}"),
+            Ok(false) => format!("{shown} is in use now and was not removed"),
+            Err(error) => format!(
+                "{shown} cannot be removed: {}",
+                iosonde_job::errno::describe(&error)
+            ),
         }
     });
     removed.collect()
 }
 
-/// What a run says of a leftover that may be another host's.
+/// Note on a leftover that another host may use.
 pub(in crate::commands) fn kept(path: &Path) -> String {
     let age = match usage(path).age_s() {
         Some(seconds) => format!(", changed {} ago", words::duration(seconds as f64)),
@@ -103,16 +107,17 @@ pub(in crate::commands) fn kept(path: &Path) -> String {
     };
     let directory = path.parent().unwrap_or(path).display();
     format!(
-        "{} may be in use on another host{age}; `iosonde doctor --clean {directory}` removes it",
+        "{} may be in use on another host{age}; if not, remove it with \
+         `iosonde doctor --clean {directory}`",
         path.display()
     )
 }
 
-/// Whether it was removed: the lock is held meanwhile, so that nobody begins to use it.
+/// Removes a leftover if its lock is free. The lock is held, so that no run starts to use it.
 fn remove_one(path: &Path) -> io::Result<bool> {
     let is_directory = path.symlink_metadata()?.is_dir();
     let (holder, _lock) = holder(path, is_directory);
-    if holder != Holder::Nobody {
+    if holder != LeftoverUser::NoProcess {
         return Ok(false);
     }
     match is_directory {
@@ -122,13 +127,13 @@ fn remove_one(path: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-fn leftover(entry: &DirEntry) -> Option<Leftover> {
+fn leftover(entry: &DirEntry) -> Option<ExaminedLeftover> {
     let name = entry.file_name();
     let name = name.to_string_lossy();
     let kind = entry.file_type().ok()?;
     let prefix = match (kind.is_file(), kind.is_dir()) {
-        (true, _) => probe::PREFIX,
-        (_, true) => suite::PREFIX,
+        (true, _) => PROBE_PREFIX,
+        (_, true) => SUITE_PREFIX,
         _ => return None,
     };
     if !name.starts_with(prefix) {
@@ -137,7 +142,7 @@ fn leftover(entry: &DirEntry) -> Option<Leftover> {
     let path = entry.path();
     let (holder, _) = holder(&path, kind.is_dir());
     let usage = usage(&path);
-    Some(Leftover {
+    Some(ExaminedLeftover {
         bytes: usage.bytes,
         made_by: name::made_by(&name, prefix),
         age_s: usage.age_s(),
@@ -146,20 +151,20 @@ fn leftover(entry: &DirEntry) -> Option<Leftover> {
     })
 }
 
-/// Who holds the lock; it is ours as long as the file lives, if nobody did.
-fn holder(path: &Path, is_directory: bool) -> (Holder, Option<File>) {
+/// The holder of the lock. If the lock was free, it is held until the returned file is closed.
+fn holder(path: &Path, is_directory: bool) -> (LeftoverUser, Option<File>) {
     let taken = match is_directory {
-        true => lock::take_lock_within(path, suite::LOCK),
+        true => lock::take_lock_within(path, SUITE_LOCK),
         false => lock::take_lock(path),
     };
     match taken {
-        Ok(Some(file)) => (Holder::Nobody, Some(file)),
-        Ok(None) => (Holder::Process, None),
-        Err(_) => (Holder::Unknown, None),
+        Ok(Some(file)) => (LeftoverUser::NoProcess, Some(file)),
+        Ok(None) => (LeftoverUser::Process, None),
+        Err(_) => (LeftoverUser::Unknown, None),
     }
 }
 
-/// What a file or directory takes, with all that is in it.
+/// Disk usage and last change of a file, or of a directory with its contents.
 #[derive(Default)]
 struct Usage {
     bytes: u64,
@@ -169,7 +174,7 @@ struct Usage {
 
 impl Usage {
     fn age_s(&self) -> Option<u64> {
-        // A clock that is behind another host's makes it new.
+        // The clock of another host may be ahead.
         let age = self.changed?.elapsed().unwrap_or_default();
         Some(age.as_secs())
     }
@@ -199,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_holds_is_left_and_goes() {
+    fn unlocked_leftovers_are_found_and_removed() {
         let name = format!("iosonde-leftovers-{}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         fs::create_dir_all(&directory).unwrap();
@@ -207,28 +212,28 @@ mod tests {
         fs::write(at(".iosonde-probe-1-0"), [1; 9000]).unwrap();
         let used = File::create_new(at(".iosonde-probe-2-0")).unwrap();
         used.try_lock().unwrap();
-        let suite = at(&format!("{}3-0", suite::PREFIX));
+        let suite = at(&format!("{SUITE_PREFIX}3-0"));
         fs::create_dir(&suite).unwrap();
-        fs::write(suite.join(suite::LOCK), "").unwrap();
+        fs::write(suite.join(SUITE_LOCK), "").unwrap();
         fs::write(suite.join("data"), [1; 9000]).unwrap();
-        // Not ours: no such name, a directory of such a name, a suite's directory without its lock.
+        // Not found: another name, a directory named like a file. Unknown: no lock file.
         fs::write(at("iosonde-probe-4"), "x").unwrap();
         fs::create_dir(at(".iosonde-probe-5-0")).unwrap();
-        let unlocked = at(&format!("{}6-0", suite::PREFIX));
+        let unlocked = at(&format!("{SUITE_PREFIX}6-0"));
         fs::create_dir(&unlocked).unwrap();
         let found = find(std::slice::from_ref(&directory));
-        let holders: Vec<(&Path, Holder)> = found
+        let holders: Vec<(&Path, LeftoverUser)> = found
             .iter()
             .map(|each| (each.path.as_path(), each.holder))
             .collect();
         let mut expected = [
-            (at(".iosonde-probe-1-0"), Holder::Nobody),
-            (at(".iosonde-probe-2-0"), Holder::Process),
-            (suite.clone(), Holder::Nobody),
-            (unlocked.clone(), Holder::Unknown),
+            (at(".iosonde-probe-1-0"), LeftoverUser::NoProcess),
+            (at(".iosonde-probe-2-0"), LeftoverUser::Process),
+            (suite.clone(), LeftoverUser::NoProcess),
+            (unlocked.clone(), LeftoverUser::Unknown),
         ];
         expected.sort();
-        let expected: Vec<(&Path, Holder)> = expected
+        let expected: Vec<(&Path, LeftoverUser)> = expected
             .iter()
             .map(|(path, holder)| (path.as_path(), *holder))
             .collect();
@@ -240,7 +245,7 @@ mod tests {
                 .all(|each| each.age_s.is_some_and(|age| age < 3600))
         );
         assert!(found.iter().all(|each| each.made_by == MadeBy::Unknown));
-        let here = directory.join(name::new_names(probe::PREFIX).unwrap().nth(7).unwrap());
+        let here = directory.join(name::new_names(PROBE_PREFIX).unwrap().nth(7).unwrap());
         fs::write(&here, "x").unwrap();
         let places = [directory.clone()];
         assert_eq!(

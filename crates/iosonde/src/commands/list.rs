@@ -1,44 +1,56 @@
-//! `iosonde list`: what is in the history.
+//! `iosonde list`: lists the history.
 
-use crate::args::{ListArgs, TextFormat};
-use crate::failure::Failure;
+use crate::args::ListArgs;
+use crate::failure::CommandError;
 use crate::output::Output;
-use crate::report::{history, spread};
-use crate::store::{Filter, Place, Store, StoreError, absolute};
-use iosonde_result::compare::Measured;
+use iosonde_history::{Filter, HistoryPath, StoreError, absolute, known_keys};
+use iosonde_report::format::TextFormat;
+use iosonde_report::{history, spread};
+use iosonde_result::compare::MeasuredResult;
 use jiff::tz::TimeZone;
 
-/// Lists the results that are asked for, the oldest first.
-pub(crate) fn run(args: &ListArgs) -> Result<(), Failure> {
-    let place = Place::find(args.store.store.as_deref())?;
+/// Lists the matching results, oldest first.
+pub(crate) fn run(args: &ListArgs) -> Result<(), CommandError> {
+    let place = HistoryPath::find(args.store.store.as_deref())?;
+    let labels: Vec<(String, String)> = args.selected.iter().chain(&args.labels).cloned().collect();
     let filter = Filter {
-        labels: args.labels.clone(),
+        labels,
         targets: args.target.iter().flat_map(|name| forms(name)).collect(),
         since_ms: args.since,
         ..Filter::default()
     };
-    let studies = match Store::open(&place) {
-        Ok(store) => store.list(&filter)?,
-        // Nothing has been measured yet: that is an empty list.
+    let mut keys = Vec::new();
+    let studies = match crate::commands::open_history(&place) {
+        Ok(store) => {
+            let studies = store.list(&filter)?;
+            if studies.is_empty() {
+                keys = store.keys()?;
+            }
+            studies
+        }
+        // A missing history is an empty list.
         Err(StoreError::Empty(_)) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
     if studies.is_empty() && args.format == TextFormat::Table {
         let none = match filter == Filter::default() {
             true => "no results",
-            false => "no results like that",
+            false => "no matching results",
         };
         eprintln!("{none} in {}{}", place.path.display(), because(&place));
+        if let Some(note) = unknown_key(&filter, &keys) {
+            eprintln!("{note}");
+        }
         return Ok(());
     }
     let mut text = history::list(&studies, args.format, &TimeZone::system());
-    if args.format == TextFormat::Table && !args.labels.is_empty() {
-        let labels = args
+    if args.format == TextFormat::Table && !filter.labels.is_empty() {
+        let labels = filter
             .labels
             .iter()
             .map(|(key, value)| format!("{key}={value}"));
         let name = labels.collect::<Vec<_>>().join(" ");
-        let measured: Vec<Measured> = studies.iter().map(|study| study.measured()).collect();
+        let measured: Vec<MeasuredResult> = studies.iter().map(|study| study.measured()).collect();
         if let Some(table) = spread::table(&name, &measured) {
             text.push_str(&format!("\n{table}"));
         }
@@ -46,15 +58,26 @@ pub(crate) fn run(args: &ListArgs) -> Result<(), Failure> {
     Output::Standard.write(&text)
 }
 
-/// Why there can be none, where there is such a reason.
-fn because(place: &Place) -> String {
+/// The first key of the filter that no result has, and all keys. `None`: there is no such key.
+fn unknown_key(filter: &Filter, keys: &[String]) -> Option<String> {
+    let mut wanted = filter.labels.iter().map(|(key, _)| key);
+    let key = wanted.find(|key| !keys.is_empty() && !keys.contains(key))?;
+    let help = known_keys(key, keys.iter().map(String::as_str));
+    Some(format!("no result has the key `{key}`: {help}"))
+}
+
+/// The reason for an empty history, if it cannot be written.
+fn because(place: &HistoryPath) -> String {
     match place.obstacle() {
-        Some(error) => format!(": it cannot be written there ({error})"),
+        Some(error) => {
+            let error = iosonde_job::errno::describe(&error);
+            format!(": the history cannot be written ({error})")
+        }
         None => String::new(),
     }
 }
 
-/// The names under which a target may be kept: where it is, and as older entries and other machines wrote it.
+/// Names of a stored target: absolute, and as given for older entries and other machines.
 fn forms(name: &str) -> Vec<String> {
     let mut forms = vec![absolute(name), name.to_owned()];
     forms.dedup();
@@ -66,7 +89,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_is_found_by_where_it_is_and_by_its_older_name() {
+    fn unknown_key_is_reported_with_all_keys() {
+        let keys = ["kernel", "os"].map(str::to_owned);
+        let note = unknown_key(&Filter::label("kernl", "6*"), &keys);
+        assert_eq!(
+            note.as_deref(),
+            Some("no result has the key `kernl`: did you mean `kernel`? The keys are kernel, os")
+        );
+        assert_eq!(unknown_key(&Filter::label("kernel", "7*"), &keys), None);
+        assert_eq!(unknown_key(&Filter::label("kernel", "7*"), &[]), None);
+    }
+
+    #[test]
+    fn target_matches_absolute_and_original_name() {
         let here = std::env::current_dir().unwrap().canonicalize().unwrap();
         assert_eq!(forms("."), [here.to_str().unwrap(), "."]);
         assert_eq!(forms("sc://fast"), ["sc://fast"]);

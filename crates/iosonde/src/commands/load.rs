@@ -1,67 +1,83 @@
-//! `iosonde load`: what latency at which load?
+//! `iosonde load`: latency over offered rates.
 
-use super::places::{Place, Places, tells};
-use super::{beforehand, consent, end, keep_study, nothing_found};
-use crate::args::{ArrivalKind, LoadArgs, LoadKind, TextFormat};
-use crate::failure::Failure;
-use crate::live::load::LoadLive;
+use super::target_session::{SizedTarget, TargetSession, setup_reporters};
+use super::{beforehand, cold, conclude_study, consent, nothing_found};
+use crate::args::{ArrivalKind, LoadArgs, LoadKind};
+use crate::failure::CommandError;
+use crate::live::load_live::LoadLive;
 use crate::output::Output;
-use crate::report;
-use crate::signals::Stop;
-use crate::store::{Keeper, KeepingSession};
-use iosonde_result::session::Session;
+use crate::signals::StopSignal;
+use iosonde_history::{HistoryHook, HistoryWriter, StoredRuns};
+use iosonde_report as report;
+use iosonde_report::format::TextFormat;
+use iosonde_study::StudyDriver;
 use iosonde_study::load::{
-    Arrivals, LoadOptions, LoadResult, LoadWatcher, MatrixOptions, Mix, Pattern, load,
+    Arrivals, LoadOptions, LoadPattern, LoadResult, MatrixOptions, Mix, run_load,
 };
 
-/// Measures one target and prints what was found.
-pub(crate) fn run(args: &LoadArgs) -> Result<(), Failure> {
-    let stop = Stop::listen()?;
-    let mut keeper = Keeper::open(&args.keep)?;
+/// Measures one target and prints the result.
+pub(crate) fn run(args: &LoadArgs) -> Result<(), CommandError> {
+    let neighbour = args.beside.neighbour()?;
+    let stop = StopSignal::listen()?;
+    let mut history_writer = HistoryWriter::open(&args.keep.options())?;
     let output = Output::open(args.written.output.as_deref())?;
 
     let mut live = LoadLive::new(stop.clone());
     let names = [args.target.clone()];
     consent::refuse_unmatched(&args.written.consent, &names, false)?;
+    let cold = args.cold.layers();
+    cold::announce(cold, &names, &args.cluster)?;
     beforehand::warn(&names, &args.cluster);
-    let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
-    let mut places = Places::open(
+    let (mut reporters, interrupts) = (setup_reporters(&names), || stop.interrupt.count());
+    let mut target_session = TargetSession::open(
         &names,
         &args.written.consent.noted(),
-        (&args.cluster, args.pods.pods(), &args.ceph),
+        (&args.cluster, args.pods.pods(), &args.ceph, cold),
         &stop,
         &interrupts,
-        &mut tells,
-        &mut |note| live.note(note),
+        &mut reporters,
+        &mut |note| live.line(&format!("note: {note}")),
     )?;
-    let Place { target, size_bytes } = places.all.remove(0);
+    let neighbours = target_session.neighbours(neighbour.as_ref())?;
+    let SizedTarget { target, size_bytes } = target_session.all.remove(0);
     let options = LoadOptions {
         size_bytes: args.size.or(size_bytes),
-        parties: places.parties(),
+        parties: target_session.parties(),
         ..options(args)
     };
-    keeper.begin("load", &target.name);
-    let mut keeping = KeepingSession {
-        session: &mut places,
-        keeper: &mut keeper,
+    history_writer.begin("load", &target.name);
+    let mut history_hook = HistoryHook {
+        writer: &mut history_writer,
+        stored: StoredRuns::All,
     };
-    let outcome = load(&mut keeping, &target, &options, &mut live);
-    live.end();
+    let driver = StudyDriver::new(&mut target_session, &mut live);
+    let driver = driver.with_neighbours(neighbours);
+    let mut driver = driver.with_hook(&mut history_hook);
+    let outcome = run_load(&mut driver, &target, &options);
+    drop(driver);
+    live.finish();
     let mut result = match outcome {
         Ok(result) => result,
-        Err(error) => return Err(nothing_found(error, &mut keeper, Box::new(places))),
+        Err(error) => {
+            return Err(nothing_found(
+                error,
+                &mut history_writer,
+                Box::new(target_session),
+            ));
+        }
     };
-    result.notes.extend(places.notes());
-    let kept = keep_study(&mut keeper, &result);
-    let written = print(args, &result, output);
+    result.notes.extend(target_session.notes());
     let failure = result.failure().map(|failure| failure.message.clone());
-    let concluded = stop.conclude_study(result.error, failure);
-    // What was made goes last: that may take long, and fail.
-    let closed = Box::new(places).close();
-    end([written, kept, concluded], closed)
+    conclude_study(
+        &mut history_writer,
+        &result,
+        || print(args, &result, output),
+        |_| stop.conclude_study(result.error.clone(), failure),
+        Box::new(target_session),
+    )
 }
 
-fn print(args: &LoadArgs, result: &LoadResult, output: Output) -> Result<(), Failure> {
+fn print(args: &LoadArgs, result: &LoadResult, output: Output) -> Result<(), CommandError> {
     let text = match args.written.format {
         TextFormat::Table => report::load::table(result),
         TextFormat::Json => report::load::json(result)?,
@@ -84,7 +100,7 @@ fn options(args: &LoadArgs) -> LoadOptions {
         },
     };
     LoadOptions {
-        pattern: Pattern {
+        pattern: LoadPattern {
             block_bytes: args.bs,
             random,
         },

@@ -1,35 +1,35 @@
-//! What jobs of a study do outside of their target: it is refused, permitted, or listed.
+//! Accesses of a study's jobs outside of their target, which are refused, permitted, or listed.
 
 use crate::args::OutsideArgs;
-use crate::failure::Failure;
-use crate::store::random_id;
+use crate::failure::CommandError;
 use iosonde_engine::runner::Permissions;
+use iosonde_history::random_id;
 use iosonde_job::outside_access::{AccessKind, outside_accesses, relocate_logs};
 use iosonde_job::plan::Job;
 use std::collections::BTreeSet;
 use std::path::{self, PathBuf};
 
-/// What jobs of a study may do outside of their target.
+/// Permitted accesses of a study's jobs outside of their target.
 #[derive(Debug, Clone)]
 pub(super) struct Outside {
     logs: PathBuf,
     commands: bool,
-    /// Traces that jobs of the study record, by the names that they give.
+    /// Names of traces that jobs of the study record.
     recorded: BTreeSet<String>,
 }
 
 impl Outside {
-    /// As the command line says it, for all jobs of a study.
-    pub(super) fn of<'a>(
+    /// The permissions from the command line, for all jobs of a study.
+    pub(super) fn from_args<'a>(
         args: &OutsideArgs,
         jobs: impl Iterator<Item = &'a Job>,
-    ) -> Result<Outside, Failure> {
+    ) -> Result<Outside, CommandError> {
         let logs = match &args.logs {
             Some(directory) => directory.clone(),
             None => format!("iosonde-{}", random_id().map_err(anyhow::Error::from)?).into(),
         };
         Ok(Outside {
-            // Whatever the current directory is by then.
+            // Absolute, so that a change of the current directory has no effect.
             logs: path::absolute(logs).map_err(anyhow::Error::from)?,
             commands: args.allow_commands,
             recorded: jobs
@@ -38,23 +38,24 @@ impl Outside {
         })
     }
 
-    /// What jobs must not do, each once.
-    pub(super) fn refused<'a>(&self, jobs: impl Iterator<Item = &'a Job>) -> Vec<Failure> {
+    /// An error for each access that is not permitted.
+    pub(super) fn refused<'a>(&self, jobs: impl Iterator<Item = &'a Job>) -> Vec<CommandError> {
         let mut failures = Vec::new();
         for job in jobs {
             if job.files.allow_mounted_write {
-                failures.push(Failure::usage(
+                failures.push(CommandError::usage(
                     format!(
-                        "the job `{}` has allow_mounted_write=1: whether a device may be overwritten is not for a job file to say",
+                        "the job `{}` has allow_mounted_write=1, but a job file cannot permit \
+                         overwriting a device",
                         job.name
                     ),
-                    "leave it out of the job, and name what may be overwritten with --allow-overwrite PATH",
+                    "remove it from the job, and name the device with --allow-overwrite PATH",
                 ));
             }
             let accesses = outside_accesses(job).into_iter();
             let refused = accesses.filter(|access| access.needs_trust() && !self.commands);
             failures.extend(refused.map(|access| {
-                Failure::usage(
+                CommandError::usage(
                     access.to_string(),
                     "add --allow-commands if you trust the job, or leave the option out",
                 )
@@ -63,12 +64,12 @@ impl Outside {
         failures
     }
 
-    /// Puts the logs of a job where they belong.
+    /// Moves the logs of a job to the directory of logs.
     pub(super) fn relocate(&self, job: &mut Job) {
         relocate_logs(job, &self.logs.to_string_lossy(), &self.recorded);
     }
 
-    /// What a session permits.
+    /// The permissions of a session.
     pub(super) fn permissions(&self, targets: Option<Vec<String>>) -> Permissions {
         Permissions {
             targets,
@@ -77,7 +78,7 @@ impl Outside {
         }
     }
 
-    /// Where logs are, and what commands print.
+    /// Directory of logs and of the output of commands.
     pub(super) fn logs(&self) -> PathBuf {
         self.logs.clone()
     }
@@ -87,7 +88,7 @@ impl Outside {
         self.commands
     }
 
-    /// A line for each command, setting and path of jobs outside of their target, each once.
+    /// One line for each distinct command, setting and path of jobs outside of their target.
     pub(super) fn listed<'a>(&self, jobs: impl Iterator<Item = &'a Job>) -> String {
         let mut lines = Vec::new();
         for job in jobs {
@@ -95,7 +96,7 @@ impl Outside {
             self.relocate(&mut job);
             for access in outside_accesses(&job) {
                 let line = match access.kind {
-                    // The name of a log is the start of several.
+                    // The option of a log is a prefix of several file names.
                     AccessKind::Log if access.option != "write_iolog" => format!("{access}*\n"),
                     _ => format!("{access}\n"),
                 };

@@ -1,37 +1,36 @@
-//! `iosonde show --pivot`: figures of all stored results, by two of their labels.
+//! `iosonde show --pivot`: figures of all stored results, by two of their labels or facts.
 
+mod combined_figure;
 mod figure;
 mod promised;
 
-use crate::args::{PivotFormat, PivotOf, ShowArgs};
-use crate::failure::Failure;
+use crate::args::{PivotFormat, ShowArgs};
+use crate::failure::CommandError;
 use crate::output::Output;
-use crate::report::html::Builder;
-use crate::report::pivot::{self, Cell, Pivot};
-use crate::store::{Filter, Place, Store, Summary};
-use figure::{Measured, measured, there_is, together};
-use iosonde_job::diagnostic::nearest;
-use iosonde_study::suite::FigureName;
+use combined_figure::combine_results;
+use figure::{PivotFigure, measured, there_is};
+use iosonde_history::{Filter, HistoryPath, Store, StudySummary, known_keys};
+use iosonde_report::format::PivotOf;
+use iosonde_report::html::HtmlReportBuilder;
+use iosonde_report::pivot::{self, PivotTable, PivotTableCell};
+use iosonde_suite::FigureName;
 use promised::Promises;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 
-/// What can stand for a label: what is known of every result.
-const KNOWN: [&str; 3] = ["target", "machine", "kind"];
-
 /// Prints the tables, or writes a page with their charts.
-pub(super) fn run(args: &ShowArgs, words: &[String]) -> Result<(), Failure> {
+pub(super) fn run(args: &ShowArgs, words: &[String]) -> Result<(), CommandError> {
     let axes = axes(words)?;
     let format = format(args)?;
     let figures = figures(&args.values)?;
-    let promises = Promises::of(&args.expect)?;
-    let place = Place::find(args.store.store.as_deref())?;
-    let store = Store::open(&place)?;
+    let promises = Promises::from_args(&args.expect)?;
+    let place = HistoryPath::find(args.store.store.as_deref())?;
+    let store = crate::commands::open_history(&place)?;
     let studies = store.list(&Filter {
         labels: args.labels.clone(),
         ..Filter::default()
     })?;
-    check_labels(&studies, [&axes.0, &axes.1])?;
+    check_keys(&studies, [&axes.0, &axes.1])?;
     let mut pivots = Vec::new();
     for (text, figure) in &figures {
         let of = args.of.unwrap_or_default();
@@ -44,14 +43,14 @@ pub(super) fn run(args: &ShowArgs, words: &[String]) -> Result<(), Failure> {
         )?);
     }
     promises.all_used()?;
-    let used = |study: &&Summary| {
+    let used = |study: &&StudySummary| {
         let (row, column) = (label(study, &axes.0), label(study, &axes.1));
         let at = (row, column);
         pivots.iter().any(|pivot| pivot.cells.contains_key(&at))
     };
     let text = match format {
         PivotFormat::Html => {
-            let mut report = Builder::default();
+            let mut report = HtmlReportBuilder::default();
             for pivot in &pivots {
                 report.pivot(pivot);
             }
@@ -69,8 +68,8 @@ pub(super) fn run(args: &ShowArgs, words: &[String]) -> Result<(), Failure> {
     Output::open(args.output.as_deref())?.save(&text)
 }
 
-/// As asked, else as the file is called.
-fn format(args: &ShowArgs) -> Result<PivotFormat, Failure> {
+/// The format of the options, otherwise that of the file's name.
+fn format(args: &ShowArgs) -> Result<PivotFormat, CommandError> {
     let is_page = |path: &std::path::PathBuf| {
         let ending = path.extension().unwrap_or_default();
         ending.eq_ignore_ascii_case("html") || ending.eq_ignore_ascii_case("htm")
@@ -81,81 +80,63 @@ fn format(args: &ShowArgs) -> Result<PivotFormat, Failure> {
     };
     let format = args.format.unwrap_or(named);
     if format == PivotFormat::Html && args.output.is_none() && std::io::stdout().is_terminal() {
-        return Err(Failure::usage(
-            "charts are a file for a browser, not for a terminal",
-            "name the file: --output pivot.html",
+        return Err(CommandError::usage(
+            "--format html writes a page for a browser, not for a terminal",
+            "write the page to a file: --output pivot.html",
         ));
     }
     Ok(format)
 }
 
-/// `region x device`.
-fn axes(words: &[String]) -> Result<(String, String), Failure> {
+/// Parses `region x device`.
+fn axes(words: &[String]) -> Result<(String, String), CommandError> {
     let text = words.join(" ");
     let words: Vec<&str> = text.split_whitespace().collect();
     match words[..] {
         [rows, "x", columns] => Ok((rows.to_owned(), columns.to_owned())),
-        _ => Err(Failure::usage(
-            format!("--pivot {text}: not two labels"),
-            "write for example --pivot region x device",
+        _ => Err(CommandError::usage(
+            format!("--pivot {text}: expected two labels or facts"),
+            "write e.g. --pivot region x device",
         )),
     }
 }
 
-fn figures(values: &[String]) -> Result<Vec<(String, FigureName)>, Failure> {
+fn figures(values: &[String]) -> Result<Vec<(String, FigureName)>, CommandError> {
     let figure = |text: &String| {
         let figure = FigureName::parse(text)
-            .map_err(|error| Failure::usage(format!("--value {error}"), error.help.clone()))?;
+            .map_err(|error| CommandError::usage(format!("--value {error}"), error.help.clone()))?;
         Ok((text.clone(), figure))
     };
     values.iter().map(figure).collect()
 }
 
-/// A label that no result has is a slip of the pen.
-fn check_labels(studies: &[Summary], axes: [&String; 2]) -> Result<(), Failure> {
-    let known: BTreeSet<&str> = studies
-        .iter()
-        .flat_map(|study| study.labels.keys().map(String::as_str))
-        .chain(KNOWN)
-        .collect();
+/// Fails for a key that no result has, as it may be a typing error.
+fn check_keys(studies: &[StudySummary], axes: [&String; 2]) -> Result<(), CommandError> {
+    let known: BTreeSet<&str> = studies.iter().flat_map(StudySummary::keys).collect();
     for axis in axes {
         if !known.contains(axis.as_str()) {
-            let help = match nearest(axis, known.iter().copied()) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!(
-                    "there are {}",
-                    known.into_iter().collect::<Vec<_>>().join(", ")
-                ),
-            };
-            return Err(Failure::usage(
-                format!("no result has the label `{axis}`"),
-                help,
+            return Err(CommandError::usage(
+                format!("--pivot: no result has the key `{axis}`"),
+                known_keys(axis, known.iter().copied()),
             ));
         }
     }
     Ok(())
 }
 
-fn label(study: &Summary, key: &str) -> String {
-    let own = study.labels.get(key).cloned();
-    own.or_else(|| match key {
-        "target" => Some(study.target.clone()),
-        "machine" => study.machine.clone(),
-        "kind" => Some(study.kind.clone()),
-        _ => None,
-    })
-    .unwrap_or_else(|| "-".to_owned())
+fn label(study: &StudySummary, key: &str) -> String {
+    study.value_of(key).unwrap_or("-").to_owned()
 }
 
-/// One figure of all results, with what was promised of it.
+/// The table of one figure over all results, with promises.
 fn table(
     store: &Store,
-    studies: &[Summary],
+    studies: &[StudySummary],
     (text, figure): (&str, &FigureName),
     ((rows, columns), of): (&(String, String), PivotOf),
     promises: &Promises,
-) -> Result<Pivot, Failure> {
-    let mut found: BTreeMap<(String, String), Vec<(&Summary, Measured)>> = BTreeMap::new();
+) -> Result<PivotTable, CommandError> {
+    let mut found: BTreeMap<(String, String), Vec<(&StudySummary, PivotFigure)>> = BTreeMap::new();
     for study in studies {
         let results = measured(store, study, figure)?;
         if !results.is_empty() {
@@ -165,12 +146,12 @@ fn table(
         }
     }
     if found.is_empty() {
-        return Err(Failure::usage(
-            format!("no result has {text}"),
+        return Err(CommandError::usage(
+            format!("no result has the figure {text}"),
             there_is(store, studies)?,
         ));
     }
-    let mut pivot = Pivot {
+    let mut pivot = PivotTable {
         figure: text.to_owned(),
         title: figure.to_string(),
         unit: figure.asked.unit(),
@@ -184,7 +165,7 @@ fn table(
             .any(|(study, _)| study.target.starts_with("sim:")),
     };
     for (at, results) in found {
-        let Some(side) = together(&results, of, figure.asked) else {
+        let Some(side) = combine_results(&results, of, figure.asked) else {
             continue;
         };
         let values = results.iter().map(|(_, measured)| measured.value);
@@ -193,7 +174,7 @@ fn table(
             values.fold(0.0, f64::max),
         );
         let promised = promises.of_cell(store, &at, &results, &side, pivot.unit)?;
-        let cell = Cell {
+        let cell = PivotTableCell {
             value: side.value,
             bounds: side.bounds.map(|bounds| (bounds.low, bounds.high)),
             results: results.len(),

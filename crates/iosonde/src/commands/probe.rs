@@ -1,42 +1,49 @@
-//! `iosonde probe`: how fast is it?
+//! `iosonde probe`: finds the maximum rates of targets.
 
-use super::end;
+use super::ceph::remote_storage;
 use super::expect::promises;
-use super::target::{self, Opened};
-use super::{beforehand, cluster, consent};
-use crate::args::{ClusterArgs, Format, ProbeArgs};
-use crate::failure::Failure;
-use crate::live::cluster::PodLive;
-use crate::live::probe::ProbeLive;
+use super::finish_command;
+use super::target::{self, PreparedTarget};
+use super::{beforehand, cluster, cold, consent};
+use crate::args::{ClusterArgs, ProbeArgs};
+use crate::failure::CommandError;
+use crate::live::pod_setup::PodLive;
+use crate::live::probe_live::ProbeLive;
 use crate::output::Output;
-use crate::report;
-use crate::signals::Stop;
-use crate::store::{Keeper, KeepingSession, probe_document, random_id};
-use iosonde_cluster::{Told, Watch};
+use crate::signals::StopSignal;
+use iosonde_cluster::{SetupEvent, SetupObserver};
 use iosonde_engine::runner::LocalRunner;
-use iosonde_job::Target;
+use iosonde_history::{HistoryHook, HistoryWriter, StoredRuns, probe_document, random_id};
+use iosonde_job::{Neighbour, TargetUri};
+use iosonde_limits::Promise;
 use iosonde_machine::consent::Consent;
-use iosonde_result::session::{RunError, Session};
-use iosonde_study::limits::{Held, Outcome, Promise};
+use iosonde_report as report;
+use iosonde_report::format::Format;
+use iosonde_result::run_error::RunError;
+use iosonde_result::session::Session;
 use iosonde_study::probe::{
-    Budget, ProbeError, ProbeOptions, ProbeResult, ProbeTarget, Turns, Watcher, probe, working_set,
+    ProbeBudget, ProbeOptions, ProbeResult, StudyTarget, TurnHook, Turns, run_probe, working_set,
 };
+use iosonde_study::promise_check::{PromiseCheck, PromiseOutcome};
+use iosonde_study::{StudyDriver, StudyError, StudyNeighbour};
 use std::path::PathBuf;
 use std::sync::{RwLock, mpsc};
 use std::thread::ScopedJoinHandle;
 
-/// Probes each target and prints what was found.
-pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
-    let stop = Stop::listen()?;
+/// Probes each target and prints the results.
+pub(crate) fn run(args: &ProbeArgs) -> Result<(), CommandError> {
+    let neighbour = args.beside.neighbour()?;
+    let stop = StopSignal::listen()?;
     consent::refuse_unmatched(&args.consent, &args.targets, false)?;
+    cold::announce(args.cold.layers(), &args.targets, &args.cluster)?;
     let promises = promises(&args.expect)?;
-    let keeper = Keeper::open(&args.keep)?;
+    let history_writer = HistoryWriter::open(&args.keep.options())?;
     let output = Output::open(args.output.as_deref())?;
     consent::to_root(&args.targets, &args.cluster, &|| stop.interrupt.count())?;
-    // All targets are looked at before the first is measured: a mistake in the last one should not take minutes to show.
+    // All targets are checked before the first is measured, so that errors show early.
     for name in &args.targets {
         match cluster::target_within(name, &args.cluster)? {
-            // What it has to say, it says when its turn comes.
+            // Notes of the check are repeated in the target's turn.
             Some((place, args_of_cluster)) if args.targets.len() > 1 => {
                 let interrupts = || stop.interrupt.count();
                 cluster::check(place, &args_of_cluster, args.pods.pods(), &interrupts)?;
@@ -45,35 +52,40 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), Failure> {
             None if args.pods.pods().is_some() => return Err(cluster::no_pods_of(name)),
             None => {
                 let kind = target::check(name, &args.consent.allow_overwrite, &args.ceph.access())?;
-                let target = ProbeTarget {
+                let target = StudyTarget {
                     name: name.clone(),
                     path: name.clone(),
                     kind,
                 };
-                // What a killed probe has left there may be the room that is missing: it goes when the target's turn comes.
+                // Leftovers may use the missing space. The target's turn removes them.
                 if args.targets.len() > 1 && !target::has_leftovers(name) {
                     working_set(&target, &options(args))?;
                 }
             }
         }
     }
-    let probes = Probes {
+    let probes = ProbeCommand {
         args,
         consent: args.consent.noted(),
         promises: &promises,
+        neighbour,
         stop: &stop,
         turns: Turns::new(args.targets.len(), args.seed),
     };
     beforehand::warn(&args.targets, &args.cluster);
     let mut concluded = Ok(());
-    let closed = probes.all(keeper, |results, failed| {
+    let closed = probes.probe_all(history_writer, |results, failed| {
         let written = print(args, results, output);
         concluded = written.and(concluded_by(args, &stop, results, failed));
     })?;
-    end([concluded], closed)
+    finish_command([concluded], closed)
 }
 
-fn print(args: &ProbeArgs, results: &[ProbeResult], mut output: Output) -> Result<(), Failure> {
+fn print(
+    args: &ProbeArgs,
+    results: &[ProbeResult],
+    mut output: Output,
+) -> Result<(), CommandError> {
     for result in results.iter().filter(|_| args.format == Format::Table) {
         let text = report::probe::table::text_among(result, results);
         output.write(&text)?;
@@ -86,12 +98,12 @@ fn print(args: &ProbeArgs, results: &[ProbeResult], mut output: Output) -> Resul
 
 fn concluded_by(
     args: &ProbeArgs,
-    stop: &Stop,
+    stop: &StopSignal,
     results: &[ProbeResult],
-    failed: Option<Failure>,
-) -> Result<(), Failure> {
+    failed: Option<CommandError>,
+) -> Result<(), CommandError> {
     if let (Some(signal), false) = (stop.signal(), results.is_empty()) {
-        return Err(Failure::Interrupted(signal));
+        return Err(CommandError::Interrupted(signal));
     }
     if let Some(failure) = failed {
         return Err(failure);
@@ -105,12 +117,12 @@ fn concluded_by(
     }
 }
 
-/// The exit status for CI.
-fn fail_if_broken(results: &[ProbeResult]) -> Result<(), Failure> {
+/// Fails if a promise is broken, which sets the exit status for CI.
+fn fail_if_broken(results: &[ProbeResult]) -> Result<(), CommandError> {
     let broken: Vec<String> = results
         .iter()
         .flat_map(|result| result.expected.iter().map(move |held| (result, held)))
-        .filter(|(_, held)| held.outcome == Outcome::Broken)
+        .filter(|(_, held)| held.outcome == PromiseOutcome::Broken)
         .map(|(result, held)| {
             format!(
                 "{}, {}: {}",
@@ -122,34 +134,35 @@ fn fail_if_broken(results: &[ProbeResult]) -> Result<(), Failure> {
         .collect();
     match broken.is_empty() {
         true => Ok(()),
-        false => Err(Failure::Broken(broken.join("\n"))),
+        false => Err(CommandError::Broken(broken.join("\n"))),
     }
 }
 
 /// The probes of one command line.
-struct Probes<'a> {
+struct ProbeCommand<'a> {
     args: &'a ProbeArgs,
-    /// With the disks that the names meant when the command began.
+    /// With the identity of each disk at the start of the command.
     consent: Consent,
     promises: &'a [Promise],
-    stop: &'a Stop,
+    neighbour: Option<Neighbour>,
+    stop: &'a StopSignal,
     turns: Turns,
 }
 
-impl Probes<'_> {
-    /// Probes all targets: a thread for each, of which one runs at a time. What has been measured counts and is printed, also where another
-    /// target fails; only then is what was made for the targets removed.
-    fn all(
+impl ProbeCommand<'_> {
+    /// Probes all targets, each in its own thread, one run at a time. Prints the results even if
+    /// another target fails, then removes the resources of the targets.
+    fn probe_all(
         &self,
-        keeper: Keeper,
-        print: impl FnOnce(&[ProbeResult], Option<Failure>),
-    ) -> Result<Result<(), RunError>, Failure> {
-        let keepers = self.keepers(keeper)?;
+        history_writer: HistoryWriter,
+        print: impl FnOnce(&[ProbeResult], Option<CommandError>),
+    ) -> Result<Result<(), RunError>, CommandError> {
+        let history_writers = self.open_writers(history_writer)?;
         let printed = RwLock::new(());
         let is_printing = printed.write();
         let closed = std::thread::scope(|scope| {
             let (sender, ended) = mpsc::channel();
-            let begin = |(who, mut keeper): (usize, Keeper)| {
+            let begin = |(who, mut history_writer): (usize, HistoryWriter)| {
                 let mut sender = Some(sender.clone());
                 let printed = &printed;
                 let mut hand_on = move |outcome| {
@@ -160,9 +173,9 @@ impl Probes<'_> {
                         drop(printed.read());
                     }
                 };
-                scope.spawn(move || self.one(who, &mut keeper, &mut hand_on))
+                scope.spawn(move || self.probe_target(who, &mut history_writer, &mut hand_on))
             };
-            let begun: Vec<_> = keepers.into_iter().enumerate().map(begin).collect();
+            let begun: Vec<_> = history_writers.into_iter().enumerate().map(begin).collect();
             drop(sender);
             let mut outcomes: Vec<_> = ended.iter().collect();
             outcomes.sort_by_key(|(who, _)| *who);
@@ -180,79 +193,89 @@ impl Probes<'_> {
         Ok(closed)
     }
 
-    /// One for each target: studies of several go on at once, so each has its own way into the history. All are open before the first
-    /// turn: each target must come to its turns.
-    fn keepers(&self, mut keeper: Keeper) -> Result<Vec<Keeper>, Failure> {
+    /// One history writer for each target, as the studies are concurrent. All are opened before the
+    /// first turn, as a thread that fails without taking its turn blocks the others.
+    fn open_writers(
+        &self,
+        mut history_writer: HistoryWriter,
+    ) -> Result<Vec<HistoryWriter>, CommandError> {
         let targets = &self.args.targets;
         if targets.len() == 1 {
-            return Ok(vec![keeper]);
+            return Ok(vec![history_writer]);
         }
         eprintln!(
-            "{} targets take turns, phase by phase, so that a drift of this machine favours none",
+            "{} targets take turns, phase by phase, so that drift of the machine affects all \
+             equally",
             targets.len()
         );
-        keeper.tell_notes();
-        let mut keepers = vec![keeper];
+        crate::commands::print_notes(&mut history_writer);
+        let mut history_writers = vec![history_writer];
         for _ in 1..targets.len() {
-            keepers.push(Keeper::open(&self.args.keep)?);
+            history_writers.push(HistoryWriter::open(&self.args.keep.options())?);
         }
         let together = random_id().map_err(anyhow::Error::from)?;
-        for keeper in &mut keepers {
-            keeper.label(TOGETHER, &together);
+        for history_writer in &mut history_writers {
+            history_writer.label(TOGETHER, &together);
         }
-        Ok(keepers)
+        Ok(history_writers)
     }
 
-    /// Probes one target and hands on what came of it, before what was made for it is removed. Whether that could be.
-    fn one(
+    /// Probes a target, passes the outcome to `hand_on`, cleans up. Returns the clean-up's result.
+    fn probe_target(
         &self,
         who: usize,
-        keeper: &mut Keeper,
-        hand_on: &mut dyn FnMut(Result<ProbeResult, Failure>),
+        history_writer: &mut HistoryWriter,
+        hand_on: &mut dyn FnMut(Result<ProbeResult, CommandError>),
     ) -> Result<(), RunError> {
         let mut live = match self.args.targets.len() {
             1 => ProbeLive::new(self.stop.clone()),
             _ => ProbeLive::of_several(who + 1, self.stop.clone()),
         };
         let name = &self.args.targets[who];
+        let present = self.turns.leave_on_drop(who);
         let closed =
             cluster::target_within(name, &self.args.cluster).and_then(|place| match place {
                 Some((target, args)) => {
-                    self.in_cluster(who, (target, &args), &mut live, keeper, hand_on)
+                    self.in_cluster(who, (target, &args), &mut live, history_writer, hand_on)
                 }
-                None => self.here(who, &mut live, keeper, hand_on),
+                None => self.here(who, &mut live, history_writer, hand_on),
             });
+        // `hand_on` waits for the other probes, which may wait for the turn of this one.
+        drop(present);
         closed.unwrap_or_else(|failure| {
             hand_on(Err(failure));
             Ok(())
         })
     }
 
-    /// Keeps what a probe found.
+    /// Stores the result of a probe in the history.
     fn ended(
         &self,
         who: usize,
-        outcome: Result<ProbeResult, ProbeError>,
-        keeper: &mut Keeper,
-    ) -> Result<ProbeResult, Failure> {
+        outcome: Result<ProbeResult, StudyError>,
+        history_writer: &mut HistoryWriter,
+    ) -> Result<ProbeResult, CommandError> {
         let mut result = match outcome {
             Ok(result) => result,
             Err(error) => {
-                keeper.give_up();
-                keeper.tell_notes();
+                history_writer.end_unfinished_study();
+                crate::commands::print_notes(history_writer);
                 return Err(error.into());
             }
         };
         let held = self
             .promises
             .iter()
-            .map(|promise| Held::of(promise, &result));
-        let held: Vec<Held> = held.collect();
+            .map(|promise| PromiseCheck::from_probe(promise, &result));
+        let held: Vec<PromiseCheck> = held.collect();
         result.expect(held);
         result.notes.extend(self.note_of_equals(who));
         let name = &self.args.targets[who];
-        self.kept(name, keeper.finish(probe_document(&mut result).as_ref()));
-        keeper.tell_notes();
+        self.kept(
+            name,
+            history_writer.finish(probe_document(&mut result).as_ref()),
+        );
+        crate::commands::print_notes(history_writer);
         Ok(result)
     }
 
@@ -260,9 +283,9 @@ impl Probes<'_> {
         &self,
         who: usize,
         live: &mut ProbeLive,
-        keeper: &mut Keeper,
-        hand_on: &mut dyn FnMut(Result<ProbeResult, Failure>),
-    ) -> Result<Result<(), RunError>, Failure> {
+        history_writer: &mut HistoryWriter,
+        hand_on: &mut dyn FnMut(Result<ProbeResult, CommandError>),
+    ) -> Result<Result<(), RunError>, CommandError> {
         let name = &self.args.targets[who];
         let consent = &self.args.consent.allow_overwrite;
         let kind = target::check(name, consent, &self.args.ceph.access())?;
@@ -270,27 +293,25 @@ impl Probes<'_> {
         let mut session = LocalRunner {
             consent: self.consent.clone(),
             only_read: only_read.into_iter().collect(),
-            ceph: self.args.ceph.access(),
+            remote: remote_storage(self.args.ceph.access()),
             interrupt: self.stop.interrupt.clone(),
+            cold: self.args.cold.layers(),
             ..LocalRunner::default()
         }
         .open();
         let held = session.held_paths();
-        let mut taking = self.turns.taken_by(who, &mut session);
-        taking.begin();
-        let opened = Opened::open(name, consent, &self.args.ceph.access(), &mut |note| {
+        let turn = self.turns.hook(who);
+        turn.begin();
+        let opened = PreparedTarget::open(name, consent, &self.args.ceph.access(), &mut |note| {
             live.note(note);
         })?;
         opened.note_in(&held);
-        keeper.begin("probe", &opened.target.name);
-        let mut keeping = KeepingSession {
-            session: &mut taking,
-            keeper,
-        };
-        let outcome = probe(&mut keeping, &opened.target, &options(self.args), live);
-        live.end();
-        drop(taking);
-        hand_on(self.ended(who, outcome, keeper));
+        history_writer.begin("probe", &opened.target.name);
+        let options = options(self.args);
+        let hooked = (&mut session as &mut dyn Session, turn);
+        let studied = (&opened.target, self.neighbour_on(&opened.target)?);
+        let outcome = probe_in_turn(hooked, studied, &options, live, history_writer);
+        hand_on(self.ended(who, outcome, history_writer));
         let closed = Box::new(session).close();
         drop(opened);
         Ok(closed)
@@ -299,73 +320,100 @@ impl Probes<'_> {
     fn in_cluster(
         &self,
         who: usize,
-        (target, args): (Target, &ClusterArgs),
+        (target, args): (TargetUri, &ClusterArgs),
         live: &mut ProbeLive,
-        keeper: &mut Keeper,
-        hand_on: &mut dyn FnMut(Result<ProbeResult, Failure>),
-    ) -> Result<Result<(), RunError>, Failure> {
-        // The pod is made in the first turn, not beside what another target measures.
+        history_writer: &mut HistoryWriter,
+        hand_on: &mut dyn FnMut(Result<ProbeResult, CommandError>),
+    ) -> Result<Result<(), RunError>, CommandError> {
+        // The pod is created in the first turn, not while another target is measured.
         let _turn = self.turns.come(who);
         let name = &self.args.targets[who];
         let place = cluster::options_of_pods(target, args, self.args.pods.pods())?;
         let place = cluster::with_consent(place, name, &self.args.consent.allow_overwrite);
+        let cold = self.args.cold.layers();
+        let place = cluster::with_cold(place, cold);
         let mut pod_live = PodLive::new(name);
-        let watch = Watch {
-            tell: &mut |told: Told<'_>| pod_live.tell(told),
+        let watch = SetupObserver {
+            tell: &mut |event: SetupEvent<'_>| pod_live.show_event(event),
             interrupts: &|| self.stop.interrupt.count(),
         };
-        let mut session = cluster::open_any(place.clone(), watch)?;
-        let found = session.look()?;
+        let mut session = cluster::open_pods(place.clone(), watch)?;
+        cold::drop_osds_for(&mut session, cold, self.args.ceph.access());
+        let place = cluster::with_selected_pods(place, &session);
+        let found = session.inspect_path()?;
         let target = cluster::probe_target(name, &session, found, &place);
         let mut options = options(self.args);
         if options.size_bytes.is_none() {
             options.size_bytes =
-                cluster::working_set(&place, session.pods(), options.budget.size_bytes);
+                cluster::working_set(&place, session.pod_count(), options.budget.size_bytes);
         }
-        live.note(&format!("{name}: {}", session.whereabouts()));
-        keeper.begin("probe", name);
-        let mut taking = self.turns.taken_by(who, &mut session);
-        let mut keeping = KeepingSession {
-            session: &mut taking,
-            keeper,
-        };
-        let mut outcome = probe(&mut keeping, &target, &options, live);
-        live.end();
-        drop(taking);
+        live.note(&format!("{name}: {}", session.location()));
+        history_writer.begin("probe", name);
+        let hooked = (&mut session as &mut dyn Session, self.turns.hook(who));
+        let studied = (&target, self.neighbour_on(&target)?);
+        let mut outcome = probe_in_turn(hooked, studied, &options, live, history_writer);
         if let Ok(result) = &mut outcome {
             let pods = cluster::note_of_pods(&session, &place);
             result.notes.extend(pods);
         }
-        hand_on(self.ended(who, outcome, keeper));
-        // Removal may take long, and fail: the result is out by then.
+        hand_on(self.ended(who, outcome, history_writer));
+        // Removal may be slow or fail, so it follows the report.
         Ok(Box::new(session).close())
     }
 
-    /// What is to be said where an earlier target is the same.
+    /// The neighbour of a target, if there is a neighbour.
+    fn neighbour_on(&self, target: &StudyTarget) -> Result<Option<StudyNeighbour>, StudyError> {
+        let neighbour = self.neighbour.as_ref();
+        let placed = neighbour.map(|neighbour| StudyNeighbour::new(neighbour, target));
+        placed.transpose()
+    }
+
+    /// A note if an earlier target is the same.
     fn note_of_equals(&self, who: usize) -> Option<String> {
         let targets = &self.args.targets;
         let equal = (0..who).find(|earlier| target::are_same(&targets[*earlier], &targets[who]))?;
         let what = match targets[who] == targets[equal] {
-            true => format!("{} was measured already", targets[who]),
-            false => format!("{} is {} again", targets[who], targets[equal]),
+            true => format!("{} is given twice", targets[who]),
+            false => format!("{} is the same target as {}", targets[who], targets[equal]),
         };
         Some(format!(
-            "{what}: an A/A test, in which what differs is chance or drift of the machine"
+            "{what}: in this A/A test, differences are chance or drift of the machine"
         ))
     }
 
     fn kept(&self, name: &str, id: Option<String>) {
         match id {
             Some(id) if self.args.targets.len() > 1 => {
-                eprintln!("{name}: kept in the history as {id}");
+                eprintln!("{name}: stored in the history as {id}");
             }
-            Some(id) => eprintln!("kept in the history as {id}"),
+            Some(id) => eprintln!("stored in the history as {id}"),
             None => {}
         }
     }
 }
 
-/// The label that results of targets that were probed in turns have in common.
+/// Probes a target and stores its runs. Each run waits for its turn, which ends with the probe.
+fn probe_in_turn(
+    (session, mut turn): (&mut dyn Session, TurnHook<'_>),
+    (target, neighbour): (&StudyTarget, Option<StudyNeighbour>),
+    options: &ProbeOptions,
+    live: &mut ProbeLive,
+    history_writer: &mut HistoryWriter,
+) -> Result<ProbeResult, StudyError> {
+    // The history waits for its writer before the turn, not within it.
+    let mut history_hook = HistoryHook {
+        writer: history_writer,
+        stored: StoredRuns::NoCells,
+    };
+    let driver = StudyDriver::new(session, live).with_neighbours(neighbour);
+    let mut driver = driver.with_hook(&mut history_hook).with_hook(&mut turn);
+    let outcome = run_probe(&mut driver, target, options);
+    drop(driver);
+    live.finish();
+    outcome
+}
+
+/// Key of the label that results of targets probed in turns share.
 const TOGETHER: &str = "together";
 
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
@@ -377,9 +425,9 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 
 fn options(args: &ProbeArgs) -> ProbeOptions {
     let mut budget = if args.quick {
-        Budget::QUICK
+        ProbeBudget::QUICK
     } else {
-        Budget::NORMAL
+        ProbeBudget::NORMAL
     };
     if let Some(runtime_ns) = args.runtime {
         budget = budget.with_runtime(runtime_ns);
@@ -393,5 +441,49 @@ fn options(args: &ProbeArgs) -> ProbeOptions {
         size_bytes: args.size,
         direct: args.direct,
         seed: args.seed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, CliCommand};
+    use clap::Parser;
+    use std::time::Duration;
+
+    /// Numbers of results and of failures. Targets are not checked before.
+    fn probed(targets: [&str; 2]) -> (usize, usize) {
+        let words = ["iosonde", "probe", "--quick", "--no-save"];
+        let cli = Cli::try_parse_from(words.into_iter().chain(targets)).unwrap();
+        let CliCommand::Probe(args) = cli.command else {
+            panic!("another command");
+        };
+        let (sender, ended) = mpsc::channel();
+        std::thread::spawn(move || {
+            let stop = StopSignal::default();
+            let probes = ProbeCommand {
+                consent: args.consent.noted(),
+                promises: &[],
+                neighbour: None,
+                stop: &stop,
+                turns: Turns::new(args.targets.len(), args.seed),
+                args: &args,
+            };
+            let history_writer = HistoryWriter::open(&args.keep.options()).ok().unwrap();
+            let closed = probes.probe_all(history_writer, |results, failed| {
+                let counts = (results.len(), usize::from(failed.is_some()));
+                sender.send(counts).unwrap();
+            });
+            assert!(matches!(closed, Ok(Ok(()))));
+        });
+        ended.recv_timeout(Duration::from_secs(60)).unwrap()
+    }
+
+    /// The check of all targets has passed, and the directory is gone when its turn comes.
+    #[test]
+    fn target_that_fails_before_its_turn_blocks_no_other() {
+        let gone = "/proc/iosonde/gone";
+        assert_eq!(probed([gone, "sim:hdd"]), (1, 1));
+        assert_eq!(probed(["sim:hdd", gone]), (1, 1));
     }
 }

@@ -1,59 +1,78 @@
 //! `iosonde pts`: preconditioning and steady state, after SNIA's specification.
 
-use super::places::{Place, Places, tells};
-use super::{beforehand, consent, end, keep_study, nothing_found};
-use crate::args::{PresetKind, PtsArgs, PtsKind, PurgeKind, TextFormat};
-use crate::failure::Failure;
-use crate::live::pts::PtsLive;
+use super::target_session::{SizedTarget, TargetSession, setup_reporters};
+use super::{beforehand, conclude_study, consent, nothing_found};
+use crate::args::{PresetKind, PtsArgs, PtsKind, PurgeKind};
+use crate::failure::CommandError;
+use crate::live::pts_live::PtsLive;
 use crate::output::Output;
-use crate::report;
-use crate::signals::Stop;
-use crate::store::{Keeper, KeepingSession};
-use iosonde_result::session::Session;
-use iosonde_study::pts::{Preset, PtsOptions, PtsResult, PtsTest, Purge, pts};
+use crate::signals::StopSignal;
+use iosonde_history::{HistoryHook, HistoryWriter, StoredRuns};
+use iosonde_report as report;
+use iosonde_report::format::TextFormat;
+use iosonde_result::cache_state::ColdLayers;
+use iosonde_study::StudyDriver;
+use iosonde_study::pts::{PtsOptions, PtsPreset, PtsResult, PtsTest, Purge, run_pts};
 
-/// Runs one test on one target and prints what was found.
-pub(crate) fn run(args: &PtsArgs) -> Result<(), Failure> {
-    let stop = Stop::listen()?;
-    let mut keeper = Keeper::open(&args.keep)?;
+/// Runs one test on one target and prints the result.
+pub(crate) fn run(args: &PtsArgs) -> Result<(), CommandError> {
+    let neighbour = args.beside.neighbour()?;
+    let stop = StopSignal::listen()?;
+    let mut history_writer = HistoryWriter::open(&args.keep.options())?;
     let output = Output::open(args.written.output.as_deref())?;
     let mut live = PtsLive::new(stop.clone());
     let names = [args.target.clone()];
     consent::refuse_unmatched(&args.written.consent, &names, false)?;
     beforehand::warn(&names, &args.cluster);
-    let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
-    let mut places = Places::open(
+    let (mut reporters, interrupts) = (setup_reporters(&names), || stop.interrupt.count());
+    // The rounds of the test precondition the device: its caches are part of the steady state.
+    let cold = ColdLayers::default();
+    let mut target_session = TargetSession::open(
         &names,
         &args.written.consent.noted(),
-        (&args.cluster, None, &args.ceph),
+        (&args.cluster, args.pods.pods(), &args.ceph, cold),
         &stop,
         &interrupts,
-        &mut tells,
+        &mut reporters,
         &mut |note| live.line(note),
     )?;
-    let Place { target, size_bytes } = places.all.remove(0);
+    let neighbours = target_session.neighbours(neighbour.as_ref())?;
+    let SizedTarget { target, size_bytes } = target_session.all.remove(0);
     let options = options(args, size_bytes);
-    keeper.begin("pts", &target.name);
-    let mut keeping = KeepingSession {
-        session: &mut places,
-        keeper: &mut keeper,
+    history_writer.begin("pts", &target.name);
+    let mut history_hook = HistoryHook {
+        writer: &mut history_writer,
+        stored: StoredRuns::All,
     };
-    let outcome = pts(&mut keeping, &target, &options, &mut live);
-    live.end();
-    let result = match outcome {
+    let driver = StudyDriver::new(&mut target_session, &mut live);
+    let driver = driver.with_neighbours(neighbours);
+    let mut driver = driver.with_hook(&mut history_hook);
+    let outcome = run_pts(&mut driver, &target, &options);
+    drop(driver);
+    live.finish();
+    let mut result = match outcome {
         Ok(result) => result,
-        Err(error) => return Err(nothing_found(error, &mut keeper, Box::new(places))),
+        Err(error) => {
+            return Err(nothing_found(
+                error,
+                &mut history_writer,
+                Box::new(target_session),
+            ));
+        }
     };
-    let kept = keep_study(&mut keeper, &result);
-    let written = print(args, &result, output);
-    let failure = result.failure.map(|failure| failure.message);
-    let concluded = stop.conclude_study(result.error, failure);
-    // What was made goes last: that may take long, and fail.
-    let closed = Box::new(places).close();
-    end([written, kept, concluded], closed)
+    result.notes.extend(target_session.notes());
+    let failure = result.failure.as_ref();
+    let failure = failure.map(|failure| failure.message.clone());
+    conclude_study(
+        &mut history_writer,
+        &result,
+        || print(args, &result, output),
+        |_| stop.conclude_study(result.error.clone(), failure),
+        Box::new(target_session),
+    )
 }
 
-fn print(args: &PtsArgs, result: &PtsResult, output: Output) -> Result<(), Failure> {
+fn print(args: &PtsArgs, result: &PtsResult, output: Output) -> Result<(), CommandError> {
     let text = match args.written.format {
         TextFormat::Table => report::pts::table(result),
         TextFormat::Json => report::pts::json(result)?,
@@ -65,8 +84,8 @@ fn print(args: &PtsArgs, result: &PtsResult, output: Output) -> Result<(), Failu
 
 fn options(args: &PtsArgs, size_bytes: Option<u64>) -> PtsOptions {
     let preset = match args.preset {
-        PresetKind::Client => Preset::Client,
-        PresetKind::Enterprise => Preset::Enterprise,
+        PresetKind::Client => PtsPreset::Client,
+        PresetKind::Enterprise => PtsPreset::Enterprise,
     };
     let (iodepth, numjobs) = preset.in_flight();
     PtsOptions {

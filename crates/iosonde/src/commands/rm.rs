@@ -1,26 +1,26 @@
-//! `iosonde rm`: removing stored results.
+//! `iosonde rm`: removes stored results.
 
 use crate::args::RmArgs;
-use crate::failure::Failure;
-use crate::store::{Place, Store};
+use crate::failure::CommandError;
+use iosonde_history::HistoryPath;
 
-/// Removes all that are named, or none if one of them is not there.
-pub(crate) fn run(args: &RmArgs) -> Result<(), Failure> {
-    let place = Place::find(args.store.store.as_deref())?;
-    let mut store = Store::open(&place)?;
+/// Removes all named results, or none if one of them does not exist.
+pub(crate) fn run(args: &RmArgs) -> Result<(), CommandError> {
+    let place = HistoryPath::find(args.store.store.as_deref())?;
+    let mut store = crate::commands::open_history(&place)?;
     let mut ids = Vec::new();
     for run in &args.runs {
         if run.contains('.') {
-            return Err(Failure::usage(
-                format!("{run}: a run is only removed together with its study"),
-                "name the id before the dot",
+            return Err(CommandError::usage(
+                format!("{run}: a run cannot be removed alone, only its whole result"),
+                "name the ID before the dot",
             ));
         }
         let id = store.find(run)?;
         if store.is_running(&id) {
-            return Err(Failure::usage(
-                format!("{id} is still measured: it cannot be removed"),
-                "wait for its end, or end the program that measures it, then remove it",
+            return Err(CommandError::usage(
+                format!("{id} cannot be removed: its measurement is not finished"),
+                "wait until the measurement ends, or stop it, then remove the result",
             ));
         }
         ids.push(id);

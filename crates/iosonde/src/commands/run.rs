@@ -1,42 +1,48 @@
-//! `iosonde run`: all this, every time, the same way.
+//! `iosonde run`: runs a suite of studies and jobs on targets and judges it.
 
 mod attempts;
 mod baseline;
-mod keeping;
-mod look;
+mod command_run;
+mod command_watch;
+pub(super) mod job_target;
+mod local_check;
 mod measure;
-pub(super) mod place;
-mod site;
 mod study;
+mod suite_step_hook;
+mod suite_target;
+mod target_run;
 
 use super::outside::Outside;
 use super::report::input::take_all;
 use super::sweep::{depths_are_the_same, keeps_engine};
-use super::{beforehand, consent, end, limits};
-use crate::args::{RunArgs, TextFormat};
-use crate::failure::{Failure, told_at_once};
+use super::{beforehand, cold, consent, finish_command, limits};
+use crate::args::RunArgs;
+use crate::failure::{CommandError, report_all};
 use crate::output::Output;
-use crate::report;
-use crate::report::html::Builder;
-use crate::report::sweep::listed;
-use crate::signals::Stop;
-use crate::store::absolute;
+use crate::signals::StopSignal;
+use command_run::{listed_commands, refused_commands};
+use iosonde_history::absolute;
 use iosonde_job::Env;
 use iosonde_job::diagnostic::nearest;
 use iosonde_job::plan::Job;
+use iosonde_limits::{Limits, LimitsError};
 use iosonde_machine::system_env::SystemEnv;
-use iosonde_study::limits::{Limits, LimitsError};
-use iosonde_study::suite::{
-    BUILTIN, Expected, Judged, MOST_RUNS, Suite, SuiteResult, SuiteTarget, Verdict, What, builtin,
-    suite, suite_schema,
+use iosonde_report as report;
+use iosonde_report::format::TextFormat;
+use iosonde_report::html::HtmlReportBuilder;
+use iosonde_report::sweep::listed;
+use iosonde_suite::{
+    BUILTIN, ExpectationVerdict, JudgedExpectation, MOST_RUNS, StepKind, Suite, SuiteExpectation,
+    SuiteResult, SuiteTarget, builtin, suite, suite_schema,
 };
-use measure::Ran;
+use measure::SuiteOutcome;
 use std::path::Path;
+use suite_target::{pods_of_suite, refuse_searches_in_pods};
 
-/// Runs a suite and prints what was found.
-pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+/// Runs a suite and prints its results.
+pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     let output = Output::open(args.written.output.as_deref())?;
-    if let Some(text) = told(args)? {
+    if let Some(text) = requested_text(args)? {
         return output.save(&text);
     }
     let limits = limits::read(args.limits_file.as_deref())?;
@@ -49,21 +55,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let (baselines, mut failures) = baseline::find(&suite, args.keep.store.as_deref());
     let targets = targets(args, &suite);
     failures.extend(refuse_depths_without_effect(&suite, &targets).err());
-    let outside = Outside::of(&args.outside, jobs(&suite))?;
+    failures.extend(refuse_searches_in_pods(&suite, pods_of_suite(args, &suite)).err());
+    let outside = Outside::from_args(&args.outside, jobs(&suite))?;
     failures.extend(outside.refused(jobs(&suite)));
+    failures.extend(refused_commands(&suite, &targets, args));
     let (expected, wrong) = check_targets(args, &suite, &limits, &targets, &outside)?;
     failures.extend(wrong);
-    told_at_once(failures)?;
+    report_all(failures)?;
     if args.check {
-        let text = format!(
-            "{}{}: all is well\n",
-            outside.listed(jobs(&suite)),
-            suite.name
-        );
-        return output.save(&text);
+        let text = format!("{}: no problems found\n", suite.name);
+        return output.save(&(outside_lines(&suite, &outside) + &text));
     }
     if args.dry_run {
-        let text = report::suite::plan(&suite, &targets) + &outside.listed(jobs(&suite));
+        let pods = suite_target::describe_pods(pods_of_suite(args, &suite));
+        let text = report::suite::plan(&suite, &targets) + &pods + &outside_lines(&suite, &outside);
         return output.save(&text);
     }
     let junit = match &args.junit {
@@ -74,51 +79,62 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         Some(path) => Some(Output::open(Some(path))?),
         None => None,
     };
-    let written = Written {
+    let written = SuiteOutputs {
         output,
         junit,
         report,
         ran: ran(),
     };
-    let stop = Stop::listen()?;
+    let stop = StopSignal::listen()?;
+    cold::announce(args.cold.layers(), &names, &args.cluster)?;
     beforehand::warn(&names, &args.cluster);
     let mut printed = Ok(());
     let print = |ran| printed = print(args, ran, written, &stop);
     let judged = (&expected[..], &baselines);
     let what = (&suite, &targets[..], &outside);
     let closed = measure::measure(args, what, judged, &stop, print)?;
-    end([printed], closed)
+    finish_command([printed], closed)
 }
 
-/// What is written when a suite has ended.
-struct Written {
+/// One line for each command, setting and path outside of the targets.
+fn outside_lines(suite: &Suite, outside: &Outside) -> String {
+    listed_commands(suite) + &outside.listed(jobs(suite))
+}
+
+/// The outputs at the end of a suite.
+struct SuiteOutputs {
     output: Output,
     junit: Option<Output>,
     report: Option<Output>,
-    /// When and where it ran.
-    ran: report::suite::Ran,
+    /// Time and host of the run.
+    ran: report::suite::JunitHeader,
 }
 
-/// Writes the result and the files that are asked for besides. All that could not be written is told, the first by the exit status.
-fn print(args: &RunArgs, ran: Ran, written: Written, stop: &Stop) -> Result<(), Failure> {
-    let Ran {
+/// Writes all requested files. Reports all errors; the first one sets the exit status.
+fn print(
+    args: &RunArgs,
+    ran: SuiteOutcome,
+    written: SuiteOutputs,
+    stop: &StopSignal,
+) -> Result<(), CommandError> {
+    let SuiteOutcome {
         results,
         kept,
         failed,
     } = ran;
-    let Written {
+    let SuiteOutputs {
         output,
         junit,
         report,
         ran,
     } = written;
-    // A pipeline reads it whatever came of the suite; a full disk is no reason not to print the rest.
-    let told = match junit {
+    // CI reads the JUnit file even if the suite failed. An error here does not stop the rest.
+    let junit_written = match junit {
         Some(junit) => junit.save(&report::suite::junit(&results, &ran)),
         None => Ok(()),
     };
     if let Some(failure) = failed {
-        return end([told, Err(failure)], Ok(()));
+        return finish_command([junit_written, Err(failure)], Ok(()));
     }
     let drawn = match report {
         Some(file) => draw(args, &results, &kept).and_then(|page| file.save(&page)),
@@ -136,19 +152,19 @@ fn print(args: &RunArgs, ran: Ran, written: Written, stop: &Stop) -> Result<(), 
     };
     let written = output.save(&text);
     let concluded = match stop.signal() {
-        Some(signal) => Err(Failure::Interrupted(signal)),
+        Some(signal) => Err(CommandError::Interrupted(signal)),
         None => conclude(args, &results),
     };
-    end([written, told, drawn, concluded], Ok(()))
+    finish_command([written, junit_written, drawn, concluded], Ok(()))
 }
 
-/// The page of what was found on all targets. Single runs are drawn as well where they are kept.
+/// The report of all targets. Stored studies are drawn with their runs.
 fn draw(
     args: &RunArgs,
     results: &[SuiteResult],
     kept: &[Option<String>],
-) -> Result<String, Failure> {
-    let mut page = Builder::default();
+) -> Result<String, CommandError> {
+    let mut page = HtmlReportBuilder::default();
     for (result, id) in results.iter().zip(kept) {
         match id {
             Some(id) => take_all(
@@ -159,64 +175,60 @@ fn draw(
             None => page.suite(&result.target, result),
         }
     }
-    page.html(Some(&format!(
-        "{} on {}",
-        results.first().map_or("", |result| &result.suite),
-        listed(
-            &results
-                .iter()
-                .map(|result| result.target.clone())
-                .collect::<Vec<_>>()
-        )
-    )))
+    let targets: Vec<String> = results.iter().map(|result| result.target.clone()).collect();
+    let suite = results.first().map_or("", |result| &result.suite);
+    Ok(page.html(Some(&format!("{suite} on {}", listed(&targets))))?)
 }
 
-/// All jobs of a suite, those of its sweeps too.
+/// All jobs of a suite, with those of its sweeps.
 fn jobs(suite: &Suite) -> impl Iterator<Item = &Job> {
     suite.steps.iter().flat_map(|step| -> Vec<&Job> {
         match &step.what {
-            What::Jobs(plan) => plan.jobs.iter().collect(),
-            What::Sweep(wanted) => wanted.grid.curves.iter().map(|curve| &curve.job).collect(),
-            What::Load(_) | What::Probe(_) => Vec::new(),
+            StepKind::Jobs(plan) => plan.jobs.iter().collect(),
+            StepKind::Sweep(wanted) => wanted.grid.curves.iter().map(|curve| &curve.job).collect(),
+            StepKind::Load(_) | StepKind::Probe(_) | StepKind::Command(_) => Vec::new(),
         }
     })
 }
 
-/// Refuses sweeps over depths that are all the same, whatever they are.
-fn refuse_depths_without_effect(suite: &Suite, targets: &[SuiteTarget]) -> Result<(), Failure> {
+/// Refuses sweeps over iodepth with an engine that ignores it.
+fn refuse_depths_without_effect(
+    suite: &Suite,
+    targets: &[SuiteTarget],
+) -> Result<(), CommandError> {
     if !targets.iter().any(|target| keeps_engine(&target.name)) {
         return Ok(());
     }
     for step in &suite.steps {
-        if let What::Sweep(wanted) = &step.what
+        if let StepKind::Sweep(wanted) = &step.what
             && let Some(plan) = wanted.grid.without_effect_of_depth()
         {
-            return Err(Failure::usage(
+            return Err(CommandError::usage(
                 format!("`{}`: {}", step.workload, depths_are_the_same(plan)),
-                "name an engine that queues, such as ioengine = \"io_uring\", or vary the jobs instead: iodepth = 1, \
-                 numjobs = \"1..64\"",
+                "use an asynchronous engine, e.g. ioengine = \"io_uring\", or vary numjobs \
+                 instead: iodepth = 1, numjobs = \"1..64\"",
             ));
         }
     }
     Ok(())
 }
 
-/// Looks at all targets, in clusters too: what cannot be measured is told of each before the first is touched. With `--check` the
-/// steps are looked at as well; a run tells of them one by one, and measures the others. Returns what is expected of each target
-/// that can be measured, and what is wrong with the others.
+/// Checks all targets, also in clusters, and returns the errors of all before any is changed.
+/// `--check` checks the steps too. A run reports failed steps one by one and measures the others.
+/// Returns the expectations of each usable target.
 fn check_targets(
     args: &RunArgs,
     suite: &Suite,
     limits: &Limits,
     targets: &[SuiteTarget],
     outside: &Outside,
-) -> Result<(Vec<Vec<Expected>>, Vec<Failure>), Failure> {
+) -> Result<(Vec<Vec<SuiteExpectation>>, Vec<CommandError>), CommandError> {
     let (mut expected, mut failures, mut usable) = (Vec::new(), Vec::new(), Vec::new());
     for target in targets {
-        match site::checked(&target.name, args) {
+        match suite_target::check_target(&target.name, args, pods_of_suite(args, suite)) {
             Ok(found) => {
                 usable.push(target.name.as_str());
-                // A run tells them itself, when its pod is made.
+                // A run prints the notes when its pod is created.
                 if args.check {
                     found
                         .notes
@@ -235,28 +247,31 @@ fn check_targets(
         }
     }
     if args.check {
-        failures.extend(look::all(&usable, suite, args, outside)?);
+        failures.extend(local_check::check_local_targets(
+            &usable, suite, args, outside,
+        )?);
     }
     Ok((expected, failures))
 }
 
-/// What is expected of a target, whose size some promises depend on.
+/// The expectations of a target. Some promises depend on its size.
 fn expected_of(
     suite: &Suite,
     target: &SuiteTarget,
     limits: &Limits,
     volume_bytes: Option<u64>,
-    failures: &mut Vec<Failure>,
-) -> Vec<Expected> {
-    let refused = |expected: &Expected, error: LimitsError| {
+    failures: &mut Vec<CommandError>,
+) -> Vec<SuiteExpectation> {
+    let refused = |expected: &SuiteExpectation, error: LimitsError| {
         let (name, text) = (&target.name, &expected.expectation.text);
         if error.lacks("size") {
-            return Failure::usage(
-                format!("{name}: `{text}` depends on the size of the volume, which cannot be told"),
-                "write it with the product, e.g. limits:aws-gp3:375GiB or limits:gcp-pd-ssd:size=375GiB,machine=n1-standard-8",
+            return CommandError::usage(
+                format!("{name}: `{text}` depends on the size of the volume, which is unknown"),
+                "add the size to the product, e.g. limits:aws-gp3:375GiB or \
+                 limits:gcp-pd-ssd:size=375GiB,machine=n1-standard-8",
             );
         }
-        Failure::usage(format!("{name}: `{text}`: {error}"), error.remedy())
+        CommandError::usage(format!("{name}: `{text}`: {error}"), error.remedy())
     };
     let all = suite.expectations.iter().map(|expected| {
         let of_target = expected.of_volume(limits, volume_bytes);
@@ -266,33 +281,35 @@ fn expected_of(
         .collect()
 }
 
-/// The exit status, from what was found.
-fn conclude(args: &RunArgs, results: &[SuiteResult]) -> Result<(), Failure> {
+/// The exit status, by failed steps and by verdicts.
+fn conclude(args: &RunArgs, results: &[SuiteResult]) -> Result<(), CommandError> {
     let steps = results.iter().flat_map(|result| &result.steps);
     if let Some((step, failure)) = steps
         .filter_map(|step| Some((step, step.failure.as_ref()?)))
         .next()
     {
-        return Err(Failure::Io(format!("{}: {failure}", step.name)));
+        return Err(CommandError::Io(format!("{}: {failure}", step.name)));
     }
-    let is_missed = |judged: &&Judged| match judged.verdict {
-        Verdict::Missed | Verdict::NotMeasured => true,
-        Verdict::Undecided => args.fail_if_unclear,
-        Verdict::Met => false,
+    let is_missed = |judged: &&JudgedExpectation| match judged.verdict {
+        ExpectationVerdict::Missed | ExpectationVerdict::NotMeasured => true,
+        ExpectationVerdict::Undecided => args.fail_if_unclear,
+        ExpectationVerdict::Met => false,
     };
     let missed = lines_of(results, is_missed);
     if !missed.is_empty() {
-        return Err(Failure::Missed(missed));
+        return Err(CommandError::Missed(missed));
     }
-    let undecided = lines_of(results, |judged| judged.verdict == Verdict::Undecided);
+    let undecided = lines_of(results, |judged| {
+        judged.verdict == ExpectationVerdict::Undecided
+    });
     match undecided.is_empty() {
         true => Ok(()),
-        false => Err(Failure::Undecided(undecided)),
+        false => Err(CommandError::Undecided(undecided)),
     }
 }
 
-/// The verdicts that are meant, a line each.
-fn lines_of(results: &[SuiteResult], is_meant: impl Fn(&&Judged) -> bool) -> String {
+/// One line for each selected verdict.
+fn lines_of(results: &[SuiteResult], is_meant: impl Fn(&&JudgedExpectation) -> bool) -> String {
     let judged = results.iter().flat_map(|result| {
         let of_it = result.judged.iter().filter(&is_meant);
         of_it.map(move |judged| (result, judged))
@@ -309,15 +326,15 @@ fn lines_of(results: &[SuiteResult], is_meant: impl Fn(&&Judged) -> bool) -> Str
     lines.collect::<Vec<String>>().join("\n")
 }
 
-/// Now and here.
-fn ran() -> report::suite::Ran {
+/// The current time and this host.
+fn ran() -> report::suite::JunitHeader {
     let name = rustix::system::uname();
     let hostname = name.nodename().to_string_lossy();
-    report::suite::Ran {
+    report::suite::JunitHeader {
         timestamp: jiff::Timestamp::now()
             .strftime("%Y-%m-%dT%H:%M:%S")
             .to_string(),
-        // The schema wants a name where there is none.
+        // The JUnit schema requires a name.
         hostname: match hostname.trim() {
             "" => "localhost".to_owned(),
             name => name.to_owned(),
@@ -325,8 +342,8 @@ fn ran() -> report::suite::Ran {
     }
 }
 
-/// What is printed instead of running anything.
-fn told(args: &RunArgs) -> Result<Option<String>, Failure> {
+/// The text of options that print something instead of running the suite.
+fn requested_text(args: &RunArgs) -> Result<Option<String>, CommandError> {
     if args.list {
         return Ok(Some(report::suite::list()));
     }
@@ -343,17 +360,16 @@ fn told(args: &RunArgs) -> Result<Option<String>, Failure> {
     }
 }
 
-fn unknown(name: &str) -> Failure {
+fn unknown(name: &str) -> CommandError {
     let help = match nearest(name, BUILTIN.iter().map(|suite| suite.name)) {
-        Some(meant) => format!("did you mean `{meant}`? `iosonde run --list` shows all"),
-        None => "name a file that ends with .toml, .yaml or .yml, or one of `iosonde run --list`"
-            .to_owned(),
+        Some(meant) => format!("did you mean `{meant}`? `iosonde run --list` lists all suites"),
+        None => "name a .toml, .yaml or .yml file, or a suite of `iosonde run --list`".to_owned(),
     };
-    Failure::usage(format!("there is no suite `{name}`"), help)
+    CommandError::usage(format!("there is no suite `{name}`"), help)
 }
 
-/// The suite that is asked for. A file counts more than a built-in suite of the same name.
-fn read(args: &RunArgs, limits: &Limits) -> Result<Suite, Failure> {
+/// Reads the suite. A file precedes a built-in suite of the same name.
+fn read(args: &RunArgs, limits: &Limits) -> Result<Suite, CommandError> {
     let env = SystemEnv::default();
     let name = args.suite.as_deref().unwrap_or_default();
     let (file, text) = match builtin(name) {
@@ -364,9 +380,9 @@ fn read(args: &RunArgs, limits: &Limits) -> Result<Suite, Failure> {
                 return Err(unknown(name));
             }
             let bytes = env.read_file(name).map_err(|error| {
-                Failure::usage(
-                    format!("{name}: {error}"),
-                    "name a suite file that can be read, or one of `iosonde run --list`",
+                CommandError::usage(
+                    format!("{name}: {}", iosonde_job::errno::describe(&error)),
+                    "name a readable suite file, or a suite of `iosonde run --list`",
                 )
             })?;
             (
@@ -378,14 +394,19 @@ fn read(args: &RunArgs, limits: &Limits) -> Result<Suite, Failure> {
     let overrides = args.variables.iter().cloned().collect();
     let most_runs = if args.yes { usize::MAX } else { MOST_RUNS };
     let suite = suite(&file, &text, &overrides, limits, most_runs, &env);
-    let suite = suite.map_err(|all| Failure::Jobs(Box::new(all)))?;
+    let mut suite = suite.map_err(|all| CommandError::Jobs(Box::new(all)))?;
+    match args.beside.neighbour()? {
+        Some(neighbour) => suite.set_neighbour(&neighbour),
+        None if args.beside.is_none_wanted() => suite.remove_neighbours(),
+        None => {}
+    }
     if !suite.warnings.list.is_empty() {
         eprintln!("{}", suite.warnings);
     }
     Ok(suite)
 }
 
-/// Targets of the command line, else of the suite, else this directory.
+/// Targets of the command line, else of the suite, else the current directory.
 fn targets(args: &RunArgs, suite: &Suite) -> Vec<SuiteTarget> {
     let plain = |name: &str| SuiteTarget {
         name: name.to_owned(),

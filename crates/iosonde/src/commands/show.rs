@@ -1,23 +1,28 @@
-//! `iosonde show`: one stored result, or one figure of all.
+//! `iosonde show`: one stored result, or one figure of all results.
 
 use super::expect::{hold, promises};
 use super::export::exported;
-use super::named::tell_latest;
-use crate::args::{Format, PivotFormat, ShowArgs};
-use crate::failure::Failure;
+use super::result_ref::print_latest;
+use crate::args::{PivotFormat, ShowArgs};
+use crate::failure::CommandError;
 use crate::output::Output;
-use crate::store::{LATEST, Place, Store};
+use iosonde_history::{HistoryPath, LATEST};
+use iosonde_report::format::Format;
 
-/// Prints one result.
-pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
+/// Prints one result, or a pivot table.
+pub(crate) fn run(args: &ShowArgs) -> Result<(), CommandError> {
     if let Some(words) = &args.pivot {
         return super::pivot::run(args, words);
     }
     let promises = promises(&args.expect)?;
-    let place = Place::find(args.store.store.as_deref())?;
-    let mut loaded = Store::open(&place)?.load(args.run.as_deref().unwrap_or(LATEST))?;
+    let place = HistoryPath::find(args.store.store.as_deref())?;
+    let mut loaded =
+        crate::commands::open_history(&place)?.load(args.run.as_deref().unwrap_or(LATEST))?;
     if args.run.is_none() {
-        tell_latest(&loaded);
+        print_latest(&loaded);
+    }
+    if super::recomputed::is_requested(args) {
+        return super::recomputed::run(args, &loaded);
     }
     hold(&mut loaded, &promises)?;
     let format = match args.format {
@@ -26,9 +31,12 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), Failure> {
         Some(PivotFormat::Csv) => Format::Csv,
         Some(PivotFormat::Markdown) => Format::Markdown,
         Some(PivotFormat::Html) => {
-            return Err(Failure::usage(
-                "html is of figures by labels, not of one result",
-                format!("write `iosonde report {} -o report.html`", loaded.name()),
+            return Err(CommandError::usage(
+                "--format html shows figures of --pivot, not one result",
+                format!(
+                    "for one result, use `iosonde report {} -o report.html`",
+                    loaded.name()
+                ),
             ));
         }
     };

@@ -1,79 +1,79 @@
-//! `iosonde sweep`: how does it depend on ...?
+//! `iosonde sweep`: measures a grid of option values.
 
-pub(super) mod around;
-mod export;
-pub(crate) mod journal;
-pub(crate) mod quiet;
-
-use super::journal::Beginning;
 use super::outside::Outside;
-use super::places::{Places, tells};
-use super::{beforehand, ceph, cluster, consent, end, keep_study, nothing_found, target};
-use crate::args::{SweepArgs, TextFormat};
-use crate::failure::{Failure, told_at_once};
-use crate::live::sweep::SweepLive;
+use super::target_session::{TargetSession, setup_reporters};
+use super::{beforehand, ceph, cluster, cold, conclude_study, consent, nothing_found, target};
+use crate::args::SweepArgs;
+use crate::failure::{CommandError, report_all};
+use crate::hooks::fio_export_hook::FioExportHook;
+use crate::hooks::quiet_device_hook::QuietDeviceHook;
+use crate::journal::journal_file::{Beginning, directory};
+use crate::journal::journal_key::SweepJournalKey;
+use crate::journal::sweep_journal::SweepJournal;
+use crate::live::sweep_live::SweepLive;
 use crate::output::Output;
-use crate::report;
-use crate::signals::Stop;
-use crate::store::{Keeper, KeepingSession, absolute};
-use around::Around;
-use export::FioFiles;
-use iosonde_job::Env;
+use crate::signals::StopSignal;
+use iosonde_history::{HistoryHook, HistoryWriter, StoredRuns, absolute};
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
 use iosonde_job::value::{Bytes, bytes};
+use iosonde_job::{Env, Neighbour};
+use iosonde_machine::consent::Consent;
 use iosonde_machine::system_env::SystemEnv;
-use iosonde_result::session::Session;
-use iosonde_study::CutShort;
-use iosonde_study::probe::{Budget, ProbeTarget, TargetKind};
+use iosonde_report as report;
+use iosonde_report::format::TextFormat;
+use iosonde_study::probe::{ProbeBudget, StudyTarget, StudyTargetKind};
 use iosonde_study::sweep::{
-    Axis, Base, CurvePlan, Grid, LEAST_BUDGET_NS, Reach, SweepOptions, SweepResult, SweepTarget,
-    WORKING_SET, announcement, parse_axes, planned_time, sweep,
+    Axis, Base, CurvePlan, JobExtent, LEAST_BUDGET_NS, SweepGrid, SweepOptions, SweepResult,
+    SweepTarget, WORKING_SET, announcement, parse_axes, planned_time, run_sweep,
 };
-use journal::Journal;
-use quiet::Gate;
+use iosonde_study::{CutShort, StudyDriver};
 use std::path::Path;
 
-/// More cells than anybody means to measure.
+/// Limit on cells without `--yes`.
 const MOST_CELLS: usize = 10_000;
-/// Where nothing is said, so many times the measured time of a cell are waited for its caches at most.
+/// Default limit on the warm-up of caches, in measured times of a cell.
 const WARM_UP_RUNTIMES: u64 = 5;
-/// Free room of a volume that a dry run does not ask a cluster for.
+/// Assumed free space of a volume in a dry run, which does not ask the cluster.
 const UNKNOWN_FREE_BYTES: u64 = 1 << 50;
-/// A longer file is no job file.
+/// Limit on the size of a job file. Longer files are targets.
 const MOST_JOB_FILE_BYTES: u64 = 1 << 20;
 
-/// Measures the grid and prints what was found.
-pub(crate) fn run(args: &SweepArgs) -> Result<(), Failure> {
+/// Measures the grid and prints the result.
+pub(crate) fn run(args: &SweepArgs) -> Result<(), CommandError> {
     let is_searched = !args.exhaustive && args.working_set.is_none();
     if is_searched && args.budget.is_some_and(|ns| ns < LEAST_BUDGET_NS) {
         let least_s = LEAST_BUDGET_NS / 1_000_000_000;
-        return Err(Failure::usage(
-            "no curve can be measured in that budget",
-            format!(
-                "give --budget {least_s}s at least; a sweep says how long all of it would take when it begins"
-            ),
+        return Err(CommandError::usage(
+            "--budget is too short to measure a curve",
+            format!("use --budget {least_s}s or more; --dry-run shows the time of the whole sweep"),
         ));
     }
-    let has_pods = args.pods.pods().is_some();
-    if has_pods && (!args.exhaustive || args.working_set.is_some()) {
-        return Err(Failure::usage(
-            "a search is for one pod: what it does not measure cannot be told for several",
-            "add --exhaustive, which measures every cell, and leave out --working-set",
-        ));
-    }
-    let asked = Asked::of(args)?;
+    refuse_predictions_for_pods(args, args.pods.pods().is_some())?;
+    let asked = SweepRequest::parse(args)?;
     let (consent, targets) = (&args.written.consent, &asked.targets);
     consent::refuse_unmatched(consent, targets, asked.job_file.is_some())?;
+    cold::announce(args.cold.layers(), targets, &args.cluster)?;
     if args.dry_run {
         return dry_run(args, &asked);
     }
-    let stop = Stop::listen()?;
-    let mut keeper = Keeper::open(&args.keep)?;
+    let stop = StopSignal::listen()?;
+    let mut history_writer = HistoryWriter::open(&args.keep.options())?;
     let output = Output::open(args.written.output.as_deref())?;
-    measure(args, &asked, &stop, &mut keeper, output)
+    measure(args, &asked, &stop, &mut history_writer, output)
 }
 
-fn print(args: &SweepArgs, result: &SweepResult, output: Output) -> Result<(), Failure> {
+/// Refuses several pods unless every cell is measured.
+fn refuse_predictions_for_pods(args: &SweepArgs, has_pods: bool) -> Result<(), CommandError> {
+    if !has_pods || args.exhaustive && args.working_set.is_none() {
+        return Ok(());
+    }
+    Err(CommandError::usage(
+        "several pods require --exhaustive: predictions hold for one pod only",
+        "add --exhaustive, which measures every cell, and leave out --working-set",
+    ))
+}
+
+fn print(args: &SweepArgs, result: &SweepResult, output: Output) -> Result<(), CommandError> {
     let text = match args.written.format {
         TextFormat::Table => report::sweep::table(result),
         TextFormat::Json => report::sweep::json(result)?,
@@ -83,8 +83,8 @@ fn print(args: &SweepArgs, result: &SweepResult, output: Output) -> Result<(), F
     output.save(&text)
 }
 
-/// Shows what would be measured. Nothing is made, read or written.
-fn dry_run(args: &SweepArgs, asked: &Asked) -> Result<(), Failure> {
+/// Prints the planned measurement. Creates, reads and writes nothing on targets.
+fn dry_run(args: &SweepArgs, asked: &SweepRequest) -> Result<(), CommandError> {
     let (mut targets, mut failures) = (Vec::new(), Vec::new());
     for name in &asked.targets {
         match planned_target(name, args, asked) {
@@ -92,25 +92,30 @@ fn dry_run(args: &SweepArgs, asked: &Asked) -> Result<(), Failure> {
             Err(failure) => failures.push(failure),
         }
     }
-    told_at_once(failures)?;
+    report_all(failures)?;
     let grid = asked.grid(&targets)?;
     let announcement = announcement(&targets, &grid, &options(args))?;
     let output = Output::open(args.written.output.as_deref())?;
     let jobs = grid.curves.iter().map(|curve| &curve.job);
-    let text = report::sweep::dry_run(&announcement) + &asked.outside.listed(jobs);
+    let text = report::sweep::dry_run(&announcement, &crate::live::overwrite_warning)
+        + &asked.outside.listed(jobs);
     output.save(&text)
 }
 
-/// A target as a sweep would find it, without the file or the pod that would be made for it.
-fn planned_target(name: &str, args: &SweepArgs, asked: &Asked) -> Result<SweepTarget, Failure> {
+/// A target as a sweep would find it, without creating its file or pod.
+fn planned_target(
+    name: &str,
+    args: &SweepArgs,
+    asked: &SweepRequest,
+) -> Result<SweepTarget, CommandError> {
     let (kind, usual_bytes) = match cluster::target_within(name, &args.cluster)? {
         Some((target, cluster)) => {
             let options = cluster::options_of_pods(target, &cluster, args.pods.pods())?;
             let pods = args.pods.pods().and_then(|pods| pods.count);
-            let usual_bytes = Budget::NORMAL.size_bytes;
+            let usual_bytes = ProbeBudget::NORMAL.size_bytes;
             let free_bytes = UNKNOWN_FREE_BYTES;
             (
-                TargetKind::Directory { free_bytes },
+                StudyTargetKind::Directory { free_bytes },
                 cluster::working_set(&options, pods.unwrap_or(1) as usize, usual_bytes),
             )
         }
@@ -119,12 +124,12 @@ fn planned_target(name: &str, args: &SweepArgs, asked: &Asked) -> Result<SweepTa
             (target::check(name, consent, &access)?, None)
         }
     };
-    let target = ProbeTarget {
+    let target = StudyTarget {
         name: name.to_owned(),
         path: name.to_owned(),
         kind,
     };
-    Ok(SweepTarget::of_jobs(
+    Ok(SweepTarget::for_jobs(
         &target,
         asked.reach,
         asked.size(),
@@ -145,22 +150,24 @@ fn options(args: &SweepArgs) -> SweepOptions {
     }
 }
 
-/// What the command line asks for.
-struct Asked {
+/// The parsed command line.
+struct SweepRequest {
     base: Base,
     job_file: Option<String>,
     targets: Vec<String>,
     axes: Vec<Axis>,
-    /// How much the jobs of the file say they use of a target.
-    reach: Reach,
-    /// What the jobs may do outside of the targets.
+    /// Extent of a target that the jobs of the file use.
+    reach: JobExtent,
+    /// Permitted accesses outside of the targets.
     outside: Outside,
-    /// Errors of the axes, told with those of the grid.
+    /// The neighbour of each cell.
+    neighbour: Option<Neighbour>,
+    /// Errors of the axes, which are reported with those of the grid.
     errors: Diagnostics,
 }
 
-impl Asked {
-    fn of(args: &SweepArgs) -> Result<Asked, Failure> {
+impl SweepRequest {
+    fn parse(args: &SweepArgs) -> Result<SweepRequest, CommandError> {
         let env = SystemEnv::default();
         let (files, targets): (Vec<&String>, Vec<&String>) =
             args.targets.iter().partition(|name| is_job_file(name));
@@ -168,9 +175,10 @@ impl Asked {
             [] => (Base::Plain, None),
             [name] => (read(name, &env)?, Some(name.clone())),
             _ => {
-                return Err(Failure::usage(
+                return Err(CommandError::usage(
                     "more than one job file is given",
-                    "sweep one at a time, or put the jobs into one file, each with `stonewall`",
+                    "sweep one job file at a time, or put the jobs into one file, each with \
+                     `stonewall`",
                 ));
             }
         };
@@ -179,7 +187,7 @@ impl Asked {
             |name: &str| iosonde_job::options::find(name).is_some_and(|row| row.name == "iodepth");
         if let Some(sizes) = &args.working_set {
             if !given.iter().any(|(name, _)| is_depth(name)) {
-                // More in flight wait for each other: that is no latency of a cache.
+                // At higher iodepth, latency includes queueing.
                 given.push(("iodepth".to_owned(), "1".to_owned()));
             }
             given.push((WORKING_SET.to_owned(), sizes.clone()));
@@ -200,20 +208,21 @@ impl Asked {
                 );
             }
         }
-        let mut asked = Asked {
+        let mut asked = SweepRequest {
             base,
             job_file,
             targets,
             axes,
-            reach: Reach {
+            reach: JobExtent {
                 bytes: 0,
                 device_bytes: 0,
                 is_open: true,
             },
-            outside: Outside::of(&args.outside, std::iter::empty())?,
+            outside: Outside::from_args(&args.outside, std::iter::empty())?,
+            neighbour: args.beside.neighbour()?,
             errors,
         };
-        // The axes alone may be too much to go on with; then the jobs of a file come in, before anything is made for a target.
+        // Limits the cells of the axes, then of the grid, before anything is created.
         asked.bounded(cells, args.yes)?;
         let grid = asked.grid(&[])?;
         asked.bounded(
@@ -222,42 +231,50 @@ impl Asked {
         )?;
         asked.refuse_depth_without_effect(&grid)?;
         let jobs = || grid.curves.iter().map(|curve| &curve.job);
-        told_at_once(asked.outside.refused(jobs()))?;
-        asked.outside = Outside::of(&args.outside, jobs())?;
+        report_all(asked.outside.refused(jobs()))?;
+        asked.outside = Outside::from_args(&args.outside, jobs())?;
         asked.reach = grid.reach();
         Ok(asked)
     }
 
-    /// Refuses depths that are all the same, whatever they are. Some targets have an engine of their own.
-    fn refuse_depth_without_effect(&self, grid: &Grid) -> Result<(), Failure> {
+    /// Refuses axes over iodepth with an engine that ignores it, unless a target sets the engine.
+    fn refuse_depth_without_effect(&self, grid: &SweepGrid) -> Result<(), CommandError> {
         let all_keep = self.targets.iter().all(|name| keeps_engine(name));
         let Some(plan) = grid.without_effect_of_depth().filter(|_| all_keep) else {
             return Ok(());
         };
         let file = self.job_file.as_deref().unwrap_or("sweep");
-        Err(Failure::usage(
+        Err(CommandError::usage(
             format!("{file}: {}", depths_are_the_same(plan)),
-            "let the engine be one that queues with --ioengine io_uring (or ioengine= in the job file), or vary the jobs \
-             instead: --iodepth 1 --numjobs 1..64",
+            "use an asynchronous engine with --ioengine io_uring (or ioengine= in the job file), \
+             or vary numjobs instead: --iodepth 1 --numjobs 1..64",
         ))
     }
 
-    /// Refuses more cells than anybody means to measure.
-    fn bounded(&self, cells: usize, is_meant: bool) -> Result<(), Failure> {
+    /// Refuses grids with too many cells.
+    fn bounded(&self, cells: usize, is_meant: bool) -> Result<(), CommandError> {
         if cells <= MOST_CELLS || is_meant {
             return Ok(());
         }
         let mut errors = self.errors.clone();
         errors.push(
             Diagnostic::error(format!(
-                "the grid has {cells} cells, more than {MOST_CELLS}"
+                "the grid has {cells} cells; the limit is {MOST_CELLS}"
             ))
-            .help("leave out values, or add --yes if you mean it"),
+            .help("leave out values, or permit this number with --yes"),
         );
-        Err(Failure::Jobs(Box::new(errors)))
+        Err(CommandError::Jobs(Box::new(errors)))
     }
 
-    /// The working set: the most that any cell asks for.
+    /// The name of the study in the history: the job file, or the targets.
+    fn study_name(&self) -> String {
+        match &self.job_file {
+            Some(file) => file.clone(),
+            None => self.targets.join(" "),
+        }
+    }
+
+    /// The largest working set of the cells.
     fn size(&self) -> Option<u64> {
         let axis = self.axes.iter().find(|axis| axis.name == WORKING_SET)?;
         let sizes = axis
@@ -267,32 +284,32 @@ impl Asked {
         sizes.max()
     }
 
-    fn grid(&self, targets: &[SweepTarget]) -> Result<Grid, Failure> {
-        let made = Grid::new(&self.base, targets, &self.axes, &SystemEnv::default());
+    fn grid(&self, targets: &[SweepTarget]) -> Result<SweepGrid, CommandError> {
+        let made = SweepGrid::new(&self.base, targets, &self.axes, &SystemEnv::default());
         match (made, self.errors.has_errors()) {
             (Ok(grid), false) => Ok(grid),
-            (Ok(_), true) => Err(Failure::Jobs(Box::new(self.errors.clone()))),
-            (Err(found), false) => Err(Failure::Jobs(Box::new(found))),
+            (Ok(_), true) => Err(CommandError::Jobs(Box::new(self.errors.clone()))),
+            (Err(found), false) => Err(CommandError::Jobs(Box::new(found))),
             (Err(mut found), true) => {
-                // Errors of axes have no place in a file, those of the grid may have one.
+                // Errors of axes have no position in a file and go first.
                 found.list.splice(0..0, self.errors.list.iter().cloned());
-                Err(Failure::Jobs(Box::new(found)))
+                Err(CommandError::Jobs(Box::new(found)))
             }
         }
     }
 }
 
-/// Whether jobs on a target have the engine that they name.
+/// Whether jobs on a target use the engine that they name.
 pub(super) fn keeps_engine(target: &str) -> bool {
     !target.starts_with("sim:") && !matches!(ceph::target(target), Ok(Some(_)))
 }
 
-/// What is wrong with varying the depth of a curve whose engine is synchronous.
+/// The problem with axes over iodepth for a synchronous engine.
 pub(super) fn depths_are_the_same(plan: &CurvePlan) -> String {
-    format!("{}, so that all depths are the same", plan.one_in_flight())
+    format!("{}, so iodepth has no effect", plan.one_in_flight())
 }
 
-/// A text with a `[section]` is a job file; so is what is called one, even if it cannot be read.
+/// Whether the file has a `[section]` or, if it cannot be accessed, its name ends in `.fio`.
 fn is_job_file(name: &str) -> bool {
     let path = Path::new(name);
     let Ok(facts) = std::fs::metadata(path) else {
@@ -309,120 +326,160 @@ fn is_job_file(name: &str) -> bool {
     text.lines().any(is_section)
 }
 
-fn read(name: &str, env: &dyn Env) -> Result<Base, Failure> {
+fn read(name: &str, env: &dyn Env) -> Result<Base, CommandError> {
     match env.read_file(name) {
         Ok(text) => Ok(Base::File {
             name: name.to_owned(),
             text: String::from_utf8_lossy(&text).into_owned(),
         }),
-        Err(error) => Err(Failure::usage(
-            format!("job file {name}: {error}"),
-            "name a job file that can be read",
+        Err(error) => Err(CommandError::usage(
+            format!("job file {name}: {}", iosonde_job::errno::describe(&error)),
+            "name a readable job file",
         )),
     }
 }
 
 fn measure(
     args: &SweepArgs,
-    asked: &Asked,
-    stop: &Stop,
-    keeper: &mut Keeper,
+    asked: &SweepRequest,
+    stop: &StopSignal,
+    history_writer: &mut HistoryWriter,
     output: Output,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let mut live = SweepLive::new(stop.clone());
-    let (mut tells, interrupts) = (tells(&asked.targets), || stop.interrupt.count());
-    let consent = args.written.consent.noted();
-    let mut places = Places::open(
+    let (mut reporters, interrupts) = (setup_reporters(&asked.targets), || stop.interrupt.count());
+    let (consent, cold) = (args.written.consent.noted(), args.cold.layers());
+    let mut session = TargetSession::open(
         &asked.targets,
         &consent,
-        (&args.cluster, args.pods.pods(), &args.ceph),
+        (&args.cluster, args.pods.pods(), &args.ceph, cold),
         stop,
         &interrupts,
-        &mut tells,
+        &mut reporters,
         &mut |note| live.line(note),
     )?;
-    let targets: Vec<SweepTarget> = places
-        .all
-        .iter()
-        .map(|place| {
-            SweepTarget::of_jobs(&place.target, asked.reach, asked.size(), place.size_bytes)
-        })
-        .collect::<Result<_, _>>()?;
-    let mut grid = asked.grid(&targets)?;
-    places.permit_outside(&asked.outside, &grid)?;
-    for curve in &mut grid.curves {
-        asked.outside.relocate(&mut curve.job);
-    }
-    if targets.is_empty() {
-        places.keep_what_is_there(&grid, &consent);
-    }
+    // How many pods a selector matches is known only now.
+    refuse_predictions_for_pods(args, session.parties() > 1)?;
+    let neighbours = session.neighbours(asked.neighbour.as_ref())?;
+    let (targets, grid) = plan_grid(asked, &mut session, &consent)?;
     let options = options(args);
-    let journal = Journal::open(
-        super::journal::directory(args.keep.store.as_deref(), "sweeps").as_deref(),
-        &(
-            &asked.targets,
-            &base_text(&asked.base),
-            &grid.axes,
-            options.exhaustive,
-            options.runtime_ns,
-            options.seed,
-            options.most_warmup_ns,
-            args.pods
-                .pods()
-                .map(|pods| (format!("{pods:?}"), places.parties())),
-        ),
-        grid.curves.len(),
-        (Beginning::of_flag(args.resume), &consent.targets),
-        &mut |note| live.line(note),
-    )?;
+    let of_sweep = (&grid, &options, session.parties());
+    let journal = open_journal(args, asked, of_sweep, &consent, &live)?;
     let so_far = journal.so_far();
     live.journal(journal);
-    let study_name = match &asked.job_file {
-        Some(file) => file.clone(),
-        None => asked.targets.join(" "),
-    };
-    keeper.begin("sweep", &study_name);
-    let mut keeping = KeepingSession {
-        session: &mut places,
-        keeper,
+    history_writer.begin("sweep", &asked.study_name());
+    let mut history_hook = HistoryHook {
+        writer: history_writer,
+        stored: StoredRuns::All,
     };
     beforehand::warn(&asked.targets, &args.cluster);
-    let mut around = Around {
-        session: &mut keeping,
-        gate: Gate::new(
-            &targets,
-            stop.clone(),
-            planned_time(&grid, &options).most_ns,
-        ),
-        files: args
-            .export_fio
-            .as_deref()
-            .map(|root| FioFiles::new(root, &targets, &grid)),
-        stop: stop.clone(),
-    };
-    let outcome = sweep(&mut around, &targets, &grid, &options, so_far, &mut live);
-    let mut notes = around.gate.notes();
-    notes.extend(around.files.iter().flat_map(FioFiles::notes));
-    live.end();
-    notes.extend(places.notes());
+    let most_ns = planned_time(&grid, &options).most_ns;
+    let access = args.ceph.access();
+    let mut quiet_device = QuietDeviceHook::new(&targets, &access, stop.clone(), most_ns);
+    let root = args.export_fio.as_deref();
+    let mut fio_export = root.map(|root| FioExportHook::new(root, &targets, &grid, stop.clone()));
+    let driver = StudyDriver::new(&mut session, &mut live).with_neighbours(neighbours);
+    let mut driver = driver.with_hook(&mut quiet_device);
+    if let Some(fio_export) = &mut fio_export {
+        driver = driver.with_hook(fio_export);
+    }
+    let mut driver = driver.with_hook(&mut history_hook);
+    let outcome = run_sweep(&mut driver, &targets, &grid, &options, so_far);
+    drop(driver);
+    let mut notes = quiet_device.notes();
+    notes.extend(fio_export.iter().flat_map(FioExportHook::notes));
+    live.finish();
+    notes.extend(session.notes());
     let mut result = match outcome {
         Ok(result) => result,
         Err(error) => {
             live.give_up();
-            return Err(nothing_found(error, keeper, Box::new(places)));
+            return Err(nothing_found(error, history_writer, Box::new(session)));
         }
     };
     result.job_file.clone_from(&asked.job_file);
     result.notes.extend(notes);
-    let kept = keep_study(keeper, &result);
-    let written = print(args, &result, output);
-    // A budget that was spent is no end: with more of it the rest can be measured.
-    let is_spent = args.budget.is_some() && !result.is_complete();
-    live.conclude(&result, is_spent || written.is_err());
-    let concluded = stop.conclude_study(result.cause.map(CutShort::from), result.failure);
-    // What was made goes last: that may take long, and fail.
-    let closed = Box::new(places).close();
-    end([written, kept, concluded], closed)
+    conclude(
+        args,
+        (stop, &mut live),
+        (history_writer, output),
+        session,
+        result,
+    )
+}
+
+/// Plans the cells on the opened targets. Permits and relocates what the jobs access elsewhere.
+fn plan_grid(
+    asked: &SweepRequest,
+    session: &mut TargetSession<'_>,
+    consent: &Consent,
+) -> Result<(Vec<SweepTarget>, SweepGrid), CommandError> {
+    let targets: Vec<SweepTarget> = session
+        .all
+        .iter()
+        .map(|place| {
+            SweepTarget::for_jobs(&place.target, asked.reach, asked.size(), place.size_bytes)
+        })
+        .collect::<Result<_, _>>()?;
+    let mut grid = asked.grid(&targets)?;
+    session.permit_outside(&asked.outside, &grid)?;
+    for curve in &mut grid.curves {
+        asked.outside.relocate(&mut curve.job);
+    }
+    if targets.is_empty() {
+        session.keep_what_is_there(&grid, consent);
+    }
+    Ok((targets, grid))
+}
+
+/// Opens the journal of the sweep. It belongs to these targets, jobs, axes, options and pods.
+fn open_journal(
+    args: &SweepArgs,
+    asked: &SweepRequest,
+    (grid, options, parties): (&SweepGrid, &SweepOptions, u32),
+    consent: &Consent,
+    live: &SweepLive,
+) -> Result<SweepJournal, CommandError> {
+    SweepJournal::open(
+        directory(args.keep.store.as_deref(), "sweeps").as_deref(),
+        &SweepJournalKey::new(
+            &asked.targets,
+            base_text(&asked.base),
+            (grid, options),
+            args.pods.pods().map(|pods| (pods, parties)),
+        )
+        .beside(asked.neighbour.as_ref())
+        .cold(args.cold.layers()),
+        grid.curves.len(),
+        (Beginning::of_flag(args.resume), &consent.targets),
+        &mut |note| live.line(note),
+    )
+}
+
+/// Stores and prints the result, then removes the resources of the targets.
+fn conclude(
+    args: &SweepArgs,
+    (stop, live): (&StopSignal, &mut SweepLive),
+    (history_writer, output): (&mut HistoryWriter, Output),
+    session: TargetSession<'_>,
+    result: SweepResult,
+) -> Result<(), CommandError> {
+    let status = |is_written: bool| {
+        // A spent budget keeps the journal, so that the sweep can be resumed.
+        let is_spent = args.budget.is_some() && !result.is_complete();
+        live.conclude(&result, is_spent || !is_written);
+        stop.conclude_study(
+            result.cause.clone().map(CutShort::from),
+            result.failure.clone(),
+        )
+    };
+    conclude_study(
+        history_writer,
+        &result,
+        || print(args, &result, output),
+        status,
+        Box::new(session),
+    )
 }
 
 fn base_text(base: &Base) -> &str {

@@ -1,52 +1,51 @@
-//! What a target's name stands for on this machine, and what must be true of it before it is measured.
+//! Local targets: checks before the measurement, and preparation.
 
 pub(super) mod working_file;
 
 use super::ceph;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use iosonde_engine::runner::HeldPaths;
-use iosonde_engine::worker::io_failure::remedy_for_forbidden;
 use iosonde_job::plan::CephAccess;
 use iosonde_machine::space::{space, view_of_kernel};
-use iosonde_result::session::RunError;
-use iosonde_study::probe::{ProbeTarget, TargetKind};
+use iosonde_result::run_error::{AccessPurpose, RunError, TargetProblem, UnsupportedFeature};
+use iosonde_study::probe::{StudyTarget, StudyTargetKind};
 use std::fs::{File, FileType};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use working_file::{WorkingFile, sweep};
 
-/// Whether killed probes may have left something in a directory.
+/// Whether a directory may have leftovers of killed probes.
 pub(super) fn has_leftovers(name: &str) -> bool {
     working_file::are_there(Path::new(name))
 }
 
-/// A target that is ready to be measured; what was made for it is removed when it is dropped.
-pub(in crate::commands) struct Opened {
-    /// For the study.
-    pub(in crate::commands) target: ProbeTarget,
+/// A prepared target. Its working file is removed when it is dropped.
+pub(in crate::commands) struct PreparedTarget {
+    /// The target of the study.
+    pub(in crate::commands) target: StudyTarget,
     working_file: Option<WorkingFile>,
 }
 
-impl Opened {
-    /// Has plans reach the working file by its descriptor.
+impl PreparedTarget {
+    /// Registers the working file's descriptor, by which plans access it.
     pub(in crate::commands) fn note_in(&self, held: &HeldPaths) {
         if let Some(file) = &self.working_file {
             held.hold(file.path(), file.file());
         }
     }
 
-    /// Makes the working file, if the target is a directory, and removes those that killed runs have left.
+    /// Creates the working file if the target is a directory. Removes those of killed runs.
     pub(in crate::commands) fn open(
         name: &str,
         consent: &[PathBuf],
         access: &CephAccess,
-        tell: &mut dyn FnMut(&str),
-    ) -> Result<Opened, Failure> {
+        report_note: &mut dyn FnMut(&str),
+    ) -> Result<PreparedTarget, CommandError> {
         let kind = check(name, consent, access)?;
         if let Some(target) = ceph::target(name)? {
-            return Ok(Opened {
-                target: ProbeTarget {
+            return Ok(PreparedTarget {
+                target: StudyTarget {
                     name: name.to_owned(),
                     path: ceph::path(&target)?,
                     kind,
@@ -56,13 +55,13 @@ impl Opened {
         }
         let mut working_file = None;
         let path = match &kind {
-            TargetKind::Directory { .. } => {
+            StudyTargetKind::Directory { .. } => {
                 let directory = Path::new(name)
                     .canonicalize()
                     .map_err(|error| unusable(name, &error))?;
                 let directory = directory.as_path();
                 for note in sweep(directory) {
-                    tell(&note);
+                    report_note(&note);
                 }
                 let made =
                     WorkingFile::create(directory).map_err(|error| unusable(name, &error))?;
@@ -70,17 +69,17 @@ impl Opened {
                 working_file = Some(made);
                 path
             }
-            TargetKind::Existing { .. } | TargetKind::Pool { .. } => name.to_owned(),
-            TargetKind::Simulated { .. } => "sim".to_owned(),
+            StudyTargetKind::Existing { .. } | StudyTargetKind::Pool { .. } => name.to_owned(),
+            StudyTargetKind::Simulated { .. } => "sim".to_owned(),
         };
-        // What sweeping has freed may be used.
+        // Space freed by the removal is available now.
         let kind = if working_file.is_some() {
             check(name, consent, access)?
         } else {
             kind
         };
-        Ok(Opened {
-            target: ProbeTarget {
+        Ok(PreparedTarget {
+            target: StudyTarget {
                 name: name.to_owned(),
                 path,
                 kind,
@@ -90,18 +89,20 @@ impl Opened {
     }
 }
 
-/// Says what a name stands for, without changing anything.
+/// Determines the kind of a target without changing anything.
 pub(in crate::commands) fn check(
     name: &str,
     consent: &[PathBuf],
     access: &CephAccess,
-) -> Result<TargetKind, Failure> {
+) -> Result<StudyTargetKind, CommandError> {
     if let Some(options) = name.strip_prefix("sim:") {
-        return Ok(TargetKind::Simulated {
+        return Ok(StudyTargetKind::Simulated {
             options: options.to_owned(),
         });
     }
-    if let Some(target) = ceph::target(name)? {
+    let target = ceph::target(name);
+    let target = target.map_err(|error| ceph::name_images(error, name, access))?;
+    if let Some(target) = target {
         return ceph::kind(&target, access, consent);
     }
     if let Some((scheme, _)) = name.split_once("://") {
@@ -118,25 +119,25 @@ pub(in crate::commands) fn check(
         let free_bytes = space(path)
             .map_err(|error| unusable(name, &error))?
             .available_bytes;
-        return Ok(TargetKind::Directory { free_bytes });
+        return Ok(StudyTargetKind::Directory { free_bytes });
     }
     if !file_type.is_file() && !file_type.is_block_device() {
         return Err(wrong_kind(name, file_type));
     }
     let bytes = length(path).map_err(|error| unusable(name, &error))?;
-    Ok(TargetKind::Existing {
+    Ok(StudyTargetKind::Existing {
         bytes,
         device: file_type.is_block_device(),
         consent: consent.iter().any(|allowed| is_same(allowed, path)),
     })
 }
 
-/// Whether two names stand for the same target.
+/// Whether two names are of the same target.
 pub(in crate::commands) fn are_same(one: &str, other: &str) -> bool {
     one == other || is_same(Path::new(one), Path::new(other))
 }
 
-/// Consent is for the thing, by whatever name.
+/// Whether both paths resolve to the same file. Consent applies to the file, not the name.
 fn is_same(one: &Path, other: &Path) -> bool {
     match (one.canonicalize(), other.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,
@@ -144,76 +145,75 @@ fn is_same(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Length of a file or block device, whose metadata does not tell.
+/// Length of a file or block device. Metadata has no length of block devices.
 fn length(path: &Path) -> io::Result<u64> {
     File::open(path)?.seek(SeekFrom::End(0))
 }
 
-fn unusable(name: &str, error: &io::Error) -> Failure {
-    let remedy = match error.kind() {
-        io::ErrorKind::NotFound => "name a directory, file or block device that exists",
-        io::ErrorKind::PermissionDenied => remedy_for_forbidden(),
-        io::ErrorKind::ReadOnlyFilesystem => {
-            "name a directory that can be written, or a file on this file system"
+fn unusable(name: &str, error: &io::Error) -> CommandError {
+    CommandError::Run(RunError::unusable_target(
+        name.to_owned(),
+        TargetProblem::NotAccessible {
+            failure: error.into(),
+            purpose: AccessPurpose::Measure {
+                is_root: rustix::process::geteuid().is_root(),
+            },
+        },
+    ))
+}
+
+fn keeps_no_data(name: &str, fs_type: &str) -> CommandError {
+    let fs_type = fs_type.to_owned();
+    CommandError::Run(RunError::unusable_target(
+        name,
+        TargetProblem::NoDataStored { fs_type },
+    ))
+}
+
+fn wrong_kind(name: &str, file_type: FileType) -> CommandError {
+    let problem = match file_type.is_char_device() {
+        true => TargetProblem::CharacterDevice,
+        false => TargetProblem::OtherFileType,
+    };
+    CommandError::Run(RunError::unusable_target(name, problem))
+}
+
+fn unsupported(name: &str, scheme: &str) -> CommandError {
+    CommandError::Run(
+        UnsupportedFeature::UnknownScheme {
+            target: name.to_owned(),
+            scheme: scheme.to_owned(),
         }
-        _ => "choose another target",
-    };
-    Failure::Run(RunError::Target {
-        path: name.to_owned(),
-        problem: error.to_string(),
-        remedy: remedy.to_owned(),
-    })
-}
-
-fn keeps_no_data(name: &str, fs_type: &str) -> Failure {
-    Failure::Run(RunError::Target {
-        path: name.to_owned(),
-        problem: format!("{fs_type} keeps no data, it shows the kernel's state"),
-        remedy: "name a directory on a disk, e.g. /var/tmp".to_owned(),
-    })
-}
-
-fn wrong_kind(name: &str, file_type: FileType) -> Failure {
-    let what = if file_type.is_char_device() {
-        "a character device"
-    } else {
-        "neither a directory nor a file nor a block device"
-    };
-    Failure::Run(RunError::Target {
-        path: name.to_owned(),
-        problem: format!("this is {what}"),
-        remedy: "name a directory, a file or a block device".to_owned(),
-    })
-}
-
-fn unsupported(name: &str, scheme: &str) -> Failure {
-    Failure::Run(RunError::Unsupported {
-        problem: format!("{name}: targets of the kind {scheme}:// are not supported"),
-        remedy: "name a directory, a file or a block device".to_owned(),
-    })
+        .into(),
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_job::errno::ENOENT;
+    use iosonde_result::run_error::SystemFailure;
 
-    fn check(name: &str, consent: &[PathBuf]) -> Result<TargetKind, Failure> {
+    fn check(name: &str, consent: &[PathBuf]) -> Result<StudyTargetKind, CommandError> {
         super::check(name, consent, &CephAccess::default())
     }
 
     #[test]
-    fn names_stand_for_what_they_are() {
+    fn check_returns_kind_of_named_target() {
         let directory = std::env::temp_dir();
         let name = directory.to_str().unwrap();
-        assert!(matches!(check(name, &[]), Ok(TargetKind::Directory { .. })));
-        let simulated = TargetKind::Simulated {
+        assert!(matches!(
+            check(name, &[]),
+            Ok(StudyTargetKind::Directory { .. })
+        ));
+        let simulated = StudyTargetKind::Simulated {
             options: "iops=100".into(),
         };
         assert_eq!(check("sim:iops=100", &[]).unwrap(), simulated);
         let file = directory.join(format!("iosonde-target-{}", std::process::id()));
         std::fs::write(&file, [0; 4096]).unwrap();
         let kind = |consent: &[PathBuf]| check(file.to_str().unwrap(), consent).unwrap();
-        let expected = |consent| TargetKind::Existing {
+        let expected = |consent| StudyTargetKind::Existing {
             bytes: 4096,
             device: false,
             consent,
@@ -225,14 +225,35 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_probed_is_named_with_a_remedy() {
-        for name in ["/proc/nonexistent", "/dev/null", "sc://fast"] {
+    fn unusable_target_error_has_name_and_cause() {
+        let refused = |name: &str| {
             let failure = check(name, &[]).unwrap_err();
             assert_eq!(failure.status(), 3);
-            let text = failure.text(false);
-            assert!(text.contains(name) && text.contains("help: "), "{text}");
+            match failure {
+                CommandError::Run(error) => error,
+                other => panic!("{name}: {other:?}"),
+            }
+        };
+        let missing = TargetProblem::NotAccessible {
+            failure: SystemFailure::Errno(ENOENT),
+            purpose: AccessPurpose::Measure {
+                is_root: rustix::process::geteuid().is_root(),
+            },
+        };
+        let view_of_kernel = TargetProblem::NoDataStored {
+            fs_type: "proc".to_owned(),
+        };
+        for (name, problem) in [
+            ("/proc/nonexistent", missing),
+            ("/dev/null", TargetProblem::CharacterDevice),
+            ("/proc", view_of_kernel),
+        ] {
+            assert_eq!(refused(name), RunError::unusable_target(name, problem));
         }
-        let text = check("/proc", &[]).unwrap_err().text(false);
-        assert!(text.contains("/proc: proc keeps no data"), "{text}");
+        let unknown_scheme = UnsupportedFeature::UnknownScheme {
+            target: "sc://fast".to_owned(),
+            scheme: "sc".to_owned(),
+        };
+        assert_eq!(refused("sc://fast"), RunError::from(unknown_scheme));
     }
 }

@@ -1,100 +1,194 @@
-//! `iosonde watch`: what is the disk doing now?
+//! `iosonde watch`: rates of disks, processors, network and NFS, as sar and iostat show them.
 
-mod show;
+mod sample_display;
+mod sample_json;
+mod sample_source;
+mod section_tables;
+mod watch_columns;
+mod watch_options;
+mod watch_record;
+mod watch_request;
+mod watch_sample;
 
-use crate::failure::Failure;
-use crate::output::Output;
-use crate::signals::Stop;
-use clap::{Args, ValueEnum};
-use iosonde_machine::device_watch::Watching;
-use iosonde_machine::proc_root::System;
-use show::Show;
+use crate::args::{WatchArgs, WatchFormat, WatchSection};
+use crate::commands::cluster::agent;
+use crate::failure::CommandError;
+use crate::live::pod_setup::PodLive;
+use crate::output::{Output, is_reader_gone};
+use crate::signals::StopSignal;
+use iosonde_cluster::options::own_arch;
+use iosonde_cluster::{AgentProgram, ClusterOptions, ClusterRunner, SetupEvent, SetupObserver};
+use sample_display::Show;
+use sample_source::{LocalSource, NodeSource, SampleSource};
+use section_tables::missing_reason;
+use std::path::Path;
 use std::time::{Duration, Instant};
+use watch_options::{choose_view, refuse_unfit_words};
+use watch_record::{RecordReader, RecordWriter};
+use watch_request::{WatchRequest, parse_request};
+use watch_sample::WatchSample;
 
-pub(crate) const EXAMPLES: &str = "\
-Examples:
-  iosonde watch                     all disks that do something, every second, until Ctrl-C
-  iosonde watch nvme0n1 5 12        one disk, every 5 seconds, 12 times
-  iosonde watch /mnt/data           the disk below a directory
-  iosonde watch --format csv 1 60 > disks.csv
-
-Columns and units are those of sar -d: requests per second; kB read, written and discarded per
-second, with kB of 1024 bytes; mean request in kB; mean number of requests in flight; mean time
-of a request in ms; share of the time with requests in flight.";
-
-/// Arguments of `iosonde watch`.
-#[derive(Debug, Args)]
-pub(crate) struct WatchArgs {
-    /// Devices by name or path, or directories and files on them [default: all disks, on a
-    /// terminal those that do something];
-    /// then seconds between two lines [default: 1] and how many [default: until Ctrl-C]
-    #[arg(value_name = "DEVICE... [INTERVAL [COUNT]]")]
-    words: Vec<String>,
-    /// How lines are written
-    #[arg(long, value_enum, default_value_t = WatchFormat::Table)]
-    format: WatchFormat,
+/// Prints the rates of devices until the count or an interrupt, then the averages.
+pub(crate) fn run(args: &WatchArgs) -> Result<(), CommandError> {
+    let wanted = parse_request(&args.words)?;
+    refuse_unfit_words(args, &wanted)?;
+    let view = choose_view(args, wanted.devices.is_empty())?;
+    let mut show = Show::new(view);
+    if let Some(path) = &args.replay {
+        return replay(path, &wanted, &mut show);
+    }
+    let stop = StopSignal::listen()?;
+    match wanted.nodes.is_empty() {
+        true => {
+            let mut source = LocalSource::begin(&wanted.devices)?;
+            watch_source(&mut source, args, &wanted, &mut show, &stop)
+        }
+        false => watch_nodes(args, &wanted, &mut show, &stop),
+    }
 }
 
-/// How lines are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WatchFormat {
-    /// For people, as sar prints it
-    Table,
-    /// One JSON object for each interval, on a line of its own
-    Json,
-    /// One line for each device and interval
-    Csv,
+/// Watches nodes of a cluster, each by a pod that is removed at the end.
+fn watch_nodes(
+    args: &WatchArgs,
+    wanted: &WatchRequest,
+    show: &mut Show,
+    stop: &StopSignal,
+) -> Result<(), CommandError> {
+    let mut pod_live = PodLive::new("watch");
+    let observer = SetupObserver {
+        tell: &mut |event: SetupEvent<'_>| pod_live.show_event(event),
+        interrupts: &|| stop.interrupt.count(),
+    };
+    let bytes = agent()?;
+    let runner = ClusterRunner {
+        options: ClusterOptions {
+            image: args.image.clone(),
+            watch_nodes: Some(wanted.nodes.clone()),
+            ..args.cluster.options()
+        },
+        agent: AgentProgram {
+            bytes: &bytes,
+            arch: own_arch(),
+        },
+    };
+    let session = runner.open_nodes(observer)?;
+    let mut source = NodeSource::new(session, &wanted.devices);
+    watch_source(&mut source, args, wanted, show, stop)
 }
 
-/// What the words say.
-#[derive(Debug, PartialEq)]
-struct Wanted {
-    devices: Vec<String>,
-    interval: Duration,
-    count: Option<u64>,
-}
-
-/// Prints what devices do until the count is reached or somebody stops it, then the averages.
-pub(crate) fn run(args: &WatchArgs) -> Result<(), Failure> {
-    let wanted = wanted(&args.words)?;
-    let stop = Stop::listen()?;
-    let mut watching = Watching::begin(System::live(), &wanted.devices).map_err(|word| {
-        Failure::usage(
-            format!("{word} is no block device, and no path on one"),
-            "lsblk lists the block devices; without a name, iosonde watch shows all disks",
-        )
-    })?;
+/// Prints, and records on request, each sample of a source, then the averages.
+fn watch_source(
+    source: &mut dyn SampleSource,
+    args: &WatchArgs,
+    wanted: &WatchRequest,
+    show: &mut Show,
+    stop: &StopSignal,
+) -> Result<(), CommandError> {
     let mut output = Output::Standard;
-    let mut show = Show::new(args.format, wanted.devices.is_empty());
+    let record = args.record.as_deref().map(RecordWriter::open);
+    let mut record = record.transpose()?;
+    let mut average = WatchSample::default();
+    let mut ended = Ok(());
     let begun = Instant::now();
     let mut done = 0;
     while wanted.count.is_none_or(|count| done < count) {
         let next = begun + wanted.interval * u32::try_from(done + 1).unwrap_or(u32::MAX);
-        if !sleep_until(next, &stop) {
+        if !sleep_until(next, stop) {
             break;
         }
-        let sample = watching.sample();
-        if sample.rows.is_empty() && !wanted.devices.is_empty() {
-            output.write(&show.average(&watching.average()))?;
-            return Err(Failure::Io(format!("{} is gone", wanted.devices.join(" "))));
+        let sample = match source.sample() {
+            Ok(sample) => sample,
+            Err(error) => {
+                ended = Err(error);
+                break;
+            }
+        };
+        if done == 0 {
+            note_missing_sections(args, &sample);
+        }
+        if let Some(record) = &mut record {
+            record.write_sample(&sample)?;
         }
         output.write(&show.sample(&sample))?;
+        average.add(&sample);
         done += 1;
+        // A recording goes on without a reader of the table.
+        if is_reader_gone() && record.is_none() {
+            return Ok(());
+        }
     }
     if done > 0 {
-        output.write(&show.average(&watching.average()))?;
+        output.write(&show.average(&average))?;
     }
-    // Without a count, Ctrl-C is how it ends.
+    ended?;
+    // Without a count, Ctrl-C is the regular end.
     match stop.signal() {
         Some(signal) if wanted.count.is_some() || signal != signal_hook::consts::SIGINT => {
-            Err(Failure::Interrupted(signal))
+            Err(CommandError::Interrupted(signal))
         }
         _ => Ok(()),
     }
 }
 
-/// Whether the time came before the wish to stop.
-fn sleep_until(next: Instant, stop: &Stop) -> bool {
+/// Prints the intervals of a recording, then the averages.
+fn replay(path: &Path, wanted: &WatchRequest, show: &mut Show) -> Result<(), CommandError> {
+    let mut records = RecordReader::open(path)?;
+    let mut output = Output::Standard;
+    let mut average = WatchSample::default();
+    while let Some(mut sample) = records.next_sample()? {
+        if !wanted.nodes.is_empty() {
+            sample.machines.retain(|machine| {
+                let node = machine.node.as_ref();
+                node.is_some_and(|node| wanted.nodes.contains(node))
+            });
+        }
+        sample.keep_devices(&wanted.devices);
+        output.write(&show.sample(&sample))?;
+        average.add(&sample);
+        if is_reader_gone() {
+            return Ok(());
+        }
+    }
+    if records.is_cut_off() {
+        eprintln!("note: the last line of {} was cut off", path.display());
+    }
+    if average.machines.is_empty() {
+        eprintln!(
+            "note: {} has no interval of what is asked for",
+            path.display()
+        );
+        return Ok(());
+    }
+    let has_devices = average.machines.iter().any(|one| !one.devices.is_empty());
+    if !wanted.devices.is_empty() && !has_devices {
+        return Err(CommandError::usage(
+            format!(
+                "{} has no device {}",
+                path.display(),
+                wanted.devices.join(" ")
+            ),
+            "leave out the device to see all that were recorded",
+        ));
+    }
+    output.write(&show.average(&average))
+}
+
+/// Notes which sections that the user asks for have no figures here.
+fn note_missing_sections(args: &WatchArgs, sample: &WatchSample) {
+    let asked_for: &[WatchSection] = match args.format {
+        WatchFormat::Table => &args.show,
+        // JSON has null.
+        WatchFormat::Json | WatchFormat::Csv => &[],
+    };
+    for section in asked_for {
+        if let Some(reason) = missing_reason(*section, sample) {
+            eprintln!("note: {reason}");
+        }
+    }
+}
+
+/// Sleeps until `next`. `false` if a signal arrives before.
+fn sleep_until(next: Instant, stop: &StopSignal) -> bool {
     loop {
         if stop.signal().is_some() {
             return false;
@@ -104,78 +198,5 @@ fn sleep_until(next: Instant, stop: &Stop) -> bool {
             return true;
         }
         std::thread::sleep(left.min(Duration::from_millis(50)));
-    }
-}
-
-/// Takes the numbers off the end of the words.
-fn wanted(words: &[String]) -> Result<Wanted, Failure> {
-    let numbers = words
-        .iter()
-        .rev()
-        .take(2)
-        .take_while(|word| word.parse::<f64>().is_ok())
-        .count();
-    let (devices, numbers) = words.split_at(words.len() - numbers);
-    let misfit = |word: &str, what: &str, example: &str| {
-        Failure::usage(format!("{word} is no {what}"), example.to_owned())
-    };
-    let interval = numbers.first().map_or(Ok(1.0), |word| {
-        let seconds: f64 = word.parse().unwrap_or(0.0);
-        (0.1..=86_400.0)
-            .contains(&seconds)
-            .then_some(seconds)
-            .ok_or_else(|| {
-                misfit(
-                    word,
-                    "interval",
-                    "write seconds from 0.1 to 86400, such as iosonde watch 5",
-                )
-            })
-    })?;
-    let count = numbers.get(1).map(|word| {
-        word.parse::<u64>()
-            .ok()
-            .filter(|count| *count > 0)
-            .ok_or_else(|| {
-                misfit(
-                    word,
-                    "count",
-                    "write how many lines, such as iosonde watch 5 12",
-                )
-            })
-    });
-    Ok(Wanted {
-        devices: devices.to_vec(),
-        interval: Duration::from_secs_f64(interval),
-        count: count.transpose()?,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(line: &str) -> Result<(String, f64, Option<u64>), String> {
-        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        let wanted = wanted(&words).map_err(|failure| failure.text(false))?;
-        Ok((
-            wanted.devices.join(" "),
-            wanted.interval.as_secs_f64(),
-            wanted.count,
-        ))
-    }
-
-    #[test]
-    fn interval_and_count_stand_at_the_end_as_with_sar() {
-        assert_eq!(of("").unwrap(), (String::new(), 1.0, None));
-        assert_eq!(
-            of("sda nvme0n1").unwrap(),
-            ("sda nvme0n1".into(), 1.0, None)
-        );
-        assert_eq!(of("sda 5").unwrap(), ("sda".into(), 5.0, None));
-        assert_eq!(of("0.5 12").unwrap(), (String::new(), 0.5, Some(12)));
-        for wrong in ["0", "sda -1", "5 0", "5 1.5", "nan 3"] {
-            assert!(of(wrong).is_err(), "{wrong}");
-        }
     }
 }

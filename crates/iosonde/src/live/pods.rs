@@ -1,4 +1,4 @@
-//! Where several pods stand: a line for each, redrawn on a terminal.
+//! State of several pods: a table with a line per pod, redrawn on a terminal.
 
 use super::set_message;
 use crate::output::is_live_terminal;
@@ -7,16 +7,16 @@ use iosonde_result::observer::{PodProgress, WorkerState};
 use iosonde_study::words;
 use std::fmt::Write;
 
-/// So many pods have a line.
+/// Maximum number of pods in the table.
 const MOST: usize = 16;
 
-/// A block of lines on standard error.
+/// Block of lines on standard error.
 pub(crate) struct PodsLive {
     bar: ProgressBar,
 }
 
 impl PodsLive {
-    /// Where it can be redrawn.
+    /// Returns `None` if standard error is no terminal.
     pub(crate) fn new() -> Option<PodsLive> {
         is_live_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4));
@@ -27,7 +27,7 @@ impl PodsLive {
         })
     }
 
-    /// Draws them below a line about all. `jobs` are the names of the plan's jobs.
+    /// Draws the table below a line about all pods. `jobs` are the names of the plan's jobs.
     pub(crate) fn show(&self, all: &str, pods: &[PodProgress], jobs: &[String]) {
         set_message(&self.bar, &format!("{all}\n{}", rows(pods, jobs)));
     }
@@ -39,8 +39,8 @@ impl Drop for PodsLive {
     }
 }
 
-/// A table of 80 columns. Of many pods those are shown that are the slowest, or the farthest behind. `jobs` are the names of the
-/// plan's jobs.
+/// Returns a table of 80 columns. Of more than `MOST` pods it holds the slowest, and finished ones
+/// only if there is room. `jobs` are the names of the plan's jobs.
 pub(crate) fn rows(pods: &[PodProgress], jobs: &[String]) -> String {
     let mut shown: Vec<&PodProgress> = pods.iter().collect();
     if pods.len() > MOST {
@@ -74,11 +74,7 @@ pub(crate) fn rows(pods: &[PodProgress], jobs: &[String]) -> String {
         );
     }
     if shown.len() < pods.len() {
-        let _ = write!(
-            text,
-            "\n     and {} that are faster",
-            pods.len() - shown.len()
-        );
+        let _ = write!(text, "\n     and {} faster pods", pods.len() - shown.len());
     }
     text
 }
@@ -91,10 +87,10 @@ fn ios(pod: &PodProgress) -> u64 {
     pod.rate.iter().map(|(_, counts)| counts.ios).sum()
 }
 
-/// What a pod does, in words; with the job where there are several.
+/// Describes the state of a pod; with the job's name if the plan has several jobs.
 fn state(pod: &PodProgress, jobs: &[String]) -> String {
     let state = match pod.state {
-        None => "nothing heard yet",
+        None => "no report yet",
         Some(WorkerState::NotStarted) => "waits",
         Some(WorkerState::Layout) => "lays out",
         Some(WorkerState::Ready) => "ready",
@@ -144,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pod_has_a_line() {
+    fn pod_rows_hold_a_line_per_pod() {
         let pods = [
             pod(0, Some(WorkerState::Running), 12_345),
             pod(1, Some(WorkerState::Layout), 0),
@@ -158,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_the_slowest_are_shown() {
+    fn pod_rows_of_many_pods_hold_the_slowest() {
         let pods: Vec<PodProgress> = (0..500)
             .map(|number| pod(number, Some(WorkerState::Running), 1000 - number as u64))
             .collect();
@@ -168,6 +164,6 @@ mod tests {
             text.contains(" 499 worker-499") && text.contains(" 484 worker-484"),
             "{text}"
         );
-        assert!(text.ends_with("and 484 that are faster"), "{text}");
+        assert!(text.ends_with("and 484 faster pods"), "{text}");
     }
 }

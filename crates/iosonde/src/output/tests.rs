@@ -2,7 +2,7 @@ use super::*;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-/// An empty directory, removed at the end.
+/// An empty directory, removed when dropped.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -49,13 +49,13 @@ fn file_is_replaced_at_the_end_and_keeps_its_mode() {
     output.save("ew").unwrap();
     assert_eq!(read(&path), "new");
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
-    // Who had the old file open has it whole.
+    // A reader that had the old file open reads all of it.
     assert_eq!(io::read_to_string(&reader).unwrap(), "old");
     assert_eq!(directory.names(), ["result"]);
 }
 
 #[test]
-fn document_that_is_not_finished_leaves_the_old_file_and_makes_no_new_one() {
+fn document_not_finished_keeps_old_file_and_makes_none() {
     let directory = Directory::new("unfinished");
     let (old, new) = (directory.path("old"), directory.path("new"));
     fs::write(&old, "old").unwrap();
@@ -102,7 +102,7 @@ fn fifo_is_written_to() {
 }
 
 #[test]
-fn descriptor_of_a_process_is_written_to_behind_what_it_holds() {
+fn descriptor_of_process_is_appended_to() {
     let directory = Directory::new("descriptor");
     let path = directory.path("redirected");
     fs::write(&path, "before ").unwrap();
@@ -139,7 +139,7 @@ fn file_that_cannot_be_renamed_is_overwritten() {
     let path = directory.path("result");
     fs::write(&path, "old").unwrap();
     let inode = fs::metadata(&path).unwrap().ino();
-    // No name is free beside it, as in a directory that this user cannot write.
+    // No name is free beside the file, as in a directory that this user cannot write.
     let pid = std::process::id();
     let taken = |number: u32| directory.path(&format!(".iosonde-output-{pid}-{number}"));
     (0..MOST_NAMES).for_each(|number| drop(File::create(taken(number)).unwrap()));
@@ -151,7 +151,7 @@ fn file_that_cannot_be_renamed_is_overwritten() {
 }
 
 #[test]
-fn what_cannot_be_written_is_refused_when_it_is_opened() {
+fn output_path_not_writable_fails_at_open() {
     let directory = Directory::new("refused");
     assert!(Output::open(Some(&directory.0)).is_err());
     assert!(Output::open(Some(&directory.path("none/result"))).is_err());
@@ -160,7 +160,7 @@ fn what_cannot_be_written_is_refused_when_it_is_opened() {
 }
 
 #[test]
-fn text_of_others_is_written_without_control_characters() {
+fn output_text_escapes_control_characters() {
     let directory = Directory::new("hostile");
     let (text, bytes) = (directory.path("text"), directory.path("bytes"));
     let hostile = "a\u{1b}[2J\n\tb\u{9b}";

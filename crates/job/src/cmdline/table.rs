@@ -1,18 +1,18 @@
 //! The table of the program's own options.
 
 use super::{Action, CommandLine, Eta, IdleProfile, OutputFormat};
-use crate::options::Status;
-use crate::options::given::choice;
+use crate::options::OptionSupport;
+use crate::options::option_value::choice;
 use crate::source::Spanned;
 use crate::syntax::command_line::Arity;
-use crate::value::{self, Parsed, TimeUnit, ValueError};
+use crate::value::{self, ParsedValue, TimeUnit, ValueError};
 
-type Apply = fn(&mut CommandLine, &Word<'_>) -> Parsed<()>;
+type ApplyProgramOption = fn(&mut CommandLine, &ProgramOptionValue<'_>) -> ParsedValue<()>;
 
 /// The value of an option of the program.
-pub(super) struct Word<'a>(pub(super) Option<&'a Spanned>);
+pub(super) struct ProgramOptionValue<'a>(pub(super) Option<&'a Spanned>);
 
-impl Word<'_> {
+impl ProgramOptionValue<'_> {
     fn str(&self) -> &str {
         self.0.map_or("", |value| value.text.as_str())
     }
@@ -23,26 +23,26 @@ impl Word<'_> {
             .filter(|text| !text.is_empty())
     }
 
-    fn seconds(&self) -> Parsed<u64> {
+    fn seconds(&self) -> ParsedValue<u64> {
         value::time_ns(self.str(), TimeUnit::Seconds)
     }
 }
 
 /// An option of the program.
-pub struct ProgramOption {
+pub(crate) struct ProgramOption {
     /// The name after the dashes.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The letter after a single dash; "" is none.
-    pub short: &'static str,
+    pub(crate) short: &'static str,
     /// Whether the option takes a value.
-    pub arity: Arity,
+    pub(crate) arity: Arity,
     /// Placeholder of the value in help; "" is none.
-    pub value: &'static str,
+    pub(crate) value: &'static str,
     /// Description of the option.
-    pub doc: &'static str,
+    pub(crate) doc: &'static str,
     /// Support, compared with fio.
-    pub status: Status,
-    pub(super) apply: Apply,
+    pub(crate) status: OptionSupport,
+    pub(super) apply: ApplyProgramOption,
 }
 
 impl ProgramOption {
@@ -51,7 +51,7 @@ impl ProgramOption {
         arity: Arity,
         value: &'static str,
         doc: &'static str,
-        apply: Apply,
+        apply: ApplyProgramOption,
     ) -> Self {
         ProgramOption {
             name,
@@ -59,7 +59,7 @@ impl ProgramOption {
             arity,
             value,
             doc,
-            status: Status::Supported,
+            status: OptionSupport::Supported,
             apply,
         }
     }
@@ -70,7 +70,7 @@ impl ProgramOption {
 
     const fn accepted(self, meaning: &'static str) -> Self {
         ProgramOption {
-            status: Status::Accepted(meaning),
+            status: OptionSupport::Accepted(meaning),
             ..self
         }
     }
@@ -84,20 +84,19 @@ impl ProgramOption {
         instead: &'static str,
     ) -> Self {
         ProgramOption {
-            status: Status::Unsupported { reason, instead },
+            status: OptionSupport::Unsupported { reason, instead },
             ..ProgramOption::new(name, arity, value, doc, |_, _| Ok(()))
         }
     }
 }
 
-const NO_CLIENT: &str = "there is no client/server mode";
-const NO_CLIENT_WAY: &str =
-    "run iosonde on each host, or let the cluster commands start it in pods";
-const NO_TRIGGER: &str = "no commands are run from jobs";
-const NO_TRIGGER_WAY: &str = "watch from outside, and stop iosonde with Ctrl-C";
+const NO_CLIENT: &str = "iosonde has no client/server mode";
+const NO_CLIENT_WAY: &str = "run iosonde on each host, or in pods with `iosonde k8s`";
+const NO_TRIGGER: &str = "iosonde runs no trigger commands";
+const NO_TRIGGER_WAY: &str = "watch from another program, and stop iosonde with SIGINT (Ctrl-C)";
 
 /// All options of the program.
-pub const OPTIONS: &[ProgramOption] = &[
+pub(crate) const OPTIONS: &[ProgramOption] = &[
     ProgramOption::new(
         "output",
         Arity::Required,
@@ -141,7 +140,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         "terse-version",
         Arity::Required,
         "N",
-        "Version of the terse format: 2, 3, 4 or 5. 3 unless given.",
+        "Version of the terse format: 2, 3, 4 or 5. The default is 3.",
         |c, w| {
             c.terse_version = choice(w.str(), &[("2", 2), ("3", 3), ("4", 4), ("5", 5)])?;
             Ok(())
@@ -181,7 +180,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         "section",
         Arity::Required,
         "NAME",
-        "Run this section of the job files only. May be given several times.",
+        "Run only this section of the job files. May be given several times.",
         |c, w| {
             c.sections.extend(w.0.cloned());
             Ok(())
@@ -206,7 +205,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         "eta-interval",
         Arity::Required,
         "TIME",
-        "How often progress is shown; 250 ms at least.",
+        "Interval of progress updates, at least 250 ms.",
         |c, w| {
             c.eta_interval_ns = w.seconds()?;
             match c.eta_interval_ns {
@@ -219,7 +218,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         "eta-newline",
         Arity::Required,
         "TIME",
-        "How often progress begins a new line.",
+        "Interval at which progress starts a new line.",
         |c, w| {
             c.eta_newline_ns = Some(w.seconds()?).filter(|ns| *ns > 0);
             Ok(())
@@ -229,7 +228,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         "status-interval",
         Arity::Required,
         "TIME",
-        "How often a full report of the figures so far is printed.",
+        "Interval at which a full report of the figures so far is printed.",
         |c, w| {
             c.status_interval_ns = Some(w.seconds()?).filter(|ns| *ns > 0);
             Ok(())
@@ -259,9 +258,10 @@ pub const OPTIONS: &[ProgramOption] = &[
         "max-jobs",
         Arity::Required,
         "N",
-        "Allow more clones than 4096. As in fio, a smaller number forbids none.",
+        "Maximum number of clones, if above 4096. As in fio, a smaller number has no effect.",
         |c, w| {
-            let number = crate::options::given::bounded(w.str(), &(1..=i64::from(u32::MAX)))?;
+            let number =
+                crate::options::option_value::bounded(w.str(), &(1..=i64::from(u32::MAX)))?;
             c.max_jobs = Some(number as u32);
             Ok(())
         },
@@ -270,7 +270,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         "aux-path",
         Arity::Required,
         "DIRECTORY",
-        "Where blocks that fail verification are saved (`verify_dump`).",
+        "Directory for blocks that fail verification (`verify_dump`).",
         |c, w| {
             c.aux_path = w.text();
             Ok(())
@@ -280,7 +280,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         "allow-overwrite",
         Arity::Required,
         "DEVICE",
-        "Destroy what is on this block device; once for each. fio has no such option.",
+        "Consent to overwriting this block device; once per device. iosonde only.",
         |c, w| {
             c.allow_overwrite.extend(w.text());
             Ok(())
@@ -290,10 +290,21 @@ pub const OPTIONS: &[ProgramOption] = &[
         "allow-in-use",
         Arity::Required,
         "DEVICE",
-        "Write to this device of `--allow-overwrite` even while it is mounted, swapped to, part of another device or open elsewhere. \
-         fio has no such option.",
+        "Write to this device of `--allow-overwrite` even if it is mounted, swap space, part of \
+         another device or open elsewhere. fio has no such option.",
         |c, w| {
             c.allow_in_use.extend(w.text());
+            Ok(())
+        },
+    ),
+    ProgramOption::new(
+        "cold",
+        Arity::Required,
+        "LAYERS",
+        "Drop the caches of these layers before the jobs start: client, node (Kubernetes), osd \
+         (Ceph), separated by commas. fio has no such option.",
+        |c, w| {
+            c.cold.extend(w.text());
             Ok(())
         },
     ),
@@ -301,7 +312,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         "idle-prof",
         Arity::Required,
         "WHAT",
-        "Report how idle the CPUs were: system (all together) or percpu (each too).",
+        "Report how idle the CPUs were: system (all together) or percpu (also each).",
         |c, w| {
             let choices = [
                 ("system", IdleProfile::System),
@@ -312,8 +323,8 @@ pub const OPTIONS: &[ProgramOption] = &[
         },
     )
     .accepted(
-        "The kernel's account of idle time, not a busy thread's: no unit of work is timed (`unit_mean` is 0), there is \
-         nothing to calibrate, and a simulated run has no CPUs.",
+        "Idle time is that of the kernel, not of a busy thread: no unit of work is timed \
+         (`unit_mean` is 0), calibration is not needed, and a simulated run has no CPUs.",
     ),
     ProgramOption::new(
         "alloc-size",
@@ -322,7 +333,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         "Size of fio's pool of shared memory.",
         |_, w| value::integer(w.str()).map(|_| ()),
     )
-    .accepted("Memory is taken as it is needed; there is no pool."),
+    .accepted("iosonde allocates memory as needed and has no pool."),
     ProgramOption::new(
         "cmdhelp",
         Arity::Optional,
@@ -357,8 +368,8 @@ pub const OPTIONS: &[ProgramOption] = &[
         "debug",
         Arity::Required,
         "LIST",
-        "Print what fio does inside.",
-        "it prints fio's own insides",
+        "Print debug messages of fio.",
+        "the messages describe fio's own code",
         "`--output-format=json+` prints all figures",
     ),
     ProgramOption::unsupported(
@@ -366,7 +377,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         Arity::Optional,
         "PREFIX",
         "Log latencies of all jobs.",
-        "fio gave it up and ignores it",
+        "fio ignores this option",
         "`write_lat_log=PREFIX` in a job logs its latencies",
     ),
     ProgramOption::unsupported(
@@ -374,15 +385,15 @@ pub const OPTIONS: &[ProgramOption] = &[
         Arity::None,
         "",
         "Merge traces and stop.",
-        "traces are not merged",
-        "blktrace's own tools",
+        "iosonde does not merge traces",
+        "use the tools of blktrace",
     ),
     ProgramOption::unsupported(
         "cpuclock-test",
         Arity::None,
         "",
         "Test the CPU's clock.",
-        "the CPU's clock is not read directly",
+        "iosonde does not read the CPU's clock directly",
         "",
     ),
     ProgramOption::unsupported(
@@ -390,7 +401,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         Arity::Optional,
         "LIST",
         "Measure the checksum functions.",
-        "checksum functions are not measured",
+        "iosonde does not measure checksum functions",
         "`verify=crc32c` with `ioengine=null`",
     ),
     ProgramOption::unsupported(
@@ -398,7 +409,7 @@ pub const OPTIONS: &[ProgramOption] = &[
         Arity::Required,
         "FILE",
         "Print a compressed log.",
-        "logs are not compressed",
+        "iosonde does not compress logs",
         "",
     ),
     ProgramOption::unsupported(
@@ -467,7 +478,7 @@ pub const OPTIONS: &[ProgramOption] = &[
     ),
 ];
 
-fn apply_formats(command: &mut CommandLine, word: &Word<'_>) -> Parsed<()> {
+fn apply_formats(command: &mut CommandLine, word: &ProgramOptionValue<'_>) -> ParsedValue<()> {
     let choices = [
         ("normal", OutputFormat::Normal),
         ("terse", OutputFormat::Terse),

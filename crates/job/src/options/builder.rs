@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The target of applied options. [`crate::resolve`] turns it into a [`Job`].
 #[derive(Debug, Clone)]
-pub struct Builder {
+pub struct JobBuilder {
     /// Fields that no other option overrides.
     pub job: Job,
     /// `name`, if given in the job's own section.
@@ -96,17 +96,17 @@ pub struct ZoneOptions {
     pub skip: u64,
 }
 
-impl Builder {
+impl JobBuilder {
     /// Makes a job with fio's defaults.
     pub fn new() -> Self {
-        Builder {
+        JobBuilder {
             job: Job::new(""),
             name: None,
             bytes: Bytes::Binary,
             given: BTreeMap::new(),
             own: BTreeSet::new(),
-            bs: PerDirection::all(4096),
-            bsrange: PerDirection::all(None),
+            bs: PerDirection::from_value(4096),
+            bsrange: PerDirection::from_value(None),
             bssplit: None,
             norandommap: false,
             softrandommap: false,
@@ -164,8 +164,8 @@ impl Builder {
     }
 }
 
-impl Default for Builder {
+impl Default for JobBuilder {
     fn default() -> Self {
-        Builder::new()
+        JobBuilder::new()
     }
 }

@@ -1,8 +1,8 @@
 //! The engines, and the engine-specific options.
 
-use super::{Builder, Given, Kind, Row};
+use super::{JobBuilder, OptionRow, OptionValue, ValueKind};
 use crate::plan::*;
-use crate::value::{self, Bytes, Parsed, ValueError};
+use crate::value::{self, Bytes, ParsedValue, ValueError};
 
 const U32: i64 = u32::MAX as i64;
 
@@ -34,7 +34,7 @@ pub const ENGINES: &[(Engine, &str)] = &[
         "objects of a Ceph pool, by librados: each file is an object",
     ),
     (Engine::Rbd, "a Ceph image, by librbd"),
-    (Engine::Null, "no I/O at all: what iosonde itself costs"),
+    (Engine::Null, "no I/O: measures the overhead of iosonde"),
     (Engine::Sim, "a simulated device under a simulated clock"),
     (
         Engine::Auto,
@@ -64,7 +64,7 @@ pub const REFUSED: &[(&[&str], &str, &str)] = &[
     (
         &["cpuio", "exec"],
         "other programs' load is not iosonde's work",
-        "start the load beside iosonde",
+        "run the load in a separate program",
     ),
     (
         &[
@@ -127,67 +127,70 @@ const OTHER_ENGINE: &str = "";
 const MOUNT: &str = "mount or attach the storage, and name the path";
 
 /// Rows of the option table.
-pub const ROWS: &[Row] = &[
-    Row::new(
+pub const ROWS: &[OptionRow] = &[
+    OptionRow::new(
         "hipri",
-        Kind::Flag,
+        ValueKind::Flag,
         "0",
-        "Poll for completions instead of waiting for interrupts. The device must have polling queues.",
+        "Poll for completions instead of waiting for interrupts. The device must have polling \
+         queues.",
         |b, v| v.flag_to(&mut b.job.io.uring.hipri),
     )
     .engines(&["io_uring", "pvsync2", "io_uring_cmd", "sg", "xnvme"]),
-    Row::new(
+    OptionRow::new(
         "hipri_percentage",
-        Kind::Percent,
+        ValueKind::Percent,
         "100",
-        "Share of I/Os that hipri applies to.",
+        "Percentage of I/Os that use hipri.",
         |b, v| v.percent_to(&mut b.job.io.hipri_percent),
     )
     .engines(&["pvsync2"]),
-    Row::new(
+    OptionRow::new(
         "fixedbufs",
-        Kind::Flag,
+        ValueKind::Flag,
         "",
-        "Register the buffers with the kernel, which then need not be mapped for each I/O. Registered where possible unless this is 0.",
+        "Register the buffers with the kernel, which saves mapping them for each I/O. The default \
+         is to register where possible; 0 disables it.",
         |b, v| {
             b.job.io.uring.fixedbufs = Some(v.flag()?);
             Ok(())
         },
     )
     .engines(URING),
-    Row::new(
+    OptionRow::new(
         "registerfiles",
-        Kind::Flag,
+        ValueKind::Flag,
         "",
-        "Register the files with the kernel. Registered where possible unless this is 0.",
+        "Register the files with the kernel. The default is to register where possible; 0 disables \
+         it.",
         |b, v| {
             b.job.io.uring.registerfiles = Some(v.flag()?);
             Ok(())
         },
     )
     .engines(URING),
-    Row::new(
+    OptionRow::new(
         "sqthread_poll",
-        Kind::Flag,
+        ValueKind::Flag,
         "0",
-        "Let a thread of the kernel poll for submissions, so that none needs a system call.",
+        "Let a kernel thread poll for submissions, so that a submission needs no system call.",
         |b, v| v.flag_to(&mut b.job.io.uring.sqthread_poll),
     )
     .engines(&["io_uring", "io_uring_cmd", "xnvme"]),
-    Row::new(
+    OptionRow::new(
         "sqthread_poll_cpu",
-        Kind::Int(0, U32),
+        ValueKind::Int(0, U32),
         "",
-        "CPU of that thread.",
+        "CPU of the thread of sqthread_poll.",
         |b, v| {
             b.job.io.uring.sqthread_poll_cpu = Some(v.int(0..=U32)? as u32);
             Ok(())
         },
     )
     .engines(URING),
-    Row::new(
+    OptionRow::new(
         "nonvectored",
-        Kind::Int(-1, 1),
+        ValueKind::Int(-1, 1),
         "-1",
         "Use commands for one buffer instead of a vector of buffers; 0 uses vectors.",
         |b, v| {
@@ -199,148 +202,323 @@ pub const ROWS: &[Row] = &[
         },
     )
     .engines(URING),
-    Row::new(
+    OptionRow::new(
         "force_async",
-        Kind::Int(0, U32),
+        ValueKind::Int(0, U32),
         "0",
-        "Ask the kernel to run every Nth I/O in one of its threads. 0 is none.",
+        "Ask the kernel to run every Nth I/O in one of its threads. 0: none.",
         |b, v| v.u32_to(&mut b.job.io.uring.force_async, 0),
     )
     .engines(URING),
-    Row::new(
+    OptionRow::new(
         "nowait",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
         "Return an error instead of waiting when an I/O cannot start at once.",
         |b, v| v.bool_to(&mut b.job.io.nowait),
     )
     .engines(&["pvsync2", "libaio", "io_uring", "io_uring_cmd"]),
-    Row::new(
+    OptionRow::new(
         "userspace_reap",
-        Kind::Flag,
+        ValueKind::Flag,
         "0",
-        "Read completions from the ring in memory instead of by a system call.",
+        "Read completions from the ring in memory instead of with a system call.",
         |_, v| v.flag().map(|_| ()),
     )
     .engines(&["libaio"])
     .accepted("The ring is read whenever that is possible."),
-    Row::new(
+    OptionRow::new(
         "cmdprio_percentage",
-        Kind::PercentList,
+        ValueKind::PercentList,
         "0",
-        "Share of I/Os that get the priority of cmdprio_class and cmdprio.",
+        "Percentage of I/Os with the priority of cmdprio_class and cmdprio.",
         |b, v| v.percents_to(&mut b.job.io.cmdprio_percent),
     )
     .engines(PRIO),
-    Row::new(
+    OptionRow::new(
         "cmdprio_class",
-        Kind::IntList(1, 3),
+        ValueKind::IntList(1, 3),
         "1",
-        "Class of those I/Os: 1 real time, 2 best effort, 3 idle.",
+        "Priority class of the I/Os of cmdprio_percentage: 1 real time, 2 best effort, 3 idle.",
         |b, v| priority(b, v, 1..=3, |priority, class| priority.class = class),
     )
     .engines(PRIO),
-    Row::new(
+    OptionRow::new(
         "cmdprio",
-        Kind::IntList(0, 7),
+        ValueKind::IntList(0, 7),
         "0",
-        "Level of those I/Os in their class: 0 is the highest.",
+        "Priority level of the I/Os of cmdprio_percentage in their class: 0 is the highest.",
         |b, v| priority(b, v, 0..=7, |priority, level| priority.level = level),
     )
     .engines(PRIO),
-    Row::new(
+    OptionRow::new(
         "cmdprio_bssplit",
-        Kind::Text,
+        ValueKind::Text,
         "",
-        "Share of prioritised I/Os for each block size: size/percent or size/percent/class/level, separated by \
-         colons; lists for reads and writes are separated by a comma.",
+        "Share of prioritised I/Os for each block size: size/percent or size/percent/class/level, \
+         separated by colons; lists for reads and writes are separated by a comma.",
         apply_cmdprio_bssplit,
     )
     .engines(PRIO),
-    Row::new(
+    OptionRow::new(
         "sim",
-        Kind::Text,
+        ValueKind::Text,
         "",
-        "The simulated device: key=value pairs, separated by commas. An option of iosonde's own.",
+        "The simulated device: key=value pairs, separated by commas. iosonde only.",
         |b, v| v.text_to(&mut b.job.io.sim),
     )
     .engines(&["sim"]),
-    Row::unsupported(
+    OptionRow::unsupported(
         "uncached",
-        Kind::Int(0, 1),
+        ValueKind::Int(0, 1),
         "0",
-        "Drop pages from the cache behind each I/O.",
+        "Drop the pages of each I/O from the page cache after it.",
         "the flag is refused by most kernels",
         "direct=1",
     )
     .engines(&["pvsync2", "io_uring", "io_uring_cmd"]),
-    Row::unsupported(
+    OptionRow::unsupported(
         "cmd_type",
-        Kind::Choice(&["nvme"]),
+        ValueKind::Choice(&["nvme"]),
         "",
         "Kind of passthrough commands.",
         "devices are not passed raw commands",
         "ioengine=io_uring",
     )
     .engines(URING),
-    Row::unsupported(
+    OptionRow::unsupported(
         "thp",
-        Kind::Int(0, 1),
+        ValueKind::Int(0, 1),
         "0",
         "Map files with huge pages.",
         "mappings have the system's page size",
         "",
     )
     .engines(&["mmap"]),
-    engine_only("cpuload", Kind::Percent, "CPU to use.", &["cpuio"]),
-    engine_only("cpuchunks", Kind::Int(0, U32), "Length of a burst of CPU use.", &["cpuio"]),
-    engine_only("cpumode", Kind::Choice(&["noop", "qsort"]), "How CPU is used.", &["cpuio"]),
-    engine_only("exit_on_io_done", Kind::Bool, "End with the jobs that do I/O.", &["cpuio"]),
-    engine_only("stat_type", Kind::Choice(&["stat", "lstat", "statx"]), "Call to measure.", &["filestat"]),
-    engine_only("program", Kind::Text, "Program to run.", &["exec"]),
-    engine_only("arguments", Kind::Text, "Arguments of the program.", &["exec"]),
-    engine_only("grace_time", Kind::Int(0, U32), "Seconds before the program is killed.", &["exec"]),
-    engine_only("std_redirect", Kind::Bool, "Redirect its output to files.", &["exec"]),
-    engine_only("donorname", Kind::Text, "File that donates blocks.", &["e4defrag"]),
-    engine_only("inplace", Kind::Int(0, 1), "Allocate and free in the measured event.", &["e4defrag"]),
-    engine_only("skip_bad", Kind::Bool, "Skip blocks known to be bad.", &["mtd"]),
-    engine_only("readfua", Kind::Bool, "Force unit access for reads.", &["sg"]),
-    engine_only("writefua", Kind::Bool, "Force unit access for writes.", &["sg"]),
-    engine_only("sg_write_mode", Kind::Text, "SCSI command for writes.", &["sg"]),
-    engine_only("stream_id", Kind::Int(0, U32), "Stream of writes.", &["sg"]),
-    engine_only("volume", Kind::Text, "Gluster volume.", &["gfapi", "gfapi_async"]),
-    engine_only("brick", Kind::Text, "Gluster brick.", &["gfapi", "gfapi_async"]),
-    engine_only("single-instance", Kind::Bool, "Share one Gluster instance.", &["gfapi", "gfapi_async"]),
-    engine_only("uri", Kind::Text, "Address of the NBD export.", &["nbd"]),
-    engine_only("nfs_url", Kind::Text, "Address of the NFS export.", &["nfs"]),
-    engine_only("cont", Kind::Text, "DAOS container.", &["dfs"]),
-    engine_only("chunk_size", Kind::Size, "Chunk size.", &["dfs", "libhdfs"]),
-    engine_only("object_class", Kind::Text, "DAOS object class.", &["dfs"]),
-    engine_only("namenode", Kind::Text, "HDFS name node.", &["libhdfs"]),
-    engine_only("hdfsdirectory", Kind::Text, "HDFS directory.", &["libhdfs"]),
-    engine_only("gpu_dev_ids", Kind::Text, "GPUs to use.", &["libcufile"]),
-    engine_only("gpu_dev_id", Kind::Int(0, U32), "GPU to use.", &["rdma"]),
-    engine_only("cuda_io", Kind::Choice(&["cufile", "posix"]), "How data reach the GPU.", &["libcufile"]),
-    engine_only("xnvme_async", Kind::Text, "Asynchronous interface.", &["xnvme"]),
-    engine_only("xnvme_sync", Kind::Text, "Synchronous interface.", &["xnvme"]),
-    engine_only("xnvme_admin", Kind::Text, "Interface for administration.", &["xnvme"]),
-    engine_only("xnvme_dev_nsid", Kind::Int(0, U32), "Namespace.", &["xnvme"]),
-    engine_only("xnvme_iovec", Kind::Int(0, 1), "Use vectors.", &["xnvme"]),
-    engine_only("serverip", Kind::Text, "Address of the server.", &["librpma_apm_client", "librpma_apm_server", "librpma_gpspm_client", "librpma_gpspm_server"]),
-    engine_only("direct_write_to_pmem", Kind::Bool, "Write to memory directly.", &["librpma_apm_client", "librpma_apm_server", "librpma_gpspm_client", "librpma_gpspm_server"]),
-    engine_only("busy_wait_polling", Kind::Bool, "Poll for completions.", &["librpma_apm_server", "librpma_gpspm_server"]),
-    net("hostname", Kind::Text, "Host to talk to."),
-    net("bindname", Kind::Text, "Address to bind to."),
-    net("port", Kind::Int(1, 65535), "Port to use."),
-    net("protocol", Kind::Text, "Protocol to use.").aliases(&["proto"]),
-    net("nodelay", Kind::Bool, "Send small packets at once."),
-    net("listen", Kind::Flag, "Wait for connections."),
-    net("pingpong", Kind::Flag, "Answer each message."),
-    net("interface", Kind::Text, "Interface for multicast."),
-    net("ttl", Kind::Int(0, 255), "Hops of multicast packets."),
-    net("window_size", Kind::Size, "Size of socket buffers."),
-    net("mss", Kind::Int(0, U32), "Segment size of TCP."),
-    net("verb", Kind::Text, "RDMA verb."),
+    engine_only("cpuload", ValueKind::Percent, "CPU to use.", &["cpuio"]),
+    engine_only(
+        "cpuchunks",
+        ValueKind::Int(0, U32),
+        "Length of a burst of CPU use.",
+        &["cpuio"],
+    ),
+    engine_only(
+        "cpumode",
+        ValueKind::Choice(&["noop", "qsort"]),
+        "How CPU is used.",
+        &["cpuio"],
+    ),
+    engine_only(
+        "exit_on_io_done",
+        ValueKind::Bool,
+        "End with the jobs that do I/O.",
+        &["cpuio"],
+    ),
+    engine_only(
+        "stat_type",
+        ValueKind::Choice(&["stat", "lstat", "statx"]),
+        "Call to measure.",
+        &["filestat"],
+    ),
+    engine_only("program", ValueKind::Text, "Program to run.", &["exec"]),
+    engine_only(
+        "arguments",
+        ValueKind::Text,
+        "Arguments of the program.",
+        &["exec"],
+    ),
+    engine_only(
+        "grace_time",
+        ValueKind::Int(0, U32),
+        "Seconds before the program is killed.",
+        &["exec"],
+    ),
+    engine_only(
+        "std_redirect",
+        ValueKind::Bool,
+        "Redirect its output to files.",
+        &["exec"],
+    ),
+    engine_only(
+        "donorname",
+        ValueKind::Text,
+        "File that donates blocks.",
+        &["e4defrag"],
+    ),
+    engine_only(
+        "inplace",
+        ValueKind::Int(0, 1),
+        "Allocate and free in the measured event.",
+        &["e4defrag"],
+    ),
+    engine_only(
+        "skip_bad",
+        ValueKind::Bool,
+        "Skip blocks known to be bad.",
+        &["mtd"],
+    ),
+    engine_only(
+        "readfua",
+        ValueKind::Bool,
+        "Force unit access for reads.",
+        &["sg"],
+    ),
+    engine_only(
+        "writefua",
+        ValueKind::Bool,
+        "Force unit access for writes.",
+        &["sg"],
+    ),
+    engine_only(
+        "sg_write_mode",
+        ValueKind::Text,
+        "SCSI command for writes.",
+        &["sg"],
+    ),
+    engine_only(
+        "stream_id",
+        ValueKind::Int(0, U32),
+        "Stream of writes.",
+        &["sg"],
+    ),
+    engine_only(
+        "volume",
+        ValueKind::Text,
+        "Gluster volume.",
+        &["gfapi", "gfapi_async"],
+    ),
+    engine_only(
+        "brick",
+        ValueKind::Text,
+        "Gluster brick.",
+        &["gfapi", "gfapi_async"],
+    ),
+    engine_only(
+        "single-instance",
+        ValueKind::Bool,
+        "Share one Gluster instance.",
+        &["gfapi", "gfapi_async"],
+    ),
+    engine_only(
+        "uri",
+        ValueKind::Text,
+        "Address of the NBD export.",
+        &["nbd"],
+    ),
+    engine_only(
+        "nfs_url",
+        ValueKind::Text,
+        "Address of the NFS export.",
+        &["nfs"],
+    ),
+    engine_only("cont", ValueKind::Text, "DAOS container.", &["dfs"]),
+    engine_only(
+        "chunk_size",
+        ValueKind::Size,
+        "Chunk size.",
+        &["dfs", "libhdfs"],
+    ),
+    engine_only(
+        "object_class",
+        ValueKind::Text,
+        "DAOS object class.",
+        &["dfs"],
+    ),
+    engine_only("namenode", ValueKind::Text, "HDFS name node.", &["libhdfs"]),
+    engine_only(
+        "hdfsdirectory",
+        ValueKind::Text,
+        "HDFS directory.",
+        &["libhdfs"],
+    ),
+    engine_only(
+        "gpu_dev_ids",
+        ValueKind::Text,
+        "GPUs to use.",
+        &["libcufile"],
+    ),
+    engine_only(
+        "gpu_dev_id",
+        ValueKind::Int(0, U32),
+        "GPU to use.",
+        &["rdma"],
+    ),
+    engine_only(
+        "cuda_io",
+        ValueKind::Choice(&["cufile", "posix"]),
+        "How data reach the GPU.",
+        &["libcufile"],
+    ),
+    engine_only(
+        "xnvme_async",
+        ValueKind::Text,
+        "Asynchronous interface.",
+        &["xnvme"],
+    ),
+    engine_only(
+        "xnvme_sync",
+        ValueKind::Text,
+        "Synchronous interface.",
+        &["xnvme"],
+    ),
+    engine_only(
+        "xnvme_admin",
+        ValueKind::Text,
+        "Interface for administration.",
+        &["xnvme"],
+    ),
+    engine_only(
+        "xnvme_dev_nsid",
+        ValueKind::Int(0, U32),
+        "Namespace.",
+        &["xnvme"],
+    ),
+    engine_only(
+        "xnvme_iovec",
+        ValueKind::Int(0, 1),
+        "Use vectors.",
+        &["xnvme"],
+    ),
+    engine_only(
+        "serverip",
+        ValueKind::Text,
+        "Address of the server.",
+        &[
+            "librpma_apm_client",
+            "librpma_apm_server",
+            "librpma_gpspm_client",
+            "librpma_gpspm_server",
+        ],
+    ),
+    engine_only(
+        "direct_write_to_pmem",
+        ValueKind::Bool,
+        "Write to memory directly.",
+        &[
+            "librpma_apm_client",
+            "librpma_apm_server",
+            "librpma_gpspm_client",
+            "librpma_gpspm_server",
+        ],
+    ),
+    engine_only(
+        "busy_wait_polling",
+        ValueKind::Bool,
+        "Poll for completions.",
+        &["librpma_apm_server", "librpma_gpspm_server"],
+    ),
+    net("hostname", ValueKind::Text, "Host to talk to."),
+    net("bindname", ValueKind::Text, "Address to bind to."),
+    net("port", ValueKind::Int(1, 65535), "Port to use."),
+    net("protocol", ValueKind::Text, "Protocol to use.").aliases(&["proto"]),
+    net("nodelay", ValueKind::Bool, "Send small packets at once."),
+    net("listen", ValueKind::Flag, "Wait for connections."),
+    net("pingpong", ValueKind::Flag, "Answer each message."),
+    net("interface", ValueKind::Text, "Interface for multicast."),
+    net("ttl", ValueKind::Int(0, 255), "Hops of multicast packets."),
+    net("window_size", ValueKind::Size, "Size of socket buffers."),
+    net("mss", ValueKind::Int(0, U32), "Segment size of TCP."),
+    net("verb", ValueKind::Text, "RDMA verb."),
     http("http_host", "Host to talk to."),
     http("http_user", "User name."),
     http("http_pass", "Password."),
@@ -350,7 +528,10 @@ pub const ROWS: &[Row] = &[
     http("http_s3_key", "S3 secret key."),
     http("http_s3_keyid", "S3 key id."),
     http("http_s3_sse_customer_key", "Key for encryption at rest."),
-    http("http_s3_sse_customer_algorithm", "Algorithm for encryption at rest."),
+    http(
+        "http_s3_sse_customer_algorithm",
+        "Algorithm for encryption at rest.",
+    ),
     http("http_s3_storage_class", "S3 storage class."),
     http("http_swift_auth_token", "Swift token."),
     http("http_verbose", "How much is printed."),
@@ -358,23 +539,23 @@ pub const ROWS: &[Row] = &[
 
 const fn engine_only(
     name: &'static str,
-    kind: Kind,
+    kind: ValueKind,
     doc: &'static str,
     engines: &'static [&'static str],
-) -> Row {
-    Row::unsupported(name, kind, "", doc, NO_ENGINE, OTHER_ENGINE).engines(engines)
+) -> OptionRow {
+    OptionRow::unsupported(name, kind, "", doc, NO_ENGINE, OTHER_ENGINE).engines(engines)
 }
 
-const fn net(name: &'static str, kind: Kind, doc: &'static str) -> Row {
-    Row::unsupported(name, kind, "", doc, NO_NET, OTHER_ENGINE).engines(NET)
+const fn net(name: &'static str, kind: ValueKind, doc: &'static str) -> OptionRow {
+    OptionRow::unsupported(name, kind, "", doc, NO_NET, OTHER_ENGINE).engines(NET)
 }
 
-const fn http(name: &'static str, doc: &'static str) -> Row {
-    Row::unsupported(name, Kind::Text, "", doc, NO_HTTP, MOUNT).engines(HTTP)
+const fn http(name: &'static str, doc: &'static str) -> OptionRow {
+    OptionRow::unsupported(name, ValueKind::Text, "", doc, NO_HTTP, MOUNT).engines(HTTP)
 }
 
 /// Returns the engine of this name, or the reason why it is refused.
-pub fn engine(name: &str) -> Parsed<Engine> {
+pub fn engine(name: &str) -> ParsedValue<Engine> {
     if let Some((engine, _)) = ENGINES.iter().find(|(engine, _)| engine.name() == name) {
         return Ok(*engine);
     }
@@ -390,12 +571,12 @@ pub fn engine(name: &str) -> Parsed<Engine> {
             let error = ValueError::new(format!("the engine `{name}` is not supported: {reason}"));
             return Err(match *instead {
                 "" => error,
-                _ => error.help(format!("the nearest way: {instead}")),
+                _ => error.help(format!("alternative: {instead}")),
             });
         }
     }
     let choices: Vec<(&str, Engine)> = ENGINES.iter().map(|(e, _)| (e.name(), *e)).collect();
-    super::given::choice(name, &choices)
+    super::option_value::choice(name, &choices)
 }
 
 /// Whether fio has an engine of this name that iosonde does not support.
@@ -404,14 +585,14 @@ pub fn is_refused(name: &str) -> bool {
 }
 
 fn priority(
-    b: &mut Builder,
-    v: &Given<'_>,
+    b: &mut JobBuilder,
+    v: &OptionValue<'_>,
     bounds: std::ops::RangeInclusive<i64>,
     set: impl Fn(&mut IoPriority, u8),
-) -> Parsed<()> {
-    let mut numbers = PerDirection::all(None);
+) -> ParsedValue<()> {
+    let mut numbers = PerDirection::from_value(None);
     value::directions(v.str(), &mut numbers, |part| {
-        super::given::bounded(part, &bounds).map(Some)
+        super::option_value::bounded(part, &bounds).map(Some)
     })?;
     for direction in Direction::ALL {
         if let Some(number) = numbers[direction] {
@@ -421,10 +602,10 @@ fn priority(
     Ok(())
 }
 
-fn apply_cmdprio_bssplit(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
+fn apply_cmdprio_bssplit(b: &mut JobBuilder, v: &OptionValue<'_>) -> ParsedValue<()> {
     let text = v.str();
     let fields: Vec<&str> = text.split(',').collect();
-    let mut split = PerDirection::all(Vec::new());
+    let mut split = PerDirection::from_value(Vec::new());
     for direction in Direction::ALL {
         let field = fields[(direction as usize).min(fields.len() - 1)];
         let default = b.job.io.cmdprio[direction];
@@ -435,12 +616,13 @@ fn apply_cmdprio_bssplit(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
     Ok(())
 }
 
-fn cmdprio_parts(field: &str, base: Bytes, default: IoPriority) -> Parsed<Vec<CmdprioPart>> {
+fn cmdprio_parts(field: &str, base: Bytes, default: IoPriority) -> ParsedValue<Vec<CmdprioPart>> {
     let mut parts = Vec::new();
     for part in field.split(':') {
         let numbers: Vec<&str> = part.split('/').collect();
         let number = |at: usize, bounds| {
-            super::given::bounded(numbers[at], &bounds).map_err(|e| e.within(field, numbers[at]))
+            super::option_value::bounded(numbers[at], &bounds)
+                .map_err(|e| e.within(field, numbers[at]))
         };
         let priority = match numbers.len() {
             2 => default,

@@ -1,42 +1,46 @@
 //! Options for the way I/O is issued: engine, depth, clones, memory, CPUs.
 
-use super::given::choice;
-use super::{Builder, Given, Kind, Row};
+use super::option_value::choice;
+use super::{JobBuilder, OptionRow, OptionValue, ValueKind};
 use crate::plan::*;
-use crate::value::{self, Parsed, ValueError};
+use crate::value::{self, ParsedValue, ValueError};
 
 const U32: i64 = u32::MAX as i64;
 
 /// Rows of the option table.
-pub const ROWS: &[Row] = &[
-    Row::new(
+pub const ROWS: &[OptionRow] = &[
+    OptionRow::new(
         "ioengine",
-        Kind::Words(
-            &["io_uring", "libaio", "posixaio", "sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "rados", "rbd", "null", "sim", "auto"],
+        ValueKind::Words(
+            &[
+                "io_uring", "libaio", "posixaio", "sync", "psync", "vsync", "pvsync", "pvsync2",
+                "mmap", "rados", "rbd", "null", "sim", "auto",
+            ],
             "",
         ),
         "psync",
-        "How I/O reaches the kernel: io_uring, libaio, posixaio, sync, psync, vsync, pvsync, pvsync2, mmap; null does \
-         nothing, sim is a simulated device, auto is the best that the kernel allows.",
+        "Method of I/O: io_uring, libaio, posixaio, sync, psync, vsync, pvsync, pvsync2, mmap; \
+         null does no I/O, sim is a simulated device, auto is the best engine that the kernel \
+         allows.",
         |b, v| {
             b.engine = Some(v.str().to_owned());
             b.job.io.engine = super::engines::engine(v.str())?;
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "iodepth",
-        Kind::Int(1, U32),
+        ValueKind::Int(1, U32),
         "1",
-        "I/Os to keep in flight. Engines that wait for each I/O never have more than one.",
+        "Number of I/Os in flight. Synchronous engines keep one I/O in flight.",
         |b, v| v.u32_to(&mut b.job.io.iodepth, 1),
     ),
-    Row::new(
+    OptionRow::new(
         "iodepth_batch",
-        Kind::Int(0, U32),
+        ValueKind::Int(0, U32),
         "1",
-        "I/Os to submit at once; 0 is all of iodepth. A job that does not say may be submitted in batches by the \
-         engine, which the submit figures of the result show.",
+        "I/Os to submit at once; 0 is all of iodepth. A job that does not say may be submitted in \
+         batches by the engine, which the submit figures of the result show.",
         |b, v| {
             let mut number = 0;
             v.u32_to(&mut number, 0)?;
@@ -45,19 +49,19 @@ pub const ROWS: &[Row] = &[
         },
     )
     .aliases(&["iodepth_batch_submit"]),
-    Row::new(
+    OptionRow::new(
         "iodepth_batch_complete_min",
-        Kind::Int(0, U32),
+        ValueKind::Int(0, U32),
         "1",
-        "I/Os to wait for at least when collecting completions; 0 looks without waiting.",
+        "Minimum number of completions to wait for; 0: poll without waiting.",
         |b, v| v.u32_to(&mut b.job.io.batch_complete_min, 0),
     )
     .aliases(&["iodepth_batch_complete"]),
-    Row::new(
+    OptionRow::new(
         "iodepth_batch_complete_max",
-        Kind::Int(0, U32),
+        ValueKind::Int(0, U32),
         "",
-        "I/Os to collect at most at once.",
+        "Maximum number of completions to collect at once.",
         |b, v| {
             let mut number = 0;
             v.u32_to(&mut number, 0)?;
@@ -65,11 +69,12 @@ pub const ROWS: &[Row] = &[
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "iodepth_low",
-        Kind::Int(0, U32),
+        ValueKind::Int(0, U32),
         "",
-        "When iodepth is reached, drain to this depth before submitting again; iodepth unless given.",
+        "When iodepth is reached, drain to this depth before submitting again. The default is \
+         iodepth.",
         |b, v| {
             let mut number = 0;
             v.u32_to(&mut number, 0)?;
@@ -77,18 +82,19 @@ pub const ROWS: &[Row] = &[
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "serialize_overlap",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
-        "Hold an I/O back while another one in flight touches the same bytes.",
+        "Delay an I/O while another I/O in flight overlaps it.",
         |b, v| v.bool_to(&mut b.job.io.serialize_overlap),
     ),
-    Row::new(
+    OptionRow::new(
         "io_submit_mode",
-        Kind::Choice(&["inline", "offload"]),
+        ValueKind::Choice(&["inline", "offload"]),
         "inline",
-        "offload lets other threads submit, so that a slow device does not hold up a fixed rate.",
+        "offload: other threads submit the I/Os, so that a slow device does not delay a fixed \
+         rate.",
         |b, v| {
             v.choice_to(
                 &mut b.job.io.offload,
@@ -97,26 +103,27 @@ pub const ROWS: &[Row] = &[
         },
     )
     .accepted(
-        "I/Os are submitted by the job's own thread. With a rate, `iosonde.lat_from_due_ns` in JSON counts from the moment an I/O was due, so \
-         that a device that holds up the schedule is seen. Refused where only other threads could keep iodepth in flight.",
+        "I/Os are submitted by the job's own thread. With a rate, `iosonde.lat_from_due_ns` in \
+         JSON counts from the moment an I/O was due, so that a device that holds up the schedule \
+         is seen. Refused where only other threads could keep iodepth in flight.",
     ),
-    Row::new(
+    OptionRow::new(
         "direct",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
-        "Go past the page cache (O_DIRECT). The later of direct and buffered wins.",
+        "Bypass the page cache (O_DIRECT). The later of direct and buffered wins.",
         |b, v| v.bool_to(&mut b.job.io.direct),
     ),
-    Row::new(
+    OptionRow::new(
         "buffered",
-        Kind::Bool,
+        ValueKind::Bool,
         "1",
-        "Go through the page cache: the opposite of direct.",
+        "Use the page cache: the opposite of direct.",
         |b, v| v.not_bool_to(&mut b.job.io.direct),
     ),
-    Row::new(
+    OptionRow::new(
         "sync",
-        Kind::Choice(&["none", "0", "sync", "1", "dsync"]),
+        ValueKind::Choice(&["none", "0", "sync", "1", "dsync"]),
         "none",
         "Open files with O_SYNC or O_DSYNC, so that each write returns only when it is durable.",
         |b, v| {
@@ -132,32 +139,32 @@ pub const ROWS: &[Row] = &[
             )
         },
     ),
-    Row::unsupported(
+    OptionRow::unsupported(
         "atomic",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
         "Write with O_ATOMIC.",
         "the kernel never got O_ATOMIC",
         "direct=1",
     ),
-    Row::new(
+    OptionRow::new(
         "numjobs",
-        Kind::Int(1, U32),
+        ValueKind::Int(1, U32),
         "1",
-        "Clones of the job, which run side by side.",
+        "Number of clones of the job, which run concurrently.",
         |b, v| v.u32_to(&mut b.job.numjobs, 1),
     ),
-    Row::new(
+    OptionRow::new(
         "thread",
-        Kind::Flag,
+        ValueKind::Flag,
         "0",
-        "Make clones threads instead of processes.",
+        "Run clones as threads instead of processes.",
         |b, v| v.flag_to(&mut b.job.io.thread),
     )
     .accepted("Clones are threads in any case."),
-    Row::new(
+    OptionRow::new(
         "nice",
-        Kind::Int(-20, 19),
+        ValueKind::Int(-20, 19),
         "0",
         "CPU priority: -20 is the highest, 19 the lowest.",
         |b, v| {
@@ -165,9 +172,9 @@ pub const ROWS: &[Row] = &[
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "prio",
-        Kind::Int(0, 7),
+        ValueKind::Int(0, 7),
         "",
         "I/O priority within its class: 0 is the highest.",
         |b, v| {
@@ -175,9 +182,9 @@ pub const ROWS: &[Row] = &[
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "prioclass",
-        Kind::Int(0, 3),
+        ValueKind::Int(0, 3),
         "",
         "Class of I/O priority: 1 real time, 2 best effort, 3 idle.",
         |b, v| {
@@ -185,9 +192,9 @@ pub const ROWS: &[Row] = &[
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "cpus_allowed",
-        Kind::Numbers,
+        ValueKind::Numbers,
         "",
         "CPUs the job may run on.",
         |b, v| {
@@ -195,20 +202,20 @@ pub const ROWS: &[Row] = &[
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "cpumask",
-        Kind::Int(0, i64::MAX),
+        ValueKind::Int(0, i64::MAX),
         "",
-        "CPUs the job may run on, as the bits of a number.",
+        "CPUs the job may run on, as a bit mask.",
         |b, v| {
             let mask = v.int(1..=i64::MAX)?;
             b.job.io.cpus_allowed = Some((0..63).filter(|cpu| mask >> cpu & 1 == 1).collect());
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "cpus_allowed_policy",
-        Kind::Choice(&["shared", "split"]),
+        ValueKind::Choice(&["shared", "split"]),
         "shared",
         "Whether clones share the CPUs or get one each.",
         |b, v| {
@@ -218,9 +225,9 @@ pub const ROWS: &[Row] = &[
             )
         },
     ),
-    Row::new(
+    OptionRow::new(
         "numa_cpu_nodes",
-        Kind::Numbers,
+        ValueKind::Numbers,
         "",
         "NUMA nodes whose CPUs the job may run on; `all` is every one.",
         |b, v| {
@@ -228,35 +235,36 @@ pub const ROWS: &[Row] = &[
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "numa_mem_policy",
-        Kind::Text,
+        ValueKind::Text,
         "",
-        "Where memory comes from: default, prefer:node, bind:nodes, interleave:nodes or local.",
+        "NUMA memory policy: default, prefer:node, bind:nodes, interleave:nodes or local.",
         apply_numa_mem_policy,
     ),
-    Row::new(
+    OptionRow::new(
         "mem",
-        Kind::Words(
+        ValueKind::Words(
             &["malloc", "shm", "shmhuge", "mmap", "mmaphuge", "mmapshared"],
             ", perhaps with :FILE",
         ),
         "malloc",
-        "Where I/O buffers come from: malloc, shm, shmhuge, mmap[:file], mmaphuge[:file], mmapshared.",
+        "Allocation of I/O buffers: malloc, shm, shmhuge, mmap[:file], mmaphuge[:file], \
+         mmapshared.",
         apply_mem,
     )
     .aliases(&["iomem"]),
-    Row::new(
+    OptionRow::new(
         "iomem_align",
-        Kind::Size,
+        ValueKind::Size,
         "0",
-        "Alignment of I/O buffers; 0 is a page.",
+        "Alignment of I/O buffers; 0: one page.",
         |b, v| v.bytes_to(&mut b.job.io.mem_align_bytes, b.bytes),
     )
     .aliases(&["mem_align"]),
-    Row::new(
+    OptionRow::new(
         "hugepage-size",
-        Kind::Size,
+        ValueKind::Size,
         "2m",
         "Size of the huge pages of mem=shmhuge and mem=mmaphuge.",
         |b, v| {
@@ -267,18 +275,18 @@ pub const ROWS: &[Row] = &[
             }
         },
     ),
-    Row::new(
+    OptionRow::new(
         "lockmem",
-        Kind::Size,
+        ValueKind::Size,
         "0",
-        "Lock this much memory, so that less is left for the cache.",
+        "Lock this much memory, which leaves less for the page cache.",
         |b, v| v.bytes_to(&mut b.job.io.lockmem_bytes, b.bytes),
     ),
-    Row::new(
+    OptionRow::new(
         "write_hint",
-        Kind::Choice(&["none", "short", "medium", "long", "extreme"]),
+        ValueKind::Choice(&["none", "short", "medium", "long", "extreme"]),
         "",
-        "Tell the kernel how long written data will live (F_SET_RW_HINT).",
+        "Lifetime hint for written data (F_SET_RW_HINT).",
         |b, v| {
             b.job.io.write_hint = Some(v.choice(&[
                 ("none", WriteHint::None),
@@ -290,17 +298,17 @@ pub const ROWS: &[Row] = &[
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "ioscheduler",
-        Kind::Text,
+        ValueKind::Text,
         "",
-        "Switch the devices below the job's files to this I/O scheduler when the job starts. At the end of the run each has the \
-         one that it had.",
+        "Switch the devices below the job's files to this I/O scheduler when the job starts. At \
+         the end of the run each has the one that it had.",
         |b, v| v.text_to(&mut b.job.io.scheduler),
     ),
-    Row::new(
+    OptionRow::new(
         "uid",
-        Kind::Int(0, U32),
+        ValueKind::Int(0, U32),
         "",
         "Open the job's files and do its I/O as this user.",
         |b, v| {
@@ -308,9 +316,9 @@ pub const ROWS: &[Row] = &[
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "gid",
-        Kind::Int(0, U32),
+        ValueKind::Int(0, U32),
         "",
         "Open the job's files and do its I/O as this group.",
         |b, v| {
@@ -320,7 +328,7 @@ pub const ROWS: &[Row] = &[
     ),
 ];
 
-fn apply_mem(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
+fn apply_mem(b: &mut JobBuilder, v: &OptionValue<'_>) -> ParsedValue<()> {
     let text = v.str();
     let (word, file) = match text.split_once(':') {
         Some((word, file)) => (word, Some(file.to_owned())),
@@ -352,7 +360,7 @@ fn apply_mem(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
     Ok(())
 }
 
-fn apply_numa_mem_policy(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
+fn apply_numa_mem_policy(b: &mut JobBuilder, v: &OptionValue<'_>) -> ParsedValue<()> {
     let text = v.str();
     let (word, nodes) = match text.split_once(':') {
         Some((word, nodes)) => (word, Some(nodes)),

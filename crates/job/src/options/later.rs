@@ -1,28 +1,11 @@
 //! Options and values that fio added after 3.33, the version that iosonde follows.
 //!
-//! The versions come from Debian's packages of fio 3.36, 3.38, 3.39 and 3.41. A reason names the
-//! releases between the last checked package without the option and the first with it.
+//! The versions come from Debian's packages of fio 3.36, 3.38, 3.39 and 3.41.
 
-use super::{Kind, Row};
+use super::later_reasons::{AFTER_3_41, BY_3_36, BY_3_38, BY_3_39, BY_3_39_AT_LATEST, BY_3_41};
+use super::{OptionRow, ValueKind};
 
 const U32: i64 = u32::MAX as i64;
-
-const BY_3_36: &str = "it came with fio 3.34 to 3.36; iosonde follows fio 3.33";
-const BY_3_39_AT_LATEST: &str = "it came with fio 3.34 to 3.39; iosonde follows fio 3.33";
-const BY_3_38: &str = "it came with fio 3.37 or 3.38; iosonde follows fio 3.33";
-const BY_3_39: &str = "it came with fio 3.39; iosonde follows fio 3.33";
-const BY_3_41: &str = "it came with fio 3.40 or 3.41; iosonde follows fio 3.33";
-const AFTER_3_41: &str = "it came with a fio after 3.41; iosonde follows fio 3.33";
-
-/// All reasons that name a later fio version.
-pub(super) const REASONS: [&str; 6] = [
-    BY_3_36,
-    BY_3_39_AT_LATEST,
-    BY_3_38,
-    BY_3_39,
-    BY_3_41,
-    AFTER_3_41,
-];
 
 /// New values of options that fio 3.33 has: option, value, reason.
 const VALUES: &[(&str, &str, &str)] = &[
@@ -48,7 +31,7 @@ pub(super) fn reason_of_engine(engine: &str) -> Option<&'static str> {
 }
 
 /// Returns the reason for a value that only a later fio accepts; `None` for other values.
-pub fn reason_of_value(option: &str, value: &str) -> Option<&'static str> {
+pub(crate) fn reason_of_value(option: &str, value: &str) -> Option<&'static str> {
     let found = VALUES
         .iter()
         .find(|(name, word, _)| *name == option && *word == value);
@@ -57,25 +40,32 @@ pub fn reason_of_value(option: &str, value: &str) -> Option<&'static str> {
 
 /// Rows of the option table. The default is the value that has the same effect as leaving the
 /// option out.
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[OptionRow] = &[
     later(
         "fdp",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
         "Place data by NVMe's flexible data placement.",
         BY_3_36,
     ),
     later(
         "dataplacement",
-        Kind::Choice(&["none", "fdp", "streams"]),
+        ValueKind::Choice(&["none", "fdp", "streams"]),
         "none",
         "Place data by hints to the device.",
         BY_3_38,
     ),
-    later("plids", Kind::Text, "", "Placement identifiers.", BY_3_36).aliases(&["fdp_pli"]),
+    later(
+        "plids",
+        ValueKind::Text,
+        "",
+        "Placement identifiers.",
+        BY_3_36,
+    )
+    .aliases(&["fdp_pli"]),
     later(
         "plid_select",
-        Kind::Choice(&["random", "roundrobin", "scheme"]),
+        ValueKind::Choice(&["random", "roundrobin", "scheme"]),
         "",
         "How placement identifiers are picked.",
         BY_3_36,
@@ -83,98 +73,98 @@ pub(super) const ROWS: &[Row] = &[
     .aliases(&["fdp_pli_select"]),
     later(
         "dp_scheme",
-        Kind::Text,
+        ValueKind::Text,
         "",
         "File that maps offsets to placement identifiers.",
         BY_3_38,
     ),
     later(
         "sprandom",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
         "Precondition an SSD with one pass of random writes.",
         BY_3_41,
     ),
     later(
         "spr_num_regions",
-        Kind::Int(1, U32),
+        ValueKind::Int(1, U32),
         "100",
         "Regions of sprandom.",
         BY_3_41,
     ),
     later(
         "spr_op",
-        Kind::Float,
+        ValueKind::Float,
         "0.15",
         "Overprovisioning of the SSD, for sprandom.",
         BY_3_41,
     ),
     later(
         "ramp_size",
-        Kind::Size,
+        ValueKind::Size,
         "0",
-        "Move this much before anything is counted.",
+        "Transfer this many bytes before the measurement.",
         AFTER_3_41,
     ),
     later(
         "thinkcycles",
-        Kind::Int(0, U32),
+        ValueKind::Int(0, U32),
         "0",
         "Spin this many cycles between I/Os.",
         BY_3_38,
     ),
     later(
         "priohint",
-        Kind::Int(0, 1023),
+        ValueKind::Int(0, 1023),
         "0",
         "Hint of I/O priority.",
         BY_3_36,
     ),
     later(
         "cmdprio_hint",
-        Kind::IntList(0, 1023),
+        ValueKind::IntList(0, 1023),
         "0",
         "Hint of the priority of cmdprio.",
         BY_3_36,
     ),
     later(
         "log_issue_time",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
         "Log when each I/O was issued.",
         BY_3_38,
     ),
     later(
         "job_start_clock_id",
-        Kind::Int(0, U32),
+        ValueKind::Int(0, U32),
         "0",
         "Clock of job_start in JSON.",
         BY_3_36,
     ),
     later(
         "verify_write_sequence",
-        Kind::Bool,
+        ValueKind::Bool,
         "1",
         "Check the order of writes.",
         BY_3_38,
     ),
     later(
         "verify_header_seed",
-        Kind::Bool,
+        ValueKind::Bool,
         "1",
         "Check the seed in headers.",
         BY_3_39,
     ),
     later(
         "verify_pattern_interval",
-        Kind::Size,
+        ValueKind::Size,
         "0",
         "Repeat verify_pattern with a new offset each time.",
         BY_3_41,
     ),
     later(
         "libaio_vectored",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
         "Use vectored calls.",
         BY_3_39,
@@ -182,28 +172,28 @@ pub(super) const ROWS: &[Row] = &[
     .engines(&["libaio"]),
     later(
         "filetype",
-        Kind::Choice(&["none", "file", "block", "char"]),
+        ValueKind::Choice(&["none", "file", "block", "char"]),
         "none",
         "Take all files for this type.",
         BY_3_41,
     ),
     later(
         "num_range",
-        Kind::Int(1, 256),
+        ValueKind::Int(1, 256),
         "1",
         "Ranges in one trim.",
         BY_3_38,
     ),
     later(
         "max_write_zones",
-        Kind::Int(0, U32),
+        ValueKind::Int(0, U32),
         "0",
         "Zones written at once.",
         AFTER_3_41,
     ),
     later(
         "recover_zbd_write_error",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
         "Recover zones after a failed write.",
         BY_3_41,
@@ -239,32 +229,32 @@ pub(super) const ROWS: &[Row] = &[
     ),
     passthrough(
         "write_mode",
-        Kind::Choice(&["write", "uncor", "zeroes", "verify"]),
+        ValueKind::Choice(&["write", "uncor", "zeroes", "verify"]),
         "write",
         BY_3_38,
     ),
     passthrough(
         "verify_mode",
-        Kind::Choice(&["read", "compare"]),
+        ValueKind::Choice(&["read", "compare"]),
         "read",
         BY_3_38,
     ),
-    passthrough("deac", Kind::Bool, "0", BY_3_39),
-    passthrough("md_per_io_size", Kind::Int(0, U32), "0", BY_3_36),
-    passthrough("pi_act", Kind::Bool, "1", BY_3_36),
-    passthrough("pi_chk", Kind::Text, "", BY_3_36),
-    passthrough("apptag", Kind::Int(0, U32), "", BY_3_36),
-    passthrough("apptag_mask", Kind::Int(0, U32), "", BY_3_36),
+    passthrough("deac", ValueKind::Bool, "0", BY_3_39),
+    passthrough("md_per_io_size", ValueKind::Int(0, U32), "0", BY_3_36),
+    passthrough("pi_act", ValueKind::Bool, "1", BY_3_36),
+    passthrough("pi_chk", ValueKind::Text, "", BY_3_36),
+    passthrough("apptag", ValueKind::Int(0, U32), "", BY_3_36),
+    passthrough("apptag_mask", ValueKind::Int(0, U32), "", BY_3_36),
 ];
 
 const fn later(
     name: &'static str,
-    kind: Kind,
+    kind: ValueKind,
     default: &'static str,
     doc: &'static str,
     reason: &'static str,
-) -> Row {
-    Row::unsupported(name, kind, default, doc, reason, "")
+) -> OptionRow {
+    OptionRow::unsupported(name, kind, default, doc, reason, "")
 }
 
 const HTTP: &[&str] = &["http"];
@@ -277,10 +267,10 @@ const fn of_engine(
     default: &'static str,
     engines: &'static [&'static str],
     reason: &'static str,
-) -> Row {
+) -> OptionRow {
     later(
         name,
-        Kind::Text,
+        ValueKind::Text,
         default,
         "An option of an engine that is not supported.",
         reason,
@@ -291,10 +281,10 @@ const fn of_engine(
 /// Makes the row of an option of raw NVMe commands.
 const fn passthrough(
     name: &'static str,
-    kind: Kind,
+    kind: ValueKind,
     default: &'static str,
     reason: &'static str,
-) -> Row {
+) -> OptionRow {
     later(name, kind, default, "A field of raw NVMe commands.", reason)
         .engines(&["io_uring_cmd", "xnvme"])
 }

@@ -1,11 +1,12 @@
 //! A row of the option table.
 
-use super::{Builder, Given};
-use crate::value::{Parsed, TimeUnit};
+use super::{JobBuilder, OptionValue};
+use crate::value::{ParsedValue, TimeUnit};
 
 /// The subject of an option, and its chapter in the documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
+#[cfg_attr(test, derive(strum::VariantArray))]
+pub enum OptionFamily {
     /// Directions, block sizes, order, contents.
     What,
     /// Files and devices.
@@ -28,41 +29,41 @@ pub enum Family {
     Later,
 }
 
-impl Family {
+impl OptionFamily {
     /// All families, in the order of the documentation.
-    pub const ALL: [Family; 10] = [
-        Family::What,
-        Family::Files,
-        Family::How,
-        Family::When,
-        Family::Measure,
-        Family::Verify,
-        Family::Engine,
-        Family::Ceph,
-        Family::Other,
-        Family::Later,
+    pub const ALL: [OptionFamily; 10] = [
+        OptionFamily::What,
+        OptionFamily::Files,
+        OptionFamily::How,
+        OptionFamily::When,
+        OptionFamily::Measure,
+        OptionFamily::Verify,
+        OptionFamily::Engine,
+        OptionFamily::Ceph,
+        OptionFamily::Other,
+        OptionFamily::Later,
     ];
 
     /// Returns the heading in the documentation.
     pub fn title(self) -> &'static str {
         match self {
-            Family::What => "What is done",
-            Family::Files => "Where the data are",
-            Family::How => "How I/O is issued",
-            Family::When => "When, and how fast",
-            Family::Measure => "What is measured and reported",
-            Family::Verify => "Verification",
-            Family::Engine => "Options of single engines",
-            Family::Ceph => "Options of the Ceph engines",
-            Family::Other => "Other options of fio",
-            Family::Later => "Options of fio after 3.33",
+            OptionFamily::What => "What is done",
+            OptionFamily::Files => "Location of the data",
+            OptionFamily::How => "How I/O is issued",
+            OptionFamily::When => "When, and how fast",
+            OptionFamily::Measure => "What is measured and reported",
+            OptionFamily::Verify => "Verification",
+            OptionFamily::Engine => "Options of single engines",
+            OptionFamily::Ceph => "Options of the Ceph engines",
+            OptionFamily::Other => "Other options of fio",
+            OptionFamily::Later => "Options of fio after 3.33",
         }
     }
 }
 
 /// The form of an option's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
+pub enum ValueKind {
     /// Any text.
     Text,
     /// An optional text.
@@ -111,7 +112,7 @@ pub enum Kind {
     Pattern,
 }
 
-impl Kind {
+impl ValueKind {
     /// Describes the form in words, for help and documentation.
     pub fn describe(self) -> String {
         let unit = |unit| match unit {
@@ -125,40 +126,40 @@ impl Kind {
             (min, max) => format!("whole number, {min} to {max}"),
         };
         match self {
-            Kind::Text => "text".into(),
-            Kind::OptionalText => "text, may be left out".into(),
-            Kind::Flag => "stands alone, or 0 or 1".into(),
-            Kind::Bool => "0 or 1".into(),
-            Kind::Int(min, max) => bounds(min, max),
-            Kind::IntList(min, max) => format!("{}; read,write,trim", bounds(min, max)),
-            Kind::Size => "size".into(),
-            Kind::SizeList => "size; read,write,trim".into(),
-            Kind::Extent => "size, or per cent".into(),
-            Kind::SizeRange => "size, or low-high".into(),
-            Kind::SizeRangeList => "low-high; read,write,trim".into(),
-            Kind::Percent => "per cent".into(),
-            Kind::PercentList => "per cent; read,write,trim".into(),
-            Kind::Time(default) => format!("time, in {} without unit", unit(default)),
-            Kind::TimeList(default) => {
+            ValueKind::Text => "text".into(),
+            ValueKind::OptionalText => "text, may be left out".into(),
+            ValueKind::Flag => "no value, or 0 or 1".into(),
+            ValueKind::Bool => "0 or 1".into(),
+            ValueKind::Int(min, max) => bounds(min, max),
+            ValueKind::IntList(min, max) => format!("{}; read,write,trim", bounds(min, max)),
+            ValueKind::Size => "size".into(),
+            ValueKind::SizeList => "size; read,write,trim".into(),
+            ValueKind::Extent => "size, or per cent".into(),
+            ValueKind::SizeRange => "size, or low-high".into(),
+            ValueKind::SizeRangeList => "low-high; read,write,trim".into(),
+            ValueKind::Percent => "per cent".into(),
+            ValueKind::PercentList => "per cent; read,write,trim".into(),
+            ValueKind::Time(default) => format!("time, in {} without unit", unit(default)),
+            ValueKind::TimeList(default) => {
                 format!("time, in {} without unit; read,write,trim", unit(default))
             }
-            Kind::TimeRange(default) => {
+            ValueKind::TimeRange(default) => {
                 format!("time or low-high, in {} without unit", unit(default))
             }
-            Kind::Float => "number".into(),
-            Kind::FloatList => "numbers, separated by colons".into(),
-            Kind::Choice(words) => format!("one of {}", words.join(", ")),
-            Kind::Words(words, more) => format!("one of {}{more}", words.join(", ")),
-            Kind::List => "texts, separated by colons".into(),
-            Kind::Numbers => "numbers and ranges, e.g. 0,2-5".into(),
-            Kind::Pattern => "bytes: 0xdeadbeef, \"text\", numbers, 'file'".into(),
+            ValueKind::Float => "number".into(),
+            ValueKind::FloatList => "numbers, separated by colons".into(),
+            ValueKind::Choice(words) => format!("one of {}", words.join(", ")),
+            ValueKind::Words(words, more) => format!("one of {}{more}", words.join(", ")),
+            ValueKind::List => "texts, separated by colons".into(),
+            ValueKind::Numbers => "numbers and ranges, e.g. 0,2-5".into(),
+            ValueKind::Pattern => "bytes: 0xdeadbeef, \"text\", numbers, 'file'".into(),
         }
     }
 }
 
 /// The support of an option, compared with fio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum OptionSupport {
     /// Has the same meaning as in fio.
     Supported,
     /// Is read, and has this meaning in iosonde.
@@ -173,45 +174,45 @@ pub enum Status {
 }
 
 /// Applies an option to the job under construction.
-pub type Apply = fn(&mut Builder, &Given<'_>) -> Parsed<()>;
+pub type ApplyJobOption = fn(&mut JobBuilder, &OptionValue<'_>) -> ParsedValue<()>;
 
 /// One option.
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct OptionRow {
     /// The name in fio's JSON.
     pub name: &'static str,
     /// Other names.
     pub aliases: &'static [&'static str],
     /// Form of the value.
-    pub kind: Kind,
+    pub kind: ValueKind,
     /// Value if the option is not given; "" is none.
     pub default: &'static str,
     /// Description in one or two sentences.
     pub doc: &'static str,
     /// Support, compared with fio.
-    pub status: Status,
+    pub status: OptionSupport,
     /// Engines that have the option; empty is all.
     pub engines: &'static [&'static str],
     /// Applies the option to the job.
-    pub apply: Apply,
+    pub apply: ApplyJobOption,
 }
 
-impl Row {
+impl OptionRow {
     /// Makes a supported option.
     pub const fn new(
         name: &'static str,
-        kind: Kind,
+        kind: ValueKind,
         default: &'static str,
         doc: &'static str,
-        apply: Apply,
+        apply: ApplyJobOption,
     ) -> Self {
-        Row {
+        OptionRow {
             name,
             aliases: &[],
             kind,
             default,
             doc,
-            status: Status::Supported,
+            status: OptionSupport::Supported,
             engines: &[],
             apply,
         }
@@ -220,34 +221,34 @@ impl Row {
     /// Makes an option of fio that iosonde refuses.
     pub const fn unsupported(
         name: &'static str,
-        kind: Kind,
+        kind: ValueKind,
         default: &'static str,
         doc: &'static str,
         reason: &'static str,
         instead: &'static str,
     ) -> Self {
-        Row {
-            status: Status::Unsupported { reason, instead },
-            ..Row::new(name, kind, default, doc, |_, _| Ok(()))
+        OptionRow {
+            status: OptionSupport::Unsupported { reason, instead },
+            ..OptionRow::new(name, kind, default, doc, |_, _| Ok(()))
         }
     }
 
     /// Adds aliases.
     pub const fn aliases(self, aliases: &'static [&'static str]) -> Self {
-        Row { aliases, ..self }
+        OptionRow { aliases, ..self }
     }
 
     /// Marks the option as read, with a meaning other than in fio.
     pub const fn accepted(self, meaning: &'static str) -> Self {
-        Row {
-            status: Status::Accepted(meaning),
+        OptionRow {
+            status: OptionSupport::Accepted(meaning),
             ..self
         }
     }
 
     /// Limits the option to some engines.
     pub const fn engines(self, engines: &'static [&'static str]) -> Self {
-        Row { engines, ..self }
+        OptionRow { engines, ..self }
     }
 
     /// Returns the name and aliases.
@@ -258,14 +259,30 @@ impl Row {
     /// Whether the option is newer than the fio version that iosonde follows. Command lines of that
     /// version do not know it.
     pub fn is_later(&self) -> bool {
-        matches!(self.status, Status::Unsupported { reason, .. } if super::later::REASONS.contains(&reason))
+        match self.status {
+            OptionSupport::Unsupported { reason, .. } => {
+                super::later_reasons::REASONS.contains(&reason)
+            }
+            _ => false,
+        }
     }
 
     /// Whether the value equals the default, so that an unsupported option may be ignored.
-    pub fn is_harmless(&self, value: Option<&str>) -> bool {
+    pub(crate) fn is_harmless(&self, value: Option<&str>) -> bool {
         match value {
             Some(value) => !self.default.is_empty() && value == self.default,
             None => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strum::VariantArray;
+
+    #[test]
+    fn families_are_listed_in_their_order() {
+        assert_eq!(OptionFamily::ALL, OptionFamily::VARIANTS);
     }
 }

@@ -1,11 +1,11 @@
 //! Parameters of the skewed random distributions.
 
 use crate::plan::Distribution;
-use crate::value::{self, Parsed, ValueError};
+use crate::value::{self, ParsedValue, ValueError};
 
 /// Reads `theta[:center]` of a skewed distribution. fio's defaults are 1.1 for zipf, 0.2 for
 /// pareto, 0 for normal.
-pub(super) fn skewed(word: &str, rest: Option<&str>) -> Parsed<Distribution> {
+pub(super) fn skewed(word: &str, rest: Option<&str>) -> ParsedValue<Distribution> {
     let default = match word {
         "zipf" => 1.1,
         "pareto" => 0.2,

@@ -9,13 +9,13 @@ const FIO_OPTIONS: &str = include_str!("../../tests/fixtures/fio-3.33-options.tx
 #[test]
 fn names_and_aliases_are_unique() {
     let mut seen = BTreeSet::new();
-    for name in all().flat_map(Row::names) {
+    for name in list_options().flat_map(OptionRow::names) {
         assert!(seen.insert(name), "{name} stands in the table twice");
     }
 }
 
 #[test]
-fn no_option_of_fio_is_missing() {
+fn option_table_holds_every_fio_option() {
     let missing: Vec<&str> = FIO_OPTIONS
         .lines()
         .filter(|line| !line.starts_with('#') && !line.is_empty())
@@ -27,9 +27,9 @@ fn no_option_of_fio_is_missing() {
 
 #[test]
 fn docs_are_sentences() {
-    for row in all() {
+    for row in list_options() {
         assert!(row.doc.ends_with('.'), "{}: {}", row.name, row.doc);
-        if let Status::Unsupported { reason, instead } = row.status {
+        if let OptionSupport::Unsupported { reason, instead } = row.status {
             assert!(!reason.is_empty(), "{}", row.name);
             assert!(
                 !reason.ends_with('.') && !instead.ends_with('.'),
@@ -40,10 +40,10 @@ fn docs_are_sentences() {
     }
 }
 
-fn apply(row: &Row, text: &str) -> crate::value::Parsed<Builder> {
+fn apply(row: &OptionRow, text: &str) -> crate::value::ParsedValue<JobBuilder> {
     let env = FakeEnv::new();
-    let mut builder = Builder::new();
-    let given = Given {
+    let mut builder = JobBuilder::new();
+    let given = OptionValue {
         text: Some(text),
         env: &env,
     };
@@ -51,9 +51,10 @@ fn apply(row: &Row, text: &str) -> crate::value::Parsed<Builder> {
 }
 
 #[test]
-fn every_word_of_a_choice_is_taken_and_no_other() {
-    for row in all() {
-        let (Kind::Choice(words), Status::Supported | Status::Accepted(_)) = (row.kind, row.status)
+fn choice_options_accept_exactly_their_listed_words() {
+    for row in list_options() {
+        let (ValueKind::Choice(words), OptionSupport::Supported | OptionSupport::Accepted(_)) =
+            (row.kind, row.status)
         else {
             continue;
         };
@@ -67,14 +68,17 @@ fn every_word_of_a_choice_is_taken_and_no_other() {
 
 #[test]
 fn defaults_are_what_the_table_says() {
-    for row in all() {
-        let supported = matches!(row.status, Status::Supported | Status::Accepted(_));
+    for row in list_options() {
+        let supported = matches!(
+            row.status,
+            OptionSupport::Supported | OptionSupport::Accepted(_)
+        );
         if row.default.is_empty() || !supported {
             continue;
         }
         let built =
             apply(row, row.default).unwrap_or_else(|error| panic!("{}: {error:?}", row.name));
-        let mut expected = Builder::new();
+        let mut expected = JobBuilder::new();
         // The presence of these options is a difference of its own, even with the default as their
         // value.
         expected.engine = built.engine.clone();
@@ -94,8 +98,8 @@ fn defaults_are_what_the_table_says() {
 
 #[test]
 fn numbers_are_held_to_the_bounds_of_their_kind() {
-    for row in all() {
-        let (Kind::Int(min, max), Status::Supported) = (row.kind, row.status) else {
+    for row in list_options() {
+        let (ValueKind::Int(min, max), OptionSupport::Supported) = (row.kind, row.status) else {
             continue;
         };
         if max < i64::from(u32::MAX) {

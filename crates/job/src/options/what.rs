@@ -1,50 +1,64 @@
 //! Options for the I/Os of a job: directions, block sizes, order, contents.
 
-use super::given::{bounded, choice};
-use super::{Builder, Given, Kind, Row, skew};
+use super::option_value::{bounded, choice};
+use super::{JobBuilder, OptionRow, OptionValue, ValueKind, skew};
 use crate::plan::*;
-use crate::value::{self, Parsed, ValueError};
+use crate::value::{self, ParsedValue, ValueError};
 
 const U32: i64 = u32::MAX as i64;
 
 const RW: &[(&str, ReadWrite)] = &[
-    ("read", rw(Mode::Read, false)),
-    ("write", rw(Mode::Write, false)),
-    ("trim", rw(Mode::Trim, false)),
-    ("randread", rw(Mode::Read, true)),
-    ("randwrite", rw(Mode::Write, true)),
-    ("randtrim", rw(Mode::Trim, true)),
-    ("rw", rw(Mode::ReadWrite, false)),
-    ("readwrite", rw(Mode::ReadWrite, false)),
-    ("randrw", rw(Mode::ReadWrite, true)),
-    ("trimwrite", rw(Mode::TrimWrite, false)),
-    ("randtrimwrite", rw(Mode::TrimWrite, true)),
+    ("read", rw(ReadWriteMode::Read, false)),
+    ("write", rw(ReadWriteMode::Write, false)),
+    ("trim", rw(ReadWriteMode::Trim, false)),
+    ("randread", rw(ReadWriteMode::Read, true)),
+    ("randwrite", rw(ReadWriteMode::Write, true)),
+    ("randtrim", rw(ReadWriteMode::Trim, true)),
+    ("rw", rw(ReadWriteMode::ReadWrite, false)),
+    ("readwrite", rw(ReadWriteMode::ReadWrite, false)),
+    ("randrw", rw(ReadWriteMode::ReadWrite, true)),
+    ("trimwrite", rw(ReadWriteMode::TrimWrite, false)),
+    ("randtrimwrite", rw(ReadWriteMode::TrimWrite, true)),
 ];
 
-const fn rw(mode: Mode, random: bool) -> ReadWrite {
+const fn rw(mode: ReadWriteMode, random: bool) -> ReadWrite {
     ReadWrite { mode, random }
 }
 
 /// Rows of the option table.
-pub const ROWS: &[Row] = &[
-    Row::new(
+pub const ROWS: &[OptionRow] = &[
+    OptionRow::new(
         "rw",
-        Kind::Words(
-            &["read", "write", "trim", "randread", "randwrite", "randtrim", "rw", "readwrite", "randrw", "trimwrite", "randtrimwrite"],
+        ValueKind::Words(
+            &[
+                "read",
+                "write",
+                "trim",
+                "randread",
+                "randwrite",
+                "randtrim",
+                "rw",
+                "readwrite",
+                "randrw",
+                "trimwrite",
+                "randtrimwrite",
+            ],
             ", perhaps with :N",
         ),
         "read",
-        "Direction and order of I/O: read, write, trim, their rand- forms, and the mixes rw (readwrite), randrw, \
-         trimwrite, randtrimwrite. A number behind a colon sets how many I/Os follow each random offset \
-         (randread:8), or how many bytes a sequential job skips after each I/O (write:4k, read:-8k).",
+        "Direction and order of I/O: read, write, trim, their rand- forms, and the mixes rw \
+         (readwrite), randrw, trimwrite, randtrimwrite. A number behind a colon sets how many I/Os \
+         follow each random offset (randread:8), or how many bytes a sequential job skips after \
+         each I/O (write:4k, read:-8k).",
         apply_rw,
     )
     .aliases(&["readwrite"]),
-    Row::new(
+    OptionRow::new(
         "rw_sequencer",
-        Kind::Choice(&["sequential", "identical"]),
+        ValueKind::Choice(&["sequential", "identical"]),
         "sequential",
-        "What the I/Os between two random offsets of rw=randread:N do: go on behind the last, or repeat its offset.",
+        "Offsets between two random offsets of rw=randread:N: continue after the last I/O, or \
+         repeat its offset.",
         |b, v| {
             v.choice_to(
                 &mut b.job.workload.sequencer.kind,
@@ -55,11 +69,11 @@ pub const ROWS: &[Row] = &[
             )
         },
     ),
-    Row::new(
+    OptionRow::new(
         "bs",
-        Kind::SizeList,
+        ValueKind::SizeList,
         "4096",
-        "Block size: how many bytes one I/O moves.",
+        "Block size: bytes per I/O.",
         |b, v| {
             let base = b.bytes;
             value::directions(v.str(), &mut b.bs, |part| {
@@ -68,11 +82,11 @@ pub const ROWS: &[Row] = &[
         },
     )
     .aliases(&["blocksize"]),
-    Row::new(
+    OptionRow::new(
         "bsrange",
-        Kind::SizeRangeList,
+        ValueKind::SizeRangeList,
         "",
-        "Block sizes drawn from a range, in steps of its lower end.",
+        "Range of random block sizes, multiples of its lower end.",
         |b, v| {
             let base = b.bytes;
             let ranges = value::ranges(v.str(), |part| {
@@ -85,37 +99,38 @@ pub const ROWS: &[Row] = &[
         },
     )
     .aliases(&["blocksize_range"]),
-    Row::new(
+    OptionRow::new(
         "bssplit",
-        Kind::Text,
+        ValueKind::Text,
         "",
-        "A weighted mix of block sizes: size/percent:size/percent. Blank percentages share what is left; lists for \
-         reads, writes and trims are separated by commas.",
+        "A weighted mix of block sizes: size/percent:size/percent. Blank percentages share the \
+         remainder; lists for reads, writes and trims are separated by commas.",
         |b, v| {
             b.bssplit = Some(value::block_sizes(v.str(), b.bytes)?);
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "bs_unaligned",
-        Kind::Flag,
+        ValueKind::Flag,
         "0",
-        "Draw any size from bsrange, not only multiples of its lower end.",
+        "Use any size of bsrange, not only multiples of its lower end.",
         |b, v| v.flag_to(&mut b.job.workload.bs_unaligned),
     )
     .aliases(&["blocksize_unaligned"]),
-    Row::new(
+    OptionRow::new(
         "bs_is_seq_rand",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
         "Use the block size of reads for all sequential I/O and that of writes for all random I/O.",
         |b, v| v.bool_to(&mut b.job.workload.bs_is_seq_rand),
     ),
-    Row::new(
+    OptionRow::new(
         "ba",
-        Kind::SizeList,
+        ValueKind::SizeList,
         "",
-        "Alignment of random offsets; the smallest block size unless given. Turns the random map off.",
+        "Alignment of random offsets. The default is the smallest block size. Disables the random \
+         map.",
         |b, v| {
             let base = b.bytes;
             value::directions(v.str(), &mut b.job.workload.block_align, |part| {
@@ -124,66 +139,68 @@ pub const ROWS: &[Row] = &[
         },
     )
     .aliases(&["blockalign"]),
-    Row::new(
+    OptionRow::new(
         "rwmixread",
-        Kind::Percent,
+        ValueKind::Percent,
         "50",
-        "Share of reads in a mix. The later of rwmixread and rwmixwrite wins.",
+        "Percentage of reads in a mix. The later of rwmixread and rwmixwrite wins.",
         |b, v| v.percent_to(&mut b.job.workload.rwmix_read_percent),
     ),
-    Row::new(
+    OptionRow::new(
         "rwmixwrite",
-        Kind::Percent,
+        ValueKind::Percent,
         "50",
-        "Share of writes in a mix.",
+        "Percentage of writes in a mix.",
         |b, v| {
             b.job.workload.rwmix_read_percent = 100 - value::percent(v.str())?;
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "percentage_random",
-        Kind::PercentList,
+        ValueKind::PercentList,
         "100",
-        "In a random job, the share of I/Os at a random offset; the others follow their predecessor.",
+        "Percentage of I/Os of a random job at a random offset; the others are sequential.",
         |b, v| v.percents_to(&mut b.job.workload.percentage_random),
     ),
-    Row::new(
+    OptionRow::new(
         "random_distribution",
-        Kind::Words(
+        ValueKind::Words(
             &["random", "zipf", "pareto", "normal", "zoned", "zoned_abs"],
             ", with :parameters",
         ),
         "random",
-        "Where random I/O goes: random (evenly), zipf:theta[:center], pareto:h[:center], normal:deviation[:center], \
-         zoned:access%/size%:... or zoned_abs:access%/bytes:... All but random turn the random map off. As in fio, hot \
-         blocks of zipf, pareto and normal are scattered over the file, so that a center places the hottest block alone; \
-         unless the number of blocks is a power of two some are never used; and the deviation of normal is no standard \
-         deviation: normal:0 has one of 8.3 % of the file before the blocks are scattered, normal:20 of 10.1 %, normal:50 \
-         and more of 16.7 %.",
+        "Distribution of random offsets: random (uniform), zipf:theta[:center], pareto:h[:center], \
+         normal:deviation[:center], zoned:access%/size%:... or zoned_abs:access%/bytes:... All but \
+         random disable the random map. As in fio, hot blocks of zipf, pareto and normal are \
+         scattered over the file, so that a center places the hottest block alone; unless the \
+         number of blocks is a power of two some are never used; and the deviation of normal is no \
+         standard deviation: normal:0 has one of 8.3 % of the file before the blocks are \
+         scattered, normal:20 of 10.1 %, normal:50 and more of 16.7 %.",
         apply_distribution,
     ),
-    Row::new(
+    OptionRow::new(
         "norandommap",
-        Kind::Flag,
+        ValueKind::Flag,
         "0",
-        "Draw random offsets with replacement, so that blocks may be hit twice or never. Without it each block is used \
-         once in a pass: of mixed sizes an I/O is cut short where the next block was used. Where reads and writes differ \
-         in their smallest block, I/Os overlap and a pass ends early, as in fio; a direction that is not used does not \
-         count, other than in fio.",
+        "Choose random offsets with replacement, so that blocks may be used twice or never. \
+         Without it each block is used once per pass: with mixed sizes an I/O is shortened if the \
+         next block was already used. Where reads and writes differ in their smallest block, I/Os \
+         overlap and a pass ends early, as in fio; a direction that is not used does not count, \
+         other than in fio.",
         |b, v| v.flag_to(&mut b.norandommap),
     ),
-    Row::new(
+    OptionRow::new(
         "softrandommap",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
-        "Go without the random map where it finds no memory. Blocks of one size need none; mixed sizes need one bit for \
-         each smallest block, up to 4 GiB.",
+        "Go without the random map where it finds no memory. Blocks of one size need none; mixed \
+         sizes need one bit for each smallest block, up to 4 GiB.",
         |b, v| v.bool_to(&mut b.softrandommap),
     ),
-    Row::new(
+    OptionRow::new(
         "random_generator",
-        Kind::Choice(&["tausworthe", "lfsr", "tausworthe64"]),
+        ValueKind::Choice(&["tausworthe", "lfsr", "tausworthe64"]),
         "tausworthe",
         "The generator of random numbers.",
         |b, v| {
@@ -198,87 +215,89 @@ pub const ROWS: &[Row] = &[
         },
     )
     .accepted(
-        "One generator of our own serves all three names; sequences are repeatable but not those of fio.",
+        "All three names select one generator of iosonde; its sequences are repeatable, but not \
+         those of fio.",
     ),
-    Row::new(
+    OptionRow::new(
         "randrepeat",
-        Kind::Bool,
+        ValueKind::Bool,
         "1",
-        "The same sequence of random offsets at every run.",
+        "Use the same sequence of random offsets in every run.",
         |b, v| v.bool_to(&mut b.job.workload.randrepeat),
     ),
-    Row::new(
+    OptionRow::new(
         "allrandrepeat",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
-        "Repeat everything that is drawn, not only offsets.",
+        "Repeat all random choices, not only offsets.",
         |b, v| v.bool_to(&mut b.job.workload.allrandrepeat),
     ),
-    Row::new(
+    OptionRow::new(
         "randseed",
-        Kind::Int(0, i64::MAX),
+        ValueKind::Int(0, i64::MAX),
         "",
-        "Start of all random sequences.",
+        "Seed of all random sequences.",
         |b, v| {
             b.job.workload.randseed = Some(value::bytes(v.str(), b.bytes)?);
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "number_ios",
-        Kind::Int(0, i64::MAX),
+        ValueKind::Int(0, i64::MAX),
         "0",
-        "End the job after this many I/Os, if nothing ends it before. 0 is no limit.",
+        "Maximum number of I/Os of the job. 0: no limit.",
         |b, v| {
             let number = v.int(0..=i64::MAX)? as u64;
             b.job.workload.number_ios = Some(number).filter(|number| *number > 0);
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "fsync",
-        Kind::Int(0, U32),
+        ValueKind::Int(0, U32),
         "0",
-        "Call fsync after this many writes. 0 is never. In a mix it follows those writes only, as in fio 3.42; fio 3.33 repeats it \
-         after reads.",
+        "Call fsync after this many writes. 0 is never. In a mix it follows those writes only, as \
+         in fio 3.42; fio 3.33 repeats it after reads.",
         |b, v| v.u32_to(&mut b.job.workload.fsync_every, 0),
     ),
-    Row::new(
+    OptionRow::new(
         "fdatasync",
-        Kind::Int(0, U32),
+        ValueKind::Int(0, U32),
         "0",
-        "Call fdatasync after this many writes. 0 is never. In a mix it follows those writes only, as in fio 3.42; fio 3.33 \
-         repeats it after reads. As in fio, sync.total_ios of JSON leaves it out; sync.lat_ns.N counts it.",
+        "Call fdatasync after this many writes. 0 is never. In a mix it follows those writes only, \
+         as in fio 3.42; fio 3.33 repeats it after reads. As in fio, sync.total_ios of JSON leaves \
+         it out; sync.lat_ns.N counts it.",
         |b, v| v.u32_to(&mut b.job.workload.fdatasync_every, 0),
     ),
-    Row::new(
+    OptionRow::new(
         "sync_file_range",
-        Kind::Text,
+        ValueKind::Text,
         "",
-        "Call sync_file_range after every N writes: wait_before, write and wait_after joined by commas, then :N. \
-         It counts as fdatasync does.",
+        "Call sync_file_range after every N writes: wait_before, write and wait_after joined by \
+         commas, then :N. It counts as fdatasync does.",
         apply_sync_file_range,
     ),
-    Row::new(
+    OptionRow::new(
         "end_fsync",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
         "Call fsync at the end of each loop; its time is part of the runtime.",
         |b, v| v.bool_to(&mut b.job.workload.end_fsync),
     ),
-    Row::new(
+    OptionRow::new(
         "fsync_on_close",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
         "Call fsync at the end of each loop and whenever a file is closed.",
         |b, v| v.bool_to(&mut b.job.workload.fsync_on_close),
     ),
-    Row::new(
+    OptionRow::new(
         "zonemode",
-        Kind::Choice(&["none", "strided"]),
+        ValueKind::Choice(&["none", "strided"]),
         "none",
-        "strided works on one zone of zonerange bytes, skips zoneskip bytes, and goes on in the next. zbd is refused: zoned \
-         block devices are not supported.",
+        "strided: I/O in one zone of zonerange bytes, then skip zoneskip bytes to the next zone. \
+         zbd is refused: zoned block devices are not supported.",
         |b, v| match v.str() {
             "zbd" => Err(ValueError::new("zoned block devices are not supported")
                 .help("zonemode=strided works on ordinary devices")),
@@ -288,85 +307,87 @@ pub const ROWS: &[Row] = &[
             }
         },
     ),
-    Row::new(
+    OptionRow::new(
         "zonesize",
-        Kind::Size,
+        ValueKind::Size,
         "0",
-        "Bytes of I/O in one zone before the next one is begun.",
+        "Bytes of I/O per zone before the next zone.",
         |b, v| v.bytes_to(&mut b.zones.size, b.bytes),
     ),
-    Row::new(
+    OptionRow::new(
         "zonerange",
-        Kind::Size,
+        ValueKind::Size,
         "",
-        "Length of a zone in bytes; zonesize unless given.",
+        "Length of a zone in bytes. The default is zonesize.",
         |b, v| v.bytes_to(&mut b.zones.range, b.bytes),
     ),
-    Row::new(
+    OptionRow::new(
         "zoneskip",
-        Kind::Size,
+        ValueKind::Size,
         "0",
         "Bytes skipped between two zones.",
         |b, v| v.bytes_to(&mut b.zones.skip, b.bytes),
     ),
-    Row::new(
+    OptionRow::new(
         "zero_buffers",
-        Kind::Flag,
+        ValueKind::Flag,
         "0",
-        "Write zeros. Many devices and file systems store them for nothing, so results may flatter.",
+        "Write zeros. Many devices and file systems do not store zeros, so results may be too \
+         high.",
         |b, v| v.flag_to(&mut b.buffers.zero),
     ),
-    Row::new(
+    OptionRow::new(
         "refill_buffers",
-        Kind::Flag,
+        ValueKind::Flag,
         "0",
         "Fill the buffer with new random bytes for every write.",
         |b, v| v.flag_to(&mut b.buffers.refill),
     ),
-    Row::new(
+    OptionRow::new(
         "scramble_buffers",
-        Kind::Bool,
+        ValueKind::Bool,
         "1",
         "Change a few words of the buffer for every write, so that no two blocks are equal.",
         |b, v| v.not_bool_to(&mut b.buffers.no_scramble),
     ),
-    Row::new(
+    OptionRow::new(
         "buffer_pattern",
-        Kind::Pattern,
+        ValueKind::Pattern,
         "",
-        "Write these bytes over and over: at most 128 KiB of them, as in newer fio (512 in 3.33).",
+        "Fill write buffers with this repeated pattern of at most 128 KiB, as in newer fio (512 \
+         bytes in 3.33).",
         |b, v| {
             let read = |path: &str| v.env.read_start(path, value::MAX_PATTERN_BYTES).ok();
             b.buffers.pattern = Some(value::pattern(v.str(), read)?);
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "buffer_compress_percentage",
-        Kind::Percent,
+        ValueKind::Percent,
         "0",
-        "Make write buffers compressible by about this much.",
+        "Compressibility of write buffers, in per cent.",
         |b, v| v.percent_to(&mut b.job.workload.buffers.compress_percent),
     ),
-    Row::new(
+    OptionRow::new(
         "buffer_compress_chunk",
-        Kind::Size,
+        ValueKind::Size,
         "512",
-        "Length of the stretches in which random and compressible bytes alternate.",
+        "Length of the chunks in which random and compressible bytes alternate.",
         |b, v| v.bytes_to(&mut b.job.workload.buffers.compress_chunk_bytes, b.bytes),
     ),
-    Row::new(
+    OptionRow::new(
         "dedupe_percentage",
-        Kind::Percent,
+        ValueKind::Percent,
         "0",
-        "Share of written blocks that repeat an earlier one.",
+        "Percentage of written blocks that repeat an earlier block.",
         |b, v| v.percent_to(&mut b.job.workload.buffers.dedupe_percent),
     ),
-    Row::new(
+    OptionRow::new(
         "dedupe_mode",
-        Kind::Choice(&["repeat", "working_set"]),
+        ValueKind::Choice(&["repeat", "working_set"]),
         "repeat",
-        "Which block is repeated: the previous one, or one of a working set.",
+        "Repeated block: the previous one, or one of a working set.",
         |b, v| {
             v.choice_to(
                 &mut b.buffers.working_set,
@@ -374,9 +395,9 @@ pub const ROWS: &[Row] = &[
             )
         },
     ),
-    Row::new(
+    OptionRow::new(
         "dedupe_working_set_percentage",
-        Kind::Percent,
+        ValueKind::Percent,
         "5",
         "Size of the working set of dedupe_mode=working_set, in per cent of the job's size.",
         |b, v| {
@@ -384,23 +405,23 @@ pub const ROWS: &[Row] = &[
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "dedupe_global",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
-        "Share the working set with all jobs that say so too. Needs dedupe_mode=working_set.",
+        "Share the working set with all jobs with dedupe_global. Needs dedupe_mode=working_set.",
         |b, v| v.bool_to(&mut b.job.workload.buffers.dedupe_global),
     ),
 ];
 
-fn at_least_one(text: &str, bytes: u64) -> Parsed<u64> {
+fn at_least_one(text: &str, bytes: u64) -> ParsedValue<u64> {
     match bytes {
         0 => Err(ValueError::new(format!("`{text}` is less than 1"))),
         _ => Ok(bytes),
     }
 }
 
-fn apply_rw(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
+fn apply_rw(b: &mut JobBuilder, v: &OptionValue<'_>) -> ParsedValue<()> {
     let text = v.str();
     let (word, number) = match text.split_once(':') {
         Some((word, number)) => (word, Some(number)),
@@ -422,7 +443,7 @@ fn apply_rw(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
     Ok(())
 }
 
-fn apply_distribution(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
+fn apply_distribution(b: &mut JobBuilder, v: &OptionValue<'_>) -> ParsedValue<()> {
     let text = v.str();
     let (word, rest) = match text.split_once([':', '=']) {
         Some((word, rest)) => (word, Some(rest)),
@@ -455,7 +476,7 @@ fn apply_distribution(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
     Ok(())
 }
 
-fn apply_sync_file_range(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
+fn apply_sync_file_range(b: &mut JobBuilder, v: &OptionValue<'_>) -> ParsedValue<()> {
     let text = v.str();
     let (flags, every) = match text.rsplit_once(':') {
         Some((flags, every)) => (flags, every),

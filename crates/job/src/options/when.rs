@@ -1,85 +1,86 @@
 //! Options for the schedule of a job: time, order, rates, targets.
 
-use super::given::choice;
-use super::{Builder, Given, Kind, Row};
+use super::option_value::choice;
+use super::{JobBuilder, OptionRow, OptionValue, ValueKind};
 use crate::plan::*;
 use crate::value::TimeUnit::{Microseconds, Milliseconds, Seconds};
-use crate::value::{self, Parsed, ValueError};
+use crate::value::{self, ParsedValue, ValueError};
 
 const U32: i64 = u32::MAX as i64;
 
 /// Rows of the option table.
-pub const ROWS: &[Row] = &[
-    Row::new(
+pub const ROWS: &[OptionRow] = &[
+    OptionRow::new(
         "runtime",
-        Kind::Time(Seconds),
+        ValueKind::Time(Seconds),
         "0",
-        "End the job after this time. 0 is no limit.",
+        "Maximum time of the job. 0: no limit.",
         |b, v| v.time_to(&mut b.job.schedule.runtime_ns, Seconds),
     )
     .aliases(&["timeout"]),
-    Row::new(
+    OptionRow::new(
         "time_based",
-        Kind::Flag,
+        ValueKind::Flag,
         "0",
-        "Begin again until runtime is over, however small the files.",
+        "Repeat the job until runtime is over, even if the files are small.",
         |b, v| v.flag_to(&mut b.job.schedule.time_based),
     ),
-    Row::new(
+    OptionRow::new(
         "ramp_time",
-        Kind::Time(Seconds),
+        ValueKind::Time(Seconds),
         "0",
-        "Run this long before anything is counted. It comes before runtime.",
+        "Run this long before the measurement. Not part of runtime.",
         |b, v| v.time_to(&mut b.job.schedule.ramp_time_ns, Seconds),
     ),
-    Row::new(
+    OptionRow::new(
         "startdelay",
-        Kind::TimeRange(Seconds),
+        ValueKind::TimeRange(Seconds),
         "0",
-        "Start the job this much later; from a range, each clone draws its own delay.",
+        "Delay of the start; with a range, each clone has a random delay.",
         |b, v| {
             b.job.schedule.startdelay_ns =
                 value::list::range(v.str(), |part| value::time_ns(part, Seconds))?;
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "loops",
-        Kind::Int(0, U32),
+        ValueKind::Int(0, U32),
         "1",
-        "Run the job this many times.",
+        "Number of times to run the job.",
         |b, v| {
             b.job.schedule.loops = v.int(0..=U32)?.max(1) as u32;
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "stonewall",
-        Kind::Flag,
+        ValueKind::Flag,
         "0",
-        "Wait until all jobs before this one are done. Begins a new reporting group.",
+        "Wait until all earlier jobs have ended. Starts a new reporting group.",
         |b, v| v.flag_to(&mut b.job.schedule.stonewall),
     )
     .aliases(&["wait_for_previous"]),
-    Row::new(
+    OptionRow::new(
         "wait_for",
-        Kind::Text,
+        ValueKind::Text,
         "",
-        "Wait until all clones of the job of this name are done. It must come before, and be the only one of its name.",
+        "Wait until all clones of the job of this name have ended. The job must be earlier, and \
+         its name unique.",
         |b, v| v.text_to(&mut b.job.schedule.wait_for),
     ),
-    Row::new(
+    OptionRow::new(
         "exitall",
-        Kind::Flag,
+        ValueKind::Flag,
         "0",
-        "When a job is done, end others too; exit_what says which. One job with it is enough.",
+        "When a job ends, end the jobs that exit_what selects. One job with this option is enough.",
         |b, v| v.flag_to(&mut b.exitall),
     ),
-    Row::new(
+    OptionRow::new(
         "exit_what",
-        Kind::Choice(&["group", "stonewall", "all"]),
+        ValueKind::Choice(&["group", "stonewall", "all"]),
         "group",
-        "What exitall ends: jobs of the group, jobs that run now, or everything.",
+        "Jobs that exitall ends: those of the group, running jobs, or all.",
         |b, v| {
             v.choice_to(
                 &mut b.exit_what,
@@ -91,42 +92,42 @@ pub const ROWS: &[Row] = &[
             )
         },
     ),
-    Row::new(
+    OptionRow::new(
         "exitall_on_error",
-        Kind::Flag,
+        ValueKind::Flag,
         "0",
-        "When this job fails, end the others too.",
+        "When this job fails, end all jobs.",
         |b, v| v.flag_to(&mut b.job.schedule.exitall_on_error),
     ),
-    Row::new(
+    OptionRow::new(
         "thinktime",
-        Kind::Time(Microseconds),
+        ValueKind::Time(Microseconds),
         "0",
-        "Pause after an I/O, or after thinktime_blocks of them.",
+        "Pause after each I/O, or after thinktime_blocks I/Os.",
         |b, v| v.time_to(&mut b.thinktime.pause_ns, Microseconds),
     ),
-    Row::new(
+    OptionRow::new(
         "thinktime_spin",
-        Kind::Time(Microseconds),
+        ValueKind::Time(Microseconds),
         "0",
-        "Spend the first part of the pause busy instead of asleep.",
+        "Length of the first part of the pause, during which the job spins instead of sleeping.",
         |b, v| v.time_to(&mut b.thinktime.spin_ns, Microseconds),
     ),
-    Row::new(
+    OptionRow::new(
         "thinktime_blocks",
-        Kind::Int(0, U32),
+        ValueKind::Int(0, U32),
         "1",
-        "Blocks between two pauses.",
+        "Number of blocks between two pauses.",
         |b, v| {
             b.thinktime.blocks = v.int(0..=U32)?.max(1) as u32;
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "thinktime_blocks_type",
-        Kind::Choice(&["complete", "issue"]),
+        ValueKind::Choice(&["complete", "issue"]),
         "complete",
-        "Whether thinktime_blocks counts blocks that are done or blocks that are issued.",
+        "Whether thinktime_blocks counts completed or issued blocks.",
         |b, v| {
             v.choice_to(
                 &mut b.thinktime.count_issued,
@@ -134,47 +135,48 @@ pub const ROWS: &[Row] = &[
             )
         },
     ),
-    Row::new(
+    OptionRow::new(
         "thinktime_iotime",
-        Kind::Time(Seconds),
+        ValueKind::Time(Seconds),
         "0",
-        "Pause whenever I/O went on for this long.",
+        "Pause after each period of I/O of this length.",
         |b, v| v.time_to(&mut b.thinktime.iotime_ns, Seconds),
     ),
-    Row::new(
+    OptionRow::new(
         "rate",
-        Kind::SizeList,
+        ValueKind::SizeList,
         "",
-        "Move no more than this many bytes a second.",
+        "Maximum bandwidth in bytes per second.",
         |b, v| v.rates_to(&mut b.job.schedule.rate_bytes, b.bytes),
     ),
-    Row::new(
+    OptionRow::new(
         "rate_min",
-        Kind::SizeList,
+        ValueKind::SizeList,
         "",
-        "End the job with an error if it moves fewer bytes a second than this.",
+        "Minimum bandwidth in bytes per second; below it the job ends with an error.",
         |b, v| v.rates_to(&mut b.job.schedule.rate_min_bytes, b.bytes),
     )
     .aliases(&["ratemin"]),
-    Row::new(
+    OptionRow::new(
         "rate_iops",
-        Kind::IntList(0, i64::MAX),
+        ValueKind::IntList(0, i64::MAX),
         "",
-        "Do no more than this many I/Os a second.",
+        "Maximum IOPS.",
         |b, v| v.rates_to(&mut b.job.schedule.rate_iops, b.bytes),
     ),
-    Row::new(
+    OptionRow::new(
         "rate_iops_min",
-        Kind::IntList(0, i64::MAX),
+        ValueKind::IntList(0, i64::MAX),
         "",
-        "End the job with an error if it does fewer I/Os a second than this.",
+        "Minimum IOPS; below it the job ends with an error.",
         |b, v| v.rates_to(&mut b.job.schedule.rate_iops_min, b.bytes),
     ),
-    Row::new(
+    OptionRow::new(
         "rate_process",
-        Kind::Choice(&["linear", "poisson"]),
+        ValueKind::Choice(&["linear", "poisson"]),
         "linear",
-        "Whether a rate's I/Os come at even distances or at random ones, as from many independent users.",
+        "Arrivals of a limited rate: linear (evenly spaced) or poisson (random, as from many \
+         independent users).",
         |b, v| {
             v.choice_to(
                 &mut b.job.schedule.rate_poisson,
@@ -182,24 +184,24 @@ pub const ROWS: &[Row] = &[
             )
         },
     ),
-    Row::new(
+    OptionRow::new(
         "rate_ignore_thinktime",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
         "Do not catch up after a pause to keep the rate.",
         |b, v| v.bool_to(&mut b.job.schedule.rate_ignore_thinktime),
     ),
-    Row::new(
+    OptionRow::new(
         "rate_cycle",
-        Kind::Time(Milliseconds),
+        ValueKind::Time(Milliseconds),
         "1000",
         "Window over which rate_min and rate_iops_min are checked.",
         |b, v| v.time_to(&mut b.job.schedule.rate_cycle_ns, Milliseconds),
     )
     .aliases(&["ratecycle"]),
-    Row::new(
+    OptionRow::new(
         "max_latency",
-        Kind::TimeList(Microseconds),
+        ValueKind::TimeList(Microseconds),
         "",
         "End the job with an error at the first I/O that takes longer.",
         |b, v| {
@@ -208,25 +210,25 @@ pub const ROWS: &[Row] = &[
             })
         },
     ),
-    Row::new(
+    OptionRow::new(
         "latency_target",
-        Kind::Time(Microseconds),
+        ValueKind::Time(Microseconds),
         "0",
-        "Find the depth at which latency stays below this.",
+        "Find the depth at which latency stays below this value.",
         |b, v| v.time_to(&mut b.latency.target_ns, Microseconds),
     ),
-    Row::new(
+    OptionRow::new(
         "latency_window",
-        Kind::Time(Microseconds),
+        ValueKind::Time(Microseconds),
         "0",
-        "How long each depth is tried for latency_target.",
+        "Time per depth for latency_target.",
         |b, v| v.time_to(&mut b.latency.window_ns, Microseconds),
     ),
-    Row::new(
+    OptionRow::new(
         "latency_percentile",
-        Kind::Float,
+        ValueKind::Float,
         "100",
-        "Per cent of I/Os that must stay below latency_target.",
+        "Percentage of I/Os that must stay below latency_target.",
         |b, v| {
             let percentile = value::float(v.str())?;
             if !(0.0..=100.0).contains(&percentile) {
@@ -239,43 +241,43 @@ pub const ROWS: &[Row] = &[
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "latency_run",
-        Kind::Bool,
+        ValueKind::Bool,
         "0",
-        "Go on after the depth for latency_target is found, and keep adjusting it.",
+        "Continue after latency_target has found a depth, and keep adjusting it.",
         |b, v| v.bool_to(&mut b.latency.run),
     ),
-    Row::new(
+    OptionRow::new(
         "steadystate",
-        Kind::Text,
+        ValueKind::Text,
         "iops_slope:0.01%",
-        "What must hold still for the job to end: iops, iops_slope, bw or bw_slope, and the limit behind a colon, in \
-         per cent or absolute. Works with steadystate_duration.",
+        "What must hold still for the job to end: iops, iops_slope, bw or bw_slope, and the limit \
+         behind a colon, in per cent or absolute. Works with steadystate_duration.",
         apply_steady_state,
     )
     .aliases(&["ss"]),
-    Row::new(
+    OptionRow::new(
         "steadystate_duration",
-        Kind::Time(Seconds),
+        ValueKind::Time(Seconds),
         "0",
-        "Window in which the job must hold still. 0 looks for no steady state.",
+        "Window in which the job must be steady. 0: no detection of steady state.",
         |b, v| v.time_to(&mut b.steady.duration_ns, Seconds),
     )
     .aliases(&["ss_dur"]),
-    Row::new(
+    OptionRow::new(
         "steadystate_ramp_time",
-        Kind::Time(Seconds),
+        ValueKind::Time(Seconds),
         "0",
-        "Run this long before steady state is looked for.",
+        "Run this long before the detection of steady state starts.",
         |b, v| v.time_to(&mut b.steady.ramp_ns, Seconds),
     )
     .aliases(&["ss_ramp"]),
-    Row::new(
+    OptionRow::new(
         "steadystate_check_interval",
-        Kind::Time(Seconds),
+        ValueKind::Time(Seconds),
         "1",
-        "How often steady state is looked for.",
+        "Interval of checks for steady state.",
         |b, v| {
             v.time_to(&mut b.steady.interval_ns, Seconds)?;
             match b.steady.interval_ns {
@@ -285,33 +287,34 @@ pub const ROWS: &[Row] = &[
         },
     )
     .aliases(&["ss_interval"]),
-    Row::new(
+    OptionRow::new(
         "flow",
-        Kind::Int(-1000, 1000),
+        ValueKind::Int(-1000, 1000),
         "0",
-        "Weight of the job among those with its flow_id: their numbers of I/Os keep this proportion. 0 takes no part.",
+        "Weight of the job among the jobs of its flow_id: their numbers of I/Os keep this \
+         proportion. 0: not in a flow.",
         |b, v| {
             b.flow.weight = v.int(-1000..=1000)?;
             Ok(())
         },
     ),
-    Row::new(
+    OptionRow::new(
         "flow_id",
-        Kind::Int(0, U32),
+        ValueKind::Int(0, U32),
         "0",
-        "Which flow the job belongs to.",
+        "Identifier of the job's flow.",
         |b, v| v.u32_to(&mut b.flow.id, 0),
     ),
-    Row::new(
+    OptionRow::new(
         "flow_sleep",
-        Kind::Time(Microseconds),
+        ValueKind::Time(Microseconds),
         "0",
-        "How long a job sleeps when it is ahead of its flow.",
+        "Sleep of a job that is ahead of its flow.",
         |b, v| v.time_to(&mut b.flow.sleep_ns, Microseconds),
     ),
 ];
 
-fn apply_steady_state(b: &mut Builder, v: &Given<'_>) -> Parsed<()> {
+fn apply_steady_state(b: &mut JobBuilder, v: &OptionValue<'_>) -> ParsedValue<()> {
     let text = v.str();
     let (word, limit) = match text.split_once(':') {
         Some((word, limit)) => (word, Some(limit)),

@@ -55,6 +55,38 @@ pub struct Ceph {
     /// Names of a file's objects, and the rules for making and removing them.
     #[serde(default)]
     pub object_names: ObjectNames,
+    /// Parts of an object that a write changes.
+    #[serde(default, skip_serializing_if = "WrittenParts::is_data_only")]
+    pub written_parts: WrittenParts,
+}
+
+/// Parts of an object that a write changes, each with the same bytes: `rados bench --write-object`,
+/// `--write-omap` and `--write-xattr`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct WrittenParts {
+    /// The data.
+    pub data: bool,
+    /// A value of the object map, whose key has the offset.
+    pub omap: bool,
+    /// An extended attribute, whose name has the offset.
+    pub xattr: bool,
+}
+
+impl WrittenParts {
+    /// Whether writes change the data and nothing else.
+    pub fn is_data_only(&self) -> bool {
+        *self == WrittenParts::default()
+    }
+}
+
+impl Default for WrittenParts {
+    fn default() -> Self {
+        WrittenParts {
+            data: true,
+            omap: false,
+            xattr: false,
+        }
+    }
 }
 
 /// Names of the objects over which a file is striped.
@@ -80,6 +112,7 @@ impl Default for Ceph {
             touch_objects: true,
             object_bytes: None,
             object_names: ObjectNames::Numbered,
+            written_parts: WrittenParts::default(),
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// A length or position: absolute, or relative to the file's size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Extent {
+pub enum BytesOrPercent {
     /// In bytes.
     Bytes(u64),
     /// Per cent of the file or device (of `size` for `io_size`).
@@ -18,18 +18,18 @@ pub const MAX_FILE_BYTES: u64 = i64::MAX as u64;
 
 /// Files of a job: `filename`, `directory`, `size` and related options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Files {
-    /// `filename`: explicit paths. Empty: names are made from [`Files::filename_format`].
+pub struct JobFiles {
+    /// `filename`: explicit paths. Empty: names are made from [`JobFiles::filename_format`].
     pub filenames: Vec<String>,
     /// `directory`: one or more; clones take them in turn.
     pub directories: Vec<String>,
     /// `filename_format`; fio's default is `$jobname.$jobnum.$filenum`.
     pub filename_format: Option<String>,
-    /// The section's name, if `name=` renames the job: `$jobname` in [`Files::filename_format`]
+    /// The section's name, if `name=` renames the job: `$jobname` in [`JobFiles::filename_format`]
     /// stands for it, not for the job's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
-    /// `opendir`: use all files below these directories, after those of [`Files::filenames`].
+    /// `opendir`: use all files below these directories, after those of [`JobFiles::filenames`].
     #[serde(default, deserialize_with = "none_one_or_several")]
     pub opendir: Vec<String>,
     /// `nrfiles`: files per clone, at least 1.
@@ -41,13 +41,13 @@ pub struct Files {
     /// `filesize`: the range from which each file's size is drawn, in bytes.
     pub filesize: Option<(u64, u64)>,
     /// `size`: sum over all files of one clone. `None`: the size of the existing file or device.
-    pub size: Option<Extent>,
+    pub size: Option<BytesOrPercent>,
     /// `io_size`: bytes to transfer; `None` is the same as `size`.
-    pub io_size: Option<Extent>,
+    pub io_size: Option<BytesOrPercent>,
     /// `offset`: where each file's region starts.
-    pub offset: Extent,
+    pub offset: BytesOrPercent,
     /// `offset_increment`: added once per clone.
-    pub offset_increment: Extent,
+    pub offset_increment: BytesOrPercent,
     /// `offset_align` in bytes; 0 is none.
     pub offset_align: u64,
     /// `fill_device`: write until the device is full; ENOSPC then ends the job without an error.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Statistics of a job, and the way they are reported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Measure {
+pub struct MeasureOptions {
     /// `group_reporting`.
     pub group_reporting: bool,
     /// Submission latency is recorded (`disable_slat`, `gtod_reduce`).
@@ -31,7 +31,7 @@ pub struct Measure {
     /// `stats`: 0 leaves the job out of the group's sums.
     pub stats: bool,
     /// Logs of the job: `write_bw_log`, `write_iops_log`, `write_lat_log` and the others.
-    pub logs: Logs,
+    pub logs: LogPrefixes,
     /// `bwavgtime` in nanoseconds.
     pub bw_window_ns: u64,
     /// `iopsavgtime` in nanoseconds.
@@ -62,7 +62,7 @@ pub enum UnifiedReporting {
 
 /// Logs, each with the prefix of its file names. "" stands for the job's name.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Logs {
+pub struct LogPrefixes {
     /// `write_bw_log`.
     pub bw: Option<String>,
     /// `write_iops_log`.
@@ -92,7 +92,7 @@ pub struct Logs {
     pub unix_epoch: bool,
 }
 
-impl Logs {
+impl LogPrefixes {
     /// Whether a log of samples is written.
     pub(crate) fn is_any(&self) -> bool {
         [&self.bw, &self.iops, &self.lat, &self.hist]

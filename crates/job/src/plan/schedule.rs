@@ -55,6 +55,10 @@ pub struct Schedule {
     pub steady_state: Option<SteadyState>,
     /// `flow`, `flow_id` and `flow_sleep`.
     pub flow: Option<Flow>,
+    /// Whether the job is a neighbour: it starts before the other jobs, lasts until they have
+    /// ended, and is not part of their figures.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub neighbour: bool,
 }
 
 /// `exit_what`.

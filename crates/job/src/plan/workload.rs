@@ -57,7 +57,7 @@ pub struct Workload {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReadWrite {
     /// Directions of the I/O.
-    pub mode: Mode,
+    pub mode: ReadWriteMode,
     /// Whether the order is random.
     pub random: bool,
 }
@@ -65,7 +65,7 @@ pub struct ReadWrite {
 /// The directions of `rw`, in any order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum ReadWriteMode {
     /// read, randread
     Read,
     /// write, randwrite
@@ -84,29 +84,29 @@ impl ReadWrite {
     /// Whether the mode includes this direction.
     pub fn has(self, direction: Direction) -> bool {
         match self.mode {
-            Mode::Read => direction == Direction::Read,
-            Mode::Write => direction == Direction::Write,
-            Mode::Trim => direction == Direction::Trim,
-            Mode::ReadWrite => direction != Direction::Trim,
-            Mode::TrimWrite => direction != Direction::Read,
-            Mode::All => true,
+            ReadWriteMode::Read => direction == Direction::Read,
+            ReadWriteMode::Write => direction == Direction::Write,
+            ReadWriteMode::Trim => direction == Direction::Trim,
+            ReadWriteMode::ReadWrite => direction != Direction::Trim,
+            ReadWriteMode::TrimWrite => direction != Direction::Read,
+            ReadWriteMode::All => true,
         }
     }
 
     /// fio's name: `randread`, `rw`, ...
     pub fn name(self) -> &'static str {
         match (self.mode, self.random) {
-            (Mode::Read, false) => "read",
-            (Mode::Read, true) => "randread",
-            (Mode::Write, false) => "write",
-            (Mode::Write, true) => "randwrite",
-            (Mode::Trim, false) => "trim",
-            (Mode::Trim, true) => "randtrim",
-            (Mode::ReadWrite, false) => "rw",
-            (Mode::ReadWrite, true) => "randrw",
-            (Mode::TrimWrite, false) => "trimwrite",
-            (Mode::TrimWrite, true) => "randtrimwrite",
-            (Mode::All, _) => "readwritetrim",
+            (ReadWriteMode::Read, false) => "read",
+            (ReadWriteMode::Read, true) => "randread",
+            (ReadWriteMode::Write, false) => "write",
+            (ReadWriteMode::Write, true) => "randwrite",
+            (ReadWriteMode::Trim, false) => "trim",
+            (ReadWriteMode::Trim, true) => "randtrim",
+            (ReadWriteMode::ReadWrite, false) => "rw",
+            (ReadWriteMode::ReadWrite, true) => "randrw",
+            (ReadWriteMode::TrimWrite, false) => "trimwrite",
+            (ReadWriteMode::TrimWrite, true) => "randtrimwrite",
+            (ReadWriteMode::All, _) => "readwritetrim",
         }
     }
 }

@@ -2,22 +2,22 @@
 
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::env::Env;
-use crate::options::{self, Builder, Given, Kind, Row, Status, engines};
+use crate::options::{self, JobBuilder, OptionRow, OptionSupport, OptionValue, ValueKind, engines};
 use crate::plan::{Engine, GivenOption};
 use crate::source::Span;
-use crate::syntax::{Entry, Section};
+use crate::syntax::{OptionEntry, Section};
 use crate::value::{Bytes, ValueError};
 
 /// The options of a section.
-pub(super) struct Found {
+pub(super) struct SectionOptions {
     /// All options in the order of the section, for the report.
     pub(super) given: Vec<GivenOption>,
     /// Engine-specific options.
-    pub(super) engine_options: Vec<(&'static Row, Span)>,
+    pub(super) engine_options: Vec<(&'static OptionRow, Span)>,
 }
 
 /// Whether the option applies to the engine.
-pub(super) fn has_option(engine: Engine, row: &Row) -> bool {
+pub(super) fn has_option(engine: Engine, row: &OptionRow) -> bool {
     let engines: &[&str] = match engine {
         // The backend choice picks one of these.
         Engine::Auto => &["io_uring", "libaio", "psync"],
@@ -28,7 +28,7 @@ pub(super) fn has_option(engine: Engine, row: &Row) -> bool {
 
 /// Whether the job's engine is refused. If so, its engine-specific options are not checked: the
 /// engine is the error.
-pub(super) fn is_engine_refused(builder: &Builder) -> bool {
+pub(super) fn is_engine_refused(builder: &JobBuilder) -> bool {
     builder
         .engine
         .as_deref()
@@ -38,16 +38,16 @@ pub(super) fn is_engine_refused(builder: &Builder) -> bool {
 /// Applies a section. In a job file, `kb_base` is applied first, because it determines how sizes
 /// are read. If an option is given twice, the last value wins.
 pub(super) fn section(
-    builder: &mut Builder,
+    builder: &mut JobBuilder,
     section: &Section,
     env: &dyn Env,
     diagnostics: &mut Diagnostics,
-) -> Found {
-    let mut found = Found {
+) -> SectionOptions {
+    let mut found = SectionOptions {
         given: Vec::new(),
         engine_options: Vec::new(),
     };
-    let mut rows: Vec<(&Entry, &'static Row)> = Vec::new();
+    let mut rows: Vec<(&OptionEntry, &'static OptionRow)> = Vec::new();
     for entry in &section.entries {
         match options::find(&entry.name.text) {
             Some(row) => rows.push((entry, row)),
@@ -100,13 +100,13 @@ fn rank(name: &str, in_order: bool) -> u8 {
 }
 
 fn apply(
-    builder: &mut Builder,
-    entry: &Entry,
-    row: &Row,
+    builder: &mut JobBuilder,
+    entry: &OptionEntry,
+    row: &OptionRow,
     env: &dyn Env,
 ) -> Result<(), Box<Diagnostic>> {
     let text = entry.value.as_ref().map(|value| value.text.as_str());
-    if let Status::Unsupported { reason, instead } = row.status {
+    if let OptionSupport::Unsupported { reason, instead } = row.status {
         if row.is_harmless(text) {
             return Ok(());
         }
@@ -114,23 +114,32 @@ fn apply(
         let error = Diagnostic::error(message).at(entry.span());
         return Err(Box::new(match instead {
             "" => error,
-            _ => error.help(format!("the nearest way: {instead}")),
+            _ => error.help(format!("alternative: {instead}")),
         }));
     }
-    let may_stand_alone = matches!(row.kind, Kind::Flag | Kind::OptionalText);
+    let may_stand_alone = matches!(row.kind, ValueKind::Flag | ValueKind::OptionalText);
     let is_blank = |text: &str| text.trim().is_empty();
     if text.is_none_or(is_blank) && !may_stand_alone {
         return Err(Box::new(missing(entry, row)));
     }
-    (row.apply)(builder, &Given { text, env }).map_err(|error| Box::new(wrong(entry, row, error)))
+    (row.apply)(builder, &OptionValue { text, env })
+        .map_err(|error| Box::new(wrong(entry, row, error)))
 }
 
 /// Warns about suffixes such as `KiB`: under `kb_base=1024`, fio reads `4KiB` as 4000 bytes, but
 /// the user means 4096.
-fn swapped_suffix(builder: &Builder, entry: &Entry, row: &Row) -> Option<Diagnostic> {
+fn swapped_suffix(
+    builder: &JobBuilder,
+    entry: &OptionEntry,
+    row: &OptionRow,
+) -> Option<Diagnostic> {
     let is_size = matches!(
         row.kind,
-        Kind::Size | Kind::SizeList | Kind::Extent | Kind::SizeRange | Kind::SizeRangeList
+        ValueKind::Size
+            | ValueKind::SizeList
+            | ValueKind::Extent
+            | ValueKind::SizeRange
+            | ValueKind::SizeRangeList
     ) || row.name == "bssplit";
     let value = entry.value.as_ref()?;
     let text = value.text.to_ascii_lowercase();
@@ -141,19 +150,19 @@ fn swapped_suffix(builder: &Builder, entry: &Entry, row: &Row) -> Option<Diagnos
         return None;
     }
     let letter = &swapped[..1];
-    let message = format!("`{swapped}` counts in thousands under `kb_base=1024`, as in fio");
+    let message = format!("`{swapped}` means steps of 1000 with `kb_base=1024`, as in fio");
     let warning = Diagnostic::warning(message).at(value.span);
     Some(warning.help(format!(
-        "`{letter}` counts in steps of 1024; with `kb_base=1000`, `{swapped}` does"
+        "`{letter}` means steps of 1024; with `kb_base=1000`, `{swapped}` does"
     )))
 }
 
-fn missing(entry: &Entry, row: &Row) -> Diagnostic {
+fn missing(entry: &OptionEntry, row: &OptionRow) -> Diagnostic {
     let message = format!("`{}` needs a value: {}", row.name, row.kind.describe());
     with_unset_vars(Diagnostic::error(message).at(entry.span()), entry)
 }
 
-fn wrong(entry: &Entry, row: &Row, error: ValueError) -> Diagnostic {
+fn wrong(entry: &OptionEntry, row: &OptionRow, error: ValueError) -> Diagnostic {
     let value = entry.value.as_ref().map_or("", |value| value.text.as_str());
     let (message, help) = match options::later::reason_of_value(row.name, value) {
         Some(reason) => (format!("`{value}` is not supported: {reason}"), None),
@@ -176,24 +185,24 @@ fn wrong(entry: &Entry, row: &Row, error: ValueError) -> Diagnostic {
     with_unset_vars(diagnostic, entry)
 }
 
-fn with_unset_vars(mut diagnostic: Diagnostic, entry: &Entry) -> Diagnostic {
+fn with_unset_vars(mut diagnostic: Diagnostic, entry: &OptionEntry) -> Diagnostic {
     for name in &entry.unset_vars {
         diagnostic = diagnostic.help(format!("the environment variable {name} is not set"));
     }
     diagnostic
 }
 
-fn unknown(entry: &Entry) -> Diagnostic {
+fn unknown(entry: &OptionEntry) -> Diagnostic {
     let name = &entry.name.text;
-    let message = match name.is_empty() {
-        true => "the name of the option is missing".to_owned(),
-        false => format!("there is no option `{name}`"),
+    let unknown = match name.is_empty() {
+        true => Diagnostic::error("the name of the option is missing"),
+        false => Diagnostic::unknown_option(name),
     };
     let span = match entry.name.span {
         span if span.start < span.end => span,
         _ => entry.span(),
     };
-    let error = with_unset_vars(Diagnostic::error(message).at(span), entry);
+    let error = with_unset_vars(unknown.at(span), entry);
     // In `iodepth 4` and `rw: read`, only the equals sign is missing.
     if let Some((first, rest)) = name.split_once([' ', '\t', ':'])
         && options::find(first).is_some()
@@ -202,7 +211,7 @@ fn unknown(entry: &Entry) -> Diagnostic {
         let rest = rest.trim_start_matches([' ', '\t', ':']);
         return error.help(format!("write `{first}={rest}`"));
     }
-    match nearest(name, options::all().flat_map(Row::names)) {
+    match nearest(name, options::list_options().flat_map(OptionRow::names)) {
         Some(meant) => error.help(format!("did you mean `{meant}`?")),
         None => error.help("`--cmdhelp=all` lists the options"),
     }

@@ -1,15 +1,15 @@
-//! Checks the rate options: which exclude each other, and which is the smaller.
+//! Checks the rate options: which cannot be combined, and which is the smaller.
 
-use super::settle::Settler;
-use crate::options::Builder;
+use super::settle::JobFinisher;
+use crate::options::JobBuilder;
 use crate::plan::{Direction, PerDirection};
 
-impl Settler<'_> {
-    pub(super) fn rates(&mut self, b: &Builder) {
+impl JobFinisher<'_> {
+    pub(super) fn rates(&mut self, b: &JobBuilder) {
         let s = &b.job.schedule;
         let has_any =
             |rates: &PerDirection<Option<u64>>| rates.iter().any(|(_, rate)| rate.is_some());
-        // As in fio, the options exclude each other even for different directions.
+        // As in fio, the options cannot be combined even for different directions.
         for (bytes, ios, names) in [
             (&s.rate_bytes, &s.rate_iops, ["rate", "rate_iops"]),
             (
@@ -19,7 +19,7 @@ impl Settler<'_> {
             ),
         ] {
             if has_any(bytes) && has_any(ios) {
-                let message = format!("`{}` and `{}` exclude each other", names[0], names[1]);
+                let message = format!("`{}` and `{}` cannot be combined", names[0], names[1]);
                 return self.error(b, names[1], message);
             }
         }

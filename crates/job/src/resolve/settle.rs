@@ -1,16 +1,17 @@
-//! Rules between several options of a job: which overrides which, which exclude each other.
+//! Rules between several options of a job: which overrides which, which cannot be combined.
 
 use super::MAX_FILES;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::env::Env;
-use crate::options::Builder;
+use crate::options::JobBuilder;
 use crate::plan::*;
 use crate::source::Span;
+use crate::value::greatest_common_divisor;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Turns a builder into a job.
-pub(super) struct Settler<'a> {
+pub(super) struct JobFinisher<'a> {
     pub(super) env: &'a dyn Env,
     pub(super) diagnostics: &'a mut Diagnostics,
     /// The span of the job's name, for errors that belong to no single option.
@@ -21,8 +22,8 @@ pub(super) struct Settler<'a> {
     pub(super) engine_of_target: bool,
 }
 
-impl Settler<'_> {
-    pub(super) fn settle(&mut self, mut b: Builder) -> Job {
+impl JobFinisher<'_> {
+    pub(super) fn finish_job(&mut self, mut b: JobBuilder) -> Job {
         self.block_sizes(&mut b);
         self.files(&mut b);
         self.random_map(&mut b);
@@ -38,22 +39,22 @@ impl Settler<'_> {
         b.job
     }
 
-    pub(super) fn place(&self, b: &Builder, option: &str) -> Span {
+    pub(super) fn place(&self, b: &JobBuilder, option: &str) -> Span {
         b.given.get(option).copied().unwrap_or(self.header)
     }
 
-    pub(super) fn error(&mut self, b: &Builder, option: &str, message: impl Into<String>) {
+    pub(super) fn error(&mut self, b: &JobBuilder, option: &str, message: impl Into<String>) {
         let error = Diagnostic::error(message).at(self.place(b, option));
         self.diagnostics.push(error);
     }
 
-    fn warn(&mut self, b: &Builder, option: &str, message: impl Into<String>) {
+    fn warn(&mut self, b: &JobBuilder, option: &str, message: impl Into<String>) {
         let warning = Diagnostic::warning(message).at(self.place(b, option));
         self.diagnostics.push(warning);
     }
 
     /// `bssplit` overrides `bsrange`, which overrides `bs`, in any order.
-    fn block_sizes(&mut self, b: &mut Builder) {
+    fn block_sizes(&mut self, b: &mut JobBuilder) {
         b.job.workload.block_size = PerDirection::from_fn(|direction| {
             if let Some(split) = &b.bssplit {
                 split[direction].clone()
@@ -68,7 +69,7 @@ impl Settler<'_> {
         });
         for (winner, loser) in [("bssplit", "bs"), ("bssplit", "bsrange"), ("bsrange", "bs")] {
             if b.own.contains(loser) && b.is_given(winner) && !b.own.contains(winner) {
-                let message = format!("`{loser}` has no effect: `{winner}` goes before it");
+                let message = format!("`{loser}` has no effect: `{winner}` overrides it");
                 self.warn(b, loser, message);
             }
         }
@@ -81,7 +82,7 @@ impl Settler<'_> {
         }
     }
 
-    fn files(&mut self, b: &mut Builder) {
+    fn files(&mut self, b: &mut JobBuilder) {
         let name = b.job.name.clone();
         let files = &mut b.job.files;
         let is_named = !files.filenames.is_empty() || !files.opendir.is_empty();
@@ -94,19 +95,19 @@ impl Settler<'_> {
         if files.pre_read {
             files.invalidate = false;
         }
-        if matches!(files.offset, Extent::Percent(percent) if percent > 100.0) {
-            self.error(b, "offset", "the offset lies behind the end of the file");
+        if matches!(files.offset, BytesOrPercent::Percent(percent) if percent > 100.0) {
+            self.error(b, "offset", "the offset is beyond the end of the file");
         }
         self.ends_of_files(b);
         self.size_against_block(b);
     }
 
     /// Checks that sizes and offsets fit into `off_t`.
-    fn ends_of_files(&mut self, b: &Builder) {
+    fn ends_of_files(&mut self, b: &JobBuilder) {
         let files = &b.job.files;
         let bytes = |extent| match extent {
-            Extent::Bytes(bytes) => bytes,
-            Extent::Percent(_) => 0,
+            BytesOrPercent::Bytes(bytes) => bytes,
+            BytesOrPercent::Percent(_) => 0,
         };
         for (option, bytes) in [
             ("size", files.size.map_or(0, bytes)),
@@ -116,7 +117,7 @@ impl Settler<'_> {
         ] {
             if bytes > MAX_FILE_BYTES {
                 let message = format!(
-                    "{bytes} bytes are more than any file has: {MAX_FILE_BYTES} bytes (8 EiB) at most"
+                    "{bytes} bytes exceed the maximum file size of {MAX_FILE_BYTES} bytes (8 EiB)"
                 );
                 self.error(b, option, message);
             }
@@ -124,7 +125,7 @@ impl Settler<'_> {
     }
 
     /// Checks that each file holds at least one block.
-    fn size_against_block(&mut self, b: &Builder) {
+    fn size_against_block(&mut self, b: &JobBuilder) {
         let workload = &b.job.workload;
         let smallest = workload
             .block_size
@@ -134,7 +135,7 @@ impl Settler<'_> {
             .min()
             .unwrap_or(0);
         let files = &b.job.files;
-        if let Some(Extent::Bytes(bytes)) = files.size
+        if let Some(BytesOrPercent::Bytes(bytes)) = files.size
             && bytes < smallest
         {
             let message = format!(
@@ -145,7 +146,7 @@ impl Settler<'_> {
         let (option, bytes) = match (files.filesize, files.size) {
             (Some((_, high)), _) => ("filesize", high),
             // Too many files are reported by another check.
-            (None, Some(Extent::Bytes(bytes))) if u64::from(files.nrfiles) <= MAX_FILES => {
+            (None, Some(BytesOrPercent::Bytes(bytes))) if u64::from(files.nrfiles) <= MAX_FILES => {
                 ("size", bytes / u64::from(files.nrfiles))
             }
             _ => return,
@@ -158,7 +159,7 @@ impl Settler<'_> {
         }
     }
 
-    fn random_map(&mut self, b: &mut Builder) {
+    fn random_map(&mut self, b: &mut JobBuilder) {
         let workload = &mut b.job.workload;
         let even = matches!(workload.distribution, Distribution::Random);
         let aligned = b.given.contains_key("ba");
@@ -172,7 +173,7 @@ impl Settler<'_> {
         };
     }
 
-    fn buffers(&mut self, b: &mut Builder) {
+    fn buffers(&mut self, b: &mut JobBuilder) {
         let buffers = &mut b.job.workload.buffers;
         let given = &b.buffers;
         buffers.fill = if let Some(pattern) = &given.pattern {
@@ -196,7 +197,7 @@ impl Settler<'_> {
         }
     }
 
-    fn io_method(&mut self, b: &mut Builder) {
+    fn io_method(&mut self, b: &mut JobBuilder) {
         let io = &mut b.job.io;
         let depth = io.iodepth;
         // As in fio, 0 and numbers above `iodepth` both mean the whole depth.
@@ -220,7 +221,7 @@ impl Settler<'_> {
         }
         let percent_given = io.cmdprio_percent.iter().any(|(_, percent)| *percent > 0);
         if percent_given && io.cmdprio_split.is_some() {
-            let message = "`cmdprio_percentage` and `cmdprio_bssplit` exclude each other";
+            let message = "`cmdprio_percentage` and `cmdprio_bssplit` cannot be combined";
             self.error(b, "cmdprio_bssplit", message);
         }
         self.depth_of_waiting_engines(b);
@@ -234,7 +235,7 @@ impl Settler<'_> {
     }
 
     /// Requires a pool or an image, and refuses file options that do not apply to them.
-    fn ceph(&mut self, b: &mut Builder) {
+    fn ceph(&mut self, b: &mut JobBuilder) {
         let engine = b.job.io.engine;
         if !engine.is_ceph() {
             return;
@@ -261,7 +262,7 @@ impl Settler<'_> {
         }
     }
 
-    fn depth_of_waiting_engines(&mut self, b: &Builder) {
+    fn depth_of_waiting_engines(&mut self, b: &JobBuilder) {
         if self.engine_of_target {
             return;
         }
@@ -272,36 +273,34 @@ impl Settler<'_> {
         );
         if waits && b.job.io.iodepth > 1 && b.job.io.offload && !b.is_refused() {
             let message = format!(
-                "`io_submit_mode=offload` would need a thread for each I/O to keep several of `{}` in flight, and is not \
-                 supported",
+                "`io_submit_mode=offload` needs a thread per I/O to keep several I/Os of `{}` in \
+                 flight, and is not supported",
                 engine.name()
             );
             let error = Diagnostic::error(message)
                 .at(self.place(b, "io_submit_mode"))
-                .help(
-                    "`ioengine=io_uring` and `ioengine=libaio` keep iodepth in flight without it",
-                );
+                .help("use `ioengine=io_uring` or `ioengine=libaio`, which need no thread per I/O");
             self.diagnostics.push(error);
         } else if waits && b.job.io.iodepth > 1 && !b.is_refused() {
             let message = format!(
-                "`{}` waits for each I/O, so that the depth is 1 whatever `iodepth` says",
+                "`{}` waits for each I/O, so the depth is 1 at any `iodepth`",
                 engine.name()
             );
             let warning = Diagnostic::warning(message)
                 .at(self.place(b, "iodepth"))
-                .help("`ioengine=io_uring` or `ioengine=libaio` keep several I/Os in flight");
+                .help("use `ioengine=io_uring` or `ioengine=libaio` for a higher depth");
             self.diagnostics.push(warning);
         } else if engine == Engine::Posixaio && b.job.io.iodepth > 1 && !b.is_refused() {
-            let message = "the C library serves `posixaio` one I/O at a time for each file: the device sees a depth of 1 \
-                           for each, and the rest wait as if it were slow";
+            let message = "the C library runs one I/O of `posixaio` at a time per file: the device \
+                           gets a depth of 1 per file, and latencies include the wait";
             let warning = Diagnostic::warning(message)
                 .at(self.place(b, "iodepth"))
-                .help("`ioengine=io_uring` or `ioengine=libaio` keep several I/Os in flight");
+                .help("use `ioengine=io_uring` or `ioengine=libaio` for a higher depth");
             self.diagnostics.push(warning);
         }
     }
 
-    fn schedule(&mut self, b: &mut Builder) {
+    fn schedule(&mut self, b: &mut JobBuilder) {
         let schedule = &mut b.job.schedule;
         if b.thinktime.pause_ns > 0 {
             b.thinktime.spin_ns = b.thinktime.spin_ns.min(b.thinktime.pause_ns);
@@ -330,7 +329,7 @@ impl Settler<'_> {
             );
         }
         if b.latency.target_ns > 0 && b.latency.window_ns == 0 {
-            let message = "`latency_window` is missing; each depth is tried for 1 s";
+            let message = "`latency_window` is missing: each depth runs for 1 s";
             self.warn(b, "latency_target", message);
             if let Some(target) = &mut b.job.schedule.latency_target {
                 target.window_ns = SECOND_NS;
@@ -338,7 +337,7 @@ impl Settler<'_> {
         }
     }
 
-    fn measure(&mut self, b: &mut Builder) {
+    fn measure(&mut self, b: &mut JobBuilder) {
         let is_logging = b.job.measure.logs.is_any();
         if b.alternate_epoch && b.alternate_clock != 0 && is_logging {
             let message = "only clock 0 (CLOCK_REALTIME) can be logged";
@@ -347,12 +346,12 @@ impl Settler<'_> {
         b.job.measure.logs.unix_epoch |= b.alternate_epoch;
         let logs = &b.job.measure.logs;
         if logs.hist.is_some() && logs.hist_ms == 0 {
-            let message = "the histogram log stays empty without `log_hist_msec`";
+            let message = "the histogram log is empty without `log_hist_msec`";
             self.warn(b, "write_hist_log", message);
         }
     }
 
-    fn verify(&mut self, b: &mut Builder) {
+    fn verify(&mut self, b: &mut JobBuilder) {
         // As in fio, `verify_pattern` without `verify` selects `verify=pattern`.
         let pattern_alone = b.verify.pattern.is_some() && !b.is_given("verify");
         let method = match b.verify_method {
@@ -371,7 +370,7 @@ impl Settler<'_> {
             self.error(
                 b,
                 "verify_only",
-                "`verify_only` and `time_based` exclude each other",
+                "`verify_only` and `time_based` cannot be combined",
             );
         }
         b.verify.method = method;
@@ -382,37 +381,38 @@ impl Settler<'_> {
     }
 
     /// Refuses `verify_only` alone: fio then does no I/O, yet reports writes.
-    fn verify_only_without_method(&mut self, b: &Builder) {
-        let message = "`verify_only` without `verify`: nothing would be written, and nothing read";
+    fn verify_only_without_method(&mut self, b: &JobBuilder) {
+        let message = "`verify_only` without `verify` would do no I/O";
         let error = Diagnostic::error(message).at(self.place(b, "verify_only"));
         self.diagnostics
-            .push(error.help("add verify= with the method of the job that wrote"));
+            .push(error.help("add verify= with the method of the job that wrote the data"));
     }
 
     /// Warns about a job that never reaches its verify phase.
-    fn verify_phase(&mut self, b: &Builder) {
+    fn verify_phase(&mut self, b: &JobBuilder) {
         let job = &b.job;
         let reads_back = b.verify.do_verify && job.workload.rw.has(Direction::Write);
         if reads_back && job.schedule.time_based && b.verify.backlog == 0 && !b.verify.verify_only {
-            let message = "nothing is read back: with `time_based`, writing uses all of the time";
+            let message = "no data is verified: with `time_based`, writes use the whole runtime";
             let warning = Diagnostic::warning(message)
                 .at(self.place(b, "verify"))
-                .help("`verify_backlog` verifies while writing");
+                .help("add `verify_backlog`, which verifies during the writes");
             self.diagnostics.push(warning);
         }
     }
 
     /// Makes the interval divide every block size; the default is their common divisor.
-    fn verify_interval(&mut self, b: &mut Builder) {
+    fn verify_interval(&mut self, b: &mut JobBuilder) {
         let sizes = &b.job.workload.block_size.write;
         let (min, max) = (sizes.min(), sizes.max());
         let common = match sizes {
             BlockSize::Split(split) if b.job.workload.bs_unaligned => {
-                split.iter().fold(0, |common, part| gcd(common, part.0))
+                let sizes = split.iter().map(|part| part.0);
+                sizes.fold(0, greatest_common_divisor)
             }
             // Block sizes are rounded to multiples of the smallest.
             BlockSize::Split(_) => min,
-            _ => gcd(min, max),
+            _ => greatest_common_divisor(min, max),
         };
         let wanted = b.verify.interval_bytes;
         if wanted == 0 {
@@ -420,29 +420,29 @@ impl Settler<'_> {
                 b.verify.interval_bytes = common;
             }
         } else if !common.is_multiple_of(wanted) {
-            b.verify.interval_bytes = gcd(common, wanted);
+            b.verify.interval_bytes = greatest_common_divisor(common, wanted);
             let message = format!(
-                "`verify_interval` does not divide the block sizes; {} bytes are used",
+                "`verify_interval` does not divide the block sizes: {} bytes are used instead",
                 b.verify.interval_bytes
             );
             self.warn(b, "verify_interval", message);
         }
     }
 
-    fn shared_writers(&mut self, b: &Builder) {
+    fn shared_writers(&mut self, b: &JobBuilder) {
         let job = &b.job;
         let writes = job.workload.rw.has(Direction::Write) && b.verify.do_verify;
         let shares = !job.files.filenames.is_empty();
-        let apart = job.files.offset_increment != Extent::Bytes(0);
+        let apart = job.files.offset_increment != BytesOrPercent::Bytes(0);
         if writes && shares && !apart && job.numjobs > 1 {
-            let message = "clones write the same file and may overwrite each other's blocks, \
-                           which verification then reports";
+            let message = "clones write the same file and may overwrite each other's blocks, which \
+                           verification reports as errors";
             self.warn(b, "numjobs", message);
         }
     }
 
     /// Sets the replay. A trace overrides `rw`, and options for patterns have no effect on it.
-    fn replay(&mut self, b: &mut Builder) {
+    fn replay(&mut self, b: &mut JobBuilder) {
         if b.replay.traces.is_empty() {
             let options = ["replay_no_stall", "replay_redirect", "replay_time_scale"];
             for option in options.into_iter().filter(|option| b.own.contains(option)) {
@@ -452,19 +452,18 @@ impl Settler<'_> {
             return;
         }
         if b.job.verify.is_some() {
-            let message =
-                "`verify` does not work with `read_iolog`: a trace says nothing of contents";
+            let message = "`verify` does not work with `read_iolog`: a trace has no data";
             self.error(b, "verify", message);
         }
         let engine = b.job.io.engine;
         if engine.is_ceph() {
             let message = format!(
-                "`{}` replays no trace, which opens files by their names",
+                "`{}` cannot replay a trace, because a trace opens files by name",
                 engine.name()
             );
             let error = Diagnostic::error(message)
                 .at(self.place(b, "read_iolog"))
-                .help("map the image (`rbd map`) and name the device by `replay_redirect`");
+                .help("map the image (`rbd map`) and set `replay_redirect` to the device");
             self.diagnostics.push(error);
         }
         for option in ["loops", "time_based", "number_ios", "io_size"] {
@@ -477,7 +476,7 @@ impl Settler<'_> {
         b.job.replay = Some(b.replay.clone());
     }
 
-    fn check_readonly(&mut self, b: &Builder) {
+    fn check_readonly(&mut self, b: &JobBuilder) {
         let rw = b.job.workload.rw;
         if self.readonly && (rw.has(Direction::Write) || rw.has(Direction::Trim)) {
             let message = format!("`--readonly` forbids `rw={}`", rw.name());
@@ -486,15 +485,8 @@ impl Settler<'_> {
     }
 }
 
-impl Builder {
+impl JobBuilder {
     fn is_refused(&self) -> bool {
         super::apply::is_engine_refused(self)
-    }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    match b {
-        0 => a,
-        _ => gcd(b, a % b),
     }
 }

@@ -4,17 +4,17 @@ mod without_effect;
 
 use crate::cmdline::IdleProfile;
 use crate::env::FakeEnv;
-use crate::parse::{Parsed, parse, parse_for};
+use crate::parse::{ParsedCommand, parse, parse_for};
 use crate::plan::*;
 use proptest::prelude::*;
 use std::ffi::OsString;
 
-fn try_run(line: &str, env: &FakeEnv) -> Result<Parsed, crate::Diagnostics> {
+fn try_run(line: &str, env: &FakeEnv) -> Result<ParsedCommand, crate::Diagnostics> {
     let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
     parse(&args, env)
 }
 
-fn run(line: &str, env: &FakeEnv) -> Parsed {
+fn run(line: &str, env: &FakeEnv) -> ParsedCommand {
     try_run(line, env).unwrap_or_else(|diagnostics| panic!("{line}\n{diagnostics}"))
 }
 
@@ -48,17 +48,18 @@ fn given(options: &[GivenOption]) -> String {
 }
 
 #[test]
-fn all_errors_are_told_at_once_with_their_places() {
+fn resolve_reports_all_errors_with_their_locations() {
     let env = FakeEnv::new().file(
         "db.fio",
-        "[global]\niodpeth=4\nbs=4kx\n\n[a]\nrw=randraed\ncgroup=mine\nbssplit=4k/60:8k/60\nsize=${UNSET}\n",
+        "[global]\niodpeth=4\nbs=4kx\n\n[a]\nrw=randraed\ncgroup=mine\nbssplit=4k/60:8k/60\n\
+         size=${UNSET}\n",
     );
     let diagnostics = try_run("db.fio --rate=1m --rwmixread=170", &env).unwrap_err();
     insta::assert_snapshot!(diagnostics.to_string());
 }
 
 #[test]
-fn section_chooses_from_job_files_and_from_the_command_line() {
+fn section_option_selects_jobs_of_file_and_command_line() {
     let env = FakeEnv::new().file("x.fio", "[a]\nbs=4k\n[b]\nbs=8k\n");
     let names = |line: &str| -> Vec<String> {
         let jobs = run(line, &env).plan.jobs;
@@ -70,7 +71,7 @@ fn section_chooses_from_job_files_and_from_the_command_line() {
 }
 
 #[test]
-fn values_of_options_that_mean_nothing_here_are_looked_at_too() {
+fn options_without_effect_still_have_values_checked() {
     for wrong in [
         "gtod_cpu=banana",
         "log_compression=xyz",
@@ -93,7 +94,7 @@ fn csv_is_another_name_of_terse() {
 }
 
 #[test]
-fn a_beginning_stands_for_no_option_that_came_later() {
+fn option_prefix_ignores_options_of_newer_fio() {
     let env = FakeEnv::new();
     let jobs = run("--name=a --ramp=2 --size=1m", &env).plan.jobs;
     assert_eq!(jobs[0].schedule.ramp_time_ns, 2_000_000_000);
@@ -110,7 +111,7 @@ fn blocks_of_a_split_are_rounded_before_they_are_verified() {
 }
 
 #[test]
-fn an_absolute_limit_of_steady_bandwidth_is_in_bytes_per_second() {
+fn steady_state_bandwidth_limit_is_in_bytes_per_second() {
     let limit = |ss: &str| {
         job(&format!("ss={ss}\nss_dur=5"))
             .schedule
@@ -137,7 +138,7 @@ fn globals_accumulate_and_reach_later_jobs_only() {
 }
 
 #[test]
-fn a_global_name_names_no_job() {
+fn name_in_global_section_renames_no_job() {
     let jobs = file("[global]\nname=foo\n[file1]\n[file2]\nname=bar\n");
     assert_eq!(
         (jobs[0].name.as_str(), jobs[1].name.as_str()),
@@ -146,14 +147,14 @@ fn a_global_name_names_no_job() {
 }
 
 #[test]
-fn the_last_of_an_option_wins_and_kb_base_comes_first() {
+fn last_value_of_option_wins_and_kb_base_applies_first() {
     assert_eq!(
         job("bs=4k\nbs=8k").workload.block_size.read,
         BlockSize::Fixed(8192)
     );
     assert_eq!(
         job("size=1m\nkb_base=1000").files.size,
-        Some(Extent::Bytes(1_000_000))
+        Some(BytesOrPercent::Bytes(1_000_000))
     );
     let size = |line: &str| {
         try_run(line, &FakeEnv::new()).unwrap().plan.jobs[0]
@@ -166,10 +167,10 @@ fn the_last_of_an_option_wins_and_kb_base_comes_first() {
     );
     assert_eq!(
         size(late),
-        Some(Extent::Bytes(1 << 20)),
+        Some(BytesOrPercent::Bytes(1 << 20)),
         "in order, as in fio"
     );
-    assert_eq!(size(early), Some(Extent::Bytes(1_000_000)));
+    assert_eq!(size(early), Some(BytesOrPercent::Bytes(1_000_000)));
     assert!(job("buffered=1\ndirect=1").io.direct);
     assert!(!job("direct=1\nbuffered=1").io.direct);
     assert_eq!(
@@ -181,8 +182,9 @@ fn the_last_of_an_option_wins_and_kb_base_comes_first() {
 }
 
 #[test]
-fn what_was_given_is_kept_by_canonical_name() {
-    let text = "[global]\nblocksize=4k\nsize=${S}m\ntime_based\nruntime=1\n[a]\nreadwrite=read\nbs=$pagesize\n[b]\n";
+fn given_options_are_recorded_by_canonical_name() {
+    let text = "[global]\nblocksize=4k\nsize=${S}m\ntime_based\nruntime=1\n[a]\nreadwrite=read\n\
+                bs=$pagesize\n[b]\n";
     let env = FakeEnv::new().file("x.fio", text).set("S", "2");
     let plan = run("x.fio --rate=20m --name=cl --numjobs=2", &env).plan;
     assert_eq!(
@@ -195,7 +197,7 @@ fn what_was_given_is_kept_by_canonical_name() {
 }
 
 #[test]
-fn command_line_globals_reach_the_first_file_only_and_files_are_walled() {
+fn command_line_globals_apply_to_first_of_stonewalled_files() {
     let env = FakeEnv::new()
         .file("a.fio", "[a]\n[b]\n")
         .file("b.fio", "[c]\n[d]\n");
@@ -221,21 +223,21 @@ fn groups_are_numbered_as_in_fio() {
 }
 
 #[test]
-fn sections_can_be_picked() {
+fn section_option_selects_several_sections() {
     let env = FakeEnv::new().file("x.fio", "[global]\nbs=8k\n[a]\nbogus\n[b]\n[c]\n");
     let jobs = run("x.fio --section=b --section=c", &env).plan.jobs;
     assert_eq!(jobs.len(), 2);
     let error = try_run("x.fio --section=zz", &env).unwrap_err().to_string();
-    assert!(error.contains("no section is called `zz`"), "{error}");
+    assert!(error.contains("no section is named `zz`"), "{error}");
 }
 
 #[test]
-fn waits_are_checked() {
+fn wait_for_requires_one_earlier_job() {
     let jobs = file("[a]\n[b]\nwait_for=a\n");
     assert_eq!(jobs[1].schedule.wait_for.as_deref(), Some("a"));
     for (text, words) in [
         ("[a]\nwait_for=a\n", "itself"),
-        ("[a]\nwait_for=b\n[b]\n", "no job before it"),
+        ("[a]\nwait_for=b\n[b]\n", "no earlier job"),
         ("[a]\n[a]\n[c]\nwait_for=a\n", "2 jobs"),
     ] {
         let env = FakeEnv::new().file("x.fio", text);
@@ -255,14 +257,14 @@ fn engine_options_need_their_engine() {
         try_run("x.fio", &env)
             .unwrap_err()
             .to_string()
-            .contains("no job here uses")
+            .contains("which no job uses")
     );
     let refused = errors("ioengine=net\nhostname=h\nport=7");
     assert_eq!(refused.matches("error:").count(), 1, "{refused}");
 }
 
 #[test]
-fn block_sizes_have_an_order_of_their_own() {
+fn block_size_options_have_fixed_precedence() {
     let size = |options| job(options).workload.block_size.read;
     assert_eq!(
         size("bsrange=8k-4k\nbs=1k"),
@@ -287,7 +289,7 @@ fn block_sizes_have_an_order_of_their_own() {
 }
 
 #[test]
-fn sequencers_depend_on_the_order() {
+fn rw_suffix_sets_the_sequencer() {
     let sequencer = |options| job(options).workload.sequencer;
     assert_eq!(sequencer("rw=randread:8").every, 8);
     assert_eq!(sequencer("rw=write:4k").skip_bytes, 4096);
@@ -300,7 +302,7 @@ fn sequencers_depend_on_the_order() {
 }
 
 #[test]
-fn the_random_map_gives_way() {
+fn random_map_is_disabled_by_options_that_exclude_it() {
     let map = |options| job(options).workload.random_map;
     assert_eq!(map("rw=randread"), RandomMap::Exact);
     assert_eq!(map("norandommap"), RandomMap::None);
@@ -312,7 +314,7 @@ fn the_random_map_gives_way() {
 }
 
 #[test]
-fn a_job_named_after_a_device_works_on_it() {
+fn job_named_after_device_uses_it_as_file() {
     let env = FakeEnv::new()
         .file("x.fio", "[/dev/sdx]\n[/dev/none]\n")
         .device("/dev/sdx");
@@ -335,7 +337,7 @@ fn filename_given_again_adds_files() {
 }
 
 #[test]
-fn verification_is_settled() {
+fn verify_options_give_method_and_interval() {
     assert!(job("verify=0").verify.is_none());
     assert_eq!(
         job("verify_pattern=0xff").verify.unwrap().method,
@@ -349,7 +351,7 @@ fn verification_is_settled() {
 }
 
 #[test]
-fn nothing_is_said_of_an_engine_that_the_target_takes_the_place_of() {
+fn engine_warnings_are_dropped_if_target_sets_engine() {
     let env = FakeEnv::new();
     let args = ["--name=a", "--iodepth=4"].map(OsString::from);
     let said = |engine_of_target| {
@@ -362,7 +364,8 @@ fn nothing_is_said_of_an_engine_that_the_target_takes_the_place_of() {
 
 #[test]
 fn errors_and_warnings_are_in_the_order_of_the_file() {
-    let text = "[global]\nrw=randraed\niodepth=4\n[a]\nfilesize=4k\nbs=8k\nbssplit=4k/50:8k/50\n[b]\nnope=1\nruntime=x\nrate=1m\nrate_iops=4\n[c]\nrw=read\nrwmixread=200\n";
+    let text = "[global]\nrw=randraed\niodepth=4\n[a]\nfilesize=4k\nbs=8k\nbssplit=4k/50:8k/50\n\
+                [b]\nnope=1\nruntime=x\nrate=1m\nrate_iops=4\n[c]\nrw=read\nrwmixread=200\n";
     let env = FakeEnv::new().file("x.fio", text);
     let said = try_run("x.fio", &env).unwrap_err().to_string();
     let lines: Vec<u32> = said
@@ -383,17 +386,20 @@ fn errors_and_warnings_are_in_the_order_of_the_file() {
 #[test]
 fn too_many_files_are_one_error() {
     for options in ["size=1m\nnrfiles=4294967295", "size=1m\nnrfiles=4194305"] {
-        let told = errors(options);
-        assert!(told.contains("more than 4194304"), "{told}");
-        assert!(!told.contains("smaller than"), "{told}");
+        let reported = errors(options);
+        assert!(
+            reported.contains("more than the limit of 4194304"),
+            "{reported}"
+        );
+        assert!(!reported.contains("smaller than"), "{reported}");
     }
     // A small file is an error also if `size` is divided among several files.
     assert!(errors("size=1m\nnrfiles=1024").contains("a file of 1024 bytes is smaller"));
 }
 
 #[test]
-fn rules_across_options() {
-    assert!(errors("rate=1m\nrate_iops=4").contains("exclude each other"));
+fn conflicting_options_give_errors_or_warnings() {
+    assert!(errors("rate=1m\nrate_iops=4").contains("cannot be combined"));
     assert!(errors("rate=1m\nrate_min=2m").contains("above"));
     assert!(errors("zonemode=strided").contains("zonesize"));
     assert!(warnings("dedupe_global=1").contains("dedupe_mode=working_set"));
@@ -403,7 +409,7 @@ fn rules_across_options() {
     assert!(warnings("iodepth=4").contains("depth is 1"));
     assert_eq!(
         job("io_size=150%").files.io_size,
-        Some(Extent::Percent(150.0))
+        Some(BytesOrPercent::Percent(150.0))
     );
     assert_eq!(
         job("iodepth=8\niodepth_batch=0\nioengine=null")
@@ -422,7 +428,7 @@ fn rules_across_options() {
 }
 
 #[test]
-fn exitall_of_one_job_is_that_of_all() {
+fn exitall_of_one_job_applies_to_all_jobs() {
     let jobs = file("[a]\n[b]\nexitall\n[c]\nexit_what=stonewall");
     let whats: Vec<_> = jobs.iter().map(|job| job.schedule.exitall).collect();
     let group = Some(ExitWhat::Group);
@@ -437,14 +443,14 @@ fn harmless_values_of_unsupported_options_pass() {
 }
 
 #[test]
-fn a_missing_equals_sign_is_understood() {
+fn missing_equals_sign_suggests_the_correct_form() {
     assert!(errors("iodepth 4").contains("write `iodepth=4`"));
     assert!(errors("rw : read").contains("write `rw=read`"));
 }
 
 #[test]
-fn swapped_suffixes_are_warned_of() {
-    assert!(warnings("bs=4KiB").contains("counts in thousands"));
+fn iec_suffix_with_kb_base_1024_gives_a_warning() {
+    assert!(warnings("bs=4KiB").contains("means steps of 1000"));
     assert_eq!(warnings("kb_base=1000\nbs=4KiB"), "");
     assert_eq!(warnings("bs=4k\nfilename=/mib"), "");
 }
@@ -460,12 +466,12 @@ fn readonly_refuses_writers() {
 }
 
 #[test]
-fn more_clones_than_anybody_means_are_refused() {
+fn clones_beyond_the_default_limit_are_refused() {
     let env = FakeEnv::new();
     assert!(try_run("--name=a --numjobs=4096", &env).is_ok());
     let error = try_run("--name=a --numjobs=4000 --name=b --numjobs=97", &env).unwrap_err();
     assert!(
-        error.to_string().contains("there are 4097 clones"),
+        error.to_string().contains("the jobs have 4097 clones"),
         "{error}"
     );
     assert!(try_run("--name=a --numjobs=5000 --max-jobs=5000", &env).is_ok());
@@ -476,7 +482,7 @@ fn more_clones_than_anybody_means_are_refused() {
 }
 
 #[test]
-fn more_files_than_anybody_means_are_refused() {
+fn files_beyond_the_limit_are_refused() {
     let env = FakeEnv::new();
     let refused = |line: &str| try_run(line, &env).unwrap_err().to_string();
     assert!(try_run("--name=a --nrfiles=4194304", &env).is_ok());
@@ -507,11 +513,12 @@ fn sizes_beyond_the_longest_file_are_refused() {
 }
 
 #[test]
-fn the_programs_own_options() {
+fn command_options_are_parsed_and_checked() {
     use crate::cmdline::{Action, Eta, OutputFormat};
     let env = FakeEnv::new();
     let command = run(
-        "--name=a --output-format=normal,json+ --eta=never --status-interval=2 --eta-newline 500ms --terse-version=5",
+        "--name=a --output-format=normal,json+ --eta=never --status-interval=2 --eta-newline 500ms \
+         --terse-version=5",
         &env,
     )
     .command;
@@ -535,9 +542,9 @@ fn the_programs_own_options() {
     assert_eq!(command.idle_profile, Some(IdleProfile::PerCpu));
     assert!(run("--parse-only", &env).plan.jobs.is_empty());
     for (line, words) in [
-        ("--name=a --output-format=xml", "not one of its values"),
+        ("--name=a --output-format=xml", "not a valid value"),
         ("--name=a --client=h", "client/server"),
-        ("--name=a --idle-prof=calibrate", "not one of its values"),
+        ("--name=a --idle-prof=calibrate", "not a valid value"),
         ("--name=a --eta-interval=1ms", "250 ms"),
         ("--name=a --numjobs=5000", "5000 clones"),
         ("--name=a --numjobs=6000 --max-jobs=5000", "6000 clones"),
@@ -568,12 +575,14 @@ fn plans_survive_serialisation() {
     assert_eq!(serde_json::from_str::<Vec<Job>>(&text).unwrap(), jobs);
 }
 
+const OPTION_VALUE_REGEX: &str = "[-0-9kmg%:,/.xa-z$(){}*+ ]{0,12}|\\PC{0,6}";
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn no_job_file_makes_it_panic(
-        lines in prop::collection::vec((option_name(), "[-0-9kmg%:,/.xa-z$(){}*+ ]{0,12}|\\PC{0,6}"), 0..8)
+    fn arbitrary_job_files_never_panic(
+        lines in prop::collection::vec((option_name(), OPTION_VALUE_REGEX), 0..8)
     ) {
         let text: String = lines.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
         let env = FakeEnv::new().file("x.fio", &format!("[a]\n{text}"));
@@ -585,12 +594,12 @@ proptest! {
 }
 
 fn option_name() -> impl Strategy<Value = &'static str> {
-    let names: Vec<&'static str> = crate::options::all().map(|row| row.name).collect();
+    let names: Vec<&'static str> = crate::options::list_options().map(|row| row.name).collect();
     prop::sample::select(names)
 }
 
 #[test]
-fn a_trace_goes_before_the_pattern() {
+fn read_iolog_options_are_parsed_and_checked() {
     let replay =
         job("read_iolog=a:b\\:c\nreplay_scale=2\nreplay_align=4k\nreplay_skip=trim,sync").replay;
     let replay = replay.unwrap();
@@ -605,11 +614,11 @@ fn a_trace_goes_before_the_pattern() {
     assert!(warnings("replay_no_stall=1").contains("no effect without `read_iolog`"));
     let env = FakeEnv::new();
     for (options, words) in [
-        ("--verify=md5", "contents"),
+        ("--verify=md5", "a trace has no data"),
         ("--replay_align=3k", "power of 2"),
-        ("--replay_skip=all", "`all` is nothing"),
+        ("--replay_skip=all", "`all` cannot be skipped"),
         ("--ioengine=rbd --pool=p --rbdname=i", "`replay_redirect`"),
-        ("--ioengine=rados --pool=p", "opens files by their names"),
+        ("--ioengine=rados --pool=p", "opens files by name"),
     ] {
         let error = try_run(&format!("--name=a --read_iolog=t {options}"), &env);
         assert!(error.unwrap_err().to_string().contains(words), "{words}");

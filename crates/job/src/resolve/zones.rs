@@ -1,13 +1,13 @@
 //! Checks the zone options: a zone mode and a zone size need each other.
 
-use super::settle::Settler;
+use super::settle::JobFinisher;
 use crate::diagnostic::Diagnostic;
-use crate::options::Builder;
+use crate::options::JobBuilder;
 use crate::plan::StridedZones;
 
-impl Settler<'_> {
+impl JobFinisher<'_> {
     /// Sets the zones of a job. As in fio, a zone size without a zone mode is an error.
-    pub(super) fn zones(&mut self, b: &mut Builder) {
+    pub(super) fn zones(&mut self, b: &mut JobBuilder) {
         let zones = &b.zones;
         if !zones.strided {
             if zones.size > 0 {

@@ -1,7 +1,7 @@
 //! Parses command lines by the rules of getopt_long_only(3), with which fio reads `--bs=4k`, `--bs
 //! 4k`, `-bs=4k` and `--runt 3`.
 
-use super::{Entry, Section, expand};
+use super::{OptionEntry, Section, expand};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::env::Env;
 use crate::source::{Span, Spanned};
@@ -31,7 +31,7 @@ pub enum Owner {
 
 /// An option name that may follow the dashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownOption {
     /// The name as typed.
     pub name: &'static str,
     /// The canonical name, which aliases share.
@@ -48,7 +48,7 @@ pub struct Known {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandWords {
     /// Options of the program.
-    pub program: Vec<Entry>,
+    pub program: Vec<OptionEntry>,
     /// Options before the first `--name`, and the `--name` groups. Sections of the kind `Global`
     /// set defaults.
     pub sections: Vec<Section>,
@@ -59,7 +59,7 @@ pub struct CommandWords {
 /// Parses a command line. Job options go to the section that the last `--name` opened.
 pub fn parse(
     args: &[String],
-    known: &[Known],
+    known: &[KnownOption],
     env: &dyn Env,
     diagnostics: &mut Diagnostics,
 ) -> CommandWords {
@@ -74,25 +74,25 @@ pub fn parse(
             Spanned::verbatim(arg.as_str(), span)
         })
         .collect();
-    let mut parser = Parser {
+    let mut parser = CommandLineParser {
         known,
         env,
         diagnostics,
         result: CommandWords::default(),
     };
-    parser.all(&words);
+    parser.parse_words(&words);
     parser.result
 }
 
-struct Parser<'a> {
-    known: &'a [Known],
+struct CommandLineParser<'a> {
+    known: &'a [KnownOption],
     env: &'a dyn Env,
     diagnostics: &'a mut Diagnostics,
     result: CommandWords,
 }
 
-impl Parser<'_> {
-    fn all(&mut self, words: &[Spanned]) {
+impl CommandLineParser<'_> {
+    fn parse_words(&mut self, words: &[Spanned]) {
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
             if word.text == "--" {
@@ -127,12 +127,12 @@ impl Parser<'_> {
     }
 
     /// Finds the option by its name or by a unique prefix of the name.
-    fn find(&mut self, name: &Spanned) -> Option<Known> {
+    fn find(&mut self, name: &Spanned) -> Option<KnownOption> {
         let typed = name.text.as_str();
         if let Some(exact) = self.known.iter().find(|known| known.name == typed) {
             return Some(*exact);
         }
-        let mut matches: Vec<&Known> = self
+        let mut matches: Vec<&KnownOption> = self
             .known
             .iter()
             .filter(|known| !known.whole && !typed.is_empty() && known.name.starts_with(typed))
@@ -146,9 +146,9 @@ impl Parser<'_> {
             }
             several => {
                 let names: Vec<_> = several.iter().map(|known| known.name).collect();
-                let error = Diagnostic::error(format!("`{typed}` may be one of several options"))
+                let error = Diagnostic::error(format!("`{typed}` is ambiguous"))
                     .at(name.span)
-                    .help(format!("write one of {}", names.join(", ")));
+                    .help(format!("use one of {}", names.join(", ")));
                 self.diagnostics.push(error);
                 None
             }
@@ -156,8 +156,7 @@ impl Parser<'_> {
     }
 
     fn unknown(&mut self, name: &Spanned) {
-        let mut error =
-            Diagnostic::error(format!("there is no option `{}`", name.text)).at(name.span);
+        let mut error = Diagnostic::unknown_option(&name.text).at(name.span);
         let names = self.known.iter().map(|known| known.name);
         if let Some(meant) = nearest(&name.text, names) {
             error = error.help(format!("did you mean `--{meant}`?"));
@@ -165,7 +164,7 @@ impl Parser<'_> {
         self.diagnostics.push(error);
     }
 
-    fn place(&mut self, option: Known, mut name: Spanned, mut value: Option<Spanned>) {
+    fn place(&mut self, option: KnownOption, mut name: Spanned, mut value: Option<Spanned>) {
         if name.text != option.name {
             name.text = option.name.to_owned();
             name.verbatim = false;
@@ -178,12 +177,12 @@ impl Parser<'_> {
         }
         if option.owner == Owner::Job && option.canonical == "name" {
             let title = value.clone().unwrap_or_else(|| name.clone());
-            self.result.sections.push(Section::of_command_line(title));
+            self.result.sections.push(Section::from_command_line(title));
         } else if option.owner == Owner::Job && self.result.sections.is_empty() {
             let title = Spanned::verbatim("global", name.span);
-            self.result.sections.push(Section::of_command_line(title));
+            self.result.sections.push(Section::from_command_line(title));
         }
-        let entry = Entry {
+        let entry = OptionEntry {
             name,
             value,
             unset_vars: Vec::new(),
@@ -219,7 +218,7 @@ mod tests {
     use crate::syntax::SectionKind;
     use proptest::prelude::*;
 
-    const KNOWN: &[Known] = &[
+    const KNOWN: &[KnownOption] = &[
         known("name", "name", Arity::Required, Owner::Job),
         known("bs", "bs", Arity::Required, Owner::Job),
         known("runtime", "runtime", Arity::Required, Owner::Job),
@@ -236,8 +235,8 @@ mod tests {
         canonical: &'static str,
         arity: Arity,
         owner: Owner,
-    ) -> Known {
-        Known {
+    ) -> KnownOption {
+        KnownOption {
             name,
             canonical,
             whole: false,
@@ -253,7 +252,7 @@ mod tests {
         (words, diagnostics)
     }
 
-    fn text(entry: &Entry) -> String {
+    fn text(entry: &OptionEntry) -> String {
         match &entry.value {
             Some(value) => format!("{}={}", entry.name.text, value.text),
             None => entry.name.text.clone(),
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_less_option_does_not_eat_the_next_word() {
+    fn option_without_value_leaves_the_next_word() {
         let (words, _) = parsed("--name=a --time_based 0");
         assert_eq!(words.files[0].text, "0");
     }
@@ -293,7 +292,7 @@ mod tests {
     #[test]
     fn prefixes_must_be_unique_and_exact_names_win() {
         let (_, diagnostics) = parsed("--rat=3");
-        assert!(diagnostics.to_string().contains("one of several"));
+        assert!(diagnostics.to_string().contains("is ambiguous"));
         let (words, diagnostics) = parsed("--name=a --rate=3");
         assert!(diagnostics.list.is_empty());
         assert_eq!(text(&words.sections[0].entries[1]), "rate=3");
@@ -302,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn two_dashes_end_the_options() {
+    fn double_dash_ends_the_options() {
         let (words, _) = parsed("-- --bs=4k -");
         assert_eq!(words.files.len(), 2);
         let (words, _) = parsed("-");
@@ -311,7 +310,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_words_are_parsed_without_panic(args in prop::collection::vec("(-|--)?(\\PC){0,6}(=\\PC{0,5})?", 0..6)) {
+        fn arbitrary_arguments_never_panic(
+            args in prop::collection::vec("(-|--)?(\\PC){0,6}(=\\PC{0,5})?", 0..6)
+        ) {
             let mut diagnostics = Diagnostics::default();
             parse(&args, KNOWN, &FakeEnv::new(), &mut diagnostics);
             diagnostics.render(false);

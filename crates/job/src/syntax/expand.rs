@@ -31,7 +31,7 @@ pub fn variables(line: &str, env: &dyn Env) -> (String, Vec<String>) {
 /// arithmetic expression.
 ///
 /// Returns `None` if the value has no keyword.
-pub fn keywords(value: &str, env: &dyn Env) -> Option<String> {
+pub(crate) fn keywords(value: &str, env: &dyn Env) -> Option<String> {
     if !value.contains('$') {
         return None;
     }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn keywords_take_part_in_sums() {
+    fn keywords_expand_within_expressions() {
         let env = FakeEnv::new();
         assert_eq!(keywords("8*$mb_memory", &env).as_deref(), Some("65536"));
         assert_eq!(keywords("$pagesize", &env).as_deref(), Some("4096"));

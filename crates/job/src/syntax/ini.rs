@@ -1,6 +1,6 @@
 //! Parses job files: `[section]` lines, `name=value` lines, comments and `include`.
 
-use super::{Entry, Section, expand};
+use super::{OptionEntry, Section, expand};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::env::Env;
 use crate::source::{Span, Spanned};
@@ -45,7 +45,7 @@ pub fn parse(
 ) -> Vec<Section> {
     let text = unmarked(text);
     let source = diagnostics.sources.add(name, text.clone());
-    let mut reader = Reader {
+    let mut reader = IniReader {
         env,
         diagnostics,
         sections: Vec::new(),
@@ -58,7 +58,7 @@ pub fn parse(
     reader.sections
 }
 
-struct Reader<'a> {
+struct IniReader<'a> {
     env: &'a dyn Env,
     diagnostics: &'a mut Diagnostics,
     sections: Vec<Section>,
@@ -71,13 +71,13 @@ struct Reader<'a> {
 }
 
 /// A line without comment and surrounding blanks, and its start in the source.
-struct Line<'t> {
+struct IniLine<'t> {
     text: &'t str,
     raw: &'t str,
     start: usize,
 }
 
-impl Line<'_> {
+impl IniLine<'_> {
     fn span(&self, source: usize) -> Span {
         Span {
             source,
@@ -88,18 +88,18 @@ impl Line<'_> {
 }
 
 /// Returns the lines that are not empty. As in fio, `;` and `#` start a comment anywhere in a line.
-fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+fn lines(text: &str) -> impl Iterator<Item = IniLine<'_>> {
     let mut offset = 0;
     text.split_inclusive('\n').filter_map(move |whole| {
         let start = offset + (whole.len() - whole.trim_start().len());
         offset += whole.len();
         let raw = whole.trim();
         let text = raw[..raw.find([';', '#']).unwrap_or(raw.len())].trim_end();
-        (!text.is_empty()).then_some(Line { text, raw, start })
+        (!text.is_empty()).then_some(IniLine { text, raw, start })
     })
 }
 
-impl Reader<'_> {
+impl IniReader<'_> {
     fn job_file(&mut self, source: usize, text: &str) {
         for line in lines(text) {
             if line.raw.starts_with('[') {
@@ -112,7 +112,7 @@ impl Reader<'_> {
         }
     }
 
-    fn header(&mut self, source: usize, line: &Line<'_>) {
+    fn header(&mut self, source: usize, line: &IniLine<'_>) {
         // A `;` in a section's name does not start a comment if the closing bracket follows it.
         let text = if line.text.ends_with(']') {
             line.text
@@ -140,10 +140,10 @@ impl Reader<'_> {
 
     fn include(&mut self, path: &str, span: Span, depth: usize) {
         if depth > MAX_INCLUDE_DEPTH {
-            let error = Diagnostic::error(format!("`{path}` is included too deeply"))
+            let error = Diagnostic::error(format!("`{path}` is nested too deeply"))
                 .at(span)
                 .help(format!(
-                    "a job file may have {MAX_INCLUDE_DEPTH} includes inside each other"
+                    "includes may be nested at most {MAX_INCLUDE_DEPTH} deep"
                 ));
             return self.diagnostics.push(error);
         }
@@ -151,7 +151,7 @@ impl Reader<'_> {
         if self.included > MAX_INCLUDES {
             // The first line above the limit reports the error; later lines do not repeat it.
             if self.included == MAX_INCLUDES + 1 {
-                let message = format!("there are more than {MAX_INCLUDES} includes");
+                let message = format!("the job file has more than {MAX_INCLUDES} includes");
                 let error = Diagnostic::error(message)
                     .at(span)
                     .help("include each file once, or write its options into the job file");
@@ -198,7 +198,7 @@ impl Reader<'_> {
             if line.raw.starts_with('[') {
                 let error = Diagnostic::error("an included file cannot have sections")
                     .at(line.span(source))
-                    .help("only options and further `include` lines may stand in it");
+                    .help("an included file may contain only options and further `include` lines");
                 return self.diagnostics.push(error);
             } else if let Some((path, span)) = include(source, &line) {
                 self.include(&path, span, depth + 1);
@@ -208,7 +208,7 @@ impl Reader<'_> {
         }
     }
 
-    fn entry(&mut self, source: usize, line: &Line<'_>) {
+    fn entry(&mut self, source: usize, line: &IniLine<'_>) {
         let entry = split(source, line, self.env);
         match self.sections.last_mut() {
             Some(section) => section.entries.push(entry),
@@ -216,9 +216,9 @@ impl Reader<'_> {
             None => {
                 self.orphan_reported = true;
                 let error =
-                    Diagnostic::error("an option stands before the first section of the job file")
+                    Diagnostic::error("an option precedes the first section of the job file")
                         .at(line.span(source))
-                        .help("write `[global]` above it to set it for all jobs");
+                        .help("add `[global]` above the option to set it for all jobs");
                 self.diagnostics.push(error);
             }
         }
@@ -234,7 +234,7 @@ fn unmarked(text: String) -> String {
 }
 
 /// Returns the path of an `include` line and its span.
-fn include(source: usize, line: &Line<'_>) -> Option<(String, Span)> {
+fn include(source: usize, line: &IniLine<'_>) -> Option<(String, Span)> {
     let rest = line.text.strip_prefix("include")?;
     let path = rest.trim_start();
     if path.is_empty() || path.len() == rest.len() || path.starts_with('=') {
@@ -247,7 +247,7 @@ fn include(source: usize, line: &Line<'_>) -> Option<(String, Span)> {
     Some((path.to_owned(), span))
 }
 
-fn split(source: usize, line: &Line<'_>, env: &dyn Env) -> Entry {
+fn split(source: usize, line: &IniLine<'_>, env: &dyn Env) -> OptionEntry {
     let (expanded, unset_vars) = expand::variables(line.text, env);
     let (raw_name, raw_value) = halves(line.text);
     let (name, value) = halves(&expanded);
@@ -272,7 +272,7 @@ fn split(source: usize, line: &Line<'_>, env: &dyn Env) -> Entry {
         value.text = text;
         value.verbatim = false;
     }
-    Entry {
+    OptionEntry {
         name: spanned(name, Some(raw_name)),
         value,
         unset_vars,
@@ -288,7 +288,10 @@ fn halves(line: &str) -> (&str, Option<&str>) {
 }
 
 fn unreadable(what: &str, path: &str, error: &std::io::Error, from: Option<Span>) -> Diagnostic {
-    let diagnostic = Diagnostic::error(format!("cannot read the {what} `{path}`: {error}"));
+    let diagnostic = Diagnostic::error(format!(
+        "cannot read the {what} `{path}`: {}",
+        crate::errno::describe(error)
+    ));
     match from {
         Some(span) => diagnostic.at(span),
         None => diagnostic,
@@ -320,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_options_comments_and_blanks() {
+    fn sections_options_and_comments_are_parsed() {
         let text =
             "; a\n  # b\n[global]\nrw = randread ; why\nthread\n\n[one]#x\n size=1m\n[globally]\n";
         let (sections, diagnostics) = parsed(text, &FakeEnv::new());
@@ -356,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_no_text() {
+    fn byte_order_mark_is_skipped() {
         let env = FakeEnv::new()
             .file("marked.fio", "\u{feff}[a]\ninclude marked.inc\n")
             .file("marked.inc", "\u{feff}rw=read\n");
@@ -378,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn an_include_of_itself_ends_in_an_error() {
+    fn include_cycle_is_an_error() {
         let env = FakeEnv::new()
             .file("loop.inc", "include other.inc\n")
             .file("dir/other.inc", "include loop.inc\n");
@@ -422,9 +425,9 @@ mod tests {
     }
 
     #[test]
-    fn structural_errors_are_told() {
+    fn structural_errors_are_reported() {
         for (text, word) in [
-            ("rw=read\nbs=4k\n[a]\n", "before the first section"),
+            ("rw=read\nbs=4k\n[a]\n", "precedes the first section"),
             ("[a\nrw=read\n", "closing"),
             ("[a]\ninclude nope\n", "include file `nope`"),
         ] {
@@ -436,7 +439,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_parsed_without_panic(text in "(\\PC|\n|\\[|\\]|=|;|\\$\\{|\\}| ){0,80}") {
+        fn arbitrary_text_never_panics(text in "(\\PC|\n|\\[|\\]|=|;|\\$\\{|\\}| ){0,80}") {
             let env = FakeEnv::new().set("A", "ö=");
             let (sections, diagnostics) = parsed(&text, &env);
             for entry in sections.iter().flat_map(|section| &section.entries) {

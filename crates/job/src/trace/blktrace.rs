@@ -80,11 +80,11 @@ pub(super) fn parse(bytes: &[u8], order: Order) -> Result<Trace, TraceError> {
         };
         let record = bytes
             .get(at..at + RECORD)
-            .ok_or_else(|| error("the trace is cut off within a record"))?;
+            .ok_or_else(|| error("the trace ends within a record"))?;
         match order.u32(record, 0) {
-            magic if magic & !0xff != MAGIC => return Err(error("no record begins here")),
+            magic if magic & !0xff != MAGIC => return Err(error("the data is no record")),
             magic if magic & 0xff != VERSION => {
-                return Err(error("it is not version 7 of the kernel's format"));
+                return Err(error("the record is not of version 7 of blktrace's format"));
             }
             _ => {}
         }

@@ -48,7 +48,7 @@ fn version_3_has_a_time_on_each_line() {
 }
 
 #[test]
-fn version_2_has_pauses() {
+fn trace_version_2_turns_waits_into_times() {
     let trace = text(&[
         "fio version 2 iolog",
         "/a add",
@@ -65,7 +65,7 @@ fn version_2_has_pauses() {
 }
 
 #[test]
-fn a_trace_that_was_added_to_goes_on_behind() {
+fn appended_trace_continues_after_the_first() {
     let trace = text(&[
         "fio version 3 iolog",
         "100 f read 0 512",
@@ -77,23 +77,23 @@ fn a_trace_that_was_added_to_goes_on_behind() {
 }
 
 #[test]
-fn what_is_not_understood_is_told_with_its_line() {
-    let told = |lines: &[&str]| {
+fn parse_errors_name_the_line() {
+    let reported = |lines: &[&str]| {
         let error = text(lines).unwrap_err();
         format!("{}: {}", error.place, error.problem)
     };
     let v3 = "fio version 3 iolog";
-    assert!(told(&["0 read 0 4096"]).starts_with("line 1: a trace begins with"));
-    assert!(told(&[v3, "1 f erase 0 1"]).starts_with("line 2: `erase` is no action"));
-    assert!(told(&[v3, "", "x f read 0 1"]).starts_with("line 3: `x` is not a whole number"));
-    assert!(told(&[v3, "1 f read"]).ends_with("`read` needs an offset and a length"));
-    assert!(told(&[v3, "1 f wait 5 0"]).contains("no `wait` in version 3"));
-    assert!(told(&[v3, "1 f read 9223372036854775807 1"]).contains("too large"));
-    assert!(told(&[v3, "1 f read 0 4294967296"]).contains("too large"));
+    assert!(reported(&["0 read 0 4096"]).starts_with("line 1: a trace starts with"));
+    assert!(reported(&[v3, "1 f erase 0 1"]).starts_with("line 2: unknown action `erase`"));
+    assert!(reported(&[v3, "", "x f read 0 1"]).starts_with("line 3: `x` is not a whole number"));
+    assert!(reported(&[v3, "1 f read"]).ends_with("`read` needs an offset and a length"));
+    assert!(reported(&[v3, "1 f wait 5 0"]).contains("version 3 has no `wait`"));
+    assert!(reported(&[v3, "1 f read 9223372036854775807 1"]).contains("too large"));
+    assert!(reported(&[v3, "1 f read 0 4294967296"]).contains("too large"));
 }
 
 #[test]
-fn a_trace_is_shaped_as_the_job_says() {
+fn trace_shape_applies_replay_options() {
     let mut trace = text(&[
         "fio version 3 iolog",
         "100 /a read 10000 512",
@@ -122,7 +122,7 @@ fn a_trace_is_shaped_as_the_job_says() {
 }
 
 #[test]
-fn without_writes_their_files_are_not_touched() {
+fn trace_without_writes_drops_files_only_written() {
     let mut trace = text(&["fio version 2 iolog", "/w write 0 1", "/r read 0 1"]).unwrap();
     trace.shape(&Replay::default(), true);
     assert_eq!(trace.files, [TracedFile::Path("/r".into())]);
@@ -155,7 +155,7 @@ fn record(time_ns: u64, sector: u64, bytes: u32, action: u32, big: bool) -> Vec<
 }
 
 #[test]
-fn the_kernels_records_are_read_in_either_order_of_bytes() {
+fn blktrace_records_are_read_in_either_byte_order() {
     for big in [false, true] {
         let bytes = [
             record(7000, 8, 4096, 1 | (1 << 16), big),
@@ -193,7 +193,7 @@ fn the_kernels_records_are_read_in_either_order_of_bytes() {
 }
 
 #[test]
-fn an_io_behind_a_second_open_knows_that_its_file_was_reopened() {
+fn io_after_second_open_is_marked_reopened() {
     let trace = text(&[
         "fio version 3 iolog",
         "1 f add",

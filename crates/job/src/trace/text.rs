@@ -17,7 +17,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Trace, TraceError> {
         Some((first, _)) if first.starts_with(VERSION_3) => true,
         _ => return Err(at(1, no_header())),
     };
-    let mut reader = Reader::new(stamped);
+    let mut reader = TraceReader::new(stamped);
     for (line, number) in lines {
         reader.line(line).map_err(|problem| at(number, problem))?;
     }
@@ -32,10 +32,12 @@ fn at(line: u64, problem: String) -> TraceError {
 }
 
 fn no_header() -> String {
-    format!("a trace begins with `{VERSION_3}` or `{VERSION_2}`, or is what blkparse -d writes")
+    format!(
+        "a trace starts with `{VERSION_3}` or `{VERSION_2}`, or is a binary file of blkparse -d"
+    )
 }
 
-struct Reader {
+struct TraceReader {
     trace: Trace,
     stamped: bool,
     numbers: HashMap<String, u32>,
@@ -49,9 +51,9 @@ struct Reader {
     last_ns: u64,
 }
 
-impl Reader {
-    fn new(stamped: bool) -> Reader {
-        Reader {
+impl TraceReader {
+    fn new(stamped: bool) -> TraceReader {
+        TraceReader {
             trace: Trace {
                 timing: match stamped {
                     true => Timing::Stamps,
@@ -81,11 +83,11 @@ impl Reader {
             true => self.stamp(words.next().unwrap_or_default())?,
             false => self.paused_ns,
         };
-        let file = words.next().ok_or("the file is missing")?;
+        let file = words.next().ok_or("the file name is missing")?;
         let action = words.next().ok_or("the action is missing")?;
         let numbers = (words.next(), words.next());
         if words.next().is_some() {
-            return Err("it has too many words".to_owned());
+            return Err("the line has too many words".to_owned());
         }
         let (offset, len) = match (action, numbers) {
             ("open", (None, None)) => {
@@ -144,7 +146,7 @@ impl Reader {
 
     fn pause(&mut self, us: u64) -> Result<(), String> {
         if self.stamped {
-            return Err("there is no `wait` in version 3, whose lines carry times".to_owned());
+            return Err("version 3 has no `wait`: its lines start with a time".to_owned());
         }
         self.paused_ns = self.paused_ns.saturating_add(us.saturating_mul(1000));
         Ok(())
@@ -171,7 +173,8 @@ fn op(action: &str) -> Result<TracedOp, String> {
         "sync_file_range" => TracedOp::SyncFileRange,
         _ => {
             return Err(format!(
-                "`{action}` is no action: read, write, trim, sync, datasync, wait, add, open, close"
+                "unknown action `{action}`; valid actions: read, write, trim, sync, datasync, \
+                 wait, add, open, close"
             ));
         }
     })

@@ -6,7 +6,7 @@ const MAX_DEPTH: usize = 64;
 /// Evaluates an expression; `None` if the text is not an expression. `number` reads a number with
 /// its suffix.
 pub fn evaluate(text: &str, number: impl Fn(&str) -> Option<f64>) -> Option<f64> {
-    let mut parser = Parser {
+    let mut parser = ExpressionParser {
         rest: text,
         number: &number,
         depth: 0,
@@ -15,13 +15,13 @@ pub fn evaluate(text: &str, number: impl Fn(&str) -> Option<f64>) -> Option<f64>
     (parser.rest.trim().is_empty() && value.is_finite()).then_some(value)
 }
 
-struct Parser<'a> {
+struct ExpressionParser<'a> {
     rest: &'a str,
     number: &'a dyn Fn(&str) -> Option<f64>,
     depth: usize,
 }
 
-impl Parser<'_> {
+impl ExpressionParser<'_> {
     fn eat(&mut self, operators: &[char]) -> Option<char> {
         self.rest = self.rest.trim_start();
         let first = self.rest.chars().next()?;
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_bind_as_in_school() {
+    fn operators_have_the_usual_precedence() {
         assert_eq!(plain("2+3*4"), Some(14.0));
         assert_eq!(plain("(2+3)*4"), Some(20.0));
         assert_eq!(plain("2^3^2"), Some(512.0));
@@ -120,7 +120,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_panics(text in "[-+*/%^().0-9a-z ]{0,40}") {
+        fn arbitrary_expressions_never_panic(text in "[-+*/%^().0-9a-z ]{0,40}") {
             plain(&text);
         }
     }

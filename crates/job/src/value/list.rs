@@ -1,6 +1,6 @@
 //! Parses lists: read,write,trim values, colon lists, ranges, CPU numbers.
 
-use super::{Parsed, ValueError, number};
+use super::{ParsedValue, ValueError, number};
 use crate::plan::{Direction, PerDirection};
 
 /// Parses `read,write,trim` into a value for each direction.
@@ -10,12 +10,12 @@ use crate::plan::{Direction, PerDirection};
 pub fn directions<T: Clone>(
     text: &str,
     target: &mut PerDirection<T>,
-    parse: impl Fn(&str) -> Parsed<T>,
-) -> Parsed<()> {
+    parse: impl Fn(&str) -> ParsedValue<T>,
+) -> ParsedValue<()> {
     let fields = fields(text);
     if fields.len() > 3 {
-        return Err(ValueError::new("there are more than three values")
-            .help("give one for reads, one for writes and one for trims"));
+        return Err(ValueError::new("more than three values")
+            .help("give one value for reads, one for writes and one for trims"));
     }
     for (direction, field) in Direction::ALL.into_iter().zip(&fields) {
         if !field.is_empty() {
@@ -59,7 +59,7 @@ fn split_outside_parentheses(text: &str) -> Vec<&str> {
 }
 
 /// Splits a list at `:`; `\:` is a colon within a part.
-pub fn colons(text: &str) -> Vec<String> {
+pub(crate) fn colons(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -80,11 +80,11 @@ pub fn colons(text: &str) -> Vec<String> {
 /// swapped. A single value is a range of that value.
 pub fn ranges(
     text: &str,
-    parse: impl Fn(&str) -> Parsed<u64>,
-) -> Parsed<Vec<(Direction, (u64, u64))>> {
+    parse: impl Fn(&str) -> ParsedValue<u64>,
+) -> ParsedValue<Vec<(Direction, (u64, u64))>> {
     let fields: Vec<&str> = text.split([',', '/']).map(str::trim).collect();
     if fields.len() > 3 {
-        return Err(ValueError::new("there are more than three ranges"));
+        return Err(ValueError::new("more than three ranges"));
     }
     let mut found = Vec::new();
     for (direction, field) in Direction::ALL.into_iter().zip(&fields) {
@@ -105,7 +105,7 @@ pub fn ranges(
 }
 
 /// Parses `a-b` or `a:b` and returns the smaller value first; `a` alone is `a-a`.
-pub fn range(text: &str, parse: impl Fn(&str) -> Parsed<u64>) -> Parsed<(u64, u64)> {
+pub fn range(text: &str, parse: impl Fn(&str) -> ParsedValue<u64>) -> ParsedValue<(u64, u64)> {
     let (low, high) = match text.split_once(['-', ':']) {
         Some((low, high)) => (
             parse(low.trim()).map_err(|error| error.within(text, low.trim()))?,
@@ -122,22 +122,24 @@ pub fn range(text: &str, parse: impl Fn(&str) -> Parsed<u64>) -> Parsed<(u64, u6
 /// Parses CPU numbers as fio does: `0,2-5`. Only the leading digits of each number count, and an
 /// empty part ends the list. Unlike in fio, a part without a digit is an error: fio would take it
 /// as CPU 0.
-pub fn cpu_list(text: &str) -> Parsed<Vec<u32>> {
+pub fn cpu_list(text: &str) -> ParsedValue<Vec<u32>> {
     let mut cpus = Vec::new();
     for field in text.split(',').take_while(|field| !field.is_empty()) {
         let bounds = field.split('-').take_while(|bound| !bound.is_empty());
-        let bounds = bounds.map(leading_digits).collect::<Parsed<Vec<u32>>>();
+        let bounds = bounds
+            .map(leading_digits)
+            .collect::<ParsedValue<Vec<u32>>>();
         let bounds = bounds.map_err(|error| error.within(text, field))?;
         let (Some(low), Some(high)) = (bounds.first(), bounds.last()) else {
             return Err(ValueError::new(format!("`{field}` is not a number")).within(text, field));
         };
         if u64::from(*high) >= MAX_CPUS {
-            return Err(ValueError::new(format!("there is no CPU {high}")).within(text, field));
+            return Err(ValueError::new(format!("CPU {high} does not exist")).within(text, field));
         }
         cpus.extend(*low..=*high);
     }
     if cpus.is_empty() {
-        return Err(ValueError::new(format!("`{text}` names no CPU")));
+        return Err(ValueError::new(format!("`{text}` selects no CPU")));
     }
     cpus.sort_unstable();
     cpus.dedup();
@@ -145,7 +147,7 @@ pub fn cpu_list(text: &str) -> Parsed<Vec<u32>> {
 }
 
 /// Parses the number at the start of a text.
-fn leading_digits(text: &str) -> Parsed<u32> {
+fn leading_digits(text: &str) -> ParsedValue<u32> {
     let trimmed = text.trim_start();
     let unsigned = trimmed.strip_prefix('+').unwrap_or(trimmed);
     let is_digit = |letter: char| letter.is_ascii_digit();
@@ -162,13 +164,13 @@ fn leading_digits(text: &str) -> Parsed<u32> {
 }
 
 /// Parses numbers and ranges: `0,2-5`.
-pub fn number_list(text: &str) -> Parsed<Vec<u32>> {
+pub(crate) fn number_list(text: &str) -> ParsedValue<Vec<u32>> {
     let mut cpus = Vec::new();
     for field in text.split([',', ':']).map(str::trim) {
         let (low, high) = range(field, |part| number::bytes(part, number::Bytes::Binary))
             .map_err(|error| error.within(text, field))?;
         if high >= MAX_CPUS {
-            return Err(ValueError::new(format!("there is no CPU {high}")).within(text, field));
+            return Err(ValueError::new(format!("CPU {high} does not exist")).within(text, field));
         }
         cpus.extend((low..=high).map(|cpu| cpu as u32));
     }
@@ -181,7 +183,7 @@ pub fn number_list(text: &str) -> Parsed<Vec<u32>> {
 const MAX_CPUS: u64 = 8192;
 
 /// Parses NUMA node numbers: `0,2-5`; `None` is `all`.
-pub fn node_list(text: &str) -> Parsed<Option<Vec<u32>>> {
+pub(crate) fn node_list(text: &str) -> ParsedValue<Option<Vec<u32>>> {
     match text.trim() {
         "all" => Ok(None),
         list => number_list(list)
@@ -195,8 +197,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn sizes(text: &str) -> Parsed<[u64; 3]> {
-        let mut target = PerDirection::all(1);
+    fn sizes(text: &str) -> ParsedValue<[u64; 3]> {
+        let mut target = PerDirection::from_value(1);
         directions(text, &mut target, |part| {
             number::bytes(part, number::Bytes::Binary)
         })?;
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn trailing_values_hold_for_the_directions_behind() {
+    fn omitted_directions_take_the_last_value() {
         assert_eq!(sizes("8k"), Ok([8192; 3]));
         assert_eq!(sizes("4k,8k"), Ok([4096, 8192, 8192]));
         assert_eq!(sizes("4k,8k,"), Ok([4096, 8192, 1]));
@@ -218,20 +220,20 @@ mod tests {
     }
 
     #[test]
-    fn the_wrong_field_is_known() {
+    fn list_error_locates_the_wrong_field() {
         let error = sizes("4k,x8").unwrap_err();
         assert_eq!(error.part, Some(3..5));
     }
 
     #[test]
-    fn colon_lists_know_escapes() {
+    fn colon_lists_unescape_backslashes() {
         assert_eq!(colons("/a:/b\\:c"), ["/a", "/b:c"]);
         assert_eq!(colons("F\\:\\x"), ["F:\\x"]);
         assert_eq!(colons(""), Vec::<String>::new());
     }
 
     #[test]
-    fn ranges_are_swapped_and_copied() {
+    fn ranges_are_ordered_and_copied_to_trim() {
         let parse = |part: &str| number::bytes(part, number::Bytes::Binary);
         let all = ranges("4k-1k,8k", parse).unwrap();
         assert_eq!(
@@ -265,7 +267,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_panics(text in "\\PC{0,16}") {
+        fn arbitrary_lists_never_panic(text in "\\PC{0,16}") {
             let _ = sizes(&text);
             let _ = colons(&text);
             let _ = cpu_list(&text);

@@ -1,7 +1,7 @@
 //! Parses single numbers: sizes, times, counts, percentages.
 
-use super::{Parsed, ValueError, expression};
-use crate::plan::Extent;
+use super::{ParsedValue, ValueError, expression};
+use crate::plan::BytesOrPercent;
 
 /// The meaning of size suffixes: `kb_base`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum TimeUnit {
 
 impl TimeUnit {
     /// Returns the nanoseconds of one unit.
-    pub fn nanoseconds(self) -> u64 {
+    pub(crate) fn nanoseconds(self) -> u64 {
         match self {
             TimeUnit::Seconds => 1_000_000_000,
             TimeUnit::Milliseconds => 1_000_000,
@@ -35,7 +35,7 @@ impl TimeUnit {
 }
 
 /// Parses a size in bytes: `4096`, `4k`, `1.5m`, `0x1000`, `(8*4k)`.
-pub fn bytes(text: &str, base: Bytes) -> Parsed<u64> {
+pub fn bytes(text: &str, base: Bytes) -> ParsedValue<u64> {
     let value = signed(text, base)?;
     u64::try_from(value).map_err(|_| {
         let problem = if value < 0 {
@@ -48,27 +48,27 @@ pub fn bytes(text: &str, base: Bytes) -> Parsed<u64> {
 }
 
 /// Parses a size in bytes that may be negative: `-8k`.
-pub fn signed_bytes(text: &str, base: Bytes) -> Parsed<i64> {
+pub(crate) fn signed_bytes(text: &str, base: Bytes) -> ParsedValue<i64> {
     i64::try_from(signed(text, base)?)
         .map_err(|_| ValueError::new(format!("`{text}` is too large")))
 }
 
 /// Parses an integer. As in fio, counts may have size suffixes.
-pub fn integer(text: &str) -> Parsed<i64> {
+pub fn integer(text: &str) -> ParsedValue<i64> {
     signed_bytes(text, Bytes::Binary)
 }
 
 /// Parses `1` or `0`. As in fio, blanks around it and the forms `00` and `0x1` are allowed.
-pub fn boolean(text: &str) -> Parsed<bool> {
+pub fn boolean(text: &str) -> ParsedValue<bool> {
     match integer(text) {
         Ok(1) => Ok(true),
         Ok(0) => Ok(false),
-        _ => Err(ValueError::new(format!("`{text}` is neither 1 nor 0")).help("write 1 or 0")),
+        _ => Err(ValueError::new(format!("`{text}` is neither 1 nor 0")).help("use 1 or 0")),
     }
 }
 
 /// Parses a decimal fraction.
-pub fn float(text: &str) -> Parsed<f64> {
+pub fn float(text: &str) -> ParsedValue<f64> {
     text.trim()
         .parse()
         .ok()
@@ -78,12 +78,20 @@ pub fn float(text: &str) -> Parsed<f64> {
 
 /// Returns the number before a percent sign; `None` without one. As in fio, `%%` is one sign:
 /// Python's ConfigParser writes it.
-pub fn before_percent_sign(text: &str) -> Option<&str> {
+pub(crate) fn before_percent_sign(text: &str) -> Option<&str> {
     text.ends_with('%').then(|| text.trim_end_matches('%'))
 }
 
+/// Returns the greatest common divisor of two numbers. That of 0 and another number is the other.
+pub fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    match b {
+        0 => a,
+        _ => greatest_common_divisor(b, a % b),
+    }
+}
+
 /// Parses an integer percentage from 0 to 100, with or without the sign.
-pub fn percent(text: &str) -> Parsed<u8> {
+pub fn percent(text: &str) -> ParsedValue<u8> {
     let number = before_percent_sign(text).unwrap_or(text);
     match integer(number)? {
         value @ 0..=100 => Ok(value as u8),
@@ -94,29 +102,29 @@ pub fn percent(text: &str) -> Parsed<u8> {
 }
 
 /// Parses a size or a percentage: `20%`.
-pub fn extent(text: &str, base: Bytes) -> Parsed<Extent> {
+pub fn extent(text: &str, base: Bytes) -> ParsedValue<BytesOrPercent> {
     if let Some(number) = before_percent_sign(text) {
         let value = float(number)?;
         if value < 0.0 {
             return Err(ValueError::new(format!("`{text}` must not be negative")));
         }
-        return Ok(Extent::Percent(value));
+        return Ok(BytesOrPercent::Percent(value));
     }
     let (digits, suffix) = number_and_suffix(text);
     if suffix.eq_ignore_ascii_case("z") && !digits.is_empty() {
         return Err(ValueError::new("zones are not supported as a unit")
             .help("give the size in bytes; zoned devices (zonemode=zbd) are not supported"));
     }
-    bytes(text, base).map(Extent::Bytes)
+    bytes(text, base).map(BytesOrPercent::Bytes)
 }
 
 /// Parses a time and returns nanoseconds: `10`, `1.5s`, `100ms`, `2m`.
-pub fn time_ns(text: &str, unit: TimeUnit) -> Parsed<u64> {
+pub fn time_ns(text: &str, unit: TimeUnit) -> ParsedValue<u64> {
     let trimmed = text.trim();
     time_trimmed(trimmed, unit).map_err(|error| error.within(text, trimmed))
 }
 
-fn time_trimmed(text: &str, unit: TimeUnit) -> Parsed<u64> {
+fn time_trimmed(text: &str, unit: TimeUnit) -> ParsedValue<u64> {
     if text.starts_with('(') {
         // In expressions, fio counts in microseconds, regardless of the option's unit.
         let number = |part: &str| time_f64(part, TimeUnit::Microseconds).map(|ns| ns / 1e3);
@@ -131,7 +139,7 @@ fn time_trimmed(text: &str, unit: TimeUnit) -> Parsed<u64> {
     nanoseconds(text, value)
 }
 
-fn nanoseconds(text: &str, value: f64) -> Parsed<u64> {
+fn nanoseconds(text: &str, value: f64) -> ParsedValue<u64> {
     if value < 0.0 {
         return Err(ValueError::new(format!("`{text}` must not be negative")));
     }
@@ -143,7 +151,7 @@ fn nanoseconds(text: &str, value: f64) -> Parsed<u64> {
 
 fn not_a_time(text: &str) -> ValueError {
     ValueError::new(format!("`{text}` is not a time"))
-        .help("write a number and one of d, h, m, s, ms, us, ns: `90s`, `1.5m`, `100ms`")
+        .help("use a number with one of the units d, h, m, s, ms, us, ns: `90s`, `1.5m`, `100ms`")
 }
 
 fn time_f64(text: &str, unit: TimeUnit) -> Option<f64> {
@@ -162,13 +170,13 @@ fn time_f64(text: &str, unit: TimeUnit) -> Option<f64> {
     Some(fraction(digits)? * scale)
 }
 
-fn signed(text: &str, base: Bytes) -> Parsed<i128> {
+fn signed(text: &str, base: Bytes) -> ParsedValue<i128> {
     // Error positions count from the start of the given text, including leading blanks.
     let trimmed = text.trim();
     signed_trimmed(trimmed, base).map_err(|error| error.within(text, trimmed))
 }
 
-fn signed_trimmed(text: &str, base: Bytes) -> Parsed<i128> {
+fn signed_trimmed(text: &str, base: Bytes) -> ParsedValue<i128> {
     if text.is_empty() {
         return Err(ValueError::new("a number is missing"));
     }
@@ -201,12 +209,13 @@ fn not_a_size(text: &str, suffix: &str) -> ValueError {
     if suffix.contains(['*', '/', '+', '^']) {
         return error.help(format!("put sums in parentheses: `({text})`"));
     }
-    error.help("write a whole number, perhaps with a suffix: `4096`, `4k`, `1.5m`, `10g`, `0x1000`")
+    error
+        .help("use a whole number, with or without a suffix: `4096`, `4k`, `1.5m`, `10g`, `0x1000`")
 }
 
-fn evaluate(text: &str, number: impl Fn(&str) -> Option<f64>) -> Parsed<f64> {
+fn evaluate(text: &str, number: impl Fn(&str) -> Option<f64>) -> ParsedValue<f64> {
     expression::evaluate(text, number)
-        .ok_or_else(|| ValueError::new(format!("`{text}` cannot be worked out")))
+        .ok_or_else(|| ValueError::new(format!("`{text}` cannot be evaluated")))
 }
 
 fn size_f64(text: &str, base: Bytes) -> Option<f64> {
@@ -274,6 +283,19 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn greatest_common_divisor_divides_both_numbers() {
+        for (a, b, divisor) in [
+            (0, 0, 0),
+            (0, 7, 7),
+            (7, 0, 7),
+            (12, 18, 6),
+            (4096, 512, 512),
+        ] {
+            assert_eq!(greatest_common_divisor(a, b), divisor, "{a} and {b}");
+        }
+    }
+
+    #[test]
     fn size_suffixes_follow_kb_base() {
         // Values measured with fio 3.33.
         for (text, binary, decimal) in [
@@ -294,13 +316,13 @@ mod tests {
     }
 
     #[test]
-    fn fractions_keep_their_true_value() {
+    fn fractional_sizes_and_times_are_exact() {
         assert_eq!(bytes("1.5m", Bytes::Binary), Ok(1_572_864));
         assert_eq!(time_ns("1.5", TimeUnit::Seconds), Ok(1_500_000_000));
     }
 
     #[test]
-    fn sums_stand_in_parentheses() {
+    fn expressions_require_parentheses() {
         assert_eq!(bytes("(8*4k)", Bytes::Binary), Ok(32768));
         assert_eq!(bytes("(1.5*64k)", Bytes::Binary), Ok(98304));
         assert_eq!(bytes("(2^10 + 5 % 3)", Bytes::Binary), Ok(1026));
@@ -329,18 +351,24 @@ mod tests {
 
     #[test]
     fn percentages_and_sizes_make_extents() {
-        assert_eq!(extent("20%", Bytes::Binary), Ok(Extent::Percent(20.0)));
-        assert_eq!(extent("4k", Bytes::Binary), Ok(Extent::Bytes(4096)));
+        assert_eq!(
+            extent("20%", Bytes::Binary),
+            Ok(BytesOrPercent::Percent(20.0))
+        );
+        assert_eq!(extent("4k", Bytes::Binary), Ok(BytesOrPercent::Bytes(4096)));
         assert!(extent("4z", Bytes::Binary).is_err());
         assert_eq!(percent("70%"), Ok(70));
         assert_eq!(percent("70%%"), Ok(70));
-        assert_eq!(extent("20%%", Bytes::Binary), Ok(Extent::Percent(20.0)));
+        assert_eq!(
+            extent("20%%", Bytes::Binary),
+            Ok(BytesOrPercent::Percent(20.0))
+        );
         assert!(extent("%%", Bytes::Binary).is_err());
         assert!(percent("101").is_err());
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_numbers_are_refused() {
         for text in [
             "",
             "abc",
@@ -364,7 +392,7 @@ mod tests {
         }
 
         #[test]
-        fn never_panics(text in "\\PC{0,12}") {
+        fn arbitrary_numbers_never_panic(text in "\\PC{0,12}") {
             let _ = bytes(&text, Bytes::Binary);
             let _ = time_ns(&text, TimeUnit::Seconds);
             let _ = extent(&text, Bytes::Decimal);

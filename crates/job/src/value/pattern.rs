@@ -1,7 +1,7 @@
 //! Parses the byte patterns of `buffer_pattern` and `verify_pattern`: `0xdeadbeef`, `"text"`,
 //! `-12`, `%o`, `'file'`.
 
-use super::{Parsed, ValueError};
+use super::{ParsedValue, ValueError};
 use crate::plan::PatternPart;
 
 /// Limit on a pattern, in bytes. fio 3.33 allows 512 bytes, later versions allow this length.
@@ -15,14 +15,14 @@ const OFFSET_FIELD_BYTES: usize = 8;
 
 /// Parses a pattern without fields. `read_file` returns at least the first `MAX_PATTERN_BYTES`
 /// bytes of a file named in single quotes, or the whole file if it is shorter.
-pub fn pattern(text: &str, read_file: impl Fn(&str) -> Option<Vec<u8>>) -> Parsed<Vec<u8>> {
+pub fn pattern(text: &str, read_file: impl Fn(&str) -> Option<Vec<u8>>) -> ParsedValue<Vec<u8>> {
     let parts = pattern_with_fields(text, read_file)?;
     let mut bytes = Vec::new();
     for part in parts {
         match part {
             PatternPart::Bytes(part) => bytes.extend(part),
             PatternPart::Offset => {
-                return Err(ValueError::new("`%o` is possible in verify_pattern only"));
+                return Err(ValueError::new("`%o` is valid only in verify_pattern"));
             }
         }
     }
@@ -30,10 +30,10 @@ pub fn pattern(text: &str, read_file: impl Fn(&str) -> Option<Vec<u8>>) -> Parse
 }
 
 /// Parses a pattern with `%o` fields.
-pub fn pattern_with_fields(
+pub(crate) fn pattern_with_fields(
     text: &str,
     read_file: impl Fn(&str) -> Option<Vec<u8>>,
-) -> Parsed<Vec<PatternPart>> {
+) -> ParsedValue<Vec<PatternPart>> {
     let mut parts: Vec<PatternPart> = Vec::new();
     let mut rest = text.trim();
     let mut left_bytes = MAX_PATTERN_BYTES;
@@ -50,7 +50,7 @@ pub fn pattern_with_fields(
         };
         fields += usize::from(part == PatternPart::Offset);
         if fields > MAX_OFFSET_FIELDS {
-            let message = format!("the pattern has more than {MAX_OFFSET_FIELDS} times `%o`");
+            let message = format!("the pattern has more than {MAX_OFFSET_FIELDS} `%o` fields");
             return Err(ValueError::new(message));
         }
         left_bytes = left_bytes.checked_sub(length).ok_or_else(|| {
@@ -73,7 +73,7 @@ fn next_part<'t>(
     text: &'t str,
     left_bytes: usize,
     read_file: &impl Fn(&str) -> Option<Vec<u8>>,
-) -> Parsed<(PatternPart, &'t str)> {
+) -> ParsedValue<(PatternPart, &'t str)> {
     if let Some(rest) = text.strip_prefix("%o") {
         return Ok((PatternPart::Offset, rest));
     }
@@ -96,7 +96,7 @@ fn next_part<'t>(
         decimal(text)?
     };
     if bytes.is_empty() {
-        return Err(ValueError::new("a part of the pattern is empty"));
+        return Err(ValueError::new("the pattern has an empty part"));
     }
     Ok((PatternPart::Bytes(bytes), rest))
 }
@@ -109,7 +109,7 @@ fn is_hexadecimal(text: &str) -> bool {
 
 /// Parses `0xdead` into the bytes de ad. With an odd number of digits, the first byte is the first
 /// digit. A 0 before an `x` begins the next number: `0xff0x14` is ff 14.
-fn hexadecimal(text: &str) -> Parsed<(Vec<u8>, &str)> {
+fn hexadecimal(text: &str) -> ParsedValue<(Vec<u8>, &str)> {
     let digits = &text[2..];
     let mut end = digits
         .find(|c: char| !c.is_ascii_hexdigit())
@@ -128,14 +128,14 @@ fn hexadecimal(text: &str) -> Parsed<(Vec<u8>, &str)> {
     let bytes = (0..padded.len())
         .step_by(2)
         .map(|at| u8::from_str_radix(&padded[at..at + 2], 16).map_err(|_| not_a_pattern(text)))
-        .collect::<Parsed<Vec<u8>>>()?;
+        .collect::<ParsedValue<Vec<u8>>>()?;
     Ok((bytes, rest))
 }
 
 /// Parses a signed decimal number of 32 bits into its bytes, least significant first, without
 /// leading zeros. The number ends before the next `0x`: `-120xff` is -12 and ff. As in fio, only a
 /// decimal number may have a blank before it.
-fn decimal(text: &str) -> Parsed<(Vec<u8>, &str)> {
+fn decimal(text: &str) -> ParsedValue<(Vec<u8>, &str)> {
     let number = text.trim_start();
     let unsigned = number.strip_prefix(['-', '+']).unwrap_or(number);
     let mut end = unsigned
@@ -149,7 +149,7 @@ fn decimal(text: &str) -> Parsed<(Vec<u8>, &str)> {
     let (number, rest) = number.split_at(number.len() - unsigned.len() + end);
     let value: i32 = number.parse().map_err(|_| {
         ValueError::new(format!("`{number}` has more than 31 bits"))
-            .help("write longer patterns in hexadecimal: `0xdeadbeef00`")
+            .help("use hexadecimal for longer patterns: `0xdeadbeef00`")
     })?;
     let mut bytes = value.to_le_bytes().to_vec();
     while bytes.len() > 1 && bytes.last() == Some(&0) {
@@ -160,7 +160,8 @@ fn decimal(text: &str) -> Parsed<(Vec<u8>, &str)> {
 
 fn not_a_pattern(text: &str) -> ValueError {
     ValueError::new(format!("`{text}` is not a pattern")).help(
-        "write `0xdeadbeef`, `\"text\"`, a decimal number, `'file'`, or several of them without blanks between",
+        "use `0xdeadbeef`, `\"text\"`, a decimal number, `'file'`, or several of these without \
+         blanks",
     )
 }
 
@@ -172,13 +173,13 @@ mod tests {
     fn hex(text: &str) -> String {
         let file = |path: &str| (path == "patf").then(|| b"XYZ".to_vec());
         match pattern(text, file) {
-            Ok(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            Ok(bytes) => crate::lowercase_hex(&bytes),
             Err(error) => format!("error: {}", error.message),
         }
     }
 
     #[test]
-    fn patterns_are_fios() {
+    fn patterns_equal_those_of_fio() {
         // Values measured with fio 3.33.
         for (text, bytes) in [
             ("0xdeadface", "deadface"),
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_patterns_are_refused() {
         for text in [
             "abc",
             "0x",
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_are_fields() {
+    fn offset_format_becomes_an_offset_part() {
         let parts = pattern_with_fields("0xff%o\"abcd\"-12", |_| None).unwrap();
         assert_eq!(
             parts,
@@ -253,7 +254,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_panics(text in "[-\"'%o0-9xa-f ]{0,20}|\\PC{0,10}") {
+        fn arbitrary_patterns_never_panic(text in "[-\"'%o0-9xa-f ]{0,20}|\\PC{0,10}") {
             let _ = pattern_with_fields(&text, |_| None);
         }
     }

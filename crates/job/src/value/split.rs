@@ -1,13 +1,13 @@
 //! Parses weighted mixes: `bssplit` and the zones of `random_distribution`.
 
 use super::number::{self, Bytes};
-use super::{Parsed, ValueError};
+use super::{ParsedValue, ValueError};
 use crate::plan::{BlockSize, ByteZone, Direction, PerDirection, PercentZone};
 
 /// Parses `bssplit`: `size/percent:size/percent,...`. Blank percentages share the rest of 100.
 ///
 /// As in fio, the largest size gets the rest of a sum below 100.
-pub fn block_sizes(text: &str, base: Bytes) -> Parsed<PerDirection<BlockSize>> {
+pub fn block_sizes(text: &str, base: Bytes) -> ParsedValue<PerDirection<BlockSize>> {
     per_direction(text, |field| {
         let parts = weighted(field, "100 per cent of the blocks", |size| {
             number::bytes(size, base)
@@ -15,7 +15,7 @@ pub fn block_sizes(text: &str, base: Bytes) -> Parsed<PerDirection<BlockSize>> {
         let mut split: Vec<(u64, u8)> = parts;
         if let Some((size, _)) = split.iter().find(|(size, _)| *size == 0) {
             return Err(ValueError::new(format!(
-                "a block size of {size} is not possible"
+                "a block size of {size} is invalid"
             )));
         }
         let sum: u32 = split.iter().map(|part| u32::from(part.1)).sum();
@@ -29,7 +29,7 @@ pub fn block_sizes(text: &str, base: Bytes) -> Parsed<PerDirection<BlockSize>> {
 
 /// Parses `zoned:access/size:...`, both in per cent. The accesses must add up to 100; blank sizes
 /// share the rest of the file.
-pub fn percent_zones(text: &str) -> Parsed<PerDirection<Vec<PercentZone>>> {
+pub fn percent_zones(text: &str) -> ParsedValue<PerDirection<Vec<PercentZone>>> {
     per_direction(text, |field| {
         let zones = zones(field, |size| match size {
             "" => Ok(None),
@@ -48,7 +48,7 @@ pub fn percent_zones(text: &str) -> Parsed<PerDirection<Vec<PercentZone>>> {
 }
 
 /// Parses `zoned_abs:access/bytes:...`. The accesses must add up to 100.
-pub fn byte_zones(text: &str, base: Bytes) -> Parsed<PerDirection<Vec<ByteZone>>> {
+pub(crate) fn byte_zones(text: &str, base: Bytes) -> ParsedValue<PerDirection<Vec<ByteZone>>> {
     per_direction(text, |field| {
         let zones = zones(field, |size| match size {
             "" => Ok(0),
@@ -67,12 +67,12 @@ pub fn byte_zones(text: &str, base: Bytes) -> Parsed<PerDirection<Vec<ByteZone>>
 /// Parses one field for all directions, or one for each. Trims use the second of two fields.
 fn per_direction<T: Clone>(
     text: &str,
-    parse: impl Fn(&str) -> Parsed<T>,
-) -> Parsed<PerDirection<T>> {
+    parse: impl Fn(&str) -> ParsedValue<T>,
+) -> ParsedValue<PerDirection<T>> {
     let fields: Vec<&str> = text.split(',').collect();
     if fields.len() > 3 {
-        return Err(ValueError::new("there are more than three lists")
-            .help("give one for reads, one for writes and one for trims"));
+        return Err(ValueError::new("more than three lists")
+            .help("give one value for reads, one for writes and one for trims"));
     }
     let mut values = Vec::new();
     for field in &fields {
@@ -87,8 +87,8 @@ fn per_direction<T: Clone>(
 fn weighted(
     field: &str,
     whole: &str,
-    parse: impl Fn(&str) -> Parsed<u64>,
-) -> Parsed<Vec<(u64, u8)>> {
+    parse: impl Fn(&str) -> ParsedValue<u64>,
+) -> ParsedValue<Vec<(u64, u8)>> {
     let mut parts: Vec<(u64, Option<u8>)> = Vec::new();
     // As in fio, the list may end with a colon.
     let listed = field.strip_suffix(':').unwrap_or(field);
@@ -110,7 +110,10 @@ fn weighted(
 }
 
 /// Gives every blank weight an equal share of the rest of 100. The last blank gets the remainder.
-fn share_rest(weights: impl Iterator<Item = Option<u8>> + Clone, whole: &str) -> Parsed<Vec<u8>> {
+fn share_rest(
+    weights: impl Iterator<Item = Option<u8>> + Clone,
+    whole: &str,
+) -> ParsedValue<Vec<u8>> {
     let sum: u32 = weights.clone().flatten().map(u32::from).sum();
     if sum > 100 {
         return Err(ValueError::new(format!(
@@ -132,12 +135,12 @@ fn share_rest(weights: impl Iterator<Item = Option<u8>> + Clone, whole: &str) ->
 }
 
 /// Parses `access/size` pairs.
-fn zones<T>(field: &str, parse: impl Fn(&str) -> Parsed<T>) -> Parsed<Vec<(u8, T)>> {
+fn zones<T>(field: &str, parse: impl Fn(&str) -> ParsedValue<T>) -> ParsedValue<Vec<(u8, T)>> {
     let mut found = Vec::new();
     for part in field.split(':') {
         let Some((access, size)) = part.split_once('/') else {
             return Err(ValueError::new(format!("`{part}` is not a zone"))
-                .help("write zones as `access%/size`, e.g. `60/10:40/90`")
+                .help("use the form `access%/size`, e.g. `60/10:40/90`")
                 .within(field, part));
         };
         let access = number::percent(access.trim()).map_err(|e| e.within(field, access.trim()))?;
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_share_what_is_left() {
+    fn empty_percentages_share_the_rest() {
         assert_eq!(
             split("4k/50:1k/:32k/"),
             [(1024, 25), (4096, 50), (32768, 25)]
@@ -179,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn with_two_fields_trims_take_the_second() {
+    fn trim_takes_the_split_of_writes() {
         let all = block_sizes("2k/50:4k/50,4k/90:8k/10", Bytes::Binary).unwrap();
         assert_eq!(all.trim, all.write);
         assert_ne!(all.read, all.write);
@@ -200,18 +203,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn weights_always_sum_to_a_hundred(weights in prop::collection::vec(prop::option::of(0u8..20), 1..6)) {
+        fn weights_always_sum_to_a_hundred(
+            weights in prop::collection::vec(prop::option::of(0u8..20), 1..6)
+        ) {
             let text: Vec<String> = weights
                 .iter()
                 .enumerate()
-                .map(|(i, weight)| format!("{}k/{}", i + 1, weight.map_or(String::new(), |w| w.to_string())))
+                .map(|(i, weight)| {
+                    let weight = weight.map_or(String::new(), |w| w.to_string());
+                    format!("{}k/{weight}", i + 1)
+                })
                 .collect();
             let split = split(&text.join(":"));
             prop_assert_eq!(split.iter().map(|part| u32::from(part.1)).sum::<u32>(), 100);
         }
 
         #[test]
-        fn never_panics(text in "[-0-9k/:,%.x ]{0,24}|\\PC{0,10}") {
+        fn arbitrary_splits_never_panic(text in "[-0-9k/:,%.x ]{0,24}|\\PC{0,10}") {
             let _ = block_sizes(&text, Bytes::Binary);
             let _ = percent_zones(&text);
             let _ = byte_zones(&text, Bytes::Binary);

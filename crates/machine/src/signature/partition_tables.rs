@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_backup_of_a_gpt_is_enough() {
+    fn gpt_is_found_by_its_backup_header() {
         for block in [512, 4096] {
             let mut data = vec![0u8; 1 << 20];
             let at = data.len() - block;
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_protective_mbr_counts_only_without_its_gpt() {
+    fn protective_mbr_is_reported_only_without_gpt() {
         let mut data = vec![0u8; 1 << 20];
         data[450] = super::PROTECTIVE;
         data[458] = 1;
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_boot_sector_mark_alone_is_a_table_only_with_sane_entries() {
+    fn boot_sector_without_valid_entries_is_no_table() {
         let mut data = vec![0u8; 1 << 16];
         data[510..512].copy_from_slice(&[0x55, 0xaa]);
         assert_eq!(found(&data), [("dos", 510)]);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sun_label_needs_its_checksum() {
+    fn sun_label_requires_a_valid_checksum() {
         let mut data = vec![0u8; 1 << 16];
         data[508..510].copy_from_slice(&[0xda, 0xbe]);
         assert_eq!(found(&data), []);

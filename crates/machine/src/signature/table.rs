@@ -45,7 +45,7 @@ impl Field {
     }
 }
 
-struct Row {
+struct SignatureRow {
     kind: &'static str,
     what: &'static str,
     at: u64,
@@ -61,8 +61,8 @@ const fn row(
     mark: &'static [u8],
     label: Field,
     uuid: Field,
-) -> Row {
-    Row {
+) -> SignatureRow {
+    SignatureRow {
         kind,
         what,
         at,
@@ -80,14 +80,23 @@ const OCFS2: &str = "an OCFS2 file system";
 const STRATIS: &str = "a Stratis pool member";
 
 #[rustfmt::skip]
-const ROWS: &[Row] = &[
+const ROWS: &[SignatureRow] = &[
     // File systems.
     row("xfs", "an XFS file system", 0, b"XFSB", Text(108, 12), Uuid(32)),
-    row("xfs_external_log", "the journal of an XFS file system", 0, &[0xfe, 0xed, 0xba, 0xbe], No, No),
+    row(
+        "xfs_external_log", "the journal of an XFS file system",
+        0, &[0xfe, 0xed, 0xba, 0xbe], No, No,
+    ),
     row("btrfs", BTRFS, 0x1_0040, b"_BHRfS_M", Text(0x1_012b, 256), Uuid(0x1_0020)),
     row("btrfs", BTRFS, 0x400_0040, b"_BHRfS_M", Text(0x400_012b, 256), Uuid(0x400_0020)),
-    row("btrfs", BTRFS, 0x40_0000_0040, b"_BHRfS_M", Text(0x40_0000_012b, 256), Uuid(0x40_0000_0020)),
-    row("f2fs", "an F2FS file system", 0x400, &[0x10, 0x20, 0xf5, 0xf2], Utf16(0x47c, 1024), Uuid(0x46c)),
+    row(
+        "btrfs", BTRFS,
+        0x40_0000_0040, b"_BHRfS_M", Text(0x40_0000_012b, 256), Uuid(0x40_0000_0020),
+    ),
+    row(
+        "f2fs", "an F2FS file system",
+        0x400, &[0x10, 0x20, 0xf5, 0xf2], Utf16(0x47c, 1024), Uuid(0x46c),
+    ),
     row("ntfs", "an NTFS file system", 3, b"NTFS    ", No, Hex64(0x48)),
     row("exfat", "an exFAT file system", 3, b"EXFAT   ", No, Serial(0x64)),
     row("ReFS", "a ReFS file system", 0, b"\0\0\0ReFS\0", No, No),
@@ -101,13 +110,22 @@ const ROWS: &[Row] = &[
     row("reiserfs", REISER, 0x1_0034, b"ReIsErFs", No, No),
     row("reiserfs", REISER, 0x1_0034, b"ReIsEr2Fs", Text(0x1_0064, 16), Uuid(0x1_0054)),
     row("reiserfs", REISER, 0x1_0034, b"ReIsEr3Fs", Text(0x1_0064, 16), Uuid(0x1_0054)),
-    row("reiser4", "a Reiser4 file system", 0x1_0000, b"ReIsEr4", Text(0x1_0024, 16), Uuid(0x1_0014)),
+    row(
+        "reiser4", "a Reiser4 file system",
+        0x1_0000, b"ReIsEr4", Text(0x1_0024, 16), Uuid(0x1_0014),
+    ),
     row("ocfs2", OCFS2, 0x400, b"OCFSV2", No, No),
     row("ocfs2", OCFS2, 0x800, b"OCFSV2", No, No),
     row("ocfs2", OCFS2, 0x1000, b"OCFSV2", No, No),
     row("ocfs2", OCFS2, 0x2000, b"OCFSV2", No, No),
-    row("gfs2", "a GFS2 file system", 0x1_0000, &[0x01, 0x16, 0x19, 0x70, 0, 0, 0, 1], Text(0x1_00a0, 64), No),
-    row("nilfs2", "a NILFS2 file system", 0x400, &[2, 0, 0, 0, 0, 0, 0x34, 0x34], Text(0x4a8, 80), Uuid(0x498)),
+    row(
+        "gfs2", "a GFS2 file system",
+        0x1_0000, &[0x01, 0x16, 0x19, 0x70, 0, 0, 0, 1], Text(0x1_00a0, 64), No,
+    ),
+    row(
+        "nilfs2", "a NILFS2 file system",
+        0x400, &[2, 0, 0, 0, 0, 0, 0x34, 0x34], Text(0x4a8, 80), Uuid(0x498),
+    ),
     row("vxfs", "a VxFS file system", 0x400, &[0xf5, 0xfc, 0x01, 0xa5], No, No),
     row("apfs", "an APFS container", 32, b"NXSB", No, Uuid(72)),
     row("hfsplus", "an HFS+ file system", 0x400, b"H+\0\x04", No, No),
@@ -155,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_mark_is_found_where_it_belongs() {
+    fn table_magics_are_found_at_their_offsets() {
         for row in ROWS.iter().filter(|row| row.at < 1 << 27) {
             let mut data = vec![0u8; row.at as usize + 2048];
             data[row.at as usize..][..row.mark.len()].copy_from_slice(row.mark);
@@ -169,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_long_enough_to_mean_something() {
+    fn table_magics_are_at_least_four_bytes() {
         for row in ROWS {
             assert!(
                 row.mark.len() >= 4,

@@ -1,6 +1,7 @@
 //! Reads of bytes, numbers, names and identifiers at offsets of a device.
 
 use super::ReadAt;
+use iosonde_job::lowercase_hex;
 use std::io;
 
 /// A device of known size.
@@ -101,12 +102,7 @@ pub(super) fn uuid(bytes: &[u8]) -> Option<String> {
     if bytes.len() < 16 || bytes[..16].iter().all(|byte| *byte == 0) {
         return None;
     }
-    let hex = |range: std::ops::Range<usize>| {
-        bytes[range]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    };
+    let hex = |range: std::ops::Range<usize>| lowercase_hex(&bytes[range]);
     Some(format!(
         "{}-{}-{}-{}-{}",
         hex(0..4),
@@ -135,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_past_the_end_are_none() {
+    fn view_past_the_end_returns_none() {
         let data: &[u8] = &[1, 2, 3, 4];
         let view = View::new(&data, 4);
         assert_eq!(view.bytes(1, 3).unwrap(), Some(vec![2, 3, 4]));

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn any_label_of_a_zfs_pool_is_enough() {
+    fn zfs_pool_is_found_by_any_of_its_labels() {
         let size = 4 << 20;
         for label in [0, 256 << 10, size - (512 << 10), size - (256 << 10)] {
             let mut data = vec![0u8; size];
@@ -264,14 +264,14 @@ mod tests {
     }
 
     #[test]
-    fn the_second_header_of_luks2_is_enough() {
+    fn luks2_is_found_by_its_second_header() {
         let mut data = vec![0u8; 1 << 20];
         data[0x8000..0x8008].copy_from_slice(b"SKUL\xba\xbe\0\x02");
         assert_eq!(kinds(&data), ["crypto_LUKS"]);
     }
 
     #[test]
-    fn marks_at_the_end_are_found() {
+    fn firmware_raid_and_drbd_are_found_at_the_end() {
         for (kind, _, distance, mark) in FIRMWARE_RAID {
             let mut data = vec![0u8; 1 << 20];
             let at = data.len() - distance as usize;
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raid_superblock_out_of_its_place_is_none() {
+    fn raid_superblock_at_a_wrong_offset_is_ignored() {
         let mut data = vec![0u8; 1 << 20];
         data[4096..4104].copy_from_slice(&[0xfc, 0x4e, 0x2b, 0xa9, 1, 0, 0, 0]);
         assert!(
@@ -298,7 +298,7 @@ mod tests {
 
     // The expected identifiers are those that blkid reads from the same bytes.
     #[test]
-    fn every_version_of_linux_raid_is_found_in_its_place() {
+    fn linux_raid_superblocks_of_all_versions_are_found() {
         let size = 16 << 20;
         let mut old = vec![0u8; size];
         let at = size - 0x1_0000;

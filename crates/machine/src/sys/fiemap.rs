@@ -27,7 +27,7 @@ struct RawExtent {
 
 /// `struct fiemap`, with room for its extents.
 #[repr(C)]
-struct Request {
+struct FiemapRequest {
     start: u64,
     length: u64,
     flags: u32,
@@ -75,7 +75,7 @@ pub(crate) fn extents(
 
 /// The first extents of a range, and whether they include the last one of the file.
 fn batch(file: BorrowedFd<'_>, start: u64, length: u64) -> io::Result<(Vec<MappedExtent>, bool)> {
-    let mut request = Box::new(Request {
+    let mut request = Box::new(FiemapRequest {
         start,
         length,
         flags: FLAG_SYNC,

@@ -3,12 +3,12 @@
 use iosonde_result::run::CpuUse;
 
 /// Resource usage of the calling thread so far.
-pub(crate) fn of_thread() -> CpuUse {
+pub(crate) fn read_thread_use() -> CpuUse {
     usage_of(libc::RUSAGE_THREAD)
 }
 
 /// Resource usage of all threads of this process so far.
-pub(crate) fn of_process() -> CpuUse {
+pub(crate) fn read_process_use() -> CpuUse {
     usage_of(libc::RUSAGE_SELF)
 }
 

@@ -1,10 +1,11 @@
 //! Obstacles to writing to a target, with their texts and remedies.
 
-use crate::consent::{Agreement, CONSENT_OPTION};
+use crate::consent::Agreement;
 use crate::disk_identity::{IdentityChange, name_by_id};
 use crate::identify::PathFacts;
 use crate::proc_root::System;
 use crate::signature::Signature;
+use iosonde_result::run_error::{WriteObstacle, WriteRefusal};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -69,60 +70,47 @@ impl Obstacle {
             }
         }
     }
+}
 
-    /// The remedy for an obstacle that consent should not override.
-    fn remedy(&self) -> Option<String> {
-        match self {
-            Self::Carries(_) | Self::CharacterDevice { .. } => None,
-            Self::ReadOnly => Some("name a target that can be written".to_owned()),
-            found if found.is_below_root() => {
-                Some("the running system is on this device: name another one".to_owned())
+impl From<&Obstacle> for WriteObstacle {
+    fn from(found: &Obstacle) -> WriteObstacle {
+        match found {
+            Obstacle::Mounted {
+                device,
+                mount_point,
+            } => WriteObstacle::Mounted {
+                device: device.clone(),
+                mount_point: mount_point.display().to_string(),
+            },
+            Obstacle::Swap { device } => WriteObstacle::Swap {
+                device: device.clone(),
+            },
+            Obstacle::Held { device, holder } => WriteObstacle::Held {
+                device: device.clone(),
+                holder: holder.clone(),
+            },
+            Obstacle::Busy => WriteObstacle::Busy,
+            Obstacle::Carries(signature) => WriteObstacle::Carries {
+                content: signature.to_string(),
+            },
+            Obstacle::CharacterDevice { name } => {
+                WriteObstacle::CharacterDevice { name: name.clone() }
             }
-            Self::Mounted { mount_point, .. } => Some(format!(
-                "make sure that nobody needs it, then unmount it: umount {}",
-                mount_point.display()
-            )),
-            Self::Swap { device } => Some(format!(
-                "make sure that nobody needs it, then stop using it: swapoff {device}"
-            )),
-            Self::Held { holder, .. } => Some(format!(
-                "make sure that nobody needs {holder}, then remove it; lsblk shows what is made of which device"
-            )),
-            Self::Busy => Some(
-                "end what uses it: `fuser -v DEVICE` lists programs, and lsblk what is made of it"
-                    .to_owned(),
-            ),
+            Obstacle::ReadOnly => WriteObstacle::ReadOnly,
         }
     }
 }
 
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Mounted {
-                device,
-                mount_point,
-            } => write!(f, "{device} is mounted at {}", mount_point.display()),
-            Self::Swap { device } => write!(f, "{device} is in use as swap space"),
-            Self::Held { device, holder } => write!(f, "{device} is part of {holder}"),
-            Self::Busy => write!(f, "another program, or the kernel, is using it exclusively"),
-            Self::Carries(signature) => write!(f, "it carries {signature}"),
-            Self::CharacterDevice { name: Some(name) } => {
-                write!(f, "it is the character device {name:?}, not a disk")
-            }
-            Self::CharacterDevice { name: None } => {
-                write!(f, "it is a character device, not a disk")
-            }
-            Self::ReadOnly => write!(f, "it is read-only"),
-        }
+        fmt::Display::fmt(&WriteObstacle::from(self), f)
     }
 }
 
 /// The reason why a target is not written.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum Refusal {
     /// Data would be lost or a user of the target would break.
-    #[error("refusing to write {}: {}", .path.display(), sentence(.obstacles))]
     Obstacles {
         /// The target as given.
         path: PathBuf,
@@ -130,7 +118,6 @@ pub enum Refusal {
         obstacles: Vec<Obstacle>,
     },
     /// The target could not be read, so it is unknown whether data would be lost.
-    #[error("refusing to write {}: it cannot be read to see whether it carries data: {source}", .path.display())]
     Unreadable {
         /// The target as given.
         path: PathBuf,
@@ -138,7 +125,6 @@ pub enum Refusal {
         source: io::Error,
     },
     /// Consent was given for another disk.
-    #[error("refusing to write {}: {}", .path.display(), other_disk(.change))]
     OtherDisk {
         /// The target as given.
         path: PathBuf,
@@ -147,55 +133,58 @@ pub enum Refusal {
     },
 }
 
-/// The text for consent that was given for another disk.
-pub fn other_disk(change: &IdentityChange) -> String {
-    format!("this may not be the disk that {CONSENT_OPTION} was given for: {change}")
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Obstacles { path, .. }
+        | Self::Unreadable { path, .. }
+        | Self::OtherDisk { path, .. }) = self;
+        write!(f, "refusing to write {}: {}", path.display(), self.cause())
+    }
+}
+
+impl std::error::Error for Refusal {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Unreadable { source, .. } => Some(source),
+            Self::Obstacles { .. } | Self::OtherDisk { .. } => None,
+        }
+    }
 }
 
 impl Refusal {
+    /// The reason as data, without the target's name.
+    pub fn cause(&self) -> WriteRefusal {
+        let consent_name = |path: &Path| lasting_name(path).display().to_string();
+        match self {
+            Self::Obstacles { path, obstacles } => WriteRefusal::Obstacles {
+                obstacles: obstacles.iter().map(WriteObstacle::from).collect(),
+                consent_name: consent_name(path),
+            },
+            Self::Unreadable { path, source } => WriteRefusal::UnreadableContents {
+                failure: source.into(),
+                consent_name: consent_name(path),
+            },
+            Self::OtherDisk { path, change } => WriteRefusal::OtherDisk {
+                change: change.clone(),
+                consent_name: consent_name(path),
+            },
+        }
+    }
+
     /// The finding, without the target's name.
     pub fn found(&self) -> String {
-        match self {
-            Self::Obstacles { obstacles, .. } => sentence(obstacles),
-            Self::Unreadable { source, .. } => {
-                format!("it cannot be read to see whether it carries data: {source}")
-            }
-            Self::OtherDisk { change, .. } => other_disk(change),
-        }
+        self.cause().to_string()
     }
 
     /// The remedy for the user. It never proposes consent to write to a target in use.
     pub fn remedy(&self) -> String {
-        let path = match self {
-            Self::Obstacles { path, obstacles } => {
-                let is_below_root = |found: &&Obstacle| found.is_below_root();
-                let first = obstacles.iter().find(is_below_root);
-                let mut remedies = first.into_iter().chain(obstacles);
-                if let Some(remedy) = remedies.find_map(Obstacle::remedy) {
-                    return remedy;
-                }
-                path
-            }
-            Self::Unreadable { path, .. } => path,
-            Self::OtherDisk { path, .. } => {
-                return format!(
-                    "make sure that it is the right disk, then start anew with {}",
-                    consent_to(path)
-                );
-            }
-        };
-        format!("to destroy what is on it, say so: {}", consent_to(path))
+        self.cause().remedy()
     }
-}
-
-/// The option that consents to overwrite a target.
-fn consent_to(path: &Path) -> String {
-    format!("{CONSENT_OPTION}={}", lasting_name(path).display())
 }
 
 /// The lasting path of a block device, as in `/dev/disk/by-id`; other paths are unchanged.
 pub fn lasting_name(path: &Path) -> PathBuf {
-    let number = PathFacts::of(path).ok().and_then(|facts| facts.is);
+    let number = PathFacts::query(path).ok().and_then(|facts| facts.is);
     let by_id = number.and_then(|number| name_by_id(&System::live(), number));
     by_id.unwrap_or_else(|| path.to_owned())
 }
@@ -224,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_device_what_was_found_and_the_consent() {
+    fn refusal_names_device_obstacles_and_consent() {
         let mounted = Obstacle::Mounted {
             device: "/dev/sdb1".into(),
             mount_point: "/data".into(),
@@ -235,13 +224,14 @@ mod tests {
         };
         assert_eq!(
             refusal.to_string(),
-            "refusing to write /dev/sdb: /dev/sdb1 is mounted at /data; it carries an ext4 file system (label \"X\", at byte 1080)"
+            "refusing to write /dev/sdb: /dev/sdb1 is mounted at /data; the device carries an ext4 \
+             file system (label \"X\", at byte 1080)"
         );
         // Consent to write to a target in use is not proposed.
         let remedy = refusal.remedy();
         assert_eq!(
             remedy,
-            "make sure that nobody needs it, then unmount it: umount /data"
+            "if the file system is not needed, unmount it: umount /data"
         );
         assert!(refusal.to_string().ends_with(&refusal.found()));
         let refusal = Refusal::Obstacles {
@@ -250,12 +240,12 @@ mod tests {
         };
         assert_eq!(
             refusal.remedy(),
-            "to destroy what is on it, say so: --allow-overwrite=/dev/sdb"
+            "to overwrite its data, use --allow-overwrite=/dev/sdb"
         );
     }
 
     #[test]
-    fn consent_to_overwrite_does_not_reach_what_is_in_use() {
+    fn overwrite_consent_excludes_targets_in_use() {
         let mounted = |mount_point: &str| Obstacle::Mounted {
             device: "/dev/sdb1".into(),
             mount_point: mount_point.into(),
@@ -269,7 +259,11 @@ mod tests {
         };
         for used in [mounted("/data"), held, swap, Obstacle::Busy] {
             assert_eq!(used.needs(), Some(Agreement::InUse), "{used}");
-            let remedy = used.remedy().unwrap();
+            let refusal = Refusal::Obstacles {
+                path: "/dev/sdb".into(),
+                obstacles: vec![used],
+            };
+            let remedy = refusal.remedy();
             assert!(!remedy.contains("--allow"), "{remedy}");
         }
         // Only fio's own option overrides a mount at `/`.

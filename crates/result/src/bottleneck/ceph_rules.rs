@@ -1,10 +1,10 @@
 //! Rules about a Ceph cluster: recovery and scrubs, slow OSDs, time in the OSDs or on the network.
 
-use super::local_rules::{percent, verdict};
-use super::{Observed, Place};
+use super::verdict_text::verdict;
+use super::{FileLocation, RunObservation};
 use crate::ceph::{CephSide, OsdLatency};
-use crate::run::{Verdict, VerdictKind};
-use crate::words;
+use crate::run::Verdict;
+use crate::verdict_cause::{OsdMeasure, VerdictCause};
 
 /// Share of samples with recovery from which on recovery is the bottleneck.
 const MOSTLY_RECOVERING: f64 = 0.5;
@@ -20,32 +20,47 @@ const FEWEST_OSDS: usize = 3;
 const MOSTLY_OSDS: f64 = 0.5;
 
 /// Returns the cluster, if all I/O went to it.
-fn alone(seen: &Observed) -> Option<&CephSide> {
+fn alone(seen: &RunObservation) -> Option<&CephSide> {
     seen.ceph.as_ref().filter(|_| !seen.beside_ceph)
 }
 
 /// Reports recovery that went on for most of the run.
-pub(super) fn recovery(seen: &Observed) -> Option<Verdict> {
+pub(super) fn recovery(seen: &RunObservation) -> Option<Verdict> {
     let side = alone(seen)?;
     let activity = &side.activity;
     let most = f64::from(activity.recovering) >= MOSTLY_RECOVERING * f64::from(activity.looks);
-    let told = side.recovery().filter(|_| most)?;
-    Some(verdict(VerdictKind::ClusterBusy, told))
+    recovery_of(side).filter(|_| most)
+}
+
+fn recovery_of(side: &CephSide) -> Option<Verdict> {
+    let activity = side.activity.clone();
+    (activity.recovering > 0).then(|| verdict(VerdictCause::ClusterRecovery { activity }))
+}
+
+fn scrub_of(side: &CephSide) -> Option<Verdict> {
+    let activity = side.activity.clone();
+    (activity.scrubbing > 0).then(|| verdict(VerdictCause::ClusterScrub { activity }))
+}
+
+fn outage_of(side: &CephSide) -> Option<Verdict> {
+    (side.osds.up < side.osds.total).then(|| {
+        verdict(VerdictCause::OsdsDown {
+            osds: side.osds,
+            checks: side.checks.clone(),
+        })
+    })
 }
 
 /// Reports other activity and outages of the cluster, independent of the bottleneck.
-pub(super) fn others(seen: &Observed) -> Vec<Verdict> {
+pub(super) fn others(seen: &RunObservation) -> Vec<Verdict> {
     let Some(side) = &seen.ceph else {
         return Vec::new();
     };
-    let busy = [side.recovery(), side.scrub()].into_iter().flatten();
-    let busy = busy.map(|told| verdict(VerdictKind::ClusterBusy, told));
-    let degraded = side.outage();
-    busy.chain(degraded.map(|told| verdict(VerdictKind::ClusterDegraded, told)))
-        .collect()
+    let found = [recovery_of(side), scrub_of(side), outage_of(side)];
+    found.into_iter().flatten().collect()
 }
 
-pub(super) fn slow_osd(seen: &Observed) -> Option<Verdict> {
+pub(super) fn slow_osd(seen: &RunObservation) -> Option<Verdict> {
     let side = alone(seen)?;
     let asked: Vec<&OsdLatency> = side
         .osd_latency
@@ -55,19 +70,18 @@ pub(super) fn slow_osd(seen: &Observed) -> Option<Verdict> {
     let by_ops = slowest(asked.iter().map(|osd| (osd.osd, osd.op_ns)));
     let commits = side.osd_latency.iter();
     let by_commit = slowest(commits.filter_map(|osd| Some((osd.osd, osd.commit_ns? as f64))));
-    let (osd, ns, others_ns, what) = match (by_ops, by_commit) {
-        (Some((osd, ns, others_ns)), _) => (osd, ns, others_ns, "for an operation"),
-        (None, Some((osd, ns, others_ns))) if asked.is_empty() => {
-            (osd, ns, others_ns, "to make a write safe")
-        }
+    let (slow, measured) = match (by_ops, by_commit) {
+        (Some(slow), _) => (slow, OsdMeasure::Operation),
+        (None, Some(slow)) if asked.is_empty() => (slow, OsdMeasure::Commit),
         _ => return None,
     };
-    let evidence = format!(
-        "osd.{osd} took {} {what}, and half of the others no more than {}: objects whose turn it is there hold up the rest",
-        words::latency(ns),
-        words::latency(others_ns)
-    );
-    Some(verdict(VerdictKind::SlowOsd, evidence))
+    let (osd, latency_ns, others_ns) = slow;
+    Some(verdict(VerdictCause::SlowOsd {
+        osd,
+        measured,
+        latency_ns,
+        others_ns,
+    }))
 }
 
 /// Returns the slowest OSD, its time and the median of the others, if it is much slower than these.
@@ -84,10 +98,10 @@ fn slowest(times: impl Iterator<Item = (u32, f64)>) -> Option<(u32, f64, f64)> {
 }
 
 /// Checks whether an operation spends its time in the OSDs or on the network.
-pub(super) fn where_time_goes(seen: &Observed) -> Option<Verdict> {
+pub(super) fn slow_osd_or_network(seen: &RunObservation) -> Option<Verdict> {
     let side = alone(seen)?;
     // With a page cache on this machine, workers wait for other I/O than the OSDs receive.
-    if seen.place != Place::Nowhere && !seen.callers.direct {
+    if seen.place != FileLocation::Nowhere && !seen.callers.direct {
         return None;
     }
     let ops: u64 = side.osd_latency.iter().map(|osd| osd.ops).sum();
@@ -101,26 +115,28 @@ pub(super) fn where_time_goes(seen: &Observed) -> Option<Verdict> {
         .map(|osd| osd.op_ns * osd.ops as f64)
         .sum();
     let within_ns = total / ops as f64;
-    let times = format!(
-        "an I/O took {}, of which {} passed in the storage daemons ({})",
-        words::latency(latency_ns),
-        words::latency(within_ns.min(latency_ns)),
-        percent((within_ns / latency_ns).min(1.0))
-    );
-    Some(if within_ns >= MOSTLY_OSDS * latency_ns {
-        verdict(VerdictKind::Osds, times)
+    let osds_ns = within_ns.min(latency_ns);
+    Some(verdict(if within_ns >= MOSTLY_OSDS * latency_ns {
+        VerdictCause::TimeInOsds {
+            latency_ns,
+            osds_ns,
+        }
     } else {
-        let evidence = format!("{times}; the rest on the way there and in this client");
-        verdict(VerdictKind::Network, evidence)
-    })
+        VerdictCause::TimeOutsideOsds {
+            latency_ns,
+            osds_ns,
+            network: seen.network.clone(),
+        }
+    }))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Callers, Observed, classify};
+    use super::super::{RunObservation, WorkerObservation, classify};
     use super::*;
     use crate::ceph::{CephActivity, OsdCounts};
     use crate::interval::IntervalCounts;
+    use crate::run::VerdictKind;
     use iosonde_job::plan::PerDirection;
 
     fn osd(osd: u32, op_ms: f64) -> OsdLatency {
@@ -133,8 +149,8 @@ mod tests {
     }
 
     /// Returns ten seconds of 16 operations in flight that take 5 ms each, with the given OSDs.
-    fn seen(osds: &[f64], activity: CephActivity) -> Observed {
-        Observed {
+    fn seen(osds: &[f64], activity: CephActivity) -> RunObservation {
+        RunObservation {
             seconds: 10.0,
             own: PerDirection {
                 write: IntervalCounts {
@@ -143,28 +159,28 @@ mod tests {
                 },
                 ..PerDirection::default()
             },
-            callers: Callers {
+            callers: WorkerObservation {
                 workers: 1,
                 depth: 16,
                 latency_ns: 5e6,
                 least_latency_ns: 1e6,
-                ..Callers::default()
+                ..WorkerObservation::default()
             },
             ceph: Some(CephSide {
                 osd_latency: osds.iter().zip(0..).map(|(ms, id)| osd(id, *ms)).collect(),
                 activity,
                 ..CephSide::default()
             }),
-            ..Observed::default()
+            ..RunObservation::default()
         }
     }
 
-    fn main(seen: &Observed) -> Verdict {
+    fn main(seen: &RunObservation) -> Verdict {
         classify(seen).0.expect("a verdict")
     }
 
     #[test]
-    fn recovery_holds_back_or_is_mentioned() {
+    fn long_recovery_is_the_bottleneck_and_short_a_finding() {
         let activity = CephActivity {
             looks: 6,
             recovering: 4,
@@ -174,10 +190,10 @@ mod tests {
         };
         let verdict = main(&seen(&[1.0, 1.0, 1.0], activity.clone()));
         assert_eq!(verdict.kind, VerdictKind::ClusterBusy);
-        assert_eq!(
-            verdict.evidence,
-            "the cluster was moving data (recovery or backfill) in 4 of 6 looks at it, at up to 50.0 MiB/s, and up to 120 copies of objects were missing"
-        );
+        let recovery = VerdictCause::ClusterRecovery {
+            activity: activity.clone(),
+        };
+        assert_eq!(verdict.cause, Some(recovery));
         let little = CephActivity {
             recovering: 1,
             scrubbing: 2,
@@ -187,15 +203,14 @@ mod tests {
         assert_eq!(main.unwrap().kind, VerdictKind::Network);
         let kinds: Vec<VerdictKind> = beside.iter().map(|verdict| verdict.kind).collect();
         assert_eq!(kinds, [VerdictKind::ClusterBusy, VerdictKind::ClusterBusy]);
-        assert!(
-            beside[1]
-                .evidence
-                .contains("scrubbed placement groups in 2 of 6")
-        );
+        assert!(matches!(
+            &beside[1].cause,
+            Some(VerdictCause::ClusterScrub { activity }) if activity.scrubbing == 2
+        ));
     }
 
     #[test]
-    fn a_cluster_does_not_explain_what_went_elsewhere() {
+    fn ceph_cluster_is_not_blamed_for_io_to_other_targets() {
         let activity = CephActivity {
             looks: 6,
             recovering: 6,
@@ -227,26 +242,28 @@ mod tests {
         let (main, beside) = classify(&seen);
         assert_eq!(main.unwrap().kind, VerdictKind::Osds, "it says more");
         assert_eq!(beside[0].kind, VerdictKind::ClusterDegraded);
-        assert_eq!(
-            beside[0].evidence,
-            "1 of the cluster's 3 OSDs did not run, for a part of the time at least (OSD_DOWN: 1 osds down)"
-        );
+        let side = seen.ceph.as_ref().unwrap();
+        let outage = VerdictCause::OsdsDown {
+            osds: side.osds,
+            checks: side.checks.clone(),
+        };
+        assert_eq!(beside[0].cause, Some(outage));
         seen.ceph.as_mut().unwrap().osds.up = 3;
         assert_eq!(classify(&seen).1, []);
     }
 
     #[test]
-    fn one_slow_daemon_is_named() {
+    fn slow_osd_is_named_in_the_verdict() {
         let quiet = CephActivity::default();
         let verdict = main(&seen(&[1.0, 12.0, 1.2], quiet.clone()));
         assert_eq!(verdict.kind, VerdictKind::SlowOsd);
-        assert!(
-            verdict.evidence.starts_with(
-                "osd.1 took 12.0 ms for an operation, and half of the others no more than 1.00 ms"
-            ),
-            "{}",
-            verdict.evidence
-        );
+        let slow = VerdictCause::SlowOsd {
+            osd: 1,
+            measured: OsdMeasure::Operation,
+            latency_ns: 12e6,
+            others_ns: 1e6,
+        };
+        assert_eq!(verdict.cause, Some(slow));
         // Of two OSDs neither can be called slow, and a difference below the threshold is ignored.
         assert_ne!(
             main(&seen(&[1.0, 12.0], quiet.clone())).kind,
@@ -259,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_disk_shows_where_daemons_cannot_be_asked() {
+    fn slow_osd_is_found_from_commit_latency_alone() {
         let mut seen = seen(&[], CephActivity::default());
         let commits = [2_000_000, 40_000_000, 2_000_000];
         seen.ceph.as_mut().unwrap().osd_latency = commits
@@ -273,31 +290,35 @@ mod tests {
             .collect();
         let verdict = main(&seen);
         assert_eq!(verdict.kind, VerdictKind::SlowOsd);
-        assert!(
-            verdict
-                .evidence
-                .contains("osd.1 took 40.0 ms to make a write safe")
-        );
+        assert!(matches!(
+            verdict.cause,
+            Some(VerdictCause::SlowOsd {
+                osd: 1,
+                measured: OsdMeasure::Commit,
+                latency_ns: 40e6,
+                ..
+            })
+        ));
     }
 
     #[test]
-    fn behind_a_page_cache_nobody_waits_for_the_daemons_alone() {
+    fn osds_are_blamed_on_a_mount_only_for_direct_io() {
         let mut mounted = seen(&[4.0, 4.2, 4.4], CephActivity::default());
-        mounted.place = Place::Served("CephFS (ceph-fuse)".to_owned());
+        mounted.place = FileLocation::Served("CephFS (ceph-fuse)".to_owned());
         assert_eq!(main(&mounted).kind, VerdictKind::Network);
         mounted.callers.direct = true;
         assert_eq!(main(&mounted).kind, VerdictKind::Osds);
     }
 
     #[test]
-    fn time_goes_by_in_the_daemons_or_on_the_way() {
+    fn osd_share_of_latency_separates_osds_from_network() {
         let quiet = CephActivity::default();
         let osds = main(&seen(&[4.0, 4.2, 4.4], quiet.clone()));
         assert_eq!(osds.kind, VerdictKind::Osds);
-        assert_eq!(
-            osds.evidence,
-            "an I/O took 5.00 ms, of which 4.20 ms passed in the storage daemons (84 %)"
-        );
+        let Some(VerdictCause::TimeInOsds { osds_ns, .. }) = osds.cause else {
+            panic!("{osds:?}");
+        };
+        assert!((osds_ns - 4.2e6).abs() < 1.0, "{osds_ns}");
         let network = main(&seen(&[0.5, 0.5, 0.5], quiet.clone()));
         assert_eq!(network.kind, VerdictKind::Network);
         let mut busy = seen(&[0.5, 0.5, 0.5], quiet);

@@ -2,9 +2,12 @@
 
 use super::ceph_rules;
 use super::cgroup_bounds::own_bound;
-use super::{DeviceLoad, Observed, Place};
-use crate::run::{Verdict, VerdictKind};
-use crate::words;
+use super::verdict_text::verdict;
+use super::{DeviceLoad, FileLocation, RunObservation};
+use crate::run::Verdict;
+use crate::verdict_cause::{
+    BusyDevice, CgroupIoLimit, ForeignTraffic, IoRateLimit, QueueAboveDevice, VerdictCause,
+};
 use iosonde_job::plan::Direction;
 
 /// Share of its time on a processor from which on a worker counts as CPU-bound.
@@ -33,14 +36,11 @@ const MOSTLY_FLUSHING: f64 = 0.5;
 const FLAT_INTERVALS: usize = 5;
 
 /// Returns the bottleneck of the run.
-pub(super) fn main(seen: &Observed) -> Option<Verdict> {
+pub(super) fn main(seen: &RunObservation) -> Option<Verdict> {
     if seen.phases {
-        let evidence =
-            "the jobs ran at different times: what held each back shows when they run alone"
-                .to_owned();
-        return Some(verdict(VerdictKind::Unclear, evidence));
+        return Some(verdict(VerdictCause::DifferentTimes));
     }
-    let questions: &[Question] = &[
+    let questions: &[BottleneckRule] = &[
         job_limit,
         written_bound,
         processor_bound,
@@ -53,13 +53,13 @@ pub(super) fn main(seen: &Observed) -> Option<Verdict> {
     if seen.cached >= MOSTLY_CACHE {
         return None;
     }
-    let questions: &[Question] = &[
+    let questions: &[BottleneckRule] = &[
         processors,
         ceph_rules::slow_osd,
-        ceph_rules::where_time_goes,
+        ceph_rules::slow_osd_or_network,
         served,
         many_others,
-        above_the_device,
+        wait_above_device,
         flat_top,
         flushes,
         depth,
@@ -68,31 +68,27 @@ pub(super) fn main(seen: &Observed) -> Option<Verdict> {
     first(seen, questions).or_else(|| Some(unclear(seen)))
 }
 
-type Question = fn(&Observed) -> Option<Verdict>;
+type BottleneckRule = fn(&RunObservation) -> Option<Verdict>;
 
-fn first(seen: &Observed, questions: &[Question]) -> Option<Verdict> {
+fn first(seen: &RunObservation, questions: &[BottleneckRule]) -> Option<Verdict> {
     questions.iter().find_map(|question| question(seen))
 }
 
-pub(super) fn verdict(kind: VerdictKind, evidence: String) -> Verdict {
-    Verdict { kind, evidence }
+fn job_limit(seen: &RunObservation) -> Option<Verdict> {
+    seen.job_limit.clone().map(verdict)
 }
 
-pub(super) fn percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share)
-}
-
-fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
-    if count == 1 { one } else { many }
-}
-
-fn job_limit(seen: &Observed) -> Option<Verdict> {
-    let evidence = seen.job_limit.clone()?;
-    Some(verdict(VerdictKind::JobLimit, evidence))
+/// Returns the device in a cause.
+fn busy_device(device: &DeviceLoad) -> BusyDevice {
+    BusyDevice {
+        name: device.name.clone(),
+        busy_share: device.busy,
+        queue: device.queue,
+    }
 }
 
 /// Returns the share of the bytes that the busiest device moved, not a cache or other member.
-fn share_of_device(seen: &Observed, direction: Direction) -> f64 {
+fn share_of_device(seen: &RunObservation, direction: Direction) -> f64 {
     let asked = seen.own[direction].bytes;
     match &seen.device {
         Some(device) if asked > 0 => {
@@ -104,159 +100,137 @@ fn share_of_device(seen: &Observed, direction: Direction) -> f64 {
 }
 
 /// Checks limits of control groups (`io.max`, blkio.throttle), which apply per device.
-fn written_bound(seen: &Observed) -> Option<Verdict> {
+fn written_bound(seen: &RunObservation) -> Option<Verdict> {
     for limit in &seen.limits {
         let sides = [
-            (
-                Direction::Read,
-                "reads",
-                limit.read_iops,
-                limit.read_bytes_per_s,
-            ),
-            (
-                Direction::Write,
-                "writes",
-                limit.write_iops,
-                limit.write_bytes_per_s,
-            ),
+            (Direction::Read, limit.read_iops, limit.read_bytes_per_s),
+            (Direction::Write, limit.write_iops, limit.write_bytes_per_s),
         ];
-        for (direction, noun, iops, bytes) in sides {
+        for (direction, iops, bytes) in sides {
             let counts = seen.own[direction];
             let reaching = share_of_device(seen, direction);
             let per_s = |count: u64| reaching * count as f64 / seen.seconds;
             let reached = |done: f64, bound: Option<u64>| {
                 bound.filter(|bound| done >= BOUND_REACHED * *bound as f64)
             };
-            let evidence = if let Some(bound) = reached(per_s(counts.ios), iops) {
-                format!(
-                    "allows {bound} {noun}/s, and {:.0} were done",
-                    per_s(counts.ios)
-                )
+            let (rate, reached_per_s) = if let Some(bound) = reached(per_s(counts.ios), iops) {
+                (IoRateLimit::Iops(bound), per_s(counts.ios))
             } else if let Some(bound) = reached(per_s(counts.bytes), bytes) {
-                let done = words::bandwidth(per_s(counts.bytes));
-                format!(
-                    "allows {noun} of {}, and {done} was done",
-                    words::bandwidth(bound as f64)
-                )
+                (IoRateLimit::BytesPerS(bound), per_s(counts.bytes))
             } else {
                 continue;
             };
-            let name = seen
-                .device
-                .as_ref()
-                .map_or(String::new(), |device| format!(" on {}", device.name));
-            let evidence = format!("cgroup {}{name} {evidence}", limit.cgroup);
-            return Some(verdict(VerdictKind::Throttled, evidence));
+            return Some(verdict(VerdictCause::CgroupIoReached {
+                limit: CgroupIoLimit {
+                    cgroup: limit.cgroup.clone(),
+                    direction,
+                    rate,
+                },
+                device: seen.device.as_ref().map(|device| device.name.clone()),
+                reached_per_s,
+            }));
         }
     }
     None
 }
 
 /// Checks the CPU limits of control groups (`cpu.max`).
-fn processor_bound(seen: &Observed) -> Option<Verdict> {
-    let (held, allowed) = seen.cpu_throttled.filter(|(held, _)| *held >= HELD_BACK)?;
-    let evidence = format!(
-        "this process's cgroup allows {} of a processor and held it back for {} of the time",
-        words::three_digits(allowed),
-        percent(held.min(1.0))
-    );
-    Some(verdict(VerdictKind::Generator, evidence))
+fn processor_bound(seen: &RunObservation) -> Option<Verdict> {
+    let (held, limit_cpus) = seen.cpu_throttled.filter(|(held, _)| *held >= HELD_BACK)?;
+    Some(verdict(VerdictCause::CgroupCpu {
+        limit_cpus,
+        throttled_share: held.min(1.0),
+    }))
 }
 
-fn file_system(seen: &Observed) -> Option<&str> {
+fn file_system(seen: &RunObservation) -> Option<&str> {
     match &seen.place {
-        Place::FileSystem(fs_type) => Some(fs_type),
+        FileLocation::FileSystem(fs_type) => Some(fs_type),
         _ => None,
     }
 }
 
-fn processor_share(seen: &Observed) -> f64 {
+fn processor_share(seen: &RunObservation) -> f64 {
     let (user, system) = seen.callers.busiest;
     user + system
 }
 
 /// Buffered I/O that reaches no device can only wait for locks.
-fn locks_over_a_cache(seen: &Observed) -> Option<Verdict> {
+fn locks_over_a_cache(seen: &RunObservation) -> Option<Verdict> {
     let fs_type = file_system(seen)?;
     let callers = &seen.callers;
     let device_busy = seen.device.as_ref().map_or(0.0, |device| device.busy);
     let cached = seen.cached >= MOSTLY_CACHE;
     let waits = cached && callers.workers > 1 && callers.asleep >= 0.4 && device_busy < 0.5;
     waits.then(|| {
-        let evidence = format!(
-            "{} workers slept {} of their time over {fs_type}, while a cache took the data and the device was busy only {} of the time: they waited for each other",
-            callers.workers,
-            percent(callers.asleep),
-            percent(device_busy)
-        );
-        verdict(VerdictKind::LockContention, evidence)
+        verdict(VerdictCause::LocksOverCache {
+            workers: callers.workers as u64,
+            fs_type: fs_type.to_owned(),
+            asleep_share: callers.asleep,
+            device_busy_share: device_busy,
+        })
     })
 }
 
-fn processors(seen: &Observed) -> Option<Verdict> {
+fn processors(seen: &RunObservation) -> Option<Verdict> {
     let callers = &seen.callers;
     if callers.polling {
         return None;
     }
-    let (user, system) = callers.busiest;
-    let of = match callers.workers {
-        1 => "the worker was".to_owned(),
-        count => format!("the busiest of {count} workers was"),
-    };
-    let machine = seen
+    let (user_share, system_share) = callers.busiest;
+    let cpu_share = user_share + system_share;
+    let workers = callers.workers as u64;
+    let machine_busy_share = seen
         .cpu
         .map_or(0.0, |cpu| (cpu.user + cpu.system + cpu.steal) / 100.0);
-    let evidence = if user + system >= NO_TIME_TO_SPARE {
-        format!(
-            "{of} on a processor {} of the time ({} in the program, {} in the kernel)",
-            percent(user + system),
-            percent(user),
-            percent(system)
-        )
-    } else if callers.queued >= WAITS_FOR_PROCESSORS
-        && (machine >= NO_TIME_TO_SPARE || user + system + callers.queued >= NO_TIME_TO_SPARE)
-    {
-        format!(
-            "{of} on a processor {} of the time and waited for one {}; all processors together were {} busy",
-            percent(user + system),
-            percent(callers.queued),
-            percent(machine)
-        )
-    } else {
-        return None;
+    let memory_fs_type = match &seen.place {
+        FileLocation::Memory(fs_type) => Some(fs_type.clone()),
+        _ => None,
     };
-    let evidence = match &seen.place {
-        Place::Memory(fs_type) => format!("{evidence}; {fs_type} is memory"),
-        _ => evidence,
-    };
-    Some(verdict(VerdictKind::Generator, evidence))
+    if cpu_share >= NO_TIME_TO_SPARE {
+        return Some(verdict(VerdictCause::WorkerBusy {
+            workers,
+            user_share,
+            system_share,
+            memory_fs_type,
+        }));
+    }
+    let is_queued = callers.queued >= WAITS_FOR_PROCESSORS
+        && (machine_busy_share >= NO_TIME_TO_SPARE
+            || cpu_share + callers.queued >= NO_TIME_TO_SPARE);
+    is_queued.then(|| {
+        verdict(VerdictCause::WorkerQueued {
+            workers,
+            cpu_share,
+            queued_share: callers.queued,
+            machine_busy_share,
+            memory_fs_type,
+        })
+    })
 }
 
 /// Checks network file systems, network block devices and FUSE file systems.
-fn served(seen: &Observed) -> Option<Verdict> {
-    let Place::Served(by) = &seen.place else {
+fn served(seen: &RunObservation) -> Option<Verdict> {
+    let FileLocation::Served(by) = &seen.place else {
         return None;
     };
-    let local = match &seen.device {
-        Some(device) => format!(", {} included", device.name),
-        None => String::new(),
-    };
-    let evidence = format!(
-        "the callers waited {} for each I/O with {} in flight, and their processor was busy only {} of the time: the time goes by in {by}{local}, or on the way there",
-        words::latency(seen.callers.latency_ns),
-        words::three_digits(seen.in_flight()),
-        percent(processor_share(seen))
-    );
-    Some(verdict(VerdictKind::Network, evidence))
+    Some(verdict(VerdictCause::Served {
+        service: by.clone(),
+        device: seen.device.as_ref().map(|device| device.name.clone()),
+        latency_ns: seen.callers.latency_ns,
+        in_flight: seen.in_flight(),
+        cpu_share: processor_share(seen),
+        network: seen.network.clone(),
+    }))
 }
 
 /// Returns the I/O of other users on the device: share of the bytes, and bytes per second.
-fn others(seen: &Observed) -> Option<(f64, f64)> {
+fn others(seen: &RunObservation) -> Option<(f64, f64)> {
     let device = seen.device.as_ref().filter(|device| device.plain)?;
     let (read, written) = (seen.own.read.bytes, seen.own.write.bytes);
     // A file system writes metadata in addition to the data, and a journal for each flush.
     let allowance = match seen.place {
-        Place::Device => 0,
+        FileLocation::Device => 0,
         _ => written / 10 + seen.flushes * (64 << 10),
     };
     let more =
@@ -265,38 +239,32 @@ fn others(seen: &Observed) -> Option<(f64, f64)> {
     (all > 0).then(|| (more as f64 / all as f64, more as f64 / seen.seconds))
 }
 
-fn others_evidence(device: &DeviceLoad, share: f64, per_s: f64) -> String {
-    format!(
-        "{} moved {} more than this job asked for, {} of all that it moved",
-        device.name,
-        words::bandwidth(per_s),
-        percent(share)
-    )
+fn foreign_traffic(device: &DeviceLoad, share: f64, per_s: f64) -> ForeignTraffic {
+    ForeignTraffic {
+        device: device.name.clone(),
+        bytes_per_s: per_s,
+        traffic_share: share,
+    }
 }
 
-fn many_others(seen: &Observed) -> Option<Verdict> {
+fn many_others(seen: &RunObservation) -> Option<Verdict> {
     let device = seen.device.as_ref().filter(|device| device.busy >= 0.5)?;
     let (share, per_s) = others(seen).filter(|(share, _)| *share >= MANY_OTHERS)?;
-    let evidence = format!(
-        "{}; it was busy {} of the time",
-        others_evidence(device, share, per_s),
-        percent(device.busy)
-    );
-    Some(verdict(VerdictKind::Interference, evidence))
+    Some(verdict(VerdictCause::OtherTraffic {
+        traffic: foreign_traffic(device, share, per_s),
+        busy_share: device.busy,
+    }))
 }
 
 /// Reports I/O of other users as a finding, independent of the bottleneck.
-pub(super) fn others_on_the_device(seen: &Observed) -> Option<Verdict> {
+pub(super) fn others_on_the_device(seen: &RunObservation) -> Option<Verdict> {
     let (share, per_s) = others(seen).filter(|(share, _)| *share >= FEW_OTHERS)?;
-    let evidence = others_evidence(seen.device.as_ref()?, share, per_s);
-    Some(verdict(
-        VerdictKind::Interference,
-        format!("others used the device: {evidence}"),
-    ))
+    let traffic = foreign_traffic(seen.device.as_ref()?, share, per_s);
+    Some(verdict(VerdictCause::SharedDevice { traffic }))
 }
 
 /// I/Os that spend their time above the device wait for locks, or for a throttle not visible here.
-fn above_the_device(seen: &Observed) -> Option<Verdict> {
+fn wait_above_device(seen: &RunObservation) -> Option<Verdict> {
     let (device, callers) = (seen.device.as_ref()?, &seen.callers);
     let in_flight = seen.in_flight();
     let waits = callers.direct
@@ -310,32 +278,23 @@ fn above_the_device(seen: &Observed) -> Option<Verdict> {
     if !waits {
         return None;
     }
-    let seen_at = format!(
-        "{} I/Os were in flight and took {} each, but only {} of them were at {}, for {} each",
-        words::three_digits(in_flight),
-        words::latency(callers.latency_ns),
-        words::three_digits(device.queue),
-        device.name,
-        words::latency(device.request_ns)
-    );
-    Some(match file_system(seen) {
-        Some(fs_type) if seen.own.write.ios > 0 => verdict(
-            VerdictKind::LockContention,
-            format!("{seen_at}: the rest waited for each other in {fs_type}"),
-        ),
-        _ => {
-            let holder = match own_bound(seen) {
-                Some(bound) => bound,
-                None => {
-                    "the bound of a group that this process cannot see, or the scheduler".to_owned()
-                }
-            };
-            verdict(
-                VerdictKind::Throttled,
-                format!("{seen_at}: the rest was held above the device, by {holder}"),
-            )
-        }
-    })
+    let queue = QueueAboveDevice {
+        in_flight,
+        latency_ns: callers.latency_ns,
+        device: device.name.clone(),
+        device_queue: device.queue,
+        request_ns: device.request_ns,
+    };
+    Some(verdict(match file_system(seen) {
+        Some(fs_type) if seen.own.write.ios > 0 => VerdictCause::LocksAboveDevice {
+            queue,
+            fs_type: fs_type.to_owned(),
+        },
+        _ => VerdictCause::QueuedAboveDevice {
+            queue,
+            limit: own_bound(seen),
+        },
+    }))
 }
 
 /// Returns the mean of the rates, and their standard deviation as a share of the mean.
@@ -349,7 +308,7 @@ fn variation(rates: &[f64]) -> Option<(f64, f64)> {
 
 /// Infers a provider's throttle: the rate is constant while I/Os wait in a queue. A device with a
 /// constant service time looks the same, so the evidence calls the verdict a guess.
-fn flat_top(seen: &Observed) -> Option<Verdict> {
+fn flat_top(seen: &RunObservation) -> Option<Verdict> {
     let device = seen.device.as_ref()?;
     let (rate, varies) = variation(&seen.rates).filter(|(_, varies)| *varies <= FLAT)?;
     let callers = &seen.callers;
@@ -359,59 +318,35 @@ fn flat_top(seen: &Observed) -> Option<Verdict> {
         && in_line >= 2.0 * IN_LINE
         && device.busy >= DEVICE_BUSY;
     bound.then(|| {
-        let evidence = format!(
-            "{} IOPS, even to {:.1} % from interval to interval, while latency rose to {} from {}; that the provider holds it there is a guess, as a device that takes the same time for every I/O looks alike: see what is published for it (iosonde limits)",
-            words::iops(rate),
-            100.0 * varies,
-            words::latency(callers.latency_ns),
-            words::latency(callers.least_latency_ns)
-        );
-        verdict(VerdictKind::Allowance, evidence)
+        verdict(VerdictCause::FlatRate {
+            iops: rate,
+            variation_share: varies,
+            latency_ns: callers.latency_ns,
+            latency_ns_min: callers.least_latency_ns,
+        })
     })
 }
 
 /// Workers that wait for fsync have almost no I/O in flight, at any iodepth.
-fn flushes(seen: &Observed) -> Option<Verdict> {
+fn flushes(seen: &RunObservation) -> Option<Verdict> {
     let callers = &seen.callers;
-    let (share, each_ns) = callers.flushing;
-    if share < MOSTLY_FLUSHING {
+    let (flush_share, flush_ns) = callers.flushing;
+    if flush_share < MOSTLY_FLUSHING {
         return None;
     }
     let workers = callers.workers as u64;
-    let (kind, device) = match &seen.device {
-        Some(device) => {
-            let busy = workers > 1 && device.busy >= DEVICE_BUSY;
-            let kind = if busy {
-                VerdictKind::Device
-            } else {
-                VerdictKind::QueueDepth
-            };
-            (
-                kind,
-                format!(
-                    "; {} was busy {} of the time",
-                    device.name,
-                    percent(device.busy)
-                ),
-            )
-        }
-        None => (VerdictKind::QueueDepth, String::new()),
-    };
-    let advice = match kind {
-        VerdictKind::QueueDepth => ": more jobs at once may do more, a higher iodepth does not",
-        _ => "",
-    };
-    let evidence = format!(
-        "{} {} of the time in fsync or fdatasync, {} each{device}{advice}",
-        plural(workers, "the worker spent", "workers spent"),
-        percent(share),
-        words::latency(each_ns)
-    );
-    Some(verdict(kind, evidence))
+    let is_busy = |device: &DeviceLoad| workers > 1 && device.busy >= DEVICE_BUSY;
+    Some(verdict(VerdictCause::Flushes {
+        workers,
+        flush_share,
+        flush_ns,
+        device: seen.device.as_ref().map(busy_device),
+        is_device_limit: seen.device.as_ref().is_some_and(is_busy),
+    }))
 }
 
 /// Checks whether I/Os took no longer than a single one: a higher depth would then complete more.
-fn depth(seen: &Observed) -> Option<Verdict> {
+fn depth(seen: &RunObservation) -> Option<Verdict> {
     let callers = &seen.callers;
     if callers.latency_ns == 0.0 {
         return None;
@@ -423,68 +358,46 @@ fn depth(seen: &Observed) -> Option<Verdict> {
     if one_by_one || !(alone || not_in_line) {
         return None;
     }
-    let device = match &seen.device {
-        Some(device) => format!(
-            "{} was busy {} of the time with {} at once",
-            device.name,
-            percent(device.busy),
-            words::three_digits(device.queue)
-        ),
-        None => "no device was seen to be busy".to_owned(),
-    };
-    let took = words::latency(callers.latency_ns);
-    let evidence = match callers.waiting_engine {
-        Some(engine) => format!(
-            "{engine} keeps one I/O in flight, whatever iodepth says, {took} each; {device}: another ioengine, or more jobs, may do more"
-        ),
-        None if alone => format!(
-            "{} in flight at a time, {took} each; {device}: a higher iodepth or more jobs may do more",
-            match callers.depth {
-                1 => "one I/O",
-                _ => "about one I/O",
-            }
-        ),
-        None => format!(
-            "{} I/Os in flight took {took} each, hardly longer than the shortest ({}); {device}: a higher iodepth or more jobs may do more",
-            words::three_digits(in_flight),
-            words::latency(callers.least_latency_ns)
-        ),
-    };
-    Some(verdict(VerdictKind::QueueDepth, evidence))
+    let device = seen.device.as_ref().map(busy_device);
+    let latency_ns = callers.latency_ns;
+    Some(verdict(match callers.waiting_engine {
+        Some(engine) => VerdictCause::SynchronousEngine {
+            engine: engine.to_owned(),
+            latency_ns,
+            device,
+        },
+        None if alone => VerdictCause::OneIoInFlight {
+            iodepth: callers.depth,
+            latency_ns,
+            device,
+        },
+        None => VerdictCause::LowDepth {
+            in_flight,
+            latency_ns,
+            latency_ns_min: callers.least_latency_ns,
+            device,
+        },
+    }))
 }
 
-fn device(seen: &Observed) -> Option<Verdict> {
+fn device(seen: &RunObservation) -> Option<Verdict> {
     let device = seen
         .device
         .as_ref()
         .filter(|device| device.busy >= DEVICE_BUSY)?;
-    let evidence = format!(
-        "{} was busy {} of the time with {} {} in flight, {} each",
-        device.name,
-        percent(device.busy.min(1.0)),
-        words::three_digits(device.queue),
-        plural(device.queue.round() as u64, "request", "requests"),
-        words::latency(device.request_ns)
-    );
-    Some(verdict(VerdictKind::Device, evidence))
+    Some(verdict(VerdictCause::DeviceBusy {
+        device: BusyDevice {
+            busy_share: device.busy.min(1.0),
+            ..busy_device(device)
+        },
+        request_ns: device.request_ns,
+    }))
 }
 
-fn unclear(seen: &Observed) -> Verdict {
-    let mut parts = Vec::new();
-    if let Some(device) = &seen.device {
-        parts.push(format!(
-            "{} was busy {} of the time",
-            device.name,
-            percent(device.busy)
-        ));
-    }
-    parts.push(format!(
-        "the busiest worker used {} of a processor",
-        percent(processor_share(seen))
-    ));
-    parts.push(format!(
-        "{} I/Os were in flight",
-        words::three_digits(seen.in_flight())
-    ));
-    verdict(VerdictKind::Unclear, parts.join(", "))
+fn unclear(seen: &RunObservation) -> Verdict {
+    verdict(VerdictCause::NoLimitFound {
+        device: seen.device.as_ref().map(busy_device),
+        cpu_share: processor_share(seen),
+        in_flight: seen.in_flight(),
+    })
 }

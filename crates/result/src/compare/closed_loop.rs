@@ -11,19 +11,20 @@
 //! latency are then nearly one fact, except that the write latency is part of the rate only.
 //! [`join_rates_and_syncs`] gives both one verdict.
 
-use super::{Measure, Part, Ratio, Row, Subject, Verdict};
+use super::{ComparisonRow, ComparisonVerdict, Measure, Ratio, ResultPart, Subject};
 
 /// Two ratios express one fact if their product differs from 1 by less than this share.
 const RECIPROCAL_WITHIN: f64 = 0.005;
 
 /// Gives the mean latency of each part the interval and verdict of its rate, or the reverse if only
 /// the latency has an interval, if both express one fact.
-pub(super) fn join_rates_and_latencies(rows: &mut [Row]) {
-    let rates: Vec<Row> = rows.iter().filter(|row| is_rate(row)).cloned().collect();
+pub(super) fn join_rates_and_latencies(rows: &mut [ComparisonRow]) {
+    let rates: Vec<ComparisonRow> = rows.iter().filter(|row| is_rate(row)).cloned().collect();
     for rate in rates {
-        let of_same_io = |row: &Row| row.part == rate.part && row.subject == rate.subject;
-        let is_latency = |row: &Row| of_same_io(row) && is_mean_latency(row) && agree(row, &rate);
-        let is_own = |row: &Row| of_same_io(row) && row.measure == rate.measure;
+        let of_same_io = |row: &ComparisonRow| row.part == rate.part && row.subject == rate.subject;
+        let is_latency =
+            |row: &ComparisonRow| of_same_io(row) && is_mean_latency(row) && agree(row, &rate);
+        let is_own = |row: &ComparisonRow| of_same_io(row) && row.measure == rate.measure;
         let latency = rows.iter().position(is_latency);
         let own = rows.iter().position(is_own);
         let (Some(latency), Some(own)) = (latency, own) else {
@@ -64,10 +65,13 @@ const POWER_MAX: f64 = 2.0;
 /// `c` near 1. The interval is raised to the power `c`, so that its end reaches 1 when that of the
 /// other does. For ratios near 1, `c` is random. The interval of the sync is then wider than that
 /// of the rate by the inverse of the sync's share of the period.
-pub(super) fn join_rates_and_syncs(rows: &mut [Row], pairs: &[(&Part, &Part)]) {
+pub(super) fn join_rates_and_syncs(
+    rows: &mut [ComparisonRow],
+    pairs: &[(&ResultPart, &ResultPart)],
+) {
     for (mine, theirs) in pairs {
         let place = |subject, measure| {
-            let is_it = |row: &Row| {
+            let is_it = |row: &ComparisonRow| {
                 row.part == mine.name && row.subject == subject && row.measure == measure
             };
             rows.iter().position(is_it)
@@ -81,7 +85,7 @@ pub(super) fn join_rates_and_syncs(rows: &mut [Row], pairs: &[(&Part, &Part)]) {
         };
         let values = |row: usize| [rows[row].a.value, rows[row].b.value];
         let (rates, writes, syncs) = (values(rate), values(write), values(sync));
-        let share = |side: usize, part: &Part| {
+        let share = |side: usize, part: &ResultPart| {
             let period_ns = f64::from(part.pattern.numjobs) * 1e9 / rates[side];
             let is_sum = ((writes[side] + syncs[side]) / period_ns - 1.0).abs() < PERIOD_WITHIN;
             let share = syncs[side] / period_ns;
@@ -93,8 +97,8 @@ pub(super) fn join_rates_and_syncs(rows: &mut [Row], pairs: &[(&Part, &Part)]) {
         };
         let share = of_mine.min(of_theirs);
         let (from, to, link) = match rows[rate].ratio.interval {
-            Some(_) => (rate, sync, Link::to_sync(share)),
-            None => (sync, rate, Link::to_rate(share)),
+            Some(_) => (rate, sync, RatioRelation::to_sync(share)),
+            None => (sync, rate, RatioRelation::to_rate(share)),
         };
         let source = rows[from].clone();
         if !is_bounded(&source.ratio) {
@@ -104,28 +108,32 @@ pub(super) fn join_rates_and_syncs(rows: &mut [Row], pairs: &[(&Part, &Part)]) {
         let value = target.ratio.value;
         target.ratio.interval = link.interval_around(value, &source.ratio);
         target.joint.interval = link.interval_around(value, &source.joint);
-        target.verdict = Verdict::of(&target.ratio, target.measure);
+        target.verdict = ComparisonVerdict::from_ratio(&target.ratio, target.measure);
     }
 }
 
 /// Relation between the ratios of two rows: one is a power of the other's reciprocal.
-struct Link {
+struct RatioRelation {
     /// Plausible powers.
     powers: std::ops::RangeInclusive<f64>,
     /// Power for a write latency that is equal on both sides.
     usual: f64,
 }
 
-impl Link {
-    fn to_sync(share: f64) -> Link {
-        Link {
+impl RatioRelation {
+    fn to_sync(share: f64) -> RatioRelation {
+        assert!(
+            share > 0.0 && share <= 1.0,
+            "the sync is a part of the period: {share}"
+        );
+        RatioRelation {
             powers: POWER_MIN..=POWER_MAX,
             usual: 1.0 / share,
         }
     }
 
-    fn to_rate(share: f64) -> Link {
-        Link {
+    fn to_rate(share: f64) -> RatioRelation {
+        RatioRelation {
             powers: 1.0 / POWER_MAX..=1.0 / POWER_MIN,
             usual: share,
         }
@@ -143,16 +151,16 @@ impl Link {
     }
 }
 
-fn is_rate(row: &Row) -> bool {
+fn is_rate(row: &ComparisonRow) -> bool {
     matches!(row.measure, Measure::Iops | Measure::BytesPerS)
 }
 
-fn is_mean_latency(row: &Row) -> bool {
+fn is_mean_latency(row: &ComparisonRow) -> bool {
     matches!(row.measure, Measure::LatMean | Measure::ClatMean)
 }
 
 /// Returns whether one ratio is the reciprocal of the other.
-fn agree(latency: &Row, rate: &Row) -> bool {
+fn agree(latency: &ComparisonRow, rate: &ComparisonRow) -> bool {
     (latency.ratio.value * rate.ratio.value - 1.0).abs() < RECIPROCAL_WITHIN
 }
 
@@ -176,7 +184,8 @@ mod tests {
     use crate::compare::matching::matching;
     use crate::compare::sides::rows;
     use crate::compare::{
-        Basis, Bounds, Figure, Measured, Part, Pattern, Subject, Verdict, compare,
+        Bounds, ComparisonVerdict, Figure, IntervalBasis, IoPattern, MeasuredResult, ResultPart,
+        Subject, compare,
     };
 
     /// Returns a figure with an interval of this relative half-width.
@@ -186,7 +195,7 @@ mod tests {
             high: value * (1.0 + share),
             freedom: 20.0,
             repeat_factor: 1.0,
-            basis: Basis::Series,
+            basis: IntervalBasis::Series,
         });
         Figure {
             subject: Subject::Read,
@@ -197,16 +206,16 @@ mod tests {
         }
     }
 
-    fn measured(iops: f64, mean_ns: f64, shares: [Option<f64>; 2]) -> [Measured; 1] {
-        let part = Part {
+    fn measured(iops: f64, mean_ns: f64, shares: [Option<f64>; 2]) -> [MeasuredResult; 1] {
+        let part = ResultPart {
             name: "random_read".into(),
-            pattern: Pattern::default(),
+            pattern: IoPattern::default(),
             figures: vec![
                 figure(Measure::Iops, iops, shares[0]),
                 figure(Measure::LatMean, mean_ns, shares[1]),
             ],
         };
-        [Measured {
+        [MeasuredResult {
             name: "one".into(),
             machine: None,
             parts: vec![part],
@@ -214,7 +223,7 @@ mod tests {
     }
 
     /// Returns the rows with their own intervals, and as `compare` joins them.
-    fn joined(shares: [Option<f64>; 2], mean_ns: f64) -> (Vec<Row>, Vec<Row>) {
+    fn joined(shares: [Option<f64>; 2], mean_ns: f64) -> (Vec<ComparisonRow>, Vec<ComparisonRow>) {
         let a = measured(2000.0, 500e3, shares);
         let b = measured(1620.0, mean_ns, shares);
         let apart = rows(&a, &b, &matching(&a, &b).pairs);
@@ -224,12 +233,15 @@ mod tests {
     #[test]
     fn rate_and_mean_latency_of_a_closed_loop_have_one_verdict() {
         let (before, after) = joined([Some(0.125), Some(0.16)], 500e3 / 0.81);
-        let verdicts = |rows: &[Row]| [rows[0].verdict, rows[1].verdict];
+        let verdicts = |rows: &[ComparisonRow]| [rows[0].verdict, rows[1].verdict];
         assert_eq!(
             verdicts(&before),
-            [Verdict::Slower, Verdict::NoDifferenceShown]
+            [
+                ComparisonVerdict::Slower,
+                ComparisonVerdict::NoDifferenceShown
+            ]
         );
-        assert_eq!(verdicts(&after), [Verdict::Slower; 2]);
+        assert_eq!(verdicts(&after), [ComparisonVerdict::Slower; 2]);
         let [rate, latency] = [0, 1].map(|row| after[row].ratio.interval.unwrap());
         assert!((rate.0 * latency.1 - 1.0).abs() < 1e-9, "{latency:?}");
         assert_eq!(after[0], before[0]);
@@ -238,13 +250,17 @@ mod tests {
     #[test]
     fn rate_without_interval_has_that_of_its_latency() {
         let (before, after) = joined([None, Some(0.05)], 500e3 / 0.81);
-        assert_eq!(before[0].verdict, Verdict::Undecided);
-        assert_eq!(after[0].verdict, Verdict::Slower);
+        assert_eq!(before[0].verdict, ComparisonVerdict::Undecided);
+        assert_eq!(after[0].verdict, ComparisonVerdict::Slower);
         assert_eq!(after[1], before[1]);
     }
 
     /// Returns [`joined_writes`] for writes of 50 us, each with a sync of `sync_us` microseconds.
-    fn joined_syncs(shares: [Option<f64>; 2], sync_us: [f64; 2], change: f64) -> [[Row; 2]; 2] {
+    fn joined_syncs(
+        shares: [Option<f64>; 2],
+        sync_us: [f64; 2],
+        change: f64,
+    ) -> [[ComparisonRow; 2]; 2] {
         joined_writes(50.0, shares, sync_us, change)
     }
 
@@ -255,7 +271,7 @@ mod tests {
         shares: [Option<f64>; 2],
         sync_us: [f64; 2],
         change: f64,
-    ) -> [[Row; 2]; 2] {
+    ) -> [[ComparisonRow; 2]; 2] {
         let side = |sync_us: f64| {
             let rate = change * 1e6 / (write_us + sync_us);
             let mut side = measured(rate, write_us * 1e3, [shares[0], None]);
@@ -271,9 +287,9 @@ mod tests {
             side
         };
         let (a, b) = (side(sync_us[0]), side(sync_us[1]));
-        let both = |rows: Vec<Row>| {
+        let both = |rows: Vec<ComparisonRow>| {
             let find = |subject, measure| {
-                let is_it = |row: &&Row| row.subject == subject && row.measure == measure;
+                let is_it = |row: &&ComparisonRow| row.subject == subject && row.measure == measure;
                 rows.iter().find(is_it).cloned().unwrap()
             };
             [
@@ -285,7 +301,7 @@ mod tests {
         [both(apart), both(compare(&a, &b).rows)]
     }
 
-    fn verdicts(rows: &[Row; 2]) -> [Verdict; 2] {
+    fn verdicts(rows: &[ComparisonRow; 2]) -> [ComparisonVerdict; 2] {
         [rows[0].verdict, rows[1].verdict]
     }
 
@@ -294,13 +310,16 @@ mod tests {
         let [before, after] = joined_syncs([Some(0.16), Some(0.12)], [950.0, 760.0], 1.0);
         assert_eq!(
             verdicts(&before),
-            [Verdict::NoDifferenceShown, Verdict::Faster]
+            [
+                ComparisonVerdict::NoDifferenceShown,
+                ComparisonVerdict::Faster
+            ]
         );
-        assert_eq!(verdicts(&after), [Verdict::NoDifferenceShown; 2]);
+        assert_eq!(verdicts(&after), [ComparisonVerdict::NoDifferenceShown; 2]);
         assert_eq!(after[0], before[0]);
         // The rate is 46.5 times as high. A sync that takes a fiftieth is not its reciprocal.
         let [_, after] = joined_syncs([Some(0.16), Some(0.9)], [9950.0, 165.0], 1.0);
-        assert_eq!(verdicts(&after), [Verdict::Faster; 2]);
+        assert_eq!(verdicts(&after), [ComparisonVerdict::Faster; 2]);
         let (low, high) = after[1].ratio.interval.unwrap();
         let value = after[1].ratio.value;
         assert!(low < value && value < high && high < 0.03, "{low} {high}");
@@ -309,22 +328,22 @@ mod tests {
     #[test]
     fn rate_without_interval_has_that_of_its_sync() {
         let [before, after] = joined_syncs([None, Some(0.05)], [950.0, 760.0], 1.0);
-        assert_eq!(before[0].verdict, Verdict::Undecided);
-        assert_eq!(verdicts(&after), [Verdict::Faster; 2]);
+        assert_eq!(before[0].verdict, ComparisonVerdict::Undecided);
+        assert_eq!(verdicts(&after), [ComparisonVerdict::Faster; 2]);
         assert_eq!(after[1], before[1]);
         // The write is first a quarter and finally half of the period.
         let [before, after] = joined_writes(400.0, [None, Some(0.22)], [1100.0, 450.0], 1.0);
-        assert_eq!(before[1].verdict, Verdict::Faster);
-        assert_eq!(verdicts(&after), [Verdict::Faster; 2]);
+        assert_eq!(before[1].verdict, ComparisonVerdict::Faster);
+        assert_eq!(verdicts(&after), [ComparisonVerdict::Faster; 2]);
     }
 
     /// For equal devices the ratios do not determine each other, but the widths of their intervals
     /// do.
     #[test]
-    fn sync_of_equals_has_the_width_of_the_rate() {
+    fn sync_interval_of_equal_devices_has_the_width_of_the_rate() {
         let [before, after] = joined_syncs([Some(0.16), Some(0.001)], [950.0, 955.0], 1.0);
-        assert_eq!(before[1].verdict, Verdict::Slower);
-        assert_eq!(verdicts(&after), [Verdict::NoDifferenceShown; 2]);
+        assert_eq!(before[1].verdict, ComparisonVerdict::Slower);
+        assert_eq!(verdicts(&after), [ComparisonVerdict::NoDifferenceShown; 2]);
     }
 
     /// 32 writes per sync, or time between the calls: the rate does not follow from the sync.

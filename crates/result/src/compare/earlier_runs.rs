@@ -5,99 +5,16 @@
 //! single run shows. It is estimated by the one-way random-effects model (DerSimonian and Laird,
 //! Controlled Clinical Trials 7, 1986). It can only widen the interval for another run.
 
-use super::figure::{Bounds, Figure, Measure, Part, Subject};
-use super::group::Measured;
-use super::interval::{LEVEL, quantile};
-use super::sides::{Comparison, Row, Side, compare};
+use super::between_runs::BetweenRuns;
+use super::comparison::{ComparedSide, Comparison, ComparisonRow};
+use super::figure::{Bounds, Measure, ResultPart, Subject};
+use super::group::MeasuredResult;
+use super::sides::compare;
 use crate::run::RunResult;
 use iosonde_job::plan::Plan;
-use serde::{Deserialize, Serialize};
 
-/// Fewest earlier runs whose spread is used.
-pub const EARLIER_RUNS_MIN: usize = 3;
 /// Most earlier runs that are used: the latest ones.
 pub const EARLIER_RUNS_MAX: usize = 30;
-
-/// Spread of earlier runs of a target.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct BetweenRuns {
-    /// Number of earlier runs that have the figure with an interval.
-    pub runs: usize,
-    /// Standard deviation between runs beyond their intervals, as a share of the figure.
-    pub spread: f64,
-}
-
-impl BetweenRuns {
-    /// Estimates the spread. Returns `None` for fewer than [`EARLIER_RUNS_MIN`] intervals.
-    fn of<'a>(figures: impl Iterator<Item = &'a Figure>) -> Option<BetweenRuns> {
-        let known: Vec<(f64, f64)> = figures
-            .filter_map(|figure| {
-                let variance = standard_error(&figure.bounds?).powi(2);
-                Some((figure.value.ln(), variance.max(VARIANCE_MIN)))
-            })
-            .collect();
-        if known.len() < EARLIER_RUNS_MIN {
-            return None;
-        }
-        Some(BetweenRuns {
-            runs: known.len(),
-            spread: variance_between(&known).sqrt(),
-        })
-    }
-
-    fn freedom(&self) -> f64 {
-        (self.runs - 1) as f64
-    }
-
-    /// Returns the bounds with the factor that holds for another run. It combines the error of the
-    /// mean with the spread between runs, with the degrees of freedom of Welch and Satterthwaite.
-    fn widen(&self, bounds: &Bounds) -> Bounds {
-        let of_mean = standard_error(bounds).powi(2);
-        let between = self.spread.powi(2);
-        let half = quantile(LEVEL, bounds.freedom) * of_mean.sqrt();
-        if between <= 0.0 || half <= 0.0 {
-            return *bounds;
-        }
-        let variance = of_mean + between;
-        let freedom = variance.powi(2)
-            / (of_mean.powi(2) / bounds.freedom.max(1.0) + between.powi(2) / self.freedom());
-        let factor = quantile(LEVEL, freedom) * variance.sqrt() / half;
-        if factor <= bounds.repeat_factor {
-            return *bounds;
-        }
-        Bounds {
-            repeat_factor: factor,
-            freedom: freedom.min(bounds.freedom),
-            ..*bounds
-        }
-    }
-}
-
-/// Variance of a run whose interval has no width: the square of a millionth of the figure.
-const VARIANCE_MIN: f64 = 1e-12;
-
-/// Returns the standard error of the logarithm of a figure.
-fn standard_error(bounds: &Bounds) -> f64 {
-    let half = (bounds.high.ln() - bounds.low.ln()) / 2.0;
-    half / quantile(LEVEL, bounds.freedom)
-}
-
-/// Returns the variance between runs, from their means and the variances of these means.
-fn variance_between(runs: &[(f64, f64)]) -> f64 {
-    let weights: f64 = runs.iter().map(|(_, variance)| 1.0 / variance).sum();
-    let squares: f64 = runs.iter().map(|(_, variance)| variance.powi(-2)).sum();
-    let mean = runs
-        .iter()
-        .map(|(mean, variance)| mean / variance)
-        .sum::<f64>()
-        / weights;
-    let q: f64 = runs
-        .iter()
-        .map(|(value, variance)| (value - mean).powi(2) / variance)
-        .sum();
-    let freedom = (runs.len() - 1) as f64;
-    ((q - freedom) / (weights - squares / weights)).max(0.0)
-}
 
 /// Returns whether two runs have the same plan and target, apart from random seeds.
 pub fn is_same_plan_and_target(a: &RunResult, b: &RunResult) -> bool {
@@ -154,9 +71,9 @@ const WORKING_FILES: &str = ".iosonde-";
 /// Compares two single results as [`compare`] does, given the parts of earlier runs of their plans
 /// and targets. Their spread widens the intervals, and a note names a verdict that this changes.
 pub fn compare_with_earlier_runs(
-    a: &[Measured],
-    b: &[Measured],
-    earlier: [&[Part]; 2],
+    a: &[MeasuredResult],
+    b: &[MeasuredResult],
+    earlier: [&[ResultPart]; 2],
 ) -> Comparison {
     let without = compare(a, b);
     let (wide_a, evidence_a) = widen(a, earlier[0]);
@@ -169,7 +86,7 @@ pub fn compare_with_earlier_runs(
         row.b.earlier_runs = evidence_of(&evidence_b, row, &row.b);
     }
     let mut pairs = without.rows.iter().zip(&found.rows);
-    let has_evidence = |row: &Row| row.a.earlier_runs.or(row.b.earlier_runs).is_some();
+    let has_evidence = |row: &ComparisonRow| row.a.earlier_runs.or(row.b.earlier_runs).is_some();
     let decided = pairs.find(|(before, after)| {
         before.ratio.is_shown() && !after.ratio.is_shown() && has_evidence(after)
     });
@@ -180,7 +97,7 @@ pub fn compare_with_earlier_runs(
 }
 
 /// Evidence for one figure, and the figure's bounds after widening.
-struct Evidence {
+struct FigureEvidence {
     subject: Subject,
     measure: Measure,
     bounds: Bounds,
@@ -188,23 +105,28 @@ struct Evidence {
 }
 
 /// Widens the intervals of a single result by its target's earlier runs, and returns the evidence.
-fn widen(side: &[Measured], earlier: &[Part]) -> (Vec<Measured>, Vec<Evidence>) {
+fn widen(
+    side: &[MeasuredResult],
+    earlier: &[ResultPart],
+) -> (Vec<MeasuredResult>, Vec<FigureEvidence>) {
     let mut side = side.to_vec();
     let mut evidence = Vec::new();
     let [only] = &mut side[..] else {
         return (side, evidence);
     };
     for part in &mut only.parts {
-        let is_same = |each: &&Part| each.name == part.name && each.pattern == part.pattern;
-        let same: Vec<&Part> = earlier.iter().filter(is_same).collect();
+        let is_same = |each: &&ResultPart| each.name == part.name && each.pattern == part.pattern;
+        let same: Vec<&ResultPart> = earlier.iter().filter(is_same).collect();
         for figure in &mut part.figures {
             let (subject, measure) = (figure.subject, figure.measure);
             let of_it = same.iter().filter_map(|each| each.figure(subject, measure));
-            let Some((between, bounds)) = BetweenRuns::of(of_it).zip(figure.bounds.as_mut()) else {
+            let Some((between, bounds)) =
+                BetweenRuns::from_figures(of_it).zip(figure.bounds.as_mut())
+            else {
                 continue;
             };
             *bounds = between.widen(bounds);
-            evidence.push(Evidence {
+            evidence.push(FigureEvidence {
                 subject,
                 measure,
                 bounds: *bounds,
@@ -216,16 +138,20 @@ fn widen(side: &[Measured], earlier: &[Part]) -> (Vec<Measured>, Vec<Evidence>) 
 }
 
 /// Returns the evidence for a side of a row, identified by its bounds, as part names may differ.
-fn evidence_of(evidence: &[Evidence], row: &Row, side: &Side) -> Option<BetweenRuns> {
-    let is_of_side = |each: &&Evidence| {
+fn evidence_of(
+    evidence: &[FigureEvidence],
+    row: &ComparisonRow,
+    side: &ComparedSide,
+) -> Option<BetweenRuns> {
+    let is_of_side = |each: &&FigureEvidence| {
         (each.subject, each.measure) == (row.subject, row.measure)
             && side.bounds == Some(each.bounds)
     };
     evidence.iter().find(is_of_side).map(|each| each.between)
 }
 
-fn note(row: &Row) -> String {
-    let spread = |side: &Side| side.earlier_runs.map_or(0.0, |between| between.spread);
+fn note(row: &ComparisonRow) -> String {
+    let spread = |side: &ComparedSide| side.earlier_runs.map_or(0.0, |between| between.spread);
     let widest = if spread(&row.a) >= spread(&row.b) {
         &row.a
     } else {
@@ -233,8 +159,9 @@ fn note(row: &Row) -> String {
     };
     let runs = widest.earlier_runs.map_or(0, |between| between.runs);
     format!(
-        "{runs} earlier runs of this target differ by {:.1} % (standard deviation beyond their intervals): how well another run \
-         would repeat the figure decides, not how well the mean of each run is known (first in {}, {})",
+        "{runs} earlier runs of this target differ by {:.1} % (standard deviation beyond their \
+         intervals): the verdict accounts for this difference between runs, not only for the \
+         uncertainty of each mean (first in {}, {})",
         100.0 * spread(widest),
         row.part,
         row.measure.title()
@@ -244,7 +171,8 @@ fn note(row: &Row) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{Pattern, Verdict};
+    use crate::compare::confidence_interval::{LEVEL, quantile};
+    use crate::compare::{ComparisonVerdict, Figure, IoPattern};
     use crate::series::families::{Random, normal};
     use proptest::prelude::*;
     use rand::SeedableRng;
@@ -253,18 +181,18 @@ mod tests {
     const ERROR: f64 = 0.01;
     const FREEDOM: f64 = 30.0;
 
-    fn part_of(value: f64) -> Part {
+    fn part_of(value: f64) -> ResultPart {
         let half = ERROR * quantile(LEVEL, FREEDOM);
         let bounds = Bounds {
             low: value * (-half).exp(),
             high: value * half.exp(),
             freedom: FREEDOM,
             repeat_factor: 1.0,
-            basis: crate::compare::Basis::Series,
+            basis: crate::compare::IntervalBasis::Series,
         };
-        Part {
+        ResultPart {
             name: "read".into(),
-            pattern: Pattern::default(),
+            pattern: IoPattern::default(),
             figures: vec![Figure {
                 subject: Subject::Read,
                 measure: Measure::Iops,
@@ -275,8 +203,8 @@ mod tests {
         }
     }
 
-    fn side_of(value: f64) -> [Measured; 1] {
-        [Measured {
+    fn side_of(value: f64) -> [MeasuredResult; 1] {
+        [MeasuredResult {
             name: "run".into(),
             machine: None,
             parts: vec![part_of(value)],
@@ -297,7 +225,7 @@ mod tests {
         for _ in 0..1000 {
             let all = runs(earlier + 2, between, &mut random);
             let (a, b) = (side_of(all[0]), side_of(all[1]));
-            let earlier: Vec<Part> = all[2..].iter().map(|value| part_of(*value)).collect();
+            let earlier: Vec<ResultPart> = all[2..].iter().map(|value| part_of(*value)).collect();
             let with = compare_with_earlier_runs(&a, &b, [&earlier; 2]);
             let without = compare(&a, &b);
             for (count, comparison) in called.iter_mut().zip([with, without]) {
@@ -308,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_differ_from_run_to_run_are_equal_with_their_history() {
+    fn runs_with_variation_between_runs_are_equal_given_history() {
         for between in [0.0, 0.01, 0.03] {
             for (earlier, most) in [(3, 130), (5, 90), (10, 80), (30, 70)] {
                 let [with, without] = called_different(earlier, between);
@@ -322,10 +250,10 @@ mod tests {
     #[test]
     fn spread_of_earlier_runs_decides_and_is_named() {
         let (a, b) = (side_of(1000.0), side_of(1080.0));
-        assert_eq!(compare(&a, &b).rows[0].verdict, Verdict::Faster);
-        let earlier: Vec<Part> = [930.0, 1000.0, 1075.0, 980.0].map(part_of).to_vec();
+        assert_eq!(compare(&a, &b).rows[0].verdict, ComparisonVerdict::Faster);
+        let earlier: Vec<ResultPart> = [930.0, 1000.0, 1075.0, 980.0].map(part_of).to_vec();
         let found = compare_with_earlier_runs(&a, &b, [&earlier; 2]);
-        assert_eq!(found.rows[0].verdict, Verdict::NoDifferenceShown);
+        assert_eq!(found.rows[0].verdict, ComparisonVerdict::NoDifferenceShown);
         let between = found.rows[0].a.earlier_runs.unwrap();
         assert_eq!(between.runs, 4);
         assert!((0.05..0.07).contains(&between.spread), "{between:?}");
@@ -337,12 +265,12 @@ mod tests {
     }
 
     #[test]
-    fn few_or_equal_earlier_runs_change_nothing() {
+    fn comparison_ignores_too_few_or_equal_earlier_runs() {
         let (a, b) = (side_of(1000.0), side_of(1080.0));
         let before = compare(&a, &b);
-        let two: Vec<Part> = [500.0, 1000.0].map(part_of).to_vec();
+        let two: Vec<ResultPart> = [500.0, 1000.0].map(part_of).to_vec();
         assert_eq!(compare_with_earlier_runs(&a, &b, [&two; 2]), before);
-        let equal: Vec<Part> = [1000.0, 1001.0, 999.0].map(part_of).to_vec();
+        let equal: Vec<ResultPart> = [1000.0, 1001.0, 999.0].map(part_of).to_vec();
         let found = compare_with_earlier_runs(&a, &b, [&equal; 2]);
         assert_eq!(found.rows[0].ratio, before.rows[0].ratio);
         assert_eq!(found.rows[0].a.earlier_runs.unwrap().spread, 0.0);
@@ -351,7 +279,7 @@ mod tests {
     #[test]
     fn runs_of_another_pattern_are_no_evidence() {
         let (a, b) = (side_of(1000.0), side_of(1080.0));
-        let mut earlier: Vec<Part> = [500.0, 1000.0, 2000.0].map(part_of).to_vec();
+        let mut earlier: Vec<ResultPart> = [500.0, 1000.0, 2000.0].map(part_of).to_vec();
         for part in &mut earlier {
             part.pattern.iodepth = 7;
         }
@@ -375,7 +303,7 @@ mod tests {
             ratio in 0.5f64..2.0,
         ) {
             let (a, b) = (side_of(1000.0), side_of(1000.0 * ratio));
-            let earlier: Vec<Part> = values.iter().map(|value| part_of(*value)).collect();
+            let earlier: Vec<ResultPart> = values.iter().map(|value| part_of(*value)).collect();
             let with = compare_with_earlier_runs(&a, &b, [&earlier, &[]]);
             let without = compare(&a, &b);
             for (with, without) in [

@@ -7,16 +7,16 @@ use std::str::FromStr;
 
 /// One pattern of a run: a phase of a probe, or the clones of one job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct ResultPart {
     /// Name of the job or phase.
     pub name: String,
     /// Pattern of the I/O.
-    pub pattern: Pattern,
+    pub pattern: IoPattern,
     /// Measured figures.
     pub figures: Vec<Figure>,
 }
 
-impl Part {
+impl ResultPart {
     /// Returns the figure of a subject and measure.
     pub fn figure(&self, subject: Subject, measure: Measure) -> Option<&Figure> {
         let is_it = |figure: &&Figure| figure.subject == subject && figure.measure == measure;
@@ -26,7 +26,7 @@ impl Part {
 
 /// Pattern of a job. Two figures are comparable only if their patterns agree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
-pub struct Pattern {
+pub struct IoPattern {
     /// fio's `rw`, e.g. `randread`.
     pub rw: String,
     /// Block size as in fio, in bytes if it is a single number.
@@ -37,9 +37,9 @@ pub struct Pattern {
     pub numjobs: u32,
 }
 
-impl fmt::Display for Pattern {
+impl fmt::Display for IoPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Pattern {
+        let IoPattern {
             rw,
             bs,
             iodepth,
@@ -78,7 +78,7 @@ pub struct Bounds {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub repeat_factor: f64,
     /// Source of the interval.
-    pub basis: Basis,
+    pub basis: IntervalBasis,
 }
 
 fn one() -> f64 {
@@ -92,21 +92,21 @@ fn is_one(factor: &f64) -> bool {
 impl Bounds {
     /// Returns the interval if it is informative: it reaches neither zero nor twice the value.
     pub(super) fn if_telling(self, value: f64) -> Option<Bounds> {
-        let ends = telling_interval(value, (self.low, self.high));
+        let ends = informative_interval(value, (self.low, self.high));
         ends.map(|_| self)
     }
 }
 
 /// Returns the ends of an interval if it is informative. An interval that reaches zero or twice its
 /// value is not: the value counts as not known, and reports do not show the interval.
-pub fn telling_interval(value: f64, (low, high): (f64, f64)) -> Option<(f64, f64)> {
+pub fn informative_interval(value: f64, (low, high): (f64, f64)) -> Option<(f64, f64)> {
     (low > 0.0 && high <= 2.0 * value).then_some((low, high))
 }
 
 /// Source of a confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Basis {
+pub enum IntervalBasis {
     /// Time series of the run.
     Series,
     /// Spread of the means of thirds, for a run that is too short to estimate its autocorrelation.
@@ -123,23 +123,23 @@ pub enum Basis {
     Predicted,
 }
 
-impl Basis {
+impl IntervalBasis {
     /// Returns the name in files.
     pub fn name(self) -> &'static str {
         match self {
-            Basis::Series => "series",
-            Basis::Thirds => "thirds",
-            Basis::Drift => "drift",
-            Basis::Samples => "samples",
-            Basis::Runs => "runs",
-            Basis::Machines => "machines",
-            Basis::Predicted => "predicted",
+            IntervalBasis::Series => "series",
+            IntervalBasis::Thirds => "thirds",
+            IntervalBasis::Drift => "drift",
+            IntervalBasis::Samples => "samples",
+            IntervalBasis::Runs => "runs",
+            IntervalBasis::Machines => "machines",
+            IntervalBasis::Predicted => "predicted",
         }
     }
 
-    /// Returns the basis with a name given by [`Basis::name`].
-    pub fn from_name(name: &str) -> Option<Basis> {
-        use Basis::{Drift, Machines, Predicted, Runs, Samples, Series, Thirds};
+    /// Returns the basis with a name given by [`IntervalBasis::name`].
+    pub fn from_name(name: &str) -> Option<IntervalBasis> {
+        use IntervalBasis::{Drift, Machines, Predicted, Runs, Samples, Series, Thirds};
         [Series, Thirds, Drift, Samples, Runs, Machines, Predicted]
             .into_iter()
             .find(|basis| basis.name() == name)
@@ -148,6 +148,7 @@ impl Basis {
 
 /// The I/O that a figure concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(strum::VariantArray))]
 #[serde(rename_all = "lowercase")]
 pub enum Subject {
     /// Reads.
@@ -160,16 +161,22 @@ pub enum Subject {
     Mixed,
     /// fsync, fdatasync and sync_file_range.
     Sync,
+    /// A stage in the life of volumes, which the name of the part says.
+    #[serde(rename = "stage")]
+    LifecycleStage,
 }
+
+const _: () = assert!(Subject::ALL.len() == Subject::LifecycleStage as usize + 1);
 
 impl Subject {
     /// All subjects, in the order of reports.
-    pub const ALL: [Subject; 5] = [
+    pub const ALL: [Subject; 6] = [
         Subject::Read,
         Subject::Write,
         Subject::Trim,
         Subject::Mixed,
         Subject::Sync,
+        Subject::LifecycleStage,
     ];
 
     /// Returns fio's name.
@@ -180,6 +187,7 @@ impl Subject {
             Subject::Trim => "trim",
             Subject::Mixed => "mixed",
             Subject::Sync => "sync",
+            Subject::LifecycleStage => "stage",
         }
     }
 }
@@ -205,6 +213,7 @@ impl FromStr for Subject {
 
 /// A measured quantity. Latencies are in ns. As in fio, `Lat` includes submission, `Clat` does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(strum::VariantArray))]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
     /// I/Os per second.
@@ -278,6 +287,22 @@ impl Measure {
         }
     }
 
+    /// Returns the title without the word "latency", for values whose unit says the same.
+    pub fn short_title(self) -> &'static str {
+        match self {
+            Measure::LatMean => "mean",
+            Measure::LatP50 => "p50",
+            Measure::LatP99 => "p99",
+            Measure::LatP999 => "p99.9",
+            Measure::Iops
+            | Measure::BytesPerS
+            | Measure::ClatMean
+            | Measure::ClatP50
+            | Measure::ClatP99
+            | Measure::ClatP999 => self.title(),
+        }
+    }
+
     /// Returns whether a larger value means a faster device.
     pub fn more_is_faster(self) -> bool {
         matches!(self, Measure::Iops | Measure::BytesPerS)
@@ -301,5 +326,17 @@ impl FromStr for Measure {
     fn from_str(name: &str) -> Result<Measure, ()> {
         let found = Measure::ALL.into_iter().find(|each| each.name() == name);
         found.ok_or(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strum::VariantArray;
+
+    #[test]
+    fn subjects_and_measures_are_all_listed() {
+        assert_eq!(Subject::ALL, Subject::VARIANTS);
+        assert_eq!(Measure::ALL, Measure::VARIANTS);
     }
 }

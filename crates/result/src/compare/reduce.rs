@@ -1,14 +1,14 @@
 //! Reduces a run to its parts and their figures.
 
-use super::figure::{Figure, Measure, Part, Pattern, Subject};
-use super::interval::{
+use super::confidence_interval::{
     EachHistogram, bounds_of_mean, bounds_of_percentile, bounds_of_rates, bounds_of_samples,
 };
+use super::figure::{Figure, IoPattern, Measure, ResultPart, Subject};
 use crate::histogram::Histogram;
 use crate::interval::{Interval, IntervalCounts, Intervals};
 use crate::littles_law::SlotTime;
 use crate::run::{DirectionStats, RunResult, SyncStats, VerdictKind, WorkerResult};
-use crate::series::{FEWEST_SAMPLES, held_still};
+use crate::series::{FEWEST_SAMPLES, is_rate_steady};
 use crate::stats::{LatencyStats, Moments};
 use iosonde_job::plan::{BlockSize, Direction, Job, PerDirection, UnifiedReporting};
 use std::borrow::Cow;
@@ -18,7 +18,9 @@ use std::borrow::Cow;
 ///
 /// The intervals of a run are sums over all workers. They are used for a part if no other part ran
 /// at the same time. Otherwise the uncertainty of the part comes from the moments of its samples.
-pub fn parts(result: &RunResult) -> Vec<Part> {
+///
+/// The names of parts that ran beside a neighbour say so, and the neighbour is a part of its own.
+pub fn parts(result: &RunResult) -> Vec<ResultPart> {
     let mut members: Vec<(u32, &str, Vec<&WorkerResult>)> = Vec::new();
     for worker in &result.workers {
         let job = &result.plan.jobs[worker.job];
@@ -33,23 +35,54 @@ pub fn parts(result: &RunResult) -> Vec<Part> {
             None => members.push((worker.groupid, &job.name, vec![worker])),
         }
     }
-    let spans: Vec<Span> = members
+    let spans: Vec<PartTimeRange> = members
         .iter()
-        .map(|(_, _, workers)| Span::of(result, workers))
+        .map(|(_, _, workers)| PartTimeRange::from_workers(result, workers))
         .collect();
     let longest_ns = result.intervals.iter().map(|each| each.length_ns).max();
     let longest_ns = longest_ns.unwrap_or(0);
     let parts = members.iter().enumerate().map(|(index, (_, _, workers))| {
-        let intervals = OwnIntervals::of(result, &spans, index, longest_ns);
+        let intervals = OwnIntervals::from_run(result, &spans, index, longest_ns);
         part(result, workers, &intervals)
     });
-    let mut parts: Vec<Part> = parts.filter(|part| !part.figures.is_empty()).collect();
-    tell_apart(&mut parts);
+    let mut parts: Vec<ResultPart> = parts.filter(|part| !part.figures.is_empty()).collect();
+    number_equal_names(&mut parts);
+    add_neighbour(result, longest_ns, &mut parts);
     parts
 }
 
+/// Returns the name of a part that was measured beside a neighbour.
+pub fn name_beside(part: &str) -> String {
+    format!("{part} beside")
+}
+
+/// Marks the parts of a run with a neighbour, and adds the neighbour's own part.
+fn add_neighbour(result: &RunResult, longest_ns: u64, parts: &mut Vec<ResultPart>) {
+    let Some(job) = result.plan.neighbour() else {
+        return;
+    };
+    let of = parts
+        .first()
+        .map_or(String::new(), |part| part.name.clone());
+    for part in parts.iter_mut() {
+        part.name = name_beside(&part.name);
+    }
+    let workers: Vec<&WorkerResult> = result.neighbours.iter().collect();
+    if workers.is_empty() {
+        return;
+    }
+    let intervals = OwnIntervals {
+        all: None,
+        longest_ns,
+        span: None,
+    };
+    let mut own = part(result, &workers, &intervals);
+    own.name = format!("{} of {of}", job.name);
+    parts.extend(Some(own).filter(|own| !own.figures.is_empty()));
+}
+
 /// Numbers parts with equal names, which come from different reporting groups.
-pub(crate) fn tell_apart(parts: &mut [Part]) {
+pub(crate) fn number_equal_names(parts: &mut [ResultPart]) {
     for index in 1..parts.len() {
         let (before, rest) = parts.split_at_mut(index);
         let name = rest[0].name.clone();
@@ -59,31 +92,35 @@ pub(crate) fn tell_apart(parts: &mut [Part]) {
             rest[0].name = format!("{name} #{number}");
         }
     }
+    debug_assert!(
+        (1..parts.len()).all(|at| parts[..at].iter().all(|part| part.name != parts[at].name)),
+        "a name identifies a part"
+    );
 }
 
 /// Time of a part's measurement, in nanoseconds since the start of the run.
-struct Span {
+struct PartTimeRange {
     from_ns: u64,
     to_ns: u64,
 }
 
-impl Span {
+impl PartTimeRange {
     /// Resolution of points in time, which are rounded to milliseconds.
     const BLUR_NS: u64 = 2_000_000;
 
-    fn of(result: &RunResult, workers: &[&WorkerResult]) -> Span {
+    fn from_workers(result: &RunResult, workers: &[&WorkerResult]) -> PartTimeRange {
         let from = |worker: &&WorkerResult| {
             let ms = worker.started_at_ms.saturating_sub(result.started_at_ms);
             ms.saturating_mul(1_000_000)
         };
         let to = |worker: &&WorkerResult| from(worker).saturating_add(worker.runtime_ns);
-        Span {
+        PartTimeRange {
             from_ns: workers.iter().map(from).min().unwrap_or(0),
             to_ns: workers.iter().map(to).max().unwrap_or(0),
         }
     }
 
-    fn meets(&self, other: &Span) -> bool {
+    fn meets(&self, other: &PartTimeRange) -> bool {
         self.from_ns + Self::BLUR_NS < other.to_ns && other.from_ns + Self::BLUR_NS < self.to_ns
     }
 
@@ -99,11 +136,16 @@ struct OwnIntervals<'a> {
     all: Option<&'a Intervals>,
     longest_ns: u64,
     /// Time of the part. `None` if it is the only part.
-    span: Option<&'a Span>,
+    span: Option<&'a PartTimeRange>,
 }
 
 impl<'a> OwnIntervals<'a> {
-    fn of(result: &'a RunResult, spans: &'a [Span], index: usize, longest_ns: u64) -> Self {
+    fn from_run(
+        result: &'a RunResult,
+        spans: &'a [PartTimeRange],
+        index: usize,
+        longest_ns: u64,
+    ) -> Self {
         let others = spans.iter().enumerate();
         let mut others = others.filter(|(other, _)| *other != index);
         let is_alone = !others.any(|(_, other)| spans[index].meets(other));
@@ -126,20 +168,20 @@ impl<'a> OwnIntervals<'a> {
     }
 }
 
-fn part(result: &RunResult, workers: &[&WorkerResult], intervals: &OwnIntervals<'_>) -> Part {
+fn part(result: &RunResult, workers: &[&WorkerResult], intervals: &OwnIntervals<'_>) -> ResultPart {
     let job = &result.plan.jobs[workers[0].job];
     let unsteady = result
         .verdicts
         .iter()
         .any(|verdict| verdict.kind == VerdictKind::Unsteady);
-    let context = Context {
+    let context = ReduceContext {
         intervals,
-        slots: SlotTime::of_workers(&result.plan, workers.iter().copied()),
+        slots: SlotTime::from_workers(&result.plan, workers.iter().copied()),
         unsteady,
     };
     let sums = PerDirection::from_fn(|direction| {
         let each = workers.iter().map(|worker| &worker.directions[direction]);
-        Sum::of(each)
+        Sum::from_stats(each)
     });
     let mut figures = Vec::new();
     if job.measure.unified == UnifiedReporting::Mixed {
@@ -149,7 +191,7 @@ fn part(result: &RunResult, workers: &[&WorkerResult], intervals: &OwnIntervals<
         });
         context.figures_of(
             Subject::Mixed,
-            &Sum::of(all),
+            &Sum::from_stats(all),
             &Direction::ALL,
             true,
             &mut figures,
@@ -173,7 +215,7 @@ fn part(result: &RunResult, workers: &[&WorkerResult], intervals: &OwnIntervals<
         }
     };
     latencies(Subject::Sync, &sync.lat, TOTAL, &syncs, &mut figures);
-    Part {
+    ResultPart {
         name: job.name.clone(),
         pattern: pattern(job),
         figures,
@@ -189,12 +231,12 @@ struct Sum {
 
 impl Default for Sum {
     fn default() -> Sum {
-        Sum::of(std::iter::empty())
+        Sum::from_stats(std::iter::empty())
     }
 }
 
 impl Sum {
-    fn of<'a>(members: impl Iterator<Item = &'a DirectionStats>) -> Sum {
+    fn from_stats<'a>(members: impl Iterator<Item = &'a DirectionStats>) -> Sum {
         let mut sum = Sum {
             stats: DirectionStats::default(),
             samples: Moments::default(),
@@ -221,13 +263,13 @@ impl Sum {
 /// Selects the count of an interval that is used.
 type Count = fn(&IntervalCounts) -> u64;
 
-struct Context<'a> {
+struct ReduceContext<'a> {
     intervals: &'a OwnIntervals<'a>,
     slots: SlotTime,
     unsteady: bool,
 }
 
-impl Context<'_> {
+impl ReduceContext<'_> {
     /// Adds rates and latencies of one subject. `alone`: the intervals have no other latencies.
     fn figures_of(
         &self,
@@ -279,7 +321,7 @@ impl Context<'_> {
     }
 
     fn settled(&self, rates: &[f64]) -> Option<bool> {
-        held_still(rates).map(|still| still && !self.unsteady)
+        is_rate_steady(rates).map(|still| still && !self.unsteady)
     }
 }
 
@@ -342,7 +384,7 @@ fn latencies(
     push(mean, value, bounds_of_mean(value, slices));
     for (percent, measure) in percentiles {
         let value = stats.percentile(percent);
-        if let (true, Some(value @ 1..)) = (is_telling(count, percent), value) {
+        if let (true, Some(value @ 1..)) = (has_enough_samples(count, percent), value) {
             let value = value as f64;
             push(measure, value, bounds_of_percentile(value, percent, slices));
         }
@@ -350,11 +392,12 @@ fn latencies(
 }
 
 /// Returns whether at least ten values lie beyond a percentile, more than a few outliers.
-pub(crate) fn is_telling(count: u64, percent: f64) -> bool {
+pub(crate) fn has_enough_samples(count: u64, percent: f64) -> bool {
     count as f64 * (100.0 - percent) / 100.0 + 1e-6 >= 10.0
 }
 
-fn pattern(job: &Job) -> Pattern {
+/// Returns the pattern of a job.
+pub(crate) fn pattern(job: &Job) -> IoPattern {
     let direction = Direction::ALL
         .into_iter()
         .find(|direction| job.workload.rw.has(*direction));
@@ -367,7 +410,7 @@ fn pattern(job: &Job) -> Pattern {
         Some(_) => ("replay".to_owned(), "trace".to_owned()),
         None => (job.workload.rw.name().to_owned(), bs),
     };
-    Pattern {
+    IoPattern {
         rw,
         bs,
         iodepth: job.io.iodepth,

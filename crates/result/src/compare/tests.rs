@@ -1,10 +1,14 @@
 //! Tests of comparisons on seeded series with known means.
 
-use super::interval::{bounds_of_mean, bounds_of_percentile, bounds_of_rates, bounds_of_samples};
+use super::confidence_interval::{
+    bounds_of_mean, bounds_of_percentile, bounds_of_rates, bounds_of_samples,
+};
 use super::*;
 use crate::histogram::Histogram;
 use crate::littles_law::SlotTime;
-use crate::series::families::{FAMILIES, Family, Random, TRUTH, draws, normal, stray, uniform};
+use crate::series::families::{
+    FAMILIES, ProcessFamily, Random, TRUTH, chance_deviation, draws, normal, uniform,
+};
 use crate::stats::Moments;
 use proptest::prelude::*;
 use rand::SeedableRng;
@@ -20,18 +24,18 @@ fn noisy(mean: f64, noise: f64, rho: f64, seconds: usize, random: &mut Random) -
     series.collect()
 }
 
-fn measured(machine: Option<&str>, parts: Vec<Part>) -> Measured {
-    Measured {
+fn measured(machine: Option<&str>, parts: Vec<ResultPart>) -> MeasuredResult {
+    MeasuredResult {
         name: "run".into(),
         machine: machine.map(str::to_owned),
         parts,
     }
 }
 
-fn part(name: &str, figures: Vec<Figure>) -> Part {
-    Part {
+fn part(name: &str, figures: Vec<Figure>) -> ResultPart {
+    ResultPart {
         name: name.into(),
-        pattern: Pattern {
+        pattern: IoPattern {
             rw: "randread".into(),
             bs: "4096".into(),
             iodepth: 64,
@@ -51,14 +55,14 @@ fn figure(measure: Measure, value: f64, bounds: Option<Bounds>) -> Figure {
     }
 }
 
-fn one(value: f64) -> Measured {
+fn one(value: f64) -> MeasuredResult {
     measured(
         Some("n1"),
         vec![part("a", vec![figure(Measure::Iops, value, None)])],
     )
 }
 
-fn of_rates(rates: &[f64]) -> Measured {
+fn of_rates(rates: &[f64]) -> MeasuredResult {
     let value = rates.iter().sum::<f64>() / rates.len() as f64;
     let bounds = bounds_of_rates(value, rates, 1 << 40, &SlotTime::default());
     measured(
@@ -75,14 +79,14 @@ fn called_different(ratio: f64, seed: u64) -> usize {
         let a = of_rates(&noisy(10_000.0, 0.03, 0.5, 60, &mut random));
         let b = of_rates(&noisy(10_000.0 * ratio, 0.03, 0.5, 60, &mut random));
         let verdict = compare(&[a], &[b]).rows[0].verdict;
-        assert_ne!(verdict, Verdict::Undecided);
-        verdict != Verdict::NoDifferenceShown
+        assert_ne!(verdict, ComparisonVerdict::Undecided);
+        verdict != ComparisonVerdict::NoDifferenceShown
     };
     (0..1000).filter(is_called).count()
 }
 
 #[test]
-fn equal_devices_are_called_different_at_most_five_times_of_a_hundred() {
+fn equal_devices_differ_in_at_most_5_of_100_comparisons() {
     for seed in [1, 2, 3] {
         let called = called_different(1.0, seed);
         assert!(called <= 50, "{called} of 1000 with seed {seed}");
@@ -115,7 +119,7 @@ fn runs_of_a_wandering_device_are_compared_by_how_they_repeat() {
         let [a, b] = wandering(60, &mut random).map(|rates| of_rates(&rates));
         let row = compare(std::slice::from_ref(&a), std::slice::from_ref(&b)).rows[0].clone();
         called += u32::from(row.ratio.is_shown());
-        let by_means = |mut side: Measured| {
+        let by_means = |mut side: MeasuredResult| {
             let bounds = side.parts[0].figures[0].bounds.as_mut().unwrap();
             bounds.repeat_factor = 1.0;
             side
@@ -139,16 +143,13 @@ fn interval_that_reaches_zero_or_twice_the_value_is_not_known() {
         None
     );
     let comparison = compare(&[of_rates(&rates)], &[of_rates(&rates)]);
-    assert_eq!(comparison.rows[0].verdict, Verdict::Undecided);
-    let decides = comparison.what_would_decide().unwrap();
-    assert!(
-        decides.starts_with("To decide what is undecided"),
-        "{decides}"
-    );
+    assert_eq!(comparison.rows[0].verdict, ComparisonVerdict::Undecided);
+    let decides = comparison.find_deciding_effort().unwrap();
+    assert!(decides.starts_with("To decide undecided rows"), "{decides}");
 }
 
 #[test]
-fn a_difference_of_five_per_cent_is_found_in_95_of_100() {
+fn difference_of_five_percent_is_found_in_95_of_100() {
     for (ratio, seed) in [(0.95, 4), (1.05, 5)] {
         let called = called_different(ratio, seed);
         assert!(called >= 950, "{called} of 1000 with ratio {ratio}");
@@ -158,7 +159,7 @@ fn a_difference_of_five_per_cent_is_found_in_95_of_100() {
 /// Returns how many pairs of runs `compare` calls different, and how many a test calls different
 /// that knows the standard error. The true means differ by `errors` standard errors. The runs are
 /// long enough for their family.
-fn called_of_family(family: Family, errors: f64, pairs: usize) -> (usize, usize) {
+fn called_of_family(family: ProcessFamily, errors: f64, pairs: usize) -> (usize, usize) {
     let mut random = Random::seed_from_u64(10);
     let runs: Vec<Vec<f64>> = (0..2 * pairs)
         .map(|_| family.draw(300, &mut random))
@@ -170,7 +171,10 @@ fn called_of_family(family: Family, errors: f64, pairs: usize) -> (usize, usize)
     for pair in runs.chunks_exact(2) {
         let other: Vec<f64> = pair[1].iter().map(|rate| rate + errors * error).collect();
         let row = compare(&[of_rates(&pair[0])], &[of_rates(&other)]).rows[0].clone();
-        found += usize::from(matches!(row.verdict, Verdict::Faster | Verdict::Slower));
+        found += usize::from(matches!(
+            row.verdict,
+            ComparisonVerdict::Faster | ComparisonVerdict::Slower
+        ));
         known += usize::from((mean(&other) - mean(&pair[0])).abs() > 1.96 * error);
     }
     (found, known)
@@ -186,7 +190,7 @@ fn differences_are_found_on_each_family_and_equals_are_not() {
         let (different, _) = called_of_family(family, 0.0, pairs);
         let limit = match pairs {
             1000 => 0.064,
-            few => 0.064 + stray(few),
+            few => 0.064 + chance_deviation(few),
         };
         assert!(
             different as f64 <= limit * pairs as f64,
@@ -195,16 +199,17 @@ fn differences_are_found_on_each_family_and_equals_are_not() {
         // Noise that is a third of the variance, behind white noise, may be slower than the run
         // shows.
         let least = match family {
-            Family::Hidden(..) => 0.6,
+            ProcessFamily::Hidden(..) => 0.6,
             _ => 0.8,
         };
         for errors in [2.8, 4.0] {
             let (found, known) = called_of_family(family, errors, pairs);
             println!(
-                "{family:?}, {errors} standard errors: {found} found, {known} known; {different} of {pairs} equals"
+                "{family:?}, {errors} standard errors: {found} found, {known} known; {different} \
+                 of {pairs} equals"
             );
             assert!(
-                found as f64 >= (least - stray(pairs)) * known as f64,
+                found as f64 >= (least - chance_deviation(pairs)) * known as f64,
                 "{family:?}, {errors} standard errors: {found} of {known}"
             );
         }
@@ -212,7 +217,7 @@ fn differences_are_found_on_each_family_and_equals_are_not() {
 }
 
 #[test]
-fn the_interval_of_a_ratio_covers_the_truth() {
+fn ratio_interval_covers_the_true_ratio() {
     let mut random = Random::seed_from_u64(6);
     let covers = |_: &usize| {
         let a = of_rates(&noisy(100.0, 0.10, 0.5, 60, &mut random));
@@ -276,7 +281,11 @@ fn intervals_of_latencies_cover_the_truth() {
 
 /// Returns a run whose mean latency varies between intervals as `family` does, around 1 ms. The
 /// latencies within an interval are exponential.
-fn varying_latencies(family: Family, intervals: usize, random: &mut Random) -> Vec<Histogram> {
+fn varying_latencies(
+    family: ProcessFamily,
+    intervals: usize,
+    random: &mut Random,
+) -> Vec<Histogram> {
     let levels = family.draw(intervals, random);
     let of_level = |level: f64| {
         let mut histogram = Histogram::default();
@@ -289,7 +298,7 @@ fn varying_latencies(family: Family, intervals: usize, random: &mut Random) -> V
 }
 
 /// Returns the latency that this share of all latencies does not exceed, from many levels.
-fn true_percentile(family: Family, share: f64) -> f64 {
+fn true_percentile(family: ProcessFamily, share: f64) -> f64 {
     let levels = family.draw(30_000, &mut Random::seed_from_u64(1));
     let (mut low, mut high) = (0.0, 1e8);
     for _ in 0..50 {
@@ -334,7 +343,7 @@ fn intervals_of_percentiles_cover_the_truth_of_each_family() {
             let covered = stated.iter().filter(covers).count() as f64 / stated.len() as f64;
             println!("{family:?} p{percent}: {covered} of {share}");
             // Intervals of whole buckets have a higher coverage for some families.
-            let limits = 0.93 - stray(draws)..=0.99 + stray(draws);
+            let limits = 0.93 - chance_deviation(draws)..=0.99 + chance_deviation(draws);
             assert!(
                 limits.contains(&covered),
                 "{family:?} p{percent}: {covered}"
@@ -344,7 +353,7 @@ fn intervals_of_percentiles_cover_the_truth_of_each_family() {
 }
 
 #[test]
-fn percentiles_on_both_sides_of_an_edge_are_not_told_apart() {
+fn percentiles_in_adjacent_buckets_show_no_difference() {
     let index = crate::histogram::index_of(100_000);
     let side = |index: usize| {
         let mut interval = Histogram::default();
@@ -358,12 +367,12 @@ fn percentiles_on_both_sides_of_an_edge_are_not_told_apart() {
         )
     };
     let verdict = |other: usize| compare(&[side(index)], &[side(other)]).rows[0].verdict;
-    assert_eq!(verdict(index + 1), Verdict::NoDifferenceShown);
-    assert_eq!(verdict(index + 3), Verdict::Slower);
+    assert_eq!(verdict(index + 1), ComparisonVerdict::NoDifferenceShown);
+    assert_eq!(verdict(index + 3), ComparisonVerdict::Slower);
 }
 
 #[test]
-fn samples_without_their_order_are_not_trusted_too_far() {
+fn unordered_samples_rarely_show_a_false_difference() {
     let mut random = Random::seed_from_u64(8);
     let mut called = 0;
     for _ in 0..500 {
@@ -379,21 +388,21 @@ fn samples_without_their_order_are_not_trusted_too_far() {
             measured(None, vec![part("a", figures)])
         };
         let comparison = compare(&[side()], &[side()]);
-        called += usize::from(comparison.rows[0].verdict != Verdict::NoDifferenceShown);
-        assert!(comparison.notes[0].contains("samples alone"));
+        called += usize::from(comparison.rows[0].verdict != ComparisonVerdict::NoDifferenceShown);
+        assert!(comparison.notes[0].contains("deviation of samples"));
     }
     assert!(called <= 35, "{called} of 500");
 }
 
 #[test]
-fn ratio_whose_interval_says_nothing_is_undecided() {
+fn ratio_with_a_wide_interval_is_undecided() {
     let side = |value: f64, share: f64| {
         let bounds = Bounds {
             low: value * (1.0 - share),
             high: value * (1.0 + share),
             freedom: 10.0,
             repeat_factor: 1.0,
-            basis: Basis::Series,
+            basis: IntervalBasis::Series,
         };
         let figures = vec![figure(Measure::Iops, value, Some(bounds))];
         measured(None, vec![part("a", figures)])
@@ -402,21 +411,21 @@ fn ratio_whose_interval_says_nothing_is_undecided() {
         let comparison = compare(&[side(100.0, share)], &[side(value, share)]);
         comparison.rows[0].verdict
     };
-    assert_eq!(verdict(100.0, 0.1), Verdict::NoDifferenceShown);
-    assert_eq!(verdict(100.0, 0.6), Verdict::Undecided);
+    assert_eq!(verdict(100.0, 0.1), ComparisonVerdict::NoDifferenceShown);
+    assert_eq!(verdict(100.0, 0.6), ComparisonVerdict::Undecided);
     // The difference is shown, although its size is uncertain.
-    assert_eq!(verdict(1000.0, 0.6), Verdict::Faster);
+    assert_eq!(verdict(1000.0, 0.6), ComparisonVerdict::Faster);
 }
 
 #[test]
-fn a_latency_that_rises_is_slower() {
+fn higher_latency_is_slower() {
     let bounds = |low, high| {
         Some(Bounds {
             low,
             high,
             freedom: 10.0,
             repeat_factor: 1.0,
-            basis: Basis::Series,
+            basis: IntervalBasis::Series,
         })
     };
     let side = |p99: f64| {
@@ -428,13 +437,13 @@ fn a_latency_that_rises_is_slower() {
     };
     let comparison = compare(&[side(1e6)], &[side(1.1e6)]);
     let row = &comparison.rows[0];
-    assert_eq!(row.verdict, Verdict::Slower);
+    assert_eq!(row.verdict, ComparisonVerdict::Slower);
     assert!((row.slower_by() - 0.1).abs() < 1e-9);
     assert_eq!(comparison.slower_by(0.05).len(), 1);
     assert_eq!(comparison.slower_by(0.2).len(), 0);
     assert_eq!(
         compare(&[side(1.1e6)], &[side(1e6)]).rows[0].verdict,
-        Verdict::Faster
+        ComparisonVerdict::Faster
     );
     assert!(
         compare(&[side(1.1e6)], &[side(1e6)])
@@ -444,13 +453,13 @@ fn a_latency_that_rises_is_slower() {
 }
 
 #[test]
-fn many_figures_of_equals_do_not_add_up_to_a_failure() {
+fn equal_sides_with_many_figures_rarely_fail() {
     let mut random = Random::seed_from_u64(9);
     let failed = |_: &usize| {
         let mut side = || {
             let parts = (0..20).map(|index| {
                 let of = of_rates(&noisy(100.0, 0.03, 0.5, 60, &mut random));
-                Part {
+                ResultPart {
                     name: format!("p{index}"),
                     ..of.parts[0].clone()
                 }
@@ -464,14 +473,14 @@ fn many_figures_of_equals_do_not_add_up_to_a_failure() {
 }
 
 #[test]
-fn spread_within_and_between_machines_is_told_apart() {
+fn spread_is_split_within_and_between_machines() {
     let mut random = Random::seed_from_u64(10);
     let mut side = Vec::new();
     for machine in 0..40 {
         let level = 1000.0 * (0.20 * normal(&mut random)).exp();
         for _ in 0..10 {
             let value = level * (0.03 * normal(&mut random)).exp();
-            side.push(Measured {
+            side.push(MeasuredResult {
                 machine: Some(format!("n{machine}")),
                 ..one(value)
             });
@@ -489,14 +498,14 @@ fn spread_within_and_between_machines_is_told_apart() {
         "{spread:?}"
     );
     assert_eq!((row.a.runs, row.a.machines), (400, 40));
-    assert_eq!(row.a.bounds.unwrap().basis, Basis::Machines);
-    assert_eq!(row.verdict, Verdict::NoDifferenceShown);
+    assert_eq!(row.a.bounds.unwrap().basis, IntervalBasis::Machines);
+    assert_eq!(row.verdict, ComparisonVerdict::NoDifferenceShown);
 }
 
 #[test]
 fn machines_of_one_kind_do_not_hide_a_difference() {
     // Machines differ by a factor of two, but each is 3 % slower than before.
-    let side = |factor: f64| -> Vec<Measured> {
+    let side = |factor: f64| -> Vec<MeasuredResult> {
         let machines = [
             ("n1", 1000.0),
             ("n2", 1400.0),
@@ -506,20 +515,20 @@ fn machines_of_one_kind_do_not_hide_a_difference() {
         let each = machines
             .iter()
             .enumerate()
-            .map(|(index, (name, level))| Measured {
+            .map(|(index, (name, level))| MeasuredResult {
                 machine: Some((*name).to_owned()),
                 ..one(level * factor * (1.0 + 0.001 * index as f64))
             });
         each.collect()
     };
     let mut after = side(0.97);
-    after[2] = Measured {
+    after[2] = MeasuredResult {
         machine: Some("n3".into()),
         ..one(2000.0 * 0.971)
     };
     let comparison = compare(&side(1.0), &after);
     assert!(comparison.rows[0].paired);
-    assert_eq!(comparison.rows[0].verdict, Verdict::Slower);
+    assert_eq!(comparison.rows[0].verdict, ComparisonVerdict::Slower);
     assert!(
         comparison
             .notes
@@ -532,13 +541,16 @@ fn machines_of_one_kind_do_not_hide_a_difference() {
     }
     let comparison = compare(&side(1.0), &after);
     assert!(!comparison.rows[0].paired);
-    assert_eq!(comparison.rows[0].verdict, Verdict::NoDifferenceShown);
+    assert_eq!(
+        comparison.rows[0].verdict,
+        ComparisonVerdict::NoDifferenceShown
+    );
 }
 
 #[test]
 fn parts_are_matched_by_name_then_by_pattern() {
-    let with = |name: &str, depth: u32| Part {
-        pattern: Pattern {
+    let with = |name: &str, depth: u32| ResultPart {
+        pattern: IoPattern {
             iodepth: depth,
             ..part(name, Vec::new()).pattern
         },
@@ -556,12 +568,12 @@ fn parts_are_matched_by_name_then_by_pattern() {
     assert_eq!(comparison.only_in_a, ["gone"]);
     assert_eq!(comparison.only_in_b, ["come"]);
     assert!(
-        comparison.notes[0].starts_with("x: not the same pattern"),
+        comparison.notes[0].starts_with("x: patterns differ"),
         "{:?}",
         comparison.notes
     );
-    assert_eq!(comparison.notes[1], "old of A is held against new of B");
-    assert_eq!(comparison.rows[0].verdict, Verdict::Undecided);
+    assert_eq!(comparison.notes[1], "old of A is compared with new of B");
+    assert_eq!(comparison.rows[0].verdict, ComparisonVerdict::Undecided);
     // The only parts of both sides are paired, whatever their names are.
     let comparison = compare(
         &[measured(None, vec![with("a", 1)])],
@@ -572,7 +584,7 @@ fn parts_are_matched_by_name_then_by_pattern() {
 
 proptest! {
     #[test]
-    fn turning_the_sides_around_turns_the_ratio_around(
+    fn swapped_sides_give_the_inverse_ratio(
         a in proptest::collection::vec(10.0f64..1e6, 5..60),
         b in proptest::collection::vec(10.0f64..1e6, 5..60),
     ) {

@@ -38,7 +38,7 @@ fn described(devices: Vec<DeviceInfo>, is_guest: bool) -> DeviceDescription {
         devices,
         ..TargetInfo::default()
     };
-    DeviceDescription::of_target(&target, is_guest)
+    DeviceDescription::from_target(&target, is_guest)
 }
 
 #[test]

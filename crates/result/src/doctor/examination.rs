@@ -2,7 +2,9 @@
 //!
 //! Its schema is `docs/schema/doctor.json`. Facts that could not be read are `None` or empty lists.
 
+use super::finding_cause::FindingCause;
 use crate::host::{DeviceNumber, Host, TargetInfo};
+use crate::known_cause::read_known_cause;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -25,12 +27,12 @@ pub struct Examination {
     /// Description of the machine.
     pub host: Host,
     /// Activity of the machine during the examination.
-    pub conditions: Conditions,
+    pub conditions: MachineConditions,
     /// The targets, in the order given.
     pub targets: Vec<ExaminedTarget>,
     /// Leftovers of runs: working files and directories in the usual places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub leftovers: Vec<Leftover>,
+    pub leftovers: Vec<ExaminedLeftover>,
     /// Findings, the most severe first.
     pub findings: Vec<Finding>,
 }
@@ -43,18 +45,18 @@ pub struct ExaminedTarget {
     /// Properties of the target.
     pub info: TargetInfo,
     /// Operations that this process may perform on the target.
-    pub access: Access,
+    pub access: TargetAccess,
 }
 
 /// A leftover: a working file or directory of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Leftover {
+pub struct ExaminedLeftover {
     /// Path of the leftover.
     pub path: PathBuf,
     /// Bytes allocated to it.
     pub bytes: u64,
     /// Whether a process uses it.
-    pub holder: Holder,
+    pub holder: LeftoverUser,
     /// Boot that created it, according to its name.
     #[serde(default)]
     pub made_by: MadeBy,
@@ -94,9 +96,10 @@ pub enum MadeBy {
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Holder {
+pub enum LeftoverUser {
     /// No live process uses it: a run that was killed left it behind.
-    Nobody,
+    #[serde(rename = "nobody")]
+    NoProcess,
     /// A running process uses it.
     Process,
     /// Unknown: the file has no lock, or its file system does not support locks.
@@ -105,9 +108,12 @@ pub enum Holder {
 
 /// Operations that this process may perform on a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
-pub struct Access {
+pub struct TargetAccess {
     /// Reason why the target is not readable, with the name of the errno. `None` if it is.
     pub read_error: Option<String>,
+    /// errno of the failed read. `None` in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_errno: Option<i32>,
     /// Reason why the target is not writable, with the name of the errno. `None` if it is.
     pub write_error: Option<String>,
     /// Whether it can be opened with O_DIRECT. `None` if the test would leave a file behind.
@@ -121,7 +127,7 @@ pub struct Access {
 
 /// Activity and settings of a machine during an examination.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
-pub struct Conditions {
+pub struct MachineConditions {
     /// Length of the observation in nanoseconds, from which rates and shares are computed.
     pub watched_ns: u64,
     /// Load averages over 1, 5 and 15 minutes.
@@ -162,7 +168,7 @@ pub struct DeviceConditions {
     /// Device number.
     pub number: DeviceNumber,
     /// I/O of other processes during the observation. `None` if the kernel does not count it.
-    pub traffic: Option<Traffic>,
+    pub traffic: Option<DeviceTraffic>,
     /// State of the array, for a software RAID array.
     pub array: Option<ArrayState>,
     /// State of a SCSI disk: `running`, `offline`, `blocked`, ...
@@ -175,7 +181,7 @@ pub struct DeviceConditions {
 
 /// I/O rates of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
-pub struct Traffic {
+pub struct DeviceTraffic {
     /// Reads per second.
     pub read_iops: f64,
     /// Writes per second.
@@ -222,7 +228,7 @@ pub struct Maintenance {
 }
 
 /// A condition that distorts a measurement, or must be known to interpret it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Stable identifier, listed in `docs/doctor.md`.
     pub id: String,
@@ -238,6 +244,14 @@ pub struct Finding {
     pub remedy: String,
     /// Command that is the remedy.
     pub command: Option<String>,
+    /// Cause with its quantities, from which the words are made. `None` if only the words are
+    /// known.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "read_known_cause"
+    )]
+    pub cause: Option<FindingCause>,
 }
 
 /// Severities of findings, the most severe first.

@@ -2,12 +2,13 @@
 
 use super::findings;
 use crate::doctor::{
-    Access, ArrayState, DeviceConditions, Examination, ExaminedTarget, Finding, Holder, Leftover,
-    MadeBy, Maintenance, Severity, Traffic,
+    ArrayState, DeviceCause, DeviceConditions, DeviceIoLimits, DeviceTraffic, Examination,
+    ExaminedLeftover, ExaminedTarget, Finding, FindingCause, LeftoverCause, LeftoverUser,
+    MachineCause, MadeBy, Maintenance, Severity, TargetAccess, TargetCause,
 };
 use crate::host::{
-    DeviceInfo, DeviceKind, DeviceNumber, IoLimit, Locality, Mount, PcieLink, Queue, Space,
-    TargetInfo, TargetKind, Transport,
+    DeviceInfo, DeviceKind, DeviceNumber, FileSystemUsage, IoLimit, Locality, Mount, PathKind,
+    PcieLink, Queue, TargetInfo,
 };
 
 fn only(examined: &Examination) -> Vec<(String, Severity)> {
@@ -54,7 +55,10 @@ fn at_device(examined: &mut Examination, change: impl FnOnce(&mut DeviceConditio
 }
 
 /// Adds a target.
-fn with_target(examined: &mut Examination, change: impl FnOnce(&mut TargetInfo, &mut Access)) {
+fn with_target(
+    examined: &mut Examination,
+    change: impl FnOnce(&mut TargetInfo, &mut TargetAccess),
+) {
     let mut target = ExaminedTarget {
         name: "x".into(),
         ..ExaminedTarget::default()
@@ -79,17 +83,16 @@ fn with_mount(examined: &mut Examination, fs_type: &str, locality: Locality, opt
 use Severity::{Note, Problem, Warning};
 
 #[test]
-fn where_nothing_is_known_nothing_is_found() {
+fn unknown_conditions_give_no_findings() {
     finds_nothing(|_| {});
     finds_nothing(|examined| examined.targets.push(ExaminedTarget::default()));
 }
 
 #[test]
-fn processors_that_are_slow_or_taken() {
-    let slow = finds("cpu-governor", Warning, |examined| {
+fn slow_or_busy_processors_give_findings() {
+    finds("cpu-governor", Warning, |examined| {
         examined.host.cpu.governor = Some("powersave".into())
     });
-    assert!(slow.command.unwrap().contains("scaling_governor"));
     finds("cpu-governor", Note, |examined| {
         examined.host.cpu.governor = Some("schedutil".into())
     });
@@ -109,7 +112,7 @@ fn processors_that_are_slow_or_taken() {
 }
 
 #[test]
-fn memory_that_is_short() {
+fn low_memory_gives_findings() {
     let with = |available: u64| {
         move |examined: &mut Examination| {
             examined.host.memory_bytes = Some(16 << 30);
@@ -136,7 +139,7 @@ fn memory_that_is_short() {
 }
 
 #[test]
-fn kernels_that_lack_something() {
+fn old_kernel_and_missing_io_uring_give_findings() {
     let kernel = |release: &str| {
         let release = Some(release.to_owned());
         move |examined: &mut Examination| examined.host.kernel = release
@@ -152,10 +155,12 @@ fn kernels_that_lack_something() {
         examined.conditions.io_uring_disabled = Some(2);
         examined.conditions.io_uring_error = Some("(EPERM)".into());
     });
-    assert_eq!(
-        disabled.command.as_deref(),
-        Some("sudo sysctl -w kernel.io_uring_disabled=0")
-    );
+    let cause = MachineCause::IoUring {
+        error: Some("(EPERM)".to_owned()),
+        disabled_level: Some(2),
+        container: false,
+    };
+    assert_eq!(disabled.cause, Some(FindingCause::Machine(cause)));
     // Level 1 applies only to unprivileged processes, and io_uring works here.
     finds_nothing(|examined| examined.conditions.io_uring_disabled = Some(1));
     // The old kernel explains it.
@@ -170,21 +175,27 @@ fn kernels_that_lack_something() {
 }
 
 #[test]
-fn a_slow_clock_and_the_better_one() {
+fn slow_clock_finding_names_the_better_clock() {
     let slow = finds("slow-clock", Warning, |examined| {
         examined.host.clock_source = Some("hpet".into());
         examined.conditions.clock_sources = vec!["tsc".into(), "hpet".into()];
     });
-    assert!(slow.command.unwrap().starts_with("echo tsc |"));
+    let clock = |clock: &str, better: Option<&str>| {
+        Some(FindingCause::Machine(MachineCause::SlowClock {
+            clock: clock.to_owned(),
+            better: better.map(str::to_owned),
+        }))
+    };
+    assert_eq!(slow.cause, clock("hpet", Some("tsc")));
     let without = finds("slow-clock", Warning, |examined| {
         examined.host.clock_source = Some("acpi_pm".into());
     });
-    assert_eq!(without.command, None);
+    assert_eq!(without.cause, clock("acpi_pm", None));
     finds_nothing(|examined| examined.host.clock_source = Some("kvm-clock".into()));
 }
 
 #[test]
-fn walls_around_this_process() {
+fn cgroup_limits_container_and_vm_give_findings() {
     let quota = |quota: f64| {
         move |examined: &mut Examination| {
             examined.host.cpu.online = Some(4);
@@ -208,10 +219,18 @@ fn walls_around_this_process() {
         };
         with_target(examined, |info, _| info.limits.push(limit));
     });
-    assert!(
-        bound.evidence.contains("/noisy") && bound.evidence.ends_with(": 500 reads/s"),
-        "{bound:?}"
-    );
+    let limits = |device: &str, read_iops, write_iops| DeviceIoLimits {
+        device: device.to_owned(),
+        read_iops,
+        write_iops,
+        read_bytes_per_s: None,
+        write_bytes_per_s: None,
+    };
+    let noisy = TargetCause::CgroupIo {
+        cgroups: vec!["/noisy".to_owned()],
+        limits: vec![limits("0:0", Some(500), None)],
+    };
+    assert_eq!(bound.cause, Some(FindingCause::Target(noisy)));
     // A group is also subject to the limits of its parents. The strictest limit counts, for each
     // device separately.
     let nested = finds("cgroup-io", Warning, |examined| {
@@ -230,45 +249,67 @@ fn walls_around_this_process() {
             ];
         });
     });
-    assert_eq!(
-        nested.evidence,
-        "control group /a/b and /a bounds I/O to 8:0: 1000 reads/s, 300 writes/s; 8:16: 70 reads/s"
-    );
+    let cause = TargetCause::CgroupIo {
+        cgroups: vec!["/a/b".to_owned(), "/a".to_owned()],
+        limits: vec![
+            limits("8:0", Some(1000), Some(300)),
+            limits("8:16", Some(70), None),
+        ],
+    };
+    assert_eq!(nested.cause, Some(FindingCause::Target(cause)));
     finds("maintenance", Warning, |examined| {
         examined.conditions.maintenance.push(Maintenance::default());
     });
 }
 
 #[test]
-fn targets_that_cannot_be_used() {
+fn unusable_targets_give_problems() {
     let refused = Some("Permission denied (EACCES)".to_owned());
     let error = refused.clone();
-    let device = finds("unreadable", Problem, |examined| {
+    finds("unreadable", Problem, |examined| {
         with_target(examined, |info, access| {
-            info.kind = TargetKind::BlockDevice;
+            info.kind = PathKind::BlockDevice;
             access.read_error = error;
         });
     });
-    assert!(device.remedy.contains("root"), "{device:?}");
+    let denied = finds("unreadable", Problem, |examined| {
+        with_target(examined, |info, access| {
+            info.kind = PathKind::BlockDevice;
+            access.read_error = Some("Operation not permitted (EPERM)".to_owned());
+            access.read_errno = Some(iosonde_job::errno::EPERM);
+        });
+    });
+    assert!(matches!(
+        denied.cause,
+        Some(FindingCause::Target(TargetCause::Unreadable {
+            errno: Some(iosonde_job::errno::EPERM),
+            path_kind: PathKind::BlockDevice,
+            ..
+        }))
+    ));
     let error = refused.clone();
     finds("unwritable", Problem, |examined| {
         with_target(examined, |info, access| {
-            info.kind = TargetKind::Directory;
+            info.kind = PathKind::Directory;
             access.write_error = error;
         });
     });
     let mounted = finds("read-only", Problem, |examined| {
         with_mount(examined, "ext4", Locality::Block, &["ro"]);
-        examined.targets[0].info.kind = TargetKind::Directory;
+        examined.targets[0].info.kind = PathKind::Directory;
         examined.targets[0].access.write_error = refused;
     });
-    assert_eq!(
-        mounted.command.as_deref(),
-        Some("sudo mount -o remount,rw /mnt")
-    );
+    assert!(matches!(
+        &mounted.cause,
+        Some(FindingCause::Target(TargetCause::Unwritable {
+            path_kind: PathKind::Directory,
+            read_only_mount: Some(mount_point),
+            ..
+        })) if mount_point == "/mnt"
+    ));
     finds("read-only", Problem, |examined| {
         on_device(examined, |device| device.read_only = true);
-        examined.targets[0].info.kind = TargetKind::BlockDevice;
+        examined.targets[0].info.kind = PathKind::BlockDevice;
     });
     let in_use = finds("in-use", Note, |examined| {
         with_target(examined, |_, access| {
@@ -276,14 +317,18 @@ fn targets_that_cannot_be_used() {
             access.remedy = Some("umount /mnt".into());
         });
     });
-    assert_eq!(in_use.remedy, "umount /mnt");
+    let cause = TargetCause::InUse {
+        obstacles: vec!["it is mounted".to_owned()],
+        action: Some("umount /mnt".to_owned()),
+    };
+    assert_eq!(in_use.cause, Some(FindingCause::Target(cause)));
     finds("no-direct-io", Warning, |examined| {
         with_target(examined, |_, access| access.direct = Some(false));
     });
 }
 
 #[test]
-fn file_systems_that_answer_for_the_device() {
+fn file_system_kinds_and_options_give_findings() {
     let mounted = |fs_type: &'static str, locality, options: &'static [&'static str]| {
         move |examined: &mut Examination| with_mount(examined, fs_type, locality, options)
     };
@@ -329,10 +374,14 @@ fn file_systems_that_answer_for_the_device() {
         mounted("ext4", Locality::Block, &["discard"]),
     );
     finds_nothing(mounted("ext4", Locality::Block, &["rw", "relatime"]));
+}
+
+#[test]
+fn full_file_systems_and_sparse_files_give_findings() {
     let space = |available: u64| {
         move |examined: &mut Examination| {
             with_target(examined, |info, _| {
-                info.space = Some(Space {
+                info.space = Some(FileSystemUsage {
                     total_bytes: 1000 << 20,
                     used_bytes: None,
                     available_bytes: Some(available << 20),
@@ -346,8 +395,8 @@ fn file_systems_that_answer_for_the_device() {
     let room = |free_bytes: u64| {
         move |examined: &mut Examination| {
             with_target(examined, |info, _| {
-                info.kind = TargetKind::Directory;
-                info.space = Some(Space {
+                info.kind = PathKind::Directory;
+                info.space = Some(FileSystemUsage {
                     total_bytes: 20 << 20,
                     used_bytes: None,
                     available_bytes: Some(free_bytes),
@@ -372,17 +421,9 @@ fn file_systems_that_answer_for_the_device() {
 }
 
 #[test]
-fn devices_that_are_not_what_they_seem() {
+fn device_kinds_give_findings() {
     let device =
         |change: fn(&mut DeviceInfo)| move |examined: &mut Examination| on_device(examined, change);
-    let queue = |change: fn(&mut Queue)| {
-        move |examined: &mut Examination| {
-            on_device(examined, |device| {
-                device.kind = DeviceKind::Nvme;
-                change(device.queue.as_mut().unwrap());
-            });
-        }
-    };
     finds(
         "memory-device",
         Warning,
@@ -403,6 +444,18 @@ fn devices_that_are_not_what_they_seem() {
     finds_nothing(device(|device| {
         (device.kind, device.direct_io) = (DeviceKind::Loop, Some(true))
     }));
+}
+
+#[test]
+fn queue_settings_and_links_give_findings() {
+    let queue = |change: fn(&mut Queue)| {
+        move |examined: &mut Examination| {
+            on_device(examined, |device| {
+                device.kind = DeviceKind::Nvme;
+                change(device.queue.as_mut().unwrap());
+            });
+        }
+    };
     finds(
         "scheduler",
         Warning,
@@ -414,9 +467,11 @@ fn devices_that_are_not_what_they_seem() {
         queue(|queue| queue.scheduler = Some("mq-deadline".into())),
     );
     finds_nothing(queue(|queue| queue.scheduler = Some("none".into())));
-    finds_nothing(device(|device| {
-        device.queue.as_mut().unwrap().scheduler = Some("mq-deadline".into())
-    }));
+    finds_nothing(|examined: &mut Examination| {
+        on_device(examined, |device| {
+            device.queue.as_mut().unwrap().scheduler = Some("mq-deadline".into());
+        });
+    });
     finds(
         "write-cache",
         Note,
@@ -450,7 +505,7 @@ fn devices_that_are_not_what_they_seem() {
 }
 
 #[test]
-fn of_a_stack_the_lowest_device_has_the_write_cache() {
+fn write_cache_finding_names_the_lowest_device() {
     let cached = |name: &str, minor: u32| DeviceInfo {
         name: name.into(),
         number: DeviceNumber { major: 8, minor },
@@ -470,47 +525,7 @@ fn of_a_stack_the_lowest_device_has_the_write_cache() {
 }
 
 #[test]
-fn root_that_is_kept_from_a_device_is_not_told_to_become_root() {
-    let refused = |error: &'static str| {
-        finds("unreadable", Problem, |examined| {
-            with_target(examined, |info, access| {
-                info.kind = TargetKind::BlockDevice;
-                access.read_error = Some(error.to_owned());
-            });
-        })
-    };
-    assert!(
-        refused("Permission denied (EACCES)")
-            .remedy
-            .contains("as root")
-    );
-    let kept = refused("Operation not permitted (EPERM)").remedy;
-    assert!(
-        kept.contains("control group") && !kept.contains("as root"),
-        "{kept}"
-    );
-}
-
-#[test]
-fn a_write_cache_is_switched_off_by_the_devices_own_tool() {
-    let command = |kind, transport| {
-        finds("write-cache", Note, |examined| {
-            on_device(examined, |device| {
-                (device.kind, device.transport) = (kind, transport);
-                device.queue.as_mut().unwrap().volatile_write_cache = Some(true);
-            });
-        })
-        .command
-        .unwrap_or_default()
-    };
-    assert!(command(DeviceKind::Ata, Some(Transport::Sata)).contains("hdparm -W0 /dev/sdx"));
-    assert!(command(DeviceKind::Nvme, Some(Transport::Pcie)).contains("nvme set-feature"));
-    assert!(command(DeviceKind::Scsi, Some(Transport::Sas)).contains("sdparm"));
-    assert_eq!(command(DeviceKind::Virtio, Some(Transport::Virtio)), "");
-}
-
-#[test]
-fn what_goes_on_at_a_device() {
+fn device_state_heat_and_traffic_give_findings() {
     let array = |action: &str, missing_members| {
         let action = action.to_owned();
         move |examined: &mut Examination| {
@@ -524,10 +539,11 @@ fn what_goes_on_at_a_device() {
         }
     };
     let sync = finds("array-sync", Warning, array("check", 0));
-    assert!(
-        sync.evidence
-            .ends_with("is being checked (check), 12.6 % done")
-    );
+    let check = DeviceCause::ArraySync {
+        action: "check".to_owned(),
+        progress_percent: Some(12.6),
+    };
+    assert_eq!(sync.cause, Some(FindingCause::Device(check)));
     finds("array-degraded", Warning, array("idle", 1));
     finds_nothing(array("idle", 0));
     finds("device-down", Problem, |examined| {
@@ -546,26 +562,31 @@ fn what_goes_on_at_a_device() {
     let reads = |read_iops: f64| {
         move |examined: &mut Examination| {
             at_device(examined, |seen| {
-                seen.traffic = Some(Traffic {
+                seen.traffic = Some(DeviceTraffic {
                     read_iops,
-                    ..Traffic::default()
+                    ..DeviceTraffic::default()
                 })
             });
         }
     };
     finds("other-io", Warning, reads(50.0));
     let hum = finds("other-io", Note, reads(10.0));
-    let told = "on it: 10 reads/s (0.00 B/s), busy 0 %";
-    assert!(hum.evidence.contains(told), "{hum:?}");
-    assert!(hum.effect.contains("it is little"), "{hum:?}");
+    assert!(matches!(
+        hum.cause,
+        Some(FindingCause::Device(DeviceCause::OtherIo {
+            read_iops: 10.0,
+            disturbs: false,
+            ..
+        }))
+    ));
     finds_nothing(reads(9.0));
 }
 
 #[test]
-fn what_runs_have_left_and_runs_that_go_on() {
+fn leftovers_and_other_runs_give_findings() {
     let made = |holder, made_by| {
         move |examined: &mut Examination| {
-            examined.leftovers.push(Leftover {
+            examined.leftovers.push(ExaminedLeftover {
                 path: "/data/.iosonde-probe-7-0".into(),
                 bytes: 1 << 30,
                 holder,
@@ -576,23 +597,31 @@ fn what_runs_have_left_and_runs_that_go_on() {
     };
     let left = |holder| made(holder, MadeBy::ThisBoot);
     for made_by in [MadeBy::AnotherBoot, MadeBy::Unknown] {
-        let elsewhere = finds("leftover", Note, made(Holder::Nobody, made_by));
-        assert!(
-            elsewhere.evidence.contains("changed 2 h ago"),
-            "{elsewhere:?}"
-        );
-        let command = elsewhere.command.as_deref();
-        assert_eq!(command, Some("iosonde doctor --clean /data"));
+        let elsewhere = finds("leftover", Note, made(LeftoverUser::NoProcess, made_by));
+        let cause = LeftoverCause::AnotherHost {
+            bytes: 1 << 30,
+            age_s: Some(7200),
+            is_boot_known: made_by == MadeBy::AnotherBoot,
+            directory: "/data".to_owned(),
+        };
+        assert_eq!(elsewhere.cause, Some(FindingCause::Leftover(cause)));
     }
-    let dead = finds("leftover", Note, left(Holder::Nobody));
-    assert!(dead.evidence.contains("1 GiB"), "{dead:?}");
-    finds("another-run", Warning, left(Holder::Process));
-    let unknown = finds("leftover", Note, left(Holder::Unknown));
-    assert!(unknown.evidence.contains("cannot be told"), "{unknown:?}");
+    let dead = finds("leftover", Note, left(LeftoverUser::NoProcess));
+    let killed = LeftoverCause::KilledRun {
+        bytes: 1 << 30,
+        age_s: Some(7200),
+    };
+    assert_eq!(dead.cause, Some(FindingCause::Leftover(killed)));
+    finds("another-run", Warning, left(LeftoverUser::Process));
+    let unknown = finds("leftover", Note, left(LeftoverUser::Unknown));
+    assert!(matches!(
+        unknown.cause,
+        Some(FindingCause::Leftover(LeftoverCause::UnknownUse { .. }))
+    ));
 }
 
 #[test]
-fn the_worst_comes_first_and_nothing_twice() {
+fn findings_are_sorted_by_severity_without_duplicates() {
     let mut examined = Examination::default();
     examined.host.platform.container = true;
     examined.conditions.on_battery = Some(true);
@@ -605,7 +634,7 @@ fn the_worst_comes_first_and_nothing_twice() {
 
 /// Checks both directions: documented findings are tested, and tested findings are documented.
 #[test]
-fn the_docs_list_every_finding() {
+fn findings_of_docs_and_tests_are_equal() {
     let docs = include_str!("../../../../docs/doctor.md");
     let tests: String = include_str!("tests.rs").split_whitespace().collect();
     let is_id =

@@ -11,8 +11,13 @@ pub const COLUMNS: usize = 29 * 64;
 
 const SUB_BITS: u32 = 6;
 
+const _: () = assert!(
+    SUB_BITS <= histogram::SUB_BITS,
+    "each bin is a union of buckets"
+);
+
 /// Returns the bin of `value_ns`, without fio's upper limit.
-pub fn bin_of(value_ns: u64) -> usize {
+fn bin_of(value_ns: u64) -> usize {
     let top = 63 - (value_ns | (1 << SUB_BITS)).leading_zeros();
     let shift = top - SUB_BITS;
     ((shift as usize) << SUB_BITS) + (value_ns >> shift) as usize
@@ -38,11 +43,17 @@ pub fn bins(histogram: &Histogram) -> Vec<(usize, u64)> {
             _ => bins.push((bin, count)),
         }
     }
+    debug_assert_eq!(
+        bins.iter().map(|(_, count)| count).sum::<u64>(),
+        histogram.total(),
+        "each bucket belongs to one bin"
+    );
     bins
 }
 
 /// Returns the values at `percents` (ascending): the middles of the bins that reach them.
 pub fn percentiles(histogram: &Histogram, percents: &[f64]) -> Vec<u64> {
+    debug_assert!(percents.is_sorted(), "one pass finds all values");
     let total = histogram.total() as f64;
     let mut bins = bins(histogram).into_iter();
     let (mut seen, mut value) = (0u64, 0u64);
@@ -61,13 +72,20 @@ pub fn percentiles(histogram: &Histogram, percents: &[f64]) -> Vec<u64> {
         .collect()
 }
 
+/// Returns the percentiles in ascending order, as fio sorts `percentile_list`.
+pub(super) fn ascending(percents: &[f64]) -> Vec<f64> {
+    let mut percents = percents.to_vec();
+    percents.sort_by(f64::total_cmp);
+    percents
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     #[test]
-    fn known_bins() {
+    fn bins_have_the_keys_of_fio_json_plus() {
         // Values and their keys in fio's JSON+.
         for (value, key) in [
             (18_995, 19_072),
@@ -93,7 +111,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_of_our_buckets_lies_in_one_bin(value in 0u64..histogram::MAX_VALUE) {
+        fn histogram_bucket_lies_in_one_bin(value in 0u64..histogram::MAX_VALUE) {
             let index = histogram::index_of(value);
             let low = histogram::lowest(index);
             let high = low + histogram::width(index) - 1;
@@ -102,7 +120,7 @@ mod tests {
         }
 
         #[test]
-        fn no_count_is_lost(values in proptest::collection::vec(0u64..1 << 41, 0..200)) {
+        fn bins_hold_every_count(values in proptest::collection::vec(0u64..1 << 41, 0..200)) {
             let mut histogram = Histogram::default();
             values.iter().for_each(|value| histogram.record(*value));
             let sum: u64 = bins(&histogram).iter().map(|(_, count)| count).sum();

@@ -25,6 +25,7 @@ pub(super) fn mean_of_below(disk: &DiskUtil) -> Option<DiskUtil> {
     let mean = |value: &dyn Fn(&DiskUtil) -> u64| disk.below.iter().map(value).sum::<u64>() / count;
     let pair =
         |value: &dyn Fn(&DiskUtil) -> [u64; 2]| [mean(&|d| value(d)[0]), mean(&|d| value(d)[1])];
+    let shares = disk.below.iter().map(|d| d.util_percent);
     Some(DiskUtil {
         name: String::new(),
         ios: pair(&|d| d.ios),
@@ -32,11 +33,7 @@ pub(super) fn mean_of_below(disk: &DiskUtil) -> Option<DiskUtil> {
         ticks_ms: pair(&|d| d.ticks_ms),
         in_queue_ms: mean(&|d| d.in_queue_ms),
         sectors: pair(&|d| d.sectors),
-        util_percent: disk
-            .below
-            .iter()
-            .map(|d| d.util_percent)
-            .fold(0.0, f64::max),
+        util_percent: shares.fold(0.0, f64::max),
         below: Vec::new(),
     })
 }
@@ -49,7 +46,8 @@ pub(super) fn write_normal(out: &mut impl Write, disks: &[DiskUtil]) -> io::Resu
     writeln!(out, "\nDisk stats (read/write):")?;
     let counts = |disk: &DiskUtil, prefix: &str| {
         format!(
-            "{prefix}ios={}/{}, {prefix}merge={}/{}, {prefix}ticks={}/{}, {prefix}in_queue={}, {prefix}util={:3.2}%",
+            "{prefix}ios={}/{}, {prefix}merge={}/{}, {prefix}ticks={}/{}, {prefix}in_queue={}, \
+             {prefix}util={:3.2}%",
             disk.ios[0],
             disk.ios[1],
             disk.merges[0],

@@ -1,17 +1,13 @@
 //! fio's status line: `Jobs: 1 (f=1): [r(1)][40.0%][r=704MiB/s][r=180k IOPS][eta 00m:03s]`.
 
 use super::number::Units;
-use crate::observer::{Progress, WorkerProgress, WorkerState};
-use iosonde_job::plan::{Direction, Job, Measure, Mode, PerDirection, Plan};
+use crate::observer::{RunProgress, WorkerProgress, WorkerState};
+use iosonde_job::plan::{Direction, Job, MeasureOptions, PerDirection, Plan, ReadWriteMode};
 
 /// Returns the status line without a line break, truncated to `width` columns (0: unlimited).
-pub fn eta_line(progress: &Progress<'_>, plan: &Plan, width: usize) -> String {
-    let running = || {
-        progress
-            .workers
-            .iter()
-            .filter(|worker| is_running(worker.state))
-    };
+pub fn eta_line(progress: &RunProgress<'_>, plan: &Plan, width: usize) -> String {
+    let workers = progress.workers.iter();
+    let running = || workers.clone().filter(|worker| is_running(worker.state));
     let open_files: u64 = running().map(|worker| u64::from(worker.open_files)).sum();
     let mut line = format!("Jobs: {} (f={open_files})", running().count());
     line.push_str(&committed_rates(running(), plan));
@@ -55,8 +51,8 @@ fn is_running(state: WorkerState) -> bool {
 fn units(plan: &Plan) -> Units {
     let first = plan.jobs.first();
     first.map_or_else(
-        || Units::of(&Measure::default()),
-        |job| Units::of(&job.measure),
+        || Units::from_options(&MeasureOptions::default()),
+        |job| Units::from_options(&job.measure),
     )
 }
 
@@ -113,16 +109,16 @@ fn letter(worker: &WorkerProgress, job: &Job) -> char {
         WorkerState::Failed => 'X',
         WorkerState::Running => {
             let letter = match job.workload.rw.mode {
-                Mode::Read => 'R',
-                Mode::Write | Mode::TrimWrite => 'W',
-                Mode::Trim => 'D',
+                ReadWriteMode::Read => 'R',
+                ReadWriteMode::Write | ReadWriteMode::TrimWrite => 'W',
+                ReadWriteMode::Trim => 'D',
                 // A mix with a share of 0 or 100 % is shown as one direction.
-                Mode::ReadWrite => match job.workload.rwmix_read_percent {
+                ReadWriteMode::ReadWrite => match job.workload.rwmix_read_percent {
                     0 => 'W',
                     100 => 'R',
                     _ => 'M',
                 },
-                Mode::All => 'M',
+                ReadWriteMode::All => 'M',
             };
             if job.workload.rw.random {
                 letter.to_ascii_lowercase()
@@ -134,7 +130,7 @@ fn letter(worker: &WorkerProgress, job: &Job) -> char {
 }
 
 /// Returns the rates of the active directions: `[r=11.7MiB/s,w=11.7MiB/s][r=3000,w=3000 IOPS]`.
-fn rates(progress: &Progress<'_>, units: Units) -> String {
+fn rates(progress: &RunProgress<'_>, units: Units) -> String {
     let moving = progress
         .rate
         .iter()
@@ -179,12 +175,12 @@ mod tests {
     fn plan() -> Plan {
         let mut job = Job::new("a");
         job.workload.rw = ReadWrite {
-            mode: Mode::ReadWrite,
+            mode: ReadWriteMode::ReadWrite,
             random: true,
         };
         let mut trim = Job::new("b");
         trim.workload.rw = ReadWrite {
-            mode: Mode::Trim,
+            mode: ReadWriteMode::Trim,
             random: false,
         };
         Plan {
@@ -203,12 +199,12 @@ mod tests {
         states.iter().map(worker).collect()
     }
 
-    fn progress(workers: &[WorkerProgress]) -> Progress<'_> {
+    fn progress(workers: &[WorkerProgress]) -> RunProgress<'_> {
         let rate = IntervalCounts {
             ios: 3000,
             bytes: 12_288_000,
         };
-        Progress {
+        RunProgress {
             at_ns: 0,
             workers,
             rate: PerDirection {
@@ -223,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn running_jobs() {
+    fn eta_line_shows_states_and_rates() {
         use WorkerState::{Failed, Finished, Ramp, Running};
         let states = workers(&[
             (0, Running),
@@ -235,13 +231,14 @@ mod tests {
         ]);
         assert_eq!(
             eta_line(&progress(&states), &plan(), 0),
-            "Jobs: 4 (f=4): [m(2),/(1),D(1),_(1),X(1)][60.0%][r=11.7MiB/s,w=11.7MiB/s][r=3000,w=3000 IOPS][eta 00m:02s]"
+            "Jobs: 4 (f=4): [m(2),/(1),D(1),_(1),X(1)][60.0%][r=11.7MiB/s,w=11.7MiB/s]\
+             [r=3000,w=3000 IOPS][eta 00m:02s]"
         );
         assert_eq!(eta_line(&progress(&states), &plan(), 7), "Jobs: 4");
     }
 
     #[test]
-    fn a_mix_of_one_direction_has_its_letter() {
+    fn rwmix_of_one_direction_shows_its_letter() {
         let states = workers(&[(0, WorkerState::Running)]);
         for (percent, expected) in [(0, "[w(1)]"), (1, "[m(1)]"), (100, "[r(1)]")] {
             let mut plan = plan();
@@ -252,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_of_jobs_that_ramp_or_wait() {
+    fn eta_is_unknown_during_ramp_and_layout() {
         let states = workers(&[(0, WorkerState::Ramp), (1, WorkerState::NotStarted)]);
         let mut progress = progress(&states);
         progress.rate = PerDirection::default();
@@ -269,7 +266,7 @@ mod tests {
     #[test]
     fn committed_rates_come_before_the_states() {
         let mut plan = plan();
-        plan.jobs[0].schedule.rate_iops = PerDirection::all(Some(1000));
+        plan.jobs[0].schedule.rate_iops = PerDirection::from_value(Some(1000));
         let states = workers(&[(0, WorkerState::Running), (0, WorkerState::Running)]);
         let line = eta_line(&progress(&states), &plan, 0);
         assert!(

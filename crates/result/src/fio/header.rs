@@ -22,7 +22,7 @@ pub fn header(plan: &Plan) -> String {
 fn push_job(text: &mut String, job: &Job) {
     let range = |direction: Direction| {
         let size = &job.workload.block_size[direction];
-        let bytes = |value| Units::of(&job.measure).bytes(value);
+        let bytes = |value| Units::from_options(&job.measure).bytes(value);
         format!("{}-{}", bytes(size.min()), bytes(size.max()))
     };
     let (read, write, trim) = (
@@ -59,23 +59,23 @@ fn push_line(text: &mut String, line: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_job::plan::{BlockSize, Engine, Mode, PerDirection, ReadWrite};
+    use iosonde_job::plan::{BlockSize, Engine, PerDirection, ReadWrite, ReadWriteMode};
 
     #[test]
-    fn clones_ranges_and_sizes_by_order() {
+    fn header_shows_clones_ranges_and_sequential_sizes() {
         let mut clones = Job::new("x");
         clones.numjobs = 2;
         clones.io.engine = Engine::Null;
-        clones.workload.block_size = PerDirection::all(BlockSize::Fixed(1 << 20));
+        clones.workload.block_size = PerDirection::from_value(BlockSize::Fixed(1 << 20));
         let mut split = Job::new("y");
         split.groupid = 1;
         split.io.iodepth = 4;
         split.workload.rw = ReadWrite {
-            mode: Mode::ReadWrite,
+            mode: ReadWriteMode::ReadWrite,
             random: true,
         };
         split.workload.block_size =
-            PerDirection::all(BlockSize::Split(vec![(4096, 50), (65_536, 50)]));
+            PerDirection::from_value(BlockSize::Split(vec![(4096, 50), (65_536, 50)]));
         let mut by_order = Job::new("z");
         by_order.workload.bs_is_seq_rand = true;
         by_order.workload.block_size.read = BlockSize::Range {
@@ -89,9 +89,11 @@ mod tests {
         assert_eq!(
             header(&plan),
             "\
-x: (g=0): rw=read, bs=(R) 1024KiB-1024KiB, (W) 1024KiB-1024KiB, (T) 1024KiB-1024KiB, ioengine=null, iodepth=1
+x: (g=0): rw=read, bs=(R) 1024KiB-1024KiB, (W) 1024KiB-1024KiB, (T) 1024KiB-1024KiB, \
+    ioengine=null, iodepth=1
 ...
-y: (g=1): rw=randrw, bs=(R) 4096B-64.0KiB, (W) 4096B-64.0KiB, (T) 4096B-64.0KiB, ioengine=psync, iodepth=4
+y: (g=1): rw=randrw, bs=(R) 4096B-64.0KiB, (W) 4096B-64.0KiB, (T) 4096B-64.0KiB, \
+    ioengine=psync, iodepth=4
 z: (g=0): rw=read, bs=(R) 1536B-4096B, (W) 4096B-4096B, bs_is_seq_rand, ioengine=psync, iodepth=1
 fio-3.33
 Starting 4 threads

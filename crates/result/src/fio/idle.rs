@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn all_processors_together_or_each() {
+    fn idle_profile_shows_system_or_each_cpu() {
         assert_eq!(
             json(&machine(), IdleProfile::System),
             Some(value!({"system": 77.0, "unit_mean": 0.0, "unit_stddev": 0.0}))
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_simulated_machine_nothing_is_said() {
+    fn idle_profile_without_machine_samples_is_empty() {
         let none = MachineSeries::default();
         assert_eq!(json(&none, IdleProfile::System), None);
         assert_eq!(text(&none, IdleProfile::PerCpu), "");

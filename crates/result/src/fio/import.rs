@@ -5,7 +5,8 @@
 //! one counts), `nan` and `inf`, and the `client_stats` of a server's clients.
 
 use crate::compare::{
-    Bounds, Figure, Measure, Part, Pattern, Subject, bounds_of_samples, is_telling, tell_apart,
+    Bounds, Figure, IoPattern, Measure, ResultPart, Subject, bounds_of_samples, has_enough_samples,
+    number_equal_names,
 };
 use crate::littles_law::SlotTime;
 use crate::stats::Moments;
@@ -26,7 +27,7 @@ pub struct FioDocument {
     /// Host name of the machine, if the document is of a server's client.
     pub machine: Option<String>,
     /// Parts: one per job name within a group. A part that moved no data has no figures.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ResultPart>,
     /// Errors of jobs, one sentence each.
     pub errors: Vec<String>,
     /// The JSON document.
@@ -41,19 +42,19 @@ const MAX_DOCUMENT_BYTES: usize = 128 << 20;
 #[non_exhaustive]
 pub enum ImportError {
     /// The text contains no JSON object.
-    #[error("there is no JSON in it")]
+    #[error("the file contains no JSON")]
     NoJson,
     /// The text starts like JSON, but is not valid.
-    #[error("its JSON is broken: {0}")]
+    #[error("the file contains invalid JSON: {0}")]
     Broken(#[source] serde_json::Error),
     /// The document is larger than any that fio writes.
     #[error(
-        "it has a document of more than {} MiB, the most of one that fio writes",
+        "the file contains a document of more than {} MiB, the maximum size of fio's output",
         MAX_DOCUMENT_BYTES >> 20
     )]
     TooLarge,
     /// The text is JSON, but not from fio.
-    #[error("it has no list of jobs as fio's JSON has")]
+    #[error("the JSON is not from fio: it has no list of jobs")]
     NotFio,
 }
 
@@ -62,9 +63,9 @@ pub fn import(text: &str) -> Result<FioDocument, ImportError> {
     let json = last_document(text)?;
     let jobs = jobs(&json).ok_or(ImportError::NotFio)?;
     let global = json.get("global options");
-    let jobs: Vec<Job<'_>> = jobs
+    let jobs: Vec<ImportedJob<'_>> = jobs
         .into_iter()
-        .filter_map(|job| Job::of(job, global))
+        .filter_map(|job| ImportedJob::from_json(job, global))
         .collect();
     if jobs.is_empty() {
         return Err(ImportError::NotFio);
@@ -75,7 +76,7 @@ pub fn import(text: &str) -> Result<FioDocument, ImportError> {
         version: json["fio version"].as_str().unwrap_or("fio").to_owned(),
         started_at_ms: started_at_ms(&json, &jobs, elapsed_ns),
         elapsed_ns,
-        target: only(jobs.iter().filter_map(Job::target)),
+        target: only(jobs.iter().filter_map(ImportedJob::target)),
         machine: only(jobs.iter().filter_map(|job| text_of(job.json, "hostname"))),
         parts: parts(&jobs),
         errors: errors(&jobs),
@@ -160,16 +161,19 @@ fn jobs(json: &Value) -> Option<Vec<&Map<String, Value>>> {
     )
 }
 
-struct Job<'a> {
+struct ImportedJob<'a> {
     json: &'a Map<String, Value>,
     global: Option<&'a Value>,
     name: &'a str,
     group: u64,
 }
 
-impl<'a> Job<'a> {
-    fn of(json: &'a Map<String, Value>, global: Option<&'a Value>) -> Option<Job<'a>> {
-        Some(Job {
+impl<'a> ImportedJob<'a> {
+    fn from_json(
+        json: &'a Map<String, Value>,
+        global: Option<&'a Value>,
+    ) -> Option<ImportedJob<'a>> {
+        Some(ImportedJob {
             name: json.get("jobname")?.as_str()?,
             group: unsigned(json, "groupid"),
             json,
@@ -195,9 +199,9 @@ impl<'a> Job<'a> {
         self.option(&["filename", "directory"])
     }
 
-    fn pattern(&self) -> Pattern {
+    fn pattern(&self) -> IoPattern {
         let bs = self.option(&["bs", "blocksize", "bsrange", "bssplit"]);
-        Pattern {
+        IoPattern {
             rw: self
                 .option(&["rw", "readwrite"])
                 .unwrap_or("read")
@@ -224,7 +228,7 @@ fn in_bytes(bs: &str) -> String {
     }
 }
 
-fn started_at_ms(json: &Value, jobs: &[Job<'_>], elapsed_ns: u64) -> u64 {
+fn started_at_ms(json: &Value, jobs: &[ImportedJob<'_>], elapsed_ns: u64) -> u64 {
     let starts = jobs.iter().map(|job| unsigned(job.json, "job_start"));
     if let Some(start) = starts.filter(|start| *start > 0).min() {
         return start;
@@ -238,8 +242,8 @@ fn started_at_ms(json: &Value, jobs: &[Job<'_>], elapsed_ns: u64) -> u64 {
     printed.saturating_sub(elapsed_ns / 1_000_000)
 }
 
-fn parts(jobs: &[Job<'_>]) -> Vec<Part> {
-    let mut members: Vec<(u64, &str, Vec<&Job<'_>>)> = Vec::new();
+fn parts(jobs: &[ImportedJob<'_>]) -> Vec<ResultPart> {
+    let mut members: Vec<(u64, &str, Vec<&ImportedJob<'_>>)> = Vec::new();
     for job in jobs {
         match members
             .iter_mut()
@@ -249,12 +253,12 @@ fn parts(jobs: &[Job<'_>]) -> Vec<Part> {
             None => members.push((job.group, job.name, vec![job])),
         }
     }
-    let mut parts: Vec<Part> = members.iter().map(|(_, _, jobs)| part(jobs)).collect();
-    tell_apart(&mut parts);
+    let mut parts: Vec<ResultPart> = members.iter().map(|(_, _, jobs)| part(jobs)).collect();
+    number_equal_names(&mut parts);
     parts
 }
 
-fn part(jobs: &[&Job<'_>]) -> Part {
+fn part(jobs: &[&ImportedJob<'_>]) -> ResultPart {
     let mut figures = Vec::new();
     for subject in Subject::ALL {
         let found: Vec<_> = jobs
@@ -269,7 +273,7 @@ fn part(jobs: &[&Job<'_>]) -> Part {
         }
         latencies(subject, &found, &mut figures);
     }
-    Part {
+    ResultPart {
         name: jobs[0].name.to_owned(),
         pattern: jobs[0].pattern(),
         figures,
@@ -279,7 +283,7 @@ fn part(jobs: &[&Job<'_>]) -> Part {
 /// Adds the rates of clones, which ran in parallel.
 fn rates(
     subject: Subject,
-    jobs: &[&Job<'_>],
+    jobs: &[&ImportedJob<'_>],
     found: &[&Map<String, Value>],
     figures: &mut Vec<Figure>,
 ) {
@@ -290,7 +294,7 @@ fn rates(
         1 => samples(found[0], clones),
         _ => {
             let each: Vec<Moments> = found.iter().map(|each| samples(each, 1)).collect();
-            together(&each)
+            sum_samples(&each)
         }
     };
     let mut push = |measure, value: f64| {
@@ -330,7 +334,7 @@ fn samples(object: &Map<String, Value>, clones: u32) -> Moments {
 }
 
 /// Returns the samples of the sum, under the assumption that all members are fully correlated.
-fn together(all: &[Moments]) -> Moments {
+fn sum_samples(all: &[Moments]) -> Moments {
     let count = all.iter().map(|each| each.count).min().unwrap_or(0);
     let deviation: f64 = all.iter().map(Moments::stddev).sum();
     Moments {
@@ -355,9 +359,9 @@ fn latencies(subject: Subject, found: &[&Map<String, Value>], figures: &mut Vec<
         ),
     ];
     for (kind, mean, percentiles) in kinds {
-        let each: Vec<Latency> = found
+        let each: Vec<ImportedLatency> = found
             .iter()
-            .filter_map(|of| Latency::of(of, kind))
+            .filter_map(|of| ImportedLatency::from_json(of, kind))
             .collect();
         let count: u64 = each.iter().map(|latency| latency.count).sum();
         let weighted = each.iter().map(|each| each.mean_ns * each.count as f64);
@@ -378,21 +382,23 @@ fn latencies(subject: Subject, found: &[&Map<String, Value>], figures: &mut Vec<
         // Percentiles of several clones cannot be combined.
         let [one] = &each[..] else { continue };
         for (measure, percent) in percentiles.into_iter().zip([50.0, 99.0, 99.9]) {
-            if let (Some(value), true) = (one.percentile(percent), is_telling(count, percent)) {
+            if let (Some(value), true) =
+                (one.percentile(percent), has_enough_samples(count, percent))
+            {
                 push(measure, value, None);
             }
         }
     }
 }
 
-struct Latency<'a> {
+struct ImportedLatency<'a> {
     count: u64,
     mean_ns: f64,
     percentiles: Option<&'a Map<String, Value>>,
 }
 
-impl<'a> Latency<'a> {
-    fn of(object: &'a Map<String, Value>, kind: &str) -> Option<Latency<'a>> {
+impl<'a> ImportedLatency<'a> {
+    fn from_json(object: &'a Map<String, Value>, kind: &str) -> Option<ImportedLatency<'a>> {
         // fio 2 reports microseconds.
         let units = [("_ns", 1.0), ("_us", 1e3), ("", 1e3)];
         let (stats, unit) = units.into_iter().find_map(|(suffix, unit)| {
@@ -403,7 +409,7 @@ impl<'a> Latency<'a> {
             0 if !stats.contains_key("N") => unsigned(object, "total_ios"),
             count => count,
         };
-        Some(Latency {
+        Some(ImportedLatency {
             count,
             mean_ns: number(stats, "mean") * unit,
             // Percentiles have the same unit as the rest only since fio 3.
@@ -424,9 +430,9 @@ impl<'a> Latency<'a> {
     }
 }
 
-fn errors(jobs: &[Job<'_>]) -> Vec<String> {
+fn errors(jobs: &[ImportedJob<'_>]) -> Vec<String> {
     let failed = jobs.iter().filter(|job| unsigned(job.json, "error") > 0);
-    let sentence = |job: &Job<'_>| {
+    let sentence = |job: &ImportedJob<'_>| {
         let errno = unsigned(job.json, "error");
         format!("job {} ended with error {errno}", job.name)
     };

@@ -1,9 +1,10 @@
 //! fio's JSON and JSON+ output.
 
-use super::aggregate::{Entry, Group, Report, per_second, runtime_ms, shares, shown_priorities};
+use super::aggregate::{
+    FioEntry, FioReport, StatusGroup, per_second, runtime_ms, shares, shown_priorities,
+};
 use super::disks::{self, mean_of_below};
 use super::levels::LatencyLevels;
-use super::text::ascending;
 use super::{VERSION, bins, steady, time};
 use crate::nodes::NodeResult;
 use crate::pods;
@@ -24,8 +25,8 @@ pub fn json(result: &RunResult, plus: bool) -> Value {
 }
 
 /// Returns the same as [`json`], with times in `zone`.
-pub fn json_in(result: &RunResult, plus: bool, zone: &TimeZone) -> Value {
-    let report = Report::of(result);
+pub(super) fn json_in(result: &RunResult, plus: bool, zone: &TimeZone) -> Value {
+    let report = FioReport::from_run(result);
     let ended_at_ms = result.started_at_ms + result.elapsed_ns / 1_000_000;
     let mut root = Map::new();
     root.insert("fio version".into(), VERSION.into());
@@ -43,7 +44,7 @@ pub fn json_in(result: &RunResult, plus: bool, zone: &TimeZone) -> Value {
     }
     let mut ours =
         value!({"program": result.program, "verdicts": result.verdicts, "notes": result.notes});
-    if let Some(used) = StorageUsed::of(result).filter(StorageUsed::is_service) {
+    if let Some(used) = StorageUsed::from_run(result).filter(StorageUsed::is_service) {
         ours["storage"] = value!(used);
     }
     if let Some(side) = &result.ceph {
@@ -52,11 +53,21 @@ pub fn json_in(result: &RunResult, plus: bool, zone: &TimeZone) -> Value {
     if !result.nfs.is_empty() {
         ours["nfs"] = value!(result.nfs);
     }
+    if !result.caches.is_empty() {
+        ours["caches"] = value!(result.caches);
+    }
     if !result.pods.is_empty() {
         ours["pods"] = pods::summary(&result.pods);
     }
     if !result.nodes.is_empty() {
-        let node = |node: &NodeResult| value!({"node": node.node, "why": node.why, "disks": node.averages()});
+        let node = |node: &NodeResult| {
+            let disks = node.averages();
+            let mut shown = value!({"node": node.node, "why": node.why, "disks": disks});
+            if let Some(rates) = node.network_average() {
+                shown["network"] = value!(rates);
+            }
+            shown
+        };
         ours["nodes"] = result.nodes.iter().map(node).collect();
     }
     root.insert("iosonde".into(), ours);
@@ -82,7 +93,7 @@ fn insert_options(object: &mut Map<String, Value>, key: &str, options: &[GivenOp
     object.insert(key.into(), Value::Object(options.collect()));
 }
 
-fn job(entry: &Entry<'_>, group: &Group, elapsed_s: u64, plus: bool) -> Value {
+fn job(entry: &FioEntry<'_>, group: &StatusGroup, elapsed_s: u64, plus: bool) -> Value {
     let mut job = Map::new();
     job.insert("jobname".into(), entry.job.name.clone().into());
     job.insert("groupid".into(), entry.groupid.into());
@@ -97,7 +108,7 @@ fn job(entry: &Entry<'_>, group: &Group, elapsed_s: u64, plus: bool) -> Value {
         job.insert("total_err".into(), entry.total_errors.into());
         job.insert("first_error".into(), entry.first_error.into());
     }
-    let (target_ns, window_us, percentile) = latency_target(entry);
+    let (target_ns, window_us, percentile) = entry.latency_target();
     // As in fio, there is no depth without I/O, with `create_only`, or with `verify_only` writes.
     let verify = entry.job.verify.as_ref();
     let is_dry = verify.is_some_and(|verify| verify.verify_only)
@@ -115,15 +126,12 @@ fn job(entry: &Entry<'_>, group: &Group, elapsed_s: u64, plus: bool) -> Value {
     Value::Object(job)
 }
 
-/// Returns `latency_target` in ns, `latency_window` in us and `latency_percentile`.
-pub(super) fn latency_target(entry: &Entry<'_>) -> (u64, u64, f64) {
-    match &entry.job.schedule.latency_target {
-        Some(target) => (target.target_ns, target.window_ns / 1000, target.percentile),
-        None => (0, 0, 100.0),
-    }
-}
-
-fn insert_directions(job: &mut Map<String, Value>, entry: &Entry<'_>, group: &Group, plus: bool) {
+fn insert_directions(
+    job: &mut Map<String, Value>,
+    entry: &FioEntry<'_>,
+    group: &StatusGroup,
+    plus: bool,
+) {
     let measure = &entry.job.measure;
     if entry.is_mixed() {
         // As in fio, the directions and sync are not shown in addition.
@@ -147,7 +155,12 @@ fn insert_directions(job: &mut Map<String, Value>, entry: &Entry<'_>, group: &Gr
 }
 
 /// Returns one direction of `entry`. `None` selects the sum of all.
-fn direction(entry: &Entry<'_>, group: &Group, which: Option<Direction>, plus: bool) -> Value {
+fn direction(
+    entry: &FioEntry<'_>,
+    group: &StatusGroup,
+    which: Option<Direction>,
+    plus: bool,
+) -> Value {
     let none = DirectionStats::default();
     let stats = match which {
         Some(which) => &entry.directions[which],
@@ -202,7 +215,7 @@ fn direction(entry: &Entry<'_>, group: &Group, which: Option<Direction>, plus: b
 
 fn insert_samples(
     direction: &mut Value,
-    group: &Group,
+    group: &StatusGroup,
     which: Option<Direction>,
     stats: &DirectionStats,
 ) {
@@ -239,7 +252,7 @@ fn latency(stats: &LatencyStats, percentiles: bool, percents: &[f64], plus: bool
     let histogram = stats.histogram.as_ref();
     let shown = histogram.filter(|histogram| percentiles && histogram.total() > 0);
     if let Some(histogram) = shown {
-        let percents = ascending(percents);
+        let percents = bins::ascending(percents);
         let values = bins::percentiles(histogram, &percents);
         let keys = percents.iter().map(|percent| format!("{percent:.6}"));
         let pairs = keys.zip(values.into_iter().map(Value::from));
@@ -253,7 +266,7 @@ fn latency(stats: &LatencyStats, percentiles: bool, percents: &[f64], plus: bool
     Value::Object(latency)
 }
 
-fn insert_cpu(job: &mut Map<String, Value>, entry: &Entry<'_>) {
+fn insert_cpu(job: &mut Map<String, Value>, entry: &FioEntry<'_>) {
     let (user, system) = entry.cpu_percent();
     job.insert("job_runtime".into(), entry.job_runtime_ms.into());
     job.insert("usr_cpu".into(), user.into());
@@ -263,7 +276,7 @@ fn insert_cpu(job: &mut Map<String, Value>, entry: &Entry<'_>) {
     job.insert("minf".into(), entry.cpu.minor_faults.into());
 }
 
-fn insert_distributions(job: &mut Map<String, Value>, entry: &Entry<'_>) {
+fn insert_distributions(job: &mut Map<String, Value>, entry: &FioEntry<'_>) {
     const LOWER: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
     const UPPER: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
     const LEVELS: [&str; 12] = [
@@ -279,13 +292,13 @@ fn insert_distributions(job: &mut Map<String, Value>, entry: &Entry<'_>) {
     insert("iodepth_level", &LOWER, &level);
     insert("iodepth_submit", &UPPER, &of_sum(&entry.iodepth_submit));
     insert("iodepth_complete", &UPPER, &of_sum(&entry.iodepth_complete));
-    let levels = LatencyLevels::of(entry);
+    let levels = LatencyLevels::from_entry(entry);
     insert("latency_ns", &LEVELS[..10], &levels.ns);
     insert("latency_us", &LEVELS[..10], &levels.us);
     insert("latency_ms", &LEVELS, &levels.ms);
 }
 
-fn insert_steady_state(job: &mut Map<String, Value>, entry: &Entry<'_>) {
+fn insert_steady_state(job: &mut Map<String, Value>, entry: &FioEntry<'_>) {
     let (Some(asked), Some(found)) = (&entry.job.schedule.steady_state, &entry.steady_state) else {
         return;
     };

@@ -1,6 +1,6 @@
 //! Completion latencies by fio's levels: `latency_ns`, `latency_us`, `latency_ms`.
 
-use super::aggregate::{Entry, shares};
+use super::aggregate::{FioEntry, shares};
 use crate::histogram;
 use crate::stats::LatencyStats;
 
@@ -35,7 +35,7 @@ fn upper_bound(level: usize) -> u64 {
 
 impl LatencyLevels {
     /// Counts the completion latencies of `entry`.
-    pub(super) fn of(entry: &Entry<'_>) -> LatencyLevels {
+    pub(super) fn from_entry(entry: &FioEntry<'_>) -> LatencyLevels {
         let mut counts = [0u64; LEVELS];
         for (_, direction) in entry.directions.iter() {
             add_latency(&mut counts, &direction.clat);
@@ -65,6 +65,7 @@ fn add_latency(counts: &mut [u64; LEVELS], latency: &LatencyStats) {
         let bound = upper_bound(level).min(end);
         let share = (bound - low) as f64 / (end - low) as f64;
         let below = (count as f64 * share).round() as u64;
+        debug_assert!(low < bound, "a level gets a part of the bucket");
         counts[level] += below;
         if below < count {
             counts[level + 1] += count - below;
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_exclusive() {
+    fn level_bounds_are_exclusive() {
         for level in 0..LEVELS - 1 {
             let bound = upper_bound(level);
             for (value, expected) in [(bound - 1, level), (bound, level + 1)] {
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_that_a_bound_cuts_is_divided() {
+    fn bucket_cut_by_a_bound_is_divided() {
         // 100 000 ns lies within the bucket from 99 840 to 100 351.
         let values: Vec<u64> = (99_840..100_352).collect();
         let counts = counted(&values);
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_counts_nothing() {
+    fn empty_histogram_counts_zero() {
         assert_eq!(counted(&[]), [0; LEVELS]);
     }
 }

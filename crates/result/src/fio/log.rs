@@ -2,11 +2,12 @@
 
 use super::bins;
 use crate::histogram::Histogram;
-use iosonde_job::plan::{Direction, Job, Logs, PerDirection, Plan};
+use iosonde_job::plan::{Direction, Job, LogPrefixes, Plan};
 use std::io::{self, Write};
 
 /// Contents of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(test, derive(strum::VariantArray))]
 pub enum LogKind {
     /// Bandwidth in KiB/s.
     Bandwidth,
@@ -46,7 +47,7 @@ impl LogKind {
     }
 
     /// Returns the file name's prefix if this kind is logged. An empty one means the job's name.
-    fn prefix(self, logs: &Logs) -> Option<&str> {
+    fn prefix(self, logs: &LogPrefixes) -> Option<&str> {
         let prefix = match self {
             LogKind::Bandwidth => &logs.bw,
             LogKind::Iops => &logs.iops,
@@ -96,7 +97,7 @@ impl LogRecord {
     /// Writes the line: `ms, value, direction, bs[, offset], priority`, the offset with
     /// `log_offset`. The priority is hexadecimal with `log_prio`, else 1 for the real-time class,
     /// or 0.
-    pub fn write(&self, out: &mut impl Write, logs: &Logs) -> io::Result<()> {
+    pub fn write(&self, out: &mut impl Write, logs: &LogPrefixes) -> io::Result<()> {
         let (at, value, direction) = (self.at_ms, self.value, self.direction as u8);
         write!(out, "{at}, {value}, {direction}, {}", self.block_size_bytes)?;
         if logs.offset {
@@ -135,6 +136,7 @@ pub fn write_histogram(
     for (bin, count) in bins::bins(histogram) {
         columns[bin.min(bins::COLUMNS - 1) >> coarseness] += count;
     }
+    debug_assert_eq!(columns.iter().sum::<u64>(), histogram.total());
     write!(out, "{at_ms}, {}, {block_size_bytes}", direction as u8)?;
     for count in columns {
         write!(out, ", {count}")?;
@@ -142,85 +144,10 @@ pub fn write_histogram(
     writeln!(out)
 }
 
-/// Averages values of single I/Os: one record per window and direction, as `log_avg_msec` demands.
-/// The record is the mean, or the maximum with `log_max_value`. Windows start at multiples of their
-/// length, and a record has the time of its window's end. A window without I/O has no record.
-#[derive(Debug, Clone)]
-pub struct Averager {
-    window_ms: u64,
-    max_value: bool,
-    window: u64,
-    values: PerDirection<WindowValues>,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct WindowValues {
-    count: u64,
-    sum: u128,
-    max: u64,
-}
-
-impl Averager {
-    /// Creates an averager for `logs`. Returns `None` if they are not averaged.
-    pub fn new(logs: &Logs) -> Option<Averager> {
-        (logs.avg_ms > 0).then(|| Averager {
-            window_ms: logs.avg_ms,
-            max_value: logs.max_value,
-            window: 0,
-            values: PerDirection::default(),
-        })
-    }
-
-    /// Adds one value. Times must not decrease. Records of an ended window go to `emit` first.
-    pub fn add(
-        &mut self,
-        at_ms: u64,
-        direction: Direction,
-        value: u64,
-        emit: impl FnMut(LogRecord),
-    ) {
-        let window = at_ms / self.window_ms;
-        if window != self.window {
-            self.flush((self.window + 1) * self.window_ms, emit);
-            self.window = window;
-        }
-        let values = &mut self.values[direction];
-        values.count += 1;
-        values.sum += u128::from(value);
-        values.max = values.max.max(value);
-    }
-
-    /// Ends the last window at `at_ms`, or at its own end if that is earlier.
-    pub fn finish(&mut self, at_ms: u64, emit: impl FnMut(LogRecord)) {
-        self.flush(at_ms.min((self.window + 1) * self.window_ms), emit);
-    }
-
-    fn flush(&mut self, at_ms: u64, mut emit: impl FnMut(LogRecord)) {
-        for direction in Direction::ALL {
-            let values = std::mem::take(&mut self.values[direction]);
-            if values.count == 0 {
-                continue;
-            }
-            let mean = (values.sum + u128::from(values.count) / 2) / u128::from(values.count);
-            emit(LogRecord {
-                at_ms,
-                value: if self.max_value {
-                    values.max
-                } else {
-                    mean as u64
-                },
-                direction,
-                block_size_bytes: 0,
-                offset_bytes: 0,
-                priority: 0,
-            });
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use strum::VariantArray;
 
     fn plan() -> Plan {
         let mut first = Job::new("first");
@@ -253,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn lines() {
+    fn log_lines_hold_the_selected_columns() {
         let line = |priority, offset, prio| {
             let record = LogRecord {
                 at_ms: 12,
@@ -263,10 +190,10 @@ mod tests {
                 offset_bytes: 45_056,
                 priority,
             };
-            let logs = Logs {
+            let logs = LogPrefixes {
                 offset,
                 prio,
-                ..Logs::default()
+                ..LogPrefixes::default()
             };
             let mut line = Vec::new();
             record
@@ -282,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn bandwidths() {
+    fn bandwidths_have_the_units_of_fio_logs() {
         assert_eq!(bandwidth_of_io(4096, 8358), 490_069);
         assert_eq!(bandwidth_of_io(4096, 0), 4_096_000_000);
         assert_eq!(bandwidth_of_window(2_052_096, 500), 4008);
@@ -316,27 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_averaged_by_direction() {
-        let averaged = |max_value| {
-            let logs = Logs {
-                avg_ms: 500,
-                max_value,
-                ..Logs::default()
-            };
-            let mut averager = Averager::new(&logs).unwrap();
-            let mut records = Vec::new();
-            let mut emit = |record: LogRecord| {
-                records.push((record.at_ms, record.value, record.direction as u8))
-            };
-            averager.add(0, Direction::Read, 10, &mut emit);
-            averager.add(499, Direction::Read, 13, &mut emit);
-            averager.add(499, Direction::Write, 7, &mut emit);
-            averager.add(1700, Direction::Read, 5, &mut emit);
-            averager.finish(1800, &mut emit);
-            records
-        };
-        assert_eq!(averaged(false), [(500, 12, 0), (500, 7, 1), (1800, 5, 0)]);
-        assert_eq!(averaged(true), [(500, 13, 0), (500, 7, 1), (1800, 5, 0)]);
-        assert!(Averager::new(&Logs::default()).is_none());
+    fn kinds_of_logs_are_all_listed() {
+        assert_eq!(LogKind::ALL, LogKind::VARIANTS);
     }
 }

@@ -1,10 +1,10 @@
 //! Numbers in fio's notation: a few significant figures and a prefix, `35.1k`, `142MiB/s`.
 
-use iosonde_job::plan::Measure;
+use iosonde_job::plan::MeasureOptions;
 
 /// Value of the prefix kilo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kilo {
+pub(crate) enum Kilo {
     /// 1000: k, M, G, ...
     Decimal,
     /// 1024: Ki, Mi, Gi, ...
@@ -29,7 +29,7 @@ impl Kilo {
 
 /// Formats `value` with a prefix, at most `figures` significant figures (the decimal point counts
 /// as one) and `unit`: `B`, `B/s` or nothing. A value whose integer part fits is exact.
-pub fn number(value: u64, figures: u32, kilo: Kilo, unit: &str) -> String {
+pub(crate) fn number(value: u64, figures: u32, kilo: Kilo, unit: &str) -> String {
     scaled(value, 0, figures, kilo, unit)
 }
 
@@ -61,18 +61,18 @@ fn digits(value: u64) -> u32 {
 
 /// Format of sizes and rates of a job: `significant_figures`, `kb_base`, `unit_base`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Units {
+pub(crate) struct Units {
     /// Number of significant figures.
-    pub figures: u32,
+    pub(crate) figures: u32,
     /// The kilo that is used first. If both are shown, the other one follows.
-    pub kilo: Kilo,
+    pub(crate) kilo: Kilo,
     /// Whether rates are in bits.
-    pub bits: bool,
+    pub(crate) bits: bool,
 }
 
 impl Units {
     /// Returns the units that `measure` demands.
-    pub fn of(measure: &Measure) -> Units {
+    pub(crate) fn from_options(measure: &MeasureOptions) -> Units {
         Units {
             figures: measure.significant_figures,
             kilo: if measure.kb_base == 1000 {
@@ -85,7 +85,7 @@ impl Units {
     }
 
     /// Returns the units with the other kilo.
-    pub fn alternative(self) -> Units {
+    pub(crate) fn alternative(self) -> Units {
         Units {
             kilo: match self.kilo {
                 Kilo::Decimal => Kilo::Binary,
@@ -96,29 +96,29 @@ impl Units {
     }
 
     /// Formats a plain count: `35.1k`.
-    pub fn count(self, value: u64) -> String {
+    pub(crate) fn count(self, value: u64) -> String {
         number(value, self.figures, Kilo::Decimal, "")
     }
 
     /// Formats a size: `525MiB`.
-    pub fn bytes(self, bytes: u64) -> String {
+    pub(crate) fn bytes(self, bytes: u64) -> String {
         number(bytes, self.figures, self.kilo, "B")
     }
 
     /// Formats a rate: `262MiB/s`.
-    pub fn rate(self, bytes_per_second: u64) -> String {
+    pub(crate) fn rate(self, bytes_per_second: u64) -> String {
         let (value, unit) = self.rate_unit(bytes_per_second);
         number(value, self.figures, self.kilo, unit)
     }
 
     /// Formats a rate with at least the prefix kilo, as on the status line.
-    pub fn rate_in_kilos(self, bytes_per_second: u64) -> String {
+    pub(crate) fn rate_in_kilos(self, bytes_per_second: u64) -> String {
         let (value, unit) = self.rate_unit(bytes_per_second);
         scaled(value / self.kilo.factor(), 1, self.figures, self.kilo, unit)
     }
 
     /// Formats a rate with both kilos: `262MiB/s (275MB/s)`.
-    pub fn both_rates(self, bytes_per_second: u64) -> String {
+    pub(crate) fn both_rates(self, bytes_per_second: u64) -> String {
         format!(
             "{} ({})",
             self.rate(bytes_per_second),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_value_has_a_prefix() {
+    fn largest_value_prints_with_prefix() {
         assert_eq!(number(u64::MAX, 4, Kilo::Binary, "B"), "16.0EiB");
     }
 

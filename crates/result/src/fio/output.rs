@@ -68,7 +68,7 @@ impl Formats {
 
 /// A word in `--output-format` that names no format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown output format {0:?}: there are normal, terse, json and json+")]
+#[error("unknown output format {0:?}: valid formats are normal, terse, json and json+")]
 pub struct UnknownFormat(pub String);
 
 /// Parses a list such as `normal,json+`. Terse gets its default version.
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_formats() {
+    fn output_format_lists_are_parsed() {
         assert_eq!("normal".parse(), Ok(Formats::default()));
         let all: Formats = "normal,terse,json".parse().unwrap();
         assert_eq!(

@@ -1,9 +1,8 @@
 //! fio's terse output: one line of values per job, in versions 2 to 5.
 
-use super::aggregate::{Entry, Group, Report, per_second, runtime_ms, shares};
+use super::aggregate::{FioEntry, FioReport, StatusGroup, per_second, runtime_ms, shares};
 use super::disks::{self, mean_of_below};
 use super::levels::LatencyLevels;
-use super::text::ascending;
 use super::{VERSION, bins};
 use crate::run::{DirectionStats, DiskUtil, RunResult};
 use crate::stats::{LatencyStats, Moments};
@@ -51,14 +50,14 @@ impl TerseVersion {
 }
 
 /// Writes the output of `--output-format=terse` or `--minimal`.
-pub fn write_terse(
+pub(super) fn write_terse(
     out: &mut impl Write,
     result: &RunResult,
     version: TerseVersion,
 ) -> io::Result<()> {
-    let report = Report::of(result);
+    let report = FioReport::from_run(result);
     for entry in &report.entries {
-        let mut line = Line::new(entry, version);
+        let mut line = TerseLine::new(entry, version);
         line.directions(entry, report.group(entry), version);
         line.cpu(entry);
         line.distributions(entry);
@@ -82,13 +81,13 @@ pub fn write_terse(
     Ok(())
 }
 
-struct Line {
+struct TerseLine {
     text: String,
 }
 
-impl Line {
-    fn new(entry: &Entry<'_>, version: TerseVersion) -> Line {
-        let mut line = Line {
+impl TerseLine {
+    fn new(entry: &FioEntry<'_>, version: TerseVersion) -> TerseLine {
+        let mut line = TerseLine {
             text: version.number().to_string(),
         };
         if version >= TerseVersion::V3 {
@@ -105,7 +104,7 @@ impl Line {
         self.text.push_str(&value.to_string());
     }
 
-    fn directions(&mut self, entry: &Entry<'_>, group: &Group, version: TerseVersion) {
+    fn directions(&mut self, entry: &FioEntry<'_>, group: &StatusGroup, version: TerseVersion) {
         let shown: &[Direction] = match (entry.is_mixed(), version) {
             (true, _) => &[Direction::Read],
             (false, TerseVersion::V3) => &[Direction::Read, Direction::Write],
@@ -122,8 +121,8 @@ impl Line {
 
     fn direction(
         &mut self,
-        entry: &Entry<'_>,
-        group: &Group,
+        entry: &FioEntry<'_>,
+        group: &StatusGroup,
         which: Option<Direction>,
         stats: &DirectionStats,
         version: TerseVersion,
@@ -165,7 +164,7 @@ impl Line {
     }
 
     /// Writes percentiles in microseconds, of total latency if the job demands it.
-    fn percentiles(&mut self, entry: &Entry<'_>, stats: &DirectionStats) {
+    fn percentiles(&mut self, entry: &FioEntry<'_>, stats: &DirectionStats) {
         let measure = &entry.job.measure;
         let none = LatencyStats::default();
         let latency = if measure.lat_percentiles && measure.lat {
@@ -176,7 +175,7 @@ impl Line {
             None
         };
         let percents = match latency {
-            Some(_) => ascending(&measure.percentiles),
+            Some(_) => bins::ascending(&measure.percentiles),
             None => Vec::new(),
         };
         let empty = Default::default();
@@ -190,7 +189,7 @@ impl Line {
         }
     }
 
-    fn cpu(&mut self, entry: &Entry<'_>) {
+    fn cpu(&mut self, entry: &FioEntry<'_>) {
         let (user, system) = entry.cpu_percent();
         self.push(format_args!("{user:.6}%"));
         self.push(format_args!("{system:.6}%"));
@@ -199,11 +198,11 @@ impl Line {
         self.push(entry.cpu.minor_faults);
     }
 
-    fn distributions(&mut self, entry: &Entry<'_>) {
+    fn distributions(&mut self, entry: &FioEntry<'_>) {
         for share in shares(&entry.iodepth_level, entry.total_ios(), 0.1) {
             self.push(format_args!("{share:3.1}%"));
         }
-        let mut levels = LatencyLevels::of(entry);
+        let mut levels = LatencyLevels::from_entry(entry);
         levels.us[0] += levels.below_1us;
         for share in levels.us.iter().chain(&levels.ms) {
             self.push(format_args!("{share:3.2}%"));

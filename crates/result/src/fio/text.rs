@@ -1,29 +1,30 @@
 //! fio's normal output after the jobs have ended.
 
 use super::aggregate::{
-    Entry, Group, GroupDirection, Report, per_second, runtime_ms, shares, shown_priorities,
+    FioEntry, FioReport, GroupDirection, StatusGroup, per_second, runtime_ms, shares,
+    shown_priorities,
 };
+use super::latency_lines::{write_latency, write_percentiles};
 use super::levels::LatencyLevels;
-use super::number::{self, Kilo, Units};
-use super::{bins, disks, steady, time};
+use super::number::{Kilo, Units};
+use super::{disks, steady, time};
 use crate::run::{DirectionStats, PriorityLatency, RunResult};
-use crate::stats::{LatencyStats, Moments};
-use iosonde_job::plan::{Direction, IoPriority, Measure, UnifiedReporting};
+use iosonde_job::plan::{Direction, IoPriority, MeasureOptions, UnifiedReporting};
 use jiff::tz::TimeZone;
 use std::io::{self, Write};
 
 /// Writes fio's normal output at the end of a run: jobs, status groups, disks. Times are local.
-pub fn write_normal(out: &mut impl Write, result: &RunResult) -> io::Result<()> {
+pub(super) fn write_normal(out: &mut impl Write, result: &RunResult) -> io::Result<()> {
     write_normal_in(out, result, &TimeZone::system())
 }
 
-/// Writes the same as [`write_normal`], with times in `zone`.
-pub fn write_normal_in(
+/// Writes the same as `write_normal`, with times in `zone`.
+pub(super) fn write_normal_in(
     out: &mut impl Write,
     result: &RunResult,
     zone: &TimeZone,
 ) -> io::Result<()> {
-    let report = Report::of(result);
+    let report = FioReport::from_run(result);
     let ended_at_ms = result.started_at_ms + result.elapsed_ns / 1_000_000;
     writeln!(out)?;
     for entry in &report.entries {
@@ -42,8 +43,8 @@ pub fn write_normal_in(
 
 fn write_entry(
     out: &mut impl Write,
-    entry: &Entry<'_>,
-    group: &Group,
+    entry: &FioEntry<'_>,
+    group: &StatusGroup,
     now: &str,
 ) -> io::Result<()> {
     if entry.total_ios() == 0 && entry.directions.iter().all(|(_, d)| d.io_bytes == 0) {
@@ -63,7 +64,7 @@ fn write_entry(
     if let Some(mixed) = &entry.mixed {
         write_direction(out, entry, group, None, "mixed", mixed)?;
     }
-    write_levels(out, &LatencyLevels::of(entry))?;
+    write_levels(out, &LatencyLevels::from_entry(entry))?;
     write_sync(out, entry)?;
     write_cpu(out, entry)?;
     write_depths(out, entry)?;
@@ -71,7 +72,7 @@ fn write_entry(
     write_steady_state(out, entry)
 }
 
-fn write_title(out: &mut impl Write, entry: &Entry<'_>, now: &str) -> io::Result<()> {
+fn write_title(out: &mut impl Write, entry: &FioEntry<'_>, now: &str) -> io::Result<()> {
     let (name, groupid, members) = (&entry.job.name, entry.groupid, entry.members);
     write!(
         out,
@@ -89,7 +90,7 @@ fn write_title(out: &mut impl Write, entry: &Entry<'_>, now: &str) -> io::Result
 }
 
 /// Returns the text of a failure: `file:/mnt/f, func=write, error=No space left on device`.
-fn failure_text(entry: &Entry<'_>) -> String {
+fn failure_text(entry: &FioEntry<'_>) -> String {
     let error = error_text(entry.errno);
     match &entry.failure {
         Some(failure) => {
@@ -105,17 +106,13 @@ fn failure_text(entry: &Entry<'_>) -> String {
 
 /// Returns the text of an errno, as strerror(3) does.
 pub(super) fn error_text(errno: i32) -> String {
-    let text = io::Error::from_raw_os_error(errno).to_string();
-    match text.rfind(" (os error") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
-    }
+    iosonde_job::errno::errno_words(errno)
 }
 
 fn write_direction(
     out: &mut impl Write,
-    entry: &Entry<'_>,
-    group: &Group,
+    entry: &FioEntry<'_>,
+    group: &StatusGroup,
     direction: Option<Direction>,
     name: &str,
     stats: &DirectionStats,
@@ -125,7 +122,7 @@ fn write_direction(
         return Ok(());
     }
     let measure = &entry.job.measure;
-    let units = Units::of(measure);
+    let units = Units::from_options(measure);
     writeln!(
         out,
         "  {name}: IOPS={}, BW={}({}/{runtime}msec){}",
@@ -162,7 +159,7 @@ fn write_direction(
 /// Returns latencies by priority with fio's names for them: `clat prio 2/3`.
 fn named_priorities<'a>(
     stats: &'a DirectionStats,
-    measure: &Measure,
+    measure: &MeasureOptions,
 ) -> impl Iterator<Item = (String, &'a PriorityLatency)> {
     let kind = if measure.lat_percentiles {
         "lat"
@@ -178,7 +175,7 @@ fn named_priorities<'a>(
 fn write_priority_percentiles(
     out: &mut impl Write,
     stats: &DirectionStats,
-    measure: &Measure,
+    measure: &MeasureOptions,
 ) -> io::Result<()> {
     let all = if measure.lat_percentiles {
         &stats.lat
@@ -193,97 +190,9 @@ fn write_priority_percentiles(
     Ok(())
 }
 
-/// Returns divisor and name of the unit in which fio shows latencies with this range.
-fn time_scale(moments: &Moments) -> (f64, &'static str) {
-    let scale = |unit: f64| {
-        moments.min > 2.0 * unit && moments.max > 100.0 * unit - 1.0 && moments.stddev() > unit
-    };
-    if scale(1e6) {
-        (1e6, "msec")
-    } else if scale(1e3) {
-        (1e3, "usec")
-    } else {
-        (1.0, "nsec")
-    }
-}
-
-fn write_latency(out: &mut impl Write, name: &str, moments: &Moments) -> io::Result<()> {
-    if moments.count == 0 {
-        return Ok(());
-    }
-    let (divisor, unit) = time_scale(moments);
-    let whole = |value: f64| number::number((value / divisor) as u64, 6, Kilo::Decimal, "");
-    writeln!(
-        out,
-        "    {name} ({unit}): min={}, max={}, avg={:5.2}, stdev={:5.2}",
-        whole(moments.min),
-        whole(moments.max),
-        moments.mean / divisor,
-        moments.stddev() / divisor
-    )
-}
-
-fn write_percentiles(
-    out: &mut impl Write,
-    name: &str,
-    latency: &LatencyStats,
-    percents: &[f64],
-) -> io::Result<()> {
-    let Some(histogram) = latency.histogram.as_ref().filter(|h| h.total() > 0) else {
-        return Ok(());
-    };
-    let percents = ascending(percents);
-    let values = bins::percentiles(histogram, &percents);
-    let (Some(first), Some(last)) = (values.first(), values.last()) else {
-        return Ok(());
-    };
-    let (divisor, unit) = if *first > 2_000_000 && *last > 99_999_999 {
-        (1_000_000, "msec")
-    } else if *first > 2_000 && *last > 99_999 {
-        (1_000, "usec")
-    } else {
-        (1, "nsec")
-    };
-    let precision = precision(&percents);
-    let digits = (last / divisor).checked_ilog10().unwrap_or(0) as usize + 1;
-    let width = digits.max(5);
-    let per_line = ((80 - 7) / (precision + 10 + width)).max(1);
-    let percent_width = precision + 3;
-    writeln!(out, "    {name} percentiles ({unit}):")?;
-    let cells: Vec<String> = percents
-        .iter()
-        .zip(&values)
-        .map(|(percent, value)| {
-            let value = value.div_ceil(divisor);
-            format!(" {percent:percent_width$.precision$}th=[{value:width$}]")
-        })
-        .collect();
-    let lines: Vec<String> = cells
-        .chunks(per_line)
-        .map(|line| format!("     |{}", line.join(",")))
-        .collect();
-    writeln!(out, "{}", lines.join(",\n"))
-}
-
-/// Returns the percentiles in ascending order, as fio sorts `percentile_list`.
-pub(super) fn ascending(percents: &[f64]) -> Vec<f64> {
-    let mut percents = percents.to_vec();
-    percents.sort_by(f64::total_cmp);
-    percents
-}
-
-/// Returns the number of decimals that the most precise percentile needs.
-fn precision(percents: &[f64]) -> usize {
-    let decimals = percents.iter().map(|percent| {
-        let text = percent.to_string();
-        text.find('.').map_or(0, |point| text.len() - point - 1)
-    });
-    decimals.max().unwrap_or(0)
-}
-
 fn write_samples(
     out: &mut impl Write,
-    group: &Group,
+    group: &StatusGroup,
     direction: Option<Direction>,
     stats: &DirectionStats,
     units: Units,
@@ -293,7 +202,8 @@ fn write_samples(
         let (divisor, unit) = sample_unit(stats.bw.mean, units);
         writeln!(
             out,
-            "   bw ({unit:>5}/s): min={:5}, max={:5}, per={share:3.2}%, avg={:5.2}, stdev={:5.2}, samples={}",
+            "   bw ({unit:>5}/s): min={:5}, max={:5}, per={share:3.2}%, avg={:5.2}, stdev={:5.2}, \
+             samples={}",
             (stats.bw.min / divisor) as u64,
             (stats.bw.max / divisor) as u64,
             stats.bw.mean / divisor,
@@ -354,7 +264,7 @@ fn write_levels(out: &mut impl Write, levels: &LatencyLevels) -> io::Result<()> 
     Ok(())
 }
 
-fn write_sync(out: &mut impl Write, entry: &Entry<'_>) -> io::Result<()> {
+fn write_sync(out: &mut impl Write, entry: &FioEntry<'_>) -> io::Result<()> {
     if entry.sync.lat.moments.count == 0 {
         return Ok(());
     }
@@ -363,7 +273,7 @@ fn write_sync(out: &mut impl Write, entry: &Entry<'_>) -> io::Result<()> {
     write_percentiles(out, "sync", &entry.sync.lat, &entry.job.measure.percentiles)
 }
 
-fn write_cpu(out: &mut impl Write, entry: &Entry<'_>) -> io::Result<()> {
+fn write_cpu(out: &mut impl Write, entry: &FioEntry<'_>) -> io::Result<()> {
     let (user, system) = entry.cpu_percent();
     writeln!(
         out,
@@ -372,7 +282,7 @@ fn write_cpu(out: &mut impl Write, entry: &Entry<'_>) -> io::Result<()> {
     )
 }
 
-fn write_depths(out: &mut impl Write, entry: &Entry<'_>) -> io::Result<()> {
+fn write_depths(out: &mut impl Write, entry: &FioEntry<'_>) -> io::Result<()> {
     const LOWER: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
     const UPPER: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
     let sum = |counts: &[u64; 7]| counts.iter().sum::<u64>();
@@ -407,7 +317,7 @@ fn write_depths(out: &mut impl Write, entry: &Entry<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn write_counts(out: &mut impl Write, entry: &Entry<'_>) -> io::Result<()> {
+fn write_counts(out: &mut impl Write, entry: &FioEntry<'_>) -> io::Result<()> {
     let list = |count: fn(&DirectionStats) -> u64| {
         let counts: Vec<String> = entry
             .directions
@@ -433,19 +343,20 @@ fn write_counts(out: &mut impl Write, entry: &Entry<'_>) -> io::Result<()> {
             error_text(entry.first_error)
         )?;
     }
-    let (target_ns, window_us, percentile) = super::json::latency_target(entry);
+    let (target_ns, window_us, percentile) = entry.latency_target();
     writeln!(
         out,
-        "     latency   : target={target_ns}, window={window_us}, percentile={percentile:.2}%, depth={}",
+        "     latency   : target={target_ns}, window={window_us}, percentile={percentile:.2}%, \
+         depth={}",
         entry.latency_depth
     )
 }
 
-fn write_steady_state(out: &mut impl Write, entry: &Entry<'_>) -> io::Result<()> {
+fn write_steady_state(out: &mut impl Write, entry: &FioEntry<'_>) -> io::Result<()> {
     let (Some(asked), Some(found)) = (&entry.job.schedule.steady_state, &entry.steady_state) else {
         return Ok(());
     };
-    let units = Units::of(&entry.job.measure);
+    let units = Units::from_options(&entry.job.measure);
     let (bandwidth, iops) = steady::means(asked, found);
     writeln!(
         out,
@@ -460,7 +371,7 @@ fn write_steady_state(out: &mut impl Write, entry: &Entry<'_>) -> io::Result<()>
     )
 }
 
-fn write_group(out: &mut impl Write, group: &Group) -> io::Result<()> {
+fn write_group(out: &mut impl Write, group: &StatusGroup) -> io::Result<()> {
     writeln!(out, "\nRun status group {} (all jobs):", group.groupid)?;
     for (direction, moved) in group.directions.iter() {
         let name = match (group.unified, direction) {

@@ -22,6 +22,9 @@ pub struct DeviceInfo {
     pub transport: Option<Transport>,
     /// Driver, e.g. `nvme`, `virtio_blk`, `sd`.
     pub driver: Option<String>,
+    /// Version that the driver's module declares, e.g. `1.0` of nvme. Many modules declare none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver_version: Option<String>,
     /// Manufacturer.
     pub vendor: Option<String>,
     /// Model.

@@ -11,13 +11,13 @@ pub struct TargetInfo {
     /// Path with symbolic links resolved, also for a path that does not exist yet.
     pub path: PathBuf,
     /// Kind of the path.
-    pub kind: TargetKind,
+    pub kind: PathKind,
     /// Size of a file or device in bytes.
     pub size_bytes: Option<u64>,
     /// Bytes allocated to the file. A file with holes has fewer than its size.
     pub allocated_bytes: Option<u64>,
     /// Space in the file system.
-    pub space: Option<Space>,
+    pub space: Option<FileSystemUsage>,
     /// Mount that holds a file or directory. `None` for a block device.
     pub mount: Option<Mount>,
     /// Block devices that hold the data. Empty for memory and network file systems.
@@ -69,7 +69,7 @@ impl TargetInfo {
 
 /// Space in a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
-pub struct Space {
+pub struct FileSystemUsage {
     /// Size of the file system in bytes.
     pub total_bytes: u64,
     /// Bytes in use.
@@ -81,7 +81,7 @@ pub struct Space {
 /// Kinds of path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
-pub enum TargetKind {
+pub enum PathKind {
     /// The path does not exist yet.
     #[default]
     Missing,
@@ -116,12 +116,12 @@ pub struct Mount {
     pub locality: Locality,
     /// Service behind the mount, for NFS and CephFS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub service: Option<Service>,
+    pub service: Option<MountService>,
 }
 
 /// Server side of an NFS or CephFS mount. Unknown fields are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
-pub struct Service {
+pub struct MountService {
     /// Client that talks to the servers.
     pub client: ServiceClient,
     /// Version of the NFS protocol.

@@ -19,7 +19,7 @@ pub(crate) fn normal(random: &mut Random) -> f64 {
 
 /// A stationary process with mean [`TRUTH`].
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Family {
+pub(crate) enum ProcessFamily {
     /// Independent samples.
     White,
     /// First-order autoregressive noise with this correlation.
@@ -34,29 +34,29 @@ pub(crate) enum Family {
     HeavyTail,
 }
 
-impl Family {
+impl ProcessFamily {
     /// Integrated autocorrelation time, in samples.
     pub(crate) fn time(self) -> f64 {
         let of = |phi: f64| (1.0 + phi) / (1.0 - phi);
         let shared = |share: f64, phi: f64| 1.0 + share * (of(phi) - 1.0);
         match self {
-            Family::White | Family::HeavyTail => 1.0,
-            Family::Correlated(phi) => of(phi),
-            Family::Hidden(phi, share) => shared(share, phi),
-            Family::Bursts(length) => {
+            ProcessFamily::White | ProcessFamily::HeavyTail => 1.0,
+            ProcessFamily::Correlated(phi) => of(phi),
+            ProcessFamily::Hidden(phi, share) => shared(share, phi),
+            ProcessFamily::Bursts(length) => {
                 let slow = 0.15 * 0.85 * 1600.0;
                 shared(slow / (slow + 25.0), 1.0 - (1.0 + 0.15 / 0.85) / length)
             }
-            Family::Levels(length) => shared(100.0 / 125.0, 1.0 - 2.0 / length),
+            ProcessFamily::Levels(length) => shared(100.0 / 125.0, 1.0 - 2.0 / length),
         }
     }
 
     pub(crate) fn draw(self, samples: usize, random: &mut Random) -> Vec<f64> {
         let all = 0..samples;
         match self {
-            Family::White => all.map(|_| TRUTH + 5.0 * normal(random)).collect(),
-            Family::Correlated(phi) => Family::Hidden(phi, 1.0).draw(samples, random),
-            Family::Hidden(phi, share) => {
+            ProcessFamily::White => all.map(|_| TRUTH + 5.0 * normal(random)).collect(),
+            ProcessFamily::Correlated(phi) => ProcessFamily::Hidden(phi, 1.0).draw(samples, random),
+            ProcessFamily::Hidden(phi, share) => {
                 let mut slow = normal(random);
                 let sample = |_| {
                     let fast = normal(random);
@@ -66,7 +66,7 @@ impl Family {
                 };
                 all.map(sample).collect()
             }
-            Family::Bursts(length) => {
+            ProcessFamily::Bursts(length) => {
                 let mut is_slow = uniform(random) < 0.15;
                 let sample = |_| {
                     let level = if is_slow { TRUTH - 34.0 } else { TRUTH + 6.0 };
@@ -80,7 +80,7 @@ impl Family {
                 };
                 all.map(sample).collect()
             }
-            Family::Levels(length) => {
+            ProcessFamily::Levels(length) => {
                 let mut level = if uniform(random) < 0.5 { 10.0 } else { -10.0 };
                 let sample = |_| {
                     let sample = TRUTH + level + 5.0 * normal(random);
@@ -91,7 +91,7 @@ impl Family {
                 };
                 all.map(sample).collect()
             }
-            Family::HeavyTail => {
+            ProcessFamily::HeavyTail => {
                 let mean = (0.32f64).exp();
                 all.map(|_| TRUTH + 5.0 * ((0.8 * normal(random)).exp() - mean))
                     .collect()
@@ -101,17 +101,17 @@ impl Family {
 }
 
 /// Families that all kinds of interval are tested with.
-pub(crate) const FAMILIES: [Family; 10] = [
-    Family::White,
-    Family::Correlated(0.3),
-    Family::Correlated(0.5),
-    Family::Correlated(0.7),
-    Family::Correlated(0.9),
-    Family::Hidden(0.8, 0.3),
-    Family::Bursts(3.0),
-    Family::Levels(5.0),
-    Family::Levels(20.0),
-    Family::HeavyTail,
+pub(crate) const FAMILIES: [ProcessFamily; 10] = [
+    ProcessFamily::White,
+    ProcessFamily::Correlated(0.3),
+    ProcessFamily::Correlated(0.5),
+    ProcessFamily::Correlated(0.7),
+    ProcessFamily::Correlated(0.9),
+    ProcessFamily::Hidden(0.8, 0.3),
+    ProcessFamily::Bursts(3.0),
+    ProcessFamily::Levels(5.0),
+    ProcessFamily::Levels(20.0),
+    ProcessFamily::HeavyTail,
 ];
 
 /// Number of draws per cell: 2,000 with `./test --full`, else fewer.
@@ -123,7 +123,7 @@ pub(crate) fn draws() -> usize {
 }
 
 /// Permitted deviation by chance: three standard deviations for few draws.
-pub(crate) fn stray(draws: usize) -> f64 {
+pub(crate) fn chance_deviation(draws: usize) -> f64 {
     match draws {
         2000 => 0.005,
         few => 3.0 * (0.05 * 0.95 / few as f64).sqrt(),

@@ -69,7 +69,7 @@ pub(super) struct Spectra {
     samples: usize,
     /// Types of noise with variance 1.
     noises: Vec<Noise>,
-    shapes: Vec<Shape>,
+    shapes: Vec<NoiseShape>,
 }
 
 /// Noise with variance 1, described by its expected periodogram.
@@ -80,7 +80,7 @@ struct Noise {
 }
 
 /// White noise plus a share of correlated noise.
-struct Shape {
+struct NoiseShape {
     /// Index of the correlated noise in `noises`.
     noise: usize,
     share: f64,
@@ -90,7 +90,7 @@ struct Shape {
 
 impl Spectra {
     /// Builds the spectra for series of `samples` samples.
-    pub(super) fn of(samples: usize) -> Spectra {
+    pub(super) fn new(samples: usize) -> Spectra {
         let mut spectra = Spectra {
             samples,
             noises: Vec::new(),
@@ -129,7 +129,21 @@ impl Spectra {
             let each = PRIOR.slow / 2.0 / FLICKER_SHARES.len() as f64;
             spectra.add_shape(noise, share, each, true);
         }
+        assert!(
+            (spectra.prior(false) - 1.0).abs() < 1e-9,
+            "the prior probabilities of stationary spectra add up"
+        );
+        assert!(
+            (spectra.prior(true) - PRIOR.slow).abs() < 1e-9,
+            "so do those of slow ones"
+        );
         spectra
+    }
+
+    /// Returns the sum of the prior weights.
+    fn prior(&self, is_slow: bool) -> f64 {
+        let shapes = self.shapes.iter().filter(|shape| shape.is_slow == is_slow);
+        shapes.map(|shape| shape.log_prior.exp()).sum()
     }
 
     /// Adds the mean of autoregressive noises with these integrated correlation times, in samples.
@@ -151,7 +165,7 @@ impl Spectra {
     }
 
     fn add_shape(&mut self, noise: usize, share: f64, prior: f64, is_slow: bool) {
-        self.shapes.push(Shape {
+        self.shapes.push(NoiseShape {
             noise,
             share,
             log_prior: prior.ln(),
@@ -184,8 +198,13 @@ impl Spectra {
         });
         let components: Vec<Component> = components.collect();
         let of_slow = log_sum(components.iter().filter(|each| each.is_slow));
+        let drift_probability = (of_slow - log_sum(components.iter())).exp();
+        debug_assert!(
+            drift_probability.is_nan() || drift_probability <= 1.0 + 1e-9,
+            "slow spectra are a part of all: {drift_probability}"
+        );
         Posterior {
-            drift_probability: (of_slow - log_sum(components.iter())).exp(),
+            drift_probability,
             components,
             freedom: 2.0 * half_freedom,
         }
@@ -194,6 +213,10 @@ impl Spectra {
 
 /// Returns the number of Fourier frequencies between zero and half of the sampling frequency.
 fn frequencies(samples: usize) -> usize {
+    assert!(
+        samples >= 3,
+        "{samples} samples have no frequency between zero and half"
+    );
     (samples - 1) / 2
 }
 
@@ -299,10 +322,15 @@ impl Posterior {
                 .iter()
                 .filter(|each| with_slow || !each.is_slow)
         };
+        debug_assert!(probability >= 0.5, "{probability} is below the median");
         let total = log_sum(used());
         let weighted = used().map(|each| ((each.log_weight - total).exp(), each.scale));
         let weighted: Vec<(f64, f64)> = weighted.filter(|each| each.0 > PROBABILITY_MIN).collect();
         let kept: f64 = weighted.iter().map(|each| each.0).sum();
+        debug_assert!(
+            kept.is_nan() || kept <= 1.0 + 1e-9,
+            "the weights are probabilities: {kept}"
+        );
         let beyond = |width: f64| {
             let each = weighted
                 .iter()
@@ -377,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn tail_is_close_to_students() {
+    fn posterior_tail_approximates_students_t() {
         use statrs::distribution::StudentsT;
         for freedom in [4.0, 10.0, 28.0, 300.0] {
             let student = StudentsT::new(0.0, 1.0, freedom).unwrap();

@@ -1,6 +1,8 @@
 //! Coverage and width of confidence intervals, on simulated series with a known mean.
 
-use super::families::{FAMILIES, Family, Random, TRUTH, draws, normal, stray, uniform};
+use super::families::{
+    FAMILIES, ProcessFamily, Random, TRUTH, chance_deviation, draws, normal, uniform,
+};
 use super::*;
 use proptest::prelude::*;
 use rand::SeedableRng;
@@ -10,19 +12,19 @@ const LONG_TIMES: f64 = 30.0;
 
 /// Least share of short series whose interval contains the true mean, or that are reported as too
 /// short.
-fn least_of_short(family: Family) -> f64 {
+fn least_of_short(family: ProcessFamily) -> f64 {
     match family {
         // Few of these series show the slow noise, which is a third of the variance.
-        Family::Hidden(..) => 0.85,
+        ProcessFamily::Hidden(..) => 0.85,
         // One series in seven contains no burst, so its interval cannot account for bursts.
-        Family::Bursts(_) => 0.72,
+        ProcessFamily::Bursts(_) => 0.72,
         _ => 0.90,
     }
 }
 
 /// Coverage and width of the intervals of many draws.
 #[derive(Debug)]
-struct Coverage {
+struct IntervalCoverage {
     /// Share of intervals that contain the true mean.
     covered: f64,
     /// Mean width, relative to an estimator that knows the process.
@@ -32,7 +34,7 @@ struct Coverage {
     covered_or_declined: f64,
 }
 
-fn coverage(family: Family, samples: usize, draws: usize) -> Coverage {
+fn coverage(family: ProcessFamily, samples: usize, draws: usize) -> IntervalCoverage {
     let mut random = Random::seed_from_u64(samples as u64 * 7919 + 13);
     let (mut covered, mut either) = (0, 0);
     let (mut squares, mut widths) = (0.0, 0.0);
@@ -41,14 +43,14 @@ fn coverage(family: Family, samples: usize, draws: usize) -> Coverage {
         let estimate = mean_with_confidence(&series, 0.95).unwrap();
         let error = estimate.mean - TRUTH;
         let is_covered = error.abs() <= estimate.half_width;
-        let is_declined = estimate.evidence != Evidence::Series;
+        let is_declined = estimate.evidence != SeriesEvidence::Series;
         covered += usize::from(is_covered);
         either += usize::from(is_covered || is_declined);
         squares += error * error;
         widths += estimate.half_width;
     }
     let share = |count: usize| count as f64 / draws as f64;
-    Coverage {
+    IntervalCoverage {
         covered: share(covered),
         width: widths / draws as f64 / (NORMAL_97_5 * (squares / draws as f64).sqrt()),
         covered_or_declined: share(either),
@@ -75,7 +77,7 @@ fn interval_of_a_long_stationary_series_is_calibrated_and_sharp() {
             }
             let found = coverage(family, samples, draws);
             println!("{family:?} {samples} samples, {times:.0} times: {found:?}");
-            let limits = 0.93 - stray(draws)..=0.97 + stray(draws);
+            let limits = 0.93 - chance_deviation(draws)..=0.97 + chance_deviation(draws);
             assert!(
                 limits.contains(&found.covered),
                 "{family:?} {samples}: {found:?}"
@@ -99,7 +101,7 @@ fn interval_of_a_short_series_is_wide_or_says_that_it_is_short() {
             }
             let found = coverage(family, samples, draws);
             println!("{family:?} {samples} samples, {times:.1} times: {found:?}");
-            let least = least_of_short(family) - stray(draws);
+            let least = least_of_short(family) - chance_deviation(draws);
             assert!(
                 found.covered_or_declined >= least,
                 "{family:?} {samples}: {found:?}"
@@ -118,11 +120,11 @@ fn series_that_drifts_says_so_and_stays_wide() {
         .map(|index| 100.0 + 0.4 * f64::from(index) + 2.0 * normal(&mut random))
         .collect();
     let estimate = mean_with_confidence(&drifting, 0.95).unwrap();
-    assert_eq!(estimate.evidence, Evidence::Drift);
+    assert_eq!(estimate.evidence, SeriesEvidence::Drift);
     assert!(estimate.half_width > 10.0, "{estimate:?}");
-    let still = Family::White.draw(100, &mut random);
+    let still = ProcessFamily::White.draw(100, &mut random);
     let estimate = mean_with_confidence(&still, 0.95).unwrap();
-    assert_eq!(estimate.evidence, Evidence::Series);
+    assert_eq!(estimate.evidence, SeriesEvidence::Series);
     assert!(estimate.half_width < 1.5, "{estimate:?}");
 }
 
@@ -132,7 +134,7 @@ fn another_run_of_a_wandering_series_is_known_less_well() {
     let mut factor = |time: f64, share: f64| {
         let phi = (time - 1.0) / (time + 1.0);
         let factors = (0..40).map(|_| {
-            let series = Family::Hidden(phi, share).draw(200, &mut random);
+            let series = ProcessFamily::Hidden(phi, share).draw(200, &mut random);
             mean_with_confidence(&series, 0.95).unwrap().repeat_factor
         });
         factors.sum::<f64>() / 40.0
@@ -144,7 +146,7 @@ fn another_run_of_a_wandering_series_is_known_less_well() {
 
 #[test]
 fn independent_samples_give_nearly_the_textbook_interval() {
-    let series = Family::White.draw(300, &mut Random::seed_from_u64(1));
+    let series = ProcessFamily::White.draw(300, &mut Random::seed_from_u64(1));
     let estimate = mean_with_confidence(&series, 0.95).unwrap();
     let textbook = NORMAL_97_5 * 5.0 / 300f64.sqrt();
     assert!(
@@ -155,7 +157,7 @@ fn independent_samples_give_nearly_the_textbook_interval() {
 
 #[test]
 fn correlated_samples_are_worth_fewer() {
-    let series = Family::Correlated(0.8).draw(10_000, &mut Random::seed_from_u64(1));
+    let series = ProcessFamily::Correlated(0.8).draw(10_000, &mut Random::seed_from_u64(1));
     let estimate = mean_with_confidence(&series, 0.95).unwrap();
     // n (1 - phi) / (1 + phi)
     assert!(
@@ -199,7 +201,7 @@ fn counting_of_whole_ios_makes_no_interval_wider() {
 #[test]
 fn counts_that_vary_by_themselves_are_not_joined() {
     let mut random = Random::seed_from_u64(9);
-    let rates = Family::White.draw(100, &mut random);
+    let rates = ProcessFamily::White.draw(100, &mut random);
     assert_eq!(join_counts(&rates, 1.0), rates);
     assert_eq!(join_counts(&[10.0; 100], 1.0).len(), 25);
 }
@@ -224,11 +226,11 @@ fn interval_of_thirds_has_two_degrees_of_freedom() {
                 104.0
             }
         })
-        .zip(Family::White.draw(100, &mut Random::seed_from_u64(3)))
+        .zip(ProcessFamily::White.draw(100, &mut Random::seed_from_u64(3)))
         .map(|(level, noise)| level + 0.05 * noise)
         .collect();
     let estimate = mean_with_confidence(&series, 0.95).unwrap();
-    assert_eq!(estimate.evidence, Evidence::TooShort);
+    assert_eq!(estimate.evidence, SeriesEvidence::TooShort);
     assert!((1.8..4.0).contains(&estimate.freedom), "{estimate:?}");
 }
 
@@ -248,7 +250,7 @@ fn rate_is_known_to_one_io_at_best() {
 }
 
 #[test]
-fn too_little_has_no_interval() {
+fn too_few_samples_have_no_interval() {
     assert_eq!(mean_with_confidence(&[1.0; FEWEST_SAMPLES - 1], 0.95), None);
     assert_eq!(
         mean_with_confidence(&[1.0, 2.0, f64::NAN, 1.0, 1.0], 0.95),
@@ -259,8 +261,8 @@ fn too_little_has_no_interval() {
 }
 
 #[test]
-fn steady_state_limits() {
-    let test = |window: &[f64]| SteadyStateTest::of(window).unwrap();
+fn steady_state_needs_small_range_and_slope() {
+    let test = |window: &[f64]| SteadyStateTest::from_window(window).unwrap();
     let flat = test(&[100.0, 91.0, 110.0, 91.0, 108.0]);
     assert!(
         (flat.range - 0.19).abs() < 1e-12 && flat.is_steady(),
@@ -276,18 +278,21 @@ fn steady_state_limits() {
     assert!(!rising.is_steady(), "{rising:?}");
     let falling = test(&[106.0, 103.0, 100.0, 97.0, 94.0]);
     assert_eq!(falling.excursion, rising.excursion);
-    assert_eq!(SteadyStateTest::of(&[1.0]), None);
-    assert_eq!(SteadyStateTest::of(&[0.0, 0.0]), None);
-    assert_eq!(SteadyStateTest::of(&[1.0, f64::INFINITY]), None);
+    assert_eq!(SteadyStateTest::from_window(&[1.0]), None);
+    assert_eq!(SteadyStateTest::from_window(&[0.0, 0.0]), None);
+    assert_eq!(SteadyStateTest::from_window(&[1.0, f64::INFINITY]), None);
 }
 
 #[test]
 fn drift_is_not_a_steady_state() {
-    assert_eq!(held_still(&[100.0; 8]), Some(true));
+    assert_eq!(is_rate_steady(&[100.0; 8]), Some(true));
     let falling: Vec<f64> = (0..10).map(|i| 100.0 - 2.0 * f64::from(i)).collect();
-    assert_eq!(held_still(&falling), Some(false));
-    assert_eq!(held_still(&[100.0, 70.0, 100.0, 100.0, 100.0]), Some(false));
-    assert_eq!(held_still(&[100.0; 4]), None);
+    assert_eq!(is_rate_steady(&falling), Some(false));
+    assert_eq!(
+        is_rate_steady(&[100.0, 70.0, 100.0, 100.0, 100.0]),
+        Some(false)
+    );
+    assert_eq!(is_rate_steady(&[100.0; 4]), None);
 }
 
 proptest! {
@@ -299,7 +304,8 @@ proptest! {
         let scaled: Vec<f64> = series.iter().map(|sample| sample * factor).collect();
         let one = mean_with_confidence(&series, 0.95).unwrap();
         let other = mean_with_confidence(&scaled, 0.95).unwrap();
-        prop_assert!((other.half_width - one.half_width * factor).abs() <= 1e-6 * other.half_width.abs() + 1e-9);
+        let difference = (other.half_width - one.half_width * factor).abs();
+        prop_assert!(difference <= 1e-6 * other.half_width.abs() + 1e-9);
         prop_assert!(one.effective_samples <= series.len() as f64 + 1e-9);
         prop_assert!(one.half_width >= 0.0 && one.half_width.is_finite());
         prop_assert!(one.repeat_factor >= 1.0);
@@ -308,10 +314,10 @@ proptest! {
     }
 
     #[test]
-    fn the_line_never_leaves_the_range_by_much(
+    fn steady_state_excursion_is_bounded_by_the_range(
         window in proptest::collection::vec(1.0f64..1e6, 2..50),
     ) {
-        let test = SteadyStateTest::of(&window).unwrap();
+        let test = SteadyStateTest::from_window(&window).unwrap();
         prop_assert!(test.range >= 0.0 && test.excursion >= 0.0);
         // A least-squares line rises by at most 1.5 times the range of its samples.
         prop_assert!(test.excursion <= 1.5 * test.range + 1e-9);

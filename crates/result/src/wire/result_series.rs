@@ -1,17 +1,19 @@
-//! Sends a result's time series in parts before [`Message::Done`]: no message grows with the run.
+//! Sends a result's time series in parts before [`AgentMessage::Done`]: no message grows with the
+//! run.
 
-use super::Message;
+use super::AgentMessage;
 use crate::interval::{Interval, Intervals};
 use crate::machine::MachineSlice;
 use crate::run::RunResult;
-use crate::session::RunError;
+use crate::run_error::RunError;
 use crate::spill_list::SpillList;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// Note in a result whose intervals could not be read back from the temporary file.
-pub const INTERVALS_LOST: &str = "the temporary file with the intervals of this run cannot be read back: some are missing from this result";
+pub const INTERVALS_LOST: &str = "the temporary file with the intervals of this run cannot be \
+                                  read: this result lacks some intervals";
 /// Items per part. An agent holds hundreds of parts in memory.
 const PART_ITEMS_MAX: usize = 8;
 
@@ -28,7 +30,11 @@ pub struct SeriesPart {
 }
 
 /// Passes the messages that end a run to `send`. `sent` intervals were sent during the run.
-pub fn end_run(outcome: Result<RunResult, RunError>, sent: usize, send: &mut dyn FnMut(Message)) {
+pub fn end_run(
+    outcome: Result<RunResult, RunError>,
+    sent: usize,
+    send: &mut dyn FnMut(AgentMessage),
+) {
     let outcome = outcome.map(|mut result| {
         if !result.intervals.is_whole() || !result.series.slices.is_whole() {
             result.notes.push(INTERVALS_LOST.to_owned());
@@ -48,11 +54,15 @@ pub fn end_run(outcome: Result<RunResult, RunError>, sent: usize, send: &mut dyn
             };
             from += part.intervals.len();
             is_last = part.intervals.is_empty() && part.slices.is_empty();
-            send(Message::Series(Box::new(part)));
+            send(AgentMessage::Series(Box::new(part)));
         }
+        debug_assert!(
+            from <= sent.max(intervals.len()),
+            "the parts have no interval twice"
+        );
         Box::new(result)
     });
-    send(Message::Done(outcome));
+    send(AgentMessage::Done(outcome));
 }
 
 /// Time series of a remote run, as received so far.
@@ -118,14 +128,14 @@ mod tests {
     }
 
     #[test]
-    fn result_says_that_intervals_were_lost_on_the_way() {
+    fn result_notes_intervals_lost_in_transfer() {
         let whole = result(100, 0);
         let mut series = ReceivedSeries::default();
         // 80 of the 90 intervals that the agent sent arrive.
         (10..90).for_each(|number| series.add_interval(&interval(number)));
         let mut received = whole.clone();
         end_run(Ok(whole), 90, &mut |message| {
-            if let Message::Series(part) = message {
+            if let AgentMessage::Series(part) = message {
                 series.add_part(*part);
             }
         });
@@ -153,11 +163,11 @@ mod tests {
             end_run(Ok(whole.clone()), sent, &mut |message| {
                 assert!(found.is_none(), "nothing follows");
                 match message {
-                    Message::Series(part) => {
+                    AgentMessage::Series(part) => {
                         assert!(part.intervals.len().max(part.slices.len()) <= PART_ITEMS_MAX);
                         series.add_part(*part);
                     }
-                    Message::Done(Ok(mut result)) => {
+                    AgentMessage::Done(Ok(mut result)) => {
                         assert!(result.intervals.is_empty() && result.series.slices.is_empty());
                         series.complete(&mut result);
                         found = Some(*result);

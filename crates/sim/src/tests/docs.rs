@@ -27,7 +27,7 @@ fn keys() -> String {
     let default = SimSpec::default();
     let rows = keys::KEYS.iter().map(|key| {
         let name = format!("`{}`", key.name);
-        let meaning = format!("{} (default: {})", key.doc, key.of(&default));
+        let meaning = format!("{} (default: {})", key.doc, key.format_value(&default));
         [name, key.grammar.to_owned(), meaning]
     });
     table("| key | value | meaning |", rows)
@@ -47,7 +47,7 @@ fn put(text: &str, marker: &str, table: &str) -> String {
 }
 
 #[test]
-fn the_docs_list_every_preset_and_key() {
+fn docs_list_every_preset_and_key() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sim.md");
     let found = std::fs::read_to_string(path).unwrap();
     let right = put(&put(&found, "presets", &presets()), "keys", &keys());

@@ -1,49 +1,49 @@
-//! What the runs at some loads say of an objective, beyond chance.
+//! Statistical decision on whether an objective is kept at each offered rate.
 //!
-//! Slow I/Os are counted, with an error that respects that they come in clumps. Latency grows with the load, and nothing else
-//! is assumed of the device: at a rate no more I/Os are slow than on average at that rate and those above it, and no fewer than on
-//! average at that rate and those below it. So neighbours that decide nothing by themselves may do so together.
+//! Slow I/Os are counted, with an error that accounts for clumping. Latency is assumed to grow with
+//! load: a rate has at most the mean share of slow I/Os of itself and higher rates, and at least
+//! that of itself and lower rates. Neighbouring rates may thus decide together.
 
 use super::objective::Objective;
-use super::point::{ENOUGH, LoadLatency, Side};
 use super::step::LoadStep;
+use crate::figures::load_measurement::{DirectionLoad, ENOUGH, LoadLatency};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use statrs::function::gamma::gamma_ur;
 
-/// How sure it must be that an objective is kept at a rate. Each search asks this of some ten rates, and again after each run, so
-/// that the interval of all of them is right less often than this.
+/// Confidence required to call an objective kept at a rate. A search tests about ten rates, each
+/// again after every run, so its whole interval is right less often.
 const SURELY_KEPT: f64 = 0.99;
-/// How sure it must be that an objective is not kept: many slow I/Os tell their own clumps, which few do not.
+/// Confidence required to call an objective broken. Many slow I/Os show their clumping.
 const SURELY_BROKEN: f64 = 0.975;
 
-/// What is known of an objective at one rate.
+/// Decision on an objective at one rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Judgement {
-    /// Surely kept in each direction, at the rate that was offered.
+    /// Kept with confidence in each direction, at the offered rate.
     Kept,
-    /// What was measured does not decide it.
+    /// The measurements do not decide.
     Undecided,
-    /// Surely not kept, or the offered rate was not reached.
+    /// Broken with confidence, or the offered rate was not reached.
     Broken,
 }
 
-/// A rate that was offered.
+/// An offered rate and its decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Tried {
     pub(super) rate: f64,
-    /// How often.
+    /// Number of runs.
     pub(super) runs: u32,
     pub(super) judgement: Judgement,
-    /// Whether it seems to be kept, sure or not.
+    /// Whether the objective seems kept, with or without confidence.
     pub(super) seems_kept: bool,
 }
 
-/// What the steps say of an objective, by rate. Those that the user ended say nothing.
+/// Decides on an objective at each rate. Interrupted steps are ignored.
 pub(super) fn judged(objective: &Objective, steps: &[LoadStep]) -> Vec<Tried> {
     let whole = steps.iter().filter(|step| !step.point.interrupted);
     let mut steps: Vec<&LoadStep> = whole.collect();
     steps.sort_by(|a, b| a.rate().total_cmp(&b.rate()));
-    let sides: [fn(&LoadStep) -> &Option<Side>; 2] =
+    let sides: [fn(&LoadStep) -> &Option<DirectionLoad>; 2] =
         [|step| &step.point.read, |step| &step.point.write];
     let mut tried: Vec<Tried> = steps.iter().map(|step| by_rate_alone(step)).collect();
     for side in sides {
@@ -52,7 +52,7 @@ pub(super) fn judged(objective: &Objective, steps: &[LoadStep]) -> Vec<Tried> {
             .map(|step| side(step).as_ref().map(|side| &side.latency))
             .collect();
         if let Some(latencies) = latencies {
-            let of_side = of_direction(objective, &steps, &latencies);
+            let of_side = judge_direction(objective, &steps, &latencies);
             for (tried, (judgement, seems_kept)) in tried.iter_mut().zip(of_side) {
                 tried.judgement = tried.judgement.max(judgement);
                 tried.seems_kept &= seems_kept;
@@ -62,7 +62,7 @@ pub(super) fn judged(objective: &Objective, steps: &[LoadStep]) -> Vec<Tried> {
     tried
 }
 
-/// Before any latency is looked at: a rate that was not reached keeps nothing.
+/// Returns the decision without latencies: a rate that was not reached breaks any objective.
 fn by_rate_alone(step: &LoadStep) -> Tried {
     let kept_up = step.point.kept_up;
     Tried {
@@ -76,8 +76,8 @@ fn by_rate_alone(step: &LoadStep) -> Tried {
     }
 }
 
-/// Each step by the latencies of one direction, and whether it seems to be kept.
-fn of_direction(
+/// Decides on each step by one direction, and returns whether the objective seems kept.
+fn judge_direction(
     objective: &Objective,
     steps: &[&LoadStep],
     latencies: &[&LoadLatency],
@@ -88,8 +88,8 @@ fn of_direction(
             .map(|(step, latency)| by_longest(objective, step, latency))
             .collect();
     }
-    let evidence: Vec<Evidence> = both
-        .map(|(step, latency)| Evidence::of(objective, step, latency))
+    let evidence: Vec<SlowIoEvidence> = both
+        .map(|(step, latency)| SlowIoEvidence::from_step(objective, step, latency))
         .collect();
     let each = (0..evidence.len()).map(|index| {
         let (below, from) = evidence.split_at(index);
@@ -97,8 +97,8 @@ fn of_direction(
         let with_above = from[1..].iter();
         let with_below = below.iter().rev();
         let judgement = match () {
-            () if alone.with_any(with_below, Evidence::is_surely_above) => Judgement::Broken,
-            () if alone.with_any(with_above, Evidence::is_surely_below) => Judgement::Kept,
+            () if alone.with_any(with_below, SlowIoEvidence::is_surely_above) => Judgement::Broken,
+            () if alone.with_any(with_above, SlowIoEvidence::is_surely_below) => Judgement::Kept,
             () => Judgement::Undecided,
         };
         (judgement, alone.slow <= alone.allowed)
@@ -106,8 +106,8 @@ fn of_direction(
     each.collect()
 }
 
-/// A single slow I/O breaks an objective for the longest, but in one run that may be a stall which does not come again: it must
-/// be seen in two runs, or on many I/Os.
+/// Decides on an objective of the maximum. A single slow I/O exceeds it, but may be a stall that
+/// does not recur. Slow I/Os in two runs, or ten of them, therefore decide.
 fn by_longest(objective: &Objective, step: &LoadStep, latency: &LoadLatency) -> (Judgement, bool) {
     let limit_ns = objective.latency_ns as f64;
     let slow = latency.slower(limit_ns);
@@ -121,29 +121,29 @@ fn by_longest(objective: &Objective, step: &LoadStep, latency: &LoadLatency) -> 
     (judgement, slow == 0)
 }
 
-/// Slow I/Os at one rate, or at several next to each other.
+/// Slow I/Os at one rate, or at several neighbouring rates.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Evidence {
-    /// How many were slow.
+struct SlowIoEvidence {
+    /// Number of slow I/Os.
     slow: f64,
-    /// How many were allowed to be.
+    /// Number of slow I/Os that the objective allows.
     allowed: f64,
-    /// Variance of the number of slow ones: that of the share which is allowed, or of the one that was seen where that is larger.
+    /// Variance of the number of slow I/Os, by the allowed or the observed share: the larger.
     variance: f64,
-    /// The same if all I/Os were independent.
+    /// Variance if all I/Os were independent.
     independent: f64,
-    /// Parts of runs that tell the variance, less one.
+    /// Degrees of freedom of the variance: batches less one.
     freedom: f64,
 }
 
-impl Evidence {
-    fn of(objective: &Objective, step: &LoadStep, latency: &LoadLatency) -> Evidence {
+impl SlowIoEvidence {
+    fn from_step(objective: &Objective, step: &LoadStep, latency: &LoadLatency) -> SlowIoEvidence {
         let limit_ns = objective.latency_ns as f64;
         let (slow, all) = (latency.slower(limit_ns) as f64, latency.count as f64);
         let seen = (slow / all.max(1.0)).min(0.5);
         let share = objective.allowed_share().max(seen);
         let independent = all * share * (1.0 - share);
-        Evidence {
+        SlowIoEvidence {
             slow,
             allowed: all * objective.allowed_share(),
             variance: step.clumping(limit_ns) * independent,
@@ -152,8 +152,8 @@ impl Evidence {
         }
     }
 
-    fn and(self, other: &Evidence) -> Evidence {
-        Evidence {
+    fn and(self, other: &SlowIoEvidence) -> SlowIoEvidence {
+        SlowIoEvidence {
             slow: self.slow + other.slow,
             allowed: self.allowed + other.allowed,
             variance: self.variance + other.variance,
@@ -162,11 +162,11 @@ impl Evidence {
         }
     }
 
-    /// Whether something is so of this one, or of it and as many of its neighbours as are needed.
+    /// Returns whether a test holds for this rate, alone or with its nearest neighbours.
     fn with_any<'a>(
         self,
-        neighbours: impl Iterator<Item = &'a Evidence>,
-        is_so: fn(&Evidence) -> bool,
+        neighbours: impl Iterator<Item = &'a SlowIoEvidence>,
+        is_so: fn(&SlowIoEvidence) -> bool,
     ) -> bool {
         let mut sum = self;
         is_so(&sum)
@@ -176,12 +176,12 @@ impl Evidence {
             })
     }
 
-    /// By how much slow I/Os are fewer if they come in clumps.
+    /// Returns the clumping factor: variance over the variance of independent I/Os.
     fn clumping(&self) -> f64 {
         (self.variance / self.independent.max(f64::MIN_POSITIVE)).max(1.0)
     }
 
-    /// Whether so few slow ones would be too improbable if as many as are allowed were to be expected: a Poisson number of clumps.
+    /// Returns whether so few slow I/Os are improbable at the allowed share (Poisson clumps).
     fn is_surely_below(&self) -> bool {
         let clumping = self.clumping();
         let expected = self.allowed / clumping;
@@ -192,10 +192,10 @@ impl Evidence {
         self.slow < self.allowed && normal_errors(chance) >= enough(SURELY_KEPT, self.freedom)
     }
 
-    /// Whether there are more slow ones than allowed by so many standard errors that chance does not explain it.
+    /// Returns whether more I/Os are slow than allowed, beyond what chance explains.
     fn is_surely_above(&self) -> bool {
         let errors = (self.slow - self.allowed) / self.variance.sqrt().max(f64::MIN_POSITIVE);
-        // Small counts are skewed. Their square roots are less so (F. J. Anscombe, Biometrika 35, 1948).
+        // Square roots of small counts are less skewed (F. J. Anscombe, Biometrika 35, 1948).
         let clumping = self.clumping();
         let root = |count: f64| (count / clumping + 0.375).sqrt();
         let of_roots = 2.0 * (root(self.slow) - root(self.allowed));
@@ -203,12 +203,12 @@ impl Evidence {
     }
 }
 
-/// Standard errors that a normal deviate exceeds with this probability.
+/// Returns the standard errors that a normal deviate exceeds with this probability.
 fn normal_errors(chance: f64) -> f64 {
     Normal::standard().inverse_cdf((1.0 - chance).clamp(0.0, 1.0 - f64::EPSILON))
 }
 
-/// Standard errors that leave no doubt, where the error itself is known from so many parts.
+/// Returns the standard errors required for a confidence, a quantile of Student's t.
 fn enough(sure: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom.max(1.0))
         .map_or(f64::INFINITY, |student| student.inverse_cdf(sure))
@@ -216,12 +216,12 @@ fn enough(sure: f64, freedom: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::point::{Offered, Point};
     use super::super::step::LoadRun;
     use super::*;
+    use crate::figures::load_measurement::{LoadMeasurement, Offered};
     use iosonde_result::histogram::Histogram;
 
-    /// A run of I/Os that took 1 ms, in ten parts, with so many of 10 ms in each of them.
+    /// A run of I/Os of 1 ms, in ten batches, with `slow` I/Os of 10 ms in each of them.
     fn run(rate: f64, fast: u64, slow: [u64; 10]) -> LoadRun {
         let batch = |slow: u64| {
             let mut latency = Histogram::default();
@@ -239,12 +239,12 @@ mod tests {
             max_ns: if all_slow > 0 { 1e7 } else { 1e6 },
             histogram,
         };
-        let point = Point {
+        let point = LoadMeasurement {
             offered: Offered {
                 reads_per_s: rate,
                 writes_per_s: 0.0,
             },
-            read: Some(Side {
+            read: Some(DirectionLoad {
                 offered_per_s: rate,
                 achieved_per_s: rate,
                 latency,
@@ -281,7 +281,7 @@ mod tests {
     use Judgement::{Broken, Kept, Undecided};
 
     #[test]
-    fn few_ios_are_judged_only_where_they_leave_no_doubt() {
+    fn small_sample_leaves_rate_undecided_unless_clear() {
         let judge = |fast, slow| judgement("p99=2ms", vec![run(100.0, fast, slow)]);
         assert_eq!(judge(0, [0; 10]), Undecided);
         assert_eq!(judge(20, [0; 10]), Undecided);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_ios_of_one_stall_are_too_few_to_judge_by() {
+    fn slow_ios_of_one_stall_leave_rate_undecided() {
         let stall = [0, 0, 0, 300, 0, 0, 0, 0, 0, 0];
         assert_eq!(judgement("p99=2ms", vec![run(1e3, 4000, stall)]), Undecided);
         let spread = [30; 10];
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_above_a_rate_tell_that_it_is_kept_and_runs_below_that_it_is_not() {
+    fn runs_at_neighbouring_rates_decide_together() {
         let all = |fast: u64, slow: [u64; 10]| {
             let rates = [100.0, 101.0, 102.0];
             let runs = rates.map(|rate| run(rate, fast, slow));
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn longest_latency_is_broken_by_two_runs_or_many_ios() {
+    fn max_objective_is_broken_by_two_runs_or_ten_ios() {
         let (none, one) = ([0; 10], [0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
         let judge = |runs: &[[u64; 10]]| {
             let runs = runs.iter().map(|slow| run(100.0, 300, *slow));
@@ -333,14 +333,14 @@ mod tests {
     }
 
     #[test]
-    fn run_that_the_user_ended_is_not_judged() {
+    fn interrupted_run_is_not_judged() {
         let mut cut = run(100.0, 1000, [0; 10]);
         cut.point.interrupted = true;
         assert_eq!(judgements("p99=2ms", vec![cut]), []);
     }
 
     #[test]
-    fn rate_that_was_not_reached_keeps_nothing() {
+    fn rate_not_reached_breaks_objective() {
         let mut late = run(100.0, 1000, [0; 10]);
         late.point.kept_up = false;
         assert_eq!(judgement("p99=2ms", vec![late]), Broken);

@@ -1,152 +1,41 @@
-//! The read x write matrix: which pairs of rates the target sustains, and at what latency.
+//! The matrix of read and write rates: the pairs that the target sustains, and their latencies.
 //!
-//! What can be sustained is a staircase: with more of the one there is room for less of the other. So the border is followed
-//! cell by cell instead of measuring all, and a few cells inside it give the latencies. Cells between are predicted
-//! from their measured neighbours, and marked so.
+//! More reads leave room for fewer writes, so the border of the sustained cells is a staircase. The
+//! study measures the cells along the border, and a few inside it for their latencies. Other cells
+//! are predicted from their measured neighbours, and marked as predicted.
 
-use super::plan::Mix;
-use super::point::{Offered, Point};
-use super::study::{LoadError, Study};
-use super::times::StepRange;
-use serde::{Deserialize, Serialize};
+use super::load_plan::Mix;
+use super::load_runner::LoadRunner;
+use super::matrix_cells::{CellState, INSIDE, Matrix, MatrixCell, MatrixOptions};
+use crate::StudyError;
+use crate::announcement::StepRange;
+use crate::driver::StudyDriver;
+use crate::figures::load_measurement::{LoadMeasurement, Offered};
 
-/// How fine the matrix is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MatrixOptions {
-    /// Steps of each rate above 0.
-    pub steps: usize,
-}
-
-impl MatrixOptions {
-    /// Cells that are measured, the two capacities included.
-    pub(super) fn steps(self) -> StepRange {
-        StepRange::exactly(CAPACITIES) + self.border_left(0, self.steps, 0)
-    }
-
-    /// Cells that are left where the border has come to this one after so many others, and those inside it. From each cell the
-    /// border goes one step down or to the right, until it has left the matrix.
-    fn border_left(self, read: usize, write: usize, asked: usize) -> StepRange {
-        debug_assert!(read <= self.steps && write <= self.steps);
-        let right = self.steps - read + 1;
-        let longest = right + write;
-        StepRange::new(
-            right.min(write + 1),
-            longest + self.most_inside(asked + longest),
-        )
-    }
-
-    /// The longest that the border can be: each cell of it is one step down or to the right.
-    fn most_of_border(self) -> usize {
-        2 * self.steps + 1
-    }
-
-    /// How many cells inside the border are measured, once it has taken so many. From 20 steps on all together are a tenth of the cells
-    /// at most; fewer steps have a border that is longer than that.
-    fn most_inside(self, of_border: usize) -> usize {
-        let tenth = (self.steps + 1).pow(2) / 10;
-        if CAPACITIES + self.most_of_border() > tenth {
-            return INSIDE.len();
-        }
-        let left = tenth.saturating_sub(CAPACITIES + of_border);
-        left.clamp(1, INSIDE.len())
-    }
-}
-
-/// Runs that find what the rates of both axes end with.
-const CAPACITIES: usize = 2;
-/// Cells inside the border, in thirds of the reads and of the most writes beside them, what tells most first.
-const INSIDE: [(usize, usize); 8] = [
-    (1, 1),
-    (0, 1),
-    (1, 0),
-    (2, 1),
-    (1, 2),
-    (0, 2),
-    (2, 0),
-    (2, 2),
-];
-
-/// How the figures of a cell came about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CellState {
-    /// Measured, and kept up with.
-    Measured,
-    /// Measured, and not kept up with.
-    NotReached,
-    /// Not measured; inside the border, so it can be sustained. Its latency is interpolated.
-    Predicted,
-    /// Not measured; outside the border.
-    PredictedNotReached,
-    /// Nothing is offered, or the study ended before.
-    Unknown,
-}
-
-/// One pair of rates.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
-    /// What is known.
-    pub state: CellState,
-    /// 99th percentile of the slower direction, where it is kept up with.
-    pub p99_ns: Option<f64>,
-    /// Whether it is that of so few I/Os that a longer measurement may have another.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub of_few: bool,
-}
-
-impl Cell {
-    /// Of a point that came to its end.
-    fn of(point: &Point) -> Cell {
-        Cell {
-            state: match point.kept_up {
-                true => CellState::Measured,
-                false => CellState::NotReached,
-            },
-            p99_ns: point.kept_up.then(|| p99(point)),
-            of_few: point.kept_up && point.percentile_ns(99.0).is_none(),
-        }
-    }
-}
-
-/// The matrix.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Matrix {
-    /// Offered reads per second, by column, from 0.
-    pub reads_per_s: Vec<f64>,
-    /// Offered writes per second, by row, from 0.
-    pub writes_per_s: Vec<f64>,
-    /// Rows of cells.
-    pub cells: Vec<Vec<Cell>>,
-    /// The measured points, in the order they were measured.
-    pub points: Vec<Point>,
-}
-
-impl Matrix {
-    /// Measured cells, and all but the empty one.
-    pub fn measured(&self) -> (usize, usize) {
-        let all = self.reads_per_s.len() * self.writes_per_s.len();
-        let whole = self.points.iter().filter(|point| point.failure.is_none());
-        (whole.count(), all - 1)
-    }
-}
-
-/// Measures the border and a few cells inside it. What was measured before an error is in the study too.
-pub(super) fn measure(study: &mut Study<'_>, options: MatrixOptions) -> Result<(), LoadError> {
-    let reads = axis(study.capacity(Mix::READ)?, options.steps);
-    study.left.matrix = study.left.matrix.after_one();
-    let writes = axis(study.capacity(Mix::WRITE)?, options.steps);
+/// Measures the border and a few cells inside it. `known` has the points of the curve. After an
+/// error at a cell, `found` has the cells so far; after one at a capacity it is unchanged.
+pub(super) fn measure<'p>(
+    runner: &mut LoadRunner<'_>,
+    driver: &mut StudyDriver<'_>,
+    options: MatrixOptions,
+    known: impl Iterator<Item = &'p LoadMeasurement>,
+    found: &mut Option<Matrix>,
+) -> Result<(), StudyError> {
+    let reads = axis(runner.capacity(driver, Mix::READ)?, options.steps);
+    runner.left.matrix = runner.left.matrix.after_one();
+    let writes = axis(runner.capacity(driver, Mix::WRITE)?, options.steps);
     let mut points = Vec::new();
     let mut outcome = Ok(());
     let mut cells = fill(options, |read, write, left| {
-        if study.is_over() {
+        if driver.is_interrupted() {
             return None;
         }
-        study.left.matrix = left;
+        runner.left.matrix = left;
         let offered = Offered {
             reads_per_s: reads[read],
             writes_per_s: writes[write],
         };
-        let point = match study.offer(offered) {
+        let point = match runner.offer(driver, offered) {
             Ok(run) if run.point.interrupted => return None,
             Ok(run) => run.point,
             Err(error) => {
@@ -154,8 +43,11 @@ pub(super) fn measure(study: &mut Study<'_>, options: MatrixOptions) -> Result<(
                 return None;
             }
         };
-        // What an error ended says nothing of the rate, and what comes after it little.
-        let cell = point.failure.is_none().then(|| Cell::of(&point));
+        // An error makes this rate unknown, and the next ones doubtful.
+        let cell = point
+            .failure
+            .is_none()
+            .then(|| MatrixCell::from_measurement(&point));
         points.push(point);
         cell
     });
@@ -168,12 +60,12 @@ pub(super) fn measure(study: &mut Study<'_>, options: MatrixOptions) -> Result<(
             share(offered.writes_per_s, &writes),
         )
     };
-    let curve = study.known().filter(|point| point.kept_up);
-    let curve: Vec<Known> = curve
+    let curve = known.filter(|point| point.kept_up);
+    let curve: Vec<MatrixLatency> = curve
         .filter_map(|point| {
             let (read, write) = place(point.offered);
             let p99_ns = point.percentile_ns(99.0)?;
-            Some(Known {
+            Some(MatrixLatency {
                 read,
                 write,
                 p99_ns,
@@ -181,7 +73,7 @@ pub(super) fn measure(study: &mut Study<'_>, options: MatrixOptions) -> Result<(
         })
         .collect();
     interpolate(&mut cells, &curve);
-    study.matrix = Some(Matrix {
+    *found = Some(Matrix {
         reads_per_s: reads,
         writes_per_s: writes,
         cells,
@@ -190,27 +82,20 @@ pub(super) fn measure(study: &mut Study<'_>, options: MatrixOptions) -> Result<(
     outcome
 }
 
-fn p99(point: &Point) -> f64 {
-    let sides = point.sides();
-    sides
-        .map(|side| side.latency.at_ns(99.0))
-        .fold(0.0, f64::max)
-}
-
 fn axis(capacity: f64, steps: usize) -> Vec<f64> {
     (0..=steps)
         .map(|step| (capacity * step as f64 / steps as f64).round())
         .collect()
 }
 
-/// Asks for cells (column, row) along the border, from no reads and all writes to all reads and no writes, then for the
-/// few inside, and says each time how many are left. `None` ends it.
+/// Measures cells (column, row) along the border, from writes only to reads only, then a few
+/// inside. `ask` gets the number of cells left, and returns `None` to end.
 fn fill(
     options: MatrixOptions,
-    mut ask: impl FnMut(usize, usize, StepRange) -> Option<Cell>,
-) -> Vec<Vec<Cell>> {
+    mut ask: impl FnMut(usize, usize, StepRange) -> Option<MatrixCell>,
+) -> Vec<Vec<MatrixCell>> {
     let steps = options.steps;
-    let unknown = Cell {
+    let unknown = MatrixCell {
         state: CellState::Unknown,
         p99_ns: None,
         of_few: false,
@@ -236,7 +121,7 @@ fn fill(
             highest[read] = Some(write);
             read += 1;
         } else if write == 0 {
-            // Nor are more reads sustained.
+            // No further column is sustained.
             break;
         } else {
             write -= 1;
@@ -252,12 +137,12 @@ fn fill(
     cells
 }
 
-/// Measures some cells well inside the border, so many at most. Whether it got to the end.
+/// Measures at most `most` cells inside the border. Returns whether it completed.
 fn inside(
     highest: &[Option<usize>],
-    cells: &mut [Vec<Cell>],
+    cells: &mut [Vec<MatrixCell>],
     most: usize,
-    ask: &mut impl FnMut(usize, usize, StepRange) -> Option<Cell>,
+    ask: &mut impl FnMut(usize, usize, StepRange) -> Option<MatrixCell>,
 ) -> bool {
     let steps = highest.len() - 1;
     let mut asked = 0;
@@ -278,8 +163,8 @@ fn inside(
     true
 }
 
-/// Marks what was not measured by the side of the border that it is on.
-fn predict(highest: &[Option<usize>], cells: &mut [Vec<Cell>]) {
+/// Marks cells that were not measured, by their side of the border.
+fn predict(highest: &[Option<usize>], cells: &mut [Vec<MatrixCell>]) {
     for (write, row) in cells.iter_mut().enumerate() {
         for (read, cell) in row.iter_mut().enumerate() {
             if cell.state == CellState::Unknown && (read, write) != (0, 0) {
@@ -292,24 +177,24 @@ fn predict(highest: &[Option<usize>], cells: &mut [Vec<Cell>]) {
     }
 }
 
-/// What lies nearer than this many steps is at the cell: rates of a curve may fall on one.
+/// Smallest distance in steps that counts: rates of the curve may coincide with a cell.
 const NEAREST: f64 = 0.1;
 
-/// A latency that was measured, at a place among the cells.
+/// A measured latency, with its position among the cells.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct MatrixLatency {
     read: f64,
     write: f64,
     p99_ns: f64,
 }
 
-/// Latencies of predicted cells: the mean of the measured ones, and of those of the curve, in logarithms, weighted by the inverse square
-/// of the distance.
-fn interpolate(cells: &mut [Vec<Cell>], curve: &[Known]) {
+/// Interpolates the latencies of predicted cells: the mean of the logarithms of all measured
+/// latencies, including the curve, weighted by the inverse square of the distance.
+fn interpolate(cells: &mut [Vec<MatrixCell>], curve: &[MatrixLatency]) {
     let rows = cells.iter().enumerate();
     let measured = rows.flat_map(|(write, row)| {
         row.iter().enumerate().filter_map(move |(read, cell)| {
-            Some(Known {
+            Some(MatrixLatency {
                 read: read as f64,
                 write: write as f64,
                 p99_ns: cell.p99_ns?,
@@ -317,7 +202,7 @@ fn interpolate(cells: &mut [Vec<Cell>], curve: &[Known]) {
         })
     });
     let known = measured.chain(curve.iter().copied());
-    let known: Vec<Known> = known.filter(|known| known.p99_ns > 0.0).collect();
+    let known: Vec<MatrixLatency> = known.filter(|known| known.p99_ns > 0.0).collect();
     for (write, row) in cells.iter_mut().enumerate() {
         for (read, cell) in row.iter_mut().enumerate() {
             if cell.state != CellState::Predicted || known.is_empty() {
@@ -338,6 +223,7 @@ fn interpolate(cells: &mut [Vec<Cell>], curve: &[Known]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::matrix_cells::CAPACITIES;
     use super::*;
     use proptest::prelude::*;
     use std::collections::HashSet;
@@ -350,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_border_is_exact_and_cheap(steps in 2usize..24, bend in 0.3f64..3.0) {
+        fn matrix_border_is_exact_within_planned_steps(steps in 2usize..24, bend in 0.3f64..3.0) {
             let mut asked = HashSet::new();
             let mut promises = Vec::new();
             let cells = fill(MatrixOptions { steps }, |read, write, left| {
@@ -360,7 +246,7 @@ mod tests {
                     true => CellState::Measured,
                     false => CellState::NotReached,
                 };
-                Some(Cell { state, p99_ns: None, of_few: false })
+                Some(MatrixCell { state, p99_ns: None, of_few: false })
             });
             for (write, row) in cells.iter().enumerate() {
                 for (read, cell) in row.iter().enumerate() {
@@ -369,8 +255,9 @@ mod tests {
                         continue;
                     }
                     let expected = sustains(steps, bend, read, write);
-                    let told = matches!(cell.state, CellState::Measured | CellState::Predicted);
-                    prop_assert_eq!(told, expected, "({}, {})", read, write);
+                    let is_sustained =
+                        matches!(cell.state, CellState::Measured | CellState::Predicted);
+                    prop_assert_eq!(is_sustained, expected, "({}, {})", read, write);
                 }
             }
             let all = MatrixOptions { steps }.steps();
@@ -387,8 +274,8 @@ mod tests {
     }
 
     #[test]
-    fn predictions_lie_between_what_was_measured() {
-        let cell = |state, p99_ns| Cell {
+    fn predicted_latency_lies_between_measured_latencies() {
+        let cell = |state, p99_ns| MatrixCell {
             state,
             p99_ns,
             of_few: false,
@@ -403,11 +290,11 @@ mod tests {
     }
 
     #[test]
-    fn what_an_end_leaves_open_is_unknown() {
+    fn cells_after_early_end_are_unknown() {
         let mut left = 3;
         let cells = fill(MatrixOptions { steps: 4 }, |_, _, _| {
             left -= 1;
-            let cell = Cell {
+            let cell = MatrixCell {
                 state: CellState::NotReached,
                 p99_ns: None,
                 of_few: false,

@@ -1,23 +1,23 @@
 //! Latency objectives: `p99=2ms`.
 
-use super::point::ENOUGH;
+use crate::figures::load_measurement::ENOUGH;
 use iosonde_job::value::{TimeUnit, time_ns};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A latency that a share of the I/Os must keep.
+/// A latency that a share of the I/Os must not exceed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Objective {
-    /// The share, in per cent; 100 is the longest of all.
+    /// The share in per cent. 100: the maximum latency.
     pub percentile: f64,
-    /// The latency, in nanoseconds.
+    /// The latency in nanoseconds.
     pub latency_ns: u64,
 }
 
-/// A text that is no objective.
+/// Error: a text is not an objective.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a latency objective: {problem}; write for example p99=2ms or max=50ms")]
+#[error("`{text}` is not a latency objective: {problem}; use e.g. p99=2ms or max=50ms")]
 pub struct ObjectiveError {
     text: String,
     problem: String,
@@ -34,24 +34,24 @@ impl FromStr for Objective {
         let (share, latency) = text
             .split_once("<=")
             .or_else(|| text.split_once('='))
-            .ok_or_else(|| error("there is no `=`"))?;
+            .ok_or_else(|| error("`=` is missing"))?;
         let percentile = match share.trim() {
             "max" => 100.0,
             share => share
                 .strip_prefix('p')
                 .and_then(|number| number.parse::<f64>().ok())
                 .filter(|percent| (0.0..100.0).contains(percent) && *percent > 0.0)
-                .ok_or_else(|| error("its left side is neither max nor a percentile"))?,
+                .ok_or_else(|| error("the left side is neither max nor a percentile"))?,
         };
         let latency = latency.trim();
-        // fio's times are in microseconds where they have no unit; here a bare number would be a guess.
+        // fio takes bare numbers as microseconds. An objective requires a unit, to be unambiguous.
         if latency.ends_with(|last: char| last.is_ascii_digit()) {
-            return Err(error("its time has no unit"));
+            return Err(error("the time has no unit"));
         }
         let latency_ns = time_ns(latency, TimeUnit::Microseconds)
             .ok()
             .filter(|ns| *ns > 0)
-            .ok_or_else(|| error("its right side is not a time"))?;
+            .ok_or_else(|| error("the right side is not a time"))?;
         Ok(Objective {
             percentile,
             latency_ns,
@@ -60,7 +60,7 @@ impl FromStr for Objective {
 }
 
 impl Objective {
-    /// As it is asked for: `p99=2ms`.
+    /// Formats the objective as an argument: `p99=2ms`.
     pub fn as_given(&self) -> String {
         let ns = self.latency_ns;
         let latency = match ns {
@@ -80,13 +80,13 @@ impl fmt::Display for Objective {
 }
 
 impl Objective {
-    /// The share of the I/Os that may be slower.
+    /// Returns the share of I/Os that may be slower.
     pub(super) fn allowed_share(&self) -> f64 {
         1.0 - self.percentile / 100.0
     }
 
-    /// The least offered rate, in I/Os per second, at which enough I/Os come in `runtime_ns` for the percentile to be told, if
-    /// `share` of them are in the direction with the fewest.
+    /// Returns the lowest offered rate (I/Os per second) at which `runtime_ns` has enough I/Os for
+    /// the percentile, if `share` of them are in the rarer direction.
     pub(super) fn least_rate(&self, runtime_ns: u64, share: f64) -> f64 {
         let seconds = runtime_ns as f64 / 1e9;
         let ios = match self.allowed_share() {
@@ -96,7 +96,7 @@ impl Objective {
         ios / (seconds * share).max(f64::MIN_POSITIVE)
     }
 
-    /// What it speaks of: `p99`, or `max`.
+    /// Returns the measure: `p99`, or `max`.
     pub fn measure(&self) -> String {
         match self.percentile {
             100.0 => "max".to_owned(),
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objectives_are_read_and_shown() {
+    fn objective_text_is_parsed_and_formatted() {
         let objective: Objective = "p99=2ms".parse().unwrap();
         assert_eq!(
             (objective.percentile, objective.latency_ns),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_objective_is_refused_with_an_example() {
+    fn invalid_objective_is_refused_with_example() {
         for text in [
             "p99", "p99=2", "p99=", "q99=2ms", "p100=2ms", "p0=2ms", "p99=ms", "99=2ms", "p99=0ms",
         ] {

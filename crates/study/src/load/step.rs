@@ -1,28 +1,28 @@
-//! All that was measured at one offered load: the runs of one step of the curve, put together.
+//! Measurements at one offered load: the merged runs of one step of the curve.
 
-use super::point::{LoadLatency, Offered, Point, Side, keeps_up};
+use crate::figures::load_measurement::{
+    DirectionLoad, LoadLatency, LoadMeasurement, Offered, keeps_up, loaded,
+};
 use iosonde_result::histogram::{Histogram, middle};
-use iosonde_result::interval::{Interval, Intervals};
 use iosonde_result::run::RunResult;
-use std::borrow::Cow;
 
-/// Parts of a run whose slow I/Os are counted apart, to see how far they come in clumps.
+/// Batches of a run, whose slow I/Os are counted separately to estimate their clumping.
 const BATCHES: usize = 10;
 
 /// One run at one offered load.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LoadRun {
-    /// What it says by itself.
-    pub(super) point: Point,
-    /// For how long the load was offered, in seconds.
+    /// Point of this run alone.
+    pub(super) point: LoadMeasurement,
+    /// Duration of the offered load in seconds.
     pub(super) seconds: f64,
-    /// Latencies of all I/Os, part by part.
+    /// Latencies of all I/Os, by batch.
     pub(super) batches: Vec<Histogram>,
 }
 
 impl LoadRun {
-    /// Of what a session measured.
-    pub(super) fn of(offered: Offered, parties: u32, result: &RunResult) -> LoadRun {
+    /// Returns the run of a session's result.
+    pub(super) fn from_result(offered: Offered, parties: u32, result: &RunResult) -> LoadRun {
         let count = loaded(&result.intervals).count();
         let each = count.div_ceil(BATCHES).max(1);
         let mut length_ns = 0;
@@ -38,38 +38,30 @@ impl LoadRun {
         }
         let seconds = length_ns as f64 / 1e9;
         LoadRun {
-            point: Point::of(offered, parties, seconds, result),
+            point: LoadMeasurement::from_result(offered, parties, seconds, result),
             seconds,
             batches,
         }
     }
 }
 
-/// The intervals in which the load was offered from their beginning to their end.
-pub(super) fn loaded(intervals: &Intervals) -> impl Iterator<Item = Cow<'_, Interval>> {
-    let measured = || intervals.iter().filter(|interval| !interval.ramp);
-    let whole_ns = measured().map(|interval| interval.length_ns).max();
-    let whole_ns = whole_ns.unwrap_or_default();
-    measured().filter(move |interval| interval.length_ns * 10 >= whole_ns * 9)
-}
-
 /// The runs at one offered load.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LoadStep {
-    /// All of them together, as it is shown.
-    pub(super) point: Point,
+    /// Point of all runs together, as it is displayed.
+    pub(super) point: LoadMeasurement,
     seconds: f64,
-    /// The parts of each run.
+    /// Batches of each run.
     runs: Vec<Vec<Histogram>>,
 }
 
 impl LoadStep {
-    /// I/Os per second that were offered.
+    /// Returns the offered I/Os per second.
     pub(super) fn rate(&self) -> f64 {
         self.point.offered.total()
     }
 
-    /// Puts a run to those at the same load. One that the user ended stays by itself: nothing is judged by it.
+    /// Adds a run to the step of the same load. An interrupted run gets a step of its own.
     pub(super) fn add(steps: &mut Vec<LoadStep>, run: LoadRun) {
         let is_same = |step: &&mut LoadStep| {
             let is_whole = !step.point.interrupted && !run.point.interrupted;
@@ -89,7 +81,7 @@ impl LoadStep {
         let seconds = (self.seconds, run.seconds);
         self.seconds += run.seconds;
         self.runs.push(run.batches);
-        let Point {
+        let LoadMeasurement {
             read,
             write,
             verdicts,
@@ -101,26 +93,26 @@ impl LoadStep {
         merge_sides(&mut point.read, read, seconds);
         merge_sides(&mut point.write, write, seconds);
         point.runs += 1;
-        for (index, told) in verdicts.into_iter().enumerate() {
+        for (index, verdict) in verdicts.into_iter().enumerate() {
             let kind = kinds.get(index).copied();
             let is_known = match kind {
                 Some(kind) => point.kinds.contains(&kind),
-                None => point.verdicts.contains(&told),
+                None => point.verdicts.contains(&verdict),
             };
             if !is_known {
-                point.verdicts.push(told);
+                point.verdicts.push(verdict);
                 point.kinds.extend(kind);
             }
         }
         point.failure = point.failure.take().or(failure);
-        let keeps_up = |side: &Side| keeps_up(side, self.seconds);
+        let keeps_up = |side: &DirectionLoad| keeps_up(side, self.seconds);
         point.kept_up = point.failure.is_none() && point.sides().all(keeps_up);
     }
 
-    /// By how much the variance of the number of I/Os slower than `limit_ns` exceeds that of as many I/Os independent of each
-    /// other; at least 1. Slow I/Os come in clumps: those in one queue wait for each other.
+    /// Returns the clumping factor (1 or more): the variance of the number of I/Os slower than
+    /// `limit_ns` over that of independent I/Os. I/Os in one queue wait for each other.
     ///
-    /// Where few are slower than the limit, the clumps of those that are slower than nine of ten say how large they may be.
+    /// If few I/Os are slower than the limit, the slowest tenth has enough to estimate the factor.
     pub(super) fn clumping(&self, limit_ns: f64) -> f64 {
         let mut all = Histogram::default();
         self.batches().for_each(|batch| all.merge(batch));
@@ -133,19 +125,22 @@ impl LoadStep {
         let runs = self.runs.iter();
         let runs = runs.map(|run| {
             run.iter()
-                .map(|batch| Counts::of(batch, limit_ns))
+                .map(|batch| SlowIoCounts::from_histogram(batch, limit_ns))
                 .collect()
         });
-        let runs: Vec<Vec<Counts>> = runs.collect();
-        let sum = Counts::sum(runs.iter().flatten());
+        let runs: Vec<Vec<SlowIoCounts>> = runs.collect();
+        let sum = SlowIoCounts::sum(runs.iter().flatten());
         let share = sum.share();
         let if_independent = sum.all * share * (1.0 - share);
         if if_independent <= 0.0 {
             return 1.0;
         }
-        let sums: Vec<Counts> = runs.iter().map(|run| Counts::sum(run.iter())).collect();
+        let sums: Vec<SlowIoCounts> = runs
+            .iter()
+            .map(|run| SlowIoCounts::sum(run.iter()))
+            .collect();
         let within = variance(runs.iter().flatten(), share);
-        // Of two runs the difference says too little.
+        // Two runs are too few for a variance between runs.
         let between = match sums.len() {
             ..=2 => 0.0,
             _ => variance(sums.iter(), share),
@@ -153,35 +148,35 @@ impl LoadStep {
         (within.max(between) / if_independent).max(1.0)
     }
 
-    /// In how many runs an I/O was slower than this.
+    /// Returns the number of runs with an I/O slower than `limit_ns`.
     pub(super) fn runs_slower(&self, limit_ns: f64) -> usize {
         let is_slow = |run: &&Vec<Histogram>| run.iter().any(|batch| slower(batch, limit_ns) > 0);
         self.runs.iter().filter(is_slow).count()
     }
 
-    /// Parts of all runs.
+    /// Returns the batches of all runs.
     pub(super) fn batches(&self) -> impl Iterator<Item = &Histogram> {
         self.runs.iter().flatten()
     }
 }
 
-/// How many I/Os there were, and how many of them were slow.
+/// Numbers of slow I/Os and of all I/Os.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counts {
+struct SlowIoCounts {
     slow: f64,
     all: f64,
 }
 
-impl Counts {
-    fn of(latency: &Histogram, limit_ns: f64) -> Counts {
-        Counts {
+impl SlowIoCounts {
+    fn from_histogram(latency: &Histogram, limit_ns: f64) -> SlowIoCounts {
+        SlowIoCounts {
             slow: slower(latency, limit_ns) as f64,
             all: latency.total() as f64,
         }
     }
 
-    fn sum<'a>(all: impl Iterator<Item = &'a Counts>) -> Counts {
-        all.fold(Counts::default(), |sum, one| Counts {
+    fn sum<'a>(all: impl Iterator<Item = &'a SlowIoCounts>) -> SlowIoCounts {
+        all.fold(SlowIoCounts::default(), |sum, one| SlowIoCounts {
             slow: sum.slow + one.slow,
             all: sum.all + one.all,
         })
@@ -192,8 +187,8 @@ impl Counts {
     }
 }
 
-/// Variance of the sum of slow I/Os, from how far the parts lie from the common share.
-fn variance<'a>(parts: impl Iterator<Item = &'a Counts>, share: f64) -> f64 {
+/// Variance of the sum of slow I/Os, by the parts' deviations from the common share.
+fn variance<'a>(parts: impl Iterator<Item = &'a SlowIoCounts>, share: f64) -> f64 {
     let (mut squares, mut count) = (0.0, 0.0);
     for part in parts {
         squares += (part.slow - share * part.all).powi(2);
@@ -205,14 +200,18 @@ fn variance<'a>(parts: impl Iterator<Item = &'a Counts>, share: f64) -> f64 {
     }
 }
 
-/// I/Os that were slower than this, by the middles of their buckets, as percentiles are.
+/// Counts I/Os slower than `limit_ns` by the middles of their buckets, as percentiles do.
 fn slower(latency: &Histogram, limit_ns: f64) -> u64 {
     let buckets = latency.buckets();
     let above = buckets.filter(|(bucket, _)| middle(*bucket) as f64 > limit_ns);
     above.map(|(_, count)| count).sum()
 }
 
-fn merge_sides(mine: &mut Option<Side>, theirs: Option<Side>, seconds: (f64, f64)) {
+fn merge_sides(
+    mine: &mut Option<DirectionLoad>,
+    theirs: Option<DirectionLoad>,
+    seconds: (f64, f64),
+) {
     let (Some(mine), Some(theirs)) = (mine.as_mut(), theirs) else {
         return;
     };
@@ -223,7 +222,7 @@ fn merge_sides(mine: &mut Option<Side>, theirs: Option<Side>, seconds: (f64, f64
 }
 
 impl LoadLatency {
-    /// How many I/Os were slower than this.
+    /// Returns the number of I/Os slower than `limit_ns`.
     pub(super) fn slower(&self, limit_ns: f64) -> u64 {
         match self.max_ns <= limit_ns {
             true => 0,
@@ -245,7 +244,7 @@ impl LoadLatency {
 mod tests {
     use super::*;
 
-    /// A run at 100 reads a second of which so many were done, all of the same latency.
+    /// A run of 4 s at 100 reads per second, with this rate of completions, all of one latency.
     fn run(achieved_per_s: f64, ns: u64) -> LoadRun {
         let count = (4.0 * achieved_per_s) as u64;
         let mut histogram = Histogram::default();
@@ -256,7 +255,7 @@ mod tests {
             max_ns: ns as f64,
             histogram: histogram.clone(),
         };
-        let read = Side {
+        let read = DirectionLoad {
             offered_per_s: 100.0,
             achieved_per_s,
             latency,
@@ -266,14 +265,14 @@ mod tests {
             writes_per_s: 0.0,
         };
         LoadRun {
-            point: Point {
+            point: LoadMeasurement {
                 offered,
                 read: Some(read),
                 write: None,
                 runs: 1,
                 kept_up: true,
                 interrupted: false,
-                verdicts: vec!["others used the device".to_owned()],
+                verdicts: vec!["other programs used the device".to_owned()],
                 kinds: vec![iosonde_result::run::VerdictKind::Interference],
                 failure: None,
             },
@@ -283,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_at_one_rate_are_one_step() {
+    fn runs_at_one_rate_are_merged_into_one_step() {
         let mut steps = Vec::new();
         LoadStep::add(&mut steps, run(100.0, 1_000_000));
         LoadStep::add(&mut steps, run(50.0, 4_000_000));
@@ -294,13 +293,13 @@ mod tests {
         assert_eq!((latency.count, latency.max_ns), (600, 4e6));
         assert!((latency.mean_ns - 2e6).abs() < 1e-6, "{latency:?}");
         assert_eq!(latency.histogram.total(), 600);
-        // Together they did not keep up, and what both say is said once.
+        // Together the runs did not sustain the rate. Their equal verdicts are merged.
         assert!(!point.kept_up);
         assert_eq!(point.verdicts.len(), 1);
     }
 
     #[test]
-    fn run_that_the_user_ended_is_a_step_of_its_own() {
+    fn interrupted_run_gets_separate_step() {
         let mut steps = Vec::new();
         LoadStep::add(&mut steps, run(100.0, 1_000_000));
         let mut cut = run(100.0, 1_000_000);
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_ios_that_come_together_are_clumped() {
+    fn clustered_slow_ios_increase_clumping() {
         let batch = |slow: u64| {
             let mut latency = Histogram::default();
             latency.record_n(1_000_000, 400);

@@ -1,51 +1,51 @@
-//! The last sentence of a probe: what the target is, what was measured of it, and what it suits.
+//! The last sentence of a probe: the kind of device, its figures, and its suitability.
 //!
-//! What it is comes from facts ([`iosonde_result::device_class`]), never from a measured figure: two probes of one device name
-//! the same kind. Figures are quoted as figures.
+//! The kind comes from facts ([`iosonde_result::device_class`]), never from figures, so that two
+//! probes of one device name the same kind.
 
 use super::durable_writes::{self, DurableWrites};
-use super::evidence::Evidence;
+use super::evidence::ClassEvidence;
 use crate::words;
 use iosonde_result::device_class::DeviceClass;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Rates vary less than this, as a share of their mean, where a limit holds them.
+/// Under a limit, rates vary less than this share of their mean.
 const LIMITED_SPREAD_MAX: f64 = 0.01;
-/// Reads and writes differ by less than this, as a share of reads, where one limit holds both.
+/// Under one limit, reads and writes differ by less than this share of reads.
 const LIMITED_DIFFERENCE_MAX: f64 = 0.03;
-/// Slower reads than this are those of a disk that turns, which is as fast both ways by its nature.
+/// Slower reads are those of a rotating disk, whose reads and writes are equally fast by nature.
 const LIMITED_READ_NS_MAX: f64 = 2e6;
-/// A lower rate shows no limit: so few I/Os are even by chance.
+/// Lower rates show no limit: a few I/Os are even by chance.
 const LIMITED_IOPS_MIN: f64 = 50.0;
 
-/// What a target is, and what it suits.
+/// The kind of a target, and its suitability.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Classification {
-    /// What kind of device it is, by facts.
+    /// The kind of device, from facts.
     pub class: DeviceClass,
-    /// The same in words, with the facts that say so.
+    /// The kind in words, with the facts behind it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub device: String,
-    /// Random reads per second, where they and random writes stay at one rate, as under a limit, or a control group holds them.
+    /// Random reads per second under a limit: a control group's, or one seen in even, equal rates.
     pub limit_iops: Option<f64>,
-    /// Whether a cache of this machine answered reads: then the figures are not the device's.
+    /// Whether a cache of this machine answered reads, so that the figures are not the device's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub served_from_cache: bool,
-    /// Whether reads met blocks that were never written: then the figures are not the device's either.
+    /// Whether reads met blocks that were never written, so that the figures are not the device's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unwritten: bool,
-    /// Figures of the probe, each in a few words.
+    /// The figures that the sentence quotes, each in a few words.
     pub reasons: Vec<String>,
-    /// What the time of durable writes is fit for; `None` where that was not measured, or is undecided.
+    /// Suitability by durable writes; `None` if not measured, or undecided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub durable_writes: Option<DurableWrites>,
-    /// All of it in a few sentences, of which the first begins with "This is".
+    /// The classification in a few sentences. The first begins with "This is".
     pub sentence: String,
 }
 
 impl Classification {
-    /// What answered reads instead of the device; `None` where the device did. Memory is its own device.
+    /// The source that answered reads instead of the device, if any. Memory is its own device.
     pub fn answered_instead(&self) -> Option<&'static str> {
         match (self.class, self.unwritten, self.served_from_cache) {
             (DeviceClass::Memory, ..) => None,
@@ -56,8 +56,8 @@ impl Classification {
     }
 }
 
-/// Puts what is known of a target into words.
-pub fn classify(evidence: &Evidence) -> Classification {
+/// Classifies a target by what the probe found.
+pub fn classify(evidence: &ClassEvidence) -> Classification {
     let limit = limit(evidence);
     let figures = figures(evidence, limit.as_deref());
     Classification {
@@ -73,7 +73,7 @@ pub fn classify(evidence: &Evidence) -> Classification {
 }
 
 /// The figures that describe a target best, each in a few words.
-fn figures(evidence: &Evidence, limit: Option<&str>) -> Vec<String> {
+fn figures(evidence: &ClassEvidence, limit: Option<&str>) -> Vec<String> {
     let read = evidence.read_p50_ns;
     let read = read.map(|ns| format!("a 4 KiB read takes {} at p50", words::latency(ns)));
     let rate = evidence.random_read_iops;
@@ -84,12 +84,12 @@ fn figures(evidence: &Evidence, limit: Option<&str>) -> Vec<String> {
     [read, rate, stream].into_iter().flatten().collect()
 }
 
-/// A limit on the rate: what a control group says, or rates as even as devices never have, and the same both ways.
-fn limit(evidence: &Evidence) -> Option<String> {
+/// The limit on the rate, if a control group has one or rates are too even for a device.
+fn limit(evidence: &ClassEvidence) -> Option<String> {
     let reads = evidence.random_read_iops?;
     if evidence.throttled {
         let rate = words::iops(reads);
-        return Some(format!("a control group holds random reads at {rate}/s"));
+        return Some(format!("a control group limits random reads to {rate}/s"));
     }
     let is_slow = |ns| ns >= LIMITED_READ_NS_MAX;
     if evidence.is_in_memory() || evidence.read_p50_ns.is_some_and(is_slow) {
@@ -101,18 +101,19 @@ fn limit(evidence: &Evidence) -> Option<String> {
     let is_equal = (reads - writes).abs() < LIMITED_DIFFERENCE_MAX * reads;
     (is_even && is_equal && reads >= LIMITED_IOPS_MIN).then(|| {
         format!(
-            "random reads and writes both stay at {}/s within 1 %, as under a limit",
+            "random reads and writes both reach {}/s within 1 %, as with a rate limit",
             words::iops(reads)
         )
     })
 }
 
-fn sentence(evidence: &Evidence, figures: &[String]) -> String {
+fn sentence(evidence: &ClassEvidence, figures: &[String]) -> String {
     let device = format!("This is {}", evidence.device.words());
     if !evidence.is_in_memory() {
         if evidence.unwritten {
             return format!(
-                "{device}. Reads met blocks that were never written, so their figures say nothing about it. {}.",
+                "{device}. Reads hit blocks that were never written, so their figures do not \
+                 describe the device. {}.",
                 durable_writes::sentence(evidence)
             );
         }
@@ -121,7 +122,8 @@ fn sentence(evidence: &Evidence, figures: &[String]) -> String {
             let flush = flush.map(|ns| durable_writes::flush_in_words(evidence, ns));
             let flush = flush.map_or(String::new(), |flush| format!("; {flush}"));
             return format!(
-                "{device}. Reads did not reach it: a cache answered, so the figures say nothing about it, nor about what it suits{flush}."
+                "{device}. A cache served the reads, so the figures describe neither the device \
+                 nor its suitability{flush}."
             );
         }
     }

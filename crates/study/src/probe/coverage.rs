@@ -1,37 +1,43 @@
-//! How often the truth lies within the stated interval, with the stopping rule in force, over seeds of simulated devices.
+//! Coverage of confidence intervals with early stopping, over seeds of simulated devices.
 //!
-//! With `IOSONDE_TEST_FULL=yes` 1000 seeds are tried, else 120.
+//! `IOSONDE_TEST_FULL=yes` tries 1000 seeds, otherwise 120.
 
-use super::Figure;
-use super::observer::PhaseObserver;
-use super::phase::{self, Budget, Common, Phase};
+use super::early_stop::EarlyStop;
+use super::phase::{self, ProbeJobs};
+use crate::driver::StudyDriver;
+use crate::figures::phase_figure::PhaseFigure;
+use crate::job_template::JobTemplate;
+use crate::probe_budget::ProbeBudget;
+use crate::probe_phase::ProbePhase;
+use crate::run_hook::RunPurpose;
 use iosonde_engine::runner::LocalRunner;
-use iosonde_result::session::Session;
 
-/// What the device does on average, whatever its noise: each read takes a millisecond of its only server.
+/// Mean rate of the device with any noise: its only server takes a millisecond for each read.
 const TRUTH: f64 = 1000.0;
 
-fn figure(noise: &str, seed: u64, budget: &Budget) -> (Figure, usize) {
+fn figure(noise: &str, seed: u64, budget: &ProbeBudget) -> (PhaseFigure, usize) {
     let device = format!("read_us=1000,parallel=1,read_dist=fixed,seed={seed},{noise}");
-    let common = Common {
-        path: "sim",
-        bytes: 1 << 30,
-        direct: true,
-        seed,
-        sim: Some(&device),
-        consent: false,
+    let jobs = ProbeJobs {
+        template: JobTemplate {
+            path: "sim",
+            bytes: 1 << 30,
+            direct: true,
+            seed: Some(seed),
+            sim: Some(&device),
+            consent: false,
+        },
         slow: None,
     };
-    let plan = phase::plan(Phase::ReadLatency, &common, budget);
-    let mut watcher = ();
-    let mut observer = PhaseObserver::new(Phase::ReadLatency, budget, true, &mut watcher);
-    let mut session = LocalRunner::default().open();
-    let result = session.run(&plan, &mut observer).unwrap();
-    let figure = Figure::of(Phase::ReadLatency, &result, budget.width).unwrap();
+    let plan = phase::plan(ProbePhase::ReadLatency, &jobs, budget);
+    let (mut session, observer) = (LocalRunner::default().open(), &mut ());
+    let mut driver = StudyDriver::new(&mut session, observer);
+    let mut rule = EarlyStop::new(ProbePhase::ReadLatency, budget);
+    let result = driver.run(&plan, RunPurpose::Phase, &mut rule).unwrap();
+    let figure = PhaseFigure::from_result(ProbePhase::ReadLatency, &result, budget.width).unwrap();
     (figure, result.intervals.len())
 }
 
-/// Seeds that are tried.
+/// The number of seeds to try.
 fn seeds() -> u64 {
     match std::env::var("IOSONDE_TEST_FULL").as_deref() {
         Ok("yes") => 1000,
@@ -39,11 +45,11 @@ fn seeds() -> u64 {
     }
 }
 
-/// Percentage of seeds whose interval holds the truth; and of those that ended before their time.
+/// Percentage of seeds whose interval contains the true rate, and of seeds that stopped early.
 fn coverage(noise: &str, width: f64) -> (f64, f64) {
-    let budget = Budget {
+    let budget = ProbeBudget {
         width,
-        ..Budget::NORMAL
+        ..ProbeBudget::NORMAL
     };
     let (mut covered, mut early) = (0, 0);
     for seed in 1..=seeds() {
@@ -57,7 +63,7 @@ fn coverage(noise: &str, width: f64) -> (f64, f64) {
     (percent(covered), percent(early))
 }
 
-/// 93 to 97 of 100 where the phase is long; `least` where it is not. Few seeds may stray by chance: 2.5 standard deviations.
+/// Expects `least` to 97 %, with 2.5 standard deviations of tolerance for few seeds.
 fn assert_covers(covered: f64, least: f64) {
     let stray = match seeds() {
         1000 => 0.0,
@@ -70,14 +76,14 @@ fn assert_covers(covered: f64, least: f64) {
 }
 
 #[test]
-fn noise_that_resembles_itself_from_second_to_second_is_covered() {
+fn noise_autocorrelated_over_seconds_is_covered() {
     let (covered, _) = coverage("noise=0.03,noise_rho=0.5", 0.01);
-    // The phase is as long as two correlation times: no rule tells from it how slowly the device varies.
+    // The phase lasts two correlation times, too short to show how slowly the device varies.
     assert_covers(covered, 85.0);
 }
 
 #[test]
-fn an_early_end_does_not_cost_coverage() {
+fn early_stop_keeps_coverage() {
     let noise = "noise=0.03,noise_rho=0.5,noise_period_us=100000";
     let (covered, early) = coverage(noise, 0.03);
     assert!(early > 40.0, "{early} % ended early");

@@ -1,6 +1,6 @@
-//! What a target suits, which the time of a durable write decides more than anything else.
+//! The suitability of a target, which the latency of a durable write decides.
 
-use super::evidence::Evidence;
+use super::evidence::ClassEvidence;
 use crate::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 const US: f64 = 1e3;
 const MS: f64 = 1e6;
 
-/// An fdatasync that returns sooner than this cannot have reached a medium.
+/// An fdatasync that returns sooner cannot have reached a medium.
 const FLUSH_NS_MIN: f64 = 8.0 * US;
 
-/// What the time of durable writes is fit for, the fastest first.
+/// Suitability by the latency of durable writes, the fastest class first.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -19,41 +19,41 @@ const FLUSH_NS_MIN: f64 = 8.0 * US;
 pub enum DurableWrites {
     /// fdatasync takes 1 ms or less at p99.
     BusyDatabase,
-    /// 10 ms or less, which etcd asks for.
+    /// 10 ms or less, as etcd requires.
     Database,
     /// 50 ms or less.
     LightDatabase,
-    /// More.
+    /// More than 50 ms.
     Files,
 }
 
 impl DurableWrites {
-    /// What it suits, in words to follow "it suits".
+    /// The class in words that follow "it suits".
     pub fn words(self) -> &'static str {
         match self {
             DurableWrites::BusyDatabase => "a busy database's log",
-            DurableWrites::Database => "databases and etcd, which asks for 10 ms",
+            DurableWrites::Database => "databases and etcd, which requires 10 ms",
             DurableWrites::LightDatabase => {
-                "files and lightly used databases, not etcd, which asks for 10 ms"
+                "files and lightly used databases, not etcd, which requires 10 ms"
             }
             DurableWrites::Files => "files, backups and streams, not a database's log",
         }
     }
 }
 
-/// What a target suits where no durable write was measured.
+/// The sentence for targets without measured durable writes.
 pub const NOT_MEASURED: &str =
     "Durable writes were not measured, so suitability for databases is unknown";
 
-/// What it suits, in a sentence without its full stop.
-pub(super) fn sentence(evidence: &Evidence) -> String {
+/// The suitability in a sentence without its full stop.
+pub(super) fn sentence(evidence: &ClassEvidence) -> String {
     if evidence.is_in_memory() {
-        return "It suits scratch data: nothing on it survives a restart".to_owned();
+        return "The target suits scratch data: its data does not survive a restart".to_owned();
     }
     let (Some(p50), Some(p99)) = (evidence.sync_p50_ns, evidence.sync_p99_ns) else {
         if let Some(p99) = evidence.durable_write_p99_ns {
             let write = words::latency(p99);
-            return format!("A write, durable when it is acknowledged, takes {write} at p99");
+            return format!("A durable write takes {write} at p99");
         }
         return match evidence.sync_p99_ns {
             Some(longest) => undecided(evidence, longest),
@@ -62,7 +62,8 @@ pub(super) fn sentence(evidence: &Evidence) -> String {
     };
     if p50 < FLUSH_NS_MIN {
         return format!(
-            "An fdatasync returns in {}, before anything can have reached a medium, so what it acknowledges may not survive a power failure",
+            "fdatasync returns in {}, faster than any medium, so acknowledged data may not survive \
+             a power failure",
             words::latency(p50)
         );
     }
@@ -71,16 +72,19 @@ pub(super) fn sentence(evidence: &Evidence) -> String {
     };
     let suits = match durable {
         DurableWrites::Database if p50 > 3.0 * MS => {
-            "files, streams and lightly used databases, and etcd, which asks for 10 ms"
+            "files, streams and lightly used databases, and etcd, which requires 10 ms"
         }
         durable => durable.words(),
     };
-    format!("It suits {suits} ({})", flush_in_words(evidence, p99))
+    format!(
+        "The target suits {suits} ({})",
+        flush_in_words(evidence, p99)
+    )
 }
 
-/// What the time of a durable write is fit for, where its whole interval says the same; `None` where that is undecided. What
-/// disturbed a run made it slower: then only that it is fast is known of the device.
-pub(super) fn durable_writes(evidence: &Evidence) -> Option<DurableWrites> {
+/// The class on which the whole confidence interval agrees; `None` if undecided. Interference only
+/// slows a run down, so a noisy run can only show that a device is fast.
+pub(super) fn durable_writes(evidence: &ClassEvidence) -> Option<DurableWrites> {
     let fit = |p99_ns: f64| match p99_ns {
         ns if ns <= MS => DurableWrites::BusyDatabase,
         ns if ns <= 10.0 * MS => DurableWrites::Database,
@@ -88,36 +92,36 @@ pub(super) fn durable_writes(evidence: &Evidence) -> Option<DurableWrites> {
         _ => DurableWrites::Files,
     };
     let (low, high) = evidence.sync_p99_between_ns?;
-    // That it suits databases is carried by the upper end alone.
+    // Suitability for databases needs only the upper bound.
     let is_fast = fit(high) <= DurableWrites::Database;
     let is_known = is_fast || (fit(low) == fit(high) && !evidence.noisy);
     (is_known && !evidence.sync_is_few).then(|| fit(high))
 }
 
-/// That it is not known what it suits, and what would decide it.
-fn undecided(evidence: &Evidence, p99_ns: f64) -> String {
+/// States that the suitability is unknown, and what measurement would decide it.
+fn undecided(evidence: &ClassEvidence, p99_ns: f64) -> String {
     let time = words::latency(p99_ns);
     let why = match evidence.sync_p99_between_ns {
         _ if evidence.sync_is_few => {
-            format!("too few fdatasync were measured, the longest took {time}")
+            format!("too few fdatasync calls were measured, the longest took {time}")
         }
         Some((low, high)) if !evidence.noisy => format!(
-            "fdatasync takes {time} at p99, which may be {} to {}",
+            "fdatasync takes {time} at p99, with an interval of {} to {}",
             words::latency(low),
             words::latency(high)
         ),
-        Some(_) => format!("fdatasync takes {time} at p99 beside what disturbed the run"),
-        None => format!("fdatasync takes {time} at p99, and its interval is not known"),
+        Some(_) => format!("fdatasync takes {time} at p99 in a disturbed run"),
+        None => format!("fdatasync takes {time} at p99, with an unknown interval"),
     };
     let what = match evidence.noisy {
-        true => "a quiet machine and device decide it",
-        false => "a longer --runtime decides it",
+        true => "measure again on an idle machine and device",
+        false => "use a longer --runtime",
     };
-    format!("Whether it suits databases and etcd is undecided: {why}; {what}")
+    format!("Suitability for databases and etcd is undecided: {why}; {what}")
 }
 
-/// The time of nearly all flushes, or the longest where more cannot be said.
-pub(super) fn flush_in_words(evidence: &Evidence, p99_ns: f64) -> String {
+/// The latency of fdatasync at p99, or the longest if too few were measured.
+pub(super) fn flush_in_words(evidence: &ClassEvidence, p99_ns: f64) -> String {
     let time = words::latency(p99_ns);
     match evidence.sync_is_few {
         true => format!("the longest fdatasync took {time}"),

@@ -1,8 +1,8 @@
-//! What a probe knows of a target: what the device is, and the figures that the last sentence quotes.
+//! The facts and figures that classify a target.
 
-use super::figure::Figure;
-use super::outcome::PhaseRun;
-use super::phase::Phase;
+use crate::figures::phase_figure::PhaseFigure;
+use crate::figures::phase_run::PhaseRun;
+use crate::probe_phase::ProbePhase;
 use iosonde_job::plan::Engine;
 use iosonde_result::device_class::{DeviceClass, DeviceDescription};
 use iosonde_result::run::{RunResult, VerdictKind};
@@ -10,72 +10,72 @@ use iosonde_result::run::{RunResult, VerdictKind};
 /// A read that returns sooner than this without O_DIRECT came from the page cache.
 const PAGE_CACHE_READ_NS_MAX: f64 = 20e3;
 
-/// What is known of a target. `None` is what was not measured.
+/// The facts and figures of a target. `None` was not measured.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Evidence {
-    /// What it is.
+pub struct ClassEvidence {
+    /// The kind of device, with its facts.
     pub device: DeviceDescription,
-    /// Median of 4 KiB reads, one at a time.
+    /// Median latency of 4 KiB reads at depth 1.
     pub read_p50_ns: Option<f64>,
     /// 4 KiB random reads per second.
     pub random_read_iops: Option<f64>,
     /// 4 KiB random writes per second.
     pub random_write_iops: Option<f64>,
-    /// Standard deviation of random reads from second to second, as a share of their rate.
+    /// Standard deviation of random reads between intervals, as a share of their rate.
     pub random_read_spread: Option<f64>,
-    /// Standard deviation of random writes, likewise.
+    /// Standard deviation of random writes between intervals, as a share of their rate.
     pub random_write_spread: Option<f64>,
     /// Sequential reads in bytes per second.
     pub sequential_read: Option<f64>,
     /// Median of fdatasync after a 4 KiB write.
     pub sync_p50_ns: Option<f64>,
-    /// 99th percentile of it (the longest, where too few were measured).
+    /// 99th percentile of fdatasync, or the longest if too few were measured.
     pub sync_p99_ns: Option<f64>,
-    /// The interval of the 99th percentile, where it is known.
+    /// Confidence interval of the 99th percentile, if known.
     pub sync_p99_between_ns: Option<(f64, f64)>,
-    /// Too few were measured.
+    /// Whether too few fdatasync were measured for a 99th percentile.
     pub sync_is_few: bool,
-    /// 99th percentile of single writes where each is durable when it is acknowledged: in a pool of objects.
+    /// 99th percentile of writes at depth 1 to a pool, where an acknowledged write is durable.
     pub durable_write_p99_ns: Option<f64>,
-    /// Reads were answered by a cache of this machine, not by the device.
+    /// Whether a cache of this machine answered reads.
     pub served_from_cache: bool,
-    /// Blocks that were never written were read.
+    /// Whether reads met blocks that were never written.
     pub unwritten: bool,
-    /// A control group held the rate.
+    /// Whether a control group throttled the rate.
     pub throttled: bool,
-    /// The figures are known badly, or are those of a machine or device that others kept busy.
+    /// Whether the figures are uncertain, or the machine or device was busy with other work.
     pub noisy: bool,
 }
 
-impl Evidence {
-    /// What the figures and runs of a probe say.
-    pub(super) fn of(figures: &[Figure], runs: &[PhaseRun]) -> Evidence {
+impl ClassEvidence {
+    /// Collects the facts from the figures and runs of a probe.
+    pub(super) fn from_figures(figures: &[PhaseFigure], runs: &[PhaseRun]) -> ClassEvidence {
         let find = |phase| figures.iter().find(|figure| figure.phase == phase);
         let rate = |phase| find(phase).map(|figure| figure.iops.mean);
         let spread = |phase| find(phase).and_then(|figure| figure.iops.spread);
-        let sync = find(Phase::SyncedWrite).and_then(|figure| figure.sync_latency);
+        let sync = find(ProbePhase::SyncedWrite).and_then(|figure| figure.sync_latency);
         let results = || runs.iter().map(|run| &run.result);
-        let device = last_result_with_targets(runs).map(DeviceDescription::of_run);
-        let read_p50_ns = find(Phase::ReadLatency)
+        let device = last_result_with_targets(runs).map(DeviceDescription::from_run);
+        let read_p50_ns = find(ProbePhase::ReadLatency)
             .and_then(|figure| figure.latency.p50_ns)
             .map(|ns| ns as f64);
-        let is_buffered = find(Phase::RandomRead).is_some_and(|figure| !figure.direct);
+        let is_buffered = find(ProbePhase::RandomRead).is_some_and(|figure| !figure.direct);
         let is_soon = read_p50_ns.is_some_and(|ns| ns < PAGE_CACHE_READ_NS_MAX);
-        Evidence {
+        ClassEvidence {
             device: device.unwrap_or_default(),
             read_p50_ns,
-            random_read_iops: rate(Phase::RandomRead),
-            random_write_iops: rate(Phase::RandomWrite),
-            random_read_spread: spread(Phase::RandomRead),
-            random_write_spread: spread(Phase::RandomWrite),
-            sequential_read: find(Phase::SequentialRead).map(|figure| figure.bytes_per_s.mean),
+            random_read_iops: rate(ProbePhase::RandomRead),
+            random_write_iops: rate(ProbePhase::RandomWrite),
+            random_read_spread: spread(ProbePhase::RandomRead),
+            random_write_spread: spread(ProbePhase::RandomWrite),
+            sequential_read: find(ProbePhase::SequentialRead).map(|figure| figure.bytes_per_s.mean),
             sync_p50_ns: sync.and_then(|sync| sync.p50_ns).map(|ns| ns as f64),
             sync_p99_ns: sync.map(|sync| sync.p99_ns.map_or(sync.max_ns, |ns| ns as f64)),
             sync_p99_between_ns: sync
                 .and_then(|sync| sync.p99_between_ns)
                 .map(|(low, high)| (low as f64, high as f64)),
             sync_is_few: sync.is_some_and(|sync| sync.p99_ns.is_none()),
-            durable_write_p99_ns: find(Phase::WriteLatency)
+            durable_write_p99_ns: find(ProbePhase::WriteLatency)
                 .filter(|_| {
                     results()
                         .flat_map(|result| &result.workers)
@@ -93,13 +93,13 @@ impl Evidence {
         }
     }
 
-    /// Whether the target is memory, which loses everything at a restart.
+    /// Whether the target is memory, which loses its data at a restart.
     pub(super) fn is_in_memory(&self) -> bool {
         self.device.class == DeviceClass::Memory
     }
 }
 
-/// The last run that says what its targets are; in simulations none does.
+/// The last run that names its targets; runs of a simulated device name none.
 fn last_result_with_targets(runs: &[PhaseRun]) -> Option<&RunResult> {
     let results = || runs.iter().rev().map(|run| &run.result);
     let with_targets = results().find(|result| !result.targets.is_empty());
@@ -108,28 +108,31 @@ fn last_result_with_targets(runs: &[PhaseRun]) -> Option<&RunResult> {
 
 fn has_read_verdict(runs: &[PhaseRun], kind: VerdictKind) -> bool {
     runs.iter()
-        .filter(|run| matches!(run.phase, Phase::ReadLatency | Phase::RandomRead))
+        .filter(|run| matches!(run.phase, ProbePhase::ReadLatency | ProbePhase::RandomRead))
         .flat_map(|run| &run.result.verdicts)
         .any(|verdict| verdict.kind == kind)
 }
 
-/// A rate that is known worse than this share is not one to go by.
+/// A rate with a larger relative error is not usable.
 const RELATIVE_ERROR_MAX: f64 = 0.25;
 
-/// Whether the figures are more noise than device.
-fn is_noisy(figures: &[Figure], runs: &[PhaseRun]) -> bool {
-    let decides = |phase: Phase| {
+/// Whether noise or interference dominates the figures.
+fn is_noisy(figures: &[PhaseFigure], runs: &[PhaseRun]) -> bool {
+    let decides = |phase: ProbePhase| {
         matches!(
             phase,
-            Phase::ReadLatency | Phase::RandomRead | Phase::SequentialRead | Phase::SyncedWrite
+            ProbePhase::ReadLatency
+                | ProbePhase::RandomRead
+                | ProbePhase::SequentialRead
+                | ProbePhase::SyncedWrite
         )
     };
-    let is_vague = |figure: &Figure| {
+    let is_vague = |figure: &PhaseFigure| {
         let error = figure.iops.error.unwrap_or(f64::INFINITY);
         figure.sure == Some(false) && error > RELATIVE_ERROR_MAX * figure.iops.mean
     };
     let is_disturbed = |kind| matches!(kind, VerdictKind::Generator | VerdictKind::Interference);
-    // Others' I/O that did not hold the run back is a finding beside it, and no doubt.
+    // Other I/O that was not the bottleneck is a separate finding and does not count here.
     let mut held = runs.iter().filter(|run| decides(run.phase));
     let held_by_others = held.any(|run| {
         let bottleneck = run.result.bottleneck();

@@ -1,208 +1,127 @@
-//! Where the patterns of a probe bend: how deep a queue is worth it.
+//! The search for the knee of each phase's pattern: the lowest depth that reaches the maximum rate.
 
-use super::phase::{self, Budget, Common, Phase, SEARCH_LEAST};
-use super::second_size::SecondSize;
-use super::slow::TRIAL;
-use super::watcher::Watcher;
-use crate::saturation::{
-    self, Cell, Question, Rules, Saturation, SoFar, doubling, go_on, recorded,
-};
-use iosonde_job::plan::Plan;
-use iosonde_result::observer::Progress;
+use super::phase::{self, ProbeJobs};
+use crate::driver::StudyDriver;
+use crate::figures::pattern_knee::Knee;
+use crate::figures::search_rules::SearchRules;
+use crate::probe_budget::{ProbeBudget, SEARCH_LEAST};
+use crate::probe_phase::ProbePhase;
+use crate::saturation::{CurveLog, KneeQuery, SearchProgress, doubling, recorded, resume_search};
 use iosonde_result::run::RunResult;
-use iosonde_result::session::{RunError, Session};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use iosonde_result::run_error::RunError;
 
-/// The deepest queue that is tried.
+/// The deepest queue that a search tries.
 const DEEPEST: u32 = 256;
-/// The deepest with large blocks, of which a few in flight are enough everywhere.
+/// The deepest for sequential I/O, where a few large blocks in flight suffice.
 const DEEPEST_SEQUENTIAL: u32 = 32;
-/// Jobs at once that are tried, where more gain something. Several jobs that each read in sequence are another pattern.
+/// Numbers of jobs to try. Only random patterns: several sequential jobs are another pattern.
 const JOBS: [u32; 3] = [1, 2, 4];
-/// The shortest look at a cell, in nanoseconds.
+/// The shortest measurement of a cell, in nanoseconds.
 const LEAST_LOOK_NS: u64 = 300_000_000;
-/// What the jobs of a search are called after their phase.
+/// Suffix of the job names of a search, after the key of the phase.
 pub(super) const SUFFIX: &str = "_knee";
 
-/// Where one phase's pattern saturates.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Knee {
-    /// The phase whose pattern was searched at other depths.
-    pub phase: Phase,
-    /// What was found.
-    pub saturation: Saturation,
-    /// What blocks of another size reach, where the rate has a flat top.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub second_size: Option<SecondSize>,
-}
-
-impl Knee {
-    /// What finding it took, in nanoseconds.
-    pub fn spent_ns(&self) -> u64 {
-        self.saturation.spent_ns + self.second_size.as_ref().map_or(0, |size| size.spent_ns)
-    }
-}
-
-/// Whether a run is one of the short ones beside the phases: of a search, whose figures are a cell of its knee, or the first look
-/// at how fast a target is.
-pub fn is_search(plan: &Plan) -> bool {
-    let is_one = |name: &str| name.ends_with(SUFFIX) || name == TRIAL;
-    plan.jobs.iter().any(|job| is_one(&job.name))
-}
-
-/// Searches the knee of a phase that has run; its run is what the search begins with. Beside it, what was told to the watcher
-/// meanwhile.
+/// Searches the knee of a phase, beginning with the phase's own run `known`.
 pub(super) fn search(
-    session: &mut dyn Session,
-    phase: Phase,
-    common: &Common<'_>,
-    budget: &Budget,
+    driver: &mut StudyDriver<'_>,
+    phase: ProbePhase,
+    jobs: &ProbeJobs<'_>,
+    budget: &ProbeBudget,
     known: &RunResult,
-    watcher: &mut dyn Watcher,
-) -> Result<(Knee, Vec<String>), RunError> {
-    let job = phase::job(phase, &format!("{}{SUFFIX}", phase.key()), common, budget);
-    let (deepest, jobs) = match phase.is_random() {
+) -> Result<Knee, RunError> {
+    let job = phase::job(phase, &format!("{}{SUFFIX}", phase.key()), jobs, budget);
+    let (deepest, numbers) = match phase.is_random() {
         true => (DEEPEST, &JOBS[..]),
         false => (DEEPEST_SEQUENTIAL, &JOBS[..1]),
     };
-    let (deepest, jobs) = match common.slow {
+    let (deepest, numbers) = match jobs.slow {
         Some(slow) => (slow.depth(phase.block_bytes(), deepest), &JOBS[..1]),
-        None => (deepest, jobs),
+        None => (deepest, numbers),
     };
-    let question = Question {
+    let query = KneeQuery {
         job: &job,
         depths: &doubling(deepest),
-        jobs,
+        jobs: numbers,
         rules: rules(phase, budget),
         most_cell_ns: None,
-        goes_on: false,
+        continues_region: false,
     };
-    let mut passing = Passing {
-        phase,
-        watcher,
-        notes: Vec::new(),
-    };
-    let so_far = SoFar {
+    let mut log = CurveLog::resuming(SearchProgress {
         records: recorded(known).into_iter().collect(),
         spent_ns: 0,
-    };
-    let saturation = go_on(session, &question, so_far, &mut passing)?;
-    let knee = Knee {
+    });
+    log.name = Some(format!("{}, ", phase.title()));
+    let saturation = resume_search(driver, &query, &mut log)?;
+    Ok(Knee {
         phase,
         saturation,
         second_size: None,
-    };
-    Ok((knee, passing.notes))
+    })
 }
 
-/// A search that ends in the time of a probe.
-fn rules(phase: Phase, budget: &Budget) -> Rules {
+/// Rules of a search that ends in the time of a probe.
+fn rules(phase: ProbePhase, budget: &ProbeBudget) -> SearchRules {
     let budget_ns = budget.search_ns(phase);
-    // Fewer depths have more of the time each; large blocks need it.
+    // Fewer depths get more time each: large blocks need it.
     let looks = if phase.is_random() { 25 } else { 10 };
-    Rules {
+    SearchRules {
         budget_ns,
         ramp_ns: budget_ns / 100,
-        // The fewest samples that leave an interval: the first is of the ramp too.
+        // The fewest samples that give an interval. The first also covers the end of the ramp.
         look_ns: (budget_ns / looks).max(LEAST_LOOK_NS),
         least_ns: (SEARCH_LEAST * budget_ns as f64) as u64,
         precision: budget.width.max(0.005),
-        ..Rules::THOROUGH
-    }
-}
-
-/// Passes on what happens in a search.
-struct Passing<'a> {
-    phase: Phase,
-    watcher: &'a mut dyn Watcher,
-    notes: Vec<String>,
-}
-
-impl saturation::Watcher for Passing<'_> {
-    fn begin(&mut self, jobs: u32, iodepth: u32, most_ns: u64) {
-        self.watcher.cell_begins(self.phase, jobs, iodepth, most_ns);
-    }
-
-    fn progress(&mut self, progress: &Progress<'_>) {
-        self.watcher.progress(self.phase, progress);
-    }
-
-    fn cell(&mut self, cell: &Cell) {
-        self.watcher.cell(self.phase, cell);
-    }
-
-    fn stopped(&mut self, note: String) {
-        let note = format!("{}, {note}", self.phase.title());
-        self.watcher.note(&note);
-        self.notes.push(note);
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.watcher.is_interrupted()
+        ..SearchRules::THOROUGH
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::{ProbeOptions, ProbeResult, ProbeTarget, TargetKind, probe};
-    use iosonde_engine::runner::LocalRunner;
+    use crate::probe::ProbeResult;
+    use crate::study_target::StudyTargetKind;
+    use crate::test_targets::probe_simulated;
 
-    fn probed(device: &str, budget: Budget) -> ProbeResult {
-        let target = ProbeTarget {
-            name: format!("sim:{device}"),
-            path: "sim".into(),
-            kind: TargetKind::Simulated {
-                options: device.into(),
-            },
-        };
-        let options = ProbeOptions {
-            budget,
-            size_bytes: Some(1 << 30),
-            direct: true,
-            seed: 1,
-        };
-        let mut session = LocalRunner::default().open();
-        probe(&mut session, &target, &options, &mut ()).unwrap()
+    fn probed(device: &str, budget: ProbeBudget) -> ProbeResult {
+        probe_simulated(device, budget, Some(1 << 30))
     }
 
-    fn knee_of(result: &ProbeResult, phase: Phase) -> &Knee {
+    fn knee_of(result: &ProbeResult, phase: ProbePhase) -> &Knee {
         let mut knees = result.knees.iter();
         knees.find(|knee| knee.phase == phase).unwrap()
     }
 
     #[test]
-    fn search_of_a_long_phase_has_ramps_of_usual_length() {
+    fn search_of_long_phase_finds_all_knees() {
         const HOUR_NS: u64 = 3_600_000_000_000;
         let device = "read_us=20000,write_us=20000,parallel=4,read_dist=exp";
-        let result = probed(device, Budget::NORMAL.with_runtime(HOUR_NS));
+        let result = probed(device, ProbeBudget::NORMAL.with_runtime(HOUR_NS));
         assert_eq!(result.knees.len(), 4);
     }
 
     #[test]
-    fn the_lowest_depth_that_gives_the_most_is_found() {
-        // Eight servers of 1.6 ms for reads and sixteen of 2 ms for writes.
+    fn knee_is_lowest_depth_of_maximum_rate() {
+        // Eight servers of 1.6 ms for reads and of 4 ms for writes.
         let device = "read_us=1600,write_us=4000,parallel=8,read_dist=exp";
-        let result = probed(device, Budget::NORMAL);
-        let phases: Vec<Phase> = result.knees.iter().map(|knee| knee.phase).collect();
+        let result = probed(device, ProbeBudget::NORMAL);
+        let phases: Vec<ProbePhase> = result.knees.iter().map(|knee| knee.phase).collect();
         let searched = [
-            Phase::RandomRead,
-            Phase::SequentialRead,
-            Phase::RandomWrite,
-            Phase::SequentialWrite,
+            ProbePhase::RandomRead,
+            ProbePhase::SequentialRead,
+            ProbePhase::RandomWrite,
+            ProbePhase::SequentialWrite,
         ];
         assert_eq!(phases, searched);
         for (phase, most, depth) in [
-            (Phase::RandomRead, 5000.0, 8..=16),
-            (Phase::RandomWrite, 2000.0, 8..=8),
+            (ProbePhase::RandomRead, 5000.0, 8..=16),
+            (ProbePhase::RandomWrite, 2000.0, 8..=8),
         ] {
             let knee = knee_of(&result, phase);
             let found = &knee.saturation;
             let mean = found.maximum.mean;
             assert!((mean - most).abs() < 0.02 * most, "{}: {mean}", phase.key());
             assert!(depth.contains(&found.knee.iodepth), "{:?}", found.knee);
-            assert!(found.spent_ns <= Budget::NORMAL.knee_ns);
+            assert!(found.spent_ns <= ProbeBudget::NORMAL.knee_ns);
             assert_eq!(found.jobs, 1);
             // The run of the phase itself is one of the cells.
             assert!(
@@ -212,17 +131,18 @@ mod tests {
                     .any(|cell| cell.iodepth == knee.phase.iodepth())
             );
         }
-        assert!(result.runs.iter().all(|run| !is_search(&run.result.plan)));
+        let mut jobs = result.runs.iter().flat_map(|run| &run.result.plan.jobs);
+        assert!(jobs.all(|job| !job.name.ends_with(SUFFIX)));
     }
 
     #[test]
-    fn streams_bend_where_the_bandwidth_is_reached() {
-        // 10 ms for each block, and no more than 400 MiB/s: four in flight are enough.
+    fn sequential_knee_is_where_bandwidth_cap_is_reached() {
+        // 10 ms per block and at most 400 MiB/s: four in flight are enough.
         let result = probed(
             "read_us=10ms,write_us=10ms,parallel=64,cap_bw=400m",
-            Budget::NORMAL,
+            ProbeBudget::NORMAL,
         );
-        for phase in [Phase::SequentialRead, Phase::SequentialWrite] {
+        for phase in [ProbePhase::SequentialRead, ProbePhase::SequentialWrite] {
             let knee = knee_of(&result, phase);
             let found = &knee.saturation;
             let mean = found.maximum.mean;
@@ -234,21 +154,22 @@ mod tests {
                     .iter()
                     .all(|cell| cell.jobs == 1 && cell.iodepth <= 32)
             );
-            assert!(found.spent_ns <= Budget::NORMAL.search_ns(phase));
+            assert!(found.spent_ns <= ProbeBudget::NORMAL.search_ns(phase));
         }
     }
 
-    /// As the kernel's throttle does: what it owes, ten times a second.
+    /// Like the kernel's throttle, `cap_slice` releases I/Os ten times a second.
     #[test]
-    fn a_throttle_in_lumps_is_known_no_better_than_to_a_lump() {
+    fn throttle_slices_widen_interval_of_maximum() {
         let mut held = (0, 0);
         for number in 0..6 {
             let cap = 91.0 + 5.0 * f64::from(number);
             let device = format!(
-                "read_us=500,write_us=500,parallel=64,cap_iops={cap},cap_bw=20m,cap_slice=100ms,seed={number}"
+                "read_us=500,write_us=500,parallel=64,cap_iops={cap},cap_bw=20m,\
+                 cap_slice=100ms,seed={number}"
             );
-            let result = probed(&device, Budget::NORMAL);
-            for phase in [Phase::RandomRead, Phase::RandomWrite] {
+            let result = probed(&device, ProbeBudget::NORMAL);
+            for phase in [ProbePhase::RandomRead, ProbePhase::RandomWrite] {
                 let maximum = knee_of(&result, phase).saturation.maximum;
                 // A maximum without an interval claims nothing.
                 let Some(error) = maximum.error else { continue };
@@ -264,11 +185,11 @@ mod tests {
     }
 
     #[test]
-    fn the_time_is_kept_on_devices_that_are_slow_to_end() {
-        // 100 I/Os a second and 10 MB/s: what is in flight when a phase ends takes most of a second.
+    fn probe_keeps_time_on_slowly_draining_devices() {
+        // 100 IOPS and 10 MB/s: I/O in flight at the end of a phase takes most of a second.
         let device = "read_us=500,write_us=500,parallel=64,cap_iops=100,cap_bw=10m";
-        let target = TargetKind::Directory { free_bytes: 0 };
-        for (budget, most_s) in [(Budget::QUICK, 20.0), (Budget::NORMAL, 90.0)] {
+        let target = StudyTargetKind::Directory { free_bytes: 0 };
+        for (budget, most_s) in [(ProbeBudget::QUICK, 20.0), (ProbeBudget::NORMAL, 90.0)] {
             let result = probed(device, budget);
             let runs = result.runs.iter().map(|run| run.result.elapsed_ns);
             let searches = result.knees.iter().map(Knee::spent_ns);
@@ -279,16 +200,16 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_takes_no_longer_than_announced() {
-        let target = TargetKind::Directory { free_bytes: 0 };
+    fn probe_takes_no_longer_than_announced() {
+        let target = StudyTargetKind::Directory { free_bytes: 0 };
         for device in ["hdd", "read_us=2ms,noise=0.1", "net-iops-cap"] {
-            let result = probed(device, Budget::NORMAL);
+            let result = probed(device, ProbeBudget::NORMAL);
             let runs = result.runs.iter().map(|run| run.result.elapsed_ns);
             let searches = result.knees.iter().map(Knee::spent_ns);
             let total = runs.chain(searches).sum::<u64>();
-            let most = Budget::NORMAL.total_ns(&target.phases());
+            let most = ProbeBudget::NORMAL.total_ns(&target.phases());
             assert!(total < most + 1_000_000_000, "{device}: {total} of {most}");
         }
-        assert!(probed("hdd", Budget::QUICK).knees.is_empty());
+        assert!(probed("hdd", ProbeBudget::QUICK).knees.is_empty());
     }
 }

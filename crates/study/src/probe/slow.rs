@@ -1,35 +1,38 @@
-//! Targets so slow that what is in flight takes longer than a phase.
+//! Targets so slow that I/O in flight takes longer than a phase.
 //!
-//! I/O that has been asked for cannot be taken back: eight blocks of 1 MiB take almost three minutes at 50 kB/s. So before anything
-//! large is asked for, a few small blocks tell how fast the target is. Where it is slow, no more is kept in flight than ends in
-//! two seconds, and phases whose single I/O takes longer than that are left out.
+//! I/O in flight cannot be cancelled: eight blocks of 1 MiB take almost three minutes at 50 kB/s. A
+//! trial run with small blocks therefore measures the speed first. On a slow target, no more I/O is
+//! in flight than completes in two seconds, and phases whose single I/O takes longer are skipped.
 
-use super::phase::{Common, Phase};
+use crate::job_template::{JobTemplate, single_job};
+use crate::probe_phase::ProbePhase;
 use crate::words;
-use iosonde_job::plan::{BlockSize, Direction, Extent, Job, Mode, PerDirection, Plan, ReadWrite};
+use iosonde_job::plan::{
+    BlockSize, BytesOrPercent, Direction, Engine, PerDirection, Plan, ReadWrite, ReadWriteMode,
+};
 use iosonde_result::run::RunResult;
 
-/// What the job of the first look is called.
-pub(super) const TRIAL: &str = "trial";
-/// Its blocks, one at a time, and how many bytes of them at most.
+/// The job name of the trial run.
+const TRIAL: &str = "trial";
+/// The block size of the trial run, at depth 1, and the most bytes that it moves.
 const BLOCK_BYTES: u64 = 64 << 10;
 const TRIAL_BYTES: u64 = 4 << 20;
-/// And for how long.
+/// The longest time of the trial run.
 const TRIAL_NS: u64 = 500_000_000;
-/// What is in flight shall end in this time.
+/// Time in which I/O in flight must complete.
 const DRAIN_S: f64 = 2.0;
-/// From here on eight blocks of 1 MiB do, or nearly.
+/// Slower targets count as slow. At this rate, eight blocks of 1 MiB take 4 s.
 const SLOW_BYTES_PER_S: f64 = 2.0 * 1_048_576.0;
 
-/// How fast a slow target is.
+/// The speed of a slow target.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Slow {
+pub(super) struct SlowTarget {
     bytes_per_s: f64,
 }
 
-impl Slow {
-    /// What the first look says; `None` for targets that are fast enough, or that nothing is known of.
-    pub(super) fn of(result: &RunResult) -> Option<Slow> {
+impl SlowTarget {
+    /// The speed in the trial run; `None` for a fast target, or if no data moved.
+    pub(super) fn from_result(result: &RunResult) -> Option<SlowTarget> {
         let worker = result
             .workers
             .first()
@@ -39,45 +42,46 @@ impl Slow {
             .iter()
             .map(|(_, each)| each.io_bytes)
             .sum();
-        // With what was in flight at the end.
+        // Includes the time to drain the I/O in flight at the end.
         let seconds = worker.elapsed_ns.max(worker.runtime_ns) as f64 / 1e9;
         let bytes_per_s = moved as f64 / seconds.max(1e-9);
-        (moved > 0 && bytes_per_s < SLOW_BYTES_PER_S).then_some(Slow { bytes_per_s })
+        (moved > 0 && bytes_per_s < SLOW_BYTES_PER_S).then_some(SlowTarget { bytes_per_s })
     }
 
-    /// How many blocks of this size may be in flight, if there are to be no more than `usual`.
+    /// The depth for blocks of this size, at most `usual`.
     pub(super) fn depth(self, block_bytes: u64, usual: u32) -> u32 {
         let most = (self.bytes_per_s * DRAIN_S / block_bytes as f64) as u32;
         most.clamp(1, usual)
     }
 
-    /// Whether a phase's single I/O takes too long.
-    pub(super) fn is_too_large(self, phase: Phase) -> bool {
-        phase != Phase::Layout && phase.block_bytes() as f64 > self.bytes_per_s * DRAIN_S
+    /// Whether a single I/O of a phase takes too long.
+    pub(super) fn is_too_large(self, phase: ProbePhase) -> bool {
+        phase != ProbePhase::Layout && phase.block_bytes() as f64 > self.bytes_per_s * DRAIN_S
     }
 
-    /// The block that the working set is laid out with.
+    /// Block size of the layout.
     pub(super) fn layout_block(self) -> u64 {
         BLOCK_BYTES
     }
 
-    /// What of the working set has been laid out, in whole blocks.
+    /// Bytes of the working set that layout has written, in whole blocks.
     pub(super) fn laid_out_bytes(self, written: u64) -> u64 {
         written / BLOCK_BYTES * BLOCK_BYTES
     }
 
-    /// What the user is told.
+    /// The note on the speed of the target.
     pub(super) fn note(self) -> String {
         format!(
-            "slow: {} with blocks of 64 KiB, one at a time. I/O in flight cannot be taken back, so no more of it is kept there than ends in {DRAIN_S} s",
+            "slow target: {} with blocks of 64 KiB, one at a time. I/Os in flight are limited to \
+             those that complete within {DRAIN_S} s, because they cannot be cancelled",
             words::bandwidth(self.bytes_per_s)
         )
     }
 
-    /// What the user is told of a phase that is left out.
-    pub(super) fn left_out(self, phase: Phase) -> String {
+    /// The note on a skipped phase.
+    pub(super) fn left_out(self, phase: ProbePhase) -> String {
         format!(
-            "{}: not measured, as one I/O of {} takes {} here",
+            "{}: not measured, because one I/O of {} takes {}",
             phase.title(),
             words::bytes(phase.block_bytes()),
             words::duration(phase.block_bytes() as f64 / self.bytes_per_s),
@@ -85,57 +89,45 @@ impl Slow {
     }
 }
 
-/// The first look: it writes where the working set will be written, and else reads.
-pub(super) fn trial(common: &Common<'_>, direction: Direction) -> Plan {
-    let mut job: Job = super::phase::target_job(TRIAL, common);
-    job.files.size = Some(Extent::Bytes(common.bytes.min(TRIAL_BYTES)));
+/// The trial run: writes if the working set will be written, otherwise reads.
+pub(super) fn trial(template: &JobTemplate<'_>, direction: Direction) -> Plan {
+    let mut job = template.job(TRIAL);
+    job.files.size = Some(BytesOrPercent::Bytes(template.bytes.min(TRIAL_BYTES)));
+    if template.sim.is_none() {
+        // A program that waits for each I/O uses synchronous calls.
+        job.io.engine = Engine::Psync;
+    }
     job.workload.rw = ReadWrite {
         mode: match direction {
-            Direction::Read => Mode::Read,
-            _ => Mode::Write,
+            Direction::Read => ReadWriteMode::Read,
+            _ => ReadWriteMode::Write,
         },
         random: false,
     };
-    job.workload.block_size = PerDirection::all(BlockSize::Fixed(BLOCK_BYTES));
+    job.workload.block_size = PerDirection::from_value(BlockSize::Fixed(BLOCK_BYTES));
     job.schedule.runtime_ns = TRIAL_NS;
-    Plan {
-        jobs: vec![job],
-        global_options: Vec::new(),
-    }
+    single_job(job)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::{Budget, ProbeOptions, ProbeResult, ProbeTarget, TargetKind, probe};
-    use iosonde_engine::runner::LocalRunner;
+    use crate::probe::ProbeResult;
+    use crate::probe_budget::ProbeBudget;
+    use crate::test_targets::probe_simulated;
 
-    fn probed(device: &str, budget: Budget) -> ProbeResult {
-        let target = ProbeTarget {
-            name: format!("sim:{device}"),
-            path: "sim".into(),
-            kind: TargetKind::Simulated {
-                options: device.into(),
-            },
-        };
-        let options = ProbeOptions {
-            budget,
-            size_bytes: None,
-            direct: true,
-            seed: 1,
-        };
-        let mut session = LocalRunner::default().open();
-        probe(&mut session, &target, &options, &mut ()).unwrap()
+    fn probed(device: &str, budget: ProbeBudget) -> ProbeResult {
+        probe_simulated(device, budget, None)
     }
 
     #[test]
-    fn the_time_is_kept_at_50_kb_a_second() {
+    fn probe_keeps_time_at_50_kb_per_second() {
         let device = |rate: &str| format!("read_us=500,write_us=500,parallel=64,cap_bw={rate}");
         for (rate, budget, most_s) in [
-            ("50k", Budget::NORMAL, 90.0),
-            ("100k", Budget::NORMAL, 90.0),
-            ("1m", Budget::NORMAL, 95.0),
-            ("50k", Budget::QUICK, 30.0),
+            ("50k", ProbeBudget::NORMAL, 90.0),
+            ("100k", ProbeBudget::NORMAL, 90.0),
+            ("1m", ProbeBudget::NORMAL, 95.0),
+            ("50k", ProbeBudget::QUICK, 30.0),
         ] {
             let result = probed(&device(rate), budget);
             let runs = result.runs.iter().map(|run| run.result.elapsed_ns);
@@ -143,7 +135,11 @@ mod tests {
             let total_s = runs.chain(searches).sum::<u64>() as f64 / 1e9;
             assert!(total_s < most_s, "{rate}: {total_s} s");
             assert!(!result.interrupted);
-            assert!(result.notes[0].starts_with("slow: "), "{:?}", result.notes);
+            assert!(
+                result.notes[0].starts_with("slow target: "),
+                "{:?}",
+                result.notes
+            );
             let left_out = result
                 .notes
                 .iter()
@@ -154,7 +150,7 @@ mod tests {
             };
             assert_eq!(left_out.count(), sequential, "{:?}", result.notes);
             assert_eq!(result.figures.len(), figures, "{:?}", result.notes);
-            let read = result.figure(Phase::RandomRead).unwrap();
+            let read = result.figure(ProbePhase::RandomRead).unwrap();
             let bytes_per_s = read.bytes_per_s.mean;
             let asked = match rate {
                 "1m" => 1_048_576.0,
@@ -169,15 +165,18 @@ mod tests {
     }
 
     #[test]
-    fn targets_that_are_fast_enough_are_measured_as_ever() {
+    fn fast_targets_are_measured_at_usual_depths() {
         for device in ["hdd", "read_us=10ms,write_us=10ms", "net-bw-cap"] {
-            let result = probed(device, Budget::QUICK);
+            let result = probed(device, ProbeBudget::QUICK);
             assert!(
                 !result.notes.iter().any(|note| note.contains("slow")),
                 "{device}"
             );
-            assert_eq!(result.figure(Phase::RandomRead).unwrap().iodepth, 64);
-            assert_eq!(result.figure(Phase::SequentialRead).unwrap().iodepth, 8);
+            assert_eq!(result.figure(ProbePhase::RandomRead).unwrap().iodepth, 64);
+            assert_eq!(
+                result.figure(ProbePhase::SequentialRead).unwrap().iodepth,
+                8
+            );
         }
     }
 }

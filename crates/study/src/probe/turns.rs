@@ -1,31 +1,29 @@
-//! Several probes side by side: they take turns, one run each, so that a drift of the machine favours none of them.
+//! Turns of several concurrent probes, one run each, so that drift of the machine favours none.
 //!
-//! The order of the first round is drawn from a seed, and each round turns the one before around: A B, B A, A B. So each
-//! phase of one target stands next to the same phase of the others, and over two rounds a steady drift meets all alike.
+//! A seed draws the order of the first round, and each round reverses the last: A B, B A, A B. The
+//! same phase of all targets is adjacent, and over two rounds a steady drift affects all alike.
 
-use super::knee::is_search;
+use crate::random_order::shuffled;
+use crate::run_hook::{RunHook, RunPurpose};
 use iosonde_job::plan::Plan;
-use iosonde_result::observer::Observer;
-use iosonde_result::run::RunResult;
-use iosonde_result::session::{RunError, Session};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Whose turn it is.
+/// The turn order of several probes.
 #[derive(Debug)]
 pub struct Turns {
-    round: Mutex<Round>,
+    round: Mutex<TurnRound>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct Round {
-    /// Those that take part, in the order of this round.
+struct TurnRound {
+    /// The remaining probes, in the order of this round.
     order: Vec<usize>,
-    /// Place in it of the one whose turn it is.
+    /// Index in `order` of the probe whose turn it is.
     at: usize,
 }
 
-impl Round {
+impl TurnRound {
     fn holder(&self) -> Option<usize> {
         self.order.get(self.at).copied()
     }
@@ -38,8 +36,8 @@ impl Round {
         }
     }
 
-    fn leave(&mut self, who: usize) {
-        let Some(place) = self.order.iter().position(|each| *each == who) else {
+    fn leave(&mut self, probe_index: usize) {
+        let Some(place) = self.order.iter().position(|each| *each == probe_index) else {
             return;
         };
         self.order.remove(place);
@@ -53,10 +51,10 @@ impl Round {
 }
 
 impl Turns {
-    /// Of `count` probes, numbered from 0.
+    /// Turns of `count` probes, numbered from 0.
     pub fn new(count: usize, seed: u64) -> Turns {
         Turns {
-            round: Mutex::new(Round {
+            round: Mutex::new(TurnRound {
                 order: shuffled(count, seed),
                 at: 0,
             }),
@@ -64,31 +62,42 @@ impl Turns {
         }
     }
 
-    /// Waits for the first turn of somebody whose session is yet to be made, which may fail.
-    pub fn come(&self, who: usize) -> Present<'_> {
-        self.wait(who);
-        Present { turns: self, who }
+    /// Waits for the first turn of a probe before its session is created, which may fail.
+    pub fn come(&self, probe_index: usize) -> Present<'_> {
+        self.wait(probe_index);
+        Present {
+            turns: self,
+            probe_index,
+        }
     }
 
-    /// A session whose runs take their turns.
-    pub fn taken_by<'a>(&'a self, who: usize, session: &'a mut dyn Session) -> Taking<'a> {
-        Taking {
+    /// Returns a guard for a probe that has not come to its first turn. Dropping it leaves the turn
+    /// order, so that a probe that fails before its first turn does not block the others.
+    pub fn leave_on_drop(&self, probe_index: usize) -> Present<'_> {
+        Present {
             turns: self,
-            who,
-            session,
+            probe_index,
+        }
+    }
+
+    /// Returns a hook that makes the runs of a probe wait for their turn.
+    pub fn hook(&self, probe_index: usize) -> TurnHook<'_> {
+        TurnHook {
+            turns: self,
+            probe_index,
             has_run: false,
         }
     }
 
-    fn round(&self) -> MutexGuard<'_, Round> {
-        // A round is whole between any two statements.
+    fn round(&self) -> MutexGuard<'_, TurnRound> {
+        // No panic leaves a round half changed.
         self.round.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait(&self, who: usize) {
+    fn wait(&self, probe_index: usize) {
         let waited = self
             .changed
-            .wait_while(self.round(), |round| round.holder() != Some(who));
+            .wait_while(self.round(), |round| round.holder() != Some(probe_index));
         drop(waited);
     }
 
@@ -97,93 +106,79 @@ impl Turns {
         self.changed.notify_all();
     }
 
-    fn leave(&self, who: usize) {
-        self.round().leave(who);
+    fn leave(&self, probe_index: usize) {
+        self.round().leave(probe_index);
         self.changed.notify_all();
     }
 }
 
-/// Somebody who has come. Dropped, they take turns no longer.
+/// A place in the turn order. Dropping it leaves the order.
 pub struct Present<'a> {
     turns: &'a Turns,
-    who: usize,
+    probe_index: usize,
 }
 
 impl Drop for Present<'_> {
     fn drop(&mut self) {
-        self.turns.leave(self.who);
+        self.turns.leave(self.probe_index);
     }
 }
 
-/// The session of one of the probes. Dropped, it takes turns no longer.
-pub struct Taking<'a> {
+/// Makes the runs of one probe wait for their turn. Dropping it leaves the turn order.
+pub struct TurnHook<'a> {
     turns: &'a Turns,
-    who: usize,
-    session: &'a mut dyn Session,
+    probe_index: usize,
     has_run: bool,
 }
 
-impl Taking<'_> {
-    /// Waits for the first turn: what is said before the first run is said in order.
+impl TurnHook<'_> {
+    /// Waits for the first turn, so that messages before the first run appear in order.
     pub fn begin(&self) {
-        self.turns.wait(self.who);
+        self.turns.wait(self.probe_index);
     }
 }
 
-impl Session for Taking<'_> {
-    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
-        // The turn is kept until the next run, so that what is said of this one is said before the next one begins.
-        // So is it for the search that follows a phase: next to a phase of one stands the same phase of the others.
-        if self.has_run && !is_search(plan) {
+impl RunHook for TurnHook<'_> {
+    fn before_run(&mut self, _plan: &Plan, purpose: RunPurpose) {
+        // The turn lasts until the next run, so that this run is reported before others begin. A
+        // search belongs to the turn of its phase: the same phases of all probes stay adjacent.
+        let continues_turn = purpose == RunPurpose::Trial || purpose.is_cell();
+        if self.has_run && !continues_turn {
             self.turns.pass();
         }
-        self.turns.wait(self.who);
+        self.turns.wait(self.probe_index);
         self.has_run = true;
-        self.session.run(plan, observer)
-    }
-
-    /// The session belongs to somebody else, who closes it.
-    fn close(self: Box<Self>) -> Result<(), RunError> {
-        Ok(())
     }
 }
 
-impl Drop for Taking<'_> {
+impl Drop for TurnHook<'_> {
     fn drop(&mut self) {
-        self.turns.leave(self.who);
+        self.turns.leave(self.probe_index);
     }
-}
-
-/// 0 to `count` in a random order (Fisher and Yates, with numbers of splitmix64).
-fn shuffled(count: usize, seed: u64) -> Vec<usize> {
-    let mut state = seed;
-    let mut random = || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    };
-    let mut order: Vec<usize> = (0..count).collect();
-    for last in (1..count).rev() {
-        order.swap(last, (random() % (last as u64 + 1)) as usize);
-    }
-    order
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::{FakeDevice, FakeSession};
-    use crate::probe::{Budget, Phase, ProbeOptions, ProbeTarget, TargetKind, Watcher, probe};
+    use crate::driver::StudyDriver;
+    use crate::event::{StudyEvent, StudyFinding, StudyObserver};
+    use crate::fake_session::{FakeDevice, FakeSession};
+    use crate::probe::{ProbeOptions, run_probe};
+    use crate::probe_budget::ProbeBudget;
+    use crate::probe_phase::ProbePhase;
+    use crate::study_target::{StudyTarget, StudyTargetKind};
+    use iosonde_result::observer::Observer;
+    use iosonde_result::run::RunResult;
+    use iosonde_result::run_error::RunError;
+    use iosonde_result::session::Session;
 
-    /// Notes who begins which phase.
+    /// Records which probe begins which phase.
     struct Notes<'a> {
-        who: usize,
-        begun: &'a Mutex<Vec<(usize, Phase)>>,
+        probe_index: usize,
+        begun: &'a Mutex<Vec<(usize, ProbePhase)>>,
     }
 
-    /// A session that notes what it runs, in the order in which it runs it.
+    /// A session that records its phases in the order in which they run.
     struct Noting<'a> {
         notes: Notes<'a>,
         session: FakeSession,
@@ -191,15 +186,15 @@ mod tests {
 
     impl Session for Noting<'_> {
         fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
-            let mut phases = [Phase::Layout].into_iter().chain(Phase::MEASURED);
+            let mut phases = [ProbePhase::Layout].into_iter().chain(ProbePhase::MEASURED);
             let phase = phases.find(|phase| phase.key() == plan.jobs[0].name);
-            // The first look at each target is no phase.
+            // The trial run of each target is no phase.
             if let Some(phase) = phase {
                 self.notes
                     .begun
                     .lock()
                     .unwrap()
-                    .push((self.notes.who, phase));
+                    .push((self.notes.probe_index, phase));
             }
             self.session.run(plan, observer)
         }
@@ -209,44 +204,47 @@ mod tests {
     }
 
     struct EndsAfter(usize);
-    impl Watcher for EndsAfter {
-        fn figure(&mut self, _: &crate::probe::Figure) {
-            self.0 -= 1;
+    impl StudyObserver for EndsAfter {
+        fn event(&mut self, event: &StudyEvent<'_>) {
+            if matches!(event, StudyEvent::Found(StudyFinding::Figure(_))) {
+                self.0 -= 1;
+            }
         }
         fn is_interrupted(&self) -> bool {
             self.0 == 0
         }
     }
 
-    /// Probes `count` devices at once; the first ends after `first_ends` figures.
-    fn side_by_side(count: usize, seed: u64, first_ends: usize) -> Vec<(usize, Phase)> {
+    /// Probes `count` devices concurrently; the first ends after `first_ends` figures.
+    fn side_by_side(count: usize, seed: u64, first_ends: usize) -> Vec<(usize, ProbePhase)> {
         let turns = Turns::new(count, seed);
         let begun = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
-            for who in 0..count {
+            for probe_index in 0..count {
                 let (turns, begun) = (&turns, &begun);
                 scope.spawn(move || {
                     let mut session = Noting {
-                        notes: Notes { who, begun },
+                        notes: Notes { probe_index, begun },
                         session: FakeSession::new(FakeDevice::nvme()),
                     };
-                    let mut taking = turns.taken_by(who, &mut session);
-                    taking.begin();
-                    let target = ProbeTarget {
-                        name: format!("/data{who}"),
-                        path: format!("/data{who}/file"),
-                        kind: TargetKind::Directory {
+                    let mut turn = turns.hook(probe_index);
+                    turn.begin();
+                    let target = StudyTarget {
+                        name: format!("/data{probe_index}"),
+                        path: format!("/data{probe_index}/file"),
+                        kind: StudyTargetKind::Directory {
                             free_bytes: 1 << 40,
                         },
                     };
                     let options = ProbeOptions {
-                        budget: Budget::QUICK,
+                        budget: ProbeBudget::QUICK,
                         size_bytes: None,
                         direct: true,
                         seed: 1,
                     };
-                    let mut watcher = EndsAfter(if who == 0 { first_ends } else { 99 });
-                    probe(&mut taking, &target, &options, &mut watcher).unwrap();
+                    let mut watcher = EndsAfter(if probe_index == 0 { first_ends } else { 99 });
+                    let driver = StudyDriver::new(&mut session, &mut watcher);
+                    run_probe(&mut driver.with_hook(&mut turn), &target, &options).unwrap();
                 });
             }
         });
@@ -254,20 +252,23 @@ mod tests {
     }
 
     #[test]
-    fn phases_are_interleaved_there_and_back() {
+    fn turn_order_reverses_each_round() {
         let order = side_by_side(2, 1, 99);
-        let phases: Vec<Phase> = order.iter().map(|each| each.1).collect();
+        let phases: Vec<ProbePhase> = order.iter().map(|each| each.1).collect();
         assert!(phases.chunks(2).all(|pair| pair[0] == pair[1]), "{order:?}");
-        let who: Vec<usize> = order.iter().map(|each| each.0).collect();
-        let (a, b) = (who[0], who[1]);
+        let probes_in_order: Vec<usize> = order.iter().map(|each| each.0).collect();
+        let (a, b) = (probes_in_order[0], probes_in_order[1]);
         assert_ne!(a, b);
-        assert!(who.chunks(4).all(|four| four == [a, b, b, a]), "{who:?}");
+        assert!(
+            probes_in_order.chunks(4).all(|four| four == [a, b, b, a]),
+            "{probes_in_order:?}"
+        );
         assert_eq!(order, side_by_side(2, 1, 99), "the seed decides");
         let firsts = (1..20).map(|seed| shuffled(2, seed)[0]);
         assert!((5..15).contains(&firsts.sum::<usize>()));
     }
 
-    /// The same device for all, on a machine that gets slower with every run of any of them.
+    /// The same device for all probes, on a machine that slows down with every run.
     struct Slowing<'a> {
         runs: &'a Mutex<i32>,
     }
@@ -295,12 +296,13 @@ mod tests {
         }
     }
 
-    /// How much faster the second of two equal devices seems, as the mean of the logarithms over all figures.
-    fn seeming_gain(of: impl Fn(usize, &Mutex<i32>) -> Vec<f64> + Sync) -> f64 {
+    /// Apparent gain of the second of two equal devices: the mean log ratio of all figures.
+    fn seeming_gain(measure_rates: impl Fn(usize, &Mutex<i32>) -> Vec<f64> + Sync) -> f64 {
         let runs = Mutex::new(0);
         let [a, b] = std::thread::scope(|scope| {
-            let (of, runs) = (&of, &runs);
-            let both = [0, 1].map(|who| scope.spawn(move || of(who, runs)));
+            let (measure_rates, runs) = (&measure_rates, &runs);
+            let both =
+                [0, 1].map(|probe_index| scope.spawn(move || measure_rates(probe_index, runs)));
             both.map(|thread| thread.join().unwrap())
         });
         assert_eq!((a.len(), b.len()), (7, 7));
@@ -308,59 +310,61 @@ mod tests {
         gains.sum::<f64>() / 7.0
     }
 
-    fn rates(session: &mut dyn Session) -> Vec<f64> {
-        let target = ProbeTarget {
+    fn rates(mut driver: StudyDriver<'_>) -> Vec<f64> {
+        let target = StudyTarget {
             name: "/data".to_owned(),
             path: "/data/file".to_owned(),
-            kind: TargetKind::Directory {
+            kind: StudyTargetKind::Directory {
                 free_bytes: 1 << 40,
             },
         };
         let options = ProbeOptions {
-            budget: Budget::QUICK,
+            budget: ProbeBudget::QUICK,
             size_bytes: None,
             direct: true,
             seed: 1,
         };
-        let result = probe(session, &target, &options, &mut ()).unwrap();
+        let result = run_probe(&mut driver, &target, &options).unwrap();
         result.figures.iter().map(|each| each.iops.mean).collect()
     }
 
     #[test]
-    fn a_drift_of_the_machine_favours_nobody() {
+    fn machine_drift_favours_no_probe() {
         let order = Mutex::new(());
-        let one_after_the_other = seeming_gain(|who, runs| {
-            while who == 1 && *runs.lock().unwrap() < 8 {
+        let one_after_the_other = seeming_gain(|probe_index, runs| {
+            while probe_index == 1 && *runs.lock().unwrap() < 8 {
                 std::thread::yield_now();
             }
             let _one = order.lock().unwrap();
-            rates(&mut Slowing { runs })
+            let observer = &mut ();
+            rates(StudyDriver::new(&mut Slowing { runs }, observer))
         });
         assert!(one_after_the_other < -0.1, "{one_after_the_other}");
         for seed in 0..10 {
             let turns = Turns::new(2, seed);
-            let interleaved = seeming_gain(|who, runs| {
+            let interleaved = seeming_gain(|probe_index, runs| {
                 let mut session = Slowing { runs };
-                let mut taking = turns.taken_by(who, &mut session);
-                taking.begin();
-                rates(&mut taking)
+                let mut turn = turns.hook(probe_index);
+                turn.begin();
+                let observer = &mut ();
+                rates(StudyDriver::new(&mut session, observer).with_hook(&mut turn))
             });
-            // There and back, seven figures: the drift of one run is left over, on one of them.
+            // Reversed rounds cancel the drift except for one run, on one of the seven figures.
             assert!(interleaved.abs() < 0.02 / 7.0 + 0.002, "{interleaved}");
         }
     }
 
     #[test]
-    fn one_that_ends_does_not_hold_up_the_others() {
+    fn finished_probe_does_not_block_others() {
         let order = side_by_side(3, 2, 2);
-        let runs = |who| order.iter().filter(|each| each.0 == who).count();
-        // Layout and two phases; layout and all seven.
+        let runs = |probe_index| order.iter().filter(|each| each.0 == probe_index).count();
+        // Layout and two phases for the first, layout and seven phases for the others.
         assert_eq!([runs(0), runs(1), runs(2)], [3, 8, 8]);
     }
 
     #[test]
-    fn whoever_leaves_the_order_goes_on() {
-        let mut round = Round {
+    fn turn_order_continues_after_probe_leaves() {
+        let mut round = TurnRound {
             order: vec![0, 1, 2],
             at: 1,
         };
@@ -376,12 +380,12 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_and_fails_holds_up_nobody() {
+    fn failed_session_setup_releases_turn() {
         let turns = Turns::new(2, 7);
         std::thread::scope(|scope| {
-            for who in 0..2 {
+            for probe_index in 0..2 {
                 let turns = &turns;
-                scope.spawn(move || drop(turns.come(who)));
+                scope.spawn(move || drop(turns.come(probe_index)));
             }
         });
         assert_eq!(turns.round().holder(), None, "both have come, and are gone");

@@ -1,35 +1,35 @@
-//! In what a test was not as the specification asks.
+//! Deviations of a test from the specification.
 
-use super::preset::Preset;
-use super::study::PtsOptions;
-use crate::probe::TargetKind;
+use super::pts_options::PtsOptions;
+use crate::figures::preset::PtsPreset;
+use crate::study_target::StudyTargetKind;
 
-/// What a test was done on, and how.
+/// Conditions of a test.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Conditions<'a> {
+pub(super) struct PtsConditions<'a> {
     pub(super) options: &'a PtsOptions,
-    pub(super) kind: &'a TargetKind,
-    /// What the preset asks for of a device; `None` of what is none.
+    pub(super) kind: &'a StudyTargetKind,
+    /// Bytes that the preset requires of a device. `None`: the target is not a device.
     pub(super) active_bytes: Option<u64>,
-    /// What was used.
+    /// Bytes that were used.
     pub(super) bytes: u64,
     pub(super) direct: bool,
-    /// Before each series.
+    /// Whether the target was purged before each series.
     pub(super) purged: bool,
-    /// Whether block sizes were refused.
+    /// Whether the target refused block sizes.
     pub(super) refused: bool,
-    /// Whether the device's volatile write cache is on, as the kernel knows it.
+    /// Whether the kernel reports a volatile write cache.
     pub(super) write_cache: Option<bool>,
 }
 
-impl Conditions<'_> {
-    /// Each in one sentence.
+impl PtsConditions<'_> {
+    /// Returns the deviations, each in one sentence.
     pub(super) fn deviations(&self) -> Vec<String> {
         let mut found = Vec::new();
         let scale = self.options.time_scale;
         if (scale - 1.0).abs() > f64::EPSILON {
             found.push(format!(
-                "times and amounts are multiplied by {scale}: this is a trial"
+                "times and amounts are scaled by {scale}, as a trial"
             ));
         }
         if self.kind.is_ours() {
@@ -43,31 +43,33 @@ impl Conditions<'_> {
             found.push(format!("less than {percent} % of the device was used"));
         }
         if !self.purged {
-            found.push("it was not purged before".to_owned());
+            found.push("the device was not purged before the test".to_owned());
         }
         if !self.direct {
             found.push("the I/O went through the page cache".to_owned());
         }
         if self.refused {
-            found.push("some block sizes are refused and were left out".to_owned());
+            found.push("the device refused some block sizes, which were skipped".to_owned());
         }
         found.extend(self.cache());
         found
     }
 
     fn cache(&self) -> Option<String> {
-        if matches!(self.kind, TargetKind::Simulated { .. }) {
+        if matches!(self.kind, StudyTargetKind::Simulated { .. }) {
             return None;
         }
         match (self.write_cache, self.options.preset) {
-            (None, Preset::Client) => {
-                Some("whether the volatile write cache is on is not known".to_owned())
+            (None, PtsPreset::Client) => {
+                Some("the state of the volatile write cache is unknown; it should be on".to_owned())
             }
-            (None, Preset::Enterprise) => {
-                Some("whether the volatile write cache is off is not known".to_owned())
+            (None, PtsPreset::Enterprise) => Some(
+                "the state of the volatile write cache is unknown; it should be off".to_owned(),
+            ),
+            (Some(true), PtsPreset::Enterprise) => {
+                Some("the volatile write cache is on".to_owned())
             }
-            (Some(true), Preset::Enterprise) => Some("the volatile write cache is on".to_owned()),
-            // A device that has none looks like one where it is off.
+            // A device without a cache looks like one with its cache off.
             (Some(_), _) => None,
         }
     }
@@ -75,11 +77,11 @@ impl Conditions<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::preset::PtsTest;
-    use super::super::study::Purge;
+    use super::super::pts_options::Purge;
     use super::*;
+    use crate::figures::preset::PtsTest;
 
-    fn deviations(preset: Preset, bytes: u64, write_cache: Option<bool>) -> Vec<String> {
+    fn deviations(preset: PtsPreset, bytes: u64, write_cache: Option<bool>) -> Vec<String> {
         let options = PtsOptions {
             test: PtsTest::Iops,
             preset,
@@ -91,12 +93,12 @@ mod tests {
             size_bytes: None,
             seed: 1,
         };
-        let kind = TargetKind::Existing {
+        let kind = StudyTargetKind::Existing {
             bytes: 1 << 30,
             device: true,
             consent: true,
         };
-        let conditions = Conditions {
+        let conditions = PtsConditions {
             options: &options,
             kind: &kind,
             active_bytes: Some(preset.active_bytes(1 << 30)),
@@ -110,27 +112,27 @@ mod tests {
     }
 
     #[test]
-    fn the_write_cache_is_looked_at() {
-        let of = |preset, cache| deviations(preset, 1 << 30, cache);
-        assert_eq!(of(Preset::Enterprise, Some(false)), [""; 0]);
+    fn write_cache_state_is_checked_against_preset() {
+        let deviations_of = |preset, cache| deviations(preset, 1 << 30, cache);
+        assert_eq!(deviations_of(PtsPreset::Enterprise, Some(false)), [""; 0]);
         assert_eq!(
-            of(Preset::Enterprise, Some(true)),
+            deviations_of(PtsPreset::Enterprise, Some(true)),
             ["the volatile write cache is on"]
         );
-        assert_eq!(of(Preset::Client, Some(true)), [""; 0]);
+        assert_eq!(deviations_of(PtsPreset::Client, Some(true)), [""; 0]);
         assert_eq!(
-            of(Preset::Client, None),
-            ["whether the volatile write cache is on is not known"]
+            deviations_of(PtsPreset::Client, None),
+            ["the state of the volatile write cache is unknown; it should be on"]
         );
     }
 
     #[test]
-    fn a_part_of_the_device_is_told() {
-        let of = |preset| deviations(preset, 768 << 20, Some(false));
+    fn unused_part_of_device_is_a_deviation() {
+        let deviations_of = |preset| deviations(preset, 768 << 20, Some(false));
         assert_eq!(
-            of(Preset::Enterprise),
+            deviations_of(PtsPreset::Enterprise),
             ["less than 100 % of the device was used"]
         );
-        assert_eq!(of(Preset::Client), [""; 0]);
+        assert_eq!(deviations_of(PtsPreset::Client), [""; 0]);
     }
 }

@@ -1,73 +1,81 @@
-//! Running one cell until it is sure enough.
+//! Measurement of one cell until its interval is narrow enough.
 
-use super::Watcher;
-use super::cell::{Found, Record};
-use super::series::{SAMPLE_S, Samples};
-use crate::stopped::{self, MOST_REPEATS, stopped_ns};
-use iosonde_job::plan::{Direction, Extent, GivenOption, Job, Plan};
-use iosonde_result::interval::Interval;
+use super::curve_log::CurveLog;
+use crate::driver::{RepeatableRun, StudyDriver, first_failure};
+use crate::event::StudyEvent;
+use crate::figures::cell::{CellRecord, CellTotals};
+use crate::figures::series::{RateSamples, SAMPLE_S};
+use crate::run_hook::RunPurpose;
+use crate::stop_rule::StopRule;
+use iosonde_job::plan::{BytesOrPercent, Direction, GivenOption, Job, Plan};
 use iosonde_result::littles_law::SlotTime;
-use iosonde_result::observer::{Control, Observer, Progress, WorkerState};
-use iosonde_result::run::{Event, IoFailure, RunResult};
-use iosonde_result::session::{RunError, Session};
+use iosonde_result::observer::{Control, RunProgress, WorkerState};
+use iosonde_result::run::{IoFailure, RunResult};
+use iosonde_result::run_error::RunError;
 
-/// Runs of a cell begin at a multiple of this.
+/// Alignment of the offset at which a later run of a cell begins.
 const GRAIN_BYTES: u64 = 1 << 20;
 
-/// How long a run may be, and when it may end before.
+/// Length of a run, and the condition of an early end.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Effort {
-    /// Not measured, at the start.
+pub(super) struct CellRunLength {
+    /// Ramp at the start, not measured.
     pub(super) ramp_ns: u64,
-    /// Measured at least.
+    /// Shortest measured time.
     pub(super) least_ns: u64,
-    /// Measured at most.
+    /// Longest measured time.
     pub(super) most_ns: u64,
-    /// Relative error at which it ends in between, all runs of the cell together.
+    /// Relative error, over all runs of the cell, at which the run ends early.
     pub(super) enough: f64,
-    /// Whether sequential I/O goes on where the last run of the cell ended.
-    pub(super) goes_on: bool,
+    /// Whether sequential I/O continues where the last run of the cell ended.
+    pub(super) continues_region: bool,
 }
 
-/// What a run cost, and what ended it.
+/// Duration and failure of a run.
 pub(super) struct Spent {
-    /// From its start to its end.
+    /// Time from the start to the end of the run.
     pub(super) elapsed_ns: u64,
-    /// The error that ended it early.
+    /// I/O error that ended the run early.
     pub(super) failure: Option<IoFailure>,
 }
 
-/// One cell of a grid, measured for a given time.
+/// One cell of a grid, measured for a fixed time.
 #[derive(Debug, Clone)]
 pub struct CellRun {
-    /// What was found.
-    pub record: Record,
-    /// From its start to its end, ramp included, in nanoseconds.
+    /// Measurements of the cell.
+    pub record: CellRecord,
+    /// Time from the start to the end of the run, ramp included, in nanoseconds.
     pub elapsed_ns: u64,
-    /// The error that ended it early.
+    /// I/O error that ended the run early.
     pub failure: Option<IoFailure>,
 }
 
-/// Measures one depth of a job, as a grid does: for a given time, however sure it is before.
+/// Measures one depth of a job for a fixed time, as a grid does, without an early end.
 ///
 /// # Errors
-/// When there is no result.
+/// Returns an error if the run has no result.
 pub fn measure_cell(
-    session: &mut dyn Session,
+    driver: &mut StudyDriver<'_>,
     job: &Job,
     iodepth: u32,
     (ramp_ns, runtime_ns): (u64, u64),
-    watcher: &mut dyn Watcher,
+    log: &mut CurveLog,
 ) -> Result<CellRun, RunError> {
-    let mut record = Record::new(job.numjobs, iodepth);
-    let effort = Effort {
+    let mut record = CellRecord::new(job.numjobs, iodepth);
+    let effort = CellRunLength {
         ramp_ns,
         least_ns: runtime_ns,
         most_ns: runtime_ns,
         enough: 0.0,
-        goes_on: false,
+        continues_region: false,
     };
-    let spent = measure(session, job, &mut record, effort, watcher)?;
+    let spent = measure(
+        driver,
+        job,
+        &mut record,
+        (effort, RunPurpose::GridCell),
+        log,
+    )?;
     Ok(CellRun {
         record,
         elapsed_ns: spent.elapsed_ns,
@@ -75,77 +83,62 @@ pub fn measure_cell(
     })
 }
 
-/// Runs a cell once more and adds what it finds to its record.
+/// Runs a cell once more and adds the measurements to its record.
 pub(super) fn measure(
-    session: &mut dyn Session,
+    driver: &mut StudyDriver<'_>,
     job: &Job,
-    record: &mut Record,
-    effort: Effort,
-    watcher: &mut dyn Watcher,
+    record: &mut CellRecord,
+    (effort, purpose): (CellRunLength, RunPurpose),
+    log: &mut CurveLog,
 ) -> Result<Spent, RunError> {
-    let plan = plan(job, record, effort);
-    let mut repeats = MOST_REPEATS;
-    let result = loop {
-        watcher.begin(record.jobs, record.iodepth, effort.ramp_ns + effort.most_ns);
-        let mut samples = record.samples.clone();
-        let mut observer = UntilSure {
-            samples: &mut samples,
-            taken: 0,
-            next_look: 0,
-            ended: false,
-            ends_at_stop: repeats > 0,
-            effort,
-            watcher,
-        };
-        let result = session.run(&plan, &mut observer)?;
-        watcher.ended(&result);
-        let is_again = tell_stop(&result, record, repeats > 0, watcher);
-        if !is_again {
-            record.samples = samples;
-            break result;
-        }
-        repeats -= 1;
+    let run = RepeatableRun {
+        plan: &plan(job, record, effort),
+        purpose,
+        name: log.name_of(record),
     };
+    let most_ns = effort.ramp_ns + effort.most_ns;
+    let (result, rule) = driver.run_repeatable(
+        &run,
+        |driver| {
+            driver.emit(&StudyEvent::CellStarted {
+                jobs: record.jobs,
+                iodepth: record.iodepth,
+                most_ns,
+            });
+            StopWhenSure {
+                samples: record.samples.clone(),
+                taken: 0,
+                next_look: 0,
+                effort,
+            }
+        },
+        |result| log.take_run(result),
+    )?;
+    record.samples = rule.samples;
     record.take(&found(&result));
-    watcher.cell(&record.cell());
-    let failure = result
-        .workers
-        .iter()
-        .find_map(|worker| worker.error.clone());
-    let elapsed = result.workers.iter().map(|worker| worker.elapsed_ns).max();
     Ok(Spent {
-        elapsed_ns: elapsed.unwrap_or(effort.ramp_ns + effort.most_ns),
-        failure,
+        elapsed_ns: elapsed_ns(&result).unwrap_or(most_ns),
+        failure: first_failure(&result),
     })
 }
 
-/// Tells of a stop of the process in a run. Whether the run is to be repeated, where it may be.
-pub(super) fn tell_stop(
-    result: &RunResult,
-    record: &Record,
-    may_repeat: bool,
-    watcher: &mut dyn Watcher,
-) -> bool {
-    let stopped_ns = stopped_ns(result);
-    let is_again = stopped_ns > 0 && may_repeat && !watcher.is_interrupted();
-    if stopped_ns > 0 {
-        let cell = format!("depth {}", record.iodepth);
-        watcher.stopped(stopped::note(&cell, stopped_ns, is_again));
-    }
-    is_again
+/// Returns the time of a run's slowest worker.
+pub(super) fn elapsed_ns(result: &RunResult) -> Option<u64> {
+    let workers = result.workers.iter();
+    workers.map(|worker| worker.elapsed_ns).max()
 }
 
-/// What a run of something else tells about its cell, for a search to [go on](super::go_on) from; `None` when that is
-/// nothing.
-pub fn recorded(result: &RunResult) -> Option<Record> {
+/// Returns the record of a run made outside the search, from which a search can resume. `None` if
+/// the run has no I/Os.
+pub fn recorded(result: &RunResult) -> Option<CellRecord> {
     let job = result.plan.jobs.first()?;
-    let mut record = Record::new(job.numjobs, job.io.iodepth);
+    let mut record = CellRecord::new(job.numjobs, job.io.iodepth);
     for interval in result.intervals.iter().filter(|interval| !interval.ramp) {
         let ios: u64 = Direction::ALL
             .iter()
             .map(|direction| interval.directions[*direction].ios)
             .sum();
-        // The last one is cut off.
+        // Skips the last interval if the end of the run shortened it.
         if interval.length_ns >= LOOK_NS {
             let per_second = ios as f64 * 1e9 / interval.length_ns as f64;
             record.samples.push(per_second);
@@ -155,7 +148,7 @@ pub fn recorded(result: &RunResult) -> Option<Record> {
     (record.found.ios > 0).then_some(record)
 }
 
-pub(super) fn plan(job: &Job, record: &Record, effort: Effort) -> Plan {
+pub(super) fn plan(job: &Job, record: &CellRecord, effort: CellRunLength) -> Plan {
     let mut job = job.clone();
     job.numjobs = record.jobs;
     job.io.iodepth = record.iodepth;
@@ -163,13 +156,13 @@ pub(super) fn plan(job: &Job, record: &Record, effort: Effort) -> Plan {
     job.schedule.ramp_time_ns = effort.ramp_ns;
     job.schedule.runtime_ns = effort.most_ns;
     let milliseconds = |ns: u64| format!("{}ms", ns / 1_000_000);
-    give(&mut job, "numjobs", record.jobs.to_string());
-    give(&mut job, "iodepth", record.iodepth.to_string());
-    give(&mut job, "time_based", String::new());
-    give(&mut job, "ramp_time", milliseconds(effort.ramp_ns));
-    give(&mut job, "runtime", milliseconds(effort.most_ns));
-    if effort.goes_on {
-        go_on_behind(&mut job, record, effort);
+    record_option(&mut job, "numjobs", record.jobs.to_string());
+    record_option(&mut job, "iodepth", record.iodepth.to_string());
+    record_option(&mut job, "time_based", String::new());
+    record_option(&mut job, "ramp_time", milliseconds(effort.ramp_ns));
+    record_option(&mut job, "runtime", milliseconds(effort.most_ns));
+    if effort.continues_region {
+        continue_behind(&mut job, record, effort);
     }
     Plan {
         jobs: vec![job],
@@ -177,11 +170,12 @@ pub(super) fn plan(job: &Job, record: &Record, effort: Effort) -> Plan {
     }
 }
 
-/// A run of sequential I/O goes on where the last one of its cell ended, as one long run would: what lies at the start is not all
-/// there is where objects or stripes lie on members by chance, and a cache may hold what was read last. Within the region that
-/// the job has, as far as the run fits in behind.
-fn go_on_behind(job: &mut Job, record: &Record, effort: Effort) {
-    let (Some(Extent::Bytes(size)), Extent::Bytes(offset)) = (job.files.size, job.files.offset)
+/// Moves the start of a sequential run to the end of the cell's last run, as in one long run. The
+/// start of a target does not represent all of it, and a cache may hold the data read last. The job
+/// keeps its region if the run would not fit behind.
+fn continue_behind(job: &mut Job, record: &CellRecord, effort: CellRunLength) {
+    let (Some(BytesOrPercent::Bytes(size)), BytesOrPercent::Bytes(offset)) =
+        (job.files.size, job.files.offset)
     else {
         return;
     };
@@ -196,7 +190,7 @@ fn go_on_behind(job: &mut Job, record: &Record, effort: Effort) {
     if !(plain && one_file && whole && job.replay.is_none()) || record.found.measured_ns == 0 {
         return;
     }
-    // Each clone goes through the region by itself.
+    // Each clone reads or writes the whole region.
     let bytes = record.found.bytes / u64::from(record.jobs.max(1));
     let begin = bytes / GRAIN_BYTES * GRAIN_BYTES;
     let run_ns = (effort.ramp_ns + effort.most_ns) as f64;
@@ -204,13 +198,13 @@ fn go_on_behind(job: &mut Job, record: &Record, effort: Effort) {
     if begin == 0 || begin as f64 + needed > size as f64 {
         return;
     }
-    // As where a study keeps a job to its target, that is not what the job was asked.
-    job.files.offset = Extent::Bytes(offset + begin);
-    job.files.size = Some(Extent::Bytes(size - begin));
+    // `given` stays unchanged: the user did not request this region.
+    job.files.offset = BytesOrPercent::Bytes(offset + begin);
+    job.files.size = Some(BytesOrPercent::Bytes(size - begin));
 }
 
-/// The record of what was given must say what is run.
-pub(crate) fn give(job: &mut Job, name: &str, value: String) {
+/// Sets an option in the record of given options, which must describe the job that runs.
+pub(crate) fn record_option(job: &mut Job, name: &str, value: String) {
     match job.given.iter_mut().find(|option| option.name == name) {
         Some(option) => option.value = value,
         None => job.given.push(GivenOption {
@@ -220,11 +214,11 @@ pub(crate) fn give(job: &mut Job, name: &str, value: String) {
     }
 }
 
-/// All workers of a run together.
-fn found(result: &RunResult) -> Found {
-    let mut found = Found {
-        slots: SlotTime::of(result),
-        ..Found::default()
+/// Adds up all workers of a run.
+fn found(result: &RunResult) -> CellTotals {
+    let mut found = CellTotals {
+        slots: SlotTime::from_run(result),
+        ..CellTotals::default()
     };
     for worker in &result.workers {
         for (_, stats) in worker.directions.iter() {
@@ -237,45 +231,40 @@ fn found(result: &RunResult) -> Found {
     found
 }
 
-/// Takes a sample at every look at the workers, and ends the run when it is sure enough.
-struct UntilSure<'a> {
-    samples: &'a mut Samples,
-    /// Looks since all workers are being measured.
+/// Takes a sample at every progress call, and ends the run when the error is small.
+struct StopWhenSure {
+    samples: RateSamples,
+    /// Progress calls since all workers are past their ramp.
     taken: u64,
-    /// Samples of the cell at which it is next asked whether they are enough.
+    /// Number of samples at which the error is checked next.
     next_look: usize,
-    /// No more I/O is being started.
-    ended: bool,
-    /// Whether a run in which the process was stopped ends, as it is measured again.
-    ends_at_stop: bool,
-    effort: Effort,
-    watcher: &'a mut dyn Watcher,
+    effort: CellRunLength,
 }
 
-/// Growth of the samples from one question whether they are enough to the next.
+/// Growth of the number of samples from one check of the error to the next.
 const LOOK_GROWTH: f64 = 1.1;
-/// Looks come so often.
+/// Time between progress calls.
 const LOOK_NS: u64 = (SAMPLE_S * 1e9) as u64;
 
-impl UntilSure<'_> {
-    fn sample(&mut self, progress: &Progress<'_>) {
+impl StopWhenSure {
+    fn sample(&mut self, progress: &RunProgress<'_>) {
         let running = |state| state == WorkerState::Running;
         if progress.workers.is_empty() || !progress.workers.iter().all(|w| running(w.state)) {
             return;
         }
-        // What is in flight at the end is waited for, at a rate that tells nothing.
-        if self.ended || self.taken * LOOK_NS >= self.effort.most_ns {
+        // While I/Os in flight drain at the end, the rate is meaningless.
+        if self.taken * LOOK_NS >= self.effort.most_ns {
             return;
         }
         let rate: u64 = Direction::ALL.iter().map(|d| progress.rate[*d].ios).sum();
-        // The first look saw the end of the ramp too.
+        // The first progress call also covers the end of the ramp.
         if self.taken > 0 {
             self.samples.push(rate as f64);
         }
         self.taken += 1;
     }
 
-    /// Asked ever more rarely: each look costs time, and many looks end a cell by chance.
+    /// Checks become rarer: each costs time, and many checks make an early end by chance likely.
     fn is_enough(&mut self) -> bool {
         if self.taken * LOOK_NS < self.effort.least_ns || self.samples.len() < self.next_look {
             return false;
@@ -287,68 +276,60 @@ impl UntilSure<'_> {
     }
 }
 
-impl Observer for UntilSure<'_> {
-    fn progress(&mut self, progress: &Progress<'_>) -> Control {
-        self.watcher.progress(progress);
+impl StopRule for StopWhenSure {
+    fn progress(&mut self, progress: &RunProgress<'_>) -> Control {
         self.sample(progress);
-        self.ended |= self.watcher.is_interrupted() || self.is_enough();
-        if self.ended {
-            Control::Stop
-        } else {
-            Control::Continue
+        match self.is_enough() {
+            true => Control::Stop,
+            false => Control::Continue,
         }
     }
-
-    fn interval(&mut self, interval: &Interval) -> Control {
-        self.ended |= self.ends_at_stop && interval.stopped_ns > 0;
-        if self.ended {
-            Control::Stop
-        } else {
-            Control::Continue
-        }
-    }
-
-    fn event(&mut self, _event: &Event) {}
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_job::plan::Mode;
+    use iosonde_job::plan::ReadWriteMode;
 
     const GIB: u64 = 1 << 30;
 
-    /// The region of a cell's second run, when the first has moved so many bytes in as much time as the next is to take.
-    fn region(bytes: u64, change: impl FnOnce(&mut Job)) -> (Extent, Option<Extent>) {
+    /// Returns the region of a cell's second run, after a first run of equal length moved `bytes`.
+    fn region(
+        bytes: u64,
+        change: impl FnOnce(&mut Job),
+    ) -> (BytesOrPercent, Option<BytesOrPercent>) {
         let mut job = Job::new("x");
-        job.workload.rw.mode = Mode::Read;
+        job.workload.rw.mode = ReadWriteMode::Read;
         job.workload.rw.random = false;
         job.files.filenames = vec!["/dev/x".into()];
-        job.files.offset = Extent::Bytes(4096);
-        job.files.size = Some(Extent::Bytes(GIB));
+        job.files.offset = BytesOrPercent::Bytes(4096);
+        job.files.size = Some(BytesOrPercent::Bytes(GIB));
         change(&mut job);
-        let mut record = Record::new(1, 4);
+        let mut record = CellRecord::new(1, 4);
         record.found.bytes = bytes;
         record.found.measured_ns = 1_000_000_000;
-        let effort = Effort {
+        let effort = CellRunLength {
             ramp_ns: 0,
             least_ns: 0,
             most_ns: 1_000_000_000,
             enough: 0.0,
-            goes_on: true,
+            continues_region: true,
         };
         let given = job.given.clone();
-        go_on_behind(&mut job, &record, effort);
+        continue_behind(&mut job, &record, effort);
         assert_eq!(job.given, given, "it was not asked for that");
         (job.files.offset, job.files.size)
     }
 
     #[test]
-    fn sequential_runs_go_on_where_the_last_one_ended() {
-        let whole = (Extent::Bytes(4096), Some(Extent::Bytes(GIB)));
+    fn sequential_run_continues_where_last_run_ended() {
+        let whole = (
+            BytesOrPercent::Bytes(4096),
+            Some(BytesOrPercent::Bytes(GIB)),
+        );
         let behind = |begin: u64| {
-            let size = Extent::Bytes(GIB - begin);
-            (Extent::Bytes(4096 + begin), Some(size))
+            let size = BytesOrPercent::Bytes(GIB - begin);
+            (BytesOrPercent::Bytes(4096 + begin), Some(size))
         };
         assert_eq!(region(100 << 20, |_| {}), behind(100 << 20));
         assert_eq!(region((5 << 20) + 4096, |_| {}), behind(5 << 20));
@@ -357,7 +338,8 @@ mod tests {
         assert_eq!(region(1 << 20, |job| job.workload.rw.random = true), whole);
         assert_eq!(region(1 << 20, |job| job.files.file_append = true), whole);
         assert_eq!(
-            region(1 << 20, |job| job.files.io_size = Some(Extent::Bytes(GIB))),
+            region(1 << 20, |job| job.files.io_size =
+                Some(BytesOrPercent::Bytes(GIB))),
             whole
         );
     }

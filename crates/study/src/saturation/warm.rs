@@ -1,82 +1,83 @@
-//! Running one cell until its caches are warm, and then long enough.
+//! Measurement of one cell until its caches are warm, and for a fixed time after that.
 
-use super::Watcher;
-use super::cell::{Found, Record, Warmup};
-use super::measure::{CellRun, Effort, plan, tell_stop};
+use super::curve_log::CurveLog;
+use super::measure::{CellRun, CellRunLength, elapsed_ns, plan};
+use crate::driver::{StudyDriver, first_failure};
+use crate::event::StudyEvent;
+use crate::figures::cell::{CellRecord, CellTotals, Warmup};
+use crate::run_hook::RunPurpose;
+use crate::stop_rule::StopRule;
 use crate::warmup::truncation;
 use iosonde_job::plan::{Direction, Job, Plan};
 use iosonde_result::histogram::{Histogram, lowest, middle};
 use iosonde_result::interval::Interval;
 use iosonde_result::littles_law::SlotTime;
-use iosonde_result::observer::{Control, Observer, Progress};
+use iosonde_result::observer::Control;
 use iosonde_result::run::RunResult;
-use iosonde_result::session::{RunError, Session};
+use iosonde_result::run_error::RunError;
 use iosonde_result::stats::{LatencyStats, Moments};
 use std::borrow::Cow;
 
-/// How many intervals the longest run has, as far as they are not too short or too long.
+/// Number of intervals of the longest run, within the limits of the length of an interval.
 const INTERVALS: u64 = 600;
 const SHORTEST_NS: u64 = 100_000_000;
 const LONGEST_NS: u64 = 1_000_000_000;
-/// The warm-up is looked for whenever so many intervals are complete.
+/// Number of intervals between two searches for the end of the warm-up.
 const LOOK_EVERY: usize = 5;
 
-/// How long a cell runs.
+/// Durations of the measurement of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WarmTimes {
-    /// Measured after the warm-up, in nanoseconds.
-    pub runtime_ns: u64,
-    /// Most that is waited for its end.
-    pub most_warmup_ns: u64,
-    /// No cache is warm before so many I/Os: those that it takes to read the working set once.
-    pub least_ios: u64,
+pub(crate) struct WarmTimes {
+    /// Measured time after the warm-up, in nanoseconds.
+    pub(crate) runtime_ns: u64,
+    /// Longest warm-up in nanoseconds.
+    pub(crate) most_warmup_ns: u64,
+    /// I/Os that read the working set once. No cache is warm before.
+    pub(crate) least_ios: u64,
 }
 
-/// Measures one depth of a job after a warm-up, whose end is found in the series of its latencies ([`truncation`]).
+/// Measures one depth of a job after its warm-up, whose end [`truncation`] finds in its latencies.
 ///
 /// # Errors
-/// When there is no result.
-pub fn measure_warm_cell(
-    session: &mut dyn Session,
+/// Returns an error if the run has no result.
+pub(crate) fn measure_warm_cell(
+    driver: &mut StudyDriver<'_>,
     job: &Job,
     iodepth: u32,
     times: WarmTimes,
-    watcher: &mut dyn Watcher,
+    log: &mut CurveLog,
 ) -> Result<CellRun, RunError> {
-    let mut record = Record::new(job.numjobs, iodepth);
+    let mut record = CellRecord::new(job.numjobs, iodepth);
     let most_ns = times.runtime_ns + times.most_warmup_ns;
-    watcher.begin(record.jobs, iodepth, most_ns);
-    let effort = Effort {
+    driver.emit(&StudyEvent::CellStarted {
+        jobs: record.jobs,
+        iodepth,
+        most_ns,
+    });
+    let effort = CellRunLength {
         ramp_ns: 0,
         least_ns: most_ns,
         most_ns,
         enough: 0.0,
-        goes_on: false,
+        continues_region: false,
     };
     let plan = plan(job, &record, effort);
-    let mut observer = UntilWarm {
+    let mut rule = StopWhenWarm {
         times,
         slices: Vec::new(),
-        ended: false,
-        watcher,
     };
-    let result = session.run(&plan, &mut observer)?;
+    let result = driver.run(&plan, RunPurpose::GridCell, &mut rule)?;
     take(&mut record, &result, times);
-    watcher.ended(&result);
-    tell_stop(&result, &record, false, watcher);
-    watcher.cell(&record.cell());
-    let elapsed = result.workers.iter().map(|worker| worker.elapsed_ns).max();
+    log.take_run(&result);
+    driver.note_stop(&result, log.name_of(&record).as_deref(), false);
     Ok(CellRun {
         record,
-        elapsed_ns: elapsed.unwrap_or(most_ns),
-        failure: result
-            .workers
-            .iter()
-            .find_map(|worker| worker.error.clone()),
+        elapsed_ns: elapsed_ns(&result).unwrap_or(most_ns),
+        failure: first_failure(&result),
     })
 }
 
-/// What matters of an interval.
+/// Totals of an interval.
 #[derive(Debug, Clone, Copy)]
 struct Slice {
     length_ns: u64,
@@ -85,7 +86,7 @@ struct Slice {
 }
 
 impl Slice {
-    fn of(interval: &Interval) -> Slice {
+    fn from_interval(interval: &Interval) -> Slice {
         let sum = |count: fn(&iosonde_result::interval::IntervalCounts) -> u64| {
             Direction::ALL
                 .iter()
@@ -100,10 +101,10 @@ impl Slice {
     }
 }
 
-/// Slices that belong to the warm-up, if it has ended.
+/// Returns the number of slices in the warm-up. `None` if the warm-up has not ended.
 fn warmup(slices: &[Slice], least_ios: u64) -> Option<usize> {
     let ios: u64 = slices.iter().map(|slice| slice.ios).sum();
-    // In closed loop the latency goes with the time for each I/O.
+    // In closed loop, the latency is proportional to the time per I/O.
     let times: Vec<f64> = slices
         .iter()
         .map(|slice| slice.length_ns as f64 / slice.ios.max(1) as f64)
@@ -111,17 +112,19 @@ fn warmup(slices: &[Slice], least_ios: u64) -> Option<usize> {
     truncation(&times).filter(|_| ios >= least_ios)
 }
 
-/// Adds to a record what came after the warm-up.
-fn take(record: &mut Record, result: &RunResult, times: WarmTimes) {
+/// Adds the measurements after the warm-up to the record.
+fn take(record: &mut CellRecord, result: &RunResult, times: WarmTimes) {
     let usual_ns = result
         .intervals
         .iter()
         .map(|interval| interval.length_ns)
         .max();
-    // The last one is cut off.
+    // Leaves out the last interval, which the end of the run shortened.
     let whole = |interval: &Cow<'_, Interval>| 2 * interval.length_ns > usual_ns.unwrap_or(0);
     let intervals = || result.intervals.iter().filter(whole);
-    let slices: Vec<Slice> = intervals().map(|interval| Slice::of(&interval)).collect();
+    let slices: Vec<Slice> = intervals()
+        .map(|interval| Slice::from_interval(&interval))
+        .collect();
     let ended = warmup(&slices, times.least_ios);
     let cut = ended.unwrap_or(slices.len() / 2);
     let length_ns = |slices: &[Slice]| slices.iter().map(|slice| slice.length_ns).sum::<u64>();
@@ -140,7 +143,7 @@ fn take(record: &mut Record, result: &RunResult, times: WarmTimes) {
     }
     let rest = &slices[cut..];
     let (rest_ns, moments) = (length_ns(rest), moments(&latency));
-    record.take(&Found {
+    record.take(&CellTotals {
         ios: rest.iter().map(|slice| slice.ios).sum(),
         bytes: rest.iter().map(|slice| slice.bytes).sum(),
         measured_ns: rest_ns,
@@ -148,11 +151,11 @@ fn take(record: &mut Record, result: &RunResult, times: WarmTimes) {
             moments,
             histogram: Some(latency),
         },
-        slots: SlotTime::of_part(result, rest_ns, &moments),
+        slots: SlotTime::from_part(result, rest_ns, &moments),
     });
 }
 
-/// As near as buckets tell, which are at most 1 % wide.
+/// Moments from the buckets of a histogram, which are at most 1 % wide.
 fn moments(histogram: &Histogram) -> Moments {
     let mut moments = Moments::default();
     for (bucket, count) in histogram.buckets() {
@@ -167,15 +170,13 @@ fn moments(histogram: &Histogram) -> Moments {
     moments
 }
 
-/// Ends the run when the caches are warm and it has gone on for long enough.
-struct UntilWarm<'a> {
+/// Ends the run when it has lasted long enough after the warm-up.
+struct StopWhenWarm {
     times: WarmTimes,
     slices: Vec<Slice>,
-    ended: bool,
-    watcher: &'a mut dyn Watcher,
 }
 
-impl UntilWarm<'_> {
+impl StopWhenWarm {
     fn is_enough(&self) -> bool {
         let Some(cut) = warmup(&self.slices, self.times.least_ios) else {
             return false;
@@ -183,33 +184,19 @@ impl UntilWarm<'_> {
         let measured_ns: u64 = self.slices[cut..].iter().map(|slice| slice.length_ns).sum();
         measured_ns >= self.times.runtime_ns
     }
-
-    fn control(&mut self) -> Control {
-        self.ended |= self.watcher.is_interrupted();
-        if self.ended {
-            Control::Stop
-        } else {
-            Control::Continue
-        }
-    }
 }
 
-impl Observer for UntilWarm<'_> {
-    fn progress(&mut self, progress: &Progress<'_>) -> Control {
-        self.watcher.progress(progress);
-        self.control()
-    }
-
+impl StopRule for StopWhenWarm {
     fn interval_ns(&self, _plan: &Plan) -> u64 {
         let most_ns = self.times.runtime_ns + self.times.most_warmup_ns;
         (most_ns / INTERVALS).clamp(SHORTEST_NS, LONGEST_NS)
     }
 
     fn interval(&mut self, interval: &Interval) -> Control {
-        self.slices.push(Slice::of(interval));
-        if self.slices.len().is_multiple_of(LOOK_EVERY) {
-            self.ended |= self.is_enough();
+        self.slices.push(Slice::from_interval(interval));
+        match self.slices.len().is_multiple_of(LOOK_EVERY) && self.is_enough() {
+            true => Control::Stop,
+            false => Control::Continue,
         }
-        self.control()
     }
 }

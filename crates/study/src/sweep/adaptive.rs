@@ -1,27 +1,30 @@
-//! Searching curve by curve.
+//! Adaptive sweep: searches one curve after the other.
 
-use super::relay::Relay;
-use super::study::{Study, SweepError, is_einval};
-use super::times::LEAST_CURVE_NS;
-use super::watch::Found;
-use crate::TimeRange;
-use crate::saturation::{Cell, Ended, Question, Rules, Saturation, go_on};
-use iosonde_result::session::RunError;
+use super::sweep_options::LEAST_CURVE_NS;
+use super::sweep_study::SweepStudy;
+use crate::driver::{StudyDriver, is_direct_refused_by, is_einval};
+use crate::event::{StudyEvent, StudyFinding, StudyStep};
+use crate::figures::cell::CurveCell;
+use crate::figures::saturation_result::Saturation;
+use crate::figures::search_rules::{Ended, SearchRules};
+use crate::saturation::{KneeQuery, resume_search};
+use crate::{StudyError, TimeRange};
+use iosonde_result::run_error::RunError;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// A search of less time cannot afford long ramps.
+/// Smallest budget of a search with long ramps.
 const SHORT_NS: u64 = 5 * SECOND_NS;
-/// Half the width of the maximum's 95 % interval, as a share of it, at which a curve leaves its time to others.
+/// Relative half-width of the maximum's 95 % interval at which a curve leaves its time to others.
 const COARSE: f64 = 0.01;
-/// The same where there is time left when all curves are done.
-const FINE: f64 = Rules::THOROUGH.precision;
-/// What a curve may still hide whose deepest cell was not looked at, as a share of its maximum.
+/// Same half-width for the time that is left once all curves have been searched.
+const FINE: f64 = SearchRules::THOROUGH.precision;
+/// Least relative error assumed for a maximum whose deepest cell was not measured.
 const UNSEEN: f64 = 0.1;
-/// Time that was left over is given out in so many parts of what a curve takes.
+/// Parts of a curve's time in which leftover time is given out.
 const PARTS: u64 = 3;
 
-impl Study<'_> {
-    pub(super) fn search_curves(&mut self) -> Result<(), SweepError> {
+impl SweepStudy<'_> {
+    pub(super) fn search_curves(&mut self, driver: &mut StudyDriver<'_>) -> Result<(), StudyError> {
         let places: Vec<Vec<f64>> = self
             .grid
             .curves
@@ -29,10 +32,10 @@ impl Study<'_> {
             .map(|plan| self.place(plan))
             .collect();
         let mut order = self.order(&places);
-        // Of those that an earlier sweep has looked at some are soon done: what is left behind them is what takes time.
-        order.sort_by_key(|index| self.curves[*index].so_far.records.is_empty());
+        // Curves begun by an earlier sweep come first: some of them end soon.
+        order.sort_by_key(|index| self.curves[*index].log.so_far.records.is_empty());
         for (done, index) in order.iter().copied().enumerate() {
-            if self.watcher.is_interrupted() {
+            if driver.is_interrupted() {
                 break;
             }
             let plan = &self.grid.curves[index];
@@ -40,58 +43,71 @@ impl Study<'_> {
                 continue;
             }
             let Some(budget_ns) = self.share_ns(index, order.len() - done) else {
-                self.note("the budget was spent before every curve had been measured".to_owned());
+                driver.note("the budget was used up before all curves were measured".to_owned());
                 break;
             };
             let left = self.curves_left(&order, done);
-            self.watcher.unit(done, order.len(), plan);
-            self.watcher.left(left);
-            self.search(index, budget_ns, COARSE)?;
+            let units = order.len();
+            driver.emit(&StudyEvent::StepStarted {
+                step: StudyStep::Unit { done, units, plan },
+                planned_ns: None,
+            });
+            driver.emit(&StudyEvent::TimeLeft(left));
+            self.search(driver, index, budget_ns, COARSE)?;
         }
-        self.search_on(&order)
+        self.search_on(driver, &order)
     }
 
-    /// Gives the time that curves have left over to those that are least sure, in parts: what one part shows may make another curve
-    /// the one to go on with.
-    fn search_on(&mut self, order: &[usize]) -> Result<(), SweepError> {
+    /// Gives the time left over to the least certain curves, in parts: each part may change the
+    /// order.
+    fn search_on(
+        &mut self,
+        driver: &mut StudyDriver<'_>,
+        order: &[usize],
+    ) -> Result<(), StudyError> {
         let mut again = Vec::new();
         while let Some(index) = self.least_sure(order) {
             let left_ns = self.within_budget(self.unknown_curves_ns());
             let part_ns = (self.most_ns(index) / PARTS).max(LEAST_CURVE_NS);
             let part_ns = part_ns.min(left_ns);
-            if part_ns < LEAST_CURVE_NS || self.watcher.is_interrupted() {
+            if part_ns < LEAST_CURVE_NS || driver.is_interrupted() {
                 break;
             }
-            let (plan, of) = (&self.grid.curves[index], order.len());
-            self.watcher.unit(of - 1, of, plan);
-            self.watcher.left(TimeRange {
+            let (plan, units) = (&self.grid.curves[index], order.len());
+            let done = units - 1;
+            driver.emit(&StudyEvent::StepStarted {
+                step: StudyStep::Unit { done, units, plan },
+                planned_ns: None,
+            });
+            driver.emit(&StudyEvent::TimeLeft(TimeRange {
                 least_ns: 0,
                 most_ns: left_ns,
-            });
-            let before_ns = self.curves[index].so_far.spent_ns;
-            self.search(index, before_ns + part_ns, FINE)?;
-            let spent_ns = self.curves[index].so_far.spent_ns - before_ns;
-            // What a part was too short for is not tried again.
+            }));
+            let before_ns = self.curves[index].log.so_far.spent_ns;
+            self.search(driver, index, before_ns + part_ns, FINE)?;
+            let spent_ns = self.curves[index].log.so_far.spent_ns - before_ns;
+            // A curve whose cells do not fit into a part is not searched again.
             self.curves[index].exhausted = spent_ns < part_ns / 4;
             if spent_ns > 0 && !again.contains(&index) {
                 again.push(index);
             }
         }
         for index in again {
-            let standing = &self.curves[index];
-            if let Some(found) = standing.found.as_ref().filter(|_| standing.complete) {
-                self.watcher
-                    .done(&self.grid.curves[index], &Found::Curve(found));
+            let progress = &self.curves[index];
+            if let Some(saturation) = progress.found.as_ref().filter(|_| progress.complete) {
+                let plan = &self.grid.curves[index];
+                let finding = StudyFinding::Curve { plan, saturation };
+                driver.emit(&StudyEvent::Found(finding));
             }
         }
         Ok(())
     }
 
-    /// The curve that gains most by more time. As the variance of a mean falls with the time that it takes, each gets time in
-    /// proportion to how much it varies (J. Neyman, Journal of the Royal Statistical Society 97, 1934).
+    /// Returns the curve that gains most from more time: optimal times are proportional to
+    /// variation (J. Neyman, Journal of the Royal Statistical Society 97, 1934).
     pub(super) fn least_sure(&self, order: &[usize]) -> Option<usize> {
         let gain = |index: &usize| {
-            let spent_s = self.curves[*index].so_far.spent_ns.max(1) as f64 / 1e9;
+            let spent_s = self.curves[*index].log.so_far.spent_ns.max(1) as f64 / 1e9;
             let enough = rules(self.most_ns(*index), FINE).precision;
             let doubt = self.doubt(*index).filter(|doubt| *doubt > enough)?;
             Some((*index, doubt * doubt / spent_s))
@@ -101,13 +117,13 @@ impl Study<'_> {
         most.map(|(index, _)| index)
     }
 
-    /// How far the maximum of a curve may be off, as a share of it, if more time may tell.
+    /// Relative error of a curve's maximum. `None` if more time cannot reduce it.
     fn doubt(&self, index: usize) -> Option<f64> {
-        let (standing, plan) = (&self.curves[index], &self.grid.curves[index]);
-        let is_open = standing.complete && !standing.exhausted && self.ended[plan.target].is_none();
-        let found = standing.found.as_ref().filter(|_| is_open)?;
+        let (progress, plan) = (&self.curves[index], &self.grid.curves[index]);
+        let is_open = progress.complete && !progress.exhausted && self.ended[plan.target].is_none();
+        let found = progress.found.as_ref().filter(|_| is_open)?;
         let deepest = self.grid.depths_of(plan).last();
-        let is_seen = |cell: &Cell| Some(&cell.iodepth) == deepest;
+        let is_seen = |cell: &CurveCell| Some(&cell.iodepth) == deepest;
         let unseen = match found.cells.iter().any(is_seen) {
             true => 0.0,
             false => UNSEEN,
@@ -116,7 +132,7 @@ impl Study<'_> {
         Some(unseen.max(error / found.maximum.mean.max(f64::MIN_POSITIVE)))
     }
 
-    /// Time for the next curve; `None` when there is none worth while.
+    /// Budget of the next curve. `None` if too little time is left for one.
     fn share_ns(&self, index: usize, curves_left: usize) -> Option<u64> {
         let usual_ns = self.most_ns(index);
         let Some(budget_ns) = self.options.budget_ns else {
@@ -128,95 +144,106 @@ impl Study<'_> {
         (left_ns >= LEAST_CURVE_NS).then_some(share_ns)
     }
 
-    fn search(&mut self, index: usize, budget_ns: u64, precision: f64) -> Result<(), SweepError> {
+    fn search(
+        &mut self,
+        driver: &mut StudyDriver<'_>,
+        index: usize,
+        budget_ns: u64,
+        precision: f64,
+    ) -> Result<(), StudyError> {
         let plan = &self.grid.curves[index];
-        let mut outcome = self.search_once(index, budget_ns, precision);
-        if self.job(plan).io.direct && self.is_refused(index, &outcome) {
-            self.go_buffered(plan.target);
-            self.curves[index].failure = None;
-            outcome = self.search_once(index, budget_ns, precision);
-        }
-        if let Some(failure) = &self.curves[index].failure {
-            let why = failure.message.clone();
-            self.end_target(plan.target, why);
+        let (outcome, _) = driver.attempt_direct(
+            plan.target,
+            |driver, direct| {
+                let rules = rules(budget_ns, precision);
+                let outcome = self.search_once(driver, index, direct, rules);
+                let is_refused = plan.job.io.direct && self.is_refused(index, &outcome);
+                (outcome, is_refused)
+            },
+            |(_, is_refused)| *is_refused,
+        );
+        if let Some(failure) = self.curves[index].log.failure.clone() {
+            self.fail_target(driver, plan.target, &failure);
         }
         match outcome {
-            Ok(found) => {
-                let standing = &mut self.curves[index];
-                let before = standing.complete;
-                // What was complete before more time was given to it stays so.
-                standing.complete = before || matches!(found.ended, Ended::Sure | Ended::OutOfTime);
-                if standing.complete && !before {
-                    self.watcher.done(plan, &Found::Curve(&found));
+            Ok(saturation) => {
+                let progress = &mut self.curves[index];
+                let before = progress.complete;
+                // A complete curve stays complete if it is searched further.
+                let is_complete = matches!(saturation.ended, Ended::Sure | Ended::OutOfTime);
+                progress.complete = before || is_complete;
+                if progress.complete && !before {
+                    let saturation = &saturation;
+                    let finding = StudyFinding::Curve { plan, saturation };
+                    driver.emit(&StudyEvent::Found(finding));
                 }
-                self.curves[index].found = Some(found);
+                progress.found = Some(saturation);
                 Ok(())
             }
             Err(error) => {
-                if matches!(error, RunError::NothingDone) {
-                    self.note_silence(index, None);
+                if matches!(error, RunError::NoCompletions) {
+                    self.note_silence(driver, index, None);
                 }
-                self.survive(plan.target, error)
+                self.survive(driver, plan.target, error)
             }
         }
     }
 
-    /// Whether the very first I/O of a curve was refused for O_DIRECT.
+    /// Whether the first I/O of a curve failed because of O_DIRECT.
     fn is_refused(&self, index: usize, outcome: &Result<Saturation, RunError>) -> bool {
         match outcome {
             Ok(_) => false,
-            Err(RunError::NothingDone) => is_einval(self.curves[index].failure.as_ref()),
-            Err(error) => error.to_string().contains("O_DIRECT"),
+            Err(RunError::NoCompletions) => {
+                let failure = self.curves[index].log.failure.as_ref();
+                failure.is_some_and(is_einval)
+            }
+            Err(error) => is_direct_refused_by(error),
         }
     }
 
     fn search_once(
         &mut self,
+        driver: &mut StudyDriver<'_>,
         index: usize,
-        budget_ns: u64,
-        precision: f64,
+        direct: bool,
+        rules: SearchRules,
     ) -> Result<Saturation, RunError> {
         let plan = &self.grid.curves[index];
-        let job = self.job(plan);
-        let question = Question {
+        let job = self.job(plan, direct);
+        let query = KneeQuery {
             job: &job,
             depths: self.grid.depths_of(plan),
             jobs: &[job.numjobs],
-            rules: rules(budget_ns, precision),
+            rules,
             most_cell_ns: Some(self.options.runtime_ns),
-            // Only what a study keeps to its target is known to be there.
-            goes_on: !self.targets.is_empty(),
+            // Without targets, the job's region is not known to exist.
+            continues_region: !self.targets.is_empty(),
         };
-        let so_far = self.curves[index].so_far.clone();
-        let before_ns = so_far.spent_ns;
-        let mut relay = Relay {
-            watcher: self.watcher,
-            index,
-            standing: &mut self.curves[index],
-        };
-        let outcome = go_on(self.session, &question, so_far, &mut relay);
-        self.spent_ns += self.curves[index].so_far.spent_ns - before_ns;
-        self.note_stops(index);
+        let log = &mut self.curves[index].log;
+        log.failure = None;
+        let before_ns = log.so_far.spent_ns;
+        let outcome = resume_search(driver, &query, log);
+        self.spent_ns += log.so_far.spent_ns - before_ns;
         outcome
     }
 }
 
-/// How sure a search can be in its time.
-fn rules(budget_ns: u64, precision: f64) -> Rules {
-    // Three samples are the fewest that leave an interval: the first is of the ramp too.
-    let look_ns = (budget_ns / 50).clamp(3 * SECOND_NS / 10, Rules::THOROUGH.look_ns);
-    let long = budget_ns >= Rules::THOROUGH.budget_ns / 2;
-    Rules {
+/// Rules of a search with this budget.
+fn rules(budget_ns: u64, precision: f64) -> SearchRules {
+    // An interval needs two samples, after a first one that also covers the ramp.
+    let look_ns = (budget_ns / 50).clamp(3 * SECOND_NS / 10, SearchRules::THOROUGH.look_ns);
+    let long = budget_ns >= SearchRules::THOROUGH.budget_ns / 2;
+    SearchRules {
         budget_ns,
-        // Throttles grant a slice of 100 ms to who was idle.
+        // An idle process gets a slice of 100 ms from throttles.
         ramp_ns: match budget_ns {
             0..SHORT_NS => look_ns / 3,
-            _ => Rules::THOROUGH.ramp_ns,
+            _ => SearchRules::THOROUGH.ramp_ns,
         },
         look_ns,
-        least_ns: Rules::THOROUGH.least_ns.min(budget_ns / 6),
+        least_ns: SearchRules::THOROUGH.least_ns.min(budget_ns / 6),
         precision: if long { precision } else { COARSE },
         between: false,
-        ..Rules::THOROUGH
+        ..SearchRules::THOROUGH
     }
 }

@@ -1,75 +1,75 @@
-//! What follows from the curves for whoever has to choose depth, jobs and block size.
+//! Advice on depth, number of jobs and block size, from the measured curves.
 
 use super::axis::Axis;
-use super::outcome::{Basis, CurveResult, SweepCell};
+use super::curve_result::{CellBasis, CurveResult, SweepCell};
 use crate::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Latencies that differ by less count as one, rates too.
+/// Relative difference below which latencies count as equal.
 const ALIKE: f64 = 0.05;
-/// A rate that lacks no more than this share reaches a maximum.
+/// A rate reaches a maximum if it is lower by at most this share.
 const REACHED: f64 = 0.03;
-/// A block size that reaches this share of the most that any reaches is held by that limit.
+/// A block size is bound by a limit if it reaches this share of the best rate of any size.
 const HELD: f64 = 0.9;
 
-/// No cell that is known worse than this share is advised.
+/// Largest relative error of a cell that is advised.
 const KNOWN: f64 = 0.5;
-/// Nor any that is known worse than this one and not apart from the others.
+/// Largest relative error of advised cells that do not differ significantly.
 const UNSURE: f64 = 0.2;
-/// That two rates are the same is said where neither may be more than this share above the other.
+/// Largest possible relative gain of more jobs for the statement that they gain nothing.
 const SAME: f64 = 0.2;
 
-/// All that is advised.
+/// Advice of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema, Default)]
 pub struct Advice {
-    /// Depth and jobs, for each combination of the other axes.
-    pub choices: Vec<Choice>,
-    /// More jobs or more depth, for each combination that has several numbers of jobs.
+    /// Best depth and number of jobs, for each combination of the other axes.
+    pub choices: Vec<WorkloadAdvice>,
+    /// Comparison of jobs and depth, for each combination with several numbers of jobs.
     pub parallel: Vec<ParallelAdvice>,
-    /// What limits which block size, for each combination that has several.
+    /// Limit of each block size, for each combination with several block sizes.
     pub blocks: Vec<BlocksAdvice>,
-    /// Workloads on whose depth and jobs nothing is advised, as their figures are not known well enough.
+    /// Workloads without advice on depth and jobs, because their figures are too uncertain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsure: Vec<Vec<String>>,
 }
 
-/// Depth and jobs for one workload, by what is wanted. Each is a measured cell.
+/// Best measured cells of one workload, by criterion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Choice {
+pub struct WorkloadAdvice {
     /// The workload: values of all axes but `numjobs` and `iodepth`.
     pub values: Vec<String>,
     /// Bytes of each I/O.
     pub block_bytes: u64,
-    /// The lowest mean latency, and the highest rate that comes with it.
-    pub latency: Spot,
-    /// The highest ratio of rate to latency (Kleinrock's power, ICC 1979): the most rate for the least waiting.
-    pub balance: Spot,
-    /// The least in flight that reaches the maximum.
-    pub throughput: Spot,
+    /// Lowest mean latency: of the cells within 5 % of it, the one with the highest rate.
+    pub latency: AdvisedCell,
+    /// Highest ratio of rate to latency (Kleinrock's power, ICC 1979).
+    pub balance: AdvisedCell,
+    /// Fewest I/Os in flight that reach the maximum.
+    pub throughput: AdvisedCell,
 }
 
 /// A measured cell.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Spot {
-    /// Jobs at once.
+pub struct AdvisedCell {
+    /// Number of jobs.
     pub numjobs: u32,
-    /// I/Os in flight of each.
+    /// I/Os in flight of each job.
     pub iodepth: u32,
-    /// I/Os per second of all.
+    /// I/Os per second of all jobs.
     pub iops: f64,
-    /// Bytes per second of all.
+    /// Bytes per second of all jobs.
     pub bytes_per_s: f64,
     /// Mean latency.
     pub mean_latency_ns: f64,
-    /// 99th percentile, where enough were measured.
+    /// 99th percentile of the latency. `None` with too few I/Os.
     pub p99_ns: Option<u64>,
 }
 
-impl Spot {
-    fn of(curve: &CurveResult, cell: &SweepCell) -> Option<Spot> {
+impl AdvisedCell {
+    fn from_cell(curve: &CurveResult, cell: &SweepCell) -> Option<AdvisedCell> {
         let latency = cell.latency?;
-        Some(Spot {
+        Some(AdvisedCell {
             numjobs: curve.numjobs,
             iodepth: cell.iodepth,
             iops: cell.iops?.mean,
@@ -84,71 +84,71 @@ impl Spot {
     }
 }
 
-/// Which way to have more in flight.
+/// Better way to have more I/Os in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Parallel {
-    /// More jobs reach what depth alone does not.
+    /// Several jobs reach a rate that one job does not reach at any depth.
     Jobs,
-    /// Depth gives more than as much in flight of more jobs.
+    /// One job reaches a higher rate than several jobs with as many I/Os in flight.
     Depth,
-    /// Both give the same.
+    /// Both reach the same rate.
     Same,
 }
 
-/// More jobs or more depth.
+/// Comparison of jobs and depth for one workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ParallelAdvice {
     /// The workload: values of all axes but `numjobs` and `iodepth`.
     pub values: Vec<String>,
-    /// Which.
+    /// The better way.
     pub better: Parallel,
-    /// Why, in one sentence.
+    /// Evidence, as one sentence.
     pub evidence: String,
 }
 
-/// What holds a block size.
+/// Limit of a block size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BoundBy {
-    /// As many I/Os as any block size gets: larger blocks cost no I/Os.
+    /// IOPS: no block size gets more I/Os per second.
     Iops,
-    /// As many bytes as any block size gets: smaller blocks cost no bandwidth.
+    /// Bandwidth: no block size gets more bytes per second.
     Bandwidth,
-    /// Something of both.
+    /// Neither limit alone, or both.
     Both,
 }
 
-/// One block size at its best.
+/// Best rates of one block size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Blocks {
+pub struct BlockSizeMaximum {
     /// Bytes of each I/O.
     pub block_bytes: u64,
-    /// The most I/Os per second of any depth and number of jobs.
+    /// Highest I/Os per second at any depth and number of jobs.
     pub iops: f64,
-    /// The most bytes per second.
+    /// Highest bytes per second.
     pub bytes_per_s: f64,
-    /// What holds it.
+    /// Limit of the block size.
     pub bound_by: BoundBy,
 }
 
-/// What limits which block size.
+/// Limits of all block sizes of one workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlocksAdvice {
     /// The workload: values of all axes but `bs`, `numjobs` and `iodepth`.
     pub values: Vec<String>,
-    /// Each block size, ascending.
-    pub blocks: Vec<Blocks>,
-    /// Blocks of this size would reach both limits at once.
+    /// Block sizes, ascending.
+    pub blocks: Vec<BlockSizeMaximum>,
+    /// Block size that would reach both limits at once, in bytes.
     pub turning_bytes: f64,
 }
 
 impl Advice {
-    /// Draws it from the curves; `axes` are all but the depth.
-    pub fn of(curves: &[CurveResult], axes: &[Axis]) -> Advice {
+    /// Derives the advice from the curves. `axes` are all axes but the depth.
+    pub fn from_curves(curves: &[CurveResult], axes: &[Axis]) -> Advice {
         let workloads = groups(curves, axes, &["numjobs"]);
         let over_blocks = groups(curves, axes, &["bs", "numjobs"]);
-        let choices: Vec<Option<Choice>> = workloads.iter().map(choice).collect();
+        let choices: Vec<Option<WorkloadAdvice>> = workloads.iter().map(choice).collect();
         let unsure = workloads
             .iter()
             .zip(&choices)
@@ -162,11 +162,11 @@ impl Advice {
     }
 }
 
-type Group<'a> = (Vec<String>, Vec<&'a CurveResult>);
+type CurveGroup<'a> = (Vec<String>, Vec<&'a CurveResult>);
 
-/// Curves that differ only in the axes left out, in the order of the first of each.
-fn groups<'a>(curves: &'a [CurveResult], axes: &[Axis], without: &[&str]) -> Vec<Group<'a>> {
-    let mut groups: Vec<Group<'a>> = Vec::new();
+/// Groups curves that differ only in the axes of `without`, in the order of their first curves.
+fn groups<'a>(curves: &'a [CurveResult], axes: &[Axis], without: &[&str]) -> Vec<CurveGroup<'a>> {
+    let mut groups: Vec<CurveGroup<'a>> = Vec::new();
     for curve in curves.iter().filter(|curve| curve.saturation.is_some()) {
         let kept = axes
             .iter()
@@ -181,15 +181,15 @@ fn groups<'a>(curves: &'a [CurveResult], axes: &[Axis], without: &[&str]) -> Vec
     groups
 }
 
-/// A measured cell with the least and the most that its rate may be.
-type Known<'a> = (&'a CurveResult, &'a SweepCell, f64, f64);
+/// Measured cell with the lower and the upper bound of its rate.
+type BoundedCell<'a> = (&'a CurveResult, &'a SweepCell, f64, f64);
 
-/// The cells that are known at all.
-fn known<'a>(curves: &[&'a CurveResult]) -> Vec<Known<'a>> {
+/// Returns the cells with a known error of at most [`KNOWN`].
+fn known<'a>(curves: &[&'a CurveResult]) -> Vec<BoundedCell<'a>> {
     let all = curves
         .iter()
         .flat_map(|curve| curve.cells.iter().map(move |cell| (*curve, cell)));
-    all.filter(|(_, cell)| cell.basis == Basis::Measured)
+    all.filter(|(_, cell)| cell.basis == CellBasis::Measured)
         .filter_map(|(curve, cell)| {
             let doubt = cell.doubt().filter(|doubt| *doubt <= KNOWN)?;
             let mean = cell.iops?.mean;
@@ -198,35 +198,35 @@ fn known<'a>(curves: &[&'a CurveResult]) -> Vec<Known<'a>> {
         .collect()
 }
 
-/// Whether there are several measured cells to choose from.
+/// Whether there are at least two measured cells.
 fn has_choice(curves: &[&CurveResult]) -> bool {
     let cells = curves.iter().flat_map(|curve| &curve.cells);
     cells
-        .filter(|cell| cell.basis == Basis::Measured)
+        .filter(|cell| cell.basis == CellBasis::Measured)
         .nth(1)
         .is_some()
 }
 
-fn choice((values, curves): &Group<'_>) -> Option<Choice> {
+fn choice((values, curves): &CurveGroup<'_>) -> Option<WorkloadAdvice> {
     if !has_choice(curves) {
         return None;
     }
     let cells = known(curves);
-    let spots: Vec<Spot> = cells
+    let spots: Vec<AdvisedCell> = cells
         .iter()
-        .filter_map(|(curve, cell, ..)| Spot::of(curve, cell))
+        .filter_map(|(curve, cell, ..)| AdvisedCell::from_cell(curve, cell))
         .collect();
     let lowest = spots
         .iter()
         .map(|spot| spot.mean_latency_ns)
         .min_by(f64::total_cmp)?;
-    let power = |spot: &&Spot| spot.iops / spot.mean_latency_ns.max(f64::MIN_POSITIVE);
+    let power = |spot: &&AdvisedCell| spot.iops / spot.mean_latency_ns.max(f64::MIN_POSITIVE);
     let quick = spots
         .iter()
         .filter(|spot| spot.mean_latency_ns <= lowest * (1.0 + ALIKE));
     let latency = *quick.max_by(|a, b| a.iops.total_cmp(&b.iops))?;
     let throughput = throughput(curves)?;
-    told_apart(latency, throughput, &cells).then_some(Choice {
+    is_clearly_faster(latency, throughput, &cells).then_some(WorkloadAdvice {
         values: values.clone(),
         block_bytes: curves.first()?.block_bytes,
         latency,
@@ -235,8 +235,8 @@ fn choice((values, curves): &Group<'_>) -> Option<Choice> {
     })
 }
 
-/// The knee with the least in flight of those that reach the most; `None` where the most of a curve is not known.
-fn throughput(curves: &[&CurveResult]) -> Option<Spot> {
+/// Knee with the fewest I/Os in flight at the best maximum. `None` if a maximum is unknown.
+fn throughput(curves: &[&CurveResult]) -> Option<AdvisedCell> {
     let maxima: Option<Vec<f64>> = curves.iter().map(|curve| Some(most(curve)?.0)).collect();
     let maxima = maxima?;
     let highest = maxima.iter().copied().max_by(f64::total_cmp)?;
@@ -247,15 +247,15 @@ fn throughput(curves: &[&CurveResult]) -> Option<Spot> {
     let knees = reaching.filter_map(|(curve, _)| {
         let knee = curve.saturation.as_ref()?.knee.iodepth;
         let cell = curve.cells.iter().find(|cell| cell.iodepth == knee)?;
-        Spot::of(curve, cell)
+        AdvisedCell::from_cell(curve, cell)
     });
     knees.min_by_key(|spot| (spot.in_flight(), spot.numjobs))
 }
 
-/// Whether one cell is faster than another for certain, or both are known well.
-fn told_apart(slow: Spot, fast: Spot, cells: &[Known<'_>]) -> bool {
-    let bounds = |spot: Spot| {
-        let is_it = |cell: &&Known<'_>| Spot::of(cell.0, cell.1) == Some(spot);
+/// Whether `fast` is significantly faster, or both rates are precise.
+fn is_clearly_faster(slow: AdvisedCell, fast: AdvisedCell, cells: &[BoundedCell<'_>]) -> bool {
+    let bounds = |spot: AdvisedCell| {
+        let is_it = |cell: &&BoundedCell<'_>| AdvisedCell::from_cell(cell.0, cell.1) == Some(spot);
         cells.iter().find(is_it).map(|cell| (cell.2, cell.3))
     };
     let (Some((low, high)), Some((least, most))) = (bounds(slow), bounds(fast)) else {
@@ -265,13 +265,13 @@ fn told_apart(slow: Spot, fast: Spot, cells: &[Known<'_>]) -> bool {
     least > high || is_sure(low, high) && is_sure(least, most)
 }
 
-/// The most of a curve, and half the width of its interval; `None` where it is not known well enough to speak of.
+/// Returns a curve's maximum and its absolute half-width. `None` if not known well enough.
 fn most(curve: &CurveResult) -> Option<(f64, f64)> {
     let maximum = curve.saturation.as_ref()?.known_maximum()?;
     Some((maximum.mean, maximum.error?))
 }
 
-fn parallel((values, curves): &Group<'_>) -> Option<ParallelAdvice> {
+fn parallel((values, curves): &CurveGroup<'_>) -> Option<ParallelAdvice> {
     let mut curves = curves.clone();
     curves.sort_by_key(|curve| curve.numjobs);
     let fewest = *curves.first().filter(|_| curves.len() > 1)?;
@@ -287,7 +287,7 @@ fn parallel((values, curves): &Group<'_>) -> Option<ParallelAdvice> {
             .iter()
             .find(|(_, mean, _)| *mean >= best.1 * (1.0 - REACHED));
         let evidence = format!(
-            "{} {}, {} at any depth only {}",
+            "{} {}, {} only {} at any depth",
             jobs_get(jobs.unwrap_or(best).0),
             rate(best.1),
             jobs_get(fewest.numjobs),
@@ -310,12 +310,12 @@ fn parallel((values, curves): &Group<'_>) -> Option<ParallelAdvice> {
                 rate(with_jobs)
             ),
         ),
-        // Only where more jobs could not give much more.
+        // No advice if the intervals allow a clear gain from more jobs.
         None if best.1 + best.2 > (alone - alone_error) * (1.0 + SAME) => return None,
         None => (
             Parallel::Same,
             format!(
-                "{} {} at depth {}, more jobs no more; depth costs fewer threads",
+                "{} {} at depth {}, and more jobs do not raise the rate; depth needs fewer threads",
                 jobs_get(fewest.numjobs),
                 rate(alone),
                 fewest.saturation.as_ref()?.knee.iodepth
@@ -331,12 +331,12 @@ fn parallel((values, curves): &Group<'_>) -> Option<ParallelAdvice> {
 
 fn jobs_get(jobs: u32) -> String {
     match jobs {
-        1 => "1 job gets".to_owned(),
-        jobs => format!("{jobs} jobs get"),
+        1 => "1 job reaches".to_owned(),
+        jobs => format!("{jobs} jobs reach"),
     }
 }
 
-/// Where depth gives most more than as many in flight of more jobs: how many in flight, its rate, how many jobs, and theirs.
+/// Clearest win of depth over jobs: I/Os in flight, its rate, the number of jobs and their rate.
 fn as_many_in_flight(deep: &CurveResult, wide: &[&CurveResult]) -> Option<(u64, f64, u32, f64)> {
     let measured = |curve: &CurveResult| -> Vec<(u64, f64, f64)> {
         let jobs = u64::from(curve.numjobs);
@@ -360,7 +360,7 @@ fn as_many_in_flight(deep: &CurveResult, wide: &[&CurveResult]) -> Option<(u64, 
     pairs.max_by(|a, b| (a.1 / a.3).total_cmp(&(b.1 / b.3)))
 }
 
-/// Small blocks are counted by I/Os, large ones by bytes.
+/// Formats a rate as IOPS for small blocks, as bandwidth for large ones.
 fn rate(iops: f64, block_bytes: u64) -> String {
     if block_bytes >= super::LARGE_BYTES {
         words::bandwidth(iops * block_bytes as f64)
@@ -369,7 +369,7 @@ fn rate(iops: f64, block_bytes: u64) -> String {
     }
 }
 
-/// Whether a block size that lacks of a limit lacks it for certain.
+/// Whether a block size reaches each limit or is significantly below it.
 fn is_apart((block, iops, error): &(u64, f64, f64), most_iops: f64, most_bytes: f64) -> bool {
     let (mean, high) = (*iops, iops + error);
     let lacks = |mean: f64, high: f64, most: f64| mean >= most * HELD || high < most;
@@ -377,7 +377,7 @@ fn is_apart((block, iops, error): &(u64, f64, f64), most_iops: f64, most_bytes: 
     lacks(mean, high, most_iops) && lacks(mean * bytes, high * bytes, most_bytes)
 }
 
-fn blocks((values, curves): &Group<'_>) -> Option<BlocksAdvice> {
+fn blocks((values, curves): &CurveGroup<'_>) -> Option<BlocksAdvice> {
     let mut sizes: Vec<u64> = curves.iter().map(|curve| curve.block_bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
@@ -401,7 +401,7 @@ fn blocks((values, curves): &Group<'_>) -> Option<BlocksAdvice> {
     }
     let judged = |one: &(u64, f64, f64)| {
         let (of_iops, of_bytes) = (one.1 / most_iops, bandwidth(one) / most_bytes);
-        Blocks {
+        BlockSizeMaximum {
             block_bytes: one.0,
             iops: one.1,
             bytes_per_s: bandwidth(one),

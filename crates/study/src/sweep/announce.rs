@@ -1,44 +1,47 @@
-//! What a sweep will do: cells, time, and what it writes. The same before it begins and with `--dry-run`.
+//! [`SweepAnnouncement`]: cells, time and bytes written of a sweep, for its start and for
+//! `--dry-run`.
 
-use super::grid::{CurvePlan, Grid};
-use super::study::{SweepError, SweepOptions, consent};
-use super::target::SweepTarget;
-use super::times::{cell_time, curve_time, within};
-use crate::TimeRange;
-use crate::probe::TargetKind;
-use iosonde_job::plan::Direction;
+use super::consent::{consent, writes};
+use super::grid::SweepGrid;
+use super::sweep_options::SweepOptions;
+use super::sweep_times::{cell_time, curve_time, within};
+use crate::announcement::SweepAnnouncement;
+use crate::figures::curve_plan::CurvePlan;
+use crate::study_target::StudyTargetKind;
+use crate::sweep_target::SweepTarget;
+use crate::{StudyError, TimeRange};
+use std::time::Duration;
 
-/// What a sweep will do.
-#[derive(Debug, Clone, Copy)]
-pub struct Announcement<'a> {
-    /// Targets whose working set is written first, or that are overwritten.
-    pub targets: &'a [SweepTarget],
-    /// Curves.
-    pub curves: usize,
-    /// Cells.
-    pub cells: usize,
-    /// Time of all runs, beside layout and what an earlier sweep has measured.
-    pub planned: TimeRange,
-    /// Cells that an earlier sweep has measured.
-    pub known_cells: usize,
-    /// Bytes that are written before the first cell.
-    pub layout_bytes: u64,
-    /// Time of the runs that write, at most.
-    pub writing_ns: u64,
+/// Limit on the wait for a quiet device before one cell.
+pub const QUIET_WAIT_CELL_MAX: Duration = Duration::from_secs(10);
+
+/// Limit on all waits of a sweep: a quarter of the planned time of its runs, but at least the limit
+/// for one cell.
+pub fn quiet_wait_max(planned_ns: u64) -> Duration {
+    Duration::from_nanos(planned_ns / 4).max(QUIET_WAIT_CELL_MAX)
 }
 
-/// What a sweep will do that knows nothing yet.
+/// Returns the announcement of a new sweep.
 ///
 /// # Errors
-/// Where a pattern writes to a target that must not be overwritten.
+/// If a pattern writes to a target that must not be overwritten.
 pub fn announcement<'a>(
     targets: &'a [SweepTarget],
-    grid: &Grid,
+    grid: &SweepGrid,
     options: &SweepOptions,
-) -> Result<Announcement<'a>, SweepError> {
+) -> Result<SweepAnnouncement<'a>, StudyError> {
     consent(targets, grid)?;
+    Ok(extent(targets, grid, options))
+}
+
+/// Returns the announcement of a new sweep with consent to write.
+pub(super) fn extent<'a>(
+    targets: &'a [SweepTarget],
+    grid: &SweepGrid,
+    options: &SweepOptions,
+) -> SweepAnnouncement<'a> {
     let writing = grid.curves.iter().filter(|plan| writes(plan));
-    Ok(Announcement {
+    SweepAnnouncement {
         targets,
         curves: grid.curves.len(),
         cells: grid.cells(),
@@ -46,17 +49,17 @@ pub fn announcement<'a>(
         known_cells: 0,
         layout_bytes: layout_bytes(targets),
         writing_ns: planned_of(writing, grid, options).most_ns,
-    })
+    }
 }
 
-/// The time of all runs, beside layout.
-pub fn planned_time(grid: &Grid, options: &SweepOptions) -> TimeRange {
+/// Returns the time of all runs, without the layout.
+pub fn planned_time(grid: &SweepGrid, options: &SweepOptions) -> TimeRange {
     planned_of(&grid.curves, grid, options)
 }
 
 fn planned_of<'a>(
     curves: impl IntoIterator<Item = &'a CurvePlan>,
-    grid: &Grid,
+    grid: &SweepGrid,
     options: &SweepOptions,
 ) -> TimeRange {
     let each = curves
@@ -71,19 +74,13 @@ fn planned_of<'a>(
         .map_or(all, |budget_ns| within(all, budget_ns))
 }
 
-/// Whether a curve writes to its target.
-pub(super) fn writes(plan: &CurvePlan) -> bool {
-    let rw = &plan.job.workload.rw;
-    rw.has(Direction::Write) || rw.has(Direction::Trim)
-}
-
-/// Bytes that are laid out on all targets.
+/// Returns the bytes of the layout on all targets.
 pub(super) fn layout_bytes(targets: &[SweepTarget]) -> u64 {
     let laid_out = targets.iter().filter(|target| is_laid_out(target));
     laid_out.map(|target| target.bytes).sum()
 }
 
-/// Whether the working set of a target is written before the first cell. A simulated device has no holes to read.
+/// Whether a target is laid out before the first cell. A simulated device has no holes to fill.
 pub(super) fn is_laid_out(target: &SweepTarget) -> bool {
-    target.kind.is_writable() && !matches!(target.kind, TargetKind::Simulated { .. })
+    target.kind.is_writable() && !matches!(target.kind, StudyTargetKind::Simulated { .. })
 }

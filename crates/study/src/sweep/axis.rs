@@ -1,43 +1,42 @@
-//! Axes as users write them: `4k,16k,64k`, `1..512`, `1..32+4`.
+//! Axes and their notation: `4k,16k,64k`, `1..512`, `1..32+4`.
 
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics, nearest};
-use iosonde_job::options::{self, Kind, Status};
+use iosonde_job::options::{self, OptionSupport, ValueKind};
 use iosonde_job::value::{Bytes, bytes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
-/// Name of the axis that the targets are, where there are several.
+/// Name of the axis of several targets.
 pub const TARGET: &str = "target";
-/// Name of the axis that the jobs of a job file are, where there are several.
+/// Name of the axis of several jobs of a job file.
 pub(super) const JOB: &str = "job";
-/// More values than any axis can mean.
+/// Name of the option that sets the working set.
+pub const WORKING_SET: &str = "size";
+/// Most values of an axis.
 const MOST_VALUES: usize = 10_000;
-/// What a sweep sets itself, for every cell.
+/// Options that the sweep sets in every cell, with the reason why they cannot be axes.
 const OWN: [(&str, &str); 5] = [
-    (
-        "runtime",
-        "--runtime is the time of a cell, the same for all",
-    ),
+    ("runtime", "use --runtime, the time of each cell"),
     (
         "ramp_time",
-        "the ramp is as long as the queue takes to turn over",
+        "the sweep chooses the ramp by the time the queue takes to turn over",
     ),
-    ("time_based", "every cell is measured for a time"),
-    ("filename", "name the files or devices as targets"),
-    ("directory", "name the directories as targets"),
+    ("time_based", "each cell is measured for --runtime"),
+    ("filename", "use the files or devices as targets"),
+    ("directory", "use the directories as targets"),
 ];
 
-/// An option and the values that it takes.
+/// Option and the values that it takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Axis {
-    /// Name of the option, as in fio; or `target`, or `job`.
+    /// Name of the option as in fio, or `target` or `job`.
     pub name: String,
-    /// Its values, in the order they were given.
+    /// Values, in the order given.
     pub values: Vec<String>,
 }
 
-/// Reads `(option, values)` pairs. Every error is in `diagnostics`; axes with errors are left out.
+/// Parses `(option, values)` pairs. Errors go to `diagnostics`. Axes with errors are left out.
 pub fn parse_axes(given: &[(String, String)], diagnostics: &mut Diagnostics) -> Vec<Axis> {
     let mut axes: Vec<Axis> = Vec::new();
     for (option, text) in given {
@@ -52,19 +51,19 @@ pub fn parse_axes(given: &[(String, String)], diagnostics: &mut Diagnostics) -> 
     axes
 }
 
-/// What is wrong with an axis that is among those before it, by whatever name.
-pub(crate) fn given_twice(axis: &Axis, before: &[Axis]) -> Option<Diagnostic> {
+/// Returns an error if the axis is already in `before`, also under an alias.
+pub fn given_twice(axis: &Axis, before: &[Axis]) -> Option<Diagnostic> {
     let is_there = before.iter().any(|other| other.name == axis.name);
     is_there.then(|| {
         Diagnostic::error(format!("the axis `{}` is given twice", axis.name))
-            .help("write all its values in one list")
+            .help("use one list of all its values")
     })
 }
 
 fn axis(option: &str, text: &str) -> Result<Axis, Diagnostic> {
     let Some(row) = options::find(option) else {
-        let unknown = Diagnostic::error(format!("there is no option `{option}`"));
-        let names = options::all().flat_map(|row| row.names());
+        let unknown = Diagnostic::unknown_option(option);
+        let names = options::list_options().flat_map(|row| row.names());
         return Err(match nearest(option, names) {
             Some(meant) => unknown.help(format!("did you mean `{meant}`?")),
             None => unknown.help("`iosonde fio --cmdhelp` lists all options"),
@@ -73,17 +72,17 @@ fn axis(option: &str, text: &str) -> Result<Axis, Diagnostic> {
     if let Some((_, why)) = OWN.iter().find(|(name, _)| *name == row.name) {
         return Err(Diagnostic::error(format!("`{}` cannot be an axis", row.name)).help(*why));
     }
-    if let Status::Unsupported { reason, instead } = row.status {
+    if let OptionSupport::Unsupported { reason, instead } = row.status {
         let refused = Diagnostic::error(format!("`{}` is not supported: {reason}", row.name));
         return Err(refused.help(format!("use {instead}")));
     }
     let wrong = |problem: String| {
         Diagnostic::error(format!("{}={text}: {problem}", row.name)).help(
-            "write a list `1,4,16`, a range that doubles `1..512`, or one with a step `1..32+4`",
+            "use a list `1,4,16`, a range that doubles `1..512`, or a range with a step `1..32+4`",
         )
     };
     let values = values(text).map_err(wrong)?;
-    if matches!(row.kind, Kind::Int(..) | Kind::IntList(..))
+    if matches!(row.kind, ValueKind::Int(..) | ValueKind::IntList(..))
         && let Some((value, (first, last))) = values
             .iter()
             .find_map(|value| Some((value, value.split_once('.')?)))
@@ -97,7 +96,7 @@ fn axis(option: &str, text: &str) -> Result<Axis, Diagnostic> {
     })
 }
 
-/// The values that a text means.
+/// Parses a list of values and ranges.
 fn values(text: &str) -> Result<Vec<String>, String> {
     let mut values = Vec::new();
     for part in text.split(',').map(str::trim) {
@@ -110,16 +109,16 @@ fn values(text: &str) -> Result<Vec<String>, String> {
         }
     }
     let mut met = HashSet::new();
-    // 4k and 4096 are one value.
+    // 4k and 4096 are the same value.
     let meaning =
         |value: &str| bytes(value, Bytes::Binary).map_or(value.to_owned(), |n| n.to_string());
     match values.iter().find(|value| !met.insert(meaning(value))) {
-        Some(twice) => Err(format!("the value `{twice}` is there twice")),
+        Some(twice) => Err(format!("the value `{twice}` appears twice")),
         None => Ok(values),
     }
 }
 
-/// `FIRST..LAST` doubles, `FIRST..LAST+STEP` adds; the last value is in it if it is met.
+/// Expands `FIRST..LAST` by doubling and `FIRST..LAST+STEP` by adding, up to at most LAST.
 fn range(first: &str, rest: &str) -> Result<Vec<String>, String> {
     let (last, step) = match rest.split_once('+') {
         Some((last, step)) => (last, Some(step)),
@@ -136,10 +135,10 @@ fn range(first: &str, rest: &str) -> Result<Vec<String>, String> {
         ));
     }
     if step == Some(0) {
-        return Err("a step of 0 goes nowhere".to_owned());
+        return Err("the step must not be 0".to_owned());
     }
     if step.is_none() && low == 0 {
-        return Err("0 doubled stays 0".to_owned());
+        return Err("a range that doubles cannot start at 0".to_owned());
     }
     let next = |value: &u64| match step {
         Some(step) => value.checked_add(step),
@@ -165,7 +164,7 @@ fn range(first: &str, rest: &str) -> Result<Vec<String>, String> {
     Ok(values)
 }
 
-/// As people write sizes: `64k`, `1m`.
+/// Formats a size in bytes with a unit: `64k`, `1m`.
 pub fn size_name(bytes: u64) -> String {
     let units = [(30, "g"), (20, "m"), (10, "k")];
     let fitting = units
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_ranges() {
+    fn axis_values_accept_lists_and_ranges() {
         assert_eq!(read("rw", "read,randread").unwrap(), ["read", "randread"]);
         assert_eq!(read("iodepth", "1..8").unwrap(), ["1", "2", "4", "8"]);
         assert_eq!(read("iodepth", "1..10").unwrap(), ["1", "2", "4", "8"]);
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn aliases_are_one_axis() {
+    fn aliases_name_the_same_axis() {
         let given = [("bs", "4k"), ("blocksize", "8k")].map(|(a, b)| (a.into(), b.into()));
         let mut diagnostics = Diagnostics::default();
         let axes = parse_axes(&given, &mut diagnostics);
@@ -208,9 +207,9 @@ mod tests {
         assert!(diagnostics.list[0].message.contains("given twice"));
     }
 
-    /// All errors at once, each with what to write instead.
+    /// All errors are reported together, each with help.
     #[test]
-    fn what_is_no_axis_is_refused() {
+    fn axes_with_errors_are_refused_with_help() {
         let given = [
             ("iodept", "1"),
             ("bs", "4k,,8k"),
@@ -231,8 +230,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ranges_stay_within_their_ends(low in 1u64..1000, more in 0u64..100_000, step in 1u64..500) {
-            for text in [format!("{low}..{}", low + more), format!("{low}..{}+{step}", low + more)] {
+        fn ranges_stay_within_their_ends(
+            low in 1u64..1000,
+            more in 0u64..100_000,
+            step in 1u64..500,
+        ) {
+            let end = low + more;
+            for text in [format!("{low}..{end}"), format!("{low}..{end}+{step}")] {
                 let values = values(&text);
                 if let Ok(values) = values {
                     let numbers: Vec<u64> = values.iter().map(|v| v.parse().unwrap()).collect();
@@ -244,7 +248,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read_or_refused(text in "[0-9a-z.,+*-]{0,24}") {
+        fn values_of_random_text_do_not_panic(text in "[0-9a-z.,+*-]{0,24}") {
             let _ = values(&text);
         }
     }

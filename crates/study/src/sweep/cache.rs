@@ -1,82 +1,80 @@
-//! A cache, from the latency over the working set.
+//! Infers a cache from the latency over the working set.
 //!
-//! What a cache of C bytes serves of a working set of W is known ([`popularity`]): of uniform draws the share C / W. The mean
-//! latency is that of a hit for this share and that of a miss for the rest. The three unknowns, size, hit and miss, are fitted
-//! to the measured latencies ([`fit`]); `docs/caches.md` is the same for users.
+//! [`popularity`] gives the hit ratio of a cache of C bytes for a working set of W bytes: C / W for
+//! uniform draws. The mean latency is that of hits and misses in this ratio. [`fit`] fits size, hit
+//! and miss latency to the measured latencies. `docs/caches.md` is the description for users.
 
 mod fit;
 mod popularity;
 
-use super::axis::Axis;
-use super::grid::CurvePlan;
-use super::outcome::{Basis, CurveResult, SweepCell};
-use fit::{Fit, Hits, Sample, fitted};
-use iosonde_job::plan::{BlockSize, Direction, Extent, Job, Mode};
+use super::axis::{Axis, WORKING_SET};
+use super::curve_result::{CellBasis, CurveResult, SweepCell};
+use crate::figures::curve_plan::CurvePlan;
+use fit::{Fit, Hits, WorkingSetLatency, fitted};
+use iosonde_job::plan::{BlockSize, BytesOrPercent, Direction, Job, ReadWriteMode};
 use popularity::HitCurve;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Name of the option that a working set is.
-pub const WORKING_SET: &str = "size";
-/// Latencies that differ by less than this share do not show a cache.
+/// Relative difference below which latencies do not show a cache.
 const FLAT: f64 = 0.1;
-/// Three unknowns need more points than that.
+/// Fewest points for a fit of three unknowns.
 const FEWEST: usize = 4;
-/// A fit that is off by more than this share on average describes something else.
+/// Largest relative misfit of a cache: root mean square.
 const WORST_MISFIT: f64 = 0.25;
 
-/// What the latencies over the working set tell about a cache.
+/// Cache inferred from the latencies over the working set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheFinding {
-    /// The value of each axis but the depth; that of `size` is empty.
+    /// Value of each axis but the depth. The value of `size` is empty.
     pub values: Vec<String>,
     /// I/Os in flight of each job.
     pub iodepth: u32,
-    /// What they tell.
+    /// Result of the inference.
     pub answer: CacheAnswer,
 }
 
-/// A figure and its 95 % interval.
+/// Estimate with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Between {
-    /// The most likely.
+    /// Most likely value.
     pub mean: f64,
-    /// The interval's lower end; `None` where the measured working sets do not bound it.
+    /// Lower end of the interval. `None` if the measured working sets do not bound it.
     pub low: Option<f64>,
-    /// Its upper end.
+    /// Upper end of the interval. `None` if the measured working sets do not bound it.
     pub high: Option<f64>,
 }
 
-/// Whether a cache was seen.
+/// Whether the latencies show a cache.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheAnswer {
-    /// It was.
+    /// They show a cache.
     Found {
-        /// How many bytes of the working set it holds.
+        /// Bytes of the working set that the cache holds.
         size_bytes: Between,
-        /// Mean latency of what it serves.
+        /// Mean latency of a hit.
         hit_ns: Between,
-        /// Mean latency of what it does not.
+        /// Mean latency of a miss.
         miss_ns: Between,
-        /// By how much the latencies are off from what such a cache would show, as a share: root of the mean square.
+        /// Root mean square of the relative differences between latencies and model.
         misfit: f64,
     },
-    /// The latency is the same at every working set: all of them fit into a cache, or none is in a cache.
+    /// The latency does not depend on the working set: a cache holds all of them, or none.
     Flat {
-        /// The smallest.
+        /// Smallest working set in bytes.
         from_bytes: u64,
-        /// The largest.
+        /// Largest working set in bytes.
         to_bytes: u64,
     },
-    /// It cannot be told, and why.
+    /// The measurements do not allow an answer.
     Unknown {
-        /// In words.
+        /// Reason, in words.
         why: String,
     },
 }
 
-/// What there is to tell of each combination of the other axes. `plans` are those of `curves`.
+/// Infers the caches for each combination of the other axes. `plans` belong to `curves`.
 pub(super) fn infer(
     plans: &[CurvePlan],
     curves: &[CurveResult],
@@ -120,25 +118,26 @@ fn unknown(why: impl Into<String>) -> CacheAnswer {
 fn answer(cells: &[(&Job, &SweepCell)]) -> CacheAnswer {
     if cells
         .iter()
-        .any(|(job, _)| job.workload.rw.mode != Mode::Read)
+        .any(|(job, _)| job.workload.rw.mode != ReadWriteMode::Read)
     {
-        return unknown("a cache is told from reads alone");
+        return unknown("only reads show a cache");
     }
     let measured = cells
         .iter()
-        .filter(|(_, cell)| cell.basis == Basis::Measured);
+        .filter(|(_, cell)| cell.basis == CellBasis::Measured);
     let is_warm = |cell: &SweepCell| cell.warmup.is_none_or(|warmup| warmup.complete);
     let warm: Vec<_> = measured.filter(|(_, cell)| is_warm(cell)).collect();
     if warm.len() < FEWEST {
         return unknown(format!(
-            "{} of {} working sets were measured warm, and it takes {FEWEST}",
+            "{} of {} working sets were measured warm, but {FEWEST} are needed",
             warm.len(),
             cells.len()
         ));
     }
-    let samples: Option<Vec<Sample>> = warm.iter().map(|(job, cell)| sample(job, cell)).collect();
+    let samples: Option<Vec<WorkingSetLatency>> =
+        warm.iter().map(|(job, cell)| sample(job, cell)).collect();
     let Some(samples) = samples else {
-        return unknown("it takes blocks of one size, and zones that hold at least one");
+        return unknown("the estimate needs one block size, and zones of at least one block");
     };
     let latencies = || samples.iter().map(|sample| sample.latency_ns);
     let (least, most) = (
@@ -154,7 +153,7 @@ fn answer(cells: &[(&Job, &SweepCell)]) -> CacheAnswer {
     }
     match fitted(&samples) {
         Some(Fit { misfit, .. }) if misfit > WORST_MISFIT => unknown(format!(
-            "the latencies are off by {:.0} % from what a cache would show",
+            "the latencies differ by {:.0} % from those of a cache",
             misfit * 100.0
         )),
         Some(fit) => CacheAnswer::Found {
@@ -167,9 +166,9 @@ fn answer(cells: &[(&Job, &SweepCell)]) -> CacheAnswer {
     }
 }
 
-/// A cell as a point of the curve; `None` where what a cache serves of it is not known.
-fn sample(job: &Job, cell: &SweepCell) -> Option<Sample> {
-    let Some(Extent::Bytes(bytes)) = job.files.size else {
+/// Converts a cell to a sample. `None` if its hit ratio cannot be predicted.
+fn sample(job: &Job, cell: &SweepCell) -> Option<WorkingSetLatency> {
+    let Some(BytesOrPercent::Bytes(bytes)) = job.files.size else {
         return None;
     };
     let BlockSize::Fixed(block_bytes) = job.workload.block_size[Direction::Read] else {
@@ -177,15 +176,15 @@ fn sample(job: &Job, cell: &SweepCell) -> Option<Sample> {
     };
     let blocks = bytes / block_bytes.max(1);
     let hits = match job.workload.rw.random {
-        true => Hits::Drawn(HitCurve::of(
+        true => Hits::Drawn(HitCurve::from_distribution(
             &job.workload.distribution,
             blocks,
             block_bytes,
         )?),
-        // In turn, the least recently used is what comes next: all or nothing.
+        // Sequential reads hit an LRU cache always or never: the block read next is the oldest.
         false => Hits::Whole(blocks),
     };
-    Some(Sample {
+    Some(WorkingSetLatency {
         bytes,
         block_bytes,
         latency_ns: cell.mean_latency_ns?,

@@ -1,11 +1,11 @@
-//! Axes that no cell would notice.
+//! Detects axes without effect on any cell.
 
 use super::axis::Axis;
-use super::grid::CurvePlan;
+use crate::figures::curve_plan::CurvePlan;
 use iosonde_job::diagnostic::Diagnostic;
 use iosonde_job::plan::{Direction, Job};
 
-/// What a workload must do for an option to change anything.
+/// Property of a workload that an option needs to have an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
     RandomOrder,
@@ -14,8 +14,8 @@ enum Needs {
 }
 
 impl Needs {
-    /// `None`: whatever it does.
-    fn of(option: &str) -> Option<Needs> {
+    /// Returns what the option needs. `None`: it affects any workload.
+    fn from_option(option: &str) -> Option<Needs> {
         match option {
             "rwmixread" | "rwmixwrite" => Some(Needs::ReadsAndWrites),
             "random_distribution"
@@ -49,31 +49,30 @@ impl Needs {
 
     fn remedy(self) -> &'static str {
         match self {
-            Needs::RandomOrder => "measure randread, randwrite or randrw, or leave it out",
-            Needs::Writes => "measure a pattern that writes, or leave it out",
-            Needs::ReadsAndWrites => "measure rw or randrw, or leave it out",
+            Needs::RandomOrder => "measure randread, randwrite or randrw, or omit it",
+            Needs::Writes => "measure a pattern that writes, or omit it",
+            Needs::ReadsAndWrites => "measure rw or randrw, or omit it",
         }
     }
 }
 
-/// What is wrong with axes whose values are all the same to every curve, and with two that say the same.
+/// Returns errors for axes without effect on any curve, and for two axes with the same meaning.
 pub(super) fn without_effect(axes: &[Axis], curves: &[CurvePlan]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for axis in axes.iter().filter(|axis| axis.values.len() > 1) {
-        let Some(needs) = Needs::of(&axis.name) else {
+        let Some(needs) = Needs::from_option(&axis.name) else {
             continue;
         };
         if !curves.iter().any(|plan| needs.is_met_by(&plan.job)) {
-            let problem = format!("`{}` changes nothing in any cell", axis.name);
+            let problem = format!("`{}` has no effect in any cell", axis.name);
             found.push(Diagnostic::error(problem).help(needs.remedy()));
         }
     }
     let has = |name: &str| axes.iter().any(|axis| axis.name == name);
     if has("rwmixread") && has("rwmixwrite") {
-        let both = Diagnostic::error(
-            "`rwmixread` and `rwmixwrite` say the same: each is 100 less the other",
-        );
-        found.push(both.help("give one of them"));
+        let both =
+            Diagnostic::error("`rwmixread` and `rwmixwrite` are redundant: their sum is 100");
+        found.push(both.help("use one of them"));
     }
     found
 }

@@ -1,102 +1,71 @@
-//! From a base workload and axes to the job of every curve.
+//! [`SweepGrid`]: the jobs of all curves, from a base workload and axes.
 
-use super::axis::{Axis, JOB, TARGET};
-use super::cache::WORKING_SET;
+use super::axis::{Axis, JOB, TARGET, WORKING_SET};
 use super::effect::without_effect;
 use super::place::{place, reach};
-use super::study::SweepError;
-use super::target::{Reach, SweepTarget};
-use crate::probe::TargetKind;
+use crate::StudyError;
+use crate::figures::curve_plan::CurvePlan;
+use crate::study_target::StudyTargetKind;
+use crate::sweep_target::{JobExtent, SweepTarget};
 use iosonde_job::Env;
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
-use iosonde_job::plan::{GivenOption, Job, Plan};
-use iosonde_job::resolve::{Wishes, resolve};
+use iosonde_job::plan::{GivenOption, Plan};
+use iosonde_job::resolve::{CommandLineSettings, resolve};
 use iosonde_job::syntax::{SectionKind, ini};
 use iosonde_job::value::{Bytes, bytes};
+use serde::Serialize;
 use std::collections::HashSet;
 
-/// Depths of a sweep that names none.
+/// Depths of a sweep without a depth axis.
 const USUAL_DEPTHS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
-/// Those of an engine that has one I/O in flight whatever the depth.
+/// Depths of an engine with one I/O in flight at any depth.
 const ONE: [u32; 1] = [1];
-/// Name of the axis that the depths are.
+/// Name of the depth axis.
 const DEPTH: &str = "iodepth";
-/// Most errors that are told.
+/// Most errors that are reported.
 const MOST_ERRORS: usize = 20;
 
-/// What is swept before any axis changes it.
+/// Base workload, which the axes change.
 #[derive(Debug, Clone)]
 pub enum Base {
-    /// A job as simple as can be, on targets.
+    /// A default job on the targets.
     Plain,
-    /// A job file: its name and text. Each of its jobs is a curve of its own.
+    /// A job file. Each of its jobs has its own curves.
     File {
-        /// For messages.
+        /// Name of the file, for messages.
         name: String,
-        /// What it says.
+        /// Text of the file.
         text: String,
     },
 }
 
-/// One combination of all axes but the depth.
-#[derive(Debug, Clone)]
-pub struct CurvePlan {
-    /// The value of each axis but the last, which is the depth.
-    pub values: Vec<String>,
-    /// Place along each of these axes, as an index.
-    pub(super) at: Vec<usize>,
-    /// Which target.
-    pub(super) target: usize,
-    /// The workload; depth and time are chosen cell by cell.
-    pub job: Job,
-    /// Whether an option says which engine.
-    names_engine: bool,
-}
-
-impl CurvePlan {
-    /// Whether its engine has one I/O in flight whatever the depth, so that all depths are the same.
-    pub fn is_synchronous(&self) -> bool {
-        self.job.io.engine.is_synchronous()
-    }
-
-    /// Why its depths are all the same.
-    pub fn one_in_flight(&self) -> String {
-        let engine = self.job.io.engine.name();
-        let whose = match self.names_engine {
-            true => "",
-            false => ", fio's own where a job names none,",
-        };
-        format!("ioengine={engine}{whose} has one I/O in flight whatever the iodepth")
-    }
-}
-
-/// Every curve, and the depths of each.
-#[derive(Debug, Clone)]
-pub struct Grid {
-    /// The axes. The last is `iodepth`, and those with one value are there too if they were given.
+/// All curves of a sweep and their depths.
+#[derive(Debug, Clone, Serialize)]
+pub struct SweepGrid {
+    /// Axes, including given ones with one value. The last is `iodepth`.
     pub axes: Vec<Axis>,
-    /// The curves, the last of their axes changing fastest.
+    /// Curves, in an order in which the last axis changes fastest.
     pub curves: Vec<CurvePlan>,
     /// Depths, ascending.
     pub depths: Vec<u32>,
-    /// Whether the size of the jobs is that of the target: the base is the plain job, and no axis is its size.
+    /// Whether the target sets the size of the jobs: the base is plain, and no axis is the size.
     is_size_open: bool,
-    /// Whether nobody says which depths.
+    /// Whether the depths are the default.
     is_depth_open: bool,
 }
 
-impl Grid {
-    /// Makes the job of every curve; every error of any of them at once. Where no axis is the depth, those are measured that tell
-    /// something: 1 to 256, or 1 alone where no engine has more in flight.
+impl SweepGrid {
+    /// Builds the job of every curve. The default depths are 1 to 256, or 1 alone if all engines
+    /// are synchronous.
     ///
     /// # Errors
-    /// Everything that is wrong with the base, with an axis, or with a combination.
+    /// All errors of the base, of the axes and of their combinations together.
     pub fn new(
         base: &Base,
         targets: &[SweepTarget],
         axes: &[Axis],
         env: &dyn Env,
-    ) -> Result<Grid, Diagnostics> {
+    ) -> Result<SweepGrid, Diagnostics> {
         let mut all = Diagnostics::default();
         let is_depth_open = !axes.iter().any(|axis| axis.name == DEPTH);
         let is_sized = axes.iter().any(|axis| axis.name == WORKING_SET);
@@ -105,7 +74,7 @@ impl Grid {
         if is_depth_open {
             axes.push(depth_axis(&USUAL_DEPTHS));
         }
-        let mut made = Maker {
+        let mut made = GridBuilder {
             base,
             targets,
             env,
@@ -145,7 +114,7 @@ impl Grid {
         if made.all.has_errors() {
             return Err(made.all);
         }
-        let mut grid = Grid {
+        let mut grid = SweepGrid {
             axes,
             curves,
             depths,
@@ -156,23 +125,23 @@ impl Grid {
         Ok(grid)
     }
 
-    /// The same on a target that was not known when it was made.
+    /// Places the jobs on a target that was unknown when the grid was built.
     ///
     /// # Errors
-    /// When a job cannot be put on it.
-    pub fn on(&self, target: &SweepTarget) -> Result<Grid, SweepError> {
+    /// If a job cannot be placed on the target.
+    pub fn on(&self, target: &SweepTarget) -> Result<SweepGrid, StudyError> {
         let mut grid = self.clone();
         for curve in &mut grid.curves {
             if self.is_size_open {
                 curve.job.files.size = None;
             }
-            place(&mut curve.job, target).map_err(SweepError::Misplaced)?;
+            place(&mut curve.job, target).map_err(StudyError::Relocation)?;
         }
         grid.settle_depths();
         Ok(grid)
     }
 
-    /// Chooses depths where nobody says which.
+    /// Chooses the default depths.
     fn settle_depths(&mut self) {
         if !self.is_depth_open {
             return;
@@ -187,19 +156,19 @@ impl Grid {
         }
     }
 
-    /// A curve of a grid whose depths were asked for and are all the same, in whichever curve.
+    /// Returns a curve if depths were requested that no curve can use.
     pub fn without_effect_of_depth(&self) -> Option<&CurvePlan> {
         let varies = !self.is_depth_open && self.depths.iter().any(|depth| *depth > 1);
         let is_same = varies && self.curves.iter().all(CurvePlan::is_synchronous);
         self.curves.first().filter(|_| is_same)
     }
 
-    /// Whether curves have fewer depths than somebody might expect.
+    /// Whether some curves may have fewer depths than the grid.
     pub(super) fn leaves_out_depths(&self) -> bool {
         self.is_depth_open || self.depths.iter().any(|depth| *depth > 1)
     }
 
-    /// Depths at which a curve is measured.
+    /// Returns the depths of a curve.
     pub(super) fn depths_of(&self, plan: &CurvePlan) -> &[u32] {
         match plan.is_synchronous() {
             true => &ONE,
@@ -207,7 +176,7 @@ impl Grid {
         }
     }
 
-    /// Depths of all curves.
+    /// Returns the depths of all curves together.
     pub(super) fn all_depths(&self) -> Vec<u32> {
         let of_curves = self.curves.iter().flat_map(|plan| self.depths_of(plan));
         let mut depths: Vec<u32> = of_curves.chain(&self.depths).copied().collect();
@@ -216,11 +185,11 @@ impl Grid {
         depths
     }
 
-    /// How much of a target the jobs say they use.
-    pub fn reach(&self) -> Reach {
+    /// Returns the part of a target that the jobs say they use.
+    pub fn reach(&self) -> JobExtent {
         let sized = self.curves.iter().filter(|_| !self.is_size_open);
-        let reaches: Vec<Reach> = sized.map(|curve| reach(&curve.job)).collect();
-        Reach {
+        let reaches: Vec<JobExtent> = sized.map(|curve| reach(&curve.job)).collect();
+        JobExtent {
             bytes: reaches.iter().map(|reach| reach.bytes).max().unwrap_or(0),
             device_bytes: reaches
                 .iter()
@@ -231,7 +200,7 @@ impl Grid {
         }
     }
 
-    /// Cells, measured or not.
+    /// Number of cells, measured or not.
     pub fn cells(&self) -> usize {
         let curves = self.curves.iter();
         curves.map(|plan| self.depths_of(plan).len()).sum()
@@ -245,7 +214,7 @@ fn depth_axis(depths: &[u32]) -> Axis {
     }
 }
 
-/// What the axis of depths says, ascending.
+/// Parses the depth axis. The depths are ascending.
 fn depths(axes: &[Axis], all: &mut Diagnostics) -> Vec<u32> {
     let Some(axis) = axes.iter().find(|axis| axis.name == DEPTH) else {
         return Vec::new();
@@ -255,8 +224,8 @@ fn depths(axes: &[Axis], all: &mut Diagnostics) -> Vec<u32> {
         match bytes(value, Bytes::Binary) {
             Ok(depth @ 1..=65_536) => depths.push(depth as u32),
             _ => all.push(
-                Diagnostic::error(format!("iodepth={value}: not a depth"))
-                    .help("write whole numbers from 1 to 65536"),
+                Diagnostic::error(format!("iodepth={value} is not a valid depth"))
+                    .help("use whole numbers from 1 to 65536"),
             ),
         }
     }
@@ -264,8 +233,8 @@ fn depths(axes: &[Axis], all: &mut Diagnostics) -> Vec<u32> {
     depths
 }
 
-/// Patterns first, then blocks, then the others as they were given; jobs and depth last.
-pub(crate) fn ordered(axes: &[Axis]) -> Vec<Axis> {
+/// Orders the axes: patterns, block sizes, others as given, jobs, depth.
+pub fn ordered(axes: &[Axis]) -> Vec<Axis> {
     let rank = |name: &str| match name {
         "rw" => 0,
         "bs" => 1,
@@ -278,8 +247,8 @@ pub(crate) fn ordered(axes: &[Axis]) -> Vec<Axis> {
     axes
 }
 
-/// Every combination of indices, the last axis changing fastest.
-pub(crate) fn combinations(axes: &[Axis]) -> Vec<Vec<usize>> {
+/// Returns all combinations of indices. The last axis changes fastest.
+pub fn combinations(axes: &[Axis]) -> Vec<Vec<usize>> {
     axes.iter().fold(vec![Vec::new()], |before, axis| {
         let with_each = |at: &Vec<usize>| {
             let at = at.clone();
@@ -289,17 +258,17 @@ pub(crate) fn combinations(axes: &[Axis]) -> Vec<Vec<usize>> {
     })
 }
 
-struct Maker<'a> {
+struct GridBuilder<'a> {
     base: &'a Base,
     targets: &'a [SweepTarget],
     env: &'a dyn Env,
-    /// Messages that have been told.
+    /// Messages reported so far.
     met: HashSet<String>,
     all: Diagnostics,
 }
 
-impl Maker<'_> {
-    /// The jobs of a job file, which must not run beside each other: a cell is one workload.
+impl GridBuilder<'_> {
+    /// Names of the job file's jobs. Concurrent jobs are errors: a cell is one workload.
     fn job_names(&mut self) -> Vec<String> {
         let Base::File { name, .. } = self.base else {
             return Vec::new();
@@ -307,7 +276,7 @@ impl Maker<'_> {
         let mut found = Diagnostics::default();
         let jobs = self.resolved(&[], None, &mut found).jobs;
         if found.has_errors() {
-            // With places in the file, so these come first.
+            // These errors have positions in the file, so they come first.
             self.met
                 .extend(found.list.iter().map(|one| one.message.clone()));
             found.list.append(&mut self.all.list);
@@ -320,17 +289,17 @@ impl Maker<'_> {
             let alone = groups.insert(job.groupid) || job.schedule.stonewall;
             if !alone {
                 let together = Diagnostic::error(format!(
-                    "{name}: the job `{}` runs beside another, but a cell of a sweep is one workload",
+                    "{name}: job `{}` runs concurrently with another job, but a cell of a sweep is \
+                     one workload",
                     job.name
                 ));
                 self.all.push(
-                    together.help("add `stonewall` to each job: then each is a curve of its own"),
+                    together.help("add `stonewall` to each job, which makes each job a curve"),
                 );
             }
             if names.contains(&job.name) {
-                let twice =
-                    Diagnostic::error(format!("{name}: two jobs are called `{}`", job.name));
-                self.all.push(twice.help("give each job a name of its own"));
+                let twice = Diagnostic::error(format!("{name}: two jobs are named `{}`", job.name));
+                self.all.push(twice.help("give each job a unique name"));
             }
             names.push(job.name.clone());
         }
@@ -355,7 +324,7 @@ impl Maker<'_> {
         let mut found = Diagnostics::default();
         let resolved = self.resolved(&pairs, self.targets.get(target), &mut found);
         if found.has_errors() {
-            self.tell(found);
+            self.report_diagnostics(found);
             return None;
         }
         let is_engine = |given: &GivenOption| given.name == "ioengine";
@@ -369,7 +338,7 @@ impl Maker<'_> {
         {
             let misplaced = Diagnostic::error(misplaced.to_string()).help(misplaced.remedy());
             found.push(misplaced);
-            self.tell(found);
+            self.report_diagnostics(found);
             return None;
         }
         if pairs.len() > 1 || matches!(self.base, Base::Plain) {
@@ -389,8 +358,8 @@ impl Maker<'_> {
         })
     }
 
-    /// Each message once. Places in a text that nobody wrote are left out.
-    fn tell(&mut self, found: Diagnostics) {
+    /// Reports each message once, without positions in the generated text of the axes.
+    fn report_diagnostics(&mut self, found: Diagnostics) {
         for mut one in found.list {
             if self.met.len() < MOST_ERRORS && self.met.insert(one.message.clone()) {
                 one.span = None;
@@ -399,7 +368,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The base with options added to each of its jobs.
+    /// Resolves the base with options added to each job.
     fn resolved(
         &self,
         pairs: &[(&str, &str)],
@@ -414,8 +383,8 @@ impl Maker<'_> {
     }
 }
 
-/// What a job file's text asks for, with options added to each of its jobs.
-pub(crate) fn with_options(
+/// Resolves the text of a job file with options added to each job.
+pub fn with_options(
     name: &str,
     text: String,
     pairs: &[(&str, &str)],
@@ -434,13 +403,13 @@ pub(crate) fn with_options(
             section.entries.extend(entries.iter().flatten().cloned());
         }
     }
-    resolve(&[sections], &Wishes::default(), env, found)
+    resolve(&[sections], &CommandLineSettings::default(), env, found)
 }
 
-/// The plain job. Its file is put in afterwards: a name may have any character.
+/// Text of the plain job. `place` sets its path, which may contain any character.
 fn plain(target: Option<&SweepTarget>) -> String {
     let simulated = match target.map(|target| &target.kind) {
-        Some(TargetKind::Simulated { options }) => Some(options),
+        Some(StudyTargetKind::Simulated { options }) => Some(options),
         _ => None,
     };
     let engine = match simulated {

@@ -1,24 +1,8 @@
 //! The order in which units are measured.
 
-/// Random (Fisher and Yates, by splitmix64): what drifts while the sweep goes on is no trend along any axis.
-pub(super) fn shuffled(count: usize, seed: u64) -> Vec<usize> {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    };
-    let mut order: Vec<usize> = (0..count).collect();
-    for last in (1..count).rev() {
-        order.swap(last, (next() % (last as u64 + 1)) as usize);
-    }
-    order
-}
-
-/// Where time may run out: each next unit is the one farthest from all before it (Gonzalez, Theoretical Computer Science 38,
-/// 1985), so that however many are measured, none of the others is far from one that is. Ties, and the first after the
-/// corners' own order, are as in `order`. `places` has one coordinate for each axis, from 0 to 1.
+/// Order for a limited budget: each next unit is the farthest from all before it (Gonzalez,
+/// Theoretical Computer Science 38, 1985), so unmeasured units have measured neighbours. The first
+/// unit and ties follow `order`. `places` has one coordinate per axis, from 0 to 1.
 pub(super) fn spread(places: &[Vec<f64>], order: Vec<usize>) -> Vec<usize> {
     let distance = |a: usize, b: usize| -> f64 {
         let pairs = places[a].iter().zip(&places[b]);
@@ -37,7 +21,7 @@ pub(super) fn spread(places: &[Vec<f64>], order: Vec<usize>) -> Vec<usize> {
         for unit in &left {
             nearest[*unit] = nearest[*unit].min(distance(*unit, next));
         }
-        // The earliest in the random order among the farthest.
+        // Of the farthest units, the earliest in the random order.
         let farthest = left.iter().copied().reduce(|best, unit| {
             if nearest[unit] > nearest[best] {
                 unit
@@ -55,22 +39,10 @@ pub(super) fn spread(places: &[Vec<f64>], order: Vec<usize>) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random_order::shuffled;
 
     #[test]
-    fn an_order_is_random_and_repeatable() {
-        let order = shuffled(100, 7);
-        assert_eq!(order, shuffled(100, 7));
-        assert_ne!(order, shuffled(100, 8));
-        let mut sorted = order.clone();
-        sorted.sort_unstable();
-        assert_eq!(sorted, (0..100).collect::<Vec<_>>());
-        // No trend: the mean place of the first half is that of the second.
-        let mean = |half: &[usize]| half.iter().sum::<usize>() as f64 / half.len() as f64;
-        assert!((mean(&order[..50]) - mean(&order[50..])).abs() < 20.0);
-    }
-
-    #[test]
-    fn few_units_cover_the_whole_grid() {
+    fn spread_order_covers_grid_early() {
         let places: Vec<Vec<f64>> = (0..64)
             .map(|unit| vec![f64::from(unit % 8) / 7.0, f64::from(unit / 8) / 7.0])
             .collect();

@@ -1,17 +1,18 @@
-//! Cells that were not measured, from those that were.
+//! Predicts cells that were not measured from measured ones.
 
 use super::axis::Axis;
-use super::outcome::{Basis, CurveResult, SweepCell, Value};
-use crate::saturation::{Cell, Saturation};
+use super::curve_result::{CellBasis, CellRate, CurveResult, SweepCell};
+use crate::figures::cell::CurveCell;
+use crate::figures::saturation_result::Saturation;
 use iosonde_job::value::{Bytes, bytes};
 
-/// Beyond the deepest measured cell a rate is taken to be known no better than this share.
+/// Smallest relative error of a prediction beyond the deepest measured cell.
 const BEYOND: f64 = 0.1;
 
-/// The cells of a curve. Between two that were measured the rate lies between theirs, as far as they are known, if it does not
-/// fall with the depth; where in between, the fitted curve says. Beyond the deepest it stays what the curve says.
+/// Returns the cells of a curve. The fitted curve predicts rates, within the bounds of the measured
+/// neighbours, which hold if the rate does not fall with the depth.
 pub(super) fn along(depths: &[u32], found: &Saturation) -> Vec<SweepCell> {
-    let known: Vec<&Cell> = found.cells.iter().collect();
+    let known: Vec<&CurveCell> = found.cells.iter().collect();
     depths
         .iter()
         .map(
@@ -23,7 +24,7 @@ pub(super) fn along(depths: &[u32], found: &Saturation) -> Vec<SweepCell> {
         .collect()
 }
 
-/// The cells of a curve without those that nobody measured.
+/// Returns the cells of a curve without predictions.
 pub(super) fn measured(depths: &[u32], found: &Saturation) -> Vec<SweepCell> {
     let cell = |depth: &u32| match found.cells.iter().find(|cell| cell.iodepth == *depth) {
         Some(cell) => SweepCell::measured(cell),
@@ -32,7 +33,7 @@ pub(super) fn measured(depths: &[u32], found: &Saturation) -> Vec<SweepCell> {
     depths.iter().map(cell).collect()
 }
 
-fn between(iodepth: u32, known: &[&Cell], found: &Saturation) -> SweepCell {
+fn between(iodepth: u32, known: &[&CurveCell], found: &Saturation) -> SweepCell {
     let below = known.iter().rev().find(|cell| cell.iodepth < iodepth);
     let above = known.iter().find(|cell| cell.iodepth > iodepth);
     let depth = f64::from(iodepth);
@@ -42,7 +43,7 @@ fn between(iodepth: u32, known: &[&Cell], found: &Saturation) -> SweepCell {
             below.iops.mean * (1.0 - BEYOND),
             high(below) * (1.0 + BEYOND),
         ),
-        // At least what the depth gains, at most as much as the deeper one.
+        // At least in proportion to the depth, at most the rate of the deeper cell.
         (None, Some(above)) => (low(above) * depth / f64::from(above.iodepth), high(above)),
         (None, None) => return SweepCell::unknown(iodepth),
     };
@@ -50,7 +51,7 @@ fn between(iodepth: u32, known: &[&Cell], found: &Saturation) -> SweepCell {
     let mean = model
         .unwrap_or((bounds.0 + bounds.1) / 2.0)
         .clamp(bounds.0, bounds.1);
-    let value = Value {
+    let value = CellRate {
         mean,
         error: Some((mean - bounds.0).max(bounds.1 - mean)),
     };
@@ -58,16 +59,16 @@ fn between(iodepth: u32, known: &[&Cell], found: &Saturation) -> SweepCell {
     SweepCell::predicted(iodepth, found.jobs, block, value)
 }
 
-fn low(cell: &Cell) -> f64 {
+fn low(cell: &CurveCell) -> f64 {
     cell.iops.mean - cell.iops.error.unwrap_or(0.0)
 }
 
-fn high(cell: &Cell) -> f64 {
+fn high(cell: &CurveCell) -> f64 {
     cell.iops.mean + cell.iops.error.unwrap_or(0.0)
 }
 
-/// Fills curves of which nothing was measured from their neighbours along an axis of numbers: in logarithms, halfway between
-/// two as far as steps of the axis are even. What lies outside all that was measured stays unknown.
+/// Fills curves without measurements from both neighbours along a numeric axis: interpolated in
+/// logarithms, by steps of the axis. Curves without two neighbours stay unknown.
 pub(super) fn across(curves: &mut [CurveResult], axes: &[Axis]) {
     let is_number = |axis: &Axis| axis.values.iter().all(|v| bytes(v, Bytes::Binary).is_ok());
     let places: Vec<Vec<usize>> = curves.iter().map(|curve| place(curve, axes)).collect();
@@ -76,7 +77,7 @@ pub(super) fn across(curves: &mut [CurveResult], axes: &[Axis]) {
             let empty = curves[index]
                 .cells
                 .iter()
-                .all(|cell| cell.basis == Basis::Unknown);
+                .all(|cell| cell.basis == CellBasis::Unknown);
             let candidates = axes.iter().enumerate().filter(|(_, axis)| is_number(axis));
             let each = candidates.filter_map(|(axis, _)| along_axis(index, axis, curves, &places));
             let best = each.min_by(|a, b| doubt(a).total_cmp(&doubt(b)));
@@ -90,7 +91,7 @@ pub(super) fn across(curves: &mut [CurveResult], axes: &[Axis]) {
     }
 }
 
-/// Index of each value along its axis.
+/// Returns the index of each value along its axis.
 fn place(curve: &CurveResult, axes: &[Axis]) -> Vec<usize> {
     let index = |(axis, value): (&Axis, &String)| axis.values.iter().position(|v| v == value);
     let pairs = axes.iter().zip(&curve.values);
@@ -126,14 +127,14 @@ fn mixed(a: &SweepCell, b: &SweepCell, share: f64, curve: &CurveResult) -> Sweep
     };
     let mean = (x.mean.ln() * (1.0 - share) + y.mean.ln() * share).exp();
     let own = x.error.unwrap_or(0.0).max(y.error.unwrap_or(0.0));
-    let value = Value {
+    let value = CellRate {
         mean,
         error: Some((mean - x.mean).abs().max((mean - y.mean).abs()).max(own)),
     };
     SweepCell::predicted(a.iodepth, curve.numjobs, curve.block_bytes as f64, value)
 }
 
-/// Mean of the relative errors.
+/// Returns the mean relative error of the cells.
 fn doubt(cells: &[SweepCell]) -> f64 {
     let errors = cells.iter().map(|cell| {
         let value = cell.iops?;

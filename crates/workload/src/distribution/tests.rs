@@ -74,7 +74,7 @@ fn pareto_has_its_exact_probabilities() {
 }
 
 #[test]
-fn pareto_gives_the_few_the_most() {
+fn pareto_gives_the_top_fifth_most_draws() {
     let pareto = Pareto::new(1000, 0.2).unwrap();
     let mut rng = Rng::new(1);
     let hot = (0..DRAWS).filter(|_| pareto.draw(&mut rng) < 200).count();
@@ -161,7 +161,8 @@ fn absolute_zones_take_bytes_and_the_rest() {
 
 fn counts(distribution: &plan::Distribution, blocks: u64) -> Vec<u32> {
     let mut rng = Rng::new(4);
-    let draw = Blocks::new(distribution, Direction::Read, blocks, 4096, &mut rng).unwrap();
+    let draw =
+        BlockDistribution::new(distribution, Direction::Read, blocks, 4096, &mut rng).unwrap();
     let mut seen = vec![0; blocks as usize];
     for _ in 0..DRAWS {
         seen[draw.draw(&mut rng) as usize] += 1;
@@ -195,7 +196,7 @@ fn centre_shifts_hot_blocks_that_are_scattered_as_by_fio() {
 }
 
 #[test]
-fn centre_of_a_bell_moves_neither_its_mean_nor_its_spread() {
+fn normal_centre_keeps_mean_and_deviation() {
     for center in [None, Some(0.2), Some(0.8)] {
         let normal = plan::Distribution::Normal {
             deviation_percent: 20.0,
@@ -218,7 +219,7 @@ fn centre_of_a_bell_moves_neither_its_mean_nor_its_spread() {
 
 /// With a power of two every block is used. Of 4001 blocks fio 3.33 uses 3170.
 #[test]
-fn blocks_are_left_out_as_by_fio() {
+fn zipf_omits_blocks_as_fio_does() {
     let even = plan::Distribution::Zipf {
         theta: 0.01,
         center: None,
@@ -253,7 +254,9 @@ proptest! {
         ];
         let mut rng = Rng::new(seed);
         for distribution in distributions {
-            let draw = Blocks::new(&distribution, Direction::Read, blocks, 4096, &mut rng).unwrap();
+            let made =
+                BlockDistribution::new(&distribution, Direction::Read, blocks, 4096, &mut rng);
+            let draw = made.unwrap();
             for _ in 0..100 {
                 prop_assert!(draw.draw(&mut rng) < blocks);
             }

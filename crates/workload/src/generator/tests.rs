@@ -20,19 +20,19 @@ pub(crate) fn workload() -> Workload {
 fn job(rw: &str) -> Job {
     let mut job = Job::new("j");
     let all = [
-        Mode::Read,
-        Mode::Write,
-        Mode::Trim,
-        Mode::ReadWrite,
-        Mode::TrimWrite,
+        ReadWriteMode::Read,
+        ReadWriteMode::Write,
+        ReadWriteMode::Trim,
+        ReadWriteMode::ReadWrite,
+        ReadWriteMode::TrimWrite,
     ];
     job.workload.rw = all
         .into_iter()
         .flat_map(|mode| [false, true].map(|random| iosonde_job::plan::ReadWrite { mode, random }))
         .find(|known| known.name() == rw)
         .unwrap();
-    job.workload.percentage_random = PerDirection::all(100);
-    job.workload.block_size = PerDirection::all(BlockSize::Fixed(4096));
+    job.workload.percentage_random = PerDirection::from_value(100);
+    job.workload.block_size = PerDirection::from_value(BlockSize::Fixed(4096));
     job
 }
 
@@ -139,7 +139,7 @@ fn io_size_and_loops_give_fios_counts() {
 }
 
 #[test]
-fn without_a_map_io_size_does_not_repeat() {
+fn io_size_without_random_map_does_not_repeat() {
     let mut job = job("randwrite");
     job.workload.random_map = RandomMap::None;
     let mut layout = FileLayout::whole_file(2000 * KIB);
@@ -150,7 +150,7 @@ fn without_a_map_io_size_does_not_repeat() {
 }
 
 #[test]
-fn backwards() {
+fn negative_skip_reads_backwards() {
     let mut job = job("read");
     job.workload.sequencer.skip_bytes = -8192;
     assert_eq!(
@@ -165,7 +165,7 @@ fn backwards() {
 }
 
 #[test]
-fn a_pass_without_an_end_goes_on_for_all_loops() {
+fn endless_pass_covers_all_loops() {
     let mut backwards = job("read");
     backwards.workload.sequencer.skip_bytes = -8192;
     backwards.schedule.loops = 2;
@@ -183,7 +183,7 @@ fn a_pass_without_an_end_goes_on_for_all_loops() {
 }
 
 #[test]
-fn holes() {
+fn positive_skip_leaves_holes() {
     let mut job = job("write");
     job.workload.sequencer.skip_bytes = 4096;
     // The region is the whole file, so the sequence continues at its start.
@@ -204,7 +204,7 @@ fn holes() {
 }
 
 #[test]
-fn sequencer_goes_on_or_repeats() {
+fn sequencer_continues_or_repeats_offsets() {
     let mut job = job("randread");
     job.workload.sequencer.every = 4;
     for (kind, step) in [
@@ -273,7 +273,7 @@ fn syncs_follow_every_nth_write() {
 }
 
 #[test]
-fn a_sync_in_a_mix_follows_its_write_only() {
+fn sync_in_a_mix_follows_only_nth_writes() {
     let mut job = job("randrw");
     job.workload.fdatasync_every = 2;
     let ios = run_file(&job, 4000);
@@ -286,9 +286,9 @@ fn a_sync_in_a_mix_follows_its_write_only() {
 }
 
 #[test]
-fn coarse_alignment_uses_places_again() {
+fn coarse_block_align_reuses_offsets() {
     let mut job = job("randread");
-    job.workload.block_align = PerDirection::all(16384);
+    job.workload.block_align = PerDirection::from_value(16384);
     let ios = run_file(&job, 80);
     assert_eq!(ios.len(), 20);
     assert!(ios.iter().all(|io| io.offset.is_multiple_of(16384)));
@@ -296,16 +296,16 @@ fn coarse_alignment_uses_places_again() {
 }
 
 #[test]
-fn fine_alignment_stays_in_the_file() {
+fn fine_block_align_stays_in_the_file() {
     let mut job = job("randread");
-    job.workload.block_align = PerDirection::all(512);
+    job.workload.block_align = PerDirection::from_value(512);
     let ios = run_file(&job, 40);
     assert_eq!(ios.len(), 10);
     assert!(ios.iter().all(|io| io.offset + 4096 <= 40 * KIB));
 }
 
 #[test]
-fn strided_zones() {
+fn strided_zones_limit_and_repeat_offsets() {
     let zones = |size, range, skip| {
         Some(StridedZones {
             zone_size_bytes: size * KIB,
@@ -368,7 +368,7 @@ fn time_based_random_passes_have_new_orders() {
 }
 
 #[test]
-fn a_file_smaller_than_a_block_ends_at_once() {
+fn file_smaller_than_a_block_gives_no_io() {
     for rw in ["read", "randread", "randwrite"] {
         for time_based in [false, true] {
             let mut job = job(rw);
@@ -379,22 +379,12 @@ fn a_file_smaller_than_a_block_ends_at_once() {
 }
 
 #[test]
-fn errors_name_what_is_wrong() {
+fn invalid_layout_and_block_size_are_errors() {
     let seeds = Seeds::from_u64(1);
     let none = Generator::new(&job("read"), &FileLayout::new(vec![]), seeds);
     assert_eq!(none.unwrap_err(), WorkloadError::NoFiles);
     let mut zero = job("read");
-    zero.workload.block_size = PerDirection::all(BlockSize::Fixed(0));
+    zero.workload.block_size = PerDirection::from_value(BlockSize::Fixed(0));
     let zero = Generator::new(&zero, &FileLayout::whole_file(10), seeds);
     assert_eq!(zero.unwrap_err(), WorkloadError::BlockSize { bytes: 0 });
-}
-
-#[test]
-fn issued_bytes_are_those_handed_out() {
-    let layout = FileLayout::whole_file(400 * KIB);
-    let mut generator = Generator::new(&job("randread"), &layout, Seeds::from_u64(1)).unwrap();
-    for count in 1..=30 {
-        generator.next_io();
-        assert_eq!(generator.issued_bytes(), count * 4096);
-    }
 }

@@ -4,13 +4,13 @@ use crc::{CRC_7_MMC, CRC_16_IBM_SDLC, CRC_64_XZ, Crc};
 use iosonde_job::plan::VerifyMethod;
 
 /// Length of the longest digest (sha512) in bytes.
-pub const MAX_DIGEST_BYTES: usize = 64;
+const MAX_DIGEST_BYTES: usize = 64;
 
 const CRC7: Crc<u8> = Crc::<u8>::new(&CRC_7_MMC);
 const CRC16: Crc<u16> = Crc::<u16>::new(&CRC_16_IBM_SDLC);
 const CRC64: Crc<u64> = Crc::<u64>::new(&CRC_64_XZ);
 
-/// A digest of at most [`MAX_DIGEST_BYTES`]; derefs to its bytes.
+/// A digest of at most `MAX_DIGEST_BYTES`; derefs to its bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Digest {
     bytes: [u8; MAX_DIGEST_BYTES],
@@ -36,7 +36,7 @@ impl std::ops::Deref for Digest {
 }
 
 /// Length of a method's digest in bytes; 0 if the method has none.
-pub fn digest_bytes(method: VerifyMethod) -> usize {
+pub(crate) fn digest_bytes(method: VerifyMethod) -> usize {
     match method {
         VerifyMethod::Crc7 => 1,
         VerifyMethod::Crc16 => 2,
@@ -131,7 +131,7 @@ mod tests {
 
     /// Check values for "123456789" from the CRC catalogue and the standards.
     #[test]
-    fn known_answers() {
+    fn digests_match_published_check_values() {
         let of = |method| {
             let whole = digest(method, b"123456789", b"");
             assert_eq!(
@@ -140,7 +140,7 @@ mod tests {
                 "{method:?}: split"
             );
             assert_eq!(whole.len(), digest_bytes(method));
-            super::super::hex(&whole)
+            iosonde_job::lowercase_hex(&whole)
         };
         assert_eq!(of(VerifyMethod::Crc7), "75");
         assert_eq!(of(VerifyMethod::Crc16), "6e90");

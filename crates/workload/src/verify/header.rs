@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | 0..4 | magic |
 //! | 4..6 | version |
-//! | 6..8 | verify method, as numbered by [`method_code`] |
+//! | 6..8 | verify method, as numbered by `method_code` |
 //! | 8..12 | length of the interval in bytes |
 //! | 12..16 | 0 |
 //! | 16..24 | offset of the interval in the file, in bytes |
@@ -15,7 +15,7 @@
 //!
 //! The digest of the payload follows.
 
-use super::{Mismatch, Wrong};
+use super::{Mismatch, MismatchKind};
 use iosonde_job::plan::VerifyMethod;
 
 /// Length of the header in bytes.
@@ -28,7 +28,7 @@ const MAGIC_OF_FIO: u16 = 0xacca;
 /// The header of one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// [`method_code`] of the verify method.
+    /// `method_code` of the verify method.
     pub method: u16,
     /// Length of the interval in bytes.
     pub len: u32,
@@ -42,7 +42,7 @@ pub struct Header {
 
 /// A header that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unreadable {
+pub enum HeaderError {
     /// The magic number found.
     Magic(u32),
     /// The version found.
@@ -51,24 +51,24 @@ pub enum Unreadable {
     Checksum(u32, u32),
 }
 
-impl Unreadable {
+impl HeaderError {
     /// The mismatch of a header at this offset of the file.
     pub(super) fn at(self, offset: u64) -> Mismatch {
         let (what, expected, got) = match self {
-            Unreadable::Magic(got) => {
+            HeaderError::Magic(got) => {
                 let what = match got as u16 == MAGIC_OF_FIO {
-                    true => Wrong::Foreign,
-                    false => Wrong::Magic,
+                    true => MismatchKind::Foreign,
+                    false => MismatchKind::Magic,
                 };
                 (what, format!("{MAGIC:08x}"), format!("{got:08x}"))
             }
-            Unreadable::Version(got) => (
-                Wrong::Header,
+            HeaderError::Version(got) => (
+                MismatchKind::Header,
                 format!("version {VERSION}"),
                 format!("version {got}"),
             ),
-            Unreadable::Checksum(computed, stored) => (
-                Wrong::HeaderChecksum,
+            HeaderError::Checksum(computed, stored) => (
+                MismatchKind::HeaderChecksum,
                 format!("{computed:08x}"),
                 format!("{stored:08x}"),
             ),
@@ -102,20 +102,20 @@ impl Header {
     ///
     /// # Errors
     /// Returns the reason why the header is unreadable.
-    pub fn read(buf: &[u8]) -> Result<Header, Unreadable> {
+    pub fn read(buf: &[u8]) -> Result<Header, HeaderError> {
         let head = &buf[..HEADER_BYTES];
         let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| head[at + i]));
         let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
         let short = |at: usize| u16::from_le_bytes(std::array::from_fn(|i| head[at + i]));
         if word(0) != MAGIC {
-            return Err(Unreadable::Magic(word(0)));
+            return Err(HeaderError::Magic(word(0)));
         }
         let sum = crc32c::crc32c(&head[..44]);
         if sum != word(44) {
-            return Err(Unreadable::Checksum(sum, word(44)));
+            return Err(HeaderError::Checksum(sum, word(44)));
         }
         if short(4) != VERSION {
-            return Err(Unreadable::Version(short(4)));
+            return Err(HeaderError::Version(short(4)));
         }
         Ok(Header {
             method: short(6),
@@ -137,28 +137,33 @@ impl Header {
             })
         };
         if found.offset != self.offset {
-            return differs(Wrong::Offset, "offset", self.offset, found.offset);
+            return differs(MismatchKind::Offset, "offset", self.offset, found.offset);
         }
         if found.method != self.method {
             return differs(
-                Wrong::Header,
+                MismatchKind::Header,
                 "check",
                 self.method.into(),
                 found.method.into(),
             );
         }
         if found.len != self.len {
-            return differs(Wrong::Header, "length", self.len.into(), found.len.into());
+            return differs(
+                MismatchKind::Header,
+                "length",
+                self.len.into(),
+                found.len.into(),
+            );
         }
         if found.seed != self.seed {
-            return differs(Wrong::Header, "seed", self.seed, found.seed);
+            return differs(MismatchKind::Header, "seed", self.seed, found.seed);
         }
         Ok(())
     }
 }
 
 /// The number of a verify method in headers. Never reused: blocks outlive program versions.
-pub fn method_code(method: VerifyMethod) -> u16 {
+pub(crate) fn method_code(method: VerifyMethod) -> u16 {
     match method {
         VerifyMethod::Null => 0,
         VerifyMethod::Crc32c => 1,

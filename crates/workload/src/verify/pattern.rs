@@ -4,14 +4,14 @@ use iosonde_job::plan::{PatternPart, VerifyPattern};
 
 /// A pattern: its bytes, and the positions of its offset fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pattern {
+pub(crate) struct PatternTemplate {
     bytes: Box<[u8]>,
     offsets_at: Box<[usize]>,
 }
 
-impl Pattern {
+impl PatternTemplate {
     /// The pattern of a plan.
-    pub fn new(pattern: &VerifyPattern) -> Self {
+    pub(crate) fn new(pattern: &VerifyPattern) -> Self {
         let mut bytes = Vec::new();
         let mut offsets_at = Vec::new();
         for part in &pattern.parts {
@@ -23,24 +23,24 @@ impl Pattern {
                 }
             }
         }
-        Pattern {
+        PatternTemplate {
             bytes: bytes.into(),
             offsets_at: offsets_at.into(),
         }
     }
 
     /// Whether the pattern has no bytes.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
     /// Fills a block with the pattern. `offset` is the position of the block in the file.
-    pub fn fill(&self, buf: &mut [u8], offset: u64) {
+    pub(crate) fn fill(&self, buf: &mut [u8], offset: u64) {
         self.fill_from(buf, offset, 0);
     }
 
-    /// Like [`Pattern::fill`], for the part of the block that starts at its byte `start`.
-    pub fn fill_from(&self, buf: &mut [u8], offset: u64, start: usize) {
+    /// Like [`PatternTemplate::fill`], for the part of the block that starts at its byte `start`.
+    pub(crate) fn fill_from(&self, buf: &mut [u8], offset: u64, start: usize) {
         let number = offset.to_le_bytes();
         for (byte, position) in buf.iter_mut().zip(start..) {
             let position = position % self.bytes.len();
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn offsets_and_bytes_alternate() {
-        let pattern = Pattern::new(&VerifyPattern {
+        let pattern = PatternTemplate::new(&VerifyPattern {
             parts: vec![
                 PatternPart::Bytes(vec![0xaa]),
                 PatternPart::Offset,

@@ -8,7 +8,7 @@
 //! If the limit does not suffice, no record is kept and any write of this run is accepted. The
 //! check still finds damaged, misplaced and never-written blocks, but not a lost rewrite.
 
-use super::Expected;
+use super::ExpectedWrite;
 
 /// Set in an entry if several writes to it were in flight at once: any may be the last.
 const RACED: u32 = 1 << 31;
@@ -16,7 +16,7 @@ const NEVER: u32 = 0;
 
 /// A write in flight: intervals `from..until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct InFlight {
+struct WriteInFlight {
     generation: u64,
     from: u64,
     until: u64,
@@ -24,15 +24,15 @@ struct InFlight {
 
 /// The record of the writes to one file.
 #[derive(Debug, Clone)]
-pub struct Written {
+pub struct WriteRecord {
     start_bytes: u64,
     interval_bytes: u64,
     last: Option<Box<[u32]>>,
-    in_flight: Vec<InFlight>,
+    in_flight: Vec<WriteInFlight>,
     generations: u64,
 }
 
-impl Written {
+impl WriteRecord {
     /// A record for the region `start_bytes..start_bytes + size_bytes` of a file, in units of the
     /// verifier's intervals. It uses at most `limit_bytes` of memory. `iodepth` is the maximum of
     /// writes in flight.
@@ -46,7 +46,7 @@ impl Written {
         // One extra interval: the last block of a sequential pass may cross the end of the region.
         let intervals = size_bytes.div_ceil(interval_bytes.max(1)) + 1;
         let fits = intervals.saturating_mul(4) <= limit_bytes;
-        Written {
+        WriteRecord {
             start_bytes,
             interval_bytes: interval_bytes.max(1),
             last: fits.then(|| vec![NEVER; intervals as usize].into()),
@@ -78,7 +78,11 @@ impl Written {
             let until = until.min(last.len() as u64);
             last[from.min(until) as usize..until as usize].fill(entry);
         }
-        self.in_flight.push(InFlight {
+        assert!(
+            from < until,
+            "a write of {len} bytes at {offset} has an interval"
+        );
+        self.in_flight.push(WriteInFlight {
             generation,
             from,
             until,
@@ -130,15 +134,15 @@ impl Written {
     }
 
     /// The write that the interval at `offset` must be from; `None` if it was never written.
-    pub fn expected(&self, offset: u64) -> Option<Expected> {
+    pub fn expected(&self, offset: u64) -> Option<ExpectedWrite> {
         let Some(last) = &self.last else {
-            return (self.generations > 0).then_some(Expected::AtMost(self.generations));
+            return (self.generations > 0).then_some(ExpectedWrite::AtMost(self.generations));
         };
         let index = (offset - self.start_bytes) / self.interval_bytes;
         match last.get(index as usize).copied() {
             None | Some(NEVER) => None,
-            Some(entry) if entry & RACED != 0 => Some(Expected::AtMost(self.generations)),
-            Some(entry) => Some(Expected::Exactly(entry.into())),
+            Some(entry) if entry & RACED != 0 => Some(ExpectedWrite::AtMost(self.generations)),
+            Some(entry) => Some(ExpectedWrite::Exactly(entry.into())),
         }
     }
 
@@ -156,47 +160,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_write_counts() {
-        let mut written = Written::new(8192, 1 << 20, 4096, 1 << 20, 4);
+    fn last_write_of_a_block_is_expected() {
+        let mut written = WriteRecord::new(8192, 1 << 20, 4096, 1 << 20, 4);
         assert!(written.is_exact());
         let first = written.issue(8192, 8192);
         written.complete(first);
         let second = written.issue(12288, 4096);
         written.complete(second);
-        assert_eq!(written.expected(8192), Some(Expected::Exactly(first)));
-        assert_eq!(written.expected(12288), Some(Expected::Exactly(second)));
+        assert_eq!(written.expected(8192), Some(ExpectedWrite::Exactly(first)));
+        assert_eq!(
+            written.expected(12288),
+            Some(ExpectedWrite::Exactly(second))
+        );
         assert_eq!(written.expected(16384), None);
     }
 
     #[test]
     fn writes_in_flight_together_may_land_in_any_order() {
-        let mut written = Written::new(0, 1 << 20, 4096, 1 << 20, 4);
+        let mut written = WriteRecord::new(0, 1 << 20, 4096, 1 << 20, 4);
         let first = written.issue(0, 4096);
         let second = written.issue(0, 8192);
         written.complete(second);
         written.complete(first);
-        assert_eq!(written.expected(0), Some(Expected::AtMost(2)));
+        assert_eq!(written.expected(0), Some(ExpectedWrite::AtMost(2)));
         let third = written.issue(0, 4096);
         written.complete(third);
-        assert_eq!(written.expected(0), Some(Expected::Exactly(3)));
+        assert_eq!(written.expected(0), Some(ExpectedWrite::Exactly(3)));
     }
 
     #[test]
-    fn a_failed_write_leaves_the_place_unknown() {
-        let mut written = Written::new(0, 1 << 20, 4096, 1 << 20, 4);
+    fn failed_write_leaves_the_generation_unknown() {
+        let mut written = WriteRecord::new(0, 1 << 20, 4096, 1 << 20, 4);
         let first = written.issue(0, 4096);
         written.complete(first);
         let second = written.issue(0, 4096);
         written.fail(second);
-        assert_eq!(written.expected(0), Some(Expected::AtMost(2)));
+        assert_eq!(written.expected(0), Some(ExpectedWrite::AtMost(2)));
     }
 
     #[test]
-    fn without_memory_any_write_of_the_run_will_do() {
-        let mut written = Written::new(0, 1 << 40, 4096, 1 << 20, 4);
+    fn bounded_memory_accepts_any_generation_of_the_run() {
+        let mut written = WriteRecord::new(0, 1 << 40, 4096, 1 << 20, 4);
         assert!(!written.is_exact());
         assert_eq!(written.expected(0), None);
         written.issue(0, 4096);
-        assert_eq!(written.expected(0), Some(Expected::AtMost(1)));
+        assert_eq!(written.expected(0), Some(ExpectedWrite::AtMost(1)));
     }
 }

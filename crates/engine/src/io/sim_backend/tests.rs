@@ -12,15 +12,15 @@ fn spec(text: &str) -> SimSpec {
 }
 
 /// A minimal worker that keeps all its slots in flight.
-struct Driver {
+struct BackendDriver {
     slab: Slab,
     backend: SimBackend,
     clock: SimClock,
     device: Rc<RefCell<SimDevice>>,
 }
 
-impl Driver {
-    fn new(device: Rc<RefCell<SimDevice>>, depth: u32, bytes: u32) -> Driver {
+impl BackendDriver {
+    fn new(device: Rc<RefCell<SimDevice>>, depth: u32, bytes: u32) -> BackendDriver {
         let memory = IoMemory::map(depth as usize, bytes as usize, 0, MemoryKind::Pages).unwrap();
         let slab = Slab {
             slots: vec![Slot::IDLE; depth as usize].into(),
@@ -30,13 +30,13 @@ impl Driver {
         let mut backend = SimBackend::new(Rc::clone(&device), clock.clone(), true);
         let size = 1 << 30;
         backend
-            .set_files(&[Handle {
+            .set_files(&[FileHandle {
                 fd: 3,
                 block_device: false,
                 size,
             }])
             .unwrap();
-        Driver {
+        BackendDriver {
             slab,
             backend,
             clock,
@@ -44,8 +44,8 @@ impl Driver {
         }
     }
 
-    fn with(text: &str, depth: u32, bytes: u32) -> Driver {
-        Driver::new(SimDevice::shared(spec(text)).unwrap(), depth, bytes)
+    fn with(text: &str, depth: u32, bytes: u32) -> BackendDriver {
+        BackendDriver::new(SimDevice::shared(spec(text)).unwrap(), depth, bytes)
     }
 
     fn submit(&mut self, slot: u32, op: Op, offset: u64, len: u32) {
@@ -55,7 +55,7 @@ impl Driver {
             len,
             ..Slot::IDLE
         };
-        assert_eq!(self.backend.submit(&self.slab, &[slot]).unwrap(), 1);
+        assert_eq!(self.backend.submit(&mut self.slab, &[slot]).unwrap(), 1);
     }
 
     /// Advances the clock to the next completions.
@@ -63,7 +63,9 @@ impl Driver {
         let mut done = Vec::new();
         self.clock
             .advance_to(self.backend.next_completion_ns().expect("I/O in flight"));
-        self.backend.reap(&self.slab, 1, None, &mut done).unwrap();
+        self.backend
+            .reap(&mut self.slab, 1, None, &mut done)
+            .unwrap();
         done
     }
 
@@ -77,7 +79,7 @@ impl Driver {
 
 /// IOPS of a closed loop of reads through the backend, without the first second.
 fn rate(device: Rc<RefCell<SimDevice>>, depth: u32, bytes: u32, until_ns: u64) -> f64 {
-    let mut driver = Driver::new(device, depth, bytes);
+    let mut driver = BackendDriver::new(device, depth, bytes);
     let mut count = 0u64;
     for slot in 0..depth {
         driver.submit(slot, Op::Read, u64::from(slot) * u64::from(bytes), bytes);
@@ -99,7 +101,7 @@ fn close(found: f64, expected: f64, tolerance: f64) {
 }
 
 #[test]
-fn the_closed_form_holds_over_depths_and_sizes() {
+fn simulated_rate_matches_closed_form_over_depths_and_sizes() {
     let text = "read_us=80,write_us=30,read_bw=1g,parallel=8,link_bw=600m,delay_us=120,\
                 cap_read_iops=40k,cap_bw=500m:1m,worker_us=15";
     for bytes in [512, 4096, 16384, 131_072] {
@@ -115,8 +117,8 @@ fn the_closed_form_holds_over_depths_and_sizes() {
 }
 
 #[test]
-fn completions_come_in_the_order_of_their_ends() {
-    let mut driver = Driver::with("read_us=100,write_us=30,parallel=4", 4, 4096);
+fn completions_are_reaped_in_completion_order() {
+    let mut driver = BackendDriver::with("read_us=100,write_us=30,parallel=4", 4, 4096);
     for (slot, op) in [Op::Read, Op::Write, Op::Read, Op::Write]
         .into_iter()
         .enumerate()
@@ -126,7 +128,7 @@ fn completions_come_in_the_order_of_their_ends() {
     let mut early = Vec::new();
     driver
         .backend
-        .reap(&driver.slab, 4, None, &mut early)
+        .reap(&mut driver.slab, 4, None, &mut early)
         .unwrap();
     assert!(
         early.is_empty(),
@@ -141,8 +143,8 @@ fn completions_come_in_the_order_of_their_ends() {
 }
 
 #[test]
-fn what_was_written_is_read() {
-    let mut driver = Driver::with("store=1", 1, 8192);
+fn simulated_read_returns_written_data() {
+    let mut driver = BackendDriver::with("store=1", 1, 8192);
     driver.slab.memory.slot_mut(0, 8192).fill(0xa5);
     assert_eq!(driver.result(Op::Write, 1000, 5000), 5000);
     assert_eq!(driver.result(Op::Trim, 2000, 1000), 1000);
@@ -156,8 +158,8 @@ fn what_was_written_is_read() {
 }
 
 #[test]
-fn a_short_io_goes_on_where_it_stopped() {
-    let mut driver = Driver::with("store=1,short=0.8", 1, 65536);
+fn short_io_continues_where_it_stopped() {
+    let mut driver = BackendDriver::with("store=1,short=0.8", 1, 65536);
     let pattern: Vec<u8> = (0..65536u32).map(|at| (at / 7) as u8).collect();
     driver
         .slab
@@ -175,7 +177,7 @@ fn a_short_io_goes_on_where_it_stopped() {
                 break;
             }
             rounds += 1;
-            driver.backend.submit(&driver.slab, &[0]).unwrap();
+            driver.backend.submit(&mut driver.slab, &[0]).unwrap();
         }
         assert!(rounds > 0, "no transfer was short");
         if op == Op::Write {
@@ -186,8 +188,8 @@ fn a_short_io_goes_on_where_it_stopped() {
 }
 
 #[test]
-fn a_flipped_bit_is_found_where_it_was_written() {
-    let mut driver = Driver::with("flip=3", 1, 4096);
+fn flipped_bit_is_read_where_it_was_written() {
+    let mut driver = BackendDriver::with("flip=3", 1, 4096);
     driver.slab.memory.slot_mut(0, 4096).fill(0x77);
     for write in 0..5 {
         driver.result(Op::Write, write * 4096, 4096);
@@ -208,8 +210,8 @@ fn a_flipped_bit_is_found_where_it_was_written() {
 #[test]
 fn workers_that_name_the_same_file_share_it() {
     let device = SimDevice::shared(spec("store=1")).unwrap();
-    let mut writer = Driver::new(Rc::clone(&device), 1, 4096);
-    let mut reader = Driver::new(device, 1, 4096);
+    let mut writer = BackendDriver::new(Rc::clone(&device), 1, 4096);
+    let mut reader = BackendDriver::new(device, 1, 4096);
     writer.slab.memory.slot_mut(0, 4096).fill(9);
     writer.result(Op::Write, 4096, 4096);
     reader.clock.advance_to(SECOND);
@@ -219,7 +221,7 @@ fn workers_that_name_the_same_file_share_it() {
 
 #[test]
 fn errors_are_reported_and_counted() {
-    let mut driver = Driver::with(
+    let mut driver = BackendDriver::with(
         "read_error=0.25:ETIMEDOUT,fsync_error=1,trim_us=10",
         1,
         4096,
@@ -247,8 +249,8 @@ fn errors_are_reported_and_counted() {
 }
 
 #[test]
-fn the_counters_are_those_of_a_block_device() {
-    let mut driver = Driver::with(
+fn sim_counters_match_those_of_a_block_device() {
+    let mut driver = BackendDriver::with(
         "cache=1m,cache_direct=1,dirty=1m,writeback_bw=1m,read_us=100",
         1,
         65536,
@@ -257,7 +259,7 @@ fn the_counters_are_those_of_a_block_device() {
     driver.clock.advance_to(SECOND);
     driver.result(Op::Read, 0, 4096);
     driver.result(Op::Write, 0, 65536);
-    let counters = |driver: &Driver, now_ns| driver.device.borrow().counters(now_ns);
+    let counters = |driver: &BackendDriver, now_ns| driver.device.borrow().counters(now_ns);
     let now_ns = driver.clock.now_ns();
     assert_eq!(counters(&driver, now_ns).ios.read, 1);
     assert_eq!(counters(&driver, now_ns).cache_reads, 1);
@@ -274,22 +276,22 @@ fn the_counters_are_those_of_a_block_device() {
 }
 
 #[test]
-fn one_worker_is_slower_than_two() {
+fn worker_time_limits_the_rate_of_each_worker() {
     let text = "read_us=10,parallel=8,worker_us=100";
     assert!(
         (rate(SimDevice::shared(spec(text)).unwrap(), 4, 512, 3 * SECOND) - 10_000.0).abs() < 2.0
     );
     let device = SimDevice::shared(spec(text)).unwrap();
     let mut drivers = [
-        Driver::new(Rc::clone(&device), 4, 512),
-        Driver::new(device, 4, 512),
+        BackendDriver::new(Rc::clone(&device), 4, 512),
+        BackendDriver::new(device, 4, 512),
     ];
     let mut count = 0;
     for driver in &mut drivers {
         (0..4).for_each(|slot| driver.submit(slot, Op::Read, 0, 512));
     }
     loop {
-        let next = |driver: &Driver| driver.backend.next_completion_ns().unwrap();
+        let next = |driver: &BackendDriver| driver.backend.next_completion_ns().unwrap();
         let now_ns = drivers.iter().map(next).min().unwrap();
         if now_ns >= SECOND {
             break;
@@ -299,7 +301,7 @@ fn one_worker_is_slower_than_two() {
             let mut done = Vec::new();
             driver
                 .backend
-                .reap(&driver.slab, 0, None, &mut done)
+                .reap(&mut driver.slab, 0, None, &mut done)
                 .unwrap();
             count += done.len();
             done.iter()

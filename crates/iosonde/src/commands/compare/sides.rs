@@ -1,43 +1,44 @@
-//! The two sides of a comparison, as results whose parts belong together.
+//! The two sides of a comparison, as results with matching parts.
 
 use super::described;
-use crate::commands::named::Named;
-use crate::failure::Failure;
-use crate::report::comparison::runs_on;
-use crate::report::probe::row;
-use crate::store::{Document, KeptRun, KeptStudy, Loaded, Place, Store, Summary};
-use iosonde_result::compare::{Bounds, Figure, Measure, Measured, Part, Subject};
+use crate::commands::result_ref::ResultRef;
+use crate::failure::CommandError;
+use iosonde_history::{HistoryPath, Loaded, RunDocument, RunRecord, StudyRecord, StudySummary};
+use iosonde_report::comparison::runs_on;
+use iosonde_report::probe::row;
+use iosonde_result::compare::{Bounds, Figure, Measure, MeasuredResult, ResultPart, Subject};
 use iosonde_result::storage::StorageUsed;
-use iosonde_study::load::{LatencyCurve, LoadResult, Point};
+use iosonde_study::load::{LatencyCurve, LoadMeasurement, LoadResult};
 use iosonde_study::probe::{ProbeResult, most};
 use iosonde_study::sweep::{ComparedPart, SweepResult, compared};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// One side: what it is called, and its results.
+/// One side: its title and its results.
 pub(super) struct Chosen {
     pub(super) name: String,
-    pub(super) results: Vec<Measured>,
-    /// With their documents, where those have more to compare than the figures of their runs.
-    studies: Vec<(KeptStudy, Option<u32>)>,
-    /// How the runs came to their storage, where that is known.
+    pub(super) results: Vec<MeasuredResult>,
+    /// Studies whose documents add figures to those of their runs, with the chosen run.
+    studies: Vec<(StudyRecord, Option<u32>)>,
+    /// How the runs accessed their storage, where known.
     ways: Vec<StorageUsed>,
-    /// The result, where it is a single one of the history.
+    /// The stored result, if the side is a single one.
     stored: Option<Box<Loaded>>,
 }
 
 impl Chosen {
-    /// A file that exists, a label, or the name of a stored result.
-    pub(super) fn of(word: &str, store: Option<&Path>) -> Result<Chosen, Failure> {
-        match Named::of(word, store)? {
-            Named::File(found) => Chosen::file(word, found),
-            Named::Label(store, found) => {
-                let says_more =
-                    |study: &Summary| matches!(study.kind.as_str(), "probe" | "sweep" | "load");
+    /// Reads a file that exists, a label, or the name of a stored result.
+    pub(super) fn resolve(word: &str, store: Option<&Path>) -> Result<Chosen, CommandError> {
+        match ResultRef::resolve(word, store)? {
+            ResultRef::File(found) => Chosen::file(word, found),
+            ResultRef::Label(store, found) => {
+                let says_more = |study: &StudySummary| {
+                    matches!(study.kind.as_str(), "probe" | "sweep" | "load")
+                };
                 let say_more = found.iter().all(says_more);
                 let mut chosen = Chosen::labelled(word, &found);
                 for summary in &found {
-                    // The figures of runs are in their summaries: one that cannot be read has them all the same.
+                    // Summaries have the figures of runs: unreadable documents are skipped.
                     let study = match store.load(&summary.id) {
                         Ok(loaded) => loaded.study,
                         Err(error) if say_more => return Err(error.into()),
@@ -50,15 +51,15 @@ impl Chosen {
                 }
                 Ok(chosen)
             }
-            Named::Stored(loaded) => Ok(Chosen::stored(*loaded)),
+            ResultRef::Stored(loaded) => Ok(Chosen::stored(*loaded)),
         }
     }
 
-    fn file(word: &str, mut found: Vec<KeptStudy>) -> Result<Chosen, Failure> {
+    fn file(word: &str, mut found: Vec<StudyRecord>) -> Result<Chosen, CommandError> {
         let (Some(study), true) = (found.pop(), found.is_empty()) else {
-            return Err(Failure::usage(
-                format!("{word}: there are results of several targets in it"),
-                "import it, and compare two of the results that `iosonde list` shows then",
+            return Err(CommandError::usage(
+                format!("{word} holds results of several targets"),
+                "import the file with `iosonde import`, then compare two results of `iosonde list`",
             ));
         };
         Ok(Chosen {
@@ -71,7 +72,7 @@ impl Chosen {
     }
 
     #[cfg(test)]
-    pub(super) fn kept(name: &str, study: KeptStudy) -> Chosen {
+    pub(super) fn kept(name: &str, study: StudyRecord) -> Chosen {
         Chosen {
             name: name.to_owned(),
             results: vec![study.measured(name)],
@@ -91,7 +92,7 @@ impl Chosen {
         }
     }
 
-    fn labelled(word: &str, studies: &[Summary]) -> Chosen {
+    fn labelled(word: &str, studies: &[StudySummary]) -> Chosen {
         let machines: BTreeSet<_> = studies.iter().map(|study| &study.machine).collect();
         Chosen {
             name: format!("{word}: {}", runs_on(studies.len(), machines.len())),
@@ -102,7 +103,7 @@ impl Chosen {
         }
     }
 
-    /// Whether the parts of the side are those of its runs, so that they can be held against other runs of the same plan.
+    /// Whether the side's parts are those of runs, comparable with earlier runs of the plan.
     fn is_of_runs(&self) -> bool {
         let kind = |loaded: &Loaded| {
             loaded.run.is_some() || matches!(loaded.study.kind.as_str(), "fio" | "probe")
@@ -118,14 +119,14 @@ impl Chosen {
         study.probe(*run)
     }
 
-    /// How its runs came to their storage; `None` where that is not known, or not the same of all.
+    /// How the runs accessed their storage. `None` if unknown or not the same for all.
     fn storage(&self) -> Option<&StorageUsed> {
         let (first, rest) = self.ways.split_first()?;
         let is_same = |used: &StorageUsed| used.way == first.way;
         rest.iter().all(is_same).then_some(first)
     }
 
-    /// That the other side came another way to its storage, or through other caches.
+    /// Note that the other side used another path to its storage, or other caches.
     pub(super) fn other_way(&self, other: &Chosen) -> Option<String> {
         self.storage()?.difference(other.storage()?)
     }
@@ -135,21 +136,24 @@ impl Chosen {
         all && !self.studies.is_empty()
     }
 
-    /// What all studies of the side have found, if each of them is of the kind.
-    fn all<Found>(&self, of: fn(&KeptStudy, Option<u32>) -> Option<Found>) -> Option<Vec<Found>> {
-        let found = self.studies.iter().map(|(study, run)| of(study, *run));
+    /// The values that `read` returns from all studies of the side. `None` if one has no value.
+    fn read_all<Found>(
+        &self,
+        read: fn(&StudyRecord, Option<u32>) -> Option<Found>,
+    ) -> Option<Vec<Found>> {
+        let found = self.studies.iter().map(|(study, run)| read(study, *run));
         let found: Option<Vec<Found>> = found.collect();
         found.filter(|found| !found.is_empty())
     }
 }
 
-/// The parts of earlier runs in the history with the plans and targets of the two sides, where both are single stored results.
-/// Of one target only runs before both sides count: what was changed between the two is what is asked about.
+/// Earlier runs in the history with the plans and targets of two single stored results. For a
+/// common target only runs before both count, as the change between the two is in question.
 pub(super) fn earlier_runs(
     a: &Chosen,
     b: &Chosen,
     store: Option<&Path>,
-) -> Result<[Vec<Part>; 2], Failure> {
+) -> Result<[Vec<ResultPart>; 2], CommandError> {
     let (Some(mine), Some(theirs), true) = (&a.stored, &b.stored, a.is_of_runs() && b.is_of_runs())
     else {
         return Ok([Vec::new(), Vec::new()]);
@@ -163,47 +167,52 @@ pub(super) fn earlier_runs(
         true => [started[0].min(started[1]); 2],
         false => started,
     };
-    let store = Store::open(&Place::find(store)?)?;
+    let store = crate::commands::open_history(&HistoryPath::find(store)?)?;
     Ok([
         store.earlier_runs(mine, before[0])?,
         store.earlier_runs(theirs, before[1])?,
     ])
 }
 
-/// The ways to storage of a study's runs, or of the one that is meant; what prepared it is not counted.
-fn storage(study: &KeptStudy, run: Option<u32>) -> Vec<StorageUsed> {
+/// Storage access of a study's runs, or of the chosen one. Preparing runs are not counted.
+fn storage(study: &StudyRecord, run: Option<u32>) -> Vec<StorageUsed> {
     if let Some(sweep) = study.sweep(run) {
         return sweep.storage().into_iter().cloned().collect();
     }
     let found = study.runs.iter().filter_map(|run| match &run.document {
-        Document::Run(result) if !run.parts.is_empty() => StorageUsed::of(result),
+        RunDocument::Run(result) if !run.parts.is_empty() => StorageUsed::from_run(result),
         _ => None,
     });
     found.collect()
 }
 
-/// What is compared where both sides are studies: more, or something else, than the figures of their runs.
+/// Comparison data of two studies beyond, or instead of, the figures of their runs.
 #[derive(Default)]
 pub(super) struct Studies {
-    /// Parts of the first sweep, in their order; none where the sides are no sweeps.
+    /// Parts of the first sweep in order. Empty if the sides are not sweeps.
     pub(super) sweep: Vec<ComparedPart>,
-    /// What people call parts whose names are keys.
+    /// Titles of parts, by their names.
     pub(super) titles: BTreeMap<String, String>,
-    /// What must be known, each in one sentence.
+    /// Notes, each one sentence.
     pub(super) notes: Vec<String>,
 }
 
 impl Studies {
-    /// Puts cells and rates in the place of runs, where both sides are sweeps or both are load studies; adds the maxima
-    /// that probes have searched.
-    pub(super) fn of(a: &mut Chosen, b: &mut Chosen) -> Studies {
+    /// Replaces parts of runs by cells or rates if both sides are sweeps or load studies. For
+    /// probes, adds the maxima of searches.
+    pub(super) fn from_sides(a: &mut Chosen, b: &mut Chosen) -> Studies {
         if a.is_of_probes() && b.is_of_probes() {
             return probes(a, b);
         }
-        if let (Some(mine), Some(theirs)) = (a.all(KeptStudy::sweep), b.all(KeptStudy::sweep)) {
+        if let (Some(mine), Some(theirs)) = (
+            a.read_all(StudyRecord::sweep),
+            b.read_all(StudyRecord::sweep),
+        ) {
             return sweeps((a, mine), (b, theirs));
         }
-        if let (Some(mine), Some(theirs)) = (a.all(KeptStudy::load), b.all(KeptStudy::load)) {
+        if let (Some(mine), Some(theirs)) =
+            (a.read_all(StudyRecord::load), b.read_all(StudyRecord::load))
+        {
             return loads((a, mine), (b, theirs));
         }
         Studies::default()
@@ -212,10 +221,10 @@ impl Studies {
 
 fn probes(a: &mut Chosen, b: &mut Chosen) -> Studies {
     let mut titles = BTreeMap::new();
-    // What both have is called what it is called in A.
+    // Titles of A replace those of B.
     for chosen in [b, a] {
         for (result, (study, run)) in chosen.results.iter_mut().zip(&chosen.studies) {
-            // One that was cut off has its phases alone.
+            // An interrupted probe has only its phases.
             if let Some(probe) = study.probe(*run) {
                 titles.extend(row::titles(&probe));
                 let most = most(&probe, &result.parts);
@@ -251,8 +260,8 @@ fn sweeps(a: (&mut Chosen, Vec<SweepResult>), b: (&mut Chosen, Vec<SweepResult>)
     }
 }
 
-/// The interval of a cell's 99th percentile, from the last of its runs.
-fn p99_bounds(runs: &[KeptRun], job: &str, iodepth: u32) -> Option<Bounds> {
+/// Bounds of a cell's 99th percentile, from the last of its runs.
+fn p99_bounds(runs: &[RunRecord], job: &str, iodepth: u32) -> Option<Bounds> {
     let parts = runs.iter().rev().flat_map(|run| &run.parts);
     let mut of_cell = parts.filter(|part| part.name == job && part.pattern.iodepth == iodepth);
     let mut figures = of_cell.next()?.figures.iter();
@@ -261,7 +270,7 @@ fn p99_bounds(runs: &[KeptRun], job: &str, iodepth: u32) -> Option<Bounds> {
         .bounds
 }
 
-/// Where the knees of two curves of the same name lie, if not at the same depth.
+/// Notes on curves of the same name whose knees are at different depths.
 fn knees(a: &[ComparedPart], b: &[ComparedPart]) -> Vec<String> {
     let of = |parts: &[ComparedPart], curve: &str| {
         let most = parts
@@ -269,17 +278,17 @@ fn knees(a: &[ComparedPart], b: &[ComparedPart]) -> Vec<String> {
             .find(|each| each.knee.is_some() && each.curve == curve);
         most.and_then(|each| each.knee)
     };
-    let told = a.iter().filter_map(|each| {
+    let reported = a.iter().filter_map(|each| {
         let (mine, theirs) = (each.knee?, of(b, &each.curve)?);
         let differ = mine != theirs;
         differ.then(|| {
             format!(
-                "{}: the most is reached from iodepth {mine} on in A, from {theirs} on in B",
+                "{}: A reaches its maximum at iodepth {mine}, B at iodepth {theirs}",
                 each.curve
             )
         })
     });
-    told.collect()
+    reported.collect()
 }
 
 fn loads(a: (&mut Chosen, Vec<LoadResult>), b: (&mut Chosen, Vec<LoadResult>)) -> Studies {
@@ -287,7 +296,7 @@ fn loads(a: (&mut Chosen, Vec<LoadResult>), b: (&mut Chosen, Vec<LoadResult>)) -
         let studies = chosen.studies.iter().zip(found);
         studies
             .map(|((study, _), found)| {
-                LatencyCurve::of(found, &|point, subject, measure| {
+                LatencyCurve::from_result(found, &|point, subject, measure| {
                     latency_of_run(&study.runs, point, subject, measure)
                 })
             })
@@ -306,8 +315,9 @@ fn loads(a: (&mut Chosen, Vec<LoadResult>), b: (&mut Chosen, Vec<LoadResult>)) -
     let mut notes = Vec::new();
     if drawn > 0 {
         notes.push(
-            "Latencies are those at the rates that were offered to A. Where B was offered other rates, they are \
-             drawn between the two nearest, and none beyond what B kept up with"
+            "Latencies are those at the rates offered to A. Where B was offered other rates, its \
+             latencies are interpolated between the two nearest rates; above the rate that B \
+             sustained there are none"
                 .to_owned(),
         );
     }
@@ -319,14 +329,14 @@ fn loads(a: (&mut Chosen, Vec<LoadResult>), b: (&mut Chosen, Vec<LoadResult>)) -
 
 /// A latency of the last run that offered this load.
 fn latency_of_run(
-    runs: &[KeptRun],
-    point: &Point,
+    runs: &[RunRecord],
+    point: &LoadMeasurement,
     subject: Subject,
     measure: Measure,
 ) -> Option<Figure> {
-    let is_of = |run: &&KeptRun| match &run.document {
-        Document::Run(result) => point.is_of(&result.plan, result.pods.len() as u32),
-        Document::Fio(_) => false,
+    let is_of = |run: &&RunRecord| match &run.document {
+        RunDocument::Run(result) => point.is_of(&result.plan, result.pods.len() as u32),
+        RunDocument::Fio(_) => false,
     };
     let run = runs.iter().rev().find(is_of)?;
     let mut parts = run.parts.iter();

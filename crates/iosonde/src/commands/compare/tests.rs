@@ -1,21 +1,26 @@
-//! Comparisons of simulated devices: what is printed, and whether it is so.
+//! Comparisons of simulated devices: the output, and whether the verdicts are right.
 
 use super::*;
-use crate::args::TextFormat;
-use crate::report::comparison::Document;
-use crate::store::{Filter, Place, Store};
 use iosonde_engine::runner::LocalRunner;
+use iosonde_history::{Filter, HistoryPath, Store};
 use iosonde_job::{env::FakeEnv, parse};
-use iosonde_result::compare::{Measured, Verdict, compare, is_same_plan_and_target, parts};
+use iosonde_report::comparison::ComparisonDocument;
+use iosonde_report::format::TextFormat;
+use iosonde_result::compare::{
+    ComparisonVerdict, MeasuredResult, compare, is_same_plan_and_target, parts,
+};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
-use iosonde_study::probe::{Budget, ProbeOptions, ProbeResult, ProbeTarget, TargetKind, probe};
+use iosonde_study::probe::{
+    ProbeBudget, ProbeOptions, ProbeResult, StudyTarget, StudyTargetKind, probe,
+};
 use std::ffi::OsString;
 
 /// 60 s of a device that serves 200 reads a second, with the noise that the requirement names.
 fn ran(keys: &str, seed: u64) -> RunResult {
     let words = format!(
-        "--name=randread --ioengine=sim --sim=parallel=1,noise=0.03,noise_rho=0.5,{keys},seed={seed} \
+        "--name=randread --ioengine=sim \
+         --sim=parallel=1,noise=0.03,noise_rho=0.5,{keys},seed={seed} \
          --rw=randread --bs=4k --size=64m --runtime=60 --time_based"
     );
     let words: Vec<OsString> = words.split_whitespace().map(OsString::from).collect();
@@ -24,16 +29,16 @@ fn ran(keys: &str, seed: u64) -> RunResult {
     session.run(&parsed.plan, &mut ()).unwrap()
 }
 
-fn measured(keys: &str, seed: u64, machine: &str) -> Measured {
-    Measured {
+fn measured(keys: &str, seed: u64, machine: &str) -> MeasuredResult {
+    MeasuredResult {
         name: format!("{keys} {seed}"),
         machine: Some(machine.to_owned()),
         parts: parts(&ran(keys, seed)),
     }
 }
 
-/// Verdicts on IOPS of so many pairs of devices.
-fn called(a: &str, b: &str, pairs: u64) -> Vec<Verdict> {
+/// Verdicts on IOPS of `pairs` pairs of devices.
+fn called(a: &str, b: &str, pairs: u64) -> Vec<ComparisonVerdict> {
     let verdict = |seed: u64| {
         let a = measured(a, 2 * seed, "n1");
         let b = measured(b, 2 * seed + 1, "n1");
@@ -42,13 +47,13 @@ fn called(a: &str, b: &str, pairs: u64) -> Vec<Verdict> {
     (1..=pairs).map(verdict).collect()
 }
 
-/// The same over 1000 pairs, on series of the same kind, is a test of the result crate.
+/// A test of the result crate does the same over 1000 pairs on series of the same kind.
 #[test]
-fn equal_devices_are_equal_and_others_are_not() {
+fn verdict_tells_equal_devices_from_slower_ones() {
     let equal = called("read_us=5ms", "read_us=5ms", 60);
     let wrong = equal
         .iter()
-        .filter(|verdict| **verdict != Verdict::NoDifferenceShown);
+        .filter(|verdict| **verdict != ComparisonVerdict::NoDifferenceShown);
     let wrong = wrong.count();
     assert!(
         wrong <= 3,
@@ -57,9 +62,9 @@ fn equal_devices_are_equal_and_others_are_not() {
     let slower = called("read_us=5ms", "read_us=5263us", 30);
     let found = slower
         .iter()
-        .filter(|verdict| **verdict == Verdict::Slower)
+        .filter(|verdict| **verdict == ComparisonVerdict::Slower)
         .count();
-    // A test that knows the variance finds all of them.
+    // A test with known variance finds all of them.
     assert!(
         found >= 27,
         "{found} of 30 that are slower by 5 % are found"
@@ -69,10 +74,10 @@ fn equal_devices_are_equal_and_others_are_not() {
 #[test]
 fn two_results_side_by_side() {
     let a = measured("read_us=5ms,read_dist=exp", 1, "n1");
-    // Its credits are spent in the middle of it.
+    // Its burst credits run out midway.
     let b = measured("read_us=6ms,read_dist=exp,cap_iops=60:4000:165", 2, "n1");
     let comparison = compare(&[a], &[b]);
-    let document = Document::of(
+    let document = ComparisonDocument::new(
         "3fa9c1: fio of /data on n1",
         "7be001: fio of /data on n1",
         &comparison,
@@ -91,7 +96,7 @@ fn two_results_side_by_side() {
 
 #[test]
 fn labels_with_several_machines() {
-    let side = |us: u32, seed: u64| -> Vec<Measured> {
+    let side = |us: u32, seed: u64| -> Vec<MeasuredResult> {
         let each = (0..6).map(|index| {
             let keys = format!("read_us={}", us + 300 * (index / 2));
             measured(&keys, seed + u64::from(index), &format!("n{}", index / 2))
@@ -99,7 +104,7 @@ fn labels_with_several_machines() {
         each.collect()
     };
     let comparison = compare(&side(5000, 10), &side(5200, 20));
-    let document = Document::of(
+    let document = ComparisonDocument::new(
         "disk=old: 6 runs on 3 machines",
         "disk=new: 6 runs on 3 machines",
         &comparison,
@@ -107,19 +112,19 @@ fn labels_with_several_machines() {
     insta::assert_snapshot!("labels", document.text(TextFormat::Table));
 }
 
-/// Phases are called what a probe calls them, and the maxima that it searched are compared, too.
+/// Phases have the probe's titles, and the maxima of searches are compared too.
 #[test]
 fn probes_side_by_side() {
     let probed = |keys: &str| {
-        let target = ProbeTarget {
+        let target = StudyTarget {
             name: format!("sim:{keys}"),
             path: "sim".into(),
-            kind: TargetKind::Simulated {
+            kind: StudyTargetKind::Simulated {
                 options: keys.to_owned(),
             },
         };
         let options = ProbeOptions {
-            budget: Budget::NORMAL,
+            budget: ProbeBudget::NORMAL,
             size_bytes: None,
             direct: true,
             seed: 1,
@@ -129,34 +134,48 @@ fn probes_side_by_side() {
     };
     let keys = |read_us: u32| {
         format!(
-            "parallel=1,read_us={read_us},write_us=40,read_bw=100m,write_bw=100m,noise=0.01,seed={read_us}"
+            "parallel=1,read_us={read_us},write_us=40,read_bw=100m,write_bw=100m,\
+             noise=0.01,seed={read_us}"
         )
     };
     let (a, b) = (probed(&keys(400)), probed(&keys(500)));
     let side = |probe: &ProbeResult| {
-        let study = KeptStudy::of_probe(probe.clone());
+        let study = StudyRecord::from_probe(probe.clone());
         Chosen::kept("probe", study)
     };
     let (mut a, mut b) = (side(&a), side(&b));
-    let studies = Studies::of(&mut a, &mut b);
+    let studies = Studies::from_sides(&mut a, &mut b);
     let comparison = compare(&a.results, &b.results);
     let most = comparison
         .rows
         .iter()
         .find(|row| row.part == "random_read_most");
     let most = most.unwrap();
-    assert_eq!(most.verdict, Verdict::Slower);
+    assert_eq!(most.verdict, ComparisonVerdict::Slower);
     assert!((most.ratio.value - 0.8).abs() < 0.02, "{most:?}");
-    let mut document = Document::of("probe of a", "probe of b", &comparison);
+    let mut document = ComparisonDocument::new("probe of a", "probe of b", &comparison);
     document.titles = studies.titles;
     insta::assert_snapshot!("probes", document.text(TextFormat::Table));
 }
 
-/// A mapped image and the same image through librbd are two ways to storage, and so is CephFS a third.
+/// A run on an image through librbd.
+fn run_through_librbd() -> RunResult {
+    let mut library = ran("read_us=5ms", 2);
+    let used = concat!(
+        r#"{"client":"librbd 1.16.0","fsid":"f","pool":"fast","image":"disk1","#,
+        r#""cache":"writearound"}"#
+    );
+    for worker in &mut library.workers {
+        worker.backend.ceph = Some(serde_json::from_str(used).unwrap());
+    }
+    library
+}
+
+/// A mapped image, the same image through librbd, and CephFS are three paths to storage.
 #[test]
-fn other_ways_to_storage_are_not_taken_for_the_same() {
+fn different_storage_paths_are_noted() {
     use iosonde_result::host::{
-        DeviceInfo, DeviceKind, MappedImage, Mount, Service, ServiceClient, TargetInfo,
+        DeviceInfo, DeviceKind, MappedImage, Mount, MountService, ServiceClient, TargetInfo,
     };
     let mapped = TargetInfo {
         devices: vec![DeviceInfo {
@@ -173,11 +192,11 @@ fn other_ways_to_storage_are_not_taken_for_the_same() {
     };
     let cephfs = TargetInfo {
         mount: Some(Mount {
-            service: Some(Service {
+            service: Some(MountService {
                 client: ServiceClient::CephFuse,
                 servers: vec!["10.0.0.1:6789".into()],
                 path: Some("/".into()),
-                ..Service::default()
+                ..MountService::default()
             }),
             ..Mount::default()
         }),
@@ -187,44 +206,40 @@ fn other_ways_to_storage_are_not_taken_for_the_same() {
         targets: vec![target],
         ..ran("read_us=5ms", 1)
     };
-    let mut library = ran("read_us=5ms", 2);
-    let used = r#"{"client":"librbd 1.16.0","fsid":"f","pool":"fast","image":"disk1","cache":"writearound"}"#;
-    for worker in &mut library.workers {
-        worker.backend.ceph = Some(serde_json::from_str(used).unwrap());
-    }
-    let side = |result: RunResult| Chosen::kept("run", KeptStudy::of_run(result));
+    let library = run_through_librbd();
+    let side = |result: RunResult| Chosen::kept("run", StudyRecord::from_run(result));
     let mut labelled = Vec::new();
     for (label, result) in [("krbd", on(mapped.clone())), ("librbd", library.clone())] {
-        let mut study = KeptStudy::of_run(result);
+        let mut study = StudyRecord::from_run(result);
         study.label(&[("way".to_owned(), label.to_owned())].into());
         labelled.push((study, String::new()));
     }
     let (krbd, librbd, cephfs) = (side(on(mapped)), side(library), side(on(cephfs)));
     let note = krbd.other_way(&librbd).unwrap();
     assert!(
-        note.contains("A is mapped RBD image fast/disk1 (krbd), B is rbd://fast/disk1 (librbd)"),
+        note.contains("A uses mapped RBD image fast/disk1 (krbd), B uses rbd://fast/disk1"),
         "{note}"
     );
     let note = cephfs.other_way(&librbd).unwrap();
     assert!(
-        note.contains("A is CephFS (ceph-fuse) 10.0.0.1:6789:/"),
+        note.contains("A uses CephFS (ceph-fuse) 10.0.0.1:6789:/"),
         "{note}"
     );
     assert_eq!(krbd.other_way(&krbd), None);
-    // Labels stand for results whose documents are elsewhere.
+    // A label stands for results whose documents are elsewhere.
     let dir = std::env::temp_dir().join(format!("iosonde-compare-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let file = dir.join("history.db");
-    let place = Place::find(Some(&file)).unwrap();
+    let place = HistoryPath::find(Some(&file)).unwrap();
     let mut store = Store::open_or_make(&place).unwrap().store;
     store.import(&labelled).unwrap();
-    let side = |label| Chosen::of(label, Some(&file)).unwrap();
+    let side = |label| Chosen::resolve(label, Some(&file)).unwrap();
     let note = side("way=krbd").other_way(&side("way=librbd")).unwrap();
-    assert!(note.contains("A is mapped RBD image"), "{note}");
+    assert!(note.contains("A uses mapped RBD image"), "{note}");
     std::fs::remove_dir_all(dir).unwrap();
 }
 
-/// A history with a run for each of these latencies, all of one plan on one target, the oldest first.
+/// A history with one run for each latency, all of one plan on one target, oldest first.
 fn history_of_runs(file: &std::path::Path, latencies_us: &[u32]) -> Vec<String> {
     let mut studies = Vec::new();
     for (index, read_us) in latencies_us.iter().enumerate() {
@@ -234,9 +249,9 @@ fn history_of_runs(file: &std::path::Path, latencies_us: &[u32]) -> Vec<String> 
         let job = &mut result.plan.jobs[0];
         job.io.sim = Some("the same device".into());
         job.workload.randseed = Some(index as u64);
-        studies.push((KeptStudy::of_run(result), String::new()));
+        studies.push((StudyRecord::from_run(result), String::new()));
     }
-    let mut store = Store::open_or_make(&Place::find(Some(file)).unwrap())
+    let mut store = Store::open_or_make(&HistoryPath::find(Some(file)).unwrap())
         .unwrap()
         .store;
     store.import(&studies).unwrap();
@@ -246,7 +261,7 @@ fn history_of_runs(file: &std::path::Path, latencies_us: &[u32]) -> Vec<String> 
 
 /// Compares two results of a history, with their earlier runs as evidence.
 fn compare_stored(file: &std::path::Path, a: &str, b: &str) -> Comparison {
-    let [a, b] = [a, b].map(|id| Chosen::of(id, Some(file)).unwrap());
+    let [a, b] = [a, b].map(|id| Chosen::resolve(id, Some(file)).unwrap());
     let earlier = earlier_runs(&a, &b, Some(file)).unwrap();
     compare_with_earlier_runs(
         &a.results,
@@ -264,22 +279,22 @@ fn earlier_runs_of_the_target_decide_and_are_named() {
     let [a, b] = [&ids[4], &ids[5]];
     let found = compare_stored(&file, a, b);
     let row = &found.rows[0];
-    assert_eq!(row.verdict, Verdict::NoDifferenceShown);
+    assert_eq!(row.verdict, ComparisonVerdict::NoDifferenceShown);
     assert_eq!(row.a.earlier_runs.unwrap().runs, 4);
     let named = found
         .notes
         .iter()
         .any(|note| note.starts_with("4 earlier runs"));
     assert!(named, "{:?}", found.notes);
-    // Only runs before both count, and three of them at least.
+    // Only runs before both count, and at least three are needed.
     let early = compare_stored(&file, &ids[2], b);
     assert_eq!(early.rows[0].a.earlier_runs, None);
-    assert_eq!(early.rows[0].verdict, Verdict::Slower);
+    assert_eq!(early.rows[0].verdict, ComparisonVerdict::Slower);
     std::fs::remove_dir_all(dir).unwrap();
 }
 
 #[test]
-fn runs_of_other_plans_targets_and_machines_are_no_earlier_runs() {
+fn earlier_runs_exclude_other_plans_targets_machines() {
     let run = |change: &dyn Fn(&mut RunResult)| {
         let mut result = ran("read_us=5ms", 1);
         result.targets = vec![iosonde_result::host::TargetInfo::default()];
@@ -304,10 +319,11 @@ fn runs_of_other_plans_targets_and_machines_are_no_earlier_runs() {
     std::fs::create_dir_all(&dir).unwrap();
     let file = dir.join("history.db");
     let ids = history_of_runs(&file, &[4600, 5400, 5000, 4700, 5000, 5400]);
-    let place = Place::find(Some(&file)).unwrap();
+    let place = HistoryPath::find(Some(&file)).unwrap();
     let store = Store::open(&place).unwrap();
     let mut loaded = store.load(&ids[5]).unwrap();
-    let earlier = |loaded: &crate::store::Loaded| store.earlier_runs(loaded, 6000).unwrap().len();
+    let earlier =
+        |loaded: &iosonde_history::Loaded| store.earlier_runs(loaded, 6000).unwrap().len();
     assert_eq!(earlier(&loaded), 5);
     loaded.summary.machine = Some("n2".into());
     assert_eq!(earlier(&loaded), 0);
@@ -319,21 +335,21 @@ fn runs_of_other_plans_targets_and_machines_are_no_earlier_runs() {
 #[test]
 fn fio_results_have_no_series() {
     let fio = include_str!("../../../../result/tests/fio-json/two-jobs.json");
-    let study = crate::store::read_documents(fio).unwrap().remove(0);
+    let study = iosonde_history::read_documents(fio).unwrap().remove(0);
     let sides = [study.measured("a"), study.measured("b")];
     let comparison = compare(&sides[..1], &sides[1..]);
-    let document = Document::of("two-jobs.json", "two-jobs.json", &comparison);
+    let document = ComparisonDocument::new("two-jobs.json", "two-jobs.json", &comparison);
     insta::assert_snapshot!("fio_results", document.text(TextFormat::Table));
 }
 
 #[test]
-fn no_line_is_wider_than_a_terminal() {
+fn comparison_table_fits_80_columns() {
     let long = "a".repeat(200);
     let mut a = measured("read_us=5ms", 1, "n1");
     a.parts[0].name =
         "a_job_with_a_name_that_is_longer_than_what_most_people_would_call_a_job_that_reads".into();
     let comparison = compare(&[a], &[measured("read_us=40ms", 2, "n1")]);
-    let text = Document::of(&long, &long, &comparison).text(TextFormat::Table);
+    let text = ComparisonDocument::new(&long, &long, &comparison).text(TextFormat::Table);
     let widest = text
         .lines()
         .max_by_key(|line| line.chars().count())

@@ -1,9 +1,9 @@
-//! A device whose name is mistyped: a job that writes to `/dev/nosuch0` makes a regular file there, as with fio.
+//! Mistyped device names: a job that writes to `/dev/nosuch0` creates a regular file, as with fio.
 
 use iosonde_job::plan::{Direction, Plan};
 use std::path::{Path, PathBuf};
 
-/// Files in the directory of devices that jobs write to and that are not there.
+/// Files directly in the directory of devices that jobs write to and that do not exist.
 pub(super) fn missing_in(devices: &Path, plan: &Plan) -> Vec<PathBuf> {
     let writing = plan
         .jobs
@@ -12,7 +12,7 @@ pub(super) fn missing_in(devices: &Path, plan: &Plan) -> Vec<PathBuf> {
     let names = writing
         .flat_map(|job| &job.files.filenames)
         .map(PathBuf::from);
-    // Files of shared memory are in a directory of their own.
+    // Files of shared memory are in a subdirectory.
     let mut missing: Vec<PathBuf> = names
         .filter(|path| path.parent() == Some(devices) && !path.exists())
         .collect();
@@ -25,7 +25,7 @@ pub(super) fn made(missing: &[PathBuf]) -> Vec<String> {
     let made = missing.iter().filter(|path| path.is_file());
     made.map(|path| {
         format!(
-            "{} did not exist: a regular file was made there, no device was measured",
+            "{} did not exist: the job created a regular file there and measured no device",
             path.display()
         )
     })
@@ -35,10 +35,10 @@ pub(super) fn made(missing: &[PathBuf]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_job::plan::{Job, Mode, ReadWrite};
+    use iosonde_job::plan::{Job, ReadWrite, ReadWriteMode};
 
     #[test]
-    fn regular_file_made_among_devices_is_noted() {
+    fn regular_file_created_in_dev_is_noted() {
         let devices = std::env::temp_dir().join(format!("iosonde-dev-{}", std::process::id()));
         std::fs::create_dir_all(&devices).unwrap();
         std::fs::write(devices.join("there"), "").unwrap();
@@ -49,10 +49,10 @@ mod tests {
             job
         };
         let jobs = vec![
-            job("nosuch0", Mode::Write),
-            job("there", Mode::Write),
-            job("read", Mode::Read),
-            job("shm/file", Mode::Write),
+            job("nosuch0", ReadWriteMode::Write),
+            job("there", ReadWriteMode::Write),
+            job("read", ReadWriteMode::Read),
+            job("shm/file", ReadWriteMode::Write),
         ];
         let plan = Plan {
             jobs,

@@ -1,17 +1,18 @@
-//! Notes of `iosonde fio`: advice that changes nothing in what was measured.
+//! Notes of `iosonde fio`: advice that changes no figure.
 //!
-//! Clients of fio (bench-fio, kubestr) take any text on standard error for a failure, and notes depend on the machine's load.
-//! So notes are part of the result: a list in JSON, lines below the report in the normal text, and nothing in terse output.
-//! Standard error has those of a command that fails, beside its error, and those of a history that could not be written: a result
-//! is printed before it is kept.
+//! Clients of fio (bench-fio, kubestr) take any text on standard error for a failure, and notes
+//! depend on the machine's load. So notes are part of the result: a list in JSON, lines below the
+//! normal report, none in terse output. Standard error has only the notes of a failed command and
+//! those of a history that could not be written, as a result is printed before it is stored.
 
-use crate::report::facts;
+use iosonde_report::facts;
+use iosonde_result::cache_state::LayerCache;
 use iosonde_result::fio::Formats;
 use iosonde_result::run::RunResult;
-use iosonde_result::session::RunError;
+use iosonde_result::run_error::RunError;
 use iosonde_result::storage::StorageUsed;
 
-/// The result with the notes that were made before the run. A run without a result prints them beside its error.
+/// Adds the notes made before the run to the result. Without a result they go to standard error.
 pub(super) fn into_result(
     outcome: Result<RunResult, RunError>,
     notes: Vec<String>,
@@ -33,14 +34,19 @@ pub(super) fn into_result(
 /// All advice on a result: its storage, its verdicts, its notes.
 pub(super) fn of_result(result: &RunResult) -> Vec<String> {
     // A local disk needs no note: the job names it.
-    let storage = StorageUsed::of(result).filter(StorageUsed::is_service);
+    let storage = StorageUsed::from_run(result).filter(StorageUsed::is_service);
     let storage = storage.map(|used| ("storage", used.words()));
     let unknown = result.ceph.as_ref().and_then(facts::ceph_unknown);
-    let told = storage.into_iter().chain(facts::nfs(&result.nfs));
-    let told = told.chain(unknown);
-    let told = told.map(|(name, fact)| format!("{name}: {fact}"));
-    let told = told.chain(result.findings());
-    told.chain(result.notes.iter().cloned()).collect()
+    // As in fio, a job's own cold start needs no note.
+    let is_news = result.caches.iter().any(LayerCache::is_news);
+    let caches = facts::caches(&result.caches).filter(|_| is_news);
+    let reported = storage.into_iter().chain(facts::nfs(&result.nfs));
+    let reported = reported.chain(caches).chain(unknown);
+    let tier = result.ceph.as_ref().and_then(|side| side.cache_tier);
+    let reported = reported.chain(tier.map(|tier| ("cache tier", tier.to_string())));
+    let reported = reported.map(|(name, fact)| format!("{name}: {fact}"));
+    let reported = reported.chain(result.findings());
+    reported.chain(result.notes.iter().cloned()).collect()
 }
 
 /// The lines below the report. Only the normal text has them.
@@ -49,7 +55,7 @@ pub(super) fn text(notes: &[String], formats: Formats) -> String {
     shown.map(|note| format!("note: {note}\n")).collect()
 }
 
-/// The same below a command line, as comments of the shell: the output can still be run.
+/// The notes as shell comments below a command line, so that the output remains executable.
 pub(super) fn comments(notes: &[String]) -> String {
     let lines = notes.iter().map(|note| format!("# note: {note}\n"));
     lines.collect()
@@ -60,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_in_formats_other_than_normal_are_not_printed() {
+    fn notes_are_printed_only_in_normal_format() {
         let notes = ["a: 1".to_owned(), "b".to_owned()];
         assert_eq!(text(&notes, Formats::default()), "note: a: 1\nnote: b\n");
         for formats in ["json", "json+", "terse", "terse,json"] {

@@ -1,39 +1,42 @@
-//! What `iosonde fio` prints, over simulated devices.
+//! Output of `iosonde fio` over simulated devices.
 
 use super::*;
 
-fn parsed(words: &str) -> iosonde_job::parse::Parsed {
+fn parsed(words: &str) -> iosonde_job::parse::ParsedCommand {
     let words: Vec<OsString> = words.split_whitespace().map(OsString::from).collect();
     iosonde_job::parse(&words, &iosonde_job::env::FakeEnv::new()).unwrap()
 }
 
-fn of(words: &str) -> Formats {
+fn parse_formats(words: &str) -> Formats {
     Formats::asked(&parsed(&format!("--name=a --size=1m {words}")).command)
 }
 
 #[test]
-fn formats_are_those_asked_for() {
-    assert_eq!(of(""), Formats::default());
-    let both = of("--output-format=normal,json");
+fn output_formats_follow_the_command_line() {
+    assert_eq!(parse_formats(""), Formats::default());
+    let both = parse_formats("--output-format=normal,json");
     assert!(both.normal && both.json.is_some() && both.terse.is_none());
-    let minimal = of("--minimal --terse-version=5");
+    let minimal = parse_formats("--minimal --terse-version=5");
     assert_eq!(
         minimal.terse,
         iosonde_result::fio::terse::TerseVersion::from_number(5)
     );
     assert!(!minimal.normal);
-    let appended = of("--append-terse");
+    let appended = parse_formats("--append-terse");
     assert!(appended.normal && appended.terse.is_some());
 }
 
 #[test]
-fn the_version_is_one_that_tools_know() {
-    assert_eq!(told(&Action::Version).unwrap().unwrap(), "fio-3.33\n");
-    assert!(told(&Action::CommandHelp(Some("iodpeth".into()))).is_err());
-    assert_eq!(told(&Action::Run).unwrap(), None);
+fn version_line_is_that_of_fio() {
+    assert_eq!(
+        action_text(&Action::Version).unwrap().unwrap(),
+        "fio-3.33\n"
+    );
+    assert!(action_text(&Action::CommandHelp(Some("iodpeth".into()))).is_err());
+    assert_eq!(action_text(&Action::Run).unwrap(), None);
 }
 
-/// Runs a job on a simulated device. What tells one run from another is made the same.
+/// Runs a job on a simulated device. Fields that differ between runs get fixed values.
 fn ran(words: &str) -> (RunResult, Formats) {
     let parsed = parsed(words);
     let mut session = LocalRunner::default().open();
@@ -67,26 +70,28 @@ const JOB: &str = "--name=a --ioengine=sim --sim=sata-ssd --rw=randrw --rwmixrea
                    --iodepth=8 --size=1g --time_based --runtime=2";
 
 #[test]
-fn normal_text() {
+fn normal_output_matches_snapshot() {
     insta::assert_snapshot!("normal", printed(JOB));
 }
 
 #[test]
-fn terse_lines() {
+fn terse_output_matches_snapshot() {
     insta::assert_snapshot!("terse", printed(&format!("{JOB} --minimal")));
 }
 
 #[test]
-fn json_documents() {
+fn json_output_matches_snapshot() {
     insta::assert_snapshot!("json", printed(&format!("{JOB} --output-format=json")));
 }
 
 /// Two jobs in one group, then trims in a group of their own.
-const GROUPS: &str = "--group_reporting --ioengine=sim --sim=sata-ssd --bs=4k --iodepth=4 --size=1g --number_ios=2000 \
-                      --name=a --rw=randwrite --numjobs=2 --name=b --rw=randtrim --stonewall --new_group";
+const GROUPS: &str = "--group_reporting --ioengine=sim --sim=sata-ssd --bs=4k --iodepth=4 \
+                      --size=1g --number_ios=2000 \
+                      --name=a --rw=randwrite --numjobs=2 --name=b --rw=randtrim --stonewall \
+                      --new_group";
 
 #[test]
-fn groups_and_trims() {
+fn group_reporting_with_trims_matches_snapshot() {
     insta::assert_snapshot!("groups_normal", printed(GROUPS));
     insta::assert_snapshot!("groups_terse", printed(&format!("{GROUPS} --minimal")));
     let json = format!("{GROUPS} --output-format=json+");
@@ -94,7 +99,7 @@ fn groups_and_trims() {
 }
 
 #[test]
-fn terse_lines_of_all_versions() {
+fn terse_versions_match_snapshot() {
     let of = |version: u32| printed(&format!("{JOB} --minimal --terse-version={version}"));
     insta::assert_snapshot!("terse_versions", [2, 3, 4, 5].map(of).join("\n"));
 }
@@ -102,7 +107,7 @@ fn terse_lines_of_all_versions() {
 #[test]
 fn errors_of_jobs_end_with_status_1() {
     let (mut result, _) = ran(JOB);
-    assert!(conclude(&result, &Stop::default()).is_ok());
+    assert!(conclude(&result, &StopSignal::default()).is_ok());
     result.workers[0].error = Some(iosonde_result::run::IoFailure {
         errno: 5,
         operation: "read".to_owned(),
@@ -110,14 +115,15 @@ fn errors_of_jobs_end_with_status_1() {
         offset: Some(4096),
         message: "EIO".to_owned(),
     });
-    let failure = conclude(&result, &Stop::default()).unwrap_err();
+    let failure = conclude(&result, &StopSignal::default()).unwrap_err();
     assert_eq!(failure.status(), 1);
     assert_eq!(failure.text(false), "error: a: EIO");
 }
 
 #[test]
-fn reports_on_the_way_say_how_long_it_still_takes() {
-    let words = "--name=a --ioengine=sim --size=1g --rw=randread --time_based --runtime=4 --status-interval=1 --output-format=json";
+fn status_interval_reports_have_eta() {
+    let words = "--name=a --ioengine=sim --size=1g --rw=randread --time_based --runtime=4 \
+                 --status-interval=1 --output-format=json";
     let parsed = parsed(words);
     let path = std::env::temp_dir().join(format!("iosonde-eta-{}", std::process::id()));
     let mut output = Output::open(Some(&path)).unwrap();
@@ -125,7 +131,7 @@ fn reports_on_the_way_say_how_long_it_still_takes() {
     let mut live = FioLive::new(&parsed.plan, &parsed.command, formats, &mut output);
     let mut session = LocalRunner::default().open();
     session.run(&parsed.plan, &mut live).unwrap();
-    live.end().unwrap();
+    live.finish().unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     let documents = serde_json::Deserializer::from_str(&text).into_iter::<serde_json::Value>();

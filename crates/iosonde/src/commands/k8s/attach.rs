@@ -1,54 +1,29 @@
-//! `iosonde k8s attach`: a run whose client is gone.
+//! `iosonde k8s attach`: follows a run whose client has ended.
 
-use crate::args::{ClusterArgs, KeepArgs};
-use crate::commands::cluster::one_cluster;
-use crate::commands::end;
+use crate::args::AttachArgs;
+use crate::commands::finish_command;
 use crate::commands::fio::{conclude, report};
-use crate::failure::Failure;
-use crate::live::cluster::PodLive;
+use crate::failure::CommandError;
+use crate::live::pod_setup::PodLive;
 use crate::live::pods::PodsLive;
 use crate::output::Output;
-use crate::signals::Stop;
-use crate::store::Keeper;
-use clap::Args;
-use iosonde_cluster::{Attached, Told, Watch, attach};
-use iosonde_job::Target;
-use iosonde_result::fio::Formats;
-use iosonde_result::observer::{Control, Observer, Progress};
+use crate::signals::StopSignal;
+use iosonde_cluster::{Attached, SetupEvent, SetupObserver, attach};
+use iosonde_history::HistoryWriter;
+use iosonde_result::observer::{Control, Observer, RunProgress};
 use iosonde_result::session::Session;
 use iosonde_result::words;
-use std::path::PathBuf;
 
-/// Arguments of `iosonde k8s attach`.
-#[derive(Debug, Args)]
-pub(crate) struct AttachArgs {
-    /// The run, as `iosonde doctor --cluster` names it
-    #[arg(value_name = "RUN")]
-    run: String,
-    /// fio's output formats: normal, terse, json, json+
-    #[arg(long, default_value = "normal", value_name = "FORMATS")]
-    output_format: Formats,
-    /// File for the result, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-    #[command(flatten)]
-    keep: KeepArgs,
-    #[command(flatten)]
-    cluster: ClusterArgs,
-}
-
-pub(super) fn run(args: &AttachArgs) -> Result<(), Failure> {
-    one_cluster(&args.cluster)?;
-    let stop = Stop::listen()?;
-    let mut keeper = Keeper::open(&args.keep)?;
+pub(super) fn run(args: &AttachArgs) -> Result<(), CommandError> {
+    let stop = StopSignal::listen()?;
+    let mut history_writer = HistoryWriter::open(&args.keep.options())?;
     let output = Output::open(args.output.as_deref())?;
     let mut pod_live = PodLive::new(&args.run);
-    let watch = Watch {
-        tell: &mut |told: Told<'_>| pod_live.tell(told),
+    let watch = SetupObserver {
+        tell: &mut |event: SetupEvent<'_>| pod_live.show_event(event),
         interrupts: &|| stop.interrupt.count(),
     };
-    // The target of these options is not used.
-    let options = args.cluster.options(Target::EmptyDir);
+    let options = args.cluster.options();
     let Attached {
         mut session,
         target,
@@ -58,27 +33,34 @@ pub(super) fn run(args: &AttachArgs) -> Result<(), Failure> {
         pods: None,
     };
     let target = target.as_ref().unwrap_or(&args.run);
-    keeper.begin("fio", target);
-    let outcome = keeper.attend(&mut live, |observer| session.attend(observer));
+    history_writer.begin("fio", target);
+    let outcome = history_writer
+        .follow_existing_run(&mut live, |observer| session.follow_existing_run(observer));
     drop(live);
-    let reported = outcome.map_err(Failure::from).and_then(|mut result| {
-        report(&mut result, target, args.output_format, &mut keeper, output)?;
+    let reported = outcome.map_err(CommandError::from).and_then(|mut result| {
+        report(
+            &mut result,
+            target,
+            args.output_format,
+            &mut history_writer,
+            output,
+        )?;
         conclude(&result, &stop)
     });
-    keeper.tell_notes();
-    // Removal may take long, and fail: the result is out by then.
+    crate::commands::print_notes(&mut history_writer);
+    // Removal may be slow or fail, so it follows the report.
     let closed = Box::new(session).close();
-    end([reported], closed)
+    finish_command([reported], closed)
 }
 
-/// Shows where the run stands, in one line, or one for each of several pods.
+/// Shows the progress of the run in one line, or in one for each of several pods.
 struct Following {
     line: PodLive,
     pods: Option<PodsLive>,
 }
 
 impl Observer for Following {
-    fn progress(&mut self, progress: &Progress<'_>) -> Control {
+    fn progress(&mut self, progress: &RunProgress<'_>) -> Control {
         let rate = &progress.rate;
         let ios = rate.read.ios + rate.write.ios + rate.trim.ios;
         let left = progress.left_ns.map_or(String::new(), |left| {

@@ -1,9 +1,11 @@
 //! The lock by which a run marks its working file or scratch directory as in use.
 //!
-//! Working files lie in directories that others can write to, such as /tmp, where anybody can give anything their names. So
-//! a lock file is opened only if it is a regular file of this user, never through a link, and never in a way that waits: a FIFO
-//! would block until somebody writes to it, and a device might act when it is opened.
+//! Working files lie in directories that other users can write to, such as /tmp, under names that
+//! anyone can use. So a lock file is opened only if it is a regular file of this user, never
+//! through a symbolic link, and never blocking: a FIFO would wait for a writer. A device might act
+//! when opened.
 
+use super::name::working_file_beside;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, open, openat, statat};
 use rustix::process::geteuid;
 use std::fs::{File, TryLockError};
@@ -12,12 +14,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Takes the lock of a working file. It is held as long as the returned file is open; `None`: a live process holds it.
+/// Takes the lock of a working file until the returned file is closed. `None`: it is in use. The
+/// file of a neighbour has the lock of the working file beside it.
 ///
-/// # Errors
-/// Whether a process holds it is unknown: this is no file of this user, or its file system has no locks.
+/// The state is unknown: not a regular file of this user, or no locks on its file system.
 pub(in crate::commands) fn take_lock(file: &Path) -> io::Result<Option<File>> {
-    take_at(CWD, file)
+    let beside = working_file_beside(file).filter(|beside| beside.symlink_metadata().is_ok());
+    take_at(CWD, beside.as_deref().unwrap_or(file))
 }
 
 /// As [`take_lock`], of the file `name` in a directory of this user.
@@ -31,16 +34,16 @@ pub(in crate::commands) fn take_lock_within(
     take_at(directory.as_fd(), Path::new(name))
 }
 
-/// Marks a new file as in use. `false`: another process found it before it was marked, and takes it for a leftover.
+/// Locks a new file. `false`: another process has locked or removed it as a leftover.
 pub(in crate::commands) fn claim(file: &File) -> io::Result<bool> {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Ok(false),
-        // Where locks are not supported, leftovers are reported and not removed.
+        // Without support for locks, leftovers are reported but not removed.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file.metadata()?.nlink() > 0),
     }
 }
 
-/// Whether a name still means the file, or directory, that was opened by it.
+/// Whether the path still names the opened file or directory.
 pub(in crate::commands) fn is_still(path: &Path, opened: &File) -> io::Result<bool> {
     let opened = opened.metadata()?;
     match path.symlink_metadata() {
@@ -54,9 +57,9 @@ fn take_at(directory: BorrowedFd<'_>, name: &Path) -> io::Result<Option<File>> {
     refuse_unusable(&statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?)?;
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let open = |access| openat(directory, name, flags | access, Mode::empty());
-    // On NFS only who may write can lock.
+    // On NFS an exclusive lock needs write access.
     let file = File::from(open(OFlags::RDWR).or_else(|_| open(OFlags::RDONLY))?);
-    // The name may have come to mean something else since the check.
+    // The name may refer to another file since the check.
     refuse_unusable(&fstat(&file)?)?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
@@ -67,7 +70,7 @@ fn take_at(directory: BorrowedFd<'_>, name: &Path) -> io::Result<Option<File>> {
 
 fn refuse_unusable(found: &Stat) -> io::Result<()> {
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-        return Err(io::Error::other("its lock is no regular file"));
+        return Err(io::Error::other("its lock is not a regular file"));
     }
     refuse_foreign(found)
 }
@@ -91,7 +94,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    /// The outcome as a word, within a time in which nothing that does not wait fails to answer.
+    /// The outcome as text. Fails if the call blocks.
     fn taken(directory: &Path) -> String {
         let (sender, answer) = channel();
         let directory = directory.to_owned();
@@ -103,25 +106,23 @@ mod tests {
             };
             let _ = sender.send(outcome);
         });
-        let patience = Duration::from_secs(20);
-        answer
-            .recv_timeout(patience)
-            .expect("opening does not wait")
+        let timeout = Duration::from_secs(20);
+        answer.recv_timeout(timeout).expect("opening does not wait")
     }
 
     #[test]
-    fn lock_that_is_no_regular_file_is_not_opened() {
+    fn lock_other_than_regular_file_is_not_opened() {
         let name = format!("iosonde-lock-{}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         fs::create_dir_all(&directory).unwrap();
         let lock = directory.join("in-use");
         mknodat(CWD, &lock, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        assert_eq!(taken(&directory), "its lock is no regular file");
+        assert_eq!(taken(&directory), "its lock is not a regular file");
         fs::remove_file(&lock).unwrap();
         let elsewhere = directory.join("elsewhere");
         fs::write(&elsewhere, "").unwrap();
         symlink(&elsewhere, &lock).unwrap();
-        assert_eq!(taken(&directory), "its lock is no regular file");
+        assert_eq!(taken(&directory), "its lock is not a regular file");
         fs::remove_file(&lock).unwrap();
         fs::write(&lock, "").unwrap();
         assert_eq!(taken(&directory), "taken");

@@ -1,30 +1,37 @@
 //! Names of working files and scratch directories: `PREFIX HOST-BOOT-RANDOM-NUMBER`.
 //!
-//! A lock may be seen on its own host only: flock(2) is local on some network file systems. So a name says which boot of which
-//! host made it, and without being asked iosonde removes only what this boot has made, whose locks it sees.
+//! A lock may be visible only on its host, as flock(2) is local on some network file systems. So
+//! names hold the boot. Unless asked, iosonde removes only files of this boot, whose locks it sees.
 
 use iosonde_result::doctor::MadeBy;
+use iosonde_study::probe::StudyTarget;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Letters of a host's name that are kept.
+/// Prefix of the names of working files.
+pub(in crate::commands) const PROBE_PREFIX: &str = ".iosonde-probe-";
+/// Prefix of the names of scratch directories.
+pub(in crate::commands) const SUITE_PREFIX: &str = ".iosonde-suite-";
+/// Name of the lock file that marks a scratch directory as in use.
+pub(in crate::commands) const SUITE_LOCK: &str = "in-use";
+/// Letters of the host's name in a name.
 const HOST_LETTERS_MAX: usize = 32;
-/// Digits of the boot id that are kept: 48 bits tell all boots apart.
+/// Hexadecimal digits of the boot id in a name. 48 bits distinguish all boots.
 const BOOT_DIGITS: usize = 12;
-/// Digits of the part that tells processes apart.
+/// Hexadecimal digits of the random number of a process.
 const RANDOM_DIGITS: usize = 16;
 
-/// Names that no other process makes, one after the other.
+/// An endless sequence of names that no other process makes.
 ///
-/// # Errors
-/// The kernel gives no random numbers.
+/// The kernel provides no random numbers.
 pub(in crate::commands) fn new_names(prefix: &str) -> io::Result<impl Iterator<Item = String>> {
     let start = format!("{prefix}{}-{}-{}", host(), boot(), process()?);
     Ok((0_u64..).map(move |number| format!("{start}-{number}")))
 }
 
-/// Which boot made what has this name, and whether this process did.
+/// Whether this boot or another made the file of this name.
 pub(in crate::commands) fn made_by(name: &str, prefix: &str) -> MadeBy {
     match parts(name, prefix) {
         None => MadeBy::Unknown,
@@ -33,14 +40,24 @@ pub(in crate::commands) fn made_by(name: &str, prefix: &str) -> MadeBy {
     }
 }
 
-/// Whether this process has made what has this name.
+/// Whether this process made the file of this name.
 pub(in crate::commands) fn is_of_this_process(name: &str, prefix: &str) -> bool {
     let by = parts(name, prefix).map(|(_, by)| by);
     by.is_some_and(|by| process().is_ok_and(|process| process == by))
 }
 
-/// Boot and process; `None` is a name of iosonde 0.1.0, `PREFIX PID-NUMBER`, or one of nobody's.
+/// The working file beside which a neighbour's file lies, and whose lock is that of both. `None`:
+/// the path is no neighbour's file.
+pub(in crate::commands) fn working_file_beside(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    Some(path.with_file_name(name.strip_suffix(StudyTarget::NEIGHBOUR_SUFFIX)?))
+}
+
+/// Boot and process. `None`: a name of iosonde 0.1.0, `PREFIX PID-NUMBER`, or of another program.
 fn parts<'a>(name: &'a str, prefix: &str) -> Option<(&'a str, &'a str)> {
+    let name = name
+        .strip_suffix(StudyTarget::NEIGHBOUR_SUFFIX)
+        .unwrap_or(name);
     let mut parts = name.strip_prefix(prefix)?.rsplitn(4, '-');
     let (number, process, boot) = (parts.next()?, parts.next()?, parts.next()?);
     parts.next()?;
@@ -53,10 +70,10 @@ fn parts<'a>(name: &'a str, prefix: &str) -> Option<(&'a str, &'a str)> {
     is_new.then_some((boot, process))
 }
 
-/// The boot of a kernel that does not tell it.
+/// Stands for an unknown boot id.
 const NO_BOOT: &str = "000000000000";
 
-/// This boot of this host, also in its containers.
+/// The start of the boot id, which is the same in containers.
 fn boot() -> &'static str {
     static BOOT: OnceLock<String> = OnceLock::new();
     BOOT.get_or_init(|| {
@@ -70,7 +87,7 @@ fn boot() -> &'static str {
     })
 }
 
-/// This host's name, for people.
+/// This host's name, for the user.
 fn host() -> String {
     let uname = rustix::system::uname();
     let name = uname.nodename().to_string_lossy();
@@ -89,7 +106,7 @@ fn host() -> String {
     }
 }
 
-/// What tells this process from all others, also from those of other containers with the same process id.
+/// A random number for this process. Process ids are not unique across containers.
 fn process() -> io::Result<&'static str> {
     static PROCESS: OnceLock<String> = OnceLock::new();
     if let Some(process) = PROCESS.get() {
@@ -106,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_who_made_them() {
+    fn file_name_identifies_boot_and_process() {
         let names: Vec<String> = new_names(".x-").unwrap().take(2).collect();
         assert_ne!(names[0], names[1]);
         for name in &names {
@@ -114,6 +131,12 @@ mod tests {
             assert_eq!(made_by(name, ".x-"), MadeBy::ThisBoot);
             assert!(is_of_this_process(name, ".x-"));
         }
+        let beside = format!("{}.neighbour", names[0]);
+        assert_eq!(made_by(&beside, ".x-"), MadeBy::ThisBoot);
+        assert!(is_of_this_process(&beside, ".x-"));
+        let working_file = working_file_beside(&Path::new("/d").join(&beside));
+        assert_eq!(working_file, Some(Path::new("/d").join(&names[0])));
+        assert_eq!(working_file_beside(Path::new(&names[0])), None);
         let other_process = format!(".x-a-b-{}-0123456789abcdef-0", boot());
         assert_eq!(made_by(&other_process, ".x-"), MadeBy::ThisBoot);
         assert!(!is_of_this_process(&other_process, ".x-"));

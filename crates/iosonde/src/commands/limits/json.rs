@@ -1,44 +1,31 @@
-//! For programs. docs/limits.md describes the members.
+//! JSON. docs/limits.md describes the members.
 
-use crate::failure::Failure;
-use iosonde_study::limits::{Listed, Promise};
+use crate::failure::CommandError;
+use iosonde_limits::{Listed, Promise};
+use iosonde_report::json_document::json_document;
 use serde::Serialize;
 
-/// Version of these documents; counts up when a member changes its meaning.
-const FORMAT: u32 = 1;
-
 #[derive(Serialize)]
-struct Document<'a> {
-    format: u32,
-    kind: &'static str,
-    program: &'static str,
+struct LimitsContent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     promise: Option<&'a Promise>,
     #[serde(skip_serializing_if = "Option::is_none")]
     products: Option<&'a [Listed]>,
 }
 
-pub(super) fn promise(promise: &Promise) -> Result<String, Failure> {
+pub(super) fn promise(promise: &Promise) -> Result<String, CommandError> {
     document("limits", Some(promise), None)
 }
 
-pub(super) fn list(products: &[Listed]) -> Result<String, Failure> {
+pub(super) fn list(products: &[Listed]) -> Result<String, CommandError> {
     document("limits-list", None, Some(products))
 }
 
 fn document(
-    kind: &'static str,
+    kind: &str,
     promise: Option<&Promise>,
     products: Option<&[Listed]>,
-) -> Result<String, Failure> {
-    let document = Document {
-        format: FORMAT,
-        kind,
-        program: concat!("iosonde ", env!("CARGO_PKG_VERSION")),
-        promise,
-        products,
-    };
-    let mut text = serde_json::to_string_pretty(&document).map_err(anyhow::Error::from)?;
-    text.push('\n');
-    Ok(text)
+) -> Result<String, CommandError> {
+    let content = LimitsContent { promise, products };
+    Ok(json_document(kind, content).map_err(anyhow::Error::from)?)
 }

@@ -1,21 +1,29 @@
-//! Tables for a report or an issue.
+//! Markdown tables for a report or an issue.
 
 use super::words;
-use iosonde_study::limits::{Listed, Promise};
+use iosonde_limits::{Listed, Promise};
+use iosonde_report::markdown_table::MarkdownColumn::{Left, Right};
+use iosonde_report::markdown_table::markdown_table;
 
 pub(super) fn promise(promise: &Promise) -> String {
     let mut text = format!("## {}: {}\n\n", promise.title, promise.subject());
-    text.push_str("| | promised | for a while | limited by | next limit |\n");
-    text.push_str("| --- | ---: | ---: | --- | --- |\n");
-    for figure in &promise.figures {
-        text.push_str(&row(&[
+    let columns = [
+        Left(""),
+        Right("promised"),
+        Right("burst"),
+        Left("limited by"),
+        Left("next limit"),
+    ];
+    let rows = promise.figures.iter().map(|figure| {
+        [
             figure.metric.to_string(),
             words::sustained(figure),
             words::burst(figure),
             figure.limited_by.to_string(),
             words::next(figure),
-        ]));
-    }
+        ]
+    });
+    text.push_str(&markdown_table(&columns, rows));
     let method = promise.method.iter().cloned();
     for lines in [
         words::remarks(promise),
@@ -31,20 +39,14 @@ pub(super) fn promise(promise: &Promise) -> String {
 }
 
 pub(super) fn list(products: &[Listed]) -> String {
-    let mut text = "| product | what it is | needs | known from |\n".to_owned();
-    text.push_str("| --- | --- | --- | --- |\n");
-    for product in products {
-        text.push_str(&row(&[
+    let columns = ["product", "description", "needs", "limits from"].map(Left);
+    let rows = products.iter().map(|product| {
+        [
             format!("`{}`", product.name),
             product.title.clone(),
             product.needs.join(" "),
             product.editions.join(", "),
-        ]));
-    }
-    text
-}
-
-fn row(cells: &[String]) -> String {
-    let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
-    format!("| {} |\n", cells.join(" | "))
+        ]
+    });
+    markdown_table(&columns, rows)
 }

@@ -1,12 +1,12 @@
-//! For people: tables of 80 columns.
+//! Text tables of 80 columns.
 
 use super::words;
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
-use iosonde_study::limits::{Listed, Promise};
+use iosonde_limits::{Listed, Promise};
 
 const COLUMNS: u16 = 80;
 
-/// Everything about one product.
+/// All about one product.
 pub(super) fn promise(promise: &Promise) -> String {
     let subject = promise.subject();
     let mut text = wrapped(&format!("{}: {subject}", promise.title));
@@ -18,8 +18,8 @@ pub(super) fn promise(promise: &Promise) -> String {
         text.extend(remarks.iter().map(|remark| wrapped(remark)));
     }
     if !promise.commands.is_empty() {
-        text.push_str("\nMade by\n");
-        // Not wrapped, however long: it is there to be copied.
+        text.push_str("\nCreated with\n");
+        // Commands are not wrapped, so that they can be copied.
         let lines = promise.commands.iter().flat_map(|command| command.lines());
         text.extend(lines.map(|line| format!("  {line}\n")));
     }
@@ -44,7 +44,7 @@ fn figures(promise: &Promise) -> String {
     let bursts = promise.figures.iter().any(|figure| figure.burst.is_some());
     let mut head = vec![Cell::new(""), right("promised")];
     if bursts {
-        head.push(right("for a while"));
+        head.push(right("burst"));
     }
     head.extend([Cell::new("limited by"), Cell::new("next limit")]);
     table.set_header(head);
@@ -60,10 +60,10 @@ fn figures(promise: &Promise) -> String {
     render(table, 2)
 }
 
-/// All products.
+/// Lists all products.
 pub(super) fn list(products: &[Listed]) -> String {
     let mut table = plain();
-    table.set_header(["product", "needs", "known for"]);
+    table.set_header(["product", "needs", "limits from"]);
     for product in products {
         table.add_row([
             product.name.clone(),
@@ -77,12 +77,12 @@ pub(super) fn list(products: &[Listed]) -> String {
     let mut text = render(table, 2);
     text.push('\n');
     text.push_str(&wrapped(
-        "What is in brackets may be left out. --as-of selects among the times from which figures are known.",
+        "Parameters in brackets are optional. --as-of selects the limits of an earlier date.",
     ));
     text
 }
 
-/// The years from which there are editions.
+/// The years of the product's editions.
 fn known_for(product: &Listed) -> String {
     let mut years: Vec<&str> = product
         .editions
@@ -102,7 +102,7 @@ fn plain() -> Table {
     table
 }
 
-/// comfy-table fills cells up with blanks; the last one's are of no use.
+/// comfy-table pads cells with blanks. Trims those of the last column.
 fn render(mut table: Table, gap: u16) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, gap));
@@ -121,12 +121,12 @@ fn wrapped(text: &str) -> String {
     filled("", text)
 }
 
-/// A paragraph of a list.
+/// A list item of at most 80 columns.
 fn indented(text: &str) -> String {
     filled("- ", text)
 }
 
-/// Lines of at most 80 columns; a word that is longer, such as an address, stays whole to be copied.
+/// Breaks lines at 80 columns. A longer word, such as a URL, stays whole.
 fn filled(bullet: &str, text: &str) -> String {
     let indent = " ".repeat(bullet.len());
     let mut filled = String::new();

@@ -1,7 +1,7 @@
-//! All that is printed.
+//! Snapshots of all output.
 
 use super::*;
-use crate::args::{Cli, Command};
+use crate::args::{Cli, CliCommand};
 use clap::Parser;
 
 fn args(line: &str) -> LimitsArgs {
@@ -9,7 +9,7 @@ fn args(line: &str) -> LimitsArgs {
         .into_iter()
         .chain(line.split_whitespace());
     match Cli::try_parse_from(words).unwrap().command {
-        Command::Limits(args) => args,
+        CliCommand::Limits(args) => args,
         _ => panic!("not limits"),
     }
 }
@@ -25,12 +25,12 @@ fn refusal(line: &str) -> String {
 }
 
 #[test]
-fn a_persistent_disk_on_a_machine() {
+fn persistent_disk_on_machine_matches_snapshot() {
     insta::assert_snapshot!(printed("gcp-pd-ssd --size 375GiB --machine n1 --vcpus 8"));
 }
 
 #[test]
-fn bursts_tiers_and_history_fit_80_columns() {
+fn tables_with_bursts_and_editions_fit_80_columns() {
     for (name, line) in [
         ("gp2", "aws-gp2 --size 100GiB --machine m5.large"),
         ("st1", "aws-st1 --size 2TiB"),
@@ -45,7 +45,7 @@ fn bursts_tiers_and_history_fit_80_columns() {
     ] {
         let text = printed(line);
         for row in text.lines() {
-            // An address is left whole.
+            // A URL is not wrapped.
             let is_address = row.trim_start().starts_with("https://");
             assert!(row.chars().count() <= 80 || is_address, "{row}");
             assert_eq!(row, row.trim_end());
@@ -55,7 +55,7 @@ fn bursts_tiers_and_history_fit_80_columns() {
 }
 
 #[test]
-fn other_formats() {
+fn json_csv_and_markdown_match_snapshots() {
     let line = "aws-gp3:size=1TiB,iops=16k --throughput 500MB/s --machine m5.large";
     insta::assert_snapshot!("json", printed(&format!("{line} --format json")));
     insta::assert_snapshot!("csv", printed(&format!("{line} --format csv")));
@@ -68,7 +68,7 @@ fn other_formats() {
 }
 
 #[test]
-fn each_product_has_an_answer_for_its_needs() {
+fn published_products_evaluate_with_their_needs() {
     for product in Limits::published().list() {
         let mut line = product.name.clone();
         for need in &product.needs {
@@ -82,7 +82,7 @@ fn each_product_has_an_answer_for_its_needs() {
                 _ => "",
             });
         }
-        // Two need more: HDD volumes are slow for their size, and SSDs for standard disks are not sold with M3.
+        // HDD volumes have less throughput for their size, and M3 has no standard disks.
         let line = match product.name.as_str() {
             "gcp-hyperdisk-throughput" => line.replace("1000MiB/s", "40MiB/s"),
             "gcp-pd-standard" => line.replace("m3-ultramem-64", "n1-standard-8"),
@@ -94,7 +94,7 @@ fn each_product_has_an_answer_for_its_needs() {
 }
 
 #[test]
-fn refusals_say_what_to_write() {
+fn usage_errors_suggest_a_remedy() {
     let refused = [
         refusal("gcp-pd-sdd --size 1"),
         refusal("gcp-pd-ssd --size 375GiB"),
@@ -108,7 +108,7 @@ fn refusals_say_what_to_write() {
 }
 
 #[test]
-fn the_example_of_the_documentation_works() {
+fn documented_limits_file_is_evaluated() {
     let document = include_str!("../../../../../docs/limits.md");
     let (_, rest) = document.split_once("```toml\n").unwrap();
     let (example, _) = rest.split_once("```").unwrap();
@@ -126,4 +126,19 @@ fn the_example_of_the_documentation_works() {
         "own_error",
         error.replace(&file.to_string(), "my-limits.toml")
     );
+}
+
+#[test]
+fn machine_without_local_disks_needs_no_product() {
+    let refused = refusal("--machine e2-medium");
+    assert!(
+        refused.contains("machine e2-medium takes no local SSD"),
+        "{refused}"
+    );
+    assert!(
+        refused.contains("help: machines that take some: types of n1"),
+        "{refused}"
+    );
+    let other = refusal("--machine n1-standard-2");
+    assert!(other.contains("--machine needs a product"), "{other}");
 }

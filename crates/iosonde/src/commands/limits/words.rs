@@ -1,10 +1,10 @@
-//! The parts of a promise in words, for tables of all kinds.
+//! Texts for the parts of a promise, for tables of all kinds.
 
-use iosonde_study::limits::{BurstLength, Promise, Promised, exact};
+use iosonde_limits::{BurstLength, Promise, PromisedFigure, exact};
 use iosonde_study::words::duration;
 
-/// A figure that can be kept up, or its range.
-pub(super) fn sustained(figure: &Promised) -> String {
+/// The sustained figure, or its range.
+pub(super) fn sustained(figure: &PromisedFigure) -> String {
     let low = figure.unit.show(figure.per_s);
     match figure.up_to_per_s {
         Some(up_to) => format!(
@@ -16,16 +16,16 @@ pub(super) fn sustained(figure: &Promised) -> String {
     }
 }
 
-/// What is reached for a while; `-` if there is no such thing.
-pub(super) fn burst(figure: &Promised) -> String {
+/// The burst figure; `-` if there is none.
+pub(super) fn burst(figure: &PromisedFigure) -> String {
     match &figure.burst {
         Some(burst) => burst.unit.show(burst.per_s),
         None => "-".to_owned(),
     }
 }
 
-/// The cap that would count if the lowest were lifted.
-pub(super) fn next(figure: &Promised) -> String {
+/// The next higher limit.
+pub(super) fn next(figure: &PromisedFigure) -> String {
     let next = figure
         .bounds
         .iter()
@@ -36,7 +36,7 @@ pub(super) fn next(figure: &Promised) -> String {
     }
 }
 
-/// What must be known to read the figures.
+/// Remarks that a reader of the figures needs.
 pub(super) fn remarks(promise: &Promise) -> Vec<String> {
     let mut remarks: Vec<String> = promise
         .remarks
@@ -53,7 +53,7 @@ pub(super) fn remarks(promise: &Promise) -> Vec<String> {
     remarks.extend(promise.bursts.iter().map(lasts));
     if let Some(bytes) = promise.max_io_bytes {
         remarks.push(format!(
-            "An I/O of more than {} KiB counts as several.",
+            "An I/O larger than {} KiB counts as several I/Os.",
             bytes >> 10
         ));
     }
@@ -65,7 +65,7 @@ pub(super) fn remarks(promise: &Promise) -> Vec<String> {
         };
         let time = exact(delivery.time * 100.0);
         remarks.push(format!(
-            "The vendor means to deliver {share} {time} % of the time."
+            "The vendor's target is to deliver {share} {time} % of the time."
         ));
     }
     remarks
@@ -79,7 +79,7 @@ fn sentence(text: &str) -> String {
     format!("{}{}.", first.unwrap_or_default(), letters.as_str())
 }
 
-/// How long a burst lasts.
+/// The duration of a burst.
 fn lasts(burst: &BurstLength) -> String {
     let of = match burst.metric {
         Some(metric) => format!("the volume's {metric}"),
@@ -98,9 +98,9 @@ fn lasts(burst: &BurstLength) -> String {
     )
 }
 
-/// Each source in one line.
+/// One line for each source.
 pub(super) fn sources(promise: &Promise) -> Vec<String> {
-    let of = |source: &iosonde_study::limits::Source| {
+    let of = |source: &iosonde_limits::LimitsSource| {
         let verified = if source.verified {
             ""
         } else {

@@ -1,94 +1,27 @@
-//! The figure of one result, and what it was measured with.
+//! Reads a figure from a stored result, with its workload.
 
-use crate::args::PivotOf;
-use crate::failure::Failure;
-use crate::store::{Store, Summary};
-use iosonde_result::compare::{
-    Basis, Bounds, Figure, Measure, Measured as OneResult, Part, Pattern, Side, Subject, figure_of,
-};
+use crate::failure::CommandError;
+use iosonde_history::{Store, StudySummary};
+use iosonde_result::compare::{Bounds, Figure, IntervalBasis, Measure, ResultPart, Subject};
 use iosonde_study::load::LoadResult;
-use iosonde_study::suite::{Asked, FigureName, Found, FoundKind, Named, StepResult, SuiteResult};
+use iosonde_suite::{FigureName, NamedPart, StepResult, StudyFigure, StudyFigureKind, SuiteResult};
 use std::collections::BTreeSet;
 
 /// A figure of one result.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Measured {
+pub(super) struct PivotFigure {
     pub(super) value: f64,
     pub(super) bounds: Option<Bounds>,
-    /// fio's `rw` of what was done.
+    /// fio's `rw` of the workload.
     pub(super) rw: String,
-    /// Bytes of each I/O, where they are all of one size or the mean is known.
+    /// Bytes of each I/O, if uniform or if the mean is known.
     pub(super) block_bytes: Option<u64>,
 }
 
-/// Results of one pair of labels as one figure, with its interval where that is known.
-pub(super) fn together(
-    results: &[(&Summary, Measured)],
-    of: PivotOf,
-    asked: Asked,
-) -> Option<Side> {
-    let mut sorted: Vec<&(&Summary, Measured)> = results.iter().collect();
-    sorted.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
-    let chosen = match of {
-        PivotOf::Mean => return mean(results),
-        PivotOf::Best if asked.is_better_low() => *sorted.first()?,
-        PivotOf::Best => *sorted.last()?,
-        // Of equals the last: repetitions are in their order.
-        PivotOf::Latest => results
-            .iter()
-            .max_by_key(|(study, _)| study.started_at_ms)?,
-        PivotOf::Median => {
-            let high = sorted.get(sorted.len() / 2)?;
-            let low = sorted.get((sorted.len() - 1) / 2)?;
-            let median = (low.1.value + high.1.value) / 2.0;
-            let bounds = low.1.bounds.filter(|_| results.len() == 1);
-            return Some(side(results, median, bounds));
-        }
-    };
-    Some(side(results, chosen.1.value, chosen.1.bounds))
-}
+/// A part, matched by name.
+struct OfPart<'a>(&'a ResultPart);
 
-fn side(results: &[(&Summary, Measured)], value: f64, bounds: Option<Bounds>) -> Side {
-    let machines: BTreeSet<&Option<String>> =
-        results.iter().map(|(study, _)| &study.machine).collect();
-    Side {
-        value,
-        bounds,
-        runs: results.len(),
-        machines: machines.len(),
-        spread: None,
-        unsettled: false,
-        earlier_runs: None,
-    }
-}
-
-/// The geometric mean, with the interval that results give together.
-fn mean(results: &[(&Summary, Measured)]) -> Option<Side> {
-    // Whatever it is a figure of: all of them are of the same.
-    let (part, subject, measure) = ("figure", Subject::Read, Measure::Iops);
-    let one = |(study, measured): &(&Summary, Measured)| OneResult {
-        name: study.short_id.clone(),
-        machine: study.machine.clone(),
-        parts: vec![Part {
-            name: part.to_owned(),
-            pattern: Pattern::default(),
-            figures: vec![Figure {
-                subject,
-                measure,
-                value: measured.value,
-                bounds: measured.bounds,
-                settled: None,
-            }],
-        }],
-    };
-    let results: Vec<OneResult> = results.iter().map(one).collect();
-    figure_of(&results, part, subject, measure)
-}
-
-/// Parts as names look for them.
-struct OfPart<'a>(&'a Part);
-
-impl Named for OfPart<'_> {
+impl NamedPart for OfPart<'_> {
     fn name(&self) -> &str {
         &self.0.name
     }
@@ -100,13 +33,13 @@ impl Named for OfPart<'_> {
     }
 }
 
-/// What a study found, as names look for it.
+/// A figure found by a study, matched by name.
 struct OfFound {
-    found: Found,
+    found: StudyFigure,
     workload: String,
 }
 
-impl Named for OfFound {
+impl NamedPart for OfFound {
     fn name(&self) -> &str {
         &self.found.part
     }
@@ -118,17 +51,17 @@ impl Named for OfFound {
     }
 }
 
-/// What a load study is called where it is no workload of a suite.
+/// Name of a load study that is not a step of a suite.
 const LOAD: &str = "load";
 
-/// The figures of one result, one for each repetition; none where it has no such figure.
+/// The figures of one result, one for each repetition. Empty if it has no such figure.
 pub(super) fn measured(
     store: &Store,
-    study: &Summary,
+    study: &StudySummary,
     figure: &FigureName,
-) -> Result<Vec<Measured>, Failure> {
-    // What a search found is surer than the best of its short cells.
-    match (study.kind.as_str(), figure.asked.found()) {
+) -> Result<Vec<PivotFigure>, CommandError> {
+    // A search's result is more reliable than the best of its short cells.
+    match (study.kind.as_str(), figure.asked.study_figure_kind()) {
         ("suite", _) => {
             if let Some(suite) = store.without_runs(study)?.suite(None) {
                 return of_suite(study, &suite, figure);
@@ -136,7 +69,7 @@ pub(super) fn measured(
         }
         ("sweep", Some(kind)) => {
             if let Some(sweep) = store.without_runs(study)?.sweep(None) {
-                let all = of_workload("", Found::of_sweep("", &sweep));
+                let all = of_workload("", StudyFigure::from_sweep("", &sweep));
                 if let Some(found) = of_found(study, &all, kind, figure)? {
                     return Ok(vec![found]);
                 }
@@ -155,17 +88,19 @@ pub(super) fn measured(
     Ok(found.into_iter().collect())
 }
 
-/// What of a load study stands for all of it: no rate where not all of them were tried.
-fn of_load(load: &LoadResult) -> Vec<Found> {
+/// The figures that hold for a whole load study: no rate if some rates were not tried.
+fn of_load(load: &LoadResult) -> Vec<StudyFigure> {
     let is_whole = load.error.is_none() && load.failure().is_none();
-    let stands = |found: &Found| !load.interrupted && (is_whole || found.kind != FoundKind::Rate);
-    let mut all = Found::of_load(LOAD, load);
+    let stands = |found: &StudyFigure| {
+        !load.interrupted && (is_whole || found.kind != StudyFigureKind::Rate)
+    };
+    let mut all = StudyFigure::from_load(LOAD, load);
     all.retain(stands);
     all
 }
 
-fn of_workload(workload: &str, all: Vec<Found>) -> Vec<OfFound> {
-    let of = |found: Found| OfFound {
+fn of_workload(workload: &str, all: Vec<StudyFigure>) -> Vec<OfFound> {
+    let of = |found: StudyFigure| OfFound {
         workload: match workload {
             "" => found.part.clone(),
             workload => workload.to_owned(),
@@ -175,18 +110,18 @@ fn of_workload(workload: &str, all: Vec<Found>) -> Vec<OfFound> {
     all.into_iter().map(of).collect()
 }
 
-/// The figures of the repetitions of a suite: what studies in it found, else of runs. What was cut short is no figure of it.
+/// Figures of a suite's repetitions: from studies, else from runs. Incomplete steps have none.
 fn of_suite(
-    study: &Summary,
+    study: &StudySummary,
     suite: &SuiteResult,
     figure: &FigureName,
-) -> Result<Vec<Measured>, Failure> {
+) -> Result<Vec<PivotFigure>, CommandError> {
     let repetitions: BTreeSet<u32> = suite.steps.iter().map(|step| step.repetition).collect();
     let (mut found, mut of_runs) = (Vec::new(), Vec::new());
     let (mut is_cut, mut is_run_cut) = (false, false);
     for repetition in repetitions {
         let steps = || (suite.steps.iter()).filter(|step| step.repetition == repetition);
-        if let Some(kind) = figure.asked.found() {
+        if let Some(kind) = figure.asked.study_figure_kind() {
             let of_steps = |standing: bool| {
                 let of_step = |step: &StepResult| match standing {
                     true => of_workload(&step.workload, step.standing(kind).to_vec()),
@@ -202,29 +137,29 @@ fn of_suite(
             steps().partition(|step| step.is_whole());
         let parts = whole.into_iter().flat_map(|step| &step.parts);
         of_runs.extend(of_parts(study, parts, figure)?);
-        // Several of that name are no figure either.
+        // Ambiguous names give no figure either.
         let parts = cut.into_iter().flat_map(|step| &step.parts);
         is_run_cut |= !matches!(of_parts(study, parts, figure), Ok(None));
     }
     if !found.is_empty() || is_cut {
         return Ok(found);
     }
-    // The history has the runs of what was cut short as well.
+    // The history also has the runs of incomplete steps.
     if !of_runs.is_empty() || is_run_cut {
         return Ok(of_runs);
     }
-    // Cells of searches are in no step.
+    // Cells of searches belong to no step.
     let cells = of_parts(study, study.parts.iter(), figure)?;
     Ok(cells.into_iter().collect())
 }
 
-/// What a study found; the highest, where that is asked for.
+/// The figure that a study found. `max_` figures are the highest of several.
 fn of_found(
-    study: &Summary,
+    study: &StudySummary,
     all: &[OfFound],
-    kind: FoundKind,
+    kind: StudyFigureKind,
     figure: &FigureName,
-) -> Result<Option<Measured>, Failure> {
+) -> Result<Option<PivotFigure>, CommandError> {
     let of_kind: Vec<&OfFound> = all.iter().filter(|one| one.found.kind == kind).collect();
     let Some((picked, _)) = figure.pick(&of_kind) else {
         return Ok(None);
@@ -245,46 +180,46 @@ fn of_found(
         same.find(|one| one.found.kind == kind)
             .map(|one| one.found.value)
     };
-    let block = of_curve(FoundKind::MaxBytesPerS).zip(of_curve(FoundKind::MaxIops));
-    Ok(Some(Measured {
+    let block = of_curve(StudyFigureKind::MaxBytesPerS).zip(of_curve(StudyFigureKind::MaxIops));
+    Ok(Some(PivotFigure {
         value: highest.value,
         bounds: highest.interval.map(|(low, high)| Bounds {
             low,
             high,
             freedom: f64::INFINITY,
             repeat_factor: 1.0,
-            basis: Basis::Series,
+            basis: IntervalBasis::Series,
         }),
         rw: highest.rw.clone(),
         block_bytes: block.map(|(bytes, ios)| (bytes / ios).round() as u64),
     }))
 }
 
-/// Nobody could say which of several is meant.
+/// Fails if several parts have the name, as the choice would be ambiguous.
 fn refuse_several<'a>(
-    study: &Summary,
+    study: &StudySummary,
     names: impl Iterator<Item = &'a str>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let names: BTreeSet<&str> = names.collect();
     if names.len() <= 1 {
         return Ok(());
     }
     let names: Vec<&str> = names.into_iter().take(8).collect();
-    Err(Failure::usage(
+    Err(CommandError::usage(
         format!(
-            "{} has several parts of that name: {}",
+            "{} has several parts with this figure: {}",
             study.short_id,
             names.join(", ")
         ),
-        "name one of them, or ask for the highest: max_iops, max_bw",
+        "name one of the parts, or take the highest figure: max_iops, max_bw",
     ))
 }
 
 fn of_parts<'a>(
-    study: &Summary,
-    parts: impl Iterator<Item = &'a Part>,
+    study: &StudySummary,
+    parts: impl Iterator<Item = &'a ResultPart>,
     figure: &FigureName,
-) -> Result<Option<Measured>, Failure> {
+) -> Result<Option<PivotFigure>, CommandError> {
     let Some(measure) = figure.asked.measure() else {
         return Ok(None);
     };
@@ -292,7 +227,7 @@ fn of_parts<'a>(
     let Some((picked, subject)) = figure.pick(&parts) else {
         return Ok(None);
     };
-    let mut values: Vec<(&Part, &Figure)> = Vec::new();
+    let mut values: Vec<(&ResultPart, &Figure)> = Vec::new();
     for part in picked {
         let subjects = [Subject::Read, Subject::Write, Subject::Mixed, Subject::Trim];
         let subjects = subject.map_or(subjects.to_vec(), |subject| vec![subject]);
@@ -309,7 +244,7 @@ fn of_parts<'a>(
         .max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
     Ok(highest
         .filter(|(_, figure)| figure.value > 0.0)
-        .map(|(part, figure)| Measured {
+        .map(|(part, figure)| PivotFigure {
             value: figure.value,
             bounds: figure.bounds,
             rw: part.pattern.rw.clone(),
@@ -317,7 +252,7 @@ fn of_parts<'a>(
         }))
 }
 
-fn of_part(part: &Part, subject: Subject, measure: Measure) -> Option<&Figure> {
+fn of_part(part: &ResultPart, subject: Subject, measure: Measure) -> Option<&Figure> {
     let completion = Measure::ALL
         .into_iter()
         .find(|each| each.of_total() == Some(measure));
@@ -325,20 +260,21 @@ fn of_part(part: &Part, subject: Subject, measure: Measure) -> Option<&Figure> {
     figure.or_else(|| part.figure(subject, completion?))
 }
 
-/// So many names are told at most.
+/// Limit on the names in an error.
 const MOST_NAMES: usize = 12;
 
-/// What can be asked for of results, for whoever asked for what there is not.
-pub(super) fn there_is(store: &Store, studies: &[Summary]) -> Result<String, Failure> {
-    let (mut of_runs, mut of_curves, mut of_loads) =
-        (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+/// Help text that lists the figures of the results, for a figure that none of them has.
+pub(super) fn there_is(store: &Store, studies: &[StudySummary]) -> Result<String, CommandError> {
+    let (mut of_runs, mut of_curves) = (BTreeSet::new(), BTreeSet::new());
+    let (mut of_loads, mut of_commands) = (BTreeSet::new(), BTreeSet::new());
     for study in studies {
         let parts = study.results().into_iter();
         let parts = parts.filter(|part| !part.figures.is_empty());
         of_runs.extend(parts.flat_map(|part| [part.pattern.rw, part.name]));
         for one in found_by(store, study)? {
             match one.kind {
-                FoundKind::Rate | FoundKind::Capacity => of_loads.insert(one.part),
+                StudyFigureKind::Rate | StudyFigureKind::Capacity => of_loads.insert(one.part),
+                StudyFigureKind::CommandFigure => of_commands.insert(one.part),
                 _ => of_curves.insert(one.part),
             };
         }
@@ -357,16 +293,17 @@ pub(super) fn there_is(store: &Store, studies: &[Summary]) -> Result<String, Fai
         named("iops, bw, lat, p50, p99, p99.9, max_iops, max_bw", of_runs),
         named("max_iops, max_bw, knee", of_curves),
         named("rate, capacity", of_loads),
+        named("figure", of_commands),
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();
     Ok(match all.is_empty() {
-        true => "no result that is looked at has figures; `iosonde list` shows all".to_owned(),
-        false => format!("there are {}", all.join("; ")),
+        true => "no selected result has figures; `iosonde list` lists all results".to_owned(),
+        false => format!("the figures are {}", all.join("; ")),
     })
 }
 
-/// What a result has beyond the figures of its runs.
-fn found_by(store: &Store, study: &Summary) -> Result<Vec<Found>, Failure> {
+/// Figures of a study other than those of its runs.
+fn found_by(store: &Store, study: &StudySummary) -> Result<Vec<StudyFigure>, CommandError> {
     if !matches!(study.kind.as_str(), "suite" | "sweep" | "load") {
         return Ok(Vec::new());
     }
@@ -376,7 +313,7 @@ fn found_by(store: &Store, study: &Summary) -> Result<Vec<Found>, Failure> {
         steps.flat_map(|step| step.found).collect::<Vec<_>>()
     };
     let found = kept.suite(None).map(of_suite);
-    let found = found.or_else(|| Some(Found::of_sweep("", &kept.sweep(None)?)));
+    let found = found.or_else(|| Some(StudyFigure::from_sweep("", &kept.sweep(None)?)));
     let found = found.or_else(|| Some(of_load(&kept.load(None)?)));
     Ok(found.unwrap_or_default())
 }
@@ -384,7 +321,8 @@ fn found_by(store: &Store, study: &Summary) -> Result<Vec<Found>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_study::suite::FORMAT;
+    use iosonde_result::compare::IoPattern;
+    use iosonde_suite::FORMAT;
 
     fn step(repetition: u32, interrupted: bool, max_iops: f64) -> StepResult {
         StepResult {
@@ -393,10 +331,10 @@ mod tests {
             repetition,
             parts: Vec::new(),
             elapsed_ns: 0,
-            found: vec![Found {
+            found: vec![StudyFigure {
                 part: "w".to_owned(),
                 rw: "randread".to_owned(),
-                kind: FoundKind::MaxIops,
+                kind: StudyFigureKind::MaxIops,
                 value: max_iops,
                 interval: None,
             }],
@@ -404,11 +342,14 @@ mod tests {
             failure: None,
             interrupted,
             sweep: None,
+            command: None,
+            beside: None,
+            pods: Vec::new(),
         }
     }
 
-    fn summary(started_at_ms: u64) -> Summary {
-        Summary {
+    fn summary(started_at_ms: u64) -> StudySummary {
+        StudySummary {
             id: "0123456789".to_owned(),
             short_id: "012345".to_owned(),
             kind: "suite".to_owned(),
@@ -421,15 +362,16 @@ mod tests {
             reached_ns: None,
             imported_from: None,
             labels: Default::default(),
+            facts: Default::default(),
             parts: Vec::new(),
             headline: Default::default(),
             shown: Vec::new(),
         }
     }
 
-    /// What the first of ten minutes found is no maximum, however high; repetitions are figures of their own.
+    /// An interrupted search yields no maximum. Each repetition yields its own figure.
     #[test]
-    fn what_was_interrupted_is_no_figure() {
+    fn interrupted_search_yields_no_figure() {
         let highest = |steps: Vec<StepResult>| {
             let suite = SuiteResult {
                 format: FORMAT,
@@ -439,6 +381,7 @@ mod tests {
                 labels: Default::default(),
                 steps,
                 judged: Vec::new(),
+                beside: Vec::new(),
                 interrupted: true,
             };
             let figure = FigureName::parse("max_iops").ok().unwrap();
@@ -453,12 +396,12 @@ mod tests {
         assert!(highest(Vec::new()).is_empty());
     }
 
-    /// Nor are the runs of a step that failed or was interrupted, also where the history has them.
+    /// Nor do runs of failed or interrupted steps, even if the history has them.
     #[test]
-    fn runs_of_what_was_cut_short_are_no_figure() {
-        let part = |iops: f64| Part {
+    fn runs_of_incomplete_steps_yield_no_figure() {
+        let part = |iops: f64| ResultPart {
             name: "w".to_owned(),
-            pattern: Pattern::default(),
+            pattern: IoPattern::default(),
             figures: vec![Figure {
                 subject: Subject::Read,
                 measure: Measure::Iops,
@@ -482,9 +425,10 @@ mod tests {
                 labels: Default::default(),
                 steps,
                 judged: Vec::new(),
+                beside: Vec::new(),
                 interrupted: true,
             };
-            let study = Summary {
+            let study = StudySummary {
                 parts: vec![part(9.0)],
                 ..summary(0)
             };
@@ -501,34 +445,5 @@ mod tests {
         assert!(all(vec![of(1, true, None, 9.0)]).is_empty());
         assert!(all(vec![of(1, false, Some("no space"), 9.0)]).is_empty());
         assert_eq!(all(Vec::new()), [9.0]);
-    }
-
-    #[test]
-    fn several_results_are_what_is_asked_for() {
-        let (early, late) = (summary(1), summary(2));
-        let measured = |value: f64| Measured {
-            value,
-            bounds: None,
-            rw: "randread".to_owned(),
-            block_bytes: None,
-        };
-        let results = [
-            (&late, measured(100.0)),
-            (&late, measured(400.0)),
-            (&early, measured(900.0)),
-            (&early, measured(200.0)),
-        ];
-        let of = |of, asked| together(&results, of, asked).unwrap().value;
-        let iops = Asked::Measure(Measure::Iops);
-        assert_eq!(of(PivotOf::Median, iops), 300.0);
-        assert_eq!(of(PivotOf::Latest, iops), 400.0);
-        assert_eq!(of(PivotOf::Best, iops), 900.0);
-        assert_eq!(of(PivotOf::Best, Asked::Measure(Measure::LatP99)), 100.0);
-        let mean = of(PivotOf::Mean, iops);
-        let expected = (100.0 * 400.0 * 900.0 * 200.0f64).powf(0.25);
-        assert!((mean / expected - 1.0).abs() < 1e-9);
-        let middle = together(&results[..3], PivotOf::Median, iops).unwrap();
-        assert_eq!(middle.value, 400.0);
-        assert!(together(&[], PivotOf::Median, iops).is_none());
     }
 }

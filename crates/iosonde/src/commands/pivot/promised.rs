@@ -1,39 +1,39 @@
-//! What was promised of the figures of a pivot: `--expect`, a label of the results, or what a probe was held against.
+//! Promises for the figures of a pivot: from `--expect`, a label of the results, or a stored probe.
 
-use super::figure::Measured;
+use super::figure::PivotFigure;
 use crate::args::ExpectArgs;
-use crate::failure::Failure;
-use crate::report::pivot::Promised;
-use crate::store::{Store, Summary};
-use iosonde_result::compare::Side;
-use iosonde_study::limits::{self, Limits, LimitsError, Metric, Promise};
-use iosonde_study::suite::Unit;
+use crate::failure::CommandError;
+use iosonde_history::{Store, StudySummary};
+use iosonde_limits::{Limits, LimitsError, Metric, Promise};
+use iosonde_report::pivot::CellPromise;
+use iosonde_result::compare::ComparedSide;
+use iosonde_suite::FigureUnit;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-/// The label of results that names the product which they were measured on.
+/// The label of results that names their product.
 const LABEL: &str = "limits";
 
-/// All that may be held against figures.
+/// All promises that can apply.
 pub(super) struct Promises {
     limits: Cow<'static, Limits>,
-    asked: Vec<Asked>,
-    /// Labels that name no product; each is told once.
+    asked: Vec<PivotPromise>,
+    /// Labels without a known product. Each is reported once.
     unknown: RefCell<BTreeSet<String>>,
 }
 
 /// One `--expect`.
-struct Asked {
-    /// The row or column that it is of; `None` is all.
+struct PivotPromise {
+    /// The row or column of the promise. `None` is all.
     of: Option<String>,
     promise: Promise,
     used: Cell<bool>,
 }
 
 impl Promises {
-    /// Those that the arguments name, as PRODUCT:... for all, or ROW OR COLUMN=PRODUCT:...
-    pub(super) fn of(args: &ExpectArgs) -> Result<Promises, Failure> {
+    /// Evaluates the arguments: PRODUCT:... for all, or ROW OR COLUMN=PRODUCT:...
+    pub(super) fn from_args(args: &ExpectArgs) -> Result<Promises, CommandError> {
         let mut promises = Promises {
             limits: crate::commands::limits::read(args.limits_file.as_deref())?,
             asked: Vec::new(),
@@ -42,9 +42,9 @@ impl Promises {
         for text in &args.expect {
             let (of, product) = split(text);
             let promise = promises.evaluate(product).map_err(|(problem, remedy)| {
-                Failure::usage(format!("--expect {text}: {problem}"), remedy)
+                CommandError::usage(format!("--expect {text}: {problem}"), remedy)
             })?;
-            promises.asked.push(Asked {
+            promises.asked.push(PivotPromise {
                 of: of.map(str::to_owned),
                 promise,
                 used: Cell::new(false),
@@ -60,16 +60,16 @@ impl Promises {
         promise.map_err(|error: LimitsError| (error.to_string(), error.remedy()))
     }
 
-    /// What was promised of a cell; `None` where nothing is, or not the same of all its results.
+    /// The promise for a cell. `None` if it has none, or not the same for all its results.
     pub(super) fn of_cell(
         &self,
         store: &Store,
         at: &(String, String),
-        results: &[(&Summary, Measured)],
-        side: &Side,
-        unit: Unit,
-    ) -> Result<Option<Promised>, Failure> {
-        let mut found: Option<Promised> = None;
+        results: &[(&StudySummary, PivotFigure)],
+        side: &ComparedSide,
+        unit: FigureUnit,
+    ) -> Result<Option<CellPromise>, CommandError> {
+        let mut found: Option<CellPromise> = None;
         for (study, measured) in results {
             let Some(promise) = self.of_study(store, at, study)? else {
                 return Ok(None);
@@ -89,9 +89,9 @@ impl Promises {
         &self,
         store: &Store,
         (row, column): &(String, String),
-        study: &Summary,
-    ) -> Result<Option<Promise>, Failure> {
-        let is_of = |asked: &&Asked| match &asked.of {
+        study: &StudySummary,
+    ) -> Result<Option<Promise>, CommandError> {
+        let is_of = |asked: &&PivotPromise| match &asked.of {
             Some(of) => of == row || of == column,
             None => true,
         };
@@ -118,23 +118,23 @@ impl Promises {
         Ok(first.map(|held| held.promise))
     }
 
-    /// A row or column that there is not is a slip of the pen.
-    pub(super) fn all_used(&self) -> Result<(), Failure> {
+    /// Fails for an unknown row or column, as it may be a typing error.
+    pub(super) fn all_used(&self) -> Result<(), CommandError> {
         match self
             .asked
             .iter()
             .find(|asked| asked.of.is_some() && !asked.used.get())
         {
-            Some(Asked { of: Some(of), .. }) => Err(Failure::usage(
-                format!("--expect {of}=...: no row or column is called {of}"),
-                "write --expect VALUE=PRODUCT:..., with a value of one of the two labels",
+            Some(PivotPromise { of: Some(of), .. }) => Err(CommandError::usage(
+                format!("--expect {of}=...: no row or column has the name {of}"),
+                "write --expect VALUE=PRODUCT:..., where VALUE is a value of one of the two labels",
             )),
             _ => Ok(()),
         }
     }
 }
 
-/// `pd-ssd=gcp-pd-ssd:375GiB,machine=n1`: the name is what stands before an equals sign that comes before any colon.
+/// Splits `pd-ssd=gcp-pd-ssd:375GiB,machine=n1`: a name ends at an equals sign before any colon.
 fn split(text: &str) -> (Option<&str>, &str) {
     match text.split_once('=') {
         Some((of, product)) if !of.contains(':') => (Some(of), product),
@@ -142,20 +142,25 @@ fn split(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// A promise of what was measured, and what came of it.
-fn judged(promise: &Promise, measured: &Measured, side: &Side, unit: Unit) -> Option<Promised> {
+/// The promise for a figure, with the verdict.
+fn judged(
+    promise: &Promise,
+    measured: &PivotFigure,
+    side: &ComparedSide,
+    unit: FigureUnit,
+) -> Option<CellPromise> {
     let error = side
         .bounds
         .map(|bounds| (side.value - bounds.low).max(bounds.high - side.value));
     let judged = promise
-        .judge(&[limits::Measured {
+        .judge(&[iosonde_limits::MeasuredFigure {
             metric: metric(&measured.rw, unit)?,
             per_s: side.value,
             error,
             block_bytes: measured.block_bytes,
         }])
         .pop()?;
-    Some(Promised {
+    Some(CellPromise {
         value: judged.promised_per_s,
         ratio: judged.ratio,
         verdict: judged.verdict,
@@ -164,11 +169,11 @@ fn judged(promise: &Promise, measured: &Measured, side: &Side, unit: Unit) -> Op
     })
 }
 
-/// What vendors publish of such a workload; `None` of latencies.
-fn metric(rw: &str, unit: Unit) -> Option<Metric> {
+/// The published metric of such a workload. `None` for latencies.
+fn metric(rw: &str, unit: FigureUnit) -> Option<Metric> {
     let is_iops = match unit {
-        Unit::PerSecond => true,
-        Unit::BytesPerSecond => false,
+        FigureUnit::PerSecond => true,
+        FigureUnit::BytesPerSecond => false,
         _ => return None,
     };
     Some(match (rw.trim_start_matches("rand"), is_iops) {
@@ -187,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_product_is_of_all_or_of_a_row_or_column() {
+    fn expect_names_row_or_column_before_product() {
         let product = "gcp-pd-ssd:size=375GiB,machine=n1";
         assert_eq!(split(product), (None, product));
         assert_eq!(split("gcp-pd-ssd"), (None, "gcp-pd-ssd"));
@@ -196,14 +201,17 @@ mod tests {
     }
 
     #[test]
-    fn latencies_are_promised_by_nobody() {
-        assert_eq!(metric("randread", Unit::PerSecond), Some(Metric::ReadIops));
+    fn latency_has_no_promise_metric() {
         assert_eq!(
-            metric("write", Unit::BytesPerSecond),
+            metric("randread", FigureUnit::PerSecond),
+            Some(Metric::ReadIops)
+        );
+        assert_eq!(
+            metric("write", FigureUnit::BytesPerSecond),
             Some(Metric::WriteBandwidth)
         );
-        assert_eq!(metric("randrw", Unit::PerSecond), Some(Metric::Iops));
-        assert_eq!(metric("randread", Unit::Nanoseconds), None);
-        assert_eq!(metric("trim", Unit::PerSecond), None);
+        assert_eq!(metric("randrw", FigureUnit::PerSecond), Some(Metric::Iops));
+        assert_eq!(metric("randread", FigureUnit::Nanoseconds), None);
+        assert_eq!(metric("trim", FigureUnit::PerSecond), None);
     }
 }

@@ -1,71 +1,75 @@
 //! `iosonde rados bench`.
 
-use super::args::{AccessArgs, BenchArgs, Written as Format};
-use super::measure::{Live, Place, plan};
-use super::objects::{Written, prefix};
+use super::bench_plan::{Live, ObjectStorage, plan};
+use super::objects::{WrittenObjects, host_name, name, prefix};
 use super::pool::Pool;
-use crate::commands::end;
-use crate::failure::Failure;
+use crate::args::{AccessArgs, BenchArgs, BenchFormat};
+use crate::commands::ceph::remote_storage;
+use crate::commands::finish_command;
+use crate::failure::CommandError;
 use crate::output::Output;
-use crate::report::rados::{self, Head, Seconds, Summary};
-use crate::signals::Stop;
-use crate::store::Keeper;
+use crate::signals::StopSignal;
 use iosonde_engine::runner::LocalRunner;
-use iosonde_job::plan::{Ceph, ObjectNames};
+use iosonde_history::HistoryWriter;
+use iosonde_job::errno::errno_name;
+use iosonde_job::plan::{Ceph, CephAccess, ObjectNames};
+use iosonde_report::rados::{self, RadosHeader, RadosSummary, Seconds};
 use iosonde_result::run::{IoFailure, RunResult, WorkerResult};
-use iosonde_result::session::{RunError, Session};
+use iosonde_result::run_error::RunError;
+use iosonde_result::session::Session;
 use rustix::io::Errno;
 
-/// What is to be done, with all that had to be asked of the pool.
+/// A benchmark, with the data that was read from the pool.
 struct Benchmark<'a> {
     args: &'a BenchArgs,
-    head: Head,
-    /// Operations that there are, where there is an end to them.
+    head: RadosHeader,
+    /// Number of operations, if limited.
     ops: Option<u64>,
     pid: u32,
-    /// Whether it has made the first object to have the names of all.
+    /// Whether this run created the first object to reserve the names.
     has_reserved: bool,
 }
 
-/// What came of a benchmark.
-struct Measured {
+/// The outcome of a benchmark.
+struct BenchMeasurement {
     outcome: Result<RunResult, RunError>,
-    /// Whether its session could be closed.
+    /// The result of closing its session.
     closed: Result<(), RunError>,
-    /// What was done in each second.
+    /// Figures of each second.
     seconds: Seconds,
-    /// Whether their lines could be written.
-    shown: Result<(), Failure>,
+    /// Whether the lines of the seconds could be written.
+    shown: Result<(), CommandError>,
 }
 
-/// Measures, prints, and removes what it wrote.
-pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> {
-    let sizes = args.sizes()?;
-    let stop = Stop::listen()?;
-    let mut keeper = Keeper::open(&args.keep)?;
+/// Measures, prints, and removes the written objects.
+pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), CommandError> {
+    let (sizes, written_parts) = (args.sizes()?, args.parts()?);
+    let stop = StopSignal::listen()?;
+    let mut history_writer = HistoryWriter::open(&args.keep.options())?;
     let mut output = Output::open(args.output.as_deref())?;
     let pool = Pool::open(access)?;
     let benchmark = Benchmark::new(args, sizes, &pool)?;
-    let place = Place::Pool(Box::new(Ceph {
+    let place = ObjectStorage::Pool(Box::new(Ceph {
         access: access.access(),
         pool: access.pool()?.to_owned(),
         namespace: access.namespace.clone(),
         object_bytes: Some(benchmark.head.object_bytes),
         object_names: ObjectNames::RadosBench,
         touch_objects: false,
+        written_parts,
         ..Ceph::default()
     }));
     let cpu_before_ns = processor_ns();
-    keeper.begin("rados bench", pool.target());
-    let measured = match benchmark.measure(place, &stop, &mut output, &mut keeper) {
+    history_writer.begin("rados bench", pool.target());
+    let measured = match benchmark.measure(place, &stop, &mut output, &mut history_writer) {
         Ok(measured) => measured,
         Err(failure) => {
-            keeper.tell_notes();
+            crate::commands::print_notes(&mut history_writer);
             let cleaned = benchmark.remove(&pool, 0, &stop);
-            return end([Err(failure), cleaned], Ok(()));
+            return finish_command([Err(failure), cleaned], Ok(()));
         }
     };
-    let Measured {
+    let BenchMeasurement {
         mut outcome,
         closed,
         seconds,
@@ -74,38 +78,42 @@ pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), Failure> 
     let cpu_ns = processor_ns().saturating_sub(cpu_before_ns);
     let reported = match &mut outcome {
         Ok(result) => {
-            keeper.label_run(result);
+            history_writer.label_run(result);
             let printed = benchmark.print(&seconds, result, cpu_ns, output);
-            keeper.keep(result);
-            keeper.cut_off(stop.signal().is_some());
-            keeper.finish(None);
-            printed.and_then(|()| conclude(result, &stop))
+            history_writer.store_run(result);
+            history_writer.cut_off(stop.signal().is_some());
+            history_writer.finish(None);
+            printed.and_then(|()| conclude(&benchmark.head, result, &stop))
         }
-        Err(error) => Err(Failure::Run(error.clone())),
+        Err(error) => Err(CommandError::Run(error.clone())),
     };
-    keeper.tell_notes();
-    // Removal may take long, and fail: the result is out by then.
+    crate::commands::print_notes(&mut history_writer);
+    // Removal may be slow or fail, so it follows the report.
     let cleaned = benchmark.leave(&pool, &seconds, outcome.as_ref().ok(), &stop);
-    end([shown, reported, cleaned], closed)
+    finish_command([shown, reported, cleaned], closed)
 }
 
 impl<'a> Benchmark<'a> {
-    fn new(args: &'a BenchArgs, sizes: (u64, u64), pool: &Pool) -> Result<Benchmark<'a>, Failure> {
+    fn new(
+        args: &'a BenchArgs,
+        sizes: (u64, u64),
+        pool: &Pool,
+    ) -> Result<Benchmark<'a>, CommandError> {
         let last = match args.mode.is_write() && !args.reuse_bench {
             true => None,
             false => pool.written(&args.run_name)?,
         };
         if last.is_none() && !args.mode.is_write() {
-            return Err(Failure::usage(
+            return Err(CommandError::usage(
                 format!(
-                    "{}: there is nothing to read: no benchmark has left {}",
+                    "{}: there is nothing to read: no benchmark has written the object {}",
                     pool.target(),
                     args.run_name
                 ),
-                "write first: iosonde rados bench -p POOL SECONDS write --no-cleanup",
+                "write objects first: iosonde rados bench -p POOL SECONDS write --no-cleanup",
             ));
         }
-        let host = host();
+        let host = host_name();
         let pid = match &last {
             Some(last) => last.pid,
             None => pool.reserve_names(&host, std::process::id())?,
@@ -120,7 +128,7 @@ impl<'a> Benchmark<'a> {
         };
         Ok(Benchmark {
             args,
-            head: Head {
+            head: RadosHeader {
                 mode: args.mode,
                 concurrent: args.concurrent,
                 op_bytes,
@@ -135,34 +143,35 @@ impl<'a> Benchmark<'a> {
         })
     }
 
-    /// Runs it, with a line each second where the result is for people. Where it fails, nothing was written.
+    /// Runs the benchmark, in plain format with a line each second. An error means no writes.
     fn measure(
         &self,
-        place: Place,
-        stop: &Stop,
+        place: ObjectStorage,
+        stop: &StopSignal,
         output: &mut Output,
-        keeper: &mut Keeper,
-    ) -> Result<Measured, Failure> {
+        history_writer: &mut HistoryWriter,
+    ) -> Result<BenchMeasurement, CommandError> {
         let mut plan = plan(&self.head, self.ops, !self.args.no_verify, place)?;
         plan.count_stops();
         let mut session = LocalRunner {
             interrupt: stop.interrupt.clone(),
             keep_files: true,
+            remote: remote_storage(CephAccess::default()),
             ..LocalRunner::default()
         }
         .open();
         let lines = match self.args.format {
-            Format::Plain => {
+            BenchFormat::Plain => {
                 output.stream()?;
                 Some(output)
             }
-            Format::Json | Format::JsonPretty => None,
+            BenchFormat::Json | BenchFormat::JsonPretty => None,
         };
         let mut live = Live::new(&self.head, self.ops, lines, self.args.show_time, now);
-        let outcome = keeper.run(&mut session, &plan, &mut live);
+        let outcome = history_writer.run(&mut session, &plan, &mut live);
         let closed = Box::new(session).close();
-        let (seconds, shown) = live.end(outcome.as_ref().ok());
-        Ok(Measured {
+        let (seconds, shown) = live.finish(outcome.as_ref().ok());
+        Ok(BenchMeasurement {
             outcome,
             closed,
             seconds,
@@ -170,22 +179,22 @@ impl<'a> Benchmark<'a> {
         })
     }
 
-    /// Describes what was written for those who will read it, or removes it.
+    /// With `--no-cleanup` describes the written objects for later readers, otherwise removes them.
     fn leave(
         &self,
         pool: &Pool,
         seconds: &Seconds,
         result: Option<&RunResult>,
-        stop: &Stop,
-    ) -> Result<(), Failure> {
+        stop: &StopSignal,
+    ) -> Result<(), CommandError> {
         if !self.head.mode.is_write() {
             return Ok(());
         }
-        // Of a run without a result it is only known what was over at its last second; more than is in flight beyond that
-        // cannot have been begun since.
+        // Without a result, only the completions up to the last second are known. At most the queue
+        // depth can have been started since.
         let begun = result.map(|result| result.workers.first().map_or(0, begun));
         let ops = begun.unwrap_or_else(|| seconds.started());
-        let written = Written {
+        let written = WrittenObjects {
             object_bytes: self.head.object_bytes,
             op_bytes: self.head.op_bytes,
             ops: u32::try_from(ops).unwrap_or(u32::MAX),
@@ -203,9 +212,9 @@ impl<'a> Benchmark<'a> {
         self.remove(pool, written.objects(), stop)
     }
 
-    /// Removes the objects that were written, and the one that was made before. An earlier run's description stays: it tells what that
-    /// has left.
-    fn remove(&self, pool: &Pool, objects: u64, stop: &Stop) -> Result<(), Failure> {
+    /// Removes the written objects and the reserved one. The description of an earlier run stays,
+    /// as it describes the objects of that run.
+    fn remove(&self, pool: &Pool, objects: u64, stop: &StopSignal) -> Result<(), CommandError> {
         let objects = objects.max(u64::from(self.has_reserved));
         let removed = pool.remove_numbered(&self.head.prefix, objects, stop);
         removed.map(|_| ())
@@ -217,21 +226,21 @@ impl<'a> Benchmark<'a> {
         result: &RunResult,
         cpu_ns: u64,
         output: Output,
-    ) -> Result<(), Failure> {
-        let summary = Summary::new(&self.head, seconds, result, Some(cpu_ns));
+    ) -> Result<(), CommandError> {
+        let summary = RadosSummary::new(&self.head, seconds, result, Some(cpu_ns));
         let text = match self.args.format {
-            Format::Plain => summary.text(&self.head),
-            Format::Json => rados::json(&self.head, seconds, &summary, false),
-            Format::JsonPretty => rados::json(&self.head, seconds, &summary, true),
+            BenchFormat::Plain => summary.text(&self.head),
+            BenchFormat::Json => rados::json(&self.head, seconds, &summary, false),
+            BenchFormat::JsonPretty => rados::json(&self.head, seconds, &summary, true),
         };
         output.save(&text)
     }
 }
 
-/// What errors of a client that may not write are.
+/// Errors of a client without write permission.
 const REFUSED: [i32; 2] = [Errno::PERM.raw_os_error(), Errno::ACCESS.raw_os_error()];
 
-/// Writes that may have left something: none, where the cluster has refused to let this client write at all.
+/// Writes that may have left data. Zero if the cluster refused this client all writes.
 fn begun(worker: &WorkerResult) -> u64 {
     let write = &worker.directions.write;
     let refused = |error: &IoFailure| REFUSED.contains(&error.errno);
@@ -241,24 +250,44 @@ fn begun(worker: &WorkerResult) -> u64 {
     }
 }
 
-/// The exit status, from what happened.
-fn conclude(result: &RunResult, stop: &Stop) -> Result<(), Failure> {
+/// The exit status, by the interrupt, the error or the damaged reads.
+fn conclude(head: &RadosHeader, result: &RunResult, stop: &StopSignal) -> Result<(), CommandError> {
     let worker = result.workers.first();
     let failed = worker.and_then(|worker| match (&worker.error, worker.total_errors) {
-        (Some(error), _) => Some(error.message.clone()),
+        (Some(error), _) => Some(failure_text(head, error)),
         (None, 0) => None,
-        (None, damaged) => Some(format!("{damaged} reads were not what was written")),
+        (None, damaged) => Some(format!("{damaged} reads differ from the written data")),
     });
     stop.conclude(failed)
 }
 
-/// This machine's name, which is part of the names of objects.
-pub(super) fn host() -> String {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
-    host.map_or_else(|_| "unknown".to_owned(), |host| host.trim().to_owned())
+/// Words of a failed operation, with its object and the options of this command.
+fn failure_text(head: &RadosHeader, failure: &IoFailure) -> String {
+    let is = |errno: Errno| failure.errno == errno.raw_os_error();
+    let remedy = if is(Errno::TIMEDOUT) {
+        "the cluster did not answer within --timeout; see `ceph -s` for OSDs that are down or slow"
+    } else if is(Errno::NOSPC) || is(Errno::DQUOT) {
+        "the pool is full or its quota is exhausted; see `ceph df`"
+    } else if is(Errno::NOENT) {
+        "another client has removed the object"
+    } else {
+        return failure.message.clone();
+    };
+    let Some(offset) = failure.offset else {
+        return failure.message.clone();
+    };
+    let object_bytes = head.object_bytes.max(1);
+    format!(
+        "{} of {} bytes at offset {} of {} failed with {}: {remedy}",
+        failure.operation,
+        head.op_bytes,
+        offset % object_bytes,
+        name(&head.prefix, offset / object_bytes),
+        errno_name(failure.errno)
+    )
 }
 
-/// Processor time of the whole program so far: librados works on threads of its own.
+/// CPU time of the process so far, with that of librados' threads.
 fn processor_ns() -> u64 {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64
@@ -282,9 +311,36 @@ mod tests {
         args: BenchArgs,
     }
 
-    /// As a kill before the end leaves it.
     #[test]
-    fn history_has_whole_minutes_before_the_benchmark_has_ended() {
+    fn failed_operation_names_its_object() {
+        let head = RadosHeader {
+            mode: rados::RadosMode::Write,
+            concurrent: 1,
+            op_bytes: 4096,
+            object_bytes: 8192,
+            seconds: 1,
+            max_objects: 0,
+            prefix: "benchmark_data_node1_4711".to_owned(),
+        };
+        let mut failure = IoFailure {
+            errno: Errno::DQUOT.raw_os_error(),
+            operation: "write".to_owned(),
+            file: Some("rados://p/benchmark_data_node1_4711".to_owned()),
+            offset: Some(5 * 4096),
+            message: "as the engine says it".to_owned(),
+        };
+        assert_eq!(
+            failure_text(&head, &failure),
+            "write of 4096 bytes at offset 4096 of benchmark_data_node1_4711_object2 failed with \
+             EDQUOT: the pool is full or its quota is exhausted; see `ceph df`"
+        );
+        failure.errno = Errno::IO.raw_os_error();
+        assert_eq!(failure_text(&head, &failure), failure.message);
+    }
+
+    /// The state that a kill before the end leaves.
+    #[test]
+    fn history_has_whole_minutes_before_benchmark_ends() {
         const SECONDS: usize = 150;
         let directory = std::env::temp_dir().join(format!("iosonde-bench-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
@@ -295,7 +351,7 @@ mod tests {
         let Words { args } = Words::parse_from(words);
         let benchmark = Benchmark {
             args: &args,
-            head: Head {
+            head: RadosHeader {
                 mode: args.mode,
                 concurrent: 1,
                 op_bytes: 4096,
@@ -308,15 +364,15 @@ mod tests {
             pid: 4711,
             has_reserved: false,
         };
-        let mut keeper = Keeper::open(&args.keep).unwrap();
+        let mut history_writer = HistoryWriter::open(&args.keep.options()).unwrap();
         let mut output = Output::open(Some(&lines)).unwrap();
-        let place = Place::Simulated("read_us=20000,capacity=none".to_owned());
-        keeper.begin("rados bench", "rados://pool");
-        let stop = Stop::listen().unwrap();
-        let measured = benchmark.measure(place, &stop, &mut output, &mut keeper);
+        let place = ObjectStorage::Simulated("read_us=20000,capacity=none".to_owned());
+        history_writer.begin("rados bench", "rados://pool");
+        let stop = StopSignal::listen().unwrap();
+        let measured = benchmark.measure(place, &stop, &mut output, &mut history_writer);
         let result = measured.unwrap().outcome.unwrap();
         assert!(result.intervals.len() >= SECONDS);
-        keeper.leave_cut_off();
+        history_writer.leave_cut_off();
         let connection = rusqlite::Connection::open(&store).unwrap();
         let reached = "SELECT elapsed_ns FROM run JOIN open_run ON open_run.run = run.id";
         let reached_ns: i64 = connection.query_row(reached, [], |row| row.get(0)).unwrap();

@@ -1,28 +1,28 @@
-//! What killed runs of iosonde have left in a pool. Their objects are known by their names.
+//! Leftovers of killed iosonde runs in a pool. The names of the objects identify the run.
 
 use super::pool::Pool;
 use crate::commands::ceph::{OURS, run_of};
-use crate::failure::Failure;
-use crate::signals::Stop;
+use crate::failure::CommandError;
+use crate::signals::StopSignal;
 use iosonde_result::words;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-/// So many objects of a run are looked at for its age.
+/// Limit on the objects of a run that are checked for its age.
 const LOOKS: usize = 64;
 
-/// Whether these are names of runs' objects.
+/// Whether the prefix selects objects of runs.
 pub(super) fn is_meant(prefix: &str) -> bool {
     prefix.starts_with(OURS)
 }
 
-/// Removes what a run has left that is named, and says of all others what there is and what removes it: none can be told to be
-/// over, for one that only reads writes nothing. Returns how many objects were removed, and what is to be said.
+/// Removes the objects of a named run. Lists other runs with their commands: even an old one may
+/// still read. Returns the number of removed objects and the list.
 pub(super) fn remove(
     pool: &Pool,
     prefix: &str,
-    stop: &Stop,
-) -> Result<(u64, Vec<String>), Failure> {
+    stop: &StopSignal,
+) -> Result<(u64, Vec<String>), CommandError> {
     let found = pool.objects.list(prefix);
     let found = found.map_err(|error| pool.failed(&error))?;
     let (mut removed, mut left) = (0, Vec::new());
@@ -37,13 +37,13 @@ pub(super) fn remove(
         let age = words::duration(idle(pool, &objects)?.as_secs_f64());
         let command = pool.clean_up(&run);
         left.push(format!(
-            "{count} of {run}, written to {age} ago. If that run is over: {command}"
+            "{count} of {run}, last written {age} ago. If this run has ended: {command}"
         ));
     }
     Ok((removed, left))
 }
 
-/// The objects of each run. Those of others are left out.
+/// Groups the objects by run. Other objects are ignored.
 fn by_run(names: Vec<String>) -> BTreeMap<String, Vec<String>> {
     let mut runs: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for name in names {
@@ -54,8 +54,8 @@ fn by_run(names: Vec<String>) -> BTreeMap<String, Vec<String>> {
     runs
 }
 
-/// How long ago one of these was written to. What is gone meanwhile was removed by who goes on.
-fn idle(pool: &Pool, objects: &[String]) -> Result<Duration, Failure> {
+/// Time since the last write to these objects. Zero if one was removed meanwhile.
+fn idle(pool: &Pool, objects: &[String]) -> Result<Duration, CommandError> {
     let mut least = Duration::MAX;
     for object in objects.iter().step_by(objects.len().div_ceil(LOOKS).max(1)) {
         let stat = pool.objects.stat(object);
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_of_others_are_no_runs() {
+    fn objects_of_other_programs_are_no_runs() {
         let names = [
             "iosonde-00000000aa-data.0",
             "iosonde-notes",

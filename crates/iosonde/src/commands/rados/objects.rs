@@ -1,35 +1,32 @@
-//! The objects of `rados bench`: their names, and the one that says which there are. Either program finds what the other wrote.
+//! Names and description object of `rados bench`. Either program finds the other's objects.
 
-/// The object that describes the last benchmark, unless `--run-name` names another.
-pub(crate) const LAST_RUN: &str = "benchmark_last_metadata";
-
-/// What the names of all benchmarks' objects begin with.
+/// Prefix of the names of all benchmarks' objects.
 pub(crate) const PREFIX: &str = "benchmark_data";
 
-/// Bytes of a host's name that are used.
+/// Limit on the bytes of a host's name in object names.
 const HOST_BYTES: usize = 29;
 
-/// What a benchmark has written.
+/// The description of a benchmark's objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct WrittenObjects {
     /// Bytes of an object.
     pub(crate) object_bytes: u64,
     /// Bytes of an operation.
     pub(crate) op_bytes: u64,
-    /// Operations, which fill the objects in order.
+    /// Number of operations, which fill the objects in order.
     pub(crate) ops: u32,
     /// The process that wrote them: part of their names.
     pub(crate) pid: u32,
 }
 
-impl Written {
-    /// Objects that operations have touched.
+impl WrittenObjects {
+    /// Number of objects that operations have written to.
     pub(crate) fn objects(&self) -> u64 {
         let per_object = (self.object_bytes / self.op_bytes.max(1)).max(1);
         u64::from(self.ops).div_ceil(per_object)
     }
 
-    /// As the object has it: little endian, without a header.
+    /// Encodes the description: little endian, without a header.
     pub(crate) fn encode(&self) -> [u8; 24] {
         let mut bytes = [0; 24];
         bytes[..8].copy_from_slice(&self.object_bytes.to_le_bytes());
@@ -39,9 +36,9 @@ impl Written {
         bytes
     }
 
-    /// From the object. Old versions wrote objects with one operation each, and did not say how large that was. `None`
-    /// where it is something else.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Written> {
+    /// Decodes the description. Old versions have no operation size: each operation wrote an
+    /// object. `None` if the object is not a description.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<WrittenObjects> {
         let long = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         let short = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let object_bytes = long(0)?;
@@ -50,7 +47,7 @@ impl Written {
             _ => long(16)?,
         };
         let is_sound = op_bytes > 0 && object_bytes >= op_bytes;
-        is_sound.then_some(Written {
+        is_sound.then_some(WrittenObjects {
             object_bytes,
             op_bytes,
             ops: short(8)?,
@@ -59,7 +56,13 @@ impl Written {
     }
 }
 
-/// What all names of a benchmark's objects begin with. A reader must run on the host that wrote them.
+/// This machine's name, which is part of the names of objects.
+pub(crate) fn host_name() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    host.map_or_else(|_| "unknown".to_owned(), |host| host.trim().to_owned())
+}
+
+/// Name prefix of a benchmark's objects. A reader must run on the host that wrote them.
 pub(crate) fn prefix(host: &str, pid: u32) -> String {
     let host = host.get(..HOST_BYTES).unwrap_or(host);
     format!("{PREFIX}_{host}_{pid}")
@@ -75,29 +78,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_description_is_that_of_rados_bench() {
-        // As `rados bench -b 4096 -O 8192` of Ceph 16 wrote it.
+    fn description_has_layout_of_rados_bench() {
+        // Written by `rados bench -b 4096 -O 8192` of Ceph 16.
         let bytes = [
             0, 0x20, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0x39, 0x30, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0,
         ];
-        let written = Written {
+        let written = WrittenObjects {
             object_bytes: 8192,
             op_bytes: 4096,
             ops: 7,
             pid: 12345,
         };
-        assert_eq!(Written::decode(&bytes), Some(written.clone()));
+        assert_eq!(WrittenObjects::decode(&bytes), Some(written.clone()));
         assert_eq!(written.encode(), bytes);
         assert_eq!(written.objects(), 4);
-        let old = Written::decode(&bytes[..16]).unwrap();
+        let old = WrittenObjects::decode(&bytes[..16]).unwrap();
         assert_eq!((old.op_bytes, old.objects()), (8192, 7));
-        assert_eq!(Written::decode(&bytes[..20]), None);
-        assert_eq!(Written::decode(&[0; 24]), None);
-        assert_eq!(Written::decode(b""), None);
+        assert_eq!(WrittenObjects::decode(&bytes[..20]), None);
+        assert_eq!(WrittenObjects::decode(&[0; 24]), None);
+        assert_eq!(WrittenObjects::decode(b""), None);
     }
 
     #[test]
-    fn names_are_those_of_rados_bench() {
+    fn object_names_match_rados_bench() {
         let prefix = prefix("node1", 42);
         assert_eq!(name(&prefix, 0), "benchmark_data_node1_42_object0");
         let long = "a-host-with-a-name-that-is-longer-than-it-may-be";

@@ -1,14 +1,14 @@
-//! What is printed, on simulated devices.
+//! Output over simulated devices.
 
-use super::measure::{Live, Place, plan};
+use super::bench_plan::{Live, ObjectStorage, plan};
 use crate::output::Output;
-use crate::report::rados::{self, Head, Mode, Seconds, Summary};
 use iosonde_engine::runner::LocalRunner;
+use iosonde_report::rados::{self, RadosHeader, RadosMode, RadosSummary, Seconds};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
 
-fn head(mode: Mode, op_bytes: u64, seconds: u64) -> Head {
-    Head {
+fn head(mode: RadosMode, op_bytes: u64, seconds: u64) -> RadosHeader {
+    RadosHeader {
         mode,
         concurrent: 16,
         op_bytes,
@@ -19,17 +19,17 @@ fn head(mode: Mode, op_bytes: u64, seconds: u64) -> Head {
     }
 }
 
-/// Runs it on a device, and gives what was printed meanwhile.
-fn run(head: &Head, ops: Option<u64>, device: &str) -> (RunResult, Seconds, String) {
+/// Runs a benchmark on a device. Returns its live output too.
+fn run(head: &RadosHeader, ops: Option<u64>, device: &str) -> (RunResult, Seconds, String) {
     let name = format!("iosonde-rados-{}-{:?}", std::process::id(), head.mode);
     let path = std::env::temp_dir().join(name);
     let mut output = Output::open(Some(&path)).unwrap();
-    let plan = plan(head, ops, true, Place::Simulated(device.to_owned())).unwrap();
+    let plan = plan(head, ops, true, ObjectStorage::Simulated(device.to_owned())).unwrap();
     let now = || "2026-01-02T03:04:05.678901+0000".to_owned();
     output.stream().unwrap();
     let mut live = Live::new(head, ops, Some(&mut output), false, now);
     let result = LocalRunner::default().open().run(&plan, &mut live).unwrap();
-    let (seconds, shown) = live.end(Some(&result));
+    let (seconds, shown) = live.finish(Some(&result));
     shown.unwrap();
     let lines = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(path).unwrap();
@@ -39,28 +39,28 @@ fn run(head: &Head, ops: Option<u64>, device: &str) -> (RunResult, Seconds, Stri
 const DEVICE: &str = "ceph,capacity=none";
 
 #[test]
-fn a_write_is_printed_as_rados_bench_does() {
-    let head = head(Mode::Write, 1 << 20, 21);
+fn write_output_matches_rados_bench() {
+    let head = head(RadosMode::Write, 1 << 20, 21);
     let (result, seconds, lines) = run(&head, None, DEVICE);
-    let summary = Summary::new(&head, &seconds, &result, Some(5_000_000_000));
+    let summary = RadosSummary::new(&head, &seconds, &result, Some(5_000_000_000));
     insta::assert_snapshot!("write", lines + &summary.text(&head));
 }
 
 #[test]
-fn a_read_ends_with_the_last_object() {
-    let head = head(Mode::Seq, 1 << 20, 10);
+fn seq_read_ends_with_last_object() {
+    let head = head(RadosMode::Seq, 1 << 20, 10);
     let (result, seconds, lines) = run(&head, Some(1000), DEVICE);
     let side = &result.workers[0].directions.read;
     assert_eq!(side.total_ios, 1000);
-    let summary = Summary::new(&head, &seconds, &result, None);
+    let summary = RadosSummary::new(&head, &seconds, &result, None);
     insta::assert_snapshot!("seq", lines + &summary.text(&head));
 }
 
 #[test]
-fn json_has_numbers_under_the_names_of_rados_bench() {
-    let head = head(Mode::Rand, 4096, 6);
+fn json_members_have_names_of_rados_bench() {
+    let head = head(RadosMode::Rand, 4096, 6);
     let (result, seconds, _) = run(&head, Some(100_000), DEVICE);
-    let summary = Summary::new(&head, &seconds, &result, Some(1_000_000_000));
+    let summary = RadosSummary::new(&head, &seconds, &result, Some(1_000_000_000));
     let text = rados::json(&head, &seconds, &summary, true);
     insta::assert_snapshot!("json", text);
     let line = rados::json(&head, &seconds, &summary, false);

@@ -1,35 +1,35 @@
-//! What the words of `iosonde report` put into it.
+//! Reads the arguments of `iosonde report`.
 
-use crate::commands::named::{Named, tell_latest};
-use crate::failure::Failure;
-use crate::report::html::Builder;
-use crate::store::{Document, KeptStudy, LATEST};
-use iosonde_result::compare::Measured;
+use crate::commands::result_ref::{ResultRef, print_latest};
+use crate::failure::CommandError;
+use iosonde_history::{LATEST, RunDocument, StudyRecord};
+use iosonde_report::html::HtmlReportBuilder;
+use iosonde_result::compare::MeasuredResult;
 use iosonde_result::fio::import::import;
 use std::path::Path;
 
-/// Takes everything that the words stand for into the report: the latest result, if there are none.
+/// Adds all results that the arguments name. Without arguments, adds the latest result.
 pub(in crate::commands) fn take_all(
-    report: &mut Builder,
+    report: &mut HtmlReportBuilder,
     words: &[String],
     store: Option<&Path>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     if words.is_empty() {
-        let named = Named::of(LATEST, store)?;
-        if let Named::Stored(loaded) = &named {
-            tell_latest(loaded);
+        let named = ResultRef::resolve(LATEST, store)?;
+        if let ResultRef::Stored(loaded) = &named {
+            print_latest(loaded);
         }
         return take(report, LATEST, named);
     }
     for word in words {
-        take(report, word, Named::of(word, store)?)?;
+        take(report, word, ResultRef::resolve(word, store)?)?;
     }
     Ok(())
 }
 
-fn take(report: &mut Builder, word: &str, named: Named) -> Result<(), Failure> {
+fn take(report: &mut HtmlReportBuilder, word: &str, named: ResultRef) -> Result<(), CommandError> {
     match named {
-        Named::File(found) => {
+        ResultRef::File(found) => {
             let stem = Path::new(word).file_stem().unwrap_or(word.as_ref());
             let source = match word {
                 "-" => "standard input".into(),
@@ -39,21 +39,22 @@ fn take(report: &mut Builder, word: &str, named: Named) -> Result<(), Failure> {
                 kept(report, &source, study, None);
             }
         }
-        Named::Label(store, found) => {
-            let measured: Vec<Measured> = found.iter().map(|summary| summary.measured()).collect();
+        ResultRef::Label(store, found) => {
+            let measured: Vec<MeasuredResult> =
+                found.iter().map(|summary| summary.measured()).collect();
             report.spread(word, &measured);
             for summary in found {
                 let loaded = store.load(&summary.id)?;
                 kept(report, &loaded.name(), loaded.study, None);
             }
         }
-        Named::Stored(loaded) => kept(report, &loaded.name(), loaded.study, loaded.run),
+        ResultRef::Stored(loaded) => kept(report, &loaded.name(), loaded.study, loaded.run),
     }
     Ok(())
 }
 
-/// Takes in a study, or one run of it. A probe that was cut off has no findings, but its runs are there.
-fn kept(report: &mut Builder, source: &str, study: KeptStudy, run: Option<u32>) {
+/// Adds a study, or one run of it. An interrupted probe has no findings, only its runs.
+fn kept(report: &mut HtmlReportBuilder, source: &str, study: StudyRecord, run: Option<u32>) {
     if let Some(probe) = study.probe(run) {
         return report.probe(source, probe);
     }
@@ -69,16 +70,22 @@ fn kept(report: &mut Builder, source: &str, study: KeptStudy, run: Option<u32>) 
     if let Some(result) = &pts {
         report.pts(source, result);
     }
+    if let Some(result) = study.lifecycle(run) {
+        report.lifecycle(source, &result);
+    }
+    if let Some(result) = study.csi(run) {
+        report.csi(source, &result);
+    }
     if let Some(result) = study.suite(run) {
         report.suite(source, &result);
     }
     let is_grid = sweep.is_some() || load.is_some() || pts.is_some();
     for run in study.runs {
         match run.document {
-            Document::Run(result) if is_grid => report.of_grid(source, *result),
-            Document::Run(result) => report.run(source, *result),
-            // What is kept of fio's was read from it once, so it can be read again.
-            Document::Fio(json) => {
+            RunDocument::Run(result) if is_grid => report.of_grid(source, *result),
+            RunDocument::Run(result) => report.run(source, *result),
+            // Stored documents of fio were parsed before, so this does not fail.
+            RunDocument::Fio(json) => {
                 if let Ok(found) = import(&json.to_string()) {
                     report.fio(source, found);
                 }

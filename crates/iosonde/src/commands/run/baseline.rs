@@ -1,13 +1,13 @@
-//! Results of the history that a suite holds its figures against, found before anything is measured.
+//! Baselines: stored results that a suite compares with, read before anything is measured.
 
-use crate::failure::Failure;
-use crate::store::{Filter, Place, Store};
-use iosonde_result::compare::Measured;
-use iosonde_study::suite::{Baseline, Baselines, Claim, Expected, Suite};
+use crate::failure::CommandError;
+use iosonde_history::{Filter, HistoryPath};
+use iosonde_result::compare::MeasuredResult;
+use iosonde_suite::{Baseline, Baselines, Claim, Suite, SuiteExpectation};
 use std::path::Path;
 
-/// All that the suite names, and what is wrong with those that cannot be had.
-pub(super) fn find(suite: &Suite, store: Option<&Path>) -> (Baselines, Vec<Failure>) {
+/// Reads all baselines that the suite names. Returns the errors of missing ones.
+pub(super) fn find(suite: &Suite, store: Option<&Path>) -> (Baselines, Vec<CommandError>) {
     let (mut found, mut failures) = (Baselines::new(), Vec::new());
     let mut met = Vec::new();
     for expected in &suite.expectations {
@@ -26,13 +26,13 @@ pub(super) fn find(suite: &Suite, store: Option<&Path>) -> (Baselines, Vec<Failu
     (found, failures)
 }
 
-/// What an expectation is held against.
+/// Reads the baseline of an expectation and checks that it has its parts.
 fn checked(
     suite: &Suite,
-    expected: &Expected,
+    expected: &SuiteExpectation,
     than: &Baseline,
     store: Option<&Path>,
-) -> Result<Vec<Measured>, Failure> {
+) -> Result<Vec<MeasuredResult>, CommandError> {
     let measured = results(than, store)?;
     let text = &expected.expectation.text;
     let has = |name: &str| {
@@ -40,24 +40,28 @@ fn checked(
         parts.any(|part| part.name == name)
     };
     if measured.is_empty() {
-        return Err(Failure::usage(
-            format!("`{text}`: no such result is in the history"),
-            "measure it first: iosonde run SUITE --label KEY=VALUE, without that expectation",
+        return Err(CommandError::usage(
+            format!("`{text}`: the history has no such result"),
+            "measure the baseline first, without this expectation: iosonde run SUITE --label \
+             KEY=VALUE",
         ));
     }
     let (parts, _) = expected.parts(&suite.parts);
     if !parts.iter().any(|part| has(&part.name)) {
         let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
-        return Err(Failure::usage(
-            format!("`{text}`: those results have no {}", names.join(", ")),
-            "hold it against results of the same suite",
+        return Err(CommandError::usage(
+            format!(
+                "`{text}`: the results of the baseline have no {}",
+                names.join(", ")
+            ),
+            "compare with results of the same suite",
         ));
     }
     Ok(measured)
 }
 
-fn results(than: &Baseline, store: Option<&Path>) -> Result<Vec<Measured>, Failure> {
-    let store = Store::open(&Place::find(store)?)?;
+fn results(than: &Baseline, store: Option<&Path>) -> Result<Vec<MeasuredResult>, CommandError> {
+    let store = crate::commands::open_history(&HistoryPath::find(store)?)?;
     let filter = match than {
         Baseline::Run(id) => return Ok(vec![store.load(id)?.measured()]),
         Baseline::Label(key, Some(value)) => Filter::label(key, value),
@@ -65,7 +69,7 @@ fn results(than: &Baseline, store: Option<&Path>) -> Result<Vec<Measured>, Failu
     };
     let mut studies = store.list(&filter)?;
     if let Baseline::Label(key, None) = than {
-        studies.retain(|study| study.labels.contains_key(key));
+        studies.retain(|study| study.value_of(key).is_some());
     }
     Ok(studies.iter().map(|study| study.measured()).collect())
 }

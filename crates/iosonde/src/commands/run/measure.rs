@@ -1,133 +1,77 @@
-//! Runs the steps of a suite on its targets, keeps what ends, and judges it.
+//! Runs the steps of a suite on its targets, stores results, and judges them.
 
-use super::attempts::{About, Line, begun};
-use super::keeping::KeepingWhole;
-use super::site::Site;
+use super::attempts::{StepKey, SuiteJournalLine, begun};
+use super::command_run::CommandSession;
 use super::study::{Within, study};
+use super::suite_target::pods_of_suite;
+use super::target_run::{TargetRun, close_targets, conclude_target, open_targets, resume_targets};
 use crate::args::RunArgs;
+use crate::commands::ceph::remote_storage;
 use crate::commands::consent;
-use crate::commands::journal::{Beginning, Lines, directory};
 use crate::commands::outside::Outside;
-use crate::commands::places::tells;
-use crate::commands::sweep::journal::Journal;
-use crate::failure::Failure;
-use crate::live::suite::SuiteLive;
-use crate::report::suite::plan;
-use crate::signals::Stop;
-use crate::store::{Keeper, random_id};
+use crate::commands::target_session::setup_reporters;
+use crate::failure::CommandError;
+use crate::journal::journal_file::{Beginning, JournalFile, directory};
+use crate::journal::journal_key::SuiteJournalKey;
+use crate::journal::sweep_journal::SweepJournal;
+use crate::live::suite_live::SuiteLive;
+use crate::signals::StopSignal;
 use iosonde_engine::runner::{LocalRunner, LocalSession};
-use iosonde_result::session::{RunError, Session};
-use iosonde_study::suite::{
-    Baselines, Expected, FORMAT, StepOutcome, StepResult, Suite, SuiteResult, SuiteStep,
-    SuiteTarget, What, judge,
+use iosonde_history::StoredRuns;
+use iosonde_job::plan::Plan;
+use iosonde_machine::consent::Consent;
+use iosonde_report::suite::plan;
+use iosonde_result::run_error::RunError;
+use iosonde_result::session::Session;
+use iosonde_study::{RunPurpose, run_with_hooks};
+use iosonde_suite::{
+    Baselines, CommandStep, StepKind, StepOutcome, StepResult, Suite, SuiteExpectation,
+    SuiteResult, SuiteStep, SuiteTarget,
 };
 
-/// A target while the suite runs on it.
-struct Measured<'a> {
-    target: &'a SuiteTarget,
-    site: Site<'a>,
-    keeper: Keeper,
-    /// Its study, as it has been written down.
-    study: Option<String>,
-    /// The lowest number of a run that is kept from now on; `None` where none is.
-    next_run: Option<u32>,
-    results: Vec<(usize, StepResult)>,
-}
-
-impl Measured<'_> {
-    /// The session that its plans run in, and the history that keeps their results.
-    fn keeping<'s>(
-        &'s mut self,
-        here: &'s mut LocalSession,
-        stop: &'s Stop,
-        about: About,
-        lines: &'s mut Lines,
-    ) -> KeepingWhole<'s> {
-        KeepingWhole {
-            session: self.site.session(here),
-            keeper: &mut self.keeper,
-            stop,
-            about,
-            study: &mut self.study,
-            lines,
-            is_begun: false,
-            is_cut: false,
-        }
-    }
-}
-
-/// What came of a suite.
-pub(super) struct Ran {
+/// The outcome of a suite.
+pub(super) struct SuiteOutcome {
     /// One for each target.
     pub(super) results: Vec<SuiteResult>,
-    /// Under which names the history keeps them.
+    /// Ids of the results in the history.
     pub(super) kept: Vec<Option<String>>,
-    /// Why there is nothing in them.
-    pub(super) failed: Option<Failure>,
+    /// The first error, if no result has figures.
+    pub(super) failed: Option<CommandError>,
 }
 
-/// Runs all of it and has it printed; only then is what was made for it removed. Steps that were measured count, also where another
-/// fails; why the first did is told where none is left. Whether targets are as they were.
+/// Runs the suite, passes the results to `print`, then removes its resources. A failed step keeps
+/// the others; the first error is reported if no figure remains. Returns the removal's result.
 pub(super) fn measure(
     args: &RunArgs,
     (suite, targets, outside): (&Suite, &[SuiteTarget], &Outside),
-    (expected, baselines): (&[Vec<Expected>], &Baselines),
-    stop: &Stop,
-    print: impl FnOnce(Ran),
-) -> Result<Result<(), RunError>, Failure> {
+    (expected, baselines): (&[Vec<SuiteExpectation>], &Baselines),
+    stop: &StopSignal,
+    print: impl FnOnce(SuiteOutcome),
+) -> Result<Result<(), RunError>, CommandError> {
     let mut live = SuiteLive::new(stop.clone());
-    let steps: Vec<_> = suite
-        .steps
-        .iter()
-        .map(|step| (&step.name, format!("{:?}", step.what)))
-        .collect();
     let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
     let consent = args.written.consent.noted();
-    let (lines, known) = Lines::open::<Line>(
-        directory(args.keep.store.as_deref(), "suites").as_deref(),
-        "suite",
-        &(&suite.name, &names, steps),
-        (Beginning::of_flag(args.resume), &consent.targets),
-        &mut |note| live.line(note),
-    )?;
+    let (lines, known) = open_journal(args, suite, &names, &consent, &live)?;
     eprint!("{}", plan(suite, targets));
-    let together = random_id().map_err(anyhow::Error::from)?;
-    let (mut tells, interrupts) = (tells(&names), || stop.interrupt.count());
+    let (mut reporters, interrupts) = (setup_reporters(&names), || stop.interrupt.count());
     consent::to_root(&names, &args.cluster, &interrupts)?;
-    let mut sites = Vec::new();
-    for (target, tell) in targets.iter().zip(&mut tells) {
-        let site = Site::open(&target.name, args, &interrupts, tell, &mut |note| {
-            live.line(note)
-        })?;
-        let mut keeper = Keeper::open(&args.keep)?;
-        label(&mut keeper, args, suite, target);
-        if targets.len() > 1 {
-            keeper.label("together", &together);
-        }
-        keeper.begin("suite", &target.name);
-        sites.push(Measured {
-            target,
-            site,
-            keeper,
-            study: None,
-            next_run: None,
-            results: Vec::new(),
-        });
-    }
-    take_up(&mut sites, &known, suite);
-    let only_read = sites.iter().filter_map(|site| site.site.only_read());
+    let mut target_runs = open_targets(args, (suite, targets), &interrupts, &mut reporters, &live)?;
+    resume_targets(&mut target_runs, &known, suite);
+    let prepared = || target_runs.iter().map(|run| &run.prepared);
+    let only_read = prepared().filter_map(|target| target.only_read());
     let mut session = LocalRunner {
         consent,
-        ceph: args.ceph.access(),
+        remote: remote_storage(args.ceph.access()),
         interrupt: stop.interrupt.clone(),
         only_read: only_read.collect(),
         permissions: Some(outside.permissions(None)),
         dump_directory: outside.logs(),
+        cold: args.cold.layers(),
         ..LocalRunner::default()
     }
     .open();
     let held = session.held_paths();
-    sites.iter().for_each(|site| site.site.note_in(&held));
+    prepared().for_each(|target| target.note_in(&held));
     let mut runner = Runner {
         args,
         suite,
@@ -139,48 +83,64 @@ pub(super) fn measure(
         is_alone: false,
         first_failure: None,
     };
-    runner.all(&mut sites, &known);
+    runner.run_steps(&mut target_runs, &known);
     let Runner {
         lines,
         first_failure,
         ..
     } = runner;
-    live.end();
+    live.finish();
     let interrupted = stop.interrupt.is_requested();
-    let (mut results, mut kept, mut open) = (Vec::new(), Vec::new(), Vec::new());
-    for (site, expected) in sites.into_iter().zip(expected) {
-        let held = (&expected[..], baselines);
-        let (result, id, site) = conclude(site, args, suite, held, interrupted);
+    let (mut results, mut kept, mut opened) = (Vec::new(), Vec::new(), Vec::new());
+    for (target_run, expected) in target_runs.into_iter().zip(expected) {
+        let judged_by = (&expected[..], baselines);
+        let (result, id, prepared) =
+            conclude_target(target_run, args, suite, judged_by, interrupted);
         results.push(result);
         kept.push(id);
-        open.push(site);
+        opened.push(prepared);
     }
+    keep_or_remove_journal(lines, &results, interrupted);
+    let nothing = results.iter().all(|result| !has_figures(result));
+    let failed = first_failure.filter(|_| nothing);
+    print(SuiteOutcome {
+        results,
+        kept,
+        failed,
+    });
+    let closed = Box::new(session).close();
+    Ok(close_targets(opened, &names, closed))
+}
+
+/// Opens the journal of the suite on these targets. Returns it with its lines.
+fn open_journal(
+    args: &RunArgs,
+    suite: &Suite,
+    names: &[String],
+    consent: &Consent,
+    live: &SuiteLive,
+) -> Result<(JournalFile, Vec<SuiteJournalLine>), CommandError> {
+    JournalFile::open::<SuiteJournalLine>(
+        directory(args.keep.store.as_deref(), "suites").as_deref(),
+        "suite",
+        &SuiteJournalKey::new(suite, names, pods_of_suite(args, suite)).cold(args.cold.layers()),
+        (Beginning::of_flag(args.resume), &consent.targets),
+        &mut |note| live.line(note),
+    )
+}
+
+/// Removes the journal, unless `--resume` can continue the suite.
+fn keep_or_remove_journal(lines: JournalFile, results: &[SuiteResult], interrupted: bool) {
     let steps = || results.iter().flat_map(|result| &result.steps);
     let some_failed = steps().any(|step| step.failure.is_some());
     let some_ended = steps().any(|step| step.failure.is_none() || !step.found.is_empty());
     if interrupted || some_failed && some_ended {
         if lines.is_kept() {
-            eprintln!("what has ended is kept: the same command with --resume goes on there");
+            eprintln!("finished steps are stored; to continue, run the same command with --resume");
         }
     } else {
         lines.remove();
     }
-    let nothing = results.iter().all(|result| !has_figures(result));
-    let failed = first_failure.filter(|_| nothing);
-    print(Ran {
-        results,
-        kept,
-        failed,
-    });
-    let mut closed = Box::new(session).close();
-    for (site, name) in open.into_iter().zip(names) {
-        match (site.close(), &closed) {
-            (Err(left), Err(_)) => eprintln!("warning: {name}: {left}; {}", left.remedy()),
-            (left, Ok(())) => closed = left,
-            (Ok(()), Err(_)) => {}
-        }
-    }
-    Ok(closed)
 }
 
 fn has_figures(result: &SuiteResult) -> bool {
@@ -188,106 +148,40 @@ fn has_figures(result: &SuiteResult) -> bool {
     steps.any(|step| !step.parts.is_empty() || !step.found.is_empty())
 }
 
-/// Labels of the command line count more than those of the target, and those more than the suite's.
-fn label(keeper: &mut Keeper, args: &RunArgs, suite: &Suite, target: &SuiteTarget) {
-    let given = |key: &str| args.keep.labels.iter().any(|(label, _)| label == key);
-    if !given("suite") {
-        keeper.label("suite", &suite.name);
-    }
-    for (key, value) in suite.labels.iter().chain(&target.labels) {
-        if !given(key) {
-            keeper.label(key, value);
-        }
-    }
-}
-
-/// What was measured before goes into the results, and its study goes on.
-fn take_up(sites: &mut [Measured<'_>], known: &[Line], suite: &Suite) {
-    for (index, site) in sites.iter_mut().enumerate() {
-        let of_it = || known.iter().filter(|line| line.target == index);
-        let ended = || of_it().filter_map(|line| Some((line, line.outcome.as_ref()?)));
-        let study = of_it().filter_map(|line| line.study.as_deref()).next_back();
-        let runs = ended().flat_map(|(_, outcome)| outcome.runs().into_iter().cloned());
-        site.keeper.take_up(study, runs.collect());
-        site.study = study.map(str::to_owned);
-        site.next_run = site.keeper.next_run();
-        for (line, outcome) in ended() {
-            if let Some(step) = suite.steps.get(line.step) {
-                let result = outcome.result(&step.workload, &step.name, line.repetition);
-                site.results.push((line.step, result));
-            }
-        }
-    }
-}
-
-/// The result of one target, the name by which it is kept, and what is still to be closed.
-fn conclude<'a>(
-    mut site: Measured<'a>,
-    args: &RunArgs,
-    suite: &Suite,
-    (expected, baselines): (&[Expected], &Baselines),
-    interrupted: bool,
-) -> (SuiteResult, Option<String>, Site<'a>) {
-    site.results
-        .sort_by_key(|(step, result)| (*step, result.repetition));
-    let steps: Vec<StepResult> = site.results.into_iter().map(|(_, result)| result).collect();
-    let result = SuiteResult {
-        format: FORMAT,
-        suite: suite.name.clone(),
-        about: suite.about.clone(),
-        target: site.target.name.clone(),
-        // The last of a name counts, as in the history.
-        labels: (suite.labels.iter())
-            .chain(&site.target.labels)
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .chain(args.keep.labels.iter().cloned())
-            .collect(),
-        judged: judge(suite, expected, &steps, baselines),
-        steps,
-        interrupted,
-    };
-    // The document of one that was interrupted leaves it open, to be gone on with.
-    let document = serde_json::to_value(&result).ok();
-    let id = site.keeper.finish(document.as_ref());
-    if let Some(id) = &id {
-        eprintln!("{}: kept in the history as {id}", result.target);
-    }
-    site.keeper.tell_notes();
-    (result, id, site.site)
-}
-
 struct Runner<'a> {
     args: &'a RunArgs,
     suite: &'a Suite,
     outside: &'a Outside,
-    stop: &'a Stop,
+    stop: &'a StopSignal,
     session: &'a mut LocalSession,
-    lines: Lines,
+    lines: JournalFile,
     live: &'a mut SuiteLive,
-    /// Whether there is one step to run, once, on one target.
+    /// Whether there is only one step, once, on one target.
     is_alone: bool,
-    /// Why the first step that failed did.
-    first_failure: Option<Failure>,
+    /// The error of the first failed step.
+    first_failure: Option<CommandError>,
 }
 
 impl Runner<'_> {
-    /// Repetition by repetition and step by step, each on all targets: a drift of the machine favours none.
-    fn all(&mut self, sites: &mut [Measured<'_>], known: &[Line]) {
+    /// Runs each step of each repetition on all targets in turn, so that drift favours none.
+    fn run_steps(&mut self, target_runs: &mut [TargetRun<'_>], known: &[SuiteJournalLine]) {
         let steps = &self.suite.steps;
         let most = steps.iter().map(|step| step.repetitions).max().unwrap_or(0);
         let count: usize = steps.iter().map(|step| step.repetitions as usize).sum();
-        let sites_count = sites.len();
-        self.is_alone = count * sites_count == 1;
+        let target_count = target_runs.len();
+        self.is_alone = count * target_count == 1;
         let mut number = 0;
         for repetition in 1..=most {
             for (index, step) in steps.iter().enumerate() {
                 if repetition > step.repetitions {
                     continue;
                 }
-                for (target, site) in sites.iter_mut().enumerate() {
+                for (target, target_run) in target_runs.iter_mut().enumerate() {
                     number += 1;
-                    let about = (target, index, repetition);
-                    let is_it = |line: &Line| line.outcome.is_some() && line.about() == about;
+                    let step_key = (target, index, repetition);
+                    let is_it = |line: &SuiteJournalLine| {
+                        line.outcome.is_some() && line.step_key() == step_key
+                    };
                     if known.iter().any(is_it) {
                         continue;
                     }
@@ -296,43 +190,63 @@ impl Runner<'_> {
                     }
                     let title = format!(
                         "[{number}/{}] {} on {}",
-                        count * sites_count,
+                        count * target_count,
                         step.name,
-                        site.target.name
+                        target_run.target.name
                     );
-                    self.take_back(site, about, step, known);
-                    self.one(site, about, step, &title);
+                    self.take_back(target_run, step_key, step, known);
+                    self.run_step(target_run, step_key, step, &title);
                 }
             }
         }
     }
 
-    /// What the history has of a step that was interrupted would be there twice when it is measured again. A sweep goes on.
-    fn take_back(&self, site: &mut Measured<'_>, about: About, step: &SuiteStep, known: &[Line]) {
-        if matches!(step.what, What::Sweep(_)) {
+    /// Removes runs of interrupted attempts from the history, as the step repeats. A sweep resumes.
+    fn take_back(
+        &self,
+        target_run: &mut TargetRun<'_>,
+        step_key: StepKey,
+        step: &SuiteStep,
+        known: &[SuiteJournalLine],
+    ) {
+        if matches!(step.what, StepKind::Sweep(_)) {
             return;
         }
         let mut is_known = false;
-        for numbers in begun(known, about, site.keeper.id(), site.next_run) {
-            is_known |= site.keeper.take_back(numbers);
+        for numbers in begun(
+            known,
+            step_key,
+            target_run.history_writer.id(),
+            target_run.next_run,
+        ) {
+            is_known |= target_run.history_writer.remove_runs(numbers);
         }
         if is_known {
-            // Their numbers are given again, to what is measured from now on.
-            site.next_run = site.next_run.min(site.keeper.next_run());
-            let told = format!(
-                "{} was interrupted: it is measured again, and its runs until then leave the history",
+            // Their numbers are reused by later runs.
+            target_run.next_run = target_run
+                .next_run
+                .min(target_run.history_writer.next_run());
+            let note = format!(
+                "{} was interrupted: it is measured again, and its earlier runs are removed from \
+                 the history",
                 step.name
             );
-            self.live.line(&told);
+            self.live.line(&note);
         }
     }
 
-    fn one(&mut self, site: &mut Measured<'_>, about: About, step: &SuiteStep, title: &str) {
-        let (target, index, repetition) = about;
+    fn run_step(
+        &mut self,
+        target_run: &mut TargetRun<'_>,
+        step_key: StepKey,
+        step: &SuiteStep,
+        title: &str,
+    ) {
+        let (target, index, repetition) = step_key;
         let planned = step.planned_time();
         self.live.begin(title, planned.map(|time| time.most_ns));
-        let outcome = self.outcome(site, about, step);
-        self.live.end();
+        let outcome = self.outcome(target_run, step_key, step);
+        self.live.finish();
         let result = match outcome {
             Err(_) if self.live.is_over() => return,
             Ok((outcome, journal)) => {
@@ -340,20 +254,20 @@ impl Runner<'_> {
                     self.first_failure
                         .get_or_insert_with(|| error.clone().into());
                 }
-                let result = outcome.result(&step.workload, &step.name, repetition);
-                let line = Line {
+                let result = outcome.result_of(step, repetition);
+                let line = SuiteJournalLine {
                     target,
                     step: index,
                     repetition,
-                    study: site.keeper.id().map(str::to_owned),
+                    study: target_run.history_writer.id().map(str::to_owned),
                     first_run: None,
                     outcome: Some(outcome),
                 };
-                // What has not come to its end is gone on with.
+                // An incomplete step is not recorded, so that it is resumed.
                 if result.is_whole() {
                     let live = &self.live;
                     self.lines.write(&line, &mut |note| live.line(note));
-                    // Not before: whatever ends the program in between takes no sweep with it.
+                    // Only now, so that a crash in between does not lose the sweep.
                     if let Some(journal) = journal {
                         journal.remove();
                     }
@@ -361,9 +275,8 @@ impl Runner<'_> {
                 result
             }
             Err(failure) => {
-                let text = failure.text(false);
-                let text = text.trim_start_matches("error: ").to_owned();
-                // What to do about it stands below the first one, at the end; where nothing else is run, so does all of it.
+                let text = failure.stored_text();
+                // The first failure's help is printed at the end; all of it if only one step runs.
                 if !self.is_alone {
                     let problem = text.lines().next().unwrap_or_default();
                     self.live.line(&format!("{}: {problem}", step.name));
@@ -380,51 +293,97 @@ impl Runner<'_> {
                     failure: Some(text),
                     interrupted: false,
                     sweep: None,
+                    command: None,
+                    beside: (step.beside.as_ref()).map(|neighbour| neighbour.options.clone()),
+                    pods: Vec::new(),
                 }
             }
         };
-        site.results.push((index, result));
+        target_run.results.push((index, result));
     }
 
-    /// What a step found, and where a sweep has written it down.
+    /// Runs a step. Returns its outcome, and the journal of a sweep.
     fn outcome(
         &mut self,
-        on: &mut Measured<'_>,
-        about: About,
+        on: &mut TargetRun<'_>,
+        step_key: StepKey,
         step: &SuiteStep,
-    ) -> Result<(StepOutcome, Option<Journal>), Failure> {
-        if let What::Jobs(plan) = &step.what {
+    ) -> Result<(StepOutcome, Option<SweepJournal>), CommandError> {
+        if let StepKind::Jobs(plan) = &step.what {
             let mut plan = plan.as_ref().clone();
-            for note in on.site.put(&mut plan)? {
+            for note in on.prepared.put(&mut plan)? {
                 self.live.line(&format!("note: {note}"));
             }
             plan.jobs
                 .iter_mut()
                 .for_each(|job| self.outside.relocate(job));
-            self.session.permit_targets(on.site.permitted());
-            let mut keeping = on.keeping(self.session, self.stop, about, &mut self.lines);
-            let run = keeping.run(&plan, self.live)?;
-            if keeping.is_cut {
-                return Err(Failure::Run(RunError::Interrupted));
+            self.session.permit_targets(on.prepared.permitted());
+            let stored = (step_key, StoredRuns::All);
+            let (session, mut hook) =
+                on.session_and_hook(self.session, self.stop, stored, &mut self.lines);
+            let planned = (&plan, RunPurpose::SuiteJob);
+            let run = run_with_hooks(&mut [&mut hook], session, planned, self.live)?;
+            if hook.is_cut {
+                return Err(CommandError::Run(RunError::Interrupted));
             }
             return Ok((StepOutcome::Run(Box::new(run)), None));
         }
+        if let StepKind::Command(command) = &step.what {
+            return Ok((self.command_outcome(on, step_key, command)?, None));
+        }
         // A study has a working file of its own.
-        self.live.end();
+        self.live.finish();
         let live = &self.live;
         let note = &mut |note: &str| live.line(note);
-        let studied = on.site.studied(&on.target.name, self.args, note)?;
-        studied.note_in(&self.session.held_paths());
-        self.session.permit_targets(studied.target.permitted());
+        let (sized, opened) = on
+            .prepared
+            .prepare_for_study(&on.target.name, self.args, note)?;
+        if let Some(opened) = &opened {
+            opened.note_in(&self.session.held_paths());
+        }
+        self.session.permit_targets(sized.target.permitted());
         let within = Within {
             args: self.args,
             outside: self.outside,
             suite: &self.suite.name,
             target: &on.target.name,
             step,
-            repetition: about.2,
+            repetition: step_key.2,
+            parties: on.prepared.pod_count(),
+            notes: on.prepared.note_of_pods(),
         };
-        let mut keeping = on.keeping(self.session, self.stop, about, &mut self.lines);
-        study(&mut keeping, &studied, &within, self.stop)
+        let stored = match step.what {
+            StepKind::Probe(_) => StoredRuns::NoCells,
+            _ => StoredRuns::All,
+        };
+        let stored = (step_key, stored);
+        let (session, mut hook) =
+            on.session_and_hook(self.session, self.stop, stored, &mut self.lines);
+        study(session, &mut hook, &sized, &within, self.stop)
+    }
+
+    /// Runs a command. Its run without I/O, with the devices' series, is stored like any other.
+    fn command_outcome(
+        &mut self,
+        on: &mut TargetRun<'_>,
+        step_key: StepKey,
+        command: &CommandStep,
+    ) -> Result<StepOutcome, CommandError> {
+        let mut paths = on.prepared.permitted().into_iter();
+        let path = paths.find(|path| !path.contains("://"));
+        let target = path.unwrap_or_else(|| on.target.name.clone());
+        let mut session = CommandSession::new(command, target, self.stop);
+        let stored = (step_key, StoredRuns::All);
+        let (_, mut hook) = on.session_and_hook(self.session, self.stop, stored, &mut self.lines);
+        let (plan, purpose) = (Plan::default(), RunPurpose::SuiteJob);
+        let run = run_with_hooks(&mut [&mut hook], &mut session, (&plan, purpose), self.live);
+        if hook.is_cut {
+            return Err(CommandError::Run(RunError::Interrupted));
+        }
+        match session.ended {
+            Some(Ok(result)) => Ok(StepOutcome::Command(Box::new(result), Box::new(run?))),
+            Some(Err(failure)) => Err(CommandError::Command(failure)),
+            None => Err(CommandError::Run(RunError::Interrupted)),
+        }
     }
 }

@@ -1,24 +1,27 @@
 //! Runs a step of a suite that is a study.
 
-use super::site::Studied;
+use super::suite_step_hook::SuiteStepHook;
 use crate::args::RunArgs;
-use crate::commands::journal::{Beginning, directory};
 use crate::commands::outside::Outside;
-use crate::commands::sweep::around::Around;
-use crate::commands::sweep::journal::Journal;
-use crate::commands::sweep::quiet::Gate;
-use crate::failure::Failure;
-use crate::live::load::LoadLive;
-use crate::live::probe::ProbeLive;
-use crate::live::sweep::SweepLive;
-use crate::signals::Stop;
-use iosonde_result::session::{RunError, Session};
-use iosonde_study::load::{LoadOptions, load};
-use iosonde_study::probe::{ProbeOptions, probe};
-use iosonde_study::suite::{StepOutcome, SuiteStep, What};
-use iosonde_study::sweep::{SweepTarget, sweep};
+use crate::commands::target_session::SizedTarget;
+use crate::failure::CommandError;
+use crate::hooks::quiet_device_hook::QuietDeviceHook;
+use crate::journal::journal_file::{Beginning, directory};
+use crate::journal::journal_key::StepJournalKey;
+use crate::journal::sweep_journal::SweepJournal;
+use crate::live::load_live::LoadLive;
+use crate::live::probe_live::ProbeLive;
+use crate::live::sweep_live::SweepLive;
+use crate::signals::StopSignal;
+use iosonde_result::run_error::RunError;
+use iosonde_result::session::Session;
+use iosonde_study::load::{LoadOptions, run_load};
+use iosonde_study::probe::{ProbeOptions, run_probe};
+use iosonde_study::sweep::{SweepTarget, run_sweep};
+use iosonde_study::{StudyDriver, StudyNeighbour};
+use iosonde_suite::{StepKind, StepOutcome, SuiteStep};
 
-/// A step that is a study, and its place in the suite.
+/// A step that is a study, with its suite and target.
 pub(super) struct Within<'a> {
     pub(super) args: &'a RunArgs,
     pub(super) outside: &'a Outside,
@@ -26,23 +29,31 @@ pub(super) struct Within<'a> {
     pub(super) target: &'a str,
     pub(super) step: &'a SuiteStep,
     pub(super) repetition: u32,
+    /// Number of pods that run each plan at the same time.
+    pub(super) parties: u32,
+    /// Note on figures that are sums over several pods.
+    pub(super) notes: Option<String>,
 }
 
 impl Within<'_> {
-    /// Where a sweep writes down what it finds, so that it goes on within the step.
-    fn journal(&self, curves: usize, live: &SweepLive) -> Result<Journal, Failure> {
-        let what = format!("{:?}", self.step.what);
-        Journal::open(
+    /// The load beside the step on its target, if the step has one.
+    fn neighbour(&self, sized: &SizedTarget) -> Result<Option<StudyNeighbour>, CommandError> {
+        let neighbour = self.step.beside.as_deref();
+        let neighbour = neighbour.map(|with| StudyNeighbour::new(with, &sized.target));
+        Ok(neighbour.transpose()?)
+    }
+
+    /// The journal of a sweep, from which it resumes within the step.
+    fn journal(&self, curves: usize, live: &SweepLive) -> Result<SweepJournal, CommandError> {
+        SweepJournal::open(
             directory(self.args.keep.store.as_deref(), "sweeps").as_deref(),
-            &(
-                self.suite,
-                self.target,
-                &self.step.name,
-                self.repetition,
-                what,
+            &StepJournalKey::new(
+                (self.suite, self.target),
+                self.step,
+                (self.repetition, self.parties),
             ),
             curves,
-            // The journal of the suite knows the disks.
+            // The suite's journal checks the disks.
             match self.args.resume {
                 true => (Beginning::Known, &[]),
                 false => (Beginning::Anew, &[]),
@@ -52,19 +63,21 @@ impl Within<'_> {
     }
 }
 
-/// What a study found, and where a sweep has written it down.
+/// Runs the study. Returns its outcome, and the journal of a sweep.
 pub(super) fn study(
     session: &mut dyn Session,
-    studied: &Studied,
+    hook: &mut SuiteStepHook<'_>,
+    sized: &SizedTarget,
     within: &Within<'_>,
-    stop: &Stop,
-) -> Result<(StepOutcome, Option<Journal>), Failure> {
+    stop: &StopSignal,
+) -> Result<(StepOutcome, Option<SweepJournal>), CommandError> {
+    let neighbour = within.neighbour(sized)?;
     let outcome = match &within.step.what {
-        What::Jobs(_) => Err(Failure::Run(RunError::Interrupted)),
-        What::Sweep(wanted) => {
-            let (asked, usual) = (wanted.size_bytes, studied.size_bytes);
+        StepKind::Jobs(_) | StepKind::Command(_) => Err(CommandError::Run(RunError::Interrupted)),
+        StepKind::Sweep(wanted) => {
+            let (asked, usual) = (wanted.size_bytes, sized.size_bytes);
             let reach = wanted.grid.reach();
-            let target = SweepTarget::of_jobs(&studied.target, reach, asked, usual)?;
+            let target = SweepTarget::for_jobs(&sized.target, reach, asked, usual)?;
             let mut grid = wanted.grid.on(&target)?;
             let jobs = grid.curves.iter_mut().map(|curve| &mut curve.job);
             jobs.for_each(|job| within.outside.relocate(job));
@@ -73,38 +86,49 @@ pub(super) fn study(
             let so_far = journal.so_far();
             live.journal(journal);
             let targets = [target];
-            let mut around = Around {
-                session,
-                gate: Gate::new(&targets, stop.clone(), wanted.planned.most_ns),
-                files: None,
-                stop: stop.clone(),
-            };
-            let options = &wanted.options;
-            let outcome = sweep(&mut around, &targets, &grid, options, so_far, &mut live);
-            live.end();
+            let most_ns = wanted.planned.most_ns;
+            let access = within.args.ceph.access();
+            let mut quiet_device = QuietDeviceHook::new(&targets, &access, stop.clone(), most_ns);
+            let driver = StudyDriver::new(session, &mut live).with_neighbours(neighbour);
+            let mut driver = driver.with_hook(&mut quiet_device).with_hook(hook);
+            let outcome = run_sweep(&mut driver, &targets, &grid, &wanted.options, so_far);
+            drop(driver);
+            live.finish();
             let mut result = outcome.inspect_err(|_| live.give_up())?;
-            result.notes.extend(around.gate.notes());
+            result.notes.extend(quiet_device.notes());
+            result.notes.extend(within.notes.clone());
             return Ok((StepOutcome::Sweep(Box::new(result)), live.written_down()));
         }
-        What::Load(options) => {
+        StepKind::Load(options) => {
             let options = LoadOptions {
-                size_bytes: options.size_bytes.or(studied.size_bytes),
+                size_bytes: options.size_bytes.or(sized.size_bytes),
+                parties: within.parties,
                 ..options.clone()
             };
             let mut live = LoadLive::new(stop.clone());
-            let outcome = load(session, &studied.target, &options, &mut live);
-            live.end();
-            Ok(StepOutcome::Load(Box::new(outcome?)))
+            let driver = StudyDriver::new(session, &mut live).with_neighbours(neighbour);
+            let mut driver = driver.with_hook(hook);
+            let outcome = run_load(&mut driver, &sized.target, &options);
+            drop(driver);
+            live.finish();
+            let mut result = outcome?;
+            result.notes.extend(within.notes.clone());
+            Ok(StepOutcome::Load(Box::new(result)))
         }
-        What::Probe(options) => {
+        StepKind::Probe(options) => {
             let options = ProbeOptions {
-                size_bytes: options.size_bytes.or(studied.size_bytes),
+                size_bytes: options.size_bytes.or(sized.size_bytes),
                 ..options.clone()
             };
             let mut live = ProbeLive::new(stop.clone());
-            let outcome = probe(session, &studied.target, &options, &mut live);
-            live.end();
-            Ok(StepOutcome::Probe(Box::new(outcome?)))
+            let driver = StudyDriver::new(session, &mut live).with_neighbours(neighbour);
+            let mut driver = driver.with_hook(hook);
+            let outcome = run_probe(&mut driver, &sized.target, &options);
+            drop(driver);
+            live.finish();
+            let mut result = outcome?;
+            result.notes.extend(within.notes.clone());
+            Ok(StepOutcome::Probe(Box::new(result)))
         }
     };
     Ok((outcome?, None))

@@ -1,32 +1,32 @@
-//! The working file of a probe: made, marked as in use, and removed whatever happens.
+//! The working file of a probe: created, locked, and removed even after a panic.
 //!
-//! The file is locked (flock(2)) while its probe lives, so that a later probe can tell a file that a killed one has left
-//! from one in use, also across containers, where process ids say nothing.
+//! The file is locked (flock(2)) until its probe ends. So a later probe can distinguish a leftover
+//! from a file in use, also across containers, unlike with process ids.
 
 use crate::commands::leftovers::kept;
 use crate::commands::leftovers::lock::{claim, is_still, take_lock};
-use crate::commands::leftovers::name::{is_of_this_process, made_by, new_names};
+use crate::commands::leftovers::name::{
+    PROBE_PREFIX, is_of_this_process, made_by, new_names, working_file_beside,
+};
+use iosonde_job::errno::describe;
 use iosonde_result::doctor::MadeBy;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How names of working files begin.
-pub(in crate::commands) const PREFIX: &str = ".iosonde-probe-";
-
-/// A working file; removed when it is dropped.
+/// A working file. Removed when dropped.
 #[derive(Debug)]
 pub(super) struct WorkingFile {
     path: PathBuf,
-    /// Its lock.
+    /// The open file, which holds the lock.
     file: Arc<File>,
 }
 
 impl WorkingFile {
-    /// Makes an empty one in a directory.
+    /// Creates an empty working file in a directory.
     pub(super) fn create(directory: &Path) -> io::Result<WorkingFile> {
-        for name in new_names(PREFIX)? {
+        for name in new_names(PROBE_PREFIX)? {
             let path = directory.join(name);
             match File::create_new(&path) {
                 Ok(file) if claim(&file)? => {
@@ -41,12 +41,12 @@ impl WorkingFile {
         unreachable!("names do not end")
     }
 
-    /// Itself, whatever its name has come to mean.
+    /// The open file, even if its path was replaced.
     pub(super) fn file(&self) -> &Arc<File> {
         &self.file
     }
 
-    /// Where it is.
+    /// Its path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -54,37 +54,43 @@ impl WorkingFile {
 
 impl Drop for WorkingFile {
     fn drop(&mut self) {
-        // The kernel takes a ring that has ended apart later, and holds its files until then: whoever comes next finds the room.
+        // The kernel may keep the files of a closed io_uring. Truncation frees the space at once.
         let _ = self.file.set_len(0);
         let shown = self.path.display();
         match is_still(&self.path, &self.file) {
             Ok(false) => eprintln!(
-                "warning: {shown} was removed or replaced by another program during the run: its lock was lost"
+                "warning: another program removed or replaced {shown} during the run, so its \
+                 lock was lost"
             ),
             _ => {
                 if let Err(error) = fs::remove_file(&self.path) {
-                    eprintln!("warning: {shown} could not be removed: {error}");
+                    eprintln!("warning: cannot remove {shown}: {}", describe(&error));
                 }
             }
         }
     }
 }
 
-/// Whether there are working files in a directory, which killed probes may have left.
+/// Whether a directory has working files, which may be leftovers of killed probes.
 pub(super) fn are_there(directory: &Path) -> bool {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut names = entries.map(|entry| entry.file_name());
-    names.any(|name| name.to_string_lossy().starts_with(PREFIX))
+    names.any(|name| name.to_string_lossy().starts_with(PROBE_PREFIX))
 }
 
-/// Removes working files that killed probes have left in a directory. Returns what is to be said about it.
+/// Removes leftovers of killed probes in a directory. Returns notes for the user.
 pub(super) fn sweep(directory: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(directory) else {
         return Vec::new();
     };
     entries
         .flatten()
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX))
+        .filter(|entry| {
+            entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with(PROBE_PREFIX)
+        })
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
         .filter_map(|entry| remove_leftover(&entry.path()))
         .collect()
@@ -95,21 +101,23 @@ fn remove_leftover(path: &Path) -> Option<String> {
     let shown = path.display();
     Some(match take_lock(path) {
         // Probes of one process take turns.
-        Ok(None) if is_of_this_process(&name, PREFIX) => return None,
-        Ok(None) => format!(
-            "{shown}: another probe is running here, so both will see less than the target can do"
-        ),
-        Ok(Some(_lock)) if made_by(&name, PREFIX) == MadeBy::ThisBoot => {
+        Ok(None) if is_of_this_process(&name, PROBE_PREFIX) => return None,
+        // The working file beside it has the note.
+        Ok(None) if working_file_beside(path).is_some() => return None,
+        Ok(None) => format!("{shown}: another probe is running here, so both get lower figures"),
+        Ok(Some(_lock)) if made_by(&name, PROBE_PREFIX) == MadeBy::ThisBoot => {
             match fs::remove_file(path) {
-                Ok(()) => format!("removed {shown}, which a killed probe had left"),
+                Ok(()) => format!("removed {shown}, a leftover of a killed probe"),
                 Err(error) => {
-                    format!("{shown} was left by a killed probe and cannot be removed: {error}")
+                    let error = describe(&error);
+                    format!("cannot remove {shown}, a leftover of a killed probe: {error}")
                 }
             }
         }
         Ok(Some(_lock)) => kept(path),
         Err(error) => {
-            format!("{shown} is of another probe; whether that still runs cannot be told ({error})")
+            let error = describe(&error);
+            format!("{shown} belongs to another probe, which may still be running ({error})")
         }
     })
 }
@@ -125,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn removed_when_dropped_also_in_a_panic() {
+    fn working_file_is_removed_after_panic() {
         let directory = directory("drop");
         let panicked = std::panic::catch_unwind(|| {
             let file = WorkingFile::create(&directory).unwrap();
@@ -138,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn file_put_in_place_of_a_working_file_is_not_removed() {
+    fn file_replacing_working_file_is_not_removed() {
         let directory = directory("replaced");
         let file = WorkingFile::create(&directory).unwrap();
         let (path, other) = (file.path().to_owned(), directory.join("other"));
@@ -150,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_another_takes_for_a_leftover_is_not_used() {
+    fn file_taken_for_leftover_is_not_used() {
         let directory = directory("claim");
         let path = directory.join(".iosonde-probe-0-0");
         let made = File::create_new(&path).unwrap();
@@ -166,13 +174,18 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_go_and_files_in_use_stay() {
+    fn leftovers_are_removed_and_files_in_use_stay() {
         let directory = directory("sweep");
         let used = WorkingFile::create(&directory).unwrap();
         let other = directory.join(".iosonde-probe-2-0");
         let lock = File::create_new(&other).unwrap();
         lock.try_lock().unwrap();
-        let left = directory.join(new_names(PREFIX).unwrap().nth(9).unwrap());
+        let left = directory.join(new_names(PROBE_PREFIX).unwrap().nth(9).unwrap());
+        let beside = |path: &Path| PathBuf::from(format!("{}.neighbour", path.display()));
+        let beside_used = beside(&other);
+        fs::write(&beside_used, "x").unwrap();
+        let beside_left = beside(&directory.join(new_names(PROBE_PREFIX).unwrap().nth(8).unwrap()));
+        fs::write(&beside_left, "x").unwrap();
         let old = directory.join(".iosonde-probe-1-0");
         let elsewhere = directory.join(".iosonde-probe-db-1-0123456789ab-0123456789abcdef-0");
         let foreign = directory.join("iosonde-probe-1");
@@ -180,7 +193,7 @@ mod tests {
             fs::write(path, "x").unwrap();
         }
         let notes = sweep(&directory);
-        assert_eq!(notes.len(), 4, "{notes:?}");
+        assert_eq!(notes.len(), 5, "{notes:?}");
         let kept = notes
             .iter()
             .filter(|note| note.contains("iosonde doctor --clean"));
@@ -194,6 +207,7 @@ mod tests {
             1
         );
         assert!(!left.exists() && foreign.exists());
+        assert!(!beside_left.exists() && beside_used.exists());
         assert!(used.path().exists() && other.exists());
         drop((used, lock));
         fs::remove_dir_all(&directory).unwrap();

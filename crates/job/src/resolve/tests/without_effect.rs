@@ -4,8 +4,8 @@ use super::{errors, warnings};
 
 #[test]
 fn rate_and_rate_iops_of_other_directions_exclude_each_other() {
-    assert!(errors("rate=1m,\nrate_iops=,4").contains("exclude each other"));
-    assert!(errors("rate_min=1\nrate_iops_min=5").contains("exclude each other"));
+    assert!(errors("rate=1m,\nrate_iops=,4").contains("cannot be combined"));
+    assert!(errors("rate_min=1\nrate_iops_min=5").contains("cannot be combined"));
     assert_eq!(warnings("rate=1m\nrate_iops_min=5"), "");
 }
 

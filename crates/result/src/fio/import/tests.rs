@@ -6,7 +6,7 @@ const TWO_JOBS: &str = include_str!("../../../tests/fio-json/two-jobs.json");
 const MIXED_PLUS: &str = include_str!("../../../tests/fio-json/mixed-plus.json");
 
 #[test]
-fn two_jobs_of_fio() {
+fn fio_json_of_two_jobs_is_imported() {
     let document = import(TWO_JOBS).unwrap();
     assert_eq!(document.version, "fio-3.33");
     assert_eq!(document.elapsed_ns, 4_000_000_000);
@@ -35,7 +35,7 @@ fn two_jobs_of_fio() {
 }
 
 #[test]
-fn all_directions_as_one() {
+fn unified_directions_import_as_mixed() {
     let document = import(MIXED_PLUS).unwrap();
     let part = &document.parts[0];
     assert!(part.figure(Subject::Mixed, Measure::Iops).unwrap().value > 0.0);
@@ -56,7 +56,7 @@ fn messages_around_the_json_and_several_documents() {
 }
 
 #[test]
-fn numbers_that_are_none() {
+fn nan_in_fio_json_is_accepted() {
     let text = TWO_JOBS.replacen("\"bw_agg\" : 90.857295", "\"bw_agg\" : -nan", 1);
     assert_ne!(text, TWO_JOBS);
     assert_eq!(import(&text).unwrap().parts.len(), 2);
@@ -66,7 +66,8 @@ fn numbers_that_are_none() {
 fn clones_without_group_reporting_are_summed() {
     let clone = |iops: f64| {
         serde_json::json!({
-            "jobname": "w", "groupid": 0, "elapsed": 10, "error": 5, "job_start": 1_700_000_000_123_u64,
+            "jobname": "w", "groupid": 0, "elapsed": 10, "error": 5,
+            "job_start": 1_700_000_000_123_u64,
             "job options": {"rw": "write", "bs": "8k,16k", "filename": "/dev/sdx"},
             "write": {"total_ios": 100, "iops": iops, "bw_bytes": iops * 4096.0, "iops_mean": iops,
                 "iops_stddev": 1.0, "iops_samples": 20, "lat_ns": {"mean": 1000.0, "N": 100}},
@@ -116,7 +117,7 @@ fn clients_of_a_server_are_summed_without_their_sum() {
 }
 
 #[test]
-fn what_is_not_fio_is_refused() {
+fn import_refuses_text_that_is_not_fio_json() {
     assert!(matches!(import(""), Err(ImportError::NoJson)));
     assert!(matches!(import("IOPS=1000\n"), Err(ImportError::NoJson)));
     assert!(matches!(

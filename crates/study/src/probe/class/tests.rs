@@ -1,5 +1,8 @@
 use super::*;
-use crate::probe::{Estimate, Figure, Latency, Phase, TargetKind};
+use crate::figures::estimate::{LatencySummary, RateEstimate};
+use crate::figures::phase_figure::PhaseFigure;
+use crate::probe_phase::ProbePhase;
+use crate::study_target::StudyTargetKind;
 use iosonde_job::plan::Engine;
 use iosonde_result::device_class::DeviceDescription;
 
@@ -14,8 +17,8 @@ fn device(class: DeviceClass, facts: &[&str]) -> DeviceDescription {
     }
 }
 
-fn nvme() -> Evidence {
-    Evidence {
+fn nvme() -> ClassEvidence {
+    ClassEvidence {
         device: device(DeviceClass::NvmeSsd, &["nvme0n1", "PCIe"]),
         read_p50_ns: Some(82.0 * US),
         random_read_iops: Some(412_000.0),
@@ -26,29 +29,29 @@ fn nvme() -> Evidence {
         sync_p50_ns: Some(0.41 * MS),
         sync_p99_ns: Some(0.9 * MS),
         sync_p99_between_ns: Some((0.85 * MS, 0.95 * MS)),
-        ..Evidence::default()
+        ..ClassEvidence::default()
     }
 }
 
 #[test]
-fn a_pool_has_no_flush_and_says_what_a_write_takes() {
-    let pool = Evidence {
+fn pool_sentence_names_write_latency_without_fsync() {
+    let pool = ClassEvidence {
         sync_p50_ns: None,
         sync_p99_ns: None,
         durable_write_p99_ns: Some(4.0 * MS),
         ..nvme()
     };
     let sentence = classify(&pool).sentence;
-    let said = "A write, durable when it is acknowledged, takes 4.00 ms at p99.";
+    let said = "A durable write takes 4.00 ms at p99.";
     assert!(sentence.ends_with(said), "{sentence}");
-    let phases = TargetKind::Pool { free_bytes: 0 }.phases();
-    assert!(!phases.contains(&Phase::SyncedWrite));
-    assert_eq!(phases.len(), Phase::MEASURED.len());
+    let phases = StudyTargetKind::Pool { free_bytes: 0 }.phases();
+    assert!(!phases.contains(&ProbePhase::SyncedWrite));
+    assert_eq!(phases.len(), ProbePhase::MEASURED.len());
 }
 
-/// Three probes of one virtual disk called it an NVMe SSD, a SATA SSD and memory: their figures are those of a busy machine.
+/// Three probes of one virtual disk on a busy machine, with figures of NVMe, SATA and memory.
 #[test]
-fn figures_do_not_change_what_a_device_is() {
+fn device_class_does_not_depend_on_figures() {
     let disk = device(DeviceClass::VirtualDisk, &["vda", "virtio_blk"]);
     for (read_ns, iops, stream) in [
         (5.0 * US, 400_000.0, 6e9),
@@ -56,7 +59,7 @@ fn figures_do_not_change_what_a_device_is() {
         (120.0 * US, 410_000.0, 3.4e9),
         (9.0 * MS, 180.0, 170e6),
     ] {
-        let found = classify(&Evidence {
+        let found = classify(&ClassEvidence {
             device: disk.clone(),
             read_p50_ns: Some(read_ns),
             random_read_iops: Some(iops),
@@ -76,8 +79,8 @@ fn figures_do_not_change_what_a_device_is() {
 }
 
 #[test]
-fn a_limit_shows_as_evenness_both_ways() {
-    let gp3 = Evidence {
+fn limit_shows_as_even_equal_reads_and_writes() {
+    let gp3 = ClassEvidence {
         read_p50_ns: Some(540.0 * US),
         random_read_iops: Some(3_003.0),
         random_write_iops: Some(3_002.0),
@@ -94,30 +97,30 @@ fn a_limit_shows_as_evenness_both_ways() {
         "the limit is another fact"
     );
     insta::assert_snapshot!(found.sentence);
-    // An even rate of reads alone is what a good device has.
+    // Even reads alone do not show a limit: a good device has them too.
     assert_eq!(classify(&nvme()).limit_iops, None);
-    let uneven = Evidence {
+    let uneven = ClassEvidence {
         random_read_spread: Some(0.05),
         ..gp3.clone()
     };
     assert_eq!(classify(&uneven).limit_iops, None);
-    let unknown = Evidence {
+    let unknown = ClassEvidence {
         random_read_spread: None,
         ..gp3.clone()
     };
     assert_eq!(classify(&unknown).limit_iops, None);
-    let throttled = Evidence {
+    let throttled = ClassEvidence {
         throttled: true,
         ..unknown
     };
     let said = classify(&throttled).sentence;
-    let held = "a control group holds random reads at 3.00k/s";
+    let held = "a control group limits random reads to 3.00k/s";
     assert!(said.contains(held), "{said}");
 }
 
 #[test]
-fn behind_a_cache_the_kind_is_known_and_nothing_of_its_speed() {
-    let cached = Evidence {
+fn cached_reads_keep_class_and_drop_figures() {
+    let cached = ClassEvidence {
         served_from_cache: true,
         ..nvme()
     };
@@ -125,12 +128,12 @@ fn behind_a_cache_the_kind_is_known_and_nothing_of_its_speed() {
     assert_eq!(found.class, DeviceClass::NvmeSsd);
     assert!(found.served_from_cache);
     insta::assert_snapshot!(found.sentence);
-    let unwritten = Evidence {
+    let unwritten = ClassEvidence {
         unwritten: true,
         ..nvme()
     };
     insta::assert_snapshot!(classify(&unwritten).sentence);
-    let tmpfs = Evidence {
+    let tmpfs = ClassEvidence {
         device: device(DeviceClass::Memory, &["tmpfs"]),
         served_from_cache: true,
         ..nvme()
@@ -139,44 +142,44 @@ fn behind_a_cache_the_kind_is_known_and_nothing_of_its_speed() {
 }
 
 #[test]
-fn a_noisy_run_says_so_of_its_figures_and_not_of_the_device() {
-    let noisy = Evidence {
+fn noisy_run_qualifies_figures_not_device() {
+    let noisy = ClassEvidence {
         noisy: true,
         ..nvme()
     };
     let sentence = classify(&noisy).sentence;
     let start = "This is an NVMe SSD (nvme0n1, PCIe). In this noisy run a 4 KiB read takes";
     assert!(sentence.starts_with(start), "{sentence}");
-    let figure = |error: Option<f64>, sure: bool| Figure {
-        phase: Phase::RandomRead,
+    let figure = |error: Option<f64>, sure: bool| PhaseFigure {
+        phase: ProbePhase::RandomRead,
         block_bytes: 4096,
         iodepth: 32,
         engine: Engine::IoUring,
         direct: true,
-        iops: Estimate {
+        iops: RateEstimate {
             mean: 1000.0,
             error,
             spread: None,
         },
-        bytes_per_s: Estimate::default(),
-        latency: Latency::default(),
+        bytes_per_s: RateEstimate::default(),
+        latency: LatencySummary::default(),
         sync_latency: None,
         measured_ns: 1,
         sure: Some(sure),
         settled: None,
         failure: None,
     };
-    let noisy = |error, sure| Evidence::of(&[figure(error, sure)], &[]).noisy;
+    let noisy = |error, sure| ClassEvidence::from_figures(&[figure(error, sure)], &[]).noisy;
     assert!(noisy(Some(300.0), false) && noisy(None, false));
     assert!(!noisy(Some(200.0), false) && !noisy(Some(5.0), true));
 }
 
 #[test]
-fn what_was_not_measured_is_not_guessed() {
-    let none = classify(&Evidence::default());
+fn unmeasured_figures_are_left_out() {
+    let none = classify(&ClassEvidence::default());
     assert_eq!(none.class, DeviceClass::Unknown);
     insta::assert_snapshot!(none.sentence);
-    let interrupted = Evidence {
+    let interrupted = ClassEvidence {
         sequential_read: None,
         ..nvme()
     };
@@ -184,9 +187,9 @@ fn what_was_not_measured_is_not_guessed() {
 }
 
 #[test]
-fn durable_writes_decide_what_it_suits() {
+fn durable_write_latency_decides_suitability() {
     let with = |p50_ns: f64, p99_ns: f64| {
-        classify(&Evidence {
+        classify(&ClassEvidence {
             sync_p50_ns: Some(p50_ns),
             sync_p99_ns: Some(p99_ns),
             sync_p99_between_ns: Some((0.99 * p99_ns, 1.01 * p99_ns)),
@@ -205,11 +208,11 @@ fn durable_writes_decide_what_it_suits() {
     insta::assert_snapshot!(said.join("\n"));
 }
 
-/// One disk got "not fit for etcd" and "fit for etcd" in one command, from intervals that held both.
+/// The interval contains the limit of 10 ms, so both answers are possible.
 #[test]
-fn durable_writes_whose_interval_holds_a_limit_decide_nothing() {
+fn durable_write_interval_across_limit_is_undecided() {
     let with = |between: Option<(f64, f64)>, noisy: bool| {
-        classify(&Evidence {
+        classify(&ClassEvidence {
             sync_p50_ns: Some(2.0 * MS),
             sync_p99_ns: Some(12.0 * MS),
             sync_p99_between_ns: between,
@@ -224,7 +227,7 @@ fn durable_writes_whose_interval_holds_a_limit_decide_nothing() {
     let slow = Some((11.0 * MS, 14.0 * MS));
     let known = with(slow, false);
     assert_eq!(known.durable_writes, Some(DurableWrites::LightDatabase));
-    // Others may have made it slow.
+    // Interference may have slowed it down.
     let noisy = with(slow, true);
     assert_eq!(noisy.durable_writes, None);
     insta::assert_snapshot!(noisy.sentence);
@@ -233,9 +236,9 @@ fn durable_writes_whose_interval_holds_a_limit_decide_nothing() {
 }
 
 #[test]
-fn one_slow_flush_of_a_few_decides_nothing() {
+fn too_few_fsyncs_leave_suitability_undecided() {
     let with = |p50_ns: f64, longest_ns: f64| {
-        classify(&Evidence {
+        classify(&ClassEvidence {
             sync_p50_ns: Some(p50_ns),
             sync_p99_ns: Some(longest_ns),
             sync_is_few: true,

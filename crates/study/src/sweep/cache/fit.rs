@@ -1,28 +1,28 @@
-//! Fitting size, hit and miss to latencies.
+//! Fits cache size, hit latency and miss latency to measured latencies.
 //!
-//! For a given size the two latencies follow by linear least squares, in relative errors. The size is the one that leaves
-//! least; its interval, and those of the latencies, are of all sizes that do not leave significantly more (the profile
-//! likelihood: D. M. Bates and D. G. Watts, *Nonlinear Regression Analysis and Its Applications*, 1988, section 6.1).
+//! For each size, relative least squares gives both latencies. The best size has the least squares.
+//! Intervals cover all sizes that are not significantly worse (profile likelihood: D. M. Bates and
+//! D. G. Watts, *Nonlinear Regression Analysis and Its Applications*, 1988, section 6.1).
 
 use super::Between;
 use super::popularity::HitCurve;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Sizes that are tried.
+/// Number of sizes tried.
 const STEPS: usize = 1500;
-/// How much smaller than the smallest working set a cache may be to be looked for.
+/// Ratio of the smallest working set to the smallest cache size tried.
 const BELOW: f64 = 16.0;
-/// Latencies are known no better than this: they are read from a histogram, and no cache is as simple as the model.
+/// Smallest relative error of a latency, for histogram buckets and the simplicity of the model.
 const LEAST_ERROR: f64 = 0.01;
-/// Half of the level is at either side.
+/// Quantile for a two-sided 95 % interval.
 const QUANTILE: f64 = 0.975;
 
-/// What a cache serves of a working set.
+/// Model of the hits in a working set.
 #[derive(Debug, Clone)]
 pub(super) enum Hits {
-    /// Of blocks that are drawn.
+    /// Hits of random draws.
     Drawn(HitCurve),
-    /// Of so many that are read in turn, over and over.
+    /// Hits of repeated sequential reads of this number of blocks.
     Whole(u64),
 }
 
@@ -36,18 +36,18 @@ impl Hits {
     }
 }
 
-/// The latency of one working set.
+/// Latency of one working set.
 #[derive(Debug, Clone)]
-pub(super) struct Sample {
+pub(super) struct WorkingSetLatency {
     pub(super) bytes: u64,
     pub(super) block_bytes: u64,
     pub(super) latency_ns: f64,
-    /// Half of its 95 % interval as a share of it, if that is known.
+    /// Relative half-width of the 95 % interval. `None` if unknown.
     pub(super) error: Option<f64>,
     pub(super) hits: Hits,
 }
 
-/// A cache that fits.
+/// Best fit of a cache.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Fit {
     pub(super) size_bytes: Between,
@@ -56,18 +56,18 @@ pub(super) struct Fit {
     pub(super) misfit: f64,
 }
 
-/// One size, and the best that can be done with it.
+/// One size with the best latencies for it.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     bytes: f64,
     hit_ns: f64,
     miss_ns: f64,
-    /// Sum of the squares of the relative errors.
+    /// Sum of the squared relative errors.
     squares: f64,
 }
 
-/// The cache that fits best; `None` if the latency does not rise with the working set.
-pub(super) fn fitted(samples: &[Sample]) -> Option<Fit> {
+/// Returns the best fit. `None` if the latency does not rise with the working set.
+pub(super) fn fitted(samples: &[WorkingSetLatency]) -> Option<Fit> {
     let sizes = samples.iter().map(|sample| sample.bytes as f64);
     let (smallest, largest) = sizes.fold((f64::MAX, 0f64), |(low, high), size| {
         (low.min(size), high.max(size))
@@ -88,7 +88,7 @@ pub(super) fn fitted(samples: &[Sample]) -> Option<Fit> {
         accepted.first() == Some(&0),
         accepted.last() == Some(&(STEPS - 1)),
     );
-    // Of several sizes that do equally well, as where all lie between two working sets, the middle one.
+    // Of equally good sizes, as between two working sets of sequential reads, the middle one.
     let ties: Vec<Candidate> = held
         .iter()
         .copied()
@@ -97,7 +97,7 @@ pub(super) fn fitted(samples: &[Sample]) -> Option<Fit> {
     let best = ties.get(ties.len() / 2).copied().unwrap_or(best);
     Some(Fit {
         size_bytes: between(&held, best, is_open, |one| one.bytes),
-        // A hit is hardly seen if even the smallest working set does not fit, a miss if the largest nearly does.
+        // The upper bound of a miss is open if even the largest working set may nearly fit.
         hit_ns: between(&held, best, (false, false), |one| one.hit_ns),
         miss_ns: between(&held, best, (false, is_open.1), |one| one.miss_ns),
         misfit: (best.squares / samples.len() as f64).sqrt(),
@@ -108,19 +108,19 @@ fn between(
     held: &[Candidate],
     best: Candidate,
     is_open: (bool, bool),
-    of: fn(&Candidate) -> f64,
+    figure: fn(&Candidate) -> f64,
 ) -> Between {
-    let low = held.iter().map(of).fold(of(&best), f64::min);
-    let high = held.iter().map(of).fold(of(&best), f64::max);
+    let low = held.iter().map(figure).fold(figure(&best), f64::min);
+    let high = held.iter().map(figure).fold(figure(&best), f64::max);
     Between {
-        mean: of(&best),
+        mean: figure(&best),
         low: (!is_open.0).then_some(low),
         high: (!is_open.1).then_some(high),
     }
 }
 
-/// How much more than the least may be left.
-fn tolerance(samples: &[Sample], least: f64) -> f64 {
+/// Returns the acceptable excess over the least sum of squares.
+fn tolerance(samples: &[WorkingSetLatency], least: f64) -> f64 {
     let n = samples.len() as f64;
     let known: f64 = samples
         .iter()
@@ -138,7 +138,7 @@ fn tolerance(samples: &[Sample], least: f64) -> f64 {
 }
 
 /// Least squares of latency = hit + penalty x miss ratio, each divided by the latency.
-fn candidate(samples: &[Sample], bytes: f64) -> Option<Candidate> {
+fn candidate(samples: &[WorkingSetLatency], bytes: f64) -> Option<Candidate> {
     let misses: Vec<f64> = samples
         .iter()
         .map(|sample| 1.0 - sample.hits.at(bytes / sample.block_bytes as f64))
@@ -187,13 +187,13 @@ mod tests {
         hit: f64,
         miss: f64,
         noise: impl Fn(usize) -> f64,
-    ) -> Vec<Sample> {
+    ) -> Vec<WorkingSetLatency> {
         (0..9)
             .map(|index| {
                 let bytes = (16u64 << 20) << index;
-                let drawn = HitCurve::of(distribution, bytes / 4096, 4096).unwrap();
+                let drawn = HitCurve::from_distribution(distribution, bytes / 4096, 4096).unwrap();
                 let misses = 1.0 - drawn.at(size / 4096.0);
-                Sample {
+                WorkingSetLatency {
                     bytes,
                     block_bytes: 4096,
                     latency_ns: (hit + (miss - hit) * misses) * noise(index),
@@ -205,8 +205,8 @@ mod tests {
     }
 
     #[test]
-    fn blocks_in_turn_tell_between_which_sets_it_lies() {
-        let sample = |mib: u64, latency_ns: f64| Sample {
+    fn sequential_reads_bound_cache_size_by_working_sets() {
+        let sample = |mib: u64, latency_ns: f64| WorkingSetLatency {
             bytes: mib << 20,
             block_bytes: 1 << 20,
             latency_ns,
@@ -233,26 +233,27 @@ mod tests {
     }
 
     #[test]
-    fn a_latency_that_falls_shows_no_cache() {
-        let falling: Vec<Sample> = curve(&Distribution::Random, 100.0 * MIB, 1e3, 1e5, |_| 1.0)
-            .into_iter()
-            .rev()
-            .zip(curve(&Distribution::Random, 100.0 * MIB, 1e3, 1e5, |_| 1.0))
-            .map(|(other, sample)| Sample {
-                latency_ns: other.latency_ns,
-                ..sample
-            })
-            .collect();
+    fn falling_latency_shows_no_cache() {
+        let falling: Vec<WorkingSetLatency> =
+            curve(&Distribution::Random, 100.0 * MIB, 1e3, 1e5, |_| 1.0)
+                .into_iter()
+                .rev()
+                .zip(curve(&Distribution::Random, 100.0 * MIB, 1e3, 1e5, |_| 1.0))
+                .map(|(other, sample)| WorkingSetLatency {
+                    latency_ns: other.latency_ns,
+                    ..sample
+                })
+                .collect();
         assert!(fitted(&falling).is_none_or(|fit| fit.misfit > 0.25));
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// What a cache of any size would show is taken for that cache, with noise of one per cent. Two working sets must be
-        /// larger: of one alone, size and miss cannot be told apart.
+        /// Latencies of a simulated cache with 1 % of noise lead back to it. At least two working
+        /// sets must exceed the cache, because one alone cannot separate size and miss.
         #[test]
-        fn a_cache_is_found_again(
+        fn fit_recovers_simulated_cache(
             mib in 20.0f64..1000.0,
             hit in 100.0f64..10_000.0,
             times in 5.0f64..1000.0,
@@ -263,7 +264,8 @@ mod tests {
                 true => Distribution::Zipf { theta: 0.8, center: None },
                 false => Distribution::Random,
             };
-            let samples = curve(&distribution, mib * MIB, hit, hit * times, |index| 1.0 + noise[index]);
+            let noise_at = |index: usize| 1.0 + noise[index];
+            let samples = curve(&distribution, mib * MIB, hit, hit * times, noise_at);
             let fit = fitted(&samples).unwrap();
             prop_assert!((fit.size_bytes.mean / MIB / mib - 1.0).abs() < 0.1, "{:?}", fit);
             prop_assert!((fit.hit_ns.mean / hit - 1.0).abs() < 0.25, "{:?}", fit);

@@ -1,52 +1,52 @@
-//! How often each block is asked for, and what a cache of a given size then serves.
+//! Popularity of blocks, and the hit ratio of a cache of a given size.
 //!
-//! A cache that drops the least recently used block is described by Che's approximation (H. Che, Y. Tung and Z. Wang,
-//! *Hierarchical Web Caching Systems: Modeling, Design and Experimental Results*, IEEE Journal on Selected Areas in
-//! Communications 20, 2002): a block is in the cache if it was asked for within the last T draws, and T is such that as many
-//! blocks as fit were. C. Fricker, P. Robert and J. Roberts (*A versatile and accurate approximation for LRU cache
-//! performance*, ITC 2012) show why it is so close. With uniform draws it is exact: the hit ratio is the share that fits.
+//! Che's approximation of LRU caches (H. Che, Y. Tung and Z. Wang, *Hierarchical Web Caching
+//! Systems: Modeling, Design and Experimental Results*, IEEE Journal on Selected Areas in
+//! Communications 20, 2002): a block is cached if it is among the last T draws, which touch as many
+//! blocks as fit. It is exact for uniform draws. C. Fricker, P. Robert and J. Roberts, *A versatile
+//! and accurate approximation for LRU cache performance*, ITC 2012, explain its accuracy.
 
 //!
-//! Values of zipf, pareto and normal are scattered over the blocks ([`SCATTER_MULTIPLIER`]), and unless the number of blocks is a
-//! power of two some share a block while others are never drawn. How many do is counted; which ones meet is taken for chance.
+//! Values of zipf, pareto and normal are scattered over the blocks ([`SCATTER_MULTIPLIER`]). Values
+//! share blocks unless their number is a power of two. The model takes sharing as random.
 
 use iosonde_job::plan::{Direction, Distribution, PerDirection, PercentZone, SCATTER_MULTIPLIER};
 
-/// Ranks below this are groups of their own; those above are put together.
+/// Number of first ranks with a group each. Later ranks share groups.
 const SINGLE_RANKS: u64 = 200;
-/// How much larger the rank at the end of a group is than at its beginning.
+/// Ratio of the last rank of a group to its first.
 const GROUP_GROWTH: f64 = 1.05;
-/// Slices of a bell.
+/// Slices of the normal distribution.
 const SLICES: u64 = 400;
-/// Times of which the hit ratio is tabulated.
+/// Number of times T for which the hit ratio is tabulated.
 const STEPS: usize = 240;
-/// Standard deviation of fio's bell before it is widened, as a share of the range.
+/// Standard deviation of fio's normal distribution before widening, as a share of the range.
 const BELL_DEVIATION: f64 = 1.0 / 12.0;
-/// The even draw that widens it is at most this wide, as a share of the range.
+/// Largest width of the uniform draw that widens it, as a share of the range.
 const BELL_SPREAD_MAX: f64 = 0.5;
-/// Steps over that draw.
+/// Integration steps over the uniform draw.
 const SPREAD_STEPS: u32 = 50;
-/// Blocks up to which values that share one are counted (64 GiB of 4 KiB); above, each has its own.
+/// Most blocks (64 GiB of 4 KiB) for which shared blocks are counted. Beyond, none is assumed.
 const COUNTED_BLOCKS: u64 = 1 << 24;
 
-/// Blocks that are equally likely to be drawn.
+/// Blocks with equal probability of being drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Group {
+struct EquiprobableBlocks {
     blocks: f64,
     /// Share of all draws.
     share: f64,
 }
 
-/// The hit ratio of a cache over its size, for draws from one distribution over one working set.
+/// Hit ratio over cache size, for one distribution and working set.
 #[derive(Debug, Clone)]
 pub(super) struct HitCurve {
-    /// Blocks in the cache and hit ratio, both rising.
+    /// Blocks in the cache and hit ratio, both ascending.
     points: Vec<(f64, f64)>,
 }
 
 impl HitCurve {
-    /// Of so many blocks; `None` where the distribution is not known to this model.
-    pub(super) fn of(
+    /// Curve for a number of blocks. `None` if the model does not cover the distribution.
+    pub(super) fn from_distribution(
         distribution: &Distribution,
         blocks: u64,
         block_bytes: u64,
@@ -57,19 +57,20 @@ impl HitCurve {
             let each = group.share / group.blocks / all;
             (low.min(each), high.max(each))
         });
-        // From a time in which hardly anything is met to one in which everything is.
+        // From a T with hardly any repeated draw to a T that touches all blocks.
         let (first, last) = (0.001 / commonest, 30.0 / rarest.max(1e-12));
         let ratio = (last / first).powf(1.0 / (STEPS - 1) as f64);
         let mut points = vec![(0.0, 0.0)];
         let sharing = sharing(distribution, blocks.max(1));
         points.extend((0..STEPS).map(|step| {
             let time = first * ratio.powi(step as i32);
-            let within = |group: &Group| -(-group.share / all / group.blocks * time).exp_m1();
+            let within =
+                |group: &EquiprobableBlocks| -(-group.share / all / group.blocks * time).exp_m1();
             let values: f64 = groups
                 .iter()
                 .map(|group| group.blocks * within(group))
                 .sum();
-            let (held, missed) = sharing.of_blocks(values / blocks.max(1) as f64);
+            let (held, missed) = sharing.drawn_shares(values / blocks.max(1) as f64);
             let hits = groups
                 .iter()
                 .map(|group| group.share / all * (1.0 - (1.0 - within(group)) * missed));
@@ -78,7 +79,7 @@ impl HitCurve {
         Some(HitCurve { points })
     }
 
-    /// The share of draws that a cache of so many blocks serves.
+    /// Returns the hit ratio of a cache of `blocks` blocks.
     pub(super) fn at(&self, blocks: f64) -> f64 {
         let above = self.points.partition_point(|(held, _)| *held < blocks);
         match (
@@ -95,14 +96,14 @@ impl HitCurve {
     }
 }
 
-/// How many values are drawn as the same block: the shares of blocks of none, one, two and so on.
+/// Sharing of blocks between values: the shares of blocks with zero, one, two, ... values.
 #[derive(Debug, Clone, PartialEq)]
 struct Sharing(Vec<f64>);
 
 impl Sharing {
-    /// Of values that were each drawn with probability `drawn`: the share of blocks that were, and the probability that no other
-    /// value of a value's block was.
-    fn of_blocks(&self, drawn: f64) -> (f64, f64) {
+    /// For values drawn with probability `drawn` each, returns the share of blocks that were drawn,
+    /// and the probability that no other value of the same block was drawn.
+    fn drawn_shares(&self, drawn: f64) -> (f64, f64) {
         let mut power = 1.0;
         let (mut never, mut missed) = (0.0, 0.0);
         for (share, values) in self.0.iter().zip(0u32..) {
@@ -137,16 +138,20 @@ fn sharing(distribution: &Distribution, blocks: u64) -> Sharing {
     Sharing(shares)
 }
 
-fn groups(distribution: &Distribution, blocks: u64, block_bytes: u64) -> Option<Vec<Group>> {
+fn groups(
+    distribution: &Distribution,
+    blocks: u64,
+    block_bytes: u64,
+) -> Option<Vec<EquiprobableBlocks>> {
     let n = blocks as f64;
     Some(match distribution {
-        Distribution::Random => vec![Group {
+        Distribution::Random => vec![EquiprobableBlocks {
             blocks: n,
             share: 1.0,
         }],
         Distribution::Zipf { theta, .. } => ranked(blocks, |from, to| zipf_mass(*theta, from, to)),
         Distribution::Pareto { h, .. } => {
-            // As fio defines it, rank = n u^power.
+            // fio's definition: rank = n u^power.
             let power = h.ln() / (1.0 - h).ln();
             let until = |rank: f64| (rank / n).powf(1.0 / power);
             ranked(blocks, |from, to| until(to) - until(from))
@@ -163,7 +168,7 @@ fn groups(distribution: &Distribution, blocks: u64, block_bytes: u64) -> Option<
             let groups = zones
                 .iter()
                 .filter(|zone| zone.access_percent > 0)
-                .map(|zone| Group {
+                .map(|zone| EquiprobableBlocks {
                     blocks: (bytes(zone.size_bytes) / block_bytes.max(1)) as f64,
                     share: f64::from(zone.access_percent),
                 });
@@ -172,21 +177,24 @@ fn groups(distribution: &Distribution, blocks: u64, block_bytes: u64) -> Option<
     })
 }
 
-fn percent_zones(zones: &PerDirection<Vec<PercentZone>>, n: f64) -> Option<Vec<Group>> {
+fn percent_zones(
+    zones: &PerDirection<Vec<PercentZone>>,
+    n: f64,
+) -> Option<Vec<EquiprobableBlocks>> {
     let used = zones[Direction::Read]
         .iter()
         .filter(|zone| zone.access_percent > 0);
-    let groups = used.map(|zone| Group {
+    let groups = used.map(|zone| EquiprobableBlocks {
         blocks: n * f64::from(zone.size_percent) / 100.0,
         share: f64::from(zone.access_percent),
     });
     whole(groups.collect(), n)
 }
 
-/// No zones are one zone; a zone without a block is none.
-fn whole(groups: Vec<Group>, n: f64) -> Option<Vec<Group>> {
+/// Without zones, one group covers all blocks. `None` if a zone is smaller than a block.
+fn whole(groups: Vec<EquiprobableBlocks>, n: f64) -> Option<Vec<EquiprobableBlocks>> {
     match groups.len() {
-        0 => Some(vec![Group {
+        0 => Some(vec![EquiprobableBlocks {
             blocks: n,
             share: 1.0,
         }]),
@@ -197,8 +205,8 @@ fn whole(groups: Vec<Group>, n: f64) -> Option<Vec<Group>> {
     }
 }
 
-/// Groups of ranks, the hottest first; `mass` is the share of draws between two ranks, counted from 0.
-fn ranked(blocks: u64, mass: impl Fn(f64, f64) -> f64) -> Vec<Group> {
+/// Groups ranks, the most popular first. `mass` is the share of draws between two ranks, from 0.
+fn ranked(blocks: u64, mass: impl Fn(f64, f64) -> f64) -> Vec<EquiprobableBlocks> {
     let mut groups = Vec::new();
     let mut from = 0u64;
     while from < blocks {
@@ -208,7 +216,7 @@ fn ranked(blocks: u64, mass: impl Fn(f64, f64) -> f64) -> Vec<Group> {
             ((from as f64 * GROUP_GROWTH) as u64).max(from + 1)
         };
         let to = to.min(blocks);
-        groups.push(Group {
+        groups.push(EquiprobableBlocks {
             blocks: (to - from) as f64,
             share: mass(from as f64, to as f64),
         });
@@ -217,7 +225,7 @@ fn ranked(blocks: u64, mass: impl Fn(f64, f64) -> f64) -> Vec<Group> {
     groups
 }
 
-/// Of ranks from..to, counted from 0, in proportion: a single rank exactly, several by the integral over their middles.
+/// Zipf's mass of the ranks from..to, from 0: exact for one rank, else an integral.
 fn zipf_mass(theta: f64, from: f64, to: f64) -> f64 {
     if to - from <= 1.0 {
         return (from + 1.0).powf(-theta);
@@ -229,8 +237,8 @@ fn zipf_mass(theta: f64, from: f64, to: f64) -> f64 {
     integral(to + 0.5) - integral(from + 0.5)
 }
 
-/// fio's bell in the middle of the range: a twelfth of the range wide, and widened by an even draw.
-fn bell(n: f64, deviation_percent: f64) -> Vec<Group> {
+/// fio's normal distribution: centred, a twelfth of the range wide, widened by a uniform draw.
+fn bell(n: f64, deviation_percent: f64) -> Vec<EquiprobableBlocks> {
     let spread = (deviation_percent / 100.0).min(BELL_SPREAD_MAX);
     let slices = (0..SLICES).map(|slice| {
         let x = (slice as f64 + 0.5) / SLICES as f64 - 0.5;
@@ -238,7 +246,7 @@ fn bell(n: f64, deviation_percent: f64) -> Vec<Group> {
             let shift = spread * ((f64::from(step) + 0.5) / f64::from(SPREAD_STEPS) - 0.5);
             (-((x - shift) / BELL_DEVIATION).powi(2) / 2.0).exp()
         });
-        Group {
+        EquiprobableBlocks {
             blocks: n / SLICES as f64,
             share: density.sum::<f64>().max(1e-9),
         }
@@ -259,8 +267,8 @@ mod tests {
     }
 
     #[test]
-    fn uniform_draws_hit_what_fits() {
-        let curve = HitCurve::of(&Distribution::Random, 10_000, 4096).unwrap();
+    fn uniform_draws_hit_share_that_fits() {
+        let curve = HitCurve::from_distribution(&Distribution::Random, 10_000, 4096).unwrap();
         for (held, hits) in [
             (0.0, 0.0),
             (1000.0, 0.1),
@@ -277,18 +285,18 @@ mod tests {
     }
 
     #[test]
-    fn zones_fill_in_the_order_of_their_heat() {
+    fn hot_zones_fill_cache_first() {
         let zone = |access_percent, size_percent| PercentZone {
             access_percent,
             size_percent,
         };
-        let zones = Distribution::Zoned(PerDirection::all(vec![zone(90, 10), zone(10, 90)]));
-        let curve = HitCurve::of(&zones, 100_000, 4096).unwrap();
+        let zones = Distribution::Zoned(PerDirection::from_value(vec![zone(90, 10), zone(10, 90)]));
+        let curve = HitCurve::from_distribution(&zones, 100_000, 4096).unwrap();
         let hot = curve.at(20_000.0);
         assert!(hot > 0.85 && hot < 0.95, "{hot}");
     }
 
-    /// The hit ratio of a cache that is really filled, by 20,000 draws of values with these weights.
+    /// Hit ratio of a simulated LRU cache after 20,000 draws of values with these weights.
     fn simulated(weights: &[f64], block_of: impl Fn(usize) -> usize, held: usize) -> f64 {
         let total: f64 = weights.iter().sum();
         let mut state = 7u64;
@@ -318,9 +326,9 @@ mod tests {
         f64::from(hits) / f64::from(counted)
     }
 
-    /// 512 blocks have a value each; of 501, a fifth has none.
+    /// Each of 512 blocks has one value. Of 501 blocks, a fifth has none.
     #[test]
-    fn hit_ratio_is_that_of_a_cache_that_is_simulated() {
+    fn hit_ratio_matches_simulated_lru_cache() {
         for (theta, blocks) in [(0.9, 512u64), (0.9, 501), (0.3, 501)] {
             let weights: Vec<f64> = (1..=blocks)
                 .map(|rank| (rank as f64).powf(-theta))
@@ -329,7 +337,7 @@ mod tests {
                 |value: usize| ((value as u64).wrapping_mul(SCATTER_MULTIPLIER) % blocks) as usize;
             for held in [25usize, 100, 250] {
                 let simulated = simulated(&weights, block_of, held);
-                let curve = HitCurve::of(&zipf(theta), blocks, 4096).unwrap();
+                let curve = HitCurve::from_distribution(&zipf(theta), blocks, 4096).unwrap();
                 let model = curve.at(held as f64);
                 assert!(
                     (model - simulated).abs() < 0.02,
@@ -339,9 +347,9 @@ mod tests {
         }
     }
 
-    /// Widened by 20 %, the bell of fio is 10.1 % wide.
+    /// Widened by 20 %, fio's normal distribution has a deviation of 10.1 % of the range.
     #[test]
-    fn bell_is_as_wide_as_that_of_fio() {
+    fn normal_deviation_matches_fio() {
         for (percent, deviation) in [(0.0, 0.0833), (20.0, 0.1014), (100.0, 0.1667)] {
             let slices = bell(1000.0, percent);
             let all: f64 = slices.iter().map(|slice| slice.share).sum();
@@ -356,8 +364,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn more_cache_never_serves_less(theta in 0.2f64..2.0, blocks in 1u64..30_000, a in 0.0f64..1.0, b in 0.0f64..1.0) {
-            let curve = HitCurve::of(&zipf(theta), blocks, 4096).unwrap();
+        fn hit_ratio_rises_with_cache_size(
+            theta in 0.2f64..2.0,
+            blocks in 1u64..30_000,
+            a in 0.0f64..1.0,
+            b in 0.0f64..1.0,
+        ) {
+            let curve = HitCurve::from_distribution(&zipf(theta), blocks, 4096).unwrap();
             let (low, high) = (a.min(b) * blocks as f64, a.max(b) * blocks as f64);
             prop_assert!(curve.at(low) <= curve.at(high) + 1e-9);
             prop_assert!((0.0..=1.0 + 1e-9).contains(&curve.at(high)));

@@ -1,9 +1,10 @@
-//! Grids, and how their jobs lie on targets.
+//! Tests of grids, and of their jobs on targets.
 
 use super::*;
-use crate::probe::TargetKind;
+use crate::relocation_error::RelocationError;
+use crate::study_target::StudyTargetKind;
 use iosonde_job::env::FakeEnv;
-use iosonde_job::plan::{Direction, Engine, Extent};
+use iosonde_job::plan::{BytesOrPercent, Direction, Engine};
 
 fn axis(name: &str, values: &[&str]) -> Axis {
     Axis {
@@ -16,7 +17,7 @@ fn targets(names: &[&str]) -> Vec<SweepTarget> {
     let target = |name: &&str| SweepTarget {
         name: (*name).to_owned(),
         path: format!("{name}/file"),
-        kind: TargetKind::Directory {
+        kind: StudyTargetKind::Directory {
             free_bytes: 1 << 40,
         },
         bytes: 1 << 30,
@@ -25,13 +26,13 @@ fn targets(names: &[&str]) -> Vec<SweepTarget> {
 }
 
 #[test]
-fn a_curve_for_each_combination() {
+fn grid_has_curve_per_combination() {
     let axes = [
         axis("iodepth", &["8", "1"]),
         axis("numjobs", &["1", "4"]),
         axis("bs", &["4k", "64k"]),
     ];
-    let grid = Grid::new(
+    let grid = SweepGrid::new(
         &Base::Plain,
         &targets(&["/a", "/b:c"]),
         &axes,
@@ -50,7 +51,7 @@ fn a_curve_for_each_combination() {
 }
 
 #[test]
-fn a_job_file_is_the_base() {
+fn job_file_is_base_of_grid() {
     let text = "[global]\nioengine=libaio\nfilename=/x\nsize=1g\nbs=4k\n\
                 [a]\nrw=randread\n[b]\nstonewall\nrw=randwrite\nbs=1m\n";
     let base = Base::File {
@@ -58,48 +59,48 @@ fn a_job_file_is_the_base() {
         text: text.into(),
     };
     let axes = [axis("iodepth", &["1", "2"])];
-    let grid = Grid::new(&base, &[], &axes, &FakeEnv::new()).unwrap();
+    let grid = SweepGrid::new(&base, &[], &axes, &FakeEnv::new()).unwrap();
     let names: Vec<&str> = grid.curves.iter().map(|c| c.job.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
     assert_eq!(grid.curves[0].values, ["a"]);
     assert_eq!(grid.curves[1].job.files.filenames, ["/x"]);
-    // An axis counts more than what the job says itself.
+    // An axis overrides an option of the job.
     let axes = [axis("iodepth", &["1"]), axis("bs", &["8k"])];
-    let grid = Grid::new(&base, &[], &axes, &FakeEnv::new()).unwrap();
+    let grid = SweepGrid::new(&base, &[], &axes, &FakeEnv::new()).unwrap();
     let blocks = |curve: &CurvePlan| curve.job.workload.block_size[Direction::Write].max();
     assert!(grid.curves.iter().all(|curve| blocks(curve) == 8192));
 }
 
 #[test]
-fn the_jobs_of_a_file_run_on_a_simulated_target_not_on_a_file_called_sim() {
+fn file_jobs_run_on_simulated_target_with_sim_engine() {
     let base = Base::File {
         name: "job.fio".into(),
         text: "[a]\nioengine=libaio\nfilename=/x\nsize=1g\n".into(),
     };
     let mut target = targets(&["sim:hdd"]).remove(0);
-    target.kind = TargetKind::Simulated {
+    target.kind = StudyTargetKind::Simulated {
         options: "hdd".into(),
     };
     let axes = [axis("iodepth", &["1", "2"])];
-    let grid = Grid::new(&base, &[target], &axes, &FakeEnv::new()).unwrap();
+    let grid = SweepGrid::new(&base, &[target], &axes, &FakeEnv::new()).unwrap();
     let io = &grid.curves[0].job.io;
     assert_eq!((io.engine, io.sim.as_deref()), (Engine::Sim, Some("hdd")));
 }
 
-/// A target is used as far as is announced, laid out and agreed to.
+/// A job uses at most the part of a target that is announced, laid out and consented to.
 #[test]
-fn the_jobs_of_a_file_stay_within_what_is_announced() {
+fn file_jobs_stay_within_announced_bytes() {
     let grid = |job: &str, targets: &[SweepTarget]| {
         let base = Base::File {
             name: "job.fio".into(),
             text: format!("[a]\nrw=randwrite\nioengine=libaio\n{job}"),
         };
         let axes = [axis("iodepth", &["1"])];
-        Grid::new(&base, targets, &axes, &FakeEnv::new()).unwrap()
+        SweepGrid::new(&base, targets, &axes, &FakeEnv::new()).unwrap()
     };
     let size = |job: &str| {
         let mut device = targets(&["/dev/x"]);
-        device[0].kind = TargetKind::Existing {
+        device[0].kind = StudyTargetKind::Existing {
             bytes: 1 << 40,
             device: true,
             consent: true,
@@ -110,11 +111,14 @@ fn the_jobs_of_a_file_stay_within_what_is_announced() {
         known
     };
     let whole = 1 << 30;
-    assert_eq!(size(""), Some(Extent::Bytes(whole)));
-    assert_eq!(size("size=25%\n"), Some(Extent::Bytes(whole / 4)));
-    assert_eq!(size("size=64m\n"), Some(Extent::Bytes(64 << 20)));
-    assert_eq!(size("offset=1m\n"), Some(Extent::Bytes(whole - (1 << 20))));
-    // What a job says itself is what is announced.
+    assert_eq!(size(""), Some(BytesOrPercent::Bytes(whole)));
+    assert_eq!(size("size=25%\n"), Some(BytesOrPercent::Bytes(whole / 4)));
+    assert_eq!(size("size=64m\n"), Some(BytesOrPercent::Bytes(64 << 20)));
+    assert_eq!(
+        size("offset=1m\n"),
+        Some(BytesOrPercent::Bytes(whole - (1 << 20)))
+    );
+    // The announcement covers the extent that jobs give themselves.
     let reach = |job: &str| {
         let reach = grid(job, &[]).reach();
         (reach.bytes, reach.is_open)
@@ -126,20 +130,22 @@ fn the_jobs_of_a_file_stay_within_what_is_announced() {
     assert_eq!((behind.bytes, behind.device_bytes), (3 << 30, 4 << 30));
     let clones = "size=1g\noffset_increment=1g\nnumjobs=4\n";
     assert_eq!(reach(clones), (4 << 30, false));
-    // Shares are of what is used, and who says no size takes what is behind the offset.
+    // Shares are of the working set, and a job without size uses all behind its offset.
     assert_eq!(reach("offset=1m\n"), (0, true));
     assert_eq!(reach("size=25%\noffset=2g\n"), (0, true));
     assert_eq!(reach("size=1g\noffset=50%\n"), (1 << 30, true));
     let mixed = "size=64m\n[b]\nstonewall\nrw=read\n";
     assert_eq!(reach(mixed), (64 << 20, true));
-    // Nothing is read or written behind what is announced.
+    // No I/O goes beyond the announced part.
     let end = |job: &str| {
         let grid = grid(job, &targets(&["/dev/x"]));
         let files = &grid.curves[0].job.files;
         match (files.offset, files.offset_increment, files.size) {
-            (Extent::Bytes(start), Extent::Bytes(step), Some(Extent::Bytes(size))) => {
-                start + 3 * step + size
-            }
+            (
+                BytesOrPercent::Bytes(start),
+                BytesOrPercent::Bytes(step),
+                Some(BytesOrPercent::Bytes(size)),
+            ) => start + 3 * step + size,
             other => panic!("{job}: {other:?}"),
         }
     };
@@ -155,45 +161,49 @@ fn the_jobs_of_a_file_stay_within_what_is_announced() {
 }
 
 #[test]
-fn an_engine_that_goes_elsewhere_is_refused() {
+fn engine_with_own_targets_is_refused() {
     let base = Base::File {
         name: "job.fio".into(),
         text: "[a]\nioengine=rbd\npool=p\nrbdname=precious\nsize=1g\n".into(),
     };
     let axes = [axis("iodepth", &["1"])];
     let on = |name: &str| {
-        let grid = Grid::new(&base, &[], &axes, &FakeEnv::new()).unwrap();
+        let grid = SweepGrid::new(&base, &[], &axes, &FakeEnv::new()).unwrap();
         grid.on(&targets(&[name])[0]).map(drop)
     };
     let refused = on("/dev/x").unwrap_err();
-    assert!(refused.to_string().contains("ioengine=rbd"), "{refused}");
+    let is_of_engine = matches!(
+        refused,
+        StudyError::Relocation(RelocationError::Engine { engine: "rbd", .. })
+    );
+    assert!(is_of_engine, "{refused:?}");
     on("rbd://p/image").unwrap();
 }
 
 #[test]
-fn a_job_behind_what_is_used_is_refused() {
+fn job_offset_behind_working_set_is_refused() {
     let base = Base::File {
         name: "job.fio".into(),
         text: "[a]\nioengine=libaio\noffset=2g\n".into(),
     };
     let axes = [axis("iodepth", &["1"])];
     let target = targets(&["/dev/x"]);
-    let told = Grid::new(&base, &target, &axes, &FakeEnv::new()).unwrap_err();
-    let words = "the job `a` begins at 2 GiB, but 1 GiB of /dev/x are used";
-    assert_eq!(told.list[0].message, words);
-    let grid = Grid::new(&base, &[], &axes, &FakeEnv::new()).unwrap();
+    let error = SweepGrid::new(&base, &target, &axes, &FakeEnv::new()).unwrap_err();
+    let words = "job `a` starts at 2 GiB, but the sweep uses only 1 GiB of /dev/x";
+    assert_eq!(error.list[0].message, words);
+    let grid = SweepGrid::new(&base, &[], &axes, &FakeEnv::new()).unwrap();
     assert_eq!(grid.on(&target[0]).unwrap_err().to_string(), words);
 }
 
 #[test]
-fn files_of_others_and_traces_do_not_come_with_a_job() {
+fn opendir_is_dropped_and_trace_is_refused() {
     let grid = |job: &str| {
         let base = Base::File {
             name: "job.fio".into(),
             text: format!("[a]\nioengine=libaio\nrw=randwrite\n{job}"),
         };
         let axes = [axis("iodepth", &["1"])];
-        Grid::new(&base, &targets(&["/x"]), &axes, &FakeEnv::new())
+        SweepGrid::new(&base, &targets(&["/x"]), &axes, &FakeEnv::new())
     };
     let walked = grid("opendir=/home\n").unwrap();
     assert!(walked.curves[0].job.files.opendir.is_empty());
@@ -201,66 +211,66 @@ fn files_of_others_and_traces_do_not_come_with_a_job() {
     assert!(trace.list[0].message.contains("replays a trace"), "{trace}");
 }
 
-fn of_engines(jobs: &str, depths: &[&str]) -> Grid {
+fn engine_grid(jobs: &str, depths: &[&str]) -> SweepGrid {
     let base = Base::File {
         name: "job.fio".into(),
         text: format!("[global]\nsize=1g\nfilename=/x\n{jobs}"),
     };
     let axes = [axis("iodepth", depths)];
     let axes = if depths.is_empty() { &[][..] } else { &axes };
-    Grid::new(&base, &[], axes, &FakeEnv::new()).unwrap()
+    SweepGrid::new(&base, &[], axes, &FakeEnv::new()).unwrap()
 }
 
 #[test]
-fn a_synchronous_engine_has_no_depths() {
-    let told = |jobs: &str, depths: &[&str]| {
-        let grid = of_engines(jobs, depths);
+fn synchronous_engines_make_depth_ineffective() {
+    let depth_note = |jobs: &str, depths: &[&str]| {
+        let grid = engine_grid(jobs, depths);
         grid.without_effect_of_depth().map(CurvePlan::one_in_flight)
     };
-    let tail = "has one I/O in flight whatever the iodepth";
-    let whose = "fio's own where a job names none,";
+    let tail = "keeps one I/O in flight at any iodepth";
+    let whose = "the default of fio,";
     assert_eq!(
-        told("[a]\n", &["1", "2"]),
+        depth_note("[a]\n", &["1", "2"]),
         Some(format!("ioengine=psync, {whose} {tail}"))
     );
     assert_eq!(
-        told("[a]\nioengine=psync\n", &["1", "2"]),
+        depth_note("[a]\nioengine=psync\n", &["1", "2"]),
         Some(format!("ioengine=psync {tail}"))
     );
     assert_eq!(
-        told("ioengine=mmap\n[a]\n", &["4"]),
+        depth_note("ioengine=mmap\n[a]\n", &["4"]),
         Some(format!("ioengine=mmap {tail}"))
     );
-    assert_eq!(told("[a]\n", &["1"]), None);
-    assert_eq!(told("[a]\n", &[]), None);
-    assert_eq!(told("[a]\nioengine=io_uring\n", &["1", "2"]), None);
+    assert_eq!(depth_note("[a]\n", &["1"]), None);
+    assert_eq!(depth_note("[a]\n", &[]), None);
+    assert_eq!(depth_note("[a]\nioengine=io_uring\n", &["1", "2"]), None);
 }
 
 #[test]
-fn where_nobody_says_which_depths_they_are_those_that_differ() {
-    assert_eq!(of_engines("[a]\n", &[]).depths, [1]);
-    let queues = of_engines("[a]\nioengine=libaio\n", &[]);
+fn default_depths_follow_engine_and_target() {
+    assert_eq!(engine_grid("[a]\n", &[]).depths, [1]);
+    let queues = engine_grid("[a]\nioengine=libaio\n", &[]);
     assert_eq!(queues.depths, USUAL_DEPTHS);
     assert_eq!(queues.axes.last().unwrap().values.len(), 9);
-    // A simulated device queues, whatever the job names.
+    // A simulated device queues I/Os with any engine of the job.
     let mut device = targets(&["sim:nvme"]).remove(0);
-    device.kind = TargetKind::Simulated {
+    device.kind = StudyTargetKind::Simulated {
         options: "nvme".into(),
     };
-    let simulated = of_engines("[a]\n", &[]).on(&device).unwrap();
+    let simulated = engine_grid("[a]\n", &[]).on(&device).unwrap();
     assert_eq!(simulated.depths, USUAL_DEPTHS);
     assert_eq!(simulated.axes.last().unwrap().values.len(), 9);
 }
 
 #[test]
-fn of_mixed_engines_the_synchronous_ones_are_measured_once() {
+fn synchronous_curve_of_mixed_grid_has_depth_one() {
     let jobs = "[a]\n[b]\nstonewall\nioengine=libaio\n";
     for (depths, cells, all) in [
         (&["1", "2", "8"][..], 4, &[1, 2, 8][..]),
         (&["4", "8"], 3, &[1, 4, 8]),
         (&[], 10, &USUAL_DEPTHS),
     ] {
-        let grid = of_engines(jobs, depths);
+        let grid = engine_grid(jobs, depths);
         assert!(grid.without_effect_of_depth().is_none());
         assert_eq!((grid.cells(), &grid.all_depths()[..]), (cells, all));
         assert_eq!(grid.depths_of(&grid.curves[0]), [1]);
@@ -269,39 +279,42 @@ fn of_mixed_engines_the_synchronous_ones_are_measured_once() {
 }
 
 #[test]
-fn jobs_beside_each_other_are_no_cell() {
+fn concurrent_jobs_of_a_file_are_refused() {
     let text = "[a]\nfilename=/x\nsize=1g\n[b]\nfilename=/x\nsize=1g\n";
     let base = Base::File {
         name: "job.fio".into(),
         text: text.into(),
     };
     let axes = [axis("iodepth", &["1"])];
-    let error = Grid::new(&base, &[], &axes, &FakeEnv::new()).unwrap_err();
+    let error = SweepGrid::new(&base, &[], &axes, &FakeEnv::new()).unwrap_err();
     assert!(
-        error.list[0].message.contains("`b` runs beside another"),
+        error.list[0]
+            .message
+            .contains("`b` runs concurrently with another"),
         "{error}"
     );
 }
 
 #[test]
-fn all_that_is_wrong_is_told_at_once() {
+fn grid_errors_are_reported_together() {
     let axes = [
         axis("iodepth", &["0", "x"]),
         axis("rw", &["randread", "rondread"]),
         axis("bs", &["4k", "4y"]),
         axis("numjobs", &["1", "0"]),
     ];
-    let error = Grid::new(&Base::Plain, &targets(&["/a"]), &axes, &FakeEnv::new()).unwrap_err();
+    let error =
+        SweepGrid::new(&Base::Plain, &targets(&["/a"]), &axes, &FakeEnv::new()).unwrap_err();
     insta::assert_snapshot!(error.render(false));
 }
 
 #[test]
-fn an_axis_that_changes_nothing_is_refused() {
-    let told = |axes: &[Axis]| {
-        let made = Grid::new(&Base::Plain, &targets(&["/a"]), axes, &FakeEnv::new());
-        let told = made.map_or_else(|all| all.list, |_| Vec::new());
-        let told = told.into_iter().map(|one| one.message);
-        told.collect::<Vec<String>>()
+fn axis_without_effect_is_refused() {
+    let messages = |axes: &[Axis]| {
+        let made = SweepGrid::new(&Base::Plain, &targets(&["/a"]), axes, &FakeEnv::new());
+        let messages = made.map_or_else(|all| all.list, |_| Vec::new());
+        let messages = messages.into_iter().map(|one| one.message);
+        messages.collect::<Vec<String>>()
     };
     for (pattern, option, values) in [
         ("randread", "rwmixread", ["0", "50"]),
@@ -310,19 +323,20 @@ fn an_axis_that_changes_nothing_is_refused() {
         ("randread", "fsync", ["1", "8"]),
         ("randread", "buffer_compress_percentage", ["0", "50"]),
     ] {
-        let told_of = |rw: &[&str], values: &[&str]| told(&[axis("rw", rw), axis(option, values)]);
-        let expected = format!("`{option}` changes nothing in any cell");
-        assert_eq!(told_of(&[pattern], &values), [expected]);
-        // One value is what the cells have in common.
-        assert_eq!(told_of(&[pattern], &values[..1]), [""; 0]);
-        assert_eq!(told_of(&[pattern, "randrw"], &values), [""; 0]);
+        let messages_for =
+            |rw: &[&str], values: &[&str]| messages(&[axis("rw", rw), axis(option, values)]);
+        let expected = format!("`{option}` has no effect in any cell");
+        assert_eq!(messages_for(&[pattern], &values), [expected]);
+        // A single value applies to all cells and is allowed.
+        assert_eq!(messages_for(&[pattern], &values[..1]), [""; 0]);
+        assert_eq!(messages_for(&[pattern, "randrw"], &values), [""; 0]);
     }
     let both = [
         axis("rw", &["randrw"]),
         axis("rwmixread", &["50", "70"]),
         axis("rwmixwrite", &["10"]),
     ];
-    let told = told(&both);
-    assert_eq!(told.len(), 1);
-    assert!(told[0].contains("say the same"), "{told:?}");
+    let messages = messages(&both);
+    assert_eq!(messages.len(), 1);
+    assert!(messages[0].contains("are redundant"), "{messages:?}");
 }

@@ -24,7 +24,7 @@ fn any_job() -> impl Strategy<Value = Job> {
             theta: 1.2,
             center: None,
         },
-        Distribution::Zoned(PerDirection::all(vec![zone(80, 20), zone(20, 80)])),
+        Distribution::Zoned(PerDirection::from_value(vec![zone(80, 20), zone(20, 80)])),
     ]);
     let block_size = prop::sample::select(vec![
         BlockSize::Fixed(4096),
@@ -47,7 +47,7 @@ fn any_job() -> impl Strategy<Value = Job> {
         let (map, time_based, loops, fsync, ios, mix, every) = rest;
         let mut job = job(rw);
         job.workload.distribution = distribution;
-        job.workload.block_size = PerDirection::all(block_size);
+        job.workload.block_size = PerDirection::from_value(block_size);
         job.workload.random_map = if map {
             RandomMap::Exact
         } else {
@@ -66,8 +66,15 @@ fn any_job() -> impl Strategy<Value = Job> {
 proptest! {
     /// Batches, the fast path and the general path give the same sequence, within the region.
     #[test]
-    fn fill_and_next_agree(job in any_job(), kib in 40u64..600, behind in 0u64..9000, io_kib in prop::option::of(1u64..2000), batch in 1usize..70, seed: u64) {
-        let region = FileRegion { start_bytes: 8192, size_bytes: kib * KIB, file_bytes: 8192 + kib * KIB + behind };
+    fn fill_and_next_give_the_same_sequence(
+        job in any_job(), kib in 40u64..600, behind in 0u64..9000,
+        io_kib in prop::option::of(1u64..2000), batch in 1usize..70, seed: u64
+    ) {
+        let region = FileRegion {
+            start_bytes: 8192,
+            size_bytes: kib * KIB,
+            file_bytes: 8192 + kib * KIB + behind,
+        };
         let mut layout = FileLayout::new(vec![region]);
         layout.io_bytes = io_kib.map(|kib| kib * KIB);
         let mut batches = Generator::new(&job, &layout, Seeds::from_u64(seed)).unwrap();

@@ -39,7 +39,7 @@ fn split_sizes_use_each_block_once() {
         } else {
             rw
         });
-        job.workload.block_size = PerDirection::all(split(&[(4096, 30), (12_288, 70)]));
+        job.workload.block_size = PerDirection::from_value(split(&[(4096, 30), (12_288, 70)]));
         // The last block is incomplete.
         let ios = seeded(&job, 1, 1001 * 4096 + 1000);
         assert!(uses(&ios, 1001).iter().all(|n| *n == per_pass), "{rw}");
@@ -62,7 +62,7 @@ fn reads_and_writes_of_other_sizes_share_the_map() {
 #[test]
 fn ios_are_cut_short_as_often_as_by_fio() {
     let mut job = job("randread");
-    job.workload.block_size = PerDirection::all(split(&[(4096, 50), (65_536, 50)]));
+    job.workload.block_size = PerDirection::from_value(split(&[(4096, 50), (65_536, 50)]));
     let ios: usize = (0..50).map(|seed| seeded(&job, seed, 8 << 20).len()).sum();
     assert!((385..=420).contains(&(ios / 50)), "{}", ios / 50);
 }
@@ -75,7 +75,7 @@ fn unaligned_range_is_cut_off_at_its_end() {
         min: 4096,
         max: 65_536,
     };
-    job.workload.block_size = PerDirection::all(range);
+    job.workload.block_size = PerDirection::from_value(range);
     job.workload.bs_unaligned = true;
     job.workload.random_map = RandomMap::None;
     let ios = seeded(&job, 1, 1 << 30);
@@ -85,9 +85,9 @@ fn unaligned_range_is_cut_off_at_its_end() {
 }
 
 #[test]
-fn lfsr_takes_each_block_once_for_the_first() {
+fn lfsr_starts_each_block_once() {
     let mut job = job("randread");
-    job.workload.block_size = PerDirection::all(split(&[(4096, 90), (8192, 10)]));
+    job.workload.block_size = PerDirection::from_value(split(&[(4096, 90), (8192, 10)]));
     job.workload.random_generator = iosonde_job::plan::RandomGenerator::Lfsr;
     let ios = seeded(&job, 1, 4 << 20);
     assert_eq!(distinct(&ios), ios.len());
@@ -97,7 +97,7 @@ fn lfsr_takes_each_block_once_for_the_first() {
 #[test]
 fn map_that_is_too_large_is_an_error_unless_it_is_soft() {
     let mut job = job("randread");
-    job.workload.block_size = PerDirection::all(split(&[(512, 50), (4096, 50)]));
+    job.workload.block_size = PerDirection::from_value(split(&[(512, 50), (4096, 50)]));
     let layout = FileLayout::whole_file(1 << 50);
     let refused = Generator::new(&job, &layout, Seeds::from_u64(1));
     assert_eq!(

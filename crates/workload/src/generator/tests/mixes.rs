@@ -12,7 +12,7 @@ fn mixed_sizes_cover_each_byte_once() {
         },
     ] {
         let mut job = job("randrw");
-        job.workload.block_size = PerDirection::all(block_size);
+        job.workload.block_size = PerDirection::from_value(block_size);
         let mut ios = run_file(&job, 10_000);
         assert!(ios.iter().any(|io| io.op == Op::Read) && ios.iter().any(|io| io.op == Op::Write));
         ios.sort_by_key(|io| io.offset);
@@ -26,7 +26,7 @@ fn mixed_sizes_cover_each_byte_once() {
 }
 
 #[test]
-fn a_mix_has_its_share_of_reads() {
+fn mix_has_the_rwmix_share_of_reads() {
     let mut job = job("randrw");
     job.workload.rwmix_read_percent = 70;
     let ios = run_file(&job, 400_000);
@@ -35,7 +35,7 @@ fn a_mix_has_its_share_of_reads() {
 }
 
 #[test]
-fn the_mix_does_not_move_the_offsets() {
+fn rwmix_leaves_the_offsets_unchanged() {
     let mut job = job("randrw");
     let some = run_file(&job, 400);
     job.workload.rwmix_read_percent = 90;
@@ -62,9 +62,9 @@ fn sequential_reads_and_writes_have_positions_of_their_own() {
 }
 
 #[test]
-fn percentage_random_mixes_runs_in() {
+fn percentage_random_mixes_in_sequential_runs() {
     let mut job = job("randread");
-    job.workload.percentage_random = PerDirection::all(30);
+    job.workload.percentage_random = PerDirection::from_value(30);
     let ios = run_file(&job, 200_000);
     let runs = ios
         .windows(2)
@@ -77,11 +77,11 @@ fn percentage_random_mixes_runs_in() {
 }
 
 #[test]
-fn sizes_by_order_rather_than_direction() {
+fn bs_is_seq_rand_selects_sizes_by_order() {
     let mut job = job("randread");
     job.workload.bs_is_seq_rand = true;
     job.workload.random_map = RandomMap::None;
-    job.workload.percentage_random = PerDirection::all(50);
+    job.workload.percentage_random = PerDirection::from_value(50);
     job.workload.block_size.write = BlockSize::Fixed(8192);
     let ios = run_file(&job, 10_000);
     for two in ios.windows(2) {
@@ -92,7 +92,7 @@ fn sizes_by_order_rather_than_direction() {
 }
 
 #[test]
-fn a_direction_can_be_asked_for() {
+fn next_io_of_returns_the_requested_direction() {
     let layout = FileLayout::whole_file(400 * KIB);
     let mut generator = Generator::new(&job("randrw"), &layout, Seeds::from_u64(1)).unwrap();
     for _ in 0..20 {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn each_file_has_its_own_map() {
+fn random_map_is_separate_for_each_file() {
     let ios = run(&job("randread"), &four_files(64));
     assert_eq!(ios.len(), 64);
     assert_eq!(distinct(&ios), 64);

@@ -54,7 +54,7 @@ fn stops_of_mixed_sizes_are_where_the_random_map_is_full() {
     let mut job = job("randread");
     job.schedule.time_based = true;
     let sizes = vec![(4 * KIB, 50), (8 * KIB, 50)];
-    job.workload.block_size = PerDirection::all(BlockSize::Split(sizes));
+    job.workload.block_size = PerDirection::from_value(BlockSize::Split(sizes));
     let layout = FileLayout::whole_file(64 * KIB);
     let (ios, stops) = with_stops(&job, &layout, 40);
     let (first, why) = stops[0];
@@ -64,7 +64,7 @@ fn stops_of_mixed_sizes_are_where_the_random_map_is_full() {
 }
 
 #[test]
-fn stops_of_several_sequential_files_are_passes_and_of_random_ones_files() {
+fn stops_are_passes_for_sequential_and_files_for_random() {
     let layout = four_files(8);
     let mut sequential = job("read");
     sequential.schedule.time_based = true;
@@ -78,7 +78,7 @@ fn stops_of_several_sequential_files_are_passes_and_of_random_ones_files() {
 }
 
 #[test]
-fn a_sequence_that_draws_with_replacement_never_stops() {
+fn random_without_map_never_stops() {
     let mut job = job("randread");
     job.schedule.time_based = true;
     job.workload.random_map = RandomMap::None;

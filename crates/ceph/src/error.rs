@@ -1,0 +1,143 @@
+//! Errors of a Ceph cluster and their texts.
+
+pub use iosonde_result::run_error::CephAction;
+use iosonde_result::run_error::{CephProblem, RunError, TargetProblem, UnsupportedFeature};
+use std::fmt;
+
+/// Reason why an operation on a cluster failed. Its words are those of the [`RunError`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CephError {
+    /// A library is missing or has another version.
+    Library {
+        /// File name of the library.
+        library: &'static str,
+        /// Debian package of the library.
+        package: &'static str,
+        /// Message of the loader.
+        reason: String,
+    },
+    /// A call failed.
+    Call {
+        /// Operation that failed.
+        action: CephAction,
+        /// errno.
+        errno: i32,
+        /// Message of the cluster, or empty.
+        said: String,
+    },
+    /// A name that contains a zero byte.
+    Text(String),
+    /// The user requested a stop while the client connected.
+    Interrupted,
+}
+
+impl std::error::Error for CephError {}
+
+impl fmt::Display for CephError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Of the error, only the cause is written: the target is unknown here.
+        match self.on("") {
+            RunError::UnusableTarget { cause, .. } => write!(formatter, "{cause}"),
+            other => write!(formatter, "{other}"),
+        }
+    }
+}
+
+impl CephError {
+    /// errno of a failed call. `None` for other errors.
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            CephError::Call { errno, .. } => Some(*errno),
+            _ => None,
+        }
+    }
+
+    /// Action for the user.
+    pub fn remedy(&self) -> String {
+        self.on("").remedy()
+    }
+
+    /// Converts to the error of a run on this target, e.g. `rados://pool`.
+    pub fn on(&self, target: &str) -> RunError {
+        match self {
+            CephError::Library {
+                library,
+                package,
+                reason,
+            } => UnsupportedFeature::CephLibrary {
+                library: (*library).to_owned(),
+                package: (*package).to_owned(),
+                reason: reason.clone(),
+            }
+            .into(),
+            CephError::Call {
+                action,
+                errno,
+                said,
+            } => RunError::unusable_target(
+                target,
+                TargetProblem::CephCall {
+                    action: action.clone(),
+                    errno: *errno,
+                    said: said.clone(),
+                },
+            ),
+            CephError::Interrupted => RunError::Interrupted,
+            CephError::Text(name) => {
+                let cause = CephProblem::ZeroByteInName { name: name.clone() };
+                RunError::unusable_target(target, cause.into())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn call_error_names_cause_and_remedy() {
+        let call = |action, errno| CephError::Call {
+            action,
+            errno,
+            said: String::new(),
+        };
+        let wrong_pool = call(CephAction::OpenPool("x".to_owned()), libc::ENOENT);
+        assert_eq!(
+            wrong_pool.to_string(),
+            "cannot open the pool x: No such file or directory (ENOENT)"
+        );
+        assert!(wrong_pool.remedy().contains("ceph osd pool ls"));
+        let silent = call(CephAction::Connect, libc::ETIMEDOUT);
+        assert!(silent.remedy().contains("mon host"));
+        let error = silent.on("rados://x");
+        assert_eq!(error.errno(), Some(libc::ETIMEDOUT));
+        assert_eq!(error.to_string(), format!("rados://x: {silent}"));
+        assert_eq!(error.remedy(), silent.remedy());
+        let no_image = call(CephAction::OpenImage("pool".to_owned()), libc::ENOENT);
+        assert!(no_image.remedy().contains("rbd ls"));
+        let no_file = call(CephAction::ReadConfiguration(None), libc::ENOENT);
+        assert_eq!(
+            no_file.to_string(),
+            "cannot read Ceph's configuration (CEPH_CONF, else ceph.conf in /etc/ceph, ~/.ceph or \
+             this directory): No such file or directory (ENOENT)"
+        );
+        assert!(no_file.remedy().contains("--ceph-conf"));
+    }
+
+    #[test]
+    fn missing_library_names_its_package() {
+        let missing = crate::sys::rados::missing_library();
+        let CephError::Library {
+            library, package, ..
+        } = &missing
+        else {
+            panic!("{missing:?}");
+        };
+        assert_eq!((*library, *package), ("libiosonde-none.so.9", "librados2"));
+        let error = missing.on("rados://x");
+        assert!(matches!(error, RunError::NoFeature { .. }));
+        assert_eq!(error.to_string(), missing.to_string());
+        assert_eq!(error.remedy(), missing.remedy());
+    }
+}

@@ -1,0 +1,354 @@
+//! Checks before anything is created: the class, its snapshot class, and the rights of this user.
+
+use super::CsiOptions;
+use crate::api;
+use crate::connect::KubeCluster;
+use crate::lifecycle::rights_role::{cluster_role_manifest, role_manifest};
+use crate::lifecycle::{STATIC_PROVISIONER, find_class};
+use crate::options::{ClusterOptions, PodPlacement, Pods, own_arch};
+use crate::preflight::{self, Facts, Right};
+use crate::setup_observer::{SetupEvent, SetupObserver, unless_interrupted};
+use crate::survey::drivers::snapshot_classes;
+use iosonde_job::TargetUri;
+use iosonde_result::data_service::DataServiceClass;
+use iosonde_result::run_error::{ClusterObstacle, ClusterRequest, RunError, VolumeProblem};
+use kube::api::{DynamicObject, ListParams};
+
+/// Annotation of the snapshot class that is used if none is named.
+const DEFAULT_CLASS: &str = "snapshot.storage.kubernetes.io/is-default-class";
+
+/// Permissions that the run needs in its namespace.
+const CSI_RIGHTS: [Right; 18] = [
+    ("create", "batch", "jobs", ""),
+    ("get", "batch", "jobs", ""),
+    ("patch", "batch", "jobs", ""),
+    ("delete", "batch", "jobs", ""),
+    ("create", "", "pods", ""),
+    ("get", "", "pods", ""),
+    ("list", "", "pods", ""),
+    ("watch", "", "pods", ""),
+    ("delete", "", "pods", ""),
+    ("create", "", "pods", "exec"),
+    ("get", "", "pods", "exec"),
+    ("create", "", "persistentvolumeclaims", ""),
+    ("get", "", "persistentvolumeclaims", ""),
+    ("list", "", "persistentvolumeclaims", ""),
+    ("watch", "", "persistentvolumeclaims", ""),
+    ("patch", "", "persistentvolumeclaims", ""),
+    ("delete", "", "persistentvolumeclaims", ""),
+    ("list", "", "events", ""),
+];
+
+/// Additional permissions for snapshots.
+const SNAPSHOT_RIGHTS: [Right; 5] = [
+    ("create", "snapshot.storage.k8s.io", "volumesnapshots", ""),
+    ("get", "snapshot.storage.k8s.io", "volumesnapshots", ""),
+    ("list", "snapshot.storage.k8s.io", "volumesnapshots", ""),
+    ("watch", "snapshot.storage.k8s.io", "volumesnapshots", ""),
+    ("delete", "snapshot.storage.k8s.io", "volumesnapshots", ""),
+];
+
+/// Additional permissions on classes, to find the driver and its snapshot class.
+const SNAPSHOT_CLASS_RIGHTS: [Right; 2] = [
+    ("list", "storage.k8s.io", "storageclasses", ""),
+    (
+        "list",
+        "snapshot.storage.k8s.io",
+        "volumesnapshotclasses",
+        "",
+    ),
+];
+
+/// A class whose services can be measured.
+pub(super) struct CheckedServices {
+    pub(super) class: DataServiceClass,
+    /// Whether the class retains volumes, or this user may not read classes.
+    pub(super) retains_volumes: bool,
+}
+
+/// Answers of the cluster.
+struct ServiceFacts {
+    facts: Facts,
+    /// `None`: no service uses snapshots.
+    snapshot_classes: Option<Vec<DynamicObject>>,
+}
+
+/// Checks whether the services of the class can be measured.
+pub(super) fn check_services(
+    cluster: &ClusterOptions,
+    name: String,
+    options: &CsiOptions,
+    observer: &mut SetupObserver<'_>,
+) -> Result<CheckedServices, RunError> {
+    let TargetUri::StorageClass(class_name) = &cluster.target else {
+        let cause = VolumeProblem::NotAClass;
+        return Err(RunError::unusable_target(name, cause.into()));
+    };
+    (observer.tell)(SetupEvent::Waiting("the cluster's answer"));
+    let asked = query_services(cluster, &name, options);
+    let asked = unless_interrupted(observer.interrupts, asked);
+    let (answers, lacking) = crate::connect::runtime()?.block_on(asked)?;
+    if let Some((namespace, lacking)) = lacking {
+        let note = format!(
+            "these roles have all rights that are needed:\n{}",
+            roles(&namespace, options)
+        );
+        (observer.tell)(SetupEvent::Note(&note));
+        let rights = lacking.into_iter().map(preflight::in_words).collect();
+        return Err(ClusterObstacle::MissingRights { rights }.into());
+    }
+    let ServiceFacts {
+        facts,
+        snapshot_classes,
+    } = answers;
+    let class = find_class(&facts, class_name);
+    let expands = class.map(|class| class.allow_volume_expansion == Some(true));
+    let (claims, claim_bytes) =
+        options.most_claims(cluster.claim_bytes, expands.unwrap_or_default());
+    let judged = ClusterOptions {
+        claim_bytes,
+        pods: Some(Pods {
+            count: Some(claims),
+            placement: PodPlacement::Any,
+            shared: false,
+        }),
+        ..cluster.clone()
+    };
+    facts.judge(&judged, own_arch())?;
+    let driver = class.map(|class| class.provisioner.clone());
+    let unusable = |problem: VolumeProblem| RunError::unusable_target(&name, problem.into());
+    if driver.as_deref() == Some(STATIC_PROVISIONER) {
+        return Err(unusable(VolumeProblem::StaticClass));
+    }
+    let wanted = options.snapshot_class.as_deref();
+    let snapshot_class = match &snapshot_classes {
+        Some(all) => {
+            let driver = driver.as_deref().unwrap_or_default();
+            Some(choose_snapshot_class(all, driver, wanted).map_err(unusable)?)
+        }
+        None => None,
+    };
+    let policy = class.map(|class| class.reclaim_policy.as_deref());
+    Ok(CheckedServices {
+        class: DataServiceClass {
+            driver,
+            snapshot_class,
+            expands,
+            name,
+        },
+        retains_volumes: policy.is_none_or(|policy| policy == Some("Retain")),
+    })
+}
+
+/// Queries the facts, and the rights that this user lacks, with the namespace.
+async fn query_services(
+    cluster_options: &ClusterOptions,
+    name: &str,
+    options: &CsiOptions,
+) -> Result<(ServiceFacts, Option<(String, Vec<Right>)>), RunError> {
+    let cluster = KubeCluster::connect(cluster_options).await?;
+    let mut facts = preflight::query_facts(&cluster, cluster_options).await?;
+    // They are among those that are checked here.
+    facts.missing_rights = Vec::new();
+    let wanted = wanted_rights(options);
+    let lacking = match facts.lacks_namespace {
+        // Its creator may be granted rights.
+        true => Vec::new(),
+        false => preflight::missing(&cluster, wanted.iter().copied()).await?,
+    };
+    let snapshot_classes = match options.uses_snapshots() && lacking.is_empty() {
+        true => Some(query_snapshot_classes(&cluster, name).await?),
+        false => None,
+    };
+    let answers = ServiceFacts {
+        facts,
+        snapshot_classes,
+    };
+    let lacking = (!lacking.is_empty()).then(|| (cluster.namespace.clone(), lacking));
+    Ok((answers, lacking))
+}
+
+async fn query_snapshot_classes(
+    cluster: &KubeCluster,
+    name: &str,
+) -> Result<Vec<DynamicObject>, RunError> {
+    let classes = snapshot_classes(&cluster.client);
+    match classes.list(&ListParams::default()).await {
+        Ok(list) => Ok(list.items),
+        // The server has no such resource.
+        Err(error) if api::is_missing(&error) => {
+            let cause = VolumeProblem::NoSnapshotApi;
+            Err(RunError::unusable_target(name, cause.into()))
+        }
+        Err(error) => Err(api::failed(ClusterRequest::ListSnapshotClasses, &error)),
+    }
+}
+
+fn wanted_rights(options: &CsiOptions) -> Vec<Right> {
+    let mut wanted = CSI_RIGHTS.to_vec();
+    if options.uses_snapshots() {
+        wanted.extend(SNAPSHOT_RIGHTS);
+        wanted.extend(SNAPSHOT_CLASS_RIGHTS);
+    }
+    wanted
+}
+
+/// Returns the manifests of roles with all rights that are needed.
+fn roles(namespace: &str, options: &CsiOptions) -> String {
+    let mut rights = CSI_RIGHTS.to_vec();
+    if !options.uses_snapshots() {
+        return role_manifest(namespace, &rights);
+    }
+    rights.extend(SNAPSHOT_RIGHTS);
+    let role = role_manifest(namespace, &rights);
+    let of_cluster = cluster_role_manifest("iosonde-csi", &SNAPSHOT_CLASS_RIGHTS);
+    format!("{role}---\n{of_cluster}")
+}
+
+/// Returns the snapshot class to use: the one that the user names, else the default of the driver,
+/// else its first class that does not retain data.
+fn choose_snapshot_class(
+    all: &[DynamicObject],
+    driver: &str,
+    wanted: Option<&str>,
+) -> Result<String, VolumeProblem> {
+    let name = |class: &DynamicObject| class.metadata.name.clone().unwrap_or_default();
+    let driver_of = |class: &DynamicObject| class.data["driver"].as_str().unwrap_or("").to_owned();
+    let retains = |class: &DynamicObject| class.data["deletionPolicy"].as_str() == Some("Retain");
+    let mut names_and_drivers: Vec<(String, String)> = all
+        .iter()
+        .map(|class| (name(class), driver_of(class)))
+        .collect();
+    names_and_drivers.sort();
+    if let Some(wanted) = wanted {
+        let Some(class) = all.iter().find(|class| name(class) == wanted) else {
+            return Err(VolumeProblem::NoSuchSnapshotClass {
+                class: wanted.to_owned(),
+                known: names_and_drivers
+                    .into_iter()
+                    .map(|(name, _)| name)
+                    .collect(),
+            });
+        };
+        let class_driver = driver_of(class);
+        let class = name(class);
+        return match class_driver == driver {
+            true => refuse_retaining(
+                class,
+                all.iter().any(|one| name(one) == wanted && retains(one)),
+            ),
+            false => Err(VolumeProblem::SnapshotClassOfOtherDriver {
+                class,
+                class_driver,
+                driver: driver.to_owned(),
+            }),
+        };
+    }
+    let is_default = |class: &DynamicObject| {
+        let annotations = class.metadata.annotations.as_ref();
+        let value = annotations.and_then(|all| all.get(DEFAULT_CLASS));
+        value.is_some_and(|value| value == "true")
+    };
+    let of_driver = all.iter().filter(|class| driver_of(class) == driver);
+    let chosen = of_driver.min_by_key(|class| (retains(class), !is_default(class), name(class)));
+    match chosen {
+        Some(class) => refuse_retaining(name(class), retains(class)),
+        None => {
+            let mut known: Vec<String> = names_and_drivers
+                .into_iter()
+                .map(|(_, driver)| driver)
+                .collect();
+            known.sort();
+            known.dedup();
+            Err(VolumeProblem::NoSnapshotClass {
+                driver: driver.to_owned(),
+                known,
+            })
+        }
+    }
+}
+
+/// Refuses a class whose snapshots would leave data behind.
+fn refuse_retaining(class: String, retains: bool) -> Result<String, VolumeProblem> {
+    match retains {
+        true => Err(VolumeProblem::SnapshotClassRetains { class }),
+        false => Ok(class),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_result::data_service::DataService;
+    use serde_json::{from_value, json};
+    use std::time::Duration;
+
+    fn class(name: &str, driver: &str, policy: &str, is_default: bool) -> DynamicObject {
+        from_value(json!({
+            "metadata": {"name": name, "annotations": {DEFAULT_CLASS: is_default.to_string()}},
+            "driver": driver,
+            "deletionPolicy": policy,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn snapshot_class_is_the_default_of_the_driver_that_deletes() {
+        let all = [
+            class("a", "disk", "Delete", false),
+            class("b", "disk", "Delete", true),
+            class("c", "disk", "Retain", true),
+            class("d", "other", "Delete", true),
+        ];
+        let chosen = |wanted| choose_snapshot_class(&all, "disk", wanted);
+        assert_eq!(chosen(None), Ok("b".to_owned()));
+        assert_eq!(chosen(Some("a")), Ok("a".to_owned()));
+        let class = "c".to_owned();
+        let retains = VolumeProblem::SnapshotClassRetains { class };
+        assert_eq!(chosen(Some("c")), Err(retains));
+        let other = VolumeProblem::SnapshotClassOfOtherDriver {
+            class: "d".to_owned(),
+            class_driver: "other".to_owned(),
+            driver: "disk".to_owned(),
+        };
+        assert_eq!(chosen(Some("d")), Err(other));
+        let missing = VolumeProblem::NoSuchSnapshotClass {
+            class: "e".to_owned(),
+            known: ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
+        };
+        assert_eq!(chosen(Some("e")), Err(missing));
+    }
+
+    #[test]
+    fn driver_without_snapshot_class_is_refused_with_those_that_have_one() {
+        let all = [class("d", "other", "Delete", true)];
+        let missing = VolumeProblem::NoSnapshotClass {
+            driver: "disk".to_owned(),
+            known: vec!["other".to_owned()],
+        };
+        assert_eq!(choose_snapshot_class(&all, "disk", None), Err(missing));
+    }
+
+    #[test]
+    fn roles_have_snapshots_only_if_they_are_used() {
+        let options = |services: &[DataService]| CsiOptions {
+            services: services.to_vec(),
+            data_bytes: vec![1 << 20],
+            rounds: 1,
+            window: Duration::ZERO,
+            snapshot_class: None,
+        };
+        let plain = roles("lab", &options(&[DataService::Clone]));
+        assert!(
+            plain.contains("resources: [pods/exec], verbs: [create, get]"),
+            "{plain}"
+        );
+        assert!(!plain.contains("snapshot"), "{plain}");
+        let all = roles("lab", &options(&DataService::ALL));
+        assert!(all.contains("resources: [volumesnapshots]"), "{all}");
+        assert!(
+            all.contains("---\n") && all.contains("[volumesnapshotclasses]"),
+            "{all}"
+        );
+    }
+}

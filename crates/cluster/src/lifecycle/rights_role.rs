@@ -1,0 +1,68 @@
+//! A Role or a ClusterRole that has given rights, as a manifest to apply.
+
+use crate::preflight::Right;
+
+/// Returns the manifest of a Role with these rights.
+pub(crate) fn role_manifest(namespace: &str, rights: &[Right]) -> String {
+    let metadata = format!("{{name: iosonde, namespace: {namespace}}}");
+    manifest("Role", &metadata, rights)
+}
+
+/// Returns the manifest of a ClusterRole with these rights on resources outside of namespaces.
+pub(crate) fn cluster_role_manifest(name: &str, rights: &[Right]) -> String {
+    manifest("ClusterRole", &format!("{{name: {name}}}"), rights)
+}
+
+/// Returns a manifest with one rule for each resource.
+fn manifest(kind: &str, metadata: &str, rights: &[Right]) -> String {
+    let mut rules: Vec<(&str, String, Vec<&str>)> = Vec::new();
+    for &(verb, group, resource, sub) in rights {
+        let resource = match sub {
+            "" => resource.to_owned(),
+            sub => format!("{resource}/{sub}"),
+        };
+        let of_resource = rules.iter_mut().find(|(_, known, _)| *known == resource);
+        match of_resource {
+            Some((_, _, verbs)) => verbs.push(verb),
+            None => rules.push((group, resource, vec![verb])),
+        }
+    }
+    let mut text = format!(
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata: {metadata}\nrules:\n"
+    );
+    for (group, resource, verbs) in rules {
+        let verbs = verbs.join(", ");
+        text.push_str(&format!(
+            "- {{apiGroups: [\"{group}\"], resources: [{resource}], verbs: [{verbs}]}}\n"
+        ));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn role_has_one_rule_for_each_resource() {
+        let rights: [Right; 3] = [
+            ("create", "batch", "jobs", ""),
+            ("list", "", "pods", ""),
+            ("delete", "batch", "jobs", ""),
+        ];
+        let role = role_manifest("lab", &rights);
+        let rules: Vec<&str> = role.lines().filter(|line| line.starts_with('-')).collect();
+        let expected = [
+            "- {apiGroups: [\"batch\"], resources: [jobs], verbs: [create, delete]}",
+            "- {apiGroups: [\"\"], resources: [pods], verbs: [list]}",
+        ];
+        assert_eq!(rules, expected);
+        assert!(role.contains("namespace: lab"), "{role}");
+        let of_exec = role_manifest("lab", &[("create", "", "pods", "exec")]);
+        assert!(of_exec.contains("resources: [pods/exec]"), "{of_exec}");
+        let of_cluster =
+            cluster_role_manifest("iosonde-volumes", &[("patch", "", "persistentvolumes", "")]);
+        assert!(of_cluster.contains("kind: ClusterRole\n"), "{of_cluster}");
+        assert!(!of_cluster.contains("namespace:"), "{of_cluster}");
+    }
+}

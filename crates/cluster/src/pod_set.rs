@@ -1,0 +1,440 @@
+//! [`ClusterRunner`]: checks a cluster, creates pods and waits until their agents answer.
+
+use crate::agent_upload::send_agent;
+use crate::connect::{KubeCluster, runtime};
+use crate::connection::{Connection, Retry};
+use crate::event_signal::EventSignal;
+use crate::free_room::ShareFacts;
+use crate::manifest::{AgentStart, RunSpec};
+use crate::namespace;
+use crate::node_readiness::node_not_ready;
+use crate::options::{AgentProgram, ClusterOptions};
+use crate::pod_selection::select_pods;
+use crate::preflight::{self, NodeLabels, Readiness};
+use crate::run_objects::{AWAY, RunObjects};
+use crate::serving_nodes::{WatchedNode, nodes_to_watch};
+use crate::setup_observer::{SetupEvent, SetupObserver, unless_interrupted};
+use crate::volume_origin::{VolumeOrigin, volume_origin};
+use futures::future::try_join_all;
+use iosonde_job::TargetUri;
+use iosonde_result::run_error::RunError;
+use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition, KeptObjects};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::Api;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tokio::runtime::Runtime;
+
+/// Time between two attempts to connect to an agent.
+const RETRY: Duration = Duration::from_millis(500);
+/// Time for the kubelet to report that a container has ended.
+const END_REPORTED: Duration = Duration::from_secs(4);
+/// First connections of an agent that may end before its greeting.
+const CUT_CONNECTIONS_MAX: u32 = 3;
+
+/// Options and agent from which sessions in a cluster are opened.
+#[derive(Debug, Clone)]
+pub struct ClusterRunner<'a> {
+    /// Cluster, volume and pods.
+    pub options: ClusterOptions,
+    /// The program that runs in the pods.
+    pub agent: AgentProgram<'a>,
+}
+
+/// The pods of a run, with connected agents.
+pub(crate) struct PodSet {
+    pub(crate) runtime: Runtime,
+    pub(crate) objects: RunObjects,
+    /// Labels of the result that all pods share.
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) pods: Vec<StartedPod>,
+    pub(crate) is_block: bool,
+    /// Origin of the volumes. Only determined for block devices.
+    pub(crate) origin: VolumeOrigin,
+    /// Description of the volume, if it outlives the run.
+    pub(crate) persistent_volume: Option<String>,
+    /// Nodes to sample during the runs.
+    pub(crate) wanted: Vec<WatchedNode>,
+    /// The share that holds the volumes, if the class has one.
+    pub(crate) share: ShareFacts,
+}
+
+pub(crate) struct StartedPod {
+    pub(crate) name: String,
+    /// Labels of the pod's node and namespace.
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) scratch: String,
+    pub(crate) connection: Connection,
+}
+
+impl ClusterRunner<'_> {
+    /// Checks the prerequisites, then creates the pods and waits for their agents.
+    pub(crate) fn make(&self, watch: &mut SetupObserver<'_>) -> Result<PodSet, RunError> {
+        if let TargetUri::Pods { selector, path } = &self.options.target {
+            return self.join_pods((selector, path.as_deref()), watch);
+        }
+        let runtime = runtime()?;
+        let options = with_namespace(&self.options);
+        let (cluster, ready) = self.await_readiness(&runtime, &options, watch)?;
+        let id = new_id();
+        let namespace = cluster.namespace.clone();
+        let spec = RunSpec {
+            id: &id,
+            namespace: &namespace,
+            image: &ready.image,
+            arch: self.agent.arch,
+            pods: ready.pods,
+            may_claim: ready.may_claim,
+            start: AgentStart::of_image(&ready.image),
+            labels: &ready.labels,
+            options: &options,
+        };
+        let objects = RunObjects {
+            cluster,
+            id: id.clone(),
+            job: spec.name(),
+            agent: spec.start.agent(),
+            made_namespace: options.create_namespace,
+            keeps_failed: options.keep_failed,
+            event_signal: EventSignal::default(),
+            selected: None,
+        };
+        if options.create_namespace {
+            runtime.block_on(come_in(&objects, &options, &ready, watch))?;
+        }
+        let begun = runtime.block_on(async {
+            objects.create(&spec).await?;
+            let pods = begin(&objects, &spec, (&self.agent, &ready.node_labels), watch).await?;
+            let mut origin = VolumeOrigin::Unknown;
+            if spec.is_block() {
+                preflight::refuse_other_users(&objects.cluster, &options, &id).await?;
+                origin = volume_origin(&objects).await;
+            }
+            let wanted = async { Ok(nodes_to_watch(&options, &objects).await) };
+            let wanted = unless_interrupted(watch.interrupts, wanted).await?;
+            Ok((pods, origin, wanted))
+        });
+        match begun {
+            Ok((pods, origin, wanted)) => {
+                (watch.tell)(SetupEvent::Over);
+                Ok(PodSet {
+                    is_block: spec.is_block(),
+                    origin,
+                    persistent_volume: persistent_volume(&options.target, spec.is_block())
+                        .filter(|_| !options.inspects_node),
+                    wanted,
+                    share: ready.share,
+                    labels: ready.labels,
+                    runtime,
+                    objects,
+                    pods,
+                })
+            }
+            Err(error) => Err(end_failed_start(&runtime, &objects, error, watch)),
+        }
+    }
+
+    /// Connects to the cluster, judges whether a run is possible, and shows the notes on it.
+    fn await_readiness(
+        &self,
+        runtime: &Runtime,
+        options: &ClusterOptions,
+        watch: &mut SetupObserver<'_>,
+    ) -> Result<(KubeCluster, Readiness), RunError> {
+        (watch.tell)(SetupEvent::Waiting("the cluster's answer"));
+        let (cluster, ready) = runtime.block_on(unless_interrupted(
+            watch.interrupts,
+            query_readiness(options, self.agent.arch),
+        ))?;
+        for note in &ready.notes {
+            (watch.tell)(SetupEvent::Note(note));
+        }
+        Ok((cluster, ready))
+    }
+}
+
+/// Removes the objects of a failed start, or keeps them on request. Returns the error.
+fn end_failed_start(
+    runtime: &Runtime,
+    objects: &RunObjects,
+    error: RunError,
+    watch: &mut SetupObserver<'_>,
+) -> RunError {
+    if objects.keeps_failed && is_of_pod(&error) {
+        (watch.tell)(SetupEvent::Over);
+        return with_kept_objects(error, objects);
+    }
+    (watch.tell)(SetupEvent::Waiting("everything to be removed"));
+    if let Err(left) = runtime.block_on(objects.delete(watch.interrupts)) {
+        (watch.tell)(SetupEvent::Note(&format!("{left}; {}", left.remedy())));
+    }
+    error
+}
+
+/// Whether a pod failed, so that its state and its log may explain more.
+fn is_of_pod(error: &RunError) -> bool {
+    matches!(error, RunError::NotReady(_) | RunError::Lost(_))
+}
+
+/// Adds to the error of a pod that the objects of its run were kept.
+pub(crate) fn with_kept_objects(error: RunError, objects: &RunObjects) -> RunError {
+    let kept = KeptObjects {
+        namespace: objects.cluster.namespace.clone(),
+        job: objects.job.clone(),
+    };
+    match error {
+        RunError::NotReady(failure) => RunError::NotReady(Box::new(failure.with_kept(kept))),
+        RunError::Lost(failure) => RunError::Lost(Box::new(failure.with_kept(kept))),
+        other => other,
+    }
+}
+
+/// Creates the namespace if needed and checks the permissions in it. Undoes this on failure.
+pub(crate) async fn come_in(
+    objects: &RunObjects,
+    options: &ClusterOptions,
+    ready: &Readiness,
+    watch: &mut SetupObserver<'_>,
+) -> Result<(), RunError> {
+    let cluster = &objects.cluster;
+    (watch.tell)(SetupEvent::Waiting("the namespace"));
+    // The request is not dropped on an interrupt: the namespace could be created afterwards.
+    let mut entered = namespace::enter(cluster, &objects.id, &|| (watch.interrupts)() == 0).await;
+    if ready.makes_namespace && entered.is_ok() {
+        let judged = preflight::judge_new_namespace(cluster, options);
+        entered = unless_interrupted(watch.interrupts, judged).await;
+    }
+    if entered.is_err() {
+        let is_wanted = || (watch.interrupts)() <= 1;
+        if let Err(left) = namespace::undo(cluster, &objects.id, &is_wanted).await {
+            (watch.tell)(SetupEvent::Note(&format!("{left}; {}", left.remedy())));
+        }
+    }
+    entered
+}
+
+/// Facts about a target that are known before anything is created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreflightResult {
+    /// Notes for the user.
+    pub notes: Vec<String>,
+    /// Size of the volume in bytes, if known.
+    pub volume_bytes: Option<u64>,
+}
+
+/// Checks whether a run is possible, without creating anything.
+///
+/// # Errors
+/// If the run is not possible, or the cluster does not answer.
+pub fn check(
+    options: &ClusterOptions,
+    arch: &str,
+    interrupts: &dyn Fn() -> u32,
+) -> Result<PreflightResult, RunError> {
+    if let TargetUri::Pods { selector, path } = &options.target {
+        let asked = select_pods(options, (selector, path.as_deref()), "");
+        let (_, selected, _) = runtime()?.block_on(unless_interrupted(interrupts, asked))?;
+        return Ok(PreflightResult {
+            notes: vec![selected.in_words()],
+            volume_bytes: None,
+        });
+    }
+    let options = with_namespace(options);
+    let asked = unless_interrupted(interrupts, query_readiness(&options, arch));
+    let (_, ready) = runtime()?.block_on(asked)?;
+    Ok(PreflightResult {
+        notes: ready.notes,
+        volume_bytes: ready.volume_bytes,
+    })
+}
+
+/// Connects to the cluster and judges whether a run is possible.
+async fn query_readiness(
+    options: &ClusterOptions,
+    arch: &str,
+) -> Result<(KubeCluster, Readiness), RunError> {
+    let cluster = KubeCluster::connect(options).await?;
+    let facts = preflight::query_facts(&cluster, options).await?;
+    let ready = facts.judge(options, arch)?;
+    Ok((cluster, ready))
+}
+
+/// Waits until the pods run and their agents answer.
+async fn begin(
+    objects: &RunObjects,
+    spec: &RunSpec<'_>,
+    (agent, node_labels): (&AgentProgram<'_>, &NodeLabels),
+    watch: &mut SetupObserver<'_>,
+) -> Result<Vec<StartedPod>, RunError> {
+    let pods = objects.wait(spec.pods, spec.options.timeout, watch).await?;
+    let what = match (spec.start, pods.len()) {
+        (AgentStart::Streamed, 1) => "the agent to be sent".to_owned(),
+        (AgentStart::Streamed, all) => format!("the agent to be sent into {all} pods"),
+        _ => "the agent to answer".to_owned(),
+    };
+    (watch.tell)(SetupEvent::Waiting(&what));
+    let mut pods: Vec<(u32, Pod)> = pods.into_iter().map(|pod| (index(&pod), pod)).collect();
+    pods.sort_by_key(|(index, _)| *index);
+    let starting = pods
+        .iter()
+        .map(|(index, pod)| start(objects, spec, (agent, node_labels), *index, pod));
+    unless_interrupted(watch.interrupts, try_join_all(starting)).await
+}
+
+async fn start(
+    objects: &RunObjects,
+    spec: &RunSpec<'_>,
+    (agent, node_labels): (&AgentProgram<'_>, &NodeLabels),
+    index: u32,
+    pod: &Pod,
+) -> Result<StartedPod, RunError> {
+    let name = pod.metadata.name.clone().unwrap_or_default();
+    let started = async {
+        if spec.start == AgentStart::Streamed {
+            send_agent(objects, &name, agent).await?;
+        }
+        connect(objects, &name).await
+    };
+    let connection = match started.await {
+        Ok(connection) => connection,
+        Err(error) => return Err(why_not_started(objects, &name, error).await),
+    };
+    let mut labels = BTreeMap::new();
+    complete_from(&mut labels, &objects.cluster, pod, node_labels).await;
+    let index = spec.is_one_of_several().then(|| index.to_string());
+    Ok(StartedPod {
+        name,
+        labels,
+        scratch: spec.scratch(index.as_deref()),
+        connection,
+    })
+}
+
+/// Returns the cause why an agent does not answer: from the state of its pod, which the kubelet
+/// reports late, its node, or its log. All of them are read before the pod is removed.
+async fn why_not_started(objects: &RunObjects, pod: &str, error: RunError) -> RunError {
+    let begun = Instant::now();
+    loop {
+        match objects.why_pod_lost(pod).await {
+            Ok(Some(RunError::Lost(failure))) => return RunError::NotReady(failure),
+            _ if begun.elapsed() >= END_REPORTED => break,
+            _ => tokio::time::sleep(RETRY).await,
+        }
+    }
+    if let Some(dead) = objects.dead_node(pod).await {
+        return RunError::not_ready(FailedObject::named_pod(pod), node_not_ready(dead));
+    }
+    let is_silent = matches!(
+        &error,
+        RunError::NotReady(failure) if failure.condition() == Some(&FailureCondition::NoGreeting)
+    );
+    match is_silent {
+        true => match objects.last_log_line(pod).await {
+            Some(last_line) => RunError::not_ready(
+                FailedObject::Agent,
+                FailureCondition::NoGreetingButLog { last_line },
+            ),
+            None => error,
+        },
+        false => error,
+    }
+}
+
+/// Connects to the agent of a new pod, with retries while the API server is unavailable.
+pub(crate) async fn connect(objects: &RunObjects, pod: &str) -> Result<Connection, RunError> {
+    let begun = Instant::now();
+    let mut cut = 0;
+    loop {
+        let failure = match Connection::try_open(objects, pod).await {
+            Ok(connection) => return Ok(connection),
+            Err(failure) => failure,
+        };
+        cut += u32::from(failure.retry == Retry::FewTimes);
+        let is_final = match failure.retry {
+            Retry::Never => true,
+            Retry::FewTimes => cut >= CUT_CONNECTIONS_MAX,
+            Retry::WhileAway => begun.elapsed() >= AWAY,
+        };
+        let is_lost = async { matches!(objects.why_pod_lost(pod).await, Ok(Some(_))) };
+        if is_final || is_lost.await || objects.dead_node(pod).await.is_some() {
+            return Err(failure.error);
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+/// Returns a description of the volume, if it outlives the run.
+pub(crate) fn persistent_volume(target: &TargetUri, is_block: bool) -> Option<String> {
+    match target {
+        TargetUri::Claim { name, .. } if !is_block => Some(format!("the claim {name}")),
+        TargetUri::HostPath(path) => Some(format!("{path} of the node")),
+        _ => None,
+    }
+}
+
+/// Returns the completion index of the pod in its Job.
+pub(crate) fn index(pod: &Pod) -> u32 {
+    let annotations = pod.metadata.annotations.as_ref();
+    let index = annotations.and_then(|all| all.get("batch.kubernetes.io/job-completion-index"));
+    index.and_then(|index| index.parse().ok()).unwrap_or(0)
+}
+
+/// Selects the namespace of the claim, since a pod can only use claims of its own namespace.
+fn with_namespace(options: &ClusterOptions) -> ClusterOptions {
+    let mut options = options.clone();
+    if let TargetUri::Claim {
+        namespace: Some(namespace),
+        ..
+    } = &options.target
+    {
+        options.namespace = Some(namespace.clone());
+    }
+    options
+}
+
+/// Returns a new run id of eight hex digits, from the time and the process id.
+pub(crate) fn new_id() -> String {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let mixed = (now.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(40))
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let id = format!("{:08x}", mixed >> 32);
+    debug_assert_eq!(id.len(), 8);
+    id
+}
+
+/// Adds the labels for namespace, context and node of the pod.
+pub(crate) async fn complete(
+    labels: &mut BTreeMap<String, String>,
+    cluster: &KubeCluster,
+    pod: &Pod,
+) {
+    complete_from(labels, cluster, pod, &NodeLabels::new()).await;
+}
+
+/// As [`complete`], with the labels of nodes that were read before. Other nodes are read.
+async fn complete_from(
+    labels: &mut BTreeMap<String, String>,
+    cluster: &KubeCluster,
+    pod: &Pod,
+    known: &NodeLabels,
+) {
+    labels.insert("namespace".to_owned(), cluster.namespace.clone());
+    if let Some(context) = &cluster.context {
+        labels.insert("context".to_owned(), context.clone());
+    }
+    let Some(name) = pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()) else {
+        return;
+    };
+    labels.insert("node".to_owned(), name.clone());
+    if let Some(known) = known.get(name) {
+        labels.extend(known.clone());
+        return;
+    }
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    // Node labels that this user may not read are omitted.
+    if let Ok(node) = nodes.get(name).await {
+        labels.extend(preflight::node_labels(&node));
+    }
+}

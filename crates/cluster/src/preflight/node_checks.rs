@@ -1,0 +1,235 @@
+//! Selects suitable nodes, the number of pods, and an image that a node already has.
+
+use super::Facts;
+use crate::options::{ClusterOptions, pod};
+use crate::refusal::refuse;
+use iosonde_job::diagnostic::nearest;
+use iosonde_result::run_error::{ClusterObstacle, RunError};
+use k8s_openapi::api::core::v1::{Node, Taint};
+use std::collections::BTreeMap;
+
+/// Images with a shell, smallest first, by the last part of their name.
+const SHELLS: [&str; 5] = ["busybox", "alpine", "debian", "ubuntu", "bash"];
+/// Image that is used if no node has one of these.
+pub(super) const FALLBACK_IMAGE: &str = "busybox";
+
+impl Facts {
+    /// Returns the requested number of pods, or one for each suitable node.
+    pub(super) fn pods(&self, options: &ClusterOptions, arch: &str) -> Result<u32, RunError> {
+        let Some(pods) = options.pods else {
+            return Ok(1);
+        };
+        if let Some(count) = pods.count {
+            return Ok(count);
+        }
+        let Some(nodes) = &self.nodes else {
+            return refuse(ClusterObstacle::NodesNotListed);
+        };
+        let fitting = nodes.iter().filter(|node| takes_a_pod(node, options, arch));
+        // `judge_nodes` explains it if no node is suitable.
+        Ok(fitting.count().max(1) as u32)
+    }
+
+    pub(super) fn judge_nodes(&self, options: &ClusterOptions, arch: &str) -> Result<(), RunError> {
+        let Some(nodes) = &self.nodes else {
+            return Ok(());
+        };
+        let selected: Vec<&Node> = nodes.iter().filter(|n| is_selected(n, options)).collect();
+        judge_named_nodes(nodes, options)?;
+        if selected.is_empty() {
+            let selector = options.node_selector.iter();
+            let affinity = options.pod.node_affinity.iter();
+            let labels = selector
+                .map(|(k, v)| format!("{k}={v}"))
+                .chain(affinity.map(pod::in_words))
+                .collect();
+            return refuse(ClusterObstacle::NoLabelledNode { labels });
+        }
+        let fitting: Vec<&&Node> = selected
+            .iter()
+            .filter(|node| node_arch(node) == arch)
+            .collect();
+        if fitting.is_empty() {
+            let mut found: Vec<&str> = selected.iter().map(|node| node_arch(node)).collect();
+            found.sort_unstable();
+            found.dedup();
+            return refuse(ClusterObstacle::OtherArchitecture {
+                nodes: found.into_iter().map(str::to_owned).collect(),
+                agent: arch.to_owned(),
+            });
+        }
+        // A pod that tolerates every taint is also admitted to a cordoned node.
+        let takes = |node: &Node| match options.pod.node.is_some() {
+            true => is_ready(node),
+            false => is_usable(node),
+        };
+        if !fitting.iter().any(|node| takes(node)) {
+            return refuse(ClusterObstacle::NoUsableNode);
+        }
+        Ok(())
+    }
+
+    /// Returns an image with a shell that a node already has, which saves the pull.
+    pub(super) fn image(&self, options: &ClusterOptions, arch: &str) -> String {
+        let nodes = self.nodes.iter().flatten();
+        let fitting = nodes.filter(|node| takes_a_pod(node, options, arch));
+        let names: Vec<&String> = fitting
+            .filter_map(|node| node.status.as_ref()?.images.as_ref())
+            .flatten()
+            .filter_map(|image| image.names.as_ref())
+            .flatten()
+            // A name with a digest would work, but is not readable.
+            .filter(|name| !name.contains('@'))
+            .collect();
+        let of = |shell: &&str| {
+            names.iter().find(|name| {
+                let last = name.rsplit('/').next().unwrap_or_default();
+                last.split(':').next() == Some(shell)
+            })
+        };
+        let found = SHELLS.iter().find_map(of);
+        found.map_or_else(|| FALLBACK_IMAGE.to_owned(), |name| (*name).clone())
+    }
+}
+
+pub(crate) fn label<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
+    node.metadata.labels.as_ref()?.get(key).map(String::as_str)
+}
+
+fn is_selected(node: &Node, options: &ClusterOptions) -> bool {
+    let none = BTreeMap::new();
+    let labels = node.metadata.labels.as_ref().unwrap_or(&none);
+    let mut selector = options.node_selector.iter();
+    let mut affinity = options.pod.node_affinity.iter();
+    let named = options.pod.node.as_ref();
+    selector.all(|(key, value)| label(node, key) == Some(value))
+        && affinity.all(|requirement| pod::holds(requirement, labels))
+        && named.is_none_or(|named| node.metadata.name.as_ref() == Some(named))
+}
+
+fn node_arch(node: &Node) -> &str {
+    label(node, "kubernetes.io/arch").unwrap_or("of an unknown kind")
+}
+
+pub(crate) fn is_usable(node: &Node) -> bool {
+    let is_closed = node
+        .spec
+        .as_ref()
+        .is_some_and(|spec| spec.unschedulable == Some(true));
+    is_ready(node) && !is_closed
+}
+
+/// Whether the node has the condition `Ready`.
+pub(crate) fn is_ready(node: &Node) -> bool {
+    let status = node.status.as_ref();
+    let conditions = status.and_then(|status| status.conditions.as_ref());
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+/// Returns the labels of a result that are derived from the node of its pod.
+pub(crate) fn node_labels(node: &Node) -> BTreeMap<String, String> {
+    let known = [
+        ("topology.kubernetes.io/region", "region"),
+        ("topology.kubernetes.io/zone", "zone"),
+        ("node.kubernetes.io/instance-type", "instance_type"),
+    ];
+    let labelled = known
+        .iter()
+        .filter_map(|(key, ours)| Some(((*ours).to_owned(), label(node, key)?.to_owned())));
+    // A pod sees the system of its image, not that of the node.
+    let info = node
+        .status
+        .as_ref()
+        .and_then(|status| status.node_info.as_ref());
+    let system = info.map(|info| ("node_os".to_owned(), info.os_image.clone()));
+    labelled
+        .chain(system.filter(|(_, name)| !name.is_empty()))
+        .collect()
+}
+
+/// Whether a pod of the run could be placed on this node.
+pub(super) fn takes_a_pod(node: &Node, options: &ClusterOptions, arch: &str) -> bool {
+    is_selected(node, options)
+        && node_arch(node) == arch
+        && is_usable(node)
+        && is_tolerated(node, options)
+}
+
+/// Whether all taints that keep pods away are tolerated.
+fn is_tolerated(node: &Node, options: &ClusterOptions) -> bool {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
+    let keeps_away = |taint: &&Taint| taint.effect != "PreferNoSchedule";
+    let mut taints = taints.into_iter().flatten().filter(keeps_away);
+    taints.all(|taint| {
+        let mut tolerations = options.tolerations.iter();
+        tolerations.any(|toleration| {
+            let key = toleration.key.as_ref().is_none_or(|key| *key == taint.key);
+            let is_any = toleration.operator.as_deref() == Some("Exists");
+            let value = is_any || toleration.value == taint.value;
+            let effect = toleration.effect.as_ref();
+            key && value && effect.is_none_or(|effect| *effect == taint.effect)
+        })
+    })
+}
+
+/// Refuses nodes that the user names and the cluster does not have.
+fn judge_named_nodes(nodes: &[Node], options: &ClusterOptions) -> Result<(), RunError> {
+    let watched = options.watch_nodes.iter().flatten();
+    for named in options.pod.node.iter().chain(watched) {
+        let mut known = nodes
+            .iter()
+            .filter_map(|node| node.metadata.name.as_deref());
+        if known.clone().any(|name| name == named) {
+            continue;
+        }
+        return refuse(ClusterObstacle::NoSuchNode {
+            node: named.clone(),
+            similar: nearest(named, &mut known).map(str::to_owned),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{PodPlacement, Pods, toleration};
+
+    fn node(taint: Option<&str>) -> Node {
+        let mut node = serde_json::json!({
+            "metadata": {"labels": {"kubernetes.io/arch": "amd64"}},
+            "status": {"conditions": [
+                {"type": "Ready", "status": "True", "lastHeartbeatTime": null,
+                 "lastTransitionTime": null},
+            ]},
+        });
+        if let Some(key) = taint {
+            node["spec"] = serde_json::json!({"taints": [{"key": key, "effect": "NoSchedule"}]});
+        }
+        serde_json::from_value(node).unwrap()
+    }
+
+    #[test]
+    fn pods_per_node_are_counted_by_usable_nodes() {
+        let facts = Facts {
+            nodes: Some(vec![node(None), node(Some("dedicated")), node(None)]),
+            ..Facts::default()
+        };
+        let mut options = ClusterOptions::new("emptydir://".parse().unwrap());
+        assert_eq!(facts.pods(&options, "amd64"), Ok(1), "one pod by default");
+        options.pods = Some(Pods {
+            count: None,
+            placement: PodPlacement::PerNode,
+            shared: false,
+        });
+        assert_eq!(facts.pods(&options, "amd64"), Ok(2));
+        options.tolerations = toleration("dedicated").into_iter().collect();
+        assert_eq!(facts.pods(&options, "amd64"), Ok(3));
+        options.pods.as_mut().unwrap().count = Some(7);
+        assert_eq!(facts.pods(&options, "amd64"), Ok(7));
+        options.pods.as_mut().unwrap().count = None;
+        let unknown = Facts::default().pods(&options, "amd64").unwrap_err();
+        assert_eq!(unknown, RunError::from(ClusterObstacle::NodesNotListed));
+    }
+}

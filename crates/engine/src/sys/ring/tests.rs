@@ -1,0 +1,247 @@
+//! Tests of the ring and of its submission queue entries.
+
+use super::*;
+use crate::sys::memory::MemoryKind;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+const DEPTH: u32 = 4;
+const BYTES: usize = 4096;
+
+struct Fixture {
+    ring: Ring,
+    slab: Slab,
+    file: File,
+}
+
+impl Fixture {
+    /// A ring over a file of ones.
+    fn new() -> Fixture {
+        let mut slots = vec![Slot::IDLE; DEPTH as usize];
+        for slot in &mut slots {
+            (slot.op, slot.len) = (Op::Read, BYTES as u32);
+        }
+        let slab = Slab {
+            slots: slots.into(),
+            memory: IoMemory::map(DEPTH as usize, BYTES, 0, MemoryKind::Pages).unwrap(),
+        };
+        let mut ring = Ring::new(DEPTH, RingOptions::default(), &slab.memory).unwrap();
+        // Calls use the descriptor afterwards. Fails if it was not registered.
+        let _ = ring.ring.submitter().unregister_ring_fd();
+        let mut file = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut file, &[1; BYTES]).unwrap();
+        ring.set_files(&[file.as_raw_fd()], false).unwrap();
+        Fixture { ring, slab, file }
+    }
+
+    fn submit(&mut self, slots: &[u32]) {
+        assert_eq!(self.ring.submit(&mut self.slab, slots), slots.len());
+    }
+
+    /// Slots completed, once there are `min` of them.
+    fn reap(&mut self, min: usize) -> io::Result<Vec<u32>> {
+        let mut done = Vec::new();
+        self.ring
+            .reap(&mut self.slab.memory, min, None, &mut done)?;
+        assert!(done.iter().all(|over| over.result == BYTES as i32));
+        let mut slots: Vec<_> = done.iter().map(|over| over.slot).collect();
+        slots.sort_unstable();
+        Ok(slots)
+    }
+
+    fn holds_ones(&self, slot: u32) -> bool {
+        *self.slab.memory.slot(slot, BYTES) == [1; BYTES]
+    }
+
+    /// Replaces the ring's descriptor by a file, so that calls fail. Returns a duplicate of it.
+    fn break_ring(&self) -> RawFd {
+        let fd = self.ring.ring.as_raw_fd();
+        // SAFETY: no memory is passed, and both descriptors belong to this fixture.
+        let kept = unsafe { libc::dup(fd) };
+        self.replace(self.file.as_raw_fd());
+        kept
+    }
+
+    fn replace(&self, with: RawFd) {
+        // SAFETY: no memory is passed, and the fixture owns the descriptor.
+        let replaced = unsafe { libc::dup2(with, self.ring.ring.as_raw_fd()) };
+        assert!(replaced >= 0);
+    }
+}
+
+#[test]
+fn unsubmitted_ios_go_with_the_next_submit_once() {
+    let mut fixture = Fixture::new();
+    let kept = fixture.break_ring();
+    fixture.submit(&[0, 1]);
+    fixture.replace(kept);
+    fixture.submit(&[2]);
+    assert_eq!(fixture.reap(3).unwrap(), [0, 1, 2]);
+    assert!((0..3).all(|slot| fixture.holds_ones(slot)) && !fixture.holds_ones(3));
+    assert_eq!(fixture.ring.in_flight, 0);
+}
+
+#[test]
+fn persistent_submit_error_is_returned_by_reap() {
+    let mut fixture = Fixture::new();
+    fixture.break_ring();
+    fixture.submit(&[0, 1]);
+    let error = fixture.reap(1).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP));
+    // The kernel consumed nothing, so nothing is in flight.
+    assert!(fixture.ring.await_in_flight());
+}
+
+#[test]
+fn ring_drop_keeps_buffers_of_inflight_ios_mapped() {
+    let mut fixture = Fixture::new();
+    let address = fixture.slab.memory.slot(0, BYTES).as_ptr();
+    fixture.submit(&[0]);
+    fixture.ring.in_flight += 1;
+    fixture.break_ring();
+    let Fixture { ring, slab, .. } = fixture;
+    drop(ring);
+    drop(slab);
+    assert!(is_mapped(address));
+    let Fixture { ring, slab, .. } = Fixture::new();
+    drop(ring);
+    let address = slab.memory.slot(0, BYTES).as_ptr();
+    drop(slab);
+    assert!(
+        !is_mapped(address),
+        "a buffer without I/O in flight is unmapped"
+    );
+}
+
+#[test]
+fn buffers_stay_mapped_while_a_ring_exists() {
+    let Fixture { ring, slab, .. } = Fixture::new();
+    let address = slab.memory.slot(0, BYTES).as_ptr();
+    drop(slab);
+    assert!(is_mapped(address), "the kernel may write to them");
+    drop(ring);
+    assert!(!is_mapped(address));
+}
+
+#[test]
+fn slot_that_the_kernel_must_not_get_panics() {
+    type FixtureChange = fn(&mut Fixture);
+    let changes: [(&str, &[u32], FixtureChange); 6] = [
+        ("in flight", &[0, 0], |_| {}),
+        ("no such slot", &[DEPTH], |_| {}),
+        ("no such buffer", &[DEPTH], |fixture| {
+            fixture.slab.slots = vec![Slot::IDLE; DEPTH as usize + 1].into();
+        }),
+        ("longer than its buffer", &[0], |fixture| {
+            fixture.slab.slots[0].len = BYTES as u32 + 1;
+        }),
+        ("moved more than its length", &[0], |fixture| {
+            fixture.slab.slots[0].moved = BYTES as u32 + 1;
+        }),
+        ("other memory", &[0], |fixture| {
+            let other = IoMemory::map(DEPTH as usize, BYTES, 0, MemoryKind::Pages);
+            fixture.slab.memory = other.unwrap();
+        }),
+    ];
+    for (why, batch, change) in changes {
+        for vectored in [false, true] {
+            let mut fixture = Fixture::new();
+            fixture.ring.maker.options.vectored = vectored;
+            change(&mut fixture);
+            let Fixture { ring, slab, .. } = &mut fixture;
+            let submit = AssertUnwindSafe(|| ring.submit(slab, batch));
+            assert!(catch_unwind(submit).is_err(), "{why}, vectored {vectored}");
+        }
+    }
+}
+
+fn is_mapped(address: *const u8) -> bool {
+    // SAFETY: mincore(2) writes one byte for one page, and fails if the page is not mapped.
+    unsafe { libc::mincore(address.cast_mut().cast(), BYTES, &mut 0) == 0 }
+}
+
+/// The entry of a read or write by the builder of the crate `io-uring`.
+fn built(maker: &EntryMaker, slab: &Slab, index: u32, forced: bool) -> squeue::Entry {
+    let slot = &slab.slots[index as usize];
+    let (address, length) = remaining(slab, slot, index);
+    let flags = maker.rw_flags() as i32;
+    macro_rules! build {
+        ($opcode:ident, $fd:expr, $pointer:expr $(, $buffer:expr)?) => {
+            opcode::$opcode::new($fd, $pointer, length $(, $buffer)?)
+                .offset(slot.offset + u64::from(slot.moved))
+                .ioprio(slot.priority)
+                .rw_flags(flags)
+                .build()
+        };
+    }
+    macro_rules! build_on {
+        ($fd:expr) => {
+            match (slot.op, maker.fixed_buffers) {
+                (Op::Read, true) => build!(ReadFixed, $fd, address, 0),
+                (Op::Read, false) => build!(Read, $fd, address),
+                (_, true) => build!(WriteFixed, $fd, address.cast_const(), 0),
+                (_, false) => build!(Write, $fd, address.cast_const()),
+            }
+        };
+    }
+    let entry = match maker.registered_files {
+        true => build_on!(Fixed(slot.file)),
+        false => build_on!(Fd(maker.files[slot.file as usize])),
+    };
+    let entry = entry.user_data(u64::from(index));
+    match forced {
+        true => entry.flags(squeue::Flags::ASYNC),
+        false => entry,
+    }
+}
+
+fn bytes_of(entry: squeue::Entry) -> [u8; 64] {
+    // SAFETY: an entry is 64 bytes of plain integers without padding.
+    unsafe { std::mem::transmute(entry) }
+}
+
+#[test]
+fn handwritten_entry_equals_the_built_one() {
+    let mut fixture = Fixture::new();
+    let slots = [
+        (Op::Read, 0, 0, 0),
+        (Op::Read, 1 << 40, 512, 0x4003),
+        (Op::Write, 4096, 0, 0xffff),
+        (Op::Write, u64::MAX - BYTES as u64, 4095, 1),
+    ];
+    for (index, (op, offset, moved, priority)) in slots.into_iter().enumerate() {
+        fixture.slab.slots[index] = Slot {
+            op,
+            offset,
+            moved,
+            priority,
+            len: BYTES as u32,
+            file: index as u32 % 2,
+            ..Slot::IDLE
+        };
+    }
+    let Fixture { ring, slab, .. } = &mut fixture;
+    let maker = &mut ring.maker;
+    maker.files = vec![5, i32::MAX];
+    let mut seen = std::collections::HashSet::new();
+    for combination in 0..16u32 {
+        let is_set = |bit: u32| combination & (1 << bit) != 0;
+        maker.fixed_buffers = is_set(0);
+        maker.registered_files = is_set(1);
+        maker.options.nowait = is_set(2);
+        let forced = is_set(3);
+        for index in 0..DEPTH {
+            let slot = slab.slots[index as usize];
+            let written = bytes_of(maker.transfer(slab, &slot, index, forced));
+            let expected = bytes_of(built(maker, slab, index, forced));
+            assert_eq!(written, expected, "{slot:?}, combination {combination:04b}");
+            seen.insert(written);
+        }
+    }
+    assert_eq!(
+        seen.len(),
+        16 * DEPTH as usize,
+        "each combination has its own entry"
+    );
+}

@@ -1,0 +1,5 @@
+//! Tests of whole workers.
+
+mod allocations;
+mod lost_completions;
+mod worker_parts;

@@ -1,0 +1,188 @@
+//! The tables, as a list of migrations. A released migration never changes; append a new one.
+
+use super::study_facts;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+/// Identifies the file as a history: `ioso`.
+pub(super) const APPLICATION_ID: i64 = 0x696f_736f;
+
+/// Migrations from version n to n + 1. `PRAGMA user_version` counts those applied.
+const MIGRATIONS: &[&str] = &[
+    "
+    CREATE TABLE study (
+        id TEXT PRIMARY KEY,
+        kind TEXT NOT NULL,
+        target TEXT NOT NULL,
+        machine TEXT,
+        program TEXT NOT NULL,
+        started_at_ms INTEGER NOT NULL,
+        finished_at_ms INTEGER,
+        imported_from TEXT,
+        digest TEXT UNIQUE,
+        document BLOB
+    ) STRICT;
+    CREATE INDEX study_by_start ON study (started_at_ms);
+
+    CREATE TABLE label (
+        study TEXT NOT NULL REFERENCES study (id) ON DELETE CASCADE,
+        key TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (study, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX label_by_value ON label (key, value);
+
+    CREATE TABLE run (
+        id INTEGER PRIMARY KEY,
+        study TEXT NOT NULL REFERENCES study (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        started_at_ms INTEGER NOT NULL,
+        elapsed_ns INTEGER NOT NULL,
+        format TEXT NOT NULL,
+        document BLOB NOT NULL,
+        series BLOB,
+        UNIQUE (study, number)
+    ) STRICT;
+
+    CREATE TABLE part (
+        run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        rw TEXT NOT NULL,
+        bs TEXT NOT NULL,
+        iodepth INTEGER NOT NULL,
+        numjobs INTEGER NOT NULL,
+        PRIMARY KEY (run, number)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE figure (
+        run INTEGER NOT NULL,
+        part INTEGER NOT NULL,
+        subject TEXT NOT NULL,
+        measure TEXT NOT NULL,
+        value REAL NOT NULL,
+        low REAL,
+        high REAL,
+        freedom REAL,
+        basis TEXT,
+        settled INTEGER,
+        PRIMARY KEY (run, part, subject, measure),
+        FOREIGN KEY (run, part) REFERENCES part (run, number) ON DELETE CASCADE
+    ) STRICT, WITHOUT ROWID;
+    ",
+    "
+    ALTER TABLE figure ADD COLUMN repeat_factor REAL;
+    ",
+    "
+    CREATE TABLE interval_block (
+        run INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,
+        block BLOB NOT NULL,
+        PRIMARY KEY (run, number)
+    ) STRICT;
+
+    CREATE TABLE open_run (
+        run INTEGER PRIMARY KEY REFERENCES run (id) ON DELETE CASCADE
+    ) STRICT;
+    ",
+    "
+    CREATE TABLE fact (
+        study TEXT NOT NULL REFERENCES study (id) ON DELETE CASCADE,
+        key TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (study, key)
+    ) STRICT, WITHOUT ROWID;
+    ",
+];
+
+/// The first version with the table `fact`.
+const FACTS_SINCE: i64 = 4;
+
+/// Tables of version 3, to read a history of version 2 that cannot be migrated.
+const TEMPORARY_TABLES_OF_3: &str = "
+    CREATE TEMP TABLE interval_block (run INTEGER, number INTEGER, block BLOB);
+    CREATE TEMP TABLE open_run (run INTEGER);
+    ";
+
+/// The table of version 4, to read a history of version 2 or 3 that cannot be migrated.
+const TEMPORARY_TABLES_OF_4: &str = "
+    CREATE TEMP TABLE fact (study TEXT, key TEXT, value TEXT, PRIMARY KEY (study, key));
+    ";
+
+/// The version that this program writes.
+pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// Returns the version of a file; 0: it is empty.
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Migrates a history that is only read. A read-only file of version 2 or 3 gets temporary tables.
+pub(super) fn migrate_to_read(connection: &mut Connection) -> rusqlite::Result<()> {
+    let Err(error) = migrate(connection) else {
+        return Ok(());
+    };
+    let version = version(connection)?;
+    if !(2..FACTS_SINCE).contains(&version) {
+        return Err(error);
+    }
+    connection.execute_batch("PRAGMA temp_store = MEMORY;")?;
+    if version == 2 {
+        connection.execute_batch(TEMPORARY_TABLES_OF_3)?;
+    }
+    connection.execute_batch(TEMPORARY_TABLES_OF_4)?;
+    study_facts::insert_facts_of_stored_runs(connection)
+}
+
+/// Migrates the tables. A concurrent program that waited for the lock finds nothing to do.
+pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    if version(connection)? >= VERSION {
+        return Ok(());
+    }
+    let transaction = Transaction::new(connection, TransactionBehavior::Immediate)?;
+    let done = version(&transaction)?;
+    for migration in MIGRATIONS.iter().skip(done.max(0) as usize) {
+        transaction.execute_batch(migration)?;
+    }
+    if done < FACTS_SINCE {
+        study_facts::insert_facts_of_stored_runs(&transaction)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", VERSION.max(done))?;
+    transaction.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::OpenFlags;
+    use std::path::Path;
+
+    #[test]
+    fn read_only_history_of_version_2_is_readable() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let open = |name: &str| {
+            let uri = format!("file:{}?immutable=1", directory.join(name).display());
+            Connection::open_with_flags(uri, flags).unwrap()
+        };
+        let mut before = open("version-2.db");
+        assert!(migrate(&mut before).is_err());
+        migrate_to_read(&mut before).unwrap();
+        let count = "SELECT count(*) FROM run LEFT JOIN open_run ON open_run.run = run.id \
+                     LEFT JOIN interval_block ON interval_block.run = run.id";
+        let runs: i64 = before.query_row(count, [], |row| row.get(0)).unwrap();
+        assert_eq!((runs, version(&before)), (2, Ok(2)));
+        assert!(migrate_to_read(&mut open("version-1.db")).is_err());
+        let mut third = open("version-3.db");
+        assert_eq!(migrate_to_read(&mut third), Ok(()));
+        let facts = "SELECT count(*) FROM fact";
+        assert!(
+            third
+                .query_row(facts, [], |row| row.get::<_, i64>(0))
+                .is_ok()
+        );
+        assert_eq!(version(&third), Ok(3));
+        assert_eq!(migrate_to_read(&mut open("version-4.db")), Ok(()));
+    }
+}

@@ -1,0 +1,246 @@
+//! `iosonde fio --target ...`: the same job in Kubernetes pods or on a Ceph cluster.
+
+use super::run_and_report;
+use crate::args::{ClusterArgs, KeepArgs};
+use crate::commands::finish_command;
+use crate::commands::made_storage::MadeStorage;
+use crate::commands::{ceph, cluster, cold, consent};
+use crate::failure::CommandError;
+use crate::live::pod_setup::PodLive;
+use crate::output::Output;
+use crate::signals::StopSignal;
+use iosonde_ceph::{PoolKind, relocate_to_ceph};
+use iosonde_cluster::render::{Form, Rendering};
+use iosonde_cluster::{PodSession, Pods, SetupEvent, SetupObserver};
+use iosonde_history::HistoryWriter;
+use iosonde_job::env::FakeEnv;
+use iosonde_job::parse::ParsedCommand;
+use iosonde_job::plan::CephAccess;
+use iosonde_job::{CommandLine, Plan, TargetUri, parse};
+use iosonde_result::run::RunResult;
+use iosonde_result::run_error::RunError;
+use iosonde_result::session::Session;
+use std::path::{Path, PathBuf};
+
+/// Where a job runs instead of on the files that it names.
+#[derive(Debug)]
+pub(super) enum RemoteTarget {
+    /// In pods of a Kubernetes cluster.
+    Pods(Box<InPods>),
+    /// On this machine, on a pool or an image of a Ceph cluster.
+    Ceph(Box<OnCeph>),
+}
+
+/// A Ceph cluster as the target of a job.
+#[derive(Debug)]
+pub(super) struct OnCeph {
+    pub(super) target: TargetUri,
+    pub(super) access: CephAccess,
+    /// Images that may be overwritten regardless of their contents.
+    pub(super) consent: Vec<PathBuf>,
+    /// Kind of the pool, if the pool is made for the jobs.
+    pub(super) pool_kind: Option<PoolKind>,
+    /// Whether the jobs run with the pool's cache tier, in `readproxy` mode, and without it.
+    pub(super) is_cache_compared: bool,
+}
+
+impl OnCeph {
+    /// Makes the pool and the image that the target asks for. They become the target.
+    pub(super) fn make_storage(&mut self) -> Result<MadeStorage, CommandError> {
+        let mut target = self.target.to_string();
+        let made = MadeStorage::make(
+            std::slice::from_mut(&mut target),
+            &mut self.consent,
+            self.access.clone(),
+            self.pool_kind.as_ref(),
+        )?;
+        if let Some(made_target) = ceph::target(&target)? {
+            self.target = made_target;
+        }
+        Ok(made)
+    }
+
+    /// Relocates the files of a plan to the target.
+    pub(super) fn put(&self, plan: &mut Plan) -> Result<(), CommandError> {
+        relocate_to_ceph(plan, &self.target, &ceph::prefix()?);
+        Ok(())
+    }
+}
+
+/// Pods as the target of a job.
+#[derive(Debug)]
+pub(super) struct InPods {
+    pub(super) target: TargetUri,
+    pub(super) args: ClusterArgs,
+    pub(super) pods: Option<Pods>,
+    /// Access to the cluster of `--cold osd`.
+    pub(super) access: CephAccess,
+    /// The claim, if the user agreed to lose the data of its block device.
+    pub(super) consent: Vec<PathBuf>,
+    /// Manifests to print instead of running the jobs.
+    pub(super) render: Option<Form>,
+}
+
+impl InPods {
+    /// The form of the requested manifests, if any.
+    pub(super) fn form(&self) -> Option<Form> {
+        self.render
+    }
+
+    /// Prints the manifests that run these jobs without iosonde.
+    pub(super) fn render(&self, form: Form, parsed: &ParsedCommand) -> Result<(), CommandError> {
+        cluster::refuse_what_stays_behind(&parsed.plan)?;
+        let text = job_file(parsed)?;
+        let options = cluster::options_of_pods(self.target.clone(), &self.args, self.pods)?;
+        let options = cluster::with_consent(options, &self.target.to_string(), &self.consent);
+        if options.watch_nodes.iter().flatten().next().is_some() {
+            return Err(CommandError::usage(
+                "--watch-node has no effect with --render: only an iosonde that runs the jobs \
+                 watches nodes",
+                "leave out --watch-node",
+            ));
+        }
+        if matches!(self.target, TargetUri::Pods { .. }) {
+            return Err(CommandError::usage(
+                "--render makes manifests of new pods, but the target is pods that exist",
+                "leave out --render, or name a volume: sc://CLASS, pvc://CLAIM",
+            ));
+        }
+        if self.args.create_namespace {
+            return Err(CommandError::usage(
+                "--create-namespace has no effect with --render: only an iosonde that runs the \
+                 jobs creates a namespace",
+                "leave out the option, and run `kubectl create namespace NAME` first",
+            ));
+        }
+        if !parsed.command.cold.is_empty() {
+            return Err(CommandError::usage(
+                "--cold has no effect with --render: only an iosonde that runs the jobs drops \
+                 caches",
+                "leave out --cold",
+            ));
+        }
+        if self.args.keep_failed {
+            return Err(CommandError::usage(
+                "--keep has no effect with --render: only an iosonde that runs the jobs removes \
+                 their pods",
+                "leave out --keep",
+            ));
+        }
+        let rendering = Rendering {
+            form,
+            options: &options,
+            job_file: &text,
+        };
+        let path = parsed.command.output.as_deref().map(Path::new);
+        Output::open(path)?.save_unchanged(rendering.yaml()?.as_bytes())
+    }
+
+    /// Runs the jobs in the pods and prints the result as for a local run.
+    pub(crate) fn measure(
+        self,
+        mut plan: Plan,
+        command: &CommandLine,
+        keep: &KeepArgs,
+        mut noted: Vec<String>,
+    ) -> Result<(), CommandError> {
+        cluster::refuse_traces_and_commands(&plan)?;
+        let has_logs = plan.jobs.iter().any(cluster::has_logs);
+        let stop = StopSignal::listen()?;
+        let mut history_writer = HistoryWriter::open(&keep.options())?;
+        let output = Output::open(command.output.as_deref().map(Path::new))?;
+        let name = self.target.to_string();
+        consent::to_root(std::slice::from_ref(&name), &self.args, &|| {
+            stop.interrupt.count()
+        })?;
+        let (mut pod_live, collected) = PodLive::collecting(&name);
+        let watch = SetupObserver {
+            tell: &mut |event: SetupEvent<'_>| pod_live.show_event(event),
+            interrupts: &|| stop.interrupt.count(),
+        };
+        let options = cluster::options_of_pods(self.target, &self.args, self.pods)?;
+        let mut options = cluster::with_consent(options, &name, &self.consent);
+        options.needed = cluster::needed_space(&plan, &options, ("--claim-size", "g"));
+        options.cold = cold::parse_layers(&command.cold)?;
+        let cold = options.cold;
+        let mut session = cluster::open_pods(options, watch)?;
+        cold::drop_osds_for(&mut session, cold, self.access);
+        noted.extend(session.relocate_plan(&mut plan));
+        history_writer.begin("fio", &name);
+        let run = (&mut history_writer, &mut session as &mut dyn Session);
+        let name_of = |_: &RunResult| name.clone();
+        let notes = || {
+            noted.extend(collected.take());
+            noted
+        };
+        let ended = run_and_report(run, (&plan, command), output, &stop, name_of, notes)?;
+        let root = command.aux_path.clone().unwrap_or_default();
+        // A pod that is lost would not answer.
+        let is_lost = matches!(&ended[0], Err(CommandError::Run(RunError::Lost(_))));
+        let logged = match has_logs && !is_lost {
+            true => fetch_logs(&session, &plan, Path::new(&root)),
+            false => Ok(()),
+        };
+        // Removal may be slow or fail, so it follows the report.
+        let closed = Box::new(session).close();
+        let left = collected.take();
+        left.iter().for_each(|note| eprintln!("note: {note}"));
+        let [reported, shown] = ended;
+        finish_command([reported, shown, logged], closed)
+    }
+}
+
+/// Writes the logs of the jobs in the pods below this directory, and prints their names.
+fn fetch_logs(session: &PodSession<'_>, plan: &Plan, root: &Path) -> Result<(), CommandError> {
+    let paths = session.write_logs(plan, root)?;
+    let names: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    if !names.is_empty() {
+        eprintln!("note: logs of the pods: {}", names.join(", "));
+    }
+    Ok(())
+}
+
+/// The jobs as one file for the manifest. Fails if its parsed form differs.
+fn job_file(parsed: &ParsedCommand) -> Result<String, CommandError> {
+    let [text] = parsed.job_files.as_slice() else {
+        return Err(CommandError::usage(
+            "--render accepts one job file",
+            "put the jobs into one file, or render each file separately",
+        ));
+    };
+    let env = FakeEnv::new().file("job.fio", text);
+    let again = parse(&["job.fio".into()], &env);
+    let is_same = again.is_ok_and(|again| again.job_files == parsed.job_files);
+    if !is_same {
+        return Err(CommandError::usage(
+            "these options cannot be written into a job file",
+            "remove `;`, `#` and line breaks from the values",
+        ));
+    }
+    Ok(text.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsString;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn jobs_render_as_one_file_if_equivalent() {
+        let of = |line: &str| job_file(&parse(&words(line), &FakeEnv::new()).unwrap());
+        let text = of("--rw=randread --name=a --size=1g --name=b --stonewall --size=2g").unwrap();
+        assert_eq!(
+            text,
+            "[global]\nrw=randread\n\n[a]\nsize=1g\n\n[b]\nstonewall\nsize=2g\n"
+        );
+        let failure = of("--name=a --size=1g --filename=x#y").unwrap_err();
+        assert_eq!(failure.status(), 2);
+    }
+}

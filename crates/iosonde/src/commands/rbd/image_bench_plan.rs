@@ -1,0 +1,269 @@
+//! The benchmark of an image as a plan of one job, and its live output.
+
+use crate::failure::CommandError;
+use crate::output::Output;
+use iosonde_job::Plan;
+use iosonde_job::parse;
+use iosonde_job::plan::Ceph;
+use iosonde_machine::system_env::SystemEnv;
+use iosonde_report::rbd::{ImageBenchHeader, ImageIoPattern, ImageIoType, ImageSeconds};
+use iosonde_result::interval::Interval;
+use iosonde_result::observer::{Control, INTERVAL_NS_MAX, Observer, RunProgress};
+use iosonde_result::run::RunResult;
+use std::ffi::OsString;
+
+/// The storage of the benchmark.
+pub(super) enum ImageStorage {
+    /// An image.
+    Image(Box<Ceph>),
+    /// A simulated device, for tests.
+    #[cfg(test)]
+    Simulated(String),
+}
+
+/// One job on an image of `image_bytes`.
+///
+/// # Errors
+/// An image that is too small for the operations.
+pub(super) fn plan(
+    head: &ImageBenchHeader,
+    image_bytes: u64,
+    storage: ImageStorage,
+) -> Result<Plan, CommandError> {
+    let mut words = words(head, image_bytes)?;
+    let ceph = match storage {
+        ImageStorage::Image(ceph) => {
+            words.push("--ioengine=rbd".to_owned());
+            words.push(format!("--pool={}", ceph.pool));
+            let image = ceph.image.as_deref().unwrap_or_default();
+            words.push(format!("--rbdname={image}"));
+            Some(*ceph)
+        }
+        #[cfg(test)]
+        ImageStorage::Simulated(device) => {
+            words.push("--ioengine=sim".to_owned());
+            words.push(format!("--sim={device}"));
+            None
+        }
+    };
+    let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+    let parsed =
+        parse(&words, &SystemEnv::default()).map_err(|all| CommandError::Jobs(Box::new(all)))?;
+    let mut plan = parsed.plan;
+    for job in &mut plan.jobs {
+        if ceph.is_some() {
+            job.io.ceph = ceph.clone().map(Box::new);
+        }
+    }
+    Ok(plan)
+}
+
+/// The job in fio's words.
+fn words(head: &ImageBenchHeader, image_bytes: u64) -> Result<Vec<String>, CommandError> {
+    let (io_bytes, threads) = (head.io_bytes, u64::from(head.io_threads));
+    let parts = match head.pattern {
+        ImageIoPattern::Seq => threads,
+        ImageIoPattern::Rand | ImageIoPattern::FullSeq => 1,
+    };
+    let part_bytes = image_bytes / parts / io_bytes * io_bytes;
+    if part_bytes == 0 {
+        return Err(CommandError::usage(
+            format!(
+                "the image of {image_bytes} bytes is too small for operations of {io_bytes} bytes \
+                 in {parts} parts"
+            ),
+            "use a smaller --io-size, fewer --io-threads, or --io-pattern full-seq",
+        ));
+    }
+    let order = match (head.io_type, head.pattern) {
+        (ImageIoType::Read, ImageIoPattern::Rand) => "randread",
+        (ImageIoType::Write, ImageIoPattern::Rand) => "randwrite",
+        (ImageIoType::ReadWrite, ImageIoPattern::Rand) => "randrw",
+        (ImageIoType::Read, _) => "read",
+        (ImageIoType::Write, _) => "write",
+        (ImageIoType::ReadWrite, _) => "rw",
+    };
+    let per_part = (head.total_bytes / parts).div_ceil(io_bytes) * io_bytes;
+    let mut words = vec![
+        "--name=rbd_bench".to_owned(),
+        format!("--rw={order}"),
+        format!("--bs={io_bytes}"),
+        format!("--size={part_bytes}"),
+        format!("--io_size={}", per_part.max(io_bytes)),
+        format!("--iodepth={}", threads / parts),
+        "--lat_percentiles=1".to_owned(),
+        "--clat_percentiles=0".to_owned(),
+    ];
+    match head.pattern {
+        ImageIoPattern::Rand => words.push("--norandommap".to_owned()),
+        ImageIoPattern::Seq => {
+            words.push(format!("--numjobs={parts}"));
+            words.push(format!("--offset_increment={part_bytes}"));
+        }
+        ImageIoPattern::FullSeq => {}
+    }
+    if head.io_type == ImageIoType::ReadWrite {
+        words.push(format!("--rwmixread={}", head.read_percent));
+    }
+    if head.io_type.writes() {
+        // As in `rbd bench`, the writes are durable at the end.
+        words.push("--end_fsync=1".to_owned());
+    }
+    Ok(words)
+}
+
+/// Prints a line each second, or only collects the seconds.
+pub(super) struct ImageLive<'a> {
+    seconds: ImageSeconds,
+    /// Destination of lines. `None`: all is printed at the end.
+    lines: Option<&'a mut Output>,
+    /// Text to print before the first line.
+    heading: Option<String>,
+    /// Intervals so far.
+    seen: usize,
+    failed: Option<CommandError>,
+}
+
+impl<'a> ImageLive<'a> {
+    /// `lines`: destination of the lines, if they are printed live.
+    pub(super) fn new(head: &ImageBenchHeader, lines: Option<&'a mut Output>) -> ImageLive<'a> {
+        ImageLive {
+            seconds: ImageSeconds::default(),
+            lines,
+            heading: Some(head.text()),
+            seen: 0,
+            failed: None,
+        }
+    }
+
+    /// The seconds, and whether they could be written. The result has the last second.
+    pub(super) fn finish(
+        mut self,
+        result: Option<&RunResult>,
+    ) -> (ImageSeconds, Result<(), CommandError>) {
+        let all = result.into_iter().flat_map(|result| &result.intervals);
+        for interval in all.skip(self.seen) {
+            self.interval(&interval);
+        }
+        (self.seconds, self.failed.map_or(Ok(()), Err))
+    }
+
+    fn begin(&mut self) {
+        if let Some(heading) = self.heading.take() {
+            self.print(&heading);
+        }
+    }
+
+    fn print(&mut self, text: &str) {
+        if let Some(Err(failure)) = self.lines.as_mut().map(|out| out.write(text)) {
+            self.failed.get_or_insert(failure);
+        }
+    }
+}
+
+impl Observer for ImageLive<'_> {
+    /// A line for each second, as `rbd bench` prints.
+    fn interval_ns(&self, _plan: &Plan) -> u64 {
+        INTERVAL_NS_MAX
+    }
+
+    fn progress(&mut self, _: &RunProgress<'_>) -> Control {
+        self.begin();
+        Control::Continue
+    }
+
+    fn interval(&mut self, interval: &Interval) -> Control {
+        self.begin();
+        self.seen += 1;
+        if let Some(line) = self.seconds.push(interval) {
+            self.print(&line);
+        }
+        Control::Continue
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_engine::runner::LocalRunner;
+    use iosonde_report::rbd::{ImageBenchSummary, json};
+    use iosonde_result::session::Session;
+
+    fn head(io_type: ImageIoType, pattern: ImageIoPattern) -> ImageBenchHeader {
+        ImageBenchHeader {
+            io_type,
+            io_bytes: 65_536,
+            io_threads: 4,
+            total_bytes: 256 << 20,
+            pattern,
+            read_percent: 70,
+        }
+    }
+
+    #[test]
+    fn patterns_become_jobs() {
+        let words = |io_type, pattern| words(&head(io_type, pattern), (1 << 30) + 1).unwrap();
+        let has = |words: &[String], word: &str| words.iter().any(|other| other == word);
+        let seq = words(ImageIoType::Write, ImageIoPattern::Seq);
+        for word in [
+            "--rw=write",
+            "--numjobs=4",
+            "--iodepth=1",
+            "--size=268435456",
+            "--offset_increment=268435456",
+            "--io_size=67108864",
+            "--end_fsync=1",
+        ] {
+            assert!(has(&seq, word), "{word}: {seq:?}");
+        }
+        let full = words(ImageIoType::Read, ImageIoPattern::FullSeq);
+        for word in [
+            "--rw=read",
+            "--iodepth=4",
+            "--io_size=268435456",
+            "--size=1073741824",
+        ] {
+            assert!(has(&full, word), "{word}: {full:?}");
+        }
+        assert!(!has(&full, "--end_fsync=1") && !has(&full, "--norandommap"));
+        let mixed = words(ImageIoType::ReadWrite, ImageIoPattern::Rand);
+        for word in ["--rw=randrw", "--rwmixread=70", "--norandommap"] {
+            assert!(has(&mixed, word), "{word}: {mixed:?}");
+        }
+    }
+
+    #[test]
+    fn image_smaller_than_its_parts_is_refused() {
+        let head = head(ImageIoType::Read, ImageIoPattern::Seq);
+        let failure = super::words(&head, 100_000).unwrap_err();
+        assert_eq!(failure.status(), 2);
+        assert!(failure.text(false).contains("too small"));
+    }
+
+    #[test]
+    fn bench_moves_all_bytes_and_prints_its_summary() {
+        let head = head(ImageIoType::ReadWrite, ImageIoPattern::Rand);
+        let storage = ImageStorage::Simulated("ceph,capacity=none".to_owned());
+        let plan = plan(&head, 1 << 30, storage).unwrap();
+        let mut live = ImageLive::new(&head, None);
+        let result = LocalRunner::default().open().run(&plan, &mut live).unwrap();
+        let (seconds, shown) = live.finish(Some(&result));
+        shown.unwrap();
+        let summary = ImageBenchSummary::new(&seconds, &result, Some(1_000_000_000));
+        let text = summary.text(&head);
+        for words in [
+            "elapsed: ",
+            "   ops: 4096   ",
+            "\nread_ops: ",
+            "\nwrite_ops: ",
+            "\np99.9",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        let document = json(&head, &seconds, &summary, true);
+        let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+        assert_eq!(document["io_type"], "readwrite");
+        let ops = |side: &str| document[side]["ops"].as_u64().unwrap();
+        assert_eq!(ops("read") + ops("write"), 4096);
+    }
+}

@@ -1,0 +1,103 @@
+use super::*;
+use iosonde_limits::Limits;
+use iosonde_machine::system_env::SystemEnv;
+use iosonde_suite::{MOST_RUNS, suite};
+use std::collections::BTreeMap;
+
+/// The suite of one workload with this command line.
+fn suite_of(run: &str, timeout: &str) -> Suite {
+    let text = format!(
+        "[[workload]]\nname = \"db\"\n[workload.command]\nrun = '''{run}'''\n\
+         figure = 'tps = ([0-9.]+)'\nseries = 'now ([0-9.]+)'\ntimeout = \"{timeout}\"\n"
+    );
+    let (limits, variables, env) = (Limits::published(), BTreeMap::new(), SystemEnv::default());
+    let read = suite("s.toml", &text, &variables, limits, MOST_RUNS, &env);
+    read.unwrap_or_else(|all| panic!("{}", all.render(false)))
+}
+
+fn run(command_line: &str, timeout: &str) -> (Result<CommandResult, CommandFailure>, bool) {
+    let suite = suite_of(command_line, timeout);
+    let (_, step) = commands(&suite).next().unwrap();
+    let stop = StopSignal::default();
+    let mut session = CommandSession::new(step, "/".to_owned(), &stop);
+    let run = session.run(&Plan::default(), &mut ());
+    (session.ended.unwrap(), run.is_ok())
+}
+
+#[test]
+fn figure_and_series_come_from_both_outputs() {
+    let line = "echo now 3 >&2; echo now 5; echo in $PWD; echo tps = 4";
+    let (result, has_run) = run(line, "1m");
+    let result = result.unwrap();
+    assert!(has_run);
+    assert_eq!((result.value, result.samples.len()), (4.0, 2));
+}
+
+#[test]
+fn failed_command_has_its_status_and_last_lines() {
+    let (result, has_run) = run("echo tps = 4; echo lost the server >&2; exit 3", "1m");
+    let Err(CommandFailure::Failed { ending, last_lines }) = result else {
+        panic!("{result:?}");
+    };
+    assert_eq!(ending, "status 3");
+    assert!(
+        last_lines.contains(&"lost the server".to_owned()),
+        "{last_lines:?}"
+    );
+    assert!(!has_run);
+}
+
+/// Whether a process ends soon. A zombie has ended: no process may wait for an orphan.
+fn ends_soon(pid: &str) -> bool {
+    let stat = format!("/proc/{pid}/stat");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while Instant::now() < deadline {
+        match std::fs::read_to_string(&stat) {
+            Ok(text) if !text.contains(") Z ") => std::thread::sleep(POLL),
+            _ => return true,
+        }
+    }
+    false
+}
+
+#[test]
+fn command_without_an_end_is_stopped_with_its_children() {
+    let begun = Instant::now();
+    // The shell ends by SIGTERM, which its child ignores.
+    let line = "sh -c 'trap \"\" TERM; sleep 60; true' & echo pid $!; wait";
+    let (result, _) = run(line, "1");
+    let Err(CommandFailure::TimedOut { last_lines, .. }) = result else {
+        panic!("{result:?}");
+    };
+    assert!(begun.elapsed() < Duration::from_secs(30));
+    let pid = last_lines[0].strip_prefix("pid ").unwrap();
+    assert!(ends_soon(pid), "{last_lines:?}");
+}
+
+#[test]
+fn background_process_is_stopped_when_the_command_ends() {
+    let line = "sleep 60 > /dev/null 2>&1 & echo tps = $!";
+    let (result, _) = run(line, "1m");
+    assert!(ends_soon(&result.unwrap().value.to_string()));
+}
+
+#[test]
+fn interrupted_command_has_no_result() {
+    let suite = suite_of("sleep 60", "1m");
+    let (_, step) = commands(&suite).next().unwrap();
+    let stop = StopSignal::default();
+    stop.interrupt.request();
+    let mut session = CommandSession::new(step, "/".to_owned(), &stop);
+    let run = session.run(&Plan::default(), &mut ());
+    assert!(matches!(run, Err(RunError::Interrupted)));
+    assert!(session.ended.is_none());
+}
+
+#[test]
+fn commands_are_listed_with_their_workloads() {
+    let listed = listed_commands(&suite_of("pgbench -P 1 bench", "1m"));
+    assert_eq!(
+        listed,
+        "workload `db` runs a command on this machine: pgbench -P 1 bench\n"
+    );
+}

@@ -1,0 +1,304 @@
+//! Targets of a suite: local ones, and pods of a cluster that last for the whole suite.
+
+use super::job_target::JobTarget;
+use crate::args::RunArgs;
+use crate::commands::target::{PreparedTarget, check};
+use crate::commands::target_session::{SetupReporter, SizedTarget};
+use crate::commands::{cluster, cold};
+use crate::failure::CommandError;
+use iosonde_cluster::{ClusterOptions, PodPlacement, PodSession, Pods, SetupObserver};
+use iosonde_engine::runner::{HeldPaths, LocalSession};
+use iosonde_job::Plan;
+use iosonde_job::neighbour::{fit_neighbour, move_to_end};
+use iosonde_machine::identify::identify;
+use iosonde_result::run_error::RunError;
+use iosonde_result::session::Session;
+use iosonde_result::words;
+use iosonde_study::probe::{ProbeBudget, StudyTargetKind};
+use iosonde_suite::{StepKind, Suite, SuitePods, SuiteStep};
+use std::path::{Path, PathBuf};
+
+/// A target for steps. Its resources are removed when it is closed or dropped.
+pub(super) enum PreparedSuiteTarget<'a> {
+    /// On this machine. All such targets share a session.
+    Here(JobTarget),
+    /// In a cluster.
+    Pod(Box<Pod<'a>>),
+}
+
+/// A pod with the target's volume.
+pub(super) struct Pod<'a> {
+    name: String,
+    session: PodSession<'a>,
+    options: ClusterOptions,
+}
+
+impl<'a> PreparedSuiteTarget<'a> {
+    /// Creates the scratch directory or the pod.
+    pub(super) fn open(
+        name: &str,
+        (args, pods): (&RunArgs, Option<Pods>),
+        interrupts: &'a (dyn Fn() -> u32 + Send + Sync),
+        reporter: &'a mut SetupReporter,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<PreparedSuiteTarget<'a>, CommandError> {
+        let Some((target, within)) = cluster::target_within(name, &args.cluster)? else {
+            let kind = check(
+                name,
+                &args.written.consent.allow_overwrite,
+                &args.ceph.access(),
+            )?;
+            return Ok(PreparedSuiteTarget::Here(JobTarget::open(
+                name, kind, note,
+            )?));
+        };
+        let options = cluster::options_of_pods(target, &within, pods)?;
+        let consent = &args.written.consent.allow_overwrite;
+        let options = cluster::with_consent(options, name, consent);
+        let cold = args.cold.layers();
+        let options = cluster::with_cold(options, cold);
+        let watch = SetupObserver {
+            tell: reporter.as_mut(),
+            interrupts,
+        };
+        let mut session = cluster::open_unwatched(&options, watch)?;
+        cold::drop_osds_for(&mut session, cold, args.ceph.access());
+        let options = cluster::with_selected_pods(options, &session);
+        note(&format!("{name}: {}", session.location()));
+        Ok(PreparedSuiteTarget::Pod(Box::new(Pod {
+            name: name.to_owned(),
+            session,
+            options,
+        })))
+    }
+
+    /// The target, if it has no consent to overwrite.
+    pub(super) fn only_read(&self) -> Option<PathBuf> {
+        match self {
+            PreparedSuiteTarget::Here(job_target) => job_target.only_read(),
+            PreparedSuiteTarget::Pod(_) => None,
+        }
+    }
+
+    /// Local paths that relocated jobs may access.
+    pub(super) fn permitted(&self) -> Vec<String> {
+        match self {
+            PreparedSuiteTarget::Here(job_target) => job_target.permitted(),
+            PreparedSuiteTarget::Pod(_) => Vec::new(),
+        }
+    }
+
+    /// Relocates a plan's jobs to the target. Forbidden accesses are errors. Returns notes.
+    pub(super) fn put(&mut self, plan: &mut Plan) -> Result<Vec<String>, CommandError> {
+        match self {
+            PreparedSuiteTarget::Here(job_target) => Ok(job_target.put(plan)?),
+            PreparedSuiteTarget::Pod(pod) => {
+                cluster::refuse_what_stays_behind(plan)?;
+                if plan.neighbour().is_some() {
+                    let found = pod.session.inspect_path()?;
+                    let target =
+                        cluster::probe_target(&pod.name, &pod.session, found, &pod.options);
+                    place_neighbour(plan, &target.kind);
+                }
+                Ok(pod.session.relocate_plan(plan))
+            }
+        }
+    }
+
+    /// Registers the scratch directory's descriptor, by which plans access it.
+    pub(super) fn note_in(&self, held: &HeldPaths) {
+        if let PreparedSuiteTarget::Here(job_target) = self {
+            job_target.note_in(held);
+        }
+    }
+
+    /// Prepares the target for a study. Returns the local target that was created for this study
+    /// alone; dropping it removes its working file.
+    pub(super) fn prepare_for_study(
+        &mut self,
+        name: &str,
+        args: &RunArgs,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<(SizedTarget, Option<PreparedTarget>), CommandError> {
+        match self {
+            PreparedSuiteTarget::Here(_) => {
+                let opened = PreparedTarget::open(
+                    name,
+                    &args.written.consent.allow_overwrite,
+                    &args.ceph.access(),
+                    note,
+                )?;
+                let sized = SizedTarget {
+                    target: opened.target.clone(),
+                    size_bytes: None,
+                };
+                Ok((sized, Some(opened)))
+            }
+            PreparedSuiteTarget::Pod(pod) => {
+                let found = pod.session.inspect_path()?;
+                let (session, options) = (&pod.session, &pod.options);
+                let sized = SizedTarget {
+                    target: cluster::probe_target(&pod.name, session, found, options),
+                    size_bytes: cluster::working_set(
+                        options,
+                        session.pod_count(),
+                        ProbeBudget::NORMAL.size_bytes,
+                    ),
+                };
+                Ok((sized, None))
+            }
+        }
+    }
+
+    /// The session that runs its plans.
+    pub(super) fn session<'s>(&'s mut self, here: &'s mut LocalSession) -> &'s mut dyn Session
+    where
+        'a: 's,
+    {
+        match self {
+            PreparedSuiteTarget::Here(_) => here,
+            PreparedSuiteTarget::Pod(pod) => &mut pod.session,
+        }
+    }
+
+    /// Number of pods that run each plan at the same time.
+    pub(super) fn pod_count(&self) -> u32 {
+        match self {
+            PreparedSuiteTarget::Here(_) => 1,
+            PreparedSuiteTarget::Pod(pod) => u32::try_from(pod.session.pod_count()).unwrap_or(1),
+        }
+    }
+
+    /// Note on figures that are sums over several pods.
+    pub(super) fn note_of_pods(&self) -> Option<String> {
+        match self {
+            PreparedSuiteTarget::Here(_) => None,
+            PreparedSuiteTarget::Pod(pod) => cluster::note_of_pods(&pod.session, &pod.options),
+        }
+    }
+
+    /// Removes the resources.
+    pub(super) fn close(self) -> Result<(), RunError> {
+        match self {
+            PreparedSuiteTarget::Here(_) => Ok(()),
+            PreparedSuiteTarget::Pod(pod) => Box::new(pod.session).close(),
+        }
+    }
+}
+
+/// Sets the size of a plan's neighbour in a volume, and its region on a block volume.
+fn place_neighbour(plan: &mut Plan, kind: &StudyTargetKind) {
+    match kind {
+        StudyTargetKind::Directory { free_bytes } => fit_neighbour(plan, *free_bytes),
+        StudyTargetKind::Existing { bytes, .. } => {
+            let neighbours = plan.jobs.iter_mut().filter(|job| job.schedule.neighbour);
+            neighbours.for_each(|job| move_to_end(job, *bytes));
+        }
+        StudyTargetKind::Pool { .. } | StudyTargetKind::Simulated { .. } => {}
+    }
+}
+
+/// A target that passed its check.
+pub(super) struct CheckedTarget {
+    /// Notes for the user.
+    pub(super) notes: Vec<String>,
+    /// Size of the volume, if known.
+    pub(super) volume_bytes: Option<u64>,
+}
+
+/// Returns the pods that run each step at the same time: those of the command line, else those of
+/// the suite.
+pub(super) fn pods_of_suite(args: &RunArgs, suite: &Suite) -> Option<Pods> {
+    let of_suite = suite.pods.map(|pods| match pods {
+        SuitePods::Count(count) => Pods {
+            count: Some(count),
+            placement: PodPlacement::Any,
+            shared: false,
+        },
+        SuitePods::PerNode => Pods {
+            count: None,
+            placement: PodPlacement::PerNode,
+            shared: false,
+        },
+    });
+    args.pods.pods().or(of_suite)
+}
+
+/// One line on the pods that run each step, or an empty text.
+pub(super) fn describe_pods(pods: Option<Pods>) -> String {
+    match pods {
+        None => String::new(),
+        Some(Pods { count: None, .. }) => {
+            "each step runs in one pod on each schedulable node at the same time\n".to_owned()
+        }
+        Some(Pods {
+            count: Some(count), ..
+        }) => {
+            let pods = words::counted(count as usize, "pod");
+            format!("each step runs in {pods} at the same time\n")
+        }
+    }
+}
+
+/// Whether the step searches curves instead of measuring every cell.
+fn is_search(step: &SuiteStep) -> bool {
+    match &step.what {
+        StepKind::Sweep(wanted) => !wanted.options.exhaustive,
+        _ => false,
+    }
+}
+
+/// Refuses searches in several pods: their predictions hold for one pod only.
+pub(super) fn refuse_searches_in_pods(
+    suite: &Suite,
+    pods: Option<Pods>,
+) -> Result<(), CommandError> {
+    let mut steps = suite.steps.iter().filter(|_| pods.is_some());
+    match steps.find(|step| is_search(step)) {
+        None => Ok(()),
+        Some(step) => Err(CommandError::usage(
+            format!(
+                "`{}`: several pods cannot search curves: predictions hold for one pod only",
+                step.workload
+            ),
+            "write sweep = { exhaustive = true }, which measures every cell",
+        )),
+    }
+}
+
+/// Checks a target, local or in its cluster, without creating or changing anything.
+pub(super) fn check_target(
+    name: &str,
+    args: &RunArgs,
+    pods: Option<Pods>,
+) -> Result<CheckedTarget, CommandError> {
+    if let Some((target, within)) = cluster::target_within(name, &args.cluster)? {
+        let found = cluster::check(target, &within, pods, &|| 0)?;
+        let notes = found.notes.iter().map(|note| format!("{name}: {note}"));
+        return Ok(CheckedTarget {
+            notes: notes.collect(),
+            volume_bytes: found.volume_bytes,
+        });
+    }
+    if pods.is_some() {
+        return Err(cluster::no_pods_of(name));
+    }
+    let kind = check(
+        name,
+        &args.written.consent.allow_overwrite,
+        &args.ceph.access(),
+    )?;
+    let is_path = !name.contains("://");
+    let volume_bytes = match kind {
+        StudyTargetKind::Directory { .. } | StudyTargetKind::Existing { .. } if is_path => {
+            let target = identify(Path::new(name)).ok();
+            target.and_then(|target| target.volume_bytes())
+        }
+        StudyTargetKind::Existing { bytes, .. } => Some(bytes),
+        _ => None,
+    };
+    Ok(CheckedTarget {
+        notes: Vec::new(),
+        volume_bytes,
+    })
+}

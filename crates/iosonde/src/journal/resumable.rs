@@ -1,0 +1,149 @@
+//! Stopped studies, as the commands that resume them.
+
+use super::journal_key::KEY_VERSION;
+use iosonde_job::read_json;
+use iosonde_machine::consent::ConsentedTarget;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::time::SystemTime;
+
+/// Limit on listed commands. The latest are first.
+const MOST_LISTED: usize = 5;
+
+/// The first line of a journal.
+#[derive(Serialize, Deserialize)]
+pub(super) struct JournalHeader {
+    /// The command that began the journal.
+    pub(super) command: ResumableCommand,
+    /// Consent to overwrite.
+    pub(super) consent: Vec<ConsentedTarget>,
+    /// Version of the key whose digest names the journal; 0 in journals that do not record it.
+    #[serde(default)]
+    pub(super) key_version: u32,
+}
+
+/// A command and its working directory.
+#[derive(Serialize, Deserialize)]
+pub(super) struct ResumableCommand {
+    directory: String,
+    words: Vec<String>,
+}
+
+impl ResumableCommand {
+    /// The command line of this process.
+    pub(super) fn of_this_process() -> ResumableCommand {
+        let directory = std::env::current_dir().unwrap_or_default();
+        ResumableCommand {
+            directory: directory.to_string_lossy().into_owned(),
+            words: std::env::args_os()
+                .skip(1)
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+        }
+    }
+
+    /// Shell command that resumes the study from any directory.
+    fn resumed(&self) -> String {
+        let words = self.words.iter().filter(|word| *word != "--resume");
+        let words: Vec<String> = words.map(|word| quoted(word)).collect();
+        format!(
+            "cd {} && iosonde {} --resume",
+            quoted(&self.directory),
+            words.join(" ")
+        )
+    }
+}
+
+/// Quotes a word for a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@~".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) && !word.starts_with('~') {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// Commands that resume the studies in a directory: their journals have a result, no writer, and
+/// keys of this version. The key of another version has another digest, so `--resume` would not
+/// find its journal.
+pub(super) fn resumable(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut found: Vec<(SystemTime, String)> = entries
+        .filter_map(|entry| {
+            let written_at = entry.metadata().ok()?.modified().ok()?;
+            Some((written_at, stopped(&entry.path())?))
+        })
+        .collect();
+    found.sort_by_key(|(written_at, _)| std::cmp::Reverse(*written_at));
+    let mut commands: Vec<String> = Vec::new();
+    for (_, command) in found {
+        if !commands.contains(&command) {
+            commands.push(command);
+        }
+    }
+    commands.truncate(MOST_LISTED);
+    commands
+}
+
+/// The command that resumes a journal's study.
+fn stopped(journal: &Path) -> Option<String> {
+    let file = File::open(journal).ok()?;
+    // A running study holds an exclusive lock on its journal.
+    file.try_lock_shared().ok()?;
+    let mut lines = BufReader::new(file).lines();
+    let begun: JournalHeader = read_json(lines.next()?.ok()?).ok()?;
+    lines.next()?.ok()?;
+    (begun.key_version == KEY_VERSION).then(|| begun.command.resumed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resume_command_is_quoted_for_shell() {
+        let command = ResumableCommand {
+            directory: "/mnt/my disk".to_owned(),
+            words: ["sweep", ".", "--bs", "4k,8k", "--resume", "it's", ""]
+                .map(str::to_owned)
+                .to_vec(),
+        };
+        assert_eq!(
+            command.resumed(),
+            "cd '/mnt/my disk' && iosonde sweep . --bs 4k,8k 'it'\\''s' '' --resume"
+        );
+    }
+
+    #[test]
+    fn journal_of_other_key_version_is_not_listed() {
+        let directory = std::env::temp_dir().join(format!("iosonde-listed-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let command = |target: &str| ResumableCommand {
+            directory: "/".to_owned(),
+            words: vec!["sweep".to_owned(), target.to_owned()],
+        };
+        let write = |target: &str, change: &dyn Fn(&mut serde_json::Value)| {
+            let mut header = serde_json::to_value(JournalHeader {
+                command: command(target),
+                consent: Vec::new(),
+                key_version: KEY_VERSION,
+            })
+            .unwrap();
+            change(&mut header);
+            let path = directory.join(format!("{target}.jsonl"));
+            std::fs::write(path, format!("{header}\n{{}}\n")).unwrap();
+        };
+        write("current", &|_| {});
+        write("other", &|header| {
+            header["key_version"] = (KEY_VERSION + 1).into();
+        });
+        write("without-version", &|header| {
+            header.as_object_mut().unwrap().remove("key_version");
+        });
+        let listed = resumable(&directory);
+        std::fs::remove_dir_all(&directory).unwrap();
+        assert_eq!(listed, [command("current").resumed()]);
+    }
+}

@@ -1,0 +1,45 @@
+//! The commands of `iosonde`, which measures storage the way it will be used. The README describes
+//! them.
+
+/// Replaces the standard macro, which panics if standard error is a closed pipe: a measurement must
+/// continue. Escapes control characters, since names and messages may come from outside.
+macro_rules! eprintln {
+    () => { eprint!("\n") };
+    ($($words:tt)*) => {
+        crate::output::write_to_stderr(format_args!("{}\n", format_args!($($words)*)))
+    };
+}
+/// The same without the line break.
+macro_rules! eprint {
+    ($($words:tt)*) => { crate::output::write_to_stderr(format_args!($($words)*)) };
+}
+
+mod args;
+mod commands;
+mod failure;
+mod fio_document;
+mod hooks;
+mod journal;
+mod last_signal;
+mod live;
+mod output;
+mod signals;
+
+use iosonde_machine::spill_file::SpillFile;
+use iosonde_result::spill_list;
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Runs the command that the arguments of this process name. Returns its exit status.
+pub fn run() -> ExitCode {
+    spill_list::make_files_with(|| Arc::new(SpillFile::default()));
+    let words: Vec<OsString> = std::env::args_os().collect();
+    match commands::dispatch(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.print();
+            ExitCode::from(failure.status())
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Complete reports of probes of fake devices.
+
+use super::ProbeLive;
+use crate::signals::StopSignal;
+use iosonde_report::format::Format;
+use iosonde_report::probe::{device, rest, table};
+use iosonde_result::run::{Verdict, VerdictKind};
+use iosonde_study::fake_session::{FakeDevice, FakeSession};
+use iosonde_study::probe::{
+    DurableWrites, ProbeBudget, ProbeOptions, ProbeResult, StudyTarget, StudyTargetKind, probe,
+};
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+/// Buffer of the written text.
+#[derive(Clone, Default)]
+struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
+
+impl Write for SharedBuffer {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn probed(device: FakeDevice, name: &str, kind: StudyTargetKind) -> (ProbeResult, String) {
+    let target = StudyTarget {
+        name: name.to_owned(),
+        path: format!("{name}/.iosonde-probe-4242-0"),
+        kind,
+    };
+    let options = ProbeOptions {
+        budget: ProbeBudget::NORMAL,
+        size_bytes: None,
+        direct: true,
+        seed: 1,
+    };
+    let written = SharedBuffer::default();
+    let mut live = ProbeLive::on(Box::new(written.clone()), StopSignal::default());
+    let mut session = FakeSession::new(device);
+    let result = probe(&mut session, &target, &options, &mut live).unwrap();
+    let lines = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+    (result, lines)
+}
+
+fn directory() -> StudyTargetKind {
+    StudyTargetKind::Directory {
+        free_bytes: 1 << 40,
+    }
+}
+
+#[test]
+fn probe_report_of_fast_drive() {
+    let (result, lines) = probed(FakeDevice::nvme(), "/data", directory());
+    insta::assert_snapshot!("good_drive_lines", lines);
+    insta::assert_snapshot!("good_drive_table", table::text(&result));
+    let results = [result];
+    insta::assert_snapshot!("good_drive_csv", rest(&results, Format::Csv).unwrap());
+    insta::assert_snapshot!(
+        "good_drive_markdown",
+        rest(&results, Format::Markdown).unwrap()
+    );
+}
+
+#[test]
+fn probe_report_of_cached_disk_without_o_direct() {
+    let device = FakeDevice {
+        refuses_direct: true,
+        write_bytes_per_s: 30e6,
+        jitter: 0.8,
+        verdicts: vec![Verdict {
+            kind: VerdictKind::ServedFromCache,
+            evidence: "the job read 812 MiB, the device 12 MiB".to_owned(),
+            cause: None,
+        }],
+        ..FakeDevice::hard_disk()
+    };
+    let (result, lines) = probed(device, "/slow", directory());
+    insta::assert_snapshot!("slow_disk_lines", lines);
+    insta::assert_snapshot!("slow_disk_table", table::text(&result));
+}
+
+#[test]
+fn probe_report_of_read_only_block_device() {
+    let kind = StudyTargetKind::Existing {
+        bytes: 1 << 40,
+        device: true,
+        consent: false,
+    };
+    let (result, lines) = probed(FakeDevice::nvme(), "/dev/nvme0n1", kind);
+    insta::assert_snapshot!("block_device_lines", lines);
+    insta::assert_snapshot!("block_device_table", table::text(&result));
+}
+
+#[test]
+fn evidence_of_several_figures_names_its_figure() {
+    let device = FakeDevice {
+        verdicts: vec![Verdict {
+            kind: VerdictKind::Device,
+            evidence: "busy 100 % of the time with 54.0 requests in flight".to_owned(),
+            cause: None,
+        }],
+        ..FakeDevice::nvme()
+    };
+    let text = table::text(&probed(device, "/data", directory()).0);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = "bottleneck the device (4k random read, depth 64: busy 100 % of the time";
+    assert!(text.contains(said), "{text}");
+}
+
+#[test]
+fn device_of_two_targets_is_named_once() {
+    let of = |name: &str, sync_ns: f64| {
+        let device = FakeDevice {
+            sync_ns,
+            ..FakeDevice::nvme()
+        };
+        let mut result = probed(device, name, directory()).0;
+        result.classification.durable_writes = Some(match sync_ns > 1e6 {
+            true => DurableWrites::LightDatabase,
+            false => DurableWrites::Database,
+        });
+        result
+    };
+    let mut results = [of("/a", 400e3), of("/b", 410e3)];
+    let said = device::shared_sentences(&results);
+    let is = "/a, /b share an NVMe SSD (nvme0n1, PCIe, Example NVMe 1T).";
+    assert_eq!(
+        said,
+        [format!(
+            "{is} They suit databases and etcd, which requires 10 ms."
+        )]
+    );
+    results[1] = of("/b", 20e6);
+    results[1].classification.served_from_cache = true;
+    let said = device::shared_sentences(&results);
+    assert_eq!(
+        said,
+        [format!(
+            "{is} A cache served the reads of /b: their figures do not describe the device. \
+             Suitability is undecided: use a longer --runtime on an idle machine."
+        )]
+    );
+}
+
+#[test]
+fn probe_report_compares_two_targets() {
+    let results = [
+        probed(FakeDevice::nvme(), "/fast", directory()).0,
+        probed(FakeDevice::hard_disk(), "/slow", directory()).0,
+    ];
+    insta::assert_snapshot!("side_by_side", rest(&results, Format::Table).unwrap());
+}
+
+#[test]
+fn documents_for_programs_are_json() {
+    let results = [probed(FakeDevice::nvme(), "/data", directory()).0];
+    let own: serde_json::Value =
+        serde_json::from_str(&rest(&results, Format::Json).unwrap()).unwrap();
+    assert_eq!(own["kind"], "probe");
+    let back: ProbeResult = serde_json::from_value(own["probes"][0].clone()).unwrap();
+    assert_eq!(back, results[0]);
+    let fio: serde_json::Value =
+        serde_json::from_str(&rest(&results, Format::FioJson).unwrap()).unwrap();
+    let jobs = fio["jobs"].as_array().unwrap();
+    assert_eq!(jobs.len(), 8);
+    assert_eq!(jobs[2]["jobname"], "random_read");
+    assert_eq!(jobs[2]["job options"]["iodepth"], "64");
+    assert!(jobs[2]["read"]["iops"].as_f64().unwrap() > 400_000.0);
+}
+
+#[test]
+fn probe_report_fits_80_columns() {
+    let (result, lines) = probed(FakeDevice::hard_disk(), "/data", directory());
+    let text = format!("{}{lines}", table::text(&result));
+    let widest = text
+        .lines()
+        .max_by_key(|line| line.chars().count())
+        .unwrap();
+    assert!(widest.chars().count() <= 80, "{widest}");
+}
+
+#[test]
+fn interrupted_probe_has_no_advice_to_measure_longer() {
+    let (mut result, _) = probed(FakeDevice::nvme(), "/data", directory());
+    result.figures[0].sure = Some(false);
+    assert!(table::text(&result).contains("--runtime 30"));
+    result.interrupted = true;
+    let text = table::text(&result);
+    assert!(!text.contains("--runtime 30"), "{text}");
+    assert!(text.contains("% when it ended."), "{text}");
+}

@@ -1,0 +1,364 @@
+//! Screen of a probe: a line per step and a line of current activity, as wide as the terminal.
+
+use crate::live::pods::rows;
+use iosonde_report::probe::row;
+use iosonde_result::observer::{PodProgress, RunProgress};
+use iosonde_study::probe::{Knee, PhaseFigure, ProbeAnnouncement, ProbePhase};
+use iosonde_study::{TimeRange, words};
+
+/// Width of the screen if the terminal reports none.
+pub(super) const USUAL_COLUMNS: usize = 80;
+/// Width of the current step's bar, and minimum width of the screen for a bar.
+const BAR: usize = 12;
+const COLUMNS_WITH_BAR: usize = 76;
+
+/// Steps of a probe and their progress.
+#[derive(Debug, Default)]
+pub(super) struct Screen {
+    target: String,
+    steps: Vec<ScreenStep>,
+    /// Index of the current step.
+    current: usize,
+    /// Time of the earlier runs of the current step.
+    before_ns: u64,
+    /// Elapsed time of the current run.
+    run_ns: u64,
+    /// Current activity, the most important part first.
+    now: Vec<String>,
+    /// State of each of several pods.
+    pods: Vec<PodProgress>,
+}
+
+#[derive(Debug)]
+struct ScreenStep {
+    phase: ProbePhase,
+    /// Whether the step is the search for the knee after the phase.
+    search: bool,
+    planned: TimeRange,
+    shown: Shown,
+}
+
+#[derive(Debug, Default)]
+struct Shown {
+    /// Elapsed time of the step.
+    at_ns: u64,
+    /// Current rate, or the result.
+    rate: String,
+    /// Current confidence or cell, or details of the result.
+    known: String,
+    done: bool,
+}
+
+impl Screen {
+    /// Creates a screen on which no step has run.
+    pub(super) fn new(announcement: &ProbeAnnouncement<'_>) -> Screen {
+        let budget = announcement.budget;
+        let mut steps = Vec::new();
+        for phase in announcement.phases {
+            steps.push(ScreenStep::new(*phase, false, budget.phase_time(*phase)));
+            if budget.searches(*phase) {
+                steps.push(ScreenStep::new(*phase, true, budget.search_time(*phase)));
+            }
+        }
+        Screen {
+            target: announcement.target.name.clone(),
+            steps,
+            ..Screen::default()
+        }
+    }
+
+    /// Starts a step. A repeated step starts anew.
+    pub(super) fn begin(&mut self, phase: ProbePhase, search: bool) {
+        let found = |step: &ScreenStep| step.phase == phase && step.search == search;
+        if let Some(index) = self.steps.iter().position(found) {
+            for step in &mut self.steps[..index] {
+                step.shown.done = true;
+            }
+            self.current = index;
+            self.steps[index].shown = Shown::default();
+        }
+        (self.before_ns, self.run_ns) = (0, 0);
+        self.now.clear();
+    }
+
+    /// Starts a further run of the current step.
+    pub(super) fn next_run(&mut self, known: String) {
+        self.before_ns += self.run_ns;
+        self.run_ns = 0;
+        if let Some(step) = self.steps.get_mut(self.current) {
+            step.shown.known = known;
+        }
+    }
+
+    /// Updates the rate, in the unit of the step, and the current activity.
+    pub(super) fn progress(
+        &mut self,
+        progress: &RunProgress<'_>,
+        rate: Option<String>,
+        now: Vec<String>,
+    ) {
+        self.run_ns = progress.at_ns;
+        self.now = now;
+        self.pods = progress.pods.to_vec();
+        if let Some(step) = self.steps.get_mut(self.current) {
+            step.shown.at_ns = (self.before_ns + progress.at_ns).min(step.planned.most_ns);
+            step.shown.rate = rate.unwrap_or_default();
+        }
+    }
+
+    /// Shows the relative error of the rate.
+    pub(super) fn confidence(&mut self, relative_error: f64) {
+        if let Some(step) = self.steps.get_mut(self.current) {
+            step.shown.known = row::within(relative_error);
+        }
+    }
+
+    /// Completes the phase with its figure.
+    pub(super) fn figure(&mut self, figure: &PhaseFigure) {
+        self.finish_step(row::headline(figure), row::details(figure));
+    }
+
+    /// Completes the search with its knee.
+    pub(super) fn knee(&mut self, knee: &Knee) {
+        let (most, rest) = row::knee_in_short(knee);
+        self.finish_step(most, rest);
+    }
+
+    fn finish_step(&mut self, rate: String, known: String) {
+        if let Some(step) = self.steps.get_mut(self.current) {
+            step.shown.rate = rate;
+            step.shown.known = known;
+            step.shown.done = true;
+        }
+    }
+
+    /// Remaining time of all steps.
+    fn left(&self) -> TimeRange {
+        let left = self.steps.iter().map(ScreenStep::left);
+        left.fold(TimeRange::default(), |sum, each| sum + each)
+    }
+
+    /// Returns all lines for a terminal of this width.
+    pub(super) fn lines(&self, columns: usize) -> Vec<String> {
+        let left = self.left().words();
+        let head = format!("{left} left, Ctrl-C stops early: {}", self.target);
+        let mut lines = vec![head];
+        for (index, step) in self.steps.iter().enumerate() {
+            lines.push(step.line(index == self.current, columns));
+        }
+        let mut now = "now".to_owned();
+        for (index, part) in self.now.iter().enumerate() {
+            let separator = if index == 0 { " " } else { ", " };
+            if now.len() + separator.len() + part.len() < columns {
+                now.push_str(separator);
+                now.push_str(part);
+            }
+        }
+        lines.push(now);
+        if !self.pods.is_empty() {
+            lines.extend(rows(&self.pods, &[]).lines().map(str::to_owned));
+        }
+        // Some terminals wrap in the last column.
+        let cut = |line: String| line.chars().take(columns.saturating_sub(1)).collect();
+        lines.into_iter().map(cut).collect()
+    }
+}
+
+impl ScreenStep {
+    fn new(phase: ProbePhase, search: bool, planned: TimeRange) -> ScreenStep {
+        ScreenStep {
+            phase,
+            search,
+            planned,
+            shown: Shown::default(),
+        }
+    }
+
+    /// Remaining time of the step.
+    fn left(&self) -> TimeRange {
+        let left_ns = |planned_ns: u64| match self.shown.done {
+            true => 0,
+            false => planned_ns.saturating_sub(self.shown.at_ns),
+        };
+        TimeRange {
+            least_ns: left_ns(self.planned.least_ns),
+            most_ns: left_ns(self.planned.most_ns),
+        }
+    }
+
+    fn title(&self) -> String {
+        match (self.phase, self.search) {
+            (_, true) => "  finding the best depth".to_owned(),
+            (ProbePhase::Layout, _) => "writing the working file".to_owned(),
+            (phase, _) => row::planned(phase),
+        }
+    }
+
+    fn line(&self, current: bool, columns: usize) -> String {
+        let Shown {
+            at_ns,
+            rate,
+            known,
+            done,
+        } = &self.shown;
+        let runs = current && !done;
+        let mark = if runs { '>' } else { ' ' };
+        let title = self.title();
+        if !runs {
+            let line = format!("{mark} {title:<28} {rate:<12} {known}");
+            return line.trim_end().to_owned();
+        }
+        let left = words::wait(self.left().most_ns);
+        if columns < COLUMNS_WITH_BAR {
+            return format!("{mark} {title:<28} {rate:<12} {left}");
+        }
+        let share = *at_ns as f64 / self.planned.most_ns.max(1) as f64;
+        let full = "=".repeat((share * BAR as f64).round() as usize);
+        let line = format!("{mark} {title:<28} {rate:<12} {known}");
+        format!("{line:<55} [{full:<BAR$}] {left}")
+    }
+}
+
+#[cfg(test)]
+#[path = "../../../../study/tests/studies/common/metered_session.rs"]
+mod metered_session;
+
+#[cfg(test)]
+mod tests {
+    use super::metered_session::{MeteredSession, StudyClock};
+    use super::*;
+    use iosonde_job::plan::PerDirection;
+    use iosonde_study::probe::{ProbeBudget, ProbeOptions, StudyTarget, StudyTargetKind, probe};
+    use iosonde_study::{Announcement, StudyEvent, StudyFinding, StudyObserver, StudyStep};
+
+    /// A screen in the middle of a phase.
+    fn screen() -> Screen {
+        let target = StudyTarget {
+            name: "/a/directory/with/a/long/name/that/fills/most/of/the/first/line".into(),
+            path: "/a/.iosonde-probe-1-0".into(),
+            kind: StudyTargetKind::Directory { free_bytes: 1 },
+        };
+        let mut screen = Screen::new(&ProbeAnnouncement {
+            target: &target,
+            bytes: 1,
+            phases: &target.kind.phases(),
+            budget: &ProbeBudget::NORMAL,
+            direct: true,
+        });
+        screen.begin(ProbePhase::RandomRead, false);
+        screen.confidence(0.034);
+        let progress = RunProgress {
+            at_ns: 3_500_000_000,
+            workers: &[],
+            rate: PerDirection::default(),
+            left_ns: None,
+            done: None,
+            pods: &[],
+        };
+        let now = [
+            "84.2k IOPS",
+            "329 MiB/s",
+            "p50 740 us",
+            "p99 1.20 ms",
+            "nvme0n1 98 % busy",
+        ];
+        let now = now.map(str::to_owned).to_vec();
+        screen.progress(&progress, Some("84.2k IOPS".to_owned()), now);
+        screen
+    }
+
+    /// A screen that records the remaining time at the start of each step.
+    struct ScreenUpdates {
+        screen: Screen,
+        clock: StudyClock,
+        left: Vec<(u64, TimeRange)>,
+    }
+
+    impl ScreenUpdates {
+        fn note(&mut self) {
+            self.left.push((self.clock.now_ns(), self.screen.left()));
+        }
+    }
+
+    impl StudyObserver for ScreenUpdates {
+        fn event(&mut self, event: &StudyEvent<'_>) {
+            match event {
+                StudyEvent::Announced(Announcement::Probe(extent)) => {
+                    self.screen = Screen::new(extent);
+                    self.note();
+                }
+                StudyEvent::StepStarted { step, .. } => {
+                    match step {
+                        StudyStep::Phase(phase) => self.screen.begin(*phase, false),
+                        StudyStep::KneeSearch(phase) => self.screen.begin(*phase, true),
+                        other => panic!("{other:?}"),
+                    }
+                    self.note();
+                }
+                StudyEvent::Progress(progress) => {
+                    self.screen.progress(progress, None, Vec::new());
+                }
+                StudyEvent::Found(StudyFinding::Figure(figure)) => self.screen.figure(figure),
+                StudyEvent::Found(StudyFinding::Knee(knee)) => self.screen.knee(knee),
+                _ => {}
+            }
+        }
+    }
+
+    /// The remaining time of a step that may end early is a range, whose bounds are checked.
+    #[test]
+    fn screen_time_left_holds_within_a_quarter() {
+        for device in ["hdd", "sata-ssd", "burst", "throttled"] {
+            let mut session = MeteredSession::new(device);
+            let mut watched = ScreenUpdates {
+                screen: Screen::default(),
+                clock: session.clock.clone(),
+                left: Vec::new(),
+            };
+            let target = StudyTarget {
+                name: "disk".into(),
+                path: "sim".into(),
+                kind: StudyTargetKind::Directory {
+                    free_bytes: 1 << 40,
+                },
+            };
+            let options = ProbeOptions {
+                budget: ProbeBudget::NORMAL.with_runtime(4_000_000_000),
+                size_bytes: None,
+                direct: true,
+                seed: 1,
+            };
+            probe(&mut session, &target, &options, &mut watched).unwrap();
+            let end_ns = watched.clock.now_ns();
+            for (at_ns, left) in watched.left {
+                let took_ns = (end_ns - at_ns) as f64;
+                let slack_ns = 0.02 * end_ns as f64;
+                let is_kept = took_ns >= 0.75 * left.least_ns as f64 - slack_ns
+                    && took_ns <= 1.25 * left.most_ns as f64 + slack_ns;
+                assert!(
+                    is_kept,
+                    "{device}: {} at {at_ns}, took {took_ns}",
+                    left.words()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn screen_lines_fit_terminal_width() {
+        insta::assert_snapshot!("screen_80_columns", screen().lines(80).join("\n"));
+        insta::assert_snapshot!("screen_60_columns", screen().lines(60).join("\n"));
+        for columns in 1..130 {
+            let lines = screen().lines(columns);
+            let widest = lines.iter().map(|line| line.chars().count()).max();
+            assert!(widest < Some(columns), "{columns}: {lines:?}");
+        }
+    }
+
+    #[test]
+    fn screen_new_step_clears_activity_of_last() {
+        let mut screen = screen();
+        screen.begin(ProbePhase::SequentialRead, false);
+        assert_eq!(screen.lines(80).pop().unwrap(), "now");
+    }
+}

@@ -1,0 +1,134 @@
+//! Comparisons of sweeps and load studies, from outside.
+
+use crate::common::{Scratch, error};
+use std::fs;
+
+/// Writes a sweep of a simulated device as JSON.
+fn sweep(scratch: &Scratch, name: &str, device: &str) {
+    let words = [
+        "sweep",
+        device,
+        "--rw",
+        "randread",
+        "--bs",
+        "4k,64k",
+        "--iodepth",
+        "1,4,32",
+        "--exhaustive",
+        "--runtime",
+        "2",
+        "--format",
+        "json",
+    ];
+    fs::write(scratch.path(name), scratch.done(&words)).unwrap();
+}
+
+/// Returns the comparison below the names of its sides.
+fn said(text: &str) -> String {
+    let (_, rest) = text.split_once("\n\n").unwrap();
+    rest.to_owned()
+}
+
+fn fits(text: &str) {
+    let is_wide = |line: &&str| line.chars().count() > 80;
+    assert_eq!(text.lines().find(is_wide), None);
+}
+
+#[test]
+fn compare_matches_sweeps_by_cell() {
+    let scratch = Scratch::new("curves-sweep");
+    let device = "sim:read_us=200,read_dist=exp,parallel=8,read_bw=100m";
+    sweep(&scratch, "a.json", device);
+    sweep(&scratch, "b.json", &device.replace("us=200", "us=250"));
+    let output = scratch.run(&["compare", "a.json", "b.json"]);
+    assert!(output.status.success(), "{}", error(&output));
+    let text = crate::common::out(&output);
+    fits(&text);
+    insta::assert_snapshot!("sweeps", said(&text));
+    let csv = scratch.done(&["compare", "a.json", "b.json", "--format", "csv"]);
+    assert!(csv.contains("\"randread 4k, maximum\",read,iops,"), "{csv}");
+    assert!(
+        csv.contains("\"randread 64k, iodepth 32\",read,iops,"),
+        "{csv}"
+    );
+    let output = scratch.run(&["compare", "a.json", "b.json", "--fail-if-slower", "10%"]);
+    assert_eq!(output.status.code(), Some(6), "{}", error(&output));
+    let same = scratch.run(&["compare", "a.json", "a.json", "--fail-if-slower", "0%"]);
+    assert!(same.status.success());
+    // Stored sweeps have the runs of their cells, and so the intervals of percentiles.
+    for number in ["1", "2"] {
+        let words = [
+            "sweep",
+            device,
+            "--rw",
+            "randread",
+            "--iodepth",
+            "1,16",
+            "--exhaustive",
+            "--runtime",
+            "8",
+            "--seed",
+            number,
+        ];
+        scratch.done(&words);
+    }
+    let csv = scratch.done(&["compare", "latest~1", "latest", "--format", "csv"]);
+    let p99 = csv.lines().find(|line| line.contains("lat_p99")).unwrap();
+    assert!(!p99.contains("undecided"), "{csv}");
+}
+
+#[test]
+fn compare_matches_loads_by_rate() {
+    let scratch = Scratch::new("curves-load");
+    let device = "sim:read_us=200,read_dist=exp,parallel=4";
+    for (device, rates) in [
+        (device.to_owned(), "2000,6000,12000"),
+        (device.replace("us=200", "us=220"), "1000,5000,9000,15000"),
+    ] {
+        scratch.done(&[
+            "load",
+            &device,
+            "--rates",
+            rates,
+            "--runtime",
+            "12",
+            "--slo",
+            "p99<=2ms",
+        ]);
+    }
+    let text = scratch.done(&["compare", "latest~1", "latest"]);
+    fits(&text);
+    insta::assert_snapshot!("loads", said(&text));
+    let alike = scratch.done(&["compare", "latest", "latest", "--format", "json"]);
+    assert!(!alike.contains("slower\""), "{alike}");
+}
+
+#[test]
+fn compare_shows_promise_beside_both_sides() {
+    let scratch = Scratch::new("curves-expect");
+    for iops in ["3000", "2000"] {
+        let device =
+            format!("sim:read_us=500,write_us=500,parallel=64,cap_iops={iops},cap_bw=125m");
+        scratch.done(&["probe", &device, "--quick"]);
+    }
+    let words = [
+        "compare",
+        "latest~1",
+        "latest",
+        "--expect",
+        "aws-gp3:100GiB",
+    ];
+    let text = scratch.done(&words);
+    fits(&text);
+    let (_, promised) = text.split_once("Promised: ").unwrap();
+    insta::assert_snapshot!("promised", promised);
+    let json = scratch.done(&[&words[..], &["--format", "json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let row = &json["expected"][0]["rows"][0];
+    assert_eq!(row["a"]["verdict"]["kind"], "kept", "{row:#}");
+    assert_eq!(row["b"]["verdict"]["kind"], "below", "{row:#}");
+    let markdown = scratch.done(&[&words[..], &["--format", "markdown"]].concat());
+    assert!(markdown.contains("| read IOPS | 3,000 |"), "{markdown}");
+    let output = scratch.run(&[&words[..], &["--format", "csv"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -1,0 +1,116 @@
+//! Files that results are written to.
+
+use crate::common::{Scratch, error};
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const DEVICE: &str = "sim:nvme";
+
+/// A failed run leaves the previous result.
+#[test]
+fn failed_run_leaves_previous_result() {
+    let scratch = Scratch::new("outputs-failed");
+    scratch.file(
+        "suite.toml",
+        "format = 1\nname = \"s\"\n[[test]]\nname = \"t\"\nnonsense = 1\n",
+    );
+    let study = |words: &[&str]| {
+        for name in ["result", "junit", "report"] {
+            scratch.file(name, "old");
+        }
+        let output = scratch.run(words);
+        assert!(!output.status.success(), "{words:?}");
+        for name in ["result", "junit", "report"] {
+            let text = fs::read_to_string(scratch.path(name)).unwrap();
+            assert_eq!(text, "old", "{words:?}: {name}: {}", error(&output));
+        }
+    };
+    study(&["probe", "-o", "result", "none/such"]);
+    study(&["pts", "iops", "-o", "result", "none/such"]);
+    study(&["load", "-o", "result", "none/such", "--rate", "1"]);
+    study(&["sweep", "-o", "result", "none/such"]);
+    let written = ["-o", "result", "--junit", "junit", "--report", "report"];
+    study(&[&["run", "suite.toml", DEVICE], &written[..]].concat());
+    study(&[
+        "fio",
+        "--output=result",
+        "--name=a",
+        "--rw=read",
+        "--filename=none/such",
+    ]);
+    study(&["limits", "no-such-type", "-o", "result"]);
+}
+
+/// Starts the program with these arguments, split at spaces.
+fn started(scratch: &Scratch, words: &str) -> Child {
+    let words: Vec<&str> = words.split(' ').collect();
+    let mut command = scratch.command(&words);
+    command.stdout(Stdio::null()).spawn().unwrap()
+}
+
+/// A killed run leaves the previous result.
+#[test]
+fn killed_run_leaves_previous_result() {
+    let scratch = Scratch::new("outputs-killed");
+    scratch.file("result", "old");
+    let words = "fio --name=a --ioengine=null --size=1g --rw=read --time_based --runtime=600 \
+                 --output=result --output-format=json";
+    let mut child = started(&scratch, words);
+    let begun = Instant::now();
+    let tasks = format!("/proc/{}/task", child.id());
+    // More threads than the main thread and the signal thread.
+    let is_running = || fs::read_dir(&tasks).is_ok_and(|tasks| tasks.count() > 2);
+    while !is_running() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "no worker has begun"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(fs::read_to_string(scratch.path("result")).unwrap(), "old");
+}
+
+/// Status reports can be read before the run ends.
+#[test]
+fn status_reports_are_written_during_run() {
+    let scratch = Scratch::new("outputs-status");
+    scratch.file("result", "old");
+    let words = "fio --name=a --ioengine=null --size=1g --rw=read --rate_iops=10 --time_based \
+                 --runtime=600 --output=result --output-format=json --status-interval=1";
+    let mut child = started(&scratch, words);
+    let begun = Instant::now();
+    let text = || fs::read_to_string(scratch.path("result")).unwrap();
+    while !text().contains("\"jobs\"") {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "no report: {}",
+            text()
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(child.try_wait().unwrap().is_none());
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Standard output is appended to, even if it is a file.
+#[test]
+fn redirected_stdout_is_appended_to() {
+    let scratch = Scratch::new("outputs-stdout");
+    scratch.file("log", "before\n");
+    let program = env!("CARGO_BIN_EXE_iosonde");
+    let line = format!("'{program}' doctor --format json -o /dev/stdout . >> log");
+    let status = Command::new("sh")
+        .args(["-c", &line])
+        .current_dir(&scratch.0)
+        .status();
+    assert!(status.unwrap().success());
+    let text = fs::read_to_string(scratch.path("log")).unwrap();
+    assert!(
+        text.starts_with("before\n{") && text.ends_with("}\n"),
+        "{text}"
+    );
+}

@@ -1,0 +1,408 @@
+//! Report of a comparison of two sides.
+
+mod promise_comparison;
+mod ratio_grid;
+
+pub use promise_comparison::{PromiseSides, judge_side};
+
+use super::csv::csv_line;
+use super::figures::{label, percent, value};
+use super::intervals::NOT_KNOWN;
+use crate::format::TextFormat;
+use crate::json_document::json_document_without_program;
+use crate::markdown_table::MarkdownColumn::{Left, Right};
+use crate::markdown_table::markdown_table;
+use crate::text_table::{plain, render, right, wrapped};
+use comfy_table::Cell;
+use iosonde_result::compare::{
+    ComparedSide, Comparison, ComparisonRow, ComparisonVerdict, Measure, Ratio, ResultSpread,
+    informative_interval,
+};
+use iosonde_study::probe::{MOST_SUFFIX, ProbePhase};
+use iosonde_study::sweep::{ComparedPart, LARGE_BYTES};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// JSON document of a comparison with the names of its sides.
+#[derive(Serialize)]
+pub struct ComparisonDocument<'a> {
+    /// Name of the first side.
+    pub a: &'a str,
+    /// Name of the second side.
+    pub b: &'a str,
+    #[serde(flatten)]
+    /// The comparison.
+    pub comparison: &'a Comparison,
+    /// Published figures with the measured ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<PromiseSides>,
+    /// Parts of the first side if both sides are sweeps, whose cells are shown as curves.
+    #[serde(skip)]
+    pub sweep: &'a [ComparedPart],
+    /// Titles of parts whose names are keys.
+    #[serde(skip)]
+    pub titles: BTreeMap<String, String>,
+}
+
+impl<'a> ComparisonDocument<'a> {
+    /// Creates the document of a comparison.
+    pub fn new(a: &'a str, b: &'a str, comparison: &'a Comparison) -> ComparisonDocument<'a> {
+        ComparisonDocument {
+            a,
+            b,
+            comparison,
+            expected: Vec::new(),
+            sweep: &[],
+            titles: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the document in `format`.
+    pub fn text(&self, format: TextFormat) -> String {
+        match format {
+            TextFormat::Table => self.table(),
+            // Serialization of plain data cannot fail.
+            TextFormat::Json => {
+                json_document_without_program("comparison", self).unwrap_or_default()
+            }
+            TextFormat::Csv => self.csv(),
+            TextFormat::Markdown => self.markdown(),
+        }
+    }
+
+    fn table(&self) -> String {
+        let mut text = wrapped(&format!("A  {}", self.a));
+        text.push_str(&wrapped(&format!("B  {}", self.b)));
+        text.push('\n');
+        text.push_str(&self.figures());
+        text.push('\n');
+        text.push_str(&wrapped(&summary(self.comparison)));
+        for note in self.notes() {
+            text.push_str(&wrapped(&note));
+        }
+        if let Some(spread) = self.spreads() {
+            text.push('\n');
+            text.push_str(&spread);
+        }
+        for expected in &self.expected {
+            text.push_str(&format!("\n{}", expected.table()));
+        }
+        text
+    }
+
+    /// Table of all figures. For sweeps, the maximum of each curve and the ratio of each cell.
+    fn figures(&self) -> String {
+        if self.sweep.is_empty() {
+            return self.rows(&self.comparison.rows);
+        }
+        let is_most = |name: &str| {
+            let mut most = self.sweep.iter().filter(|each| each.iodepth.is_none());
+            most.any(|each| each.part.name == name)
+        };
+        let all = self.comparison.rows.iter();
+        let most: Vec<ComparisonRow> = all.filter(|row| is_most(&row.part)).cloned().collect();
+        let cells = ratio_grid::text(self.comparison, self.sweep);
+        format!("{}{cells}{}", self.rows(&most), wrapped(ratio_grid::LEGEND))
+    }
+
+    fn rows(&self, rows: &[ComparisonRow]) -> String {
+        let mut table = plain();
+        let head = ["A", "B", "B / A", "95 % interval"];
+        let mut header = vec![Cell::new("")];
+        header.extend(head.map(right));
+        table.set_header(header);
+        let mut names = Vec::new();
+        let rows: Vec<ComparisonRow> = rows.iter().map(|row| self.in_unit_of_part(row)).collect();
+        for row in &rows {
+            if names.last() != Some(&&row.part) {
+                table.add_row([NAME_OF_PART]);
+                names.push(&row.part);
+            }
+            table.add_row([
+                Cell::new(format!(" {}", label(row.subject.name(), row.measure))),
+                right(side(row, &row.a)),
+                right(side(row, &row.b)),
+                right(number(row.ratio.value)),
+                right(interval(&row.ratio)),
+                Cell::new(row.verdict.words()),
+            ]);
+        }
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 1));
+        }
+        let mut names = names.into_iter();
+        let line = |line: &str| match line.trim() {
+            NAME_OF_PART => names
+                .next()
+                .map_or(String::new(), |name| wrapped(self.title(name))),
+            _ => format!("{line}\n"),
+        };
+        render(&table).lines().map(line).collect()
+    }
+
+    /// Table of the spread of a side's results, if a side has several.
+    fn spreads(&self) -> Option<String> {
+        let has_spread = |row: &&ComparisonRow| row.a.spread.is_some() || row.b.spread.is_some();
+        let rows: Vec<&ComparisonRow> = self.comparison.rows.iter().filter(has_spread).collect();
+        let first = rows.first()?;
+        let mut table = plain();
+        let counts = |name: &str, side: &ComparedSide| {
+            format!("{name}: {}", runs_on(side.runs, side.machines))
+        };
+        let mut header = vec![Cell::new("standard deviation")];
+        header.extend(["A within", "A between", "B within", "B between"].map(right));
+        table.set_header(header);
+        for row in &rows {
+            let share = |side: &ComparedSide, of: fn(&ResultSpread) -> Option<f64>| {
+                right(
+                    side.spread
+                        .as_ref()
+                        .and_then(of)
+                        .map_or("-".to_owned(), percent),
+                )
+            };
+            table.add_row([
+                Cell::new(format!(
+                    "{} {}",
+                    self.title(&row.part),
+                    label(row.subject.name(), row.measure)
+                )),
+                share(&row.a, |spread| spread.within_machine),
+                share(&row.a, |spread| spread.between_machines),
+                share(&row.b, |spread| spread.within_machine),
+                share(&row.b, |spread| spread.between_machines),
+            ]);
+        }
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
+        let explained = format!(
+            "Standard deviation between runs of one machine, and between machines in addition ({}; \
+             {}):",
+            counts("A", &first.a),
+            counts("B", &first.b)
+        );
+        Some(format!("{}\n{}", wrapped(&explained), render(&table)))
+    }
+
+    /// Converts IOPS of a probe's large I/Os to bandwidth. The ratio is the same.
+    fn in_unit_of_part(&self, row: &ComparisonRow) -> ComparisonRow {
+        let key = row.part.strip_suffix(MOST_SUFFIX).unwrap_or(&row.part);
+        let phase = ProbePhase::from_key(key).filter(|_| self.titles.contains_key(&row.part));
+        let block_bytes = phase.map_or(0, ProbePhase::block_bytes);
+        let mut row = row.clone();
+        if row.measure == Measure::Iops && block_bytes >= LARGE_BYTES {
+            row.measure = Measure::BytesPerS;
+            for side in [&mut row.a, &mut row.b] {
+                side.value *= block_bytes as f64;
+                if let Some(bounds) = &mut side.bounds {
+                    bounds.low *= block_bytes as f64;
+                    bounds.high *= block_bytes as f64;
+                }
+            }
+        }
+        row
+    }
+
+    /// Title of a part.
+    fn title<'b>(&'b self, part: &'b str) -> &'b str {
+        self.titles.get(part).map_or(part, String::as_str)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = self
+            .comparison
+            .notes
+            .iter()
+            .cloned()
+            .chain(self.comparison.find_deciding_effort())
+            .map(|note| format!("{note}."))
+            .collect();
+        let is_sweep = !self.sweep.is_empty();
+        let mut only = |side: &str, names: &[String]| match names.len() {
+            0 => {}
+            // An adaptive sweep selects depths for each target, so the cells of both sides differ.
+            count if is_sweep => notes.push(format!("{count} cells were measured only in {side}.")),
+            _ => {
+                let titles: Vec<&str> = names.iter().map(|name| self.title(name)).collect();
+                notes.push(format!("Only {side} has: {}.", titles.join("; ")));
+            }
+        };
+        only("A", &self.comparison.only_in_a);
+        only("B", &self.comparison.only_in_b);
+        notes
+    }
+
+    fn csv(&self) -> String {
+        let mut text =
+            "part,subject,measure,a,b,ratio,ratio_low_95,ratio_high_95,verdict,a_runs,a_machines,\
+                        b_runs,b_machines,a_within,a_between,b_within,b_between\n"
+                .to_owned();
+        for row in &self.comparison.rows {
+            text.push_str(&csv_line(csv_cells(row)));
+        }
+        text
+    }
+
+    fn markdown(&self) -> String {
+        let mut text = format!("A: {}  \nB: {}\n\n", self.a, self.b);
+        let columns = [
+            Left(""),
+            Left(""),
+            Right("A"),
+            Right("B"),
+            Right("B / A"),
+            Right("95 % interval"),
+            Left(""),
+        ];
+        let rows = self.comparison.rows.iter().map(|row| {
+            let row = &self.in_unit_of_part(row);
+            [
+                self.title(&row.part).to_owned(),
+                label(row.subject.name(), row.measure),
+                side(row, &row.a),
+                side(row, &row.b),
+                number(row.ratio.value),
+                interval(&row.ratio),
+                row.verdict.words().to_owned(),
+            ]
+        });
+        text.push_str(&markdown_table(&columns, rows));
+        text.push_str(&format!("\n{}\n", summary(self.comparison)));
+        for note in self.notes() {
+            text.push_str(&format!("\n{}\n", note.replace('*', "\\*")));
+        }
+        for expected in &self.expected {
+            text.push_str(&format!("\n{}", expected.markdown()));
+        }
+        text
+    }
+}
+
+/// Placeholder of a part's name in a table. The name in a cell would widen the first column.
+const NAME_OF_PART: &str = "=";
+
+fn side(row: &ComparisonRow, side: &ComparedSide) -> String {
+    let mark = if side.unsettled { "*" } else { "" };
+    format!("{}{mark}", value(row.measure, side.value))
+}
+
+/// Formats a ratio with three or four significant digits.
+fn number(ratio: f64) -> String {
+    if ratio < 0.009_95 {
+        format!("{ratio:.5}")
+    } else if ratio < 0.0995 {
+        format!("{ratio:.4}")
+    } else if ratio < 9.9995 {
+        format!("{ratio:.3}")
+    } else if ratio < 99.95 {
+        format!("{ratio:.1}")
+    } else if ratio < 9999.5 {
+        format!("{ratio:.0}")
+    } else {
+        "9999+".to_owned()
+    }
+}
+
+/// Formats the interval of a ratio. Of a wide one, only the end that shows a difference is left.
+fn interval(ratio: &Ratio) -> String {
+    let Some((low, high)) = ratio.interval else {
+        return "-".to_owned();
+    };
+    match informative_interval(ratio.value, (low, high)) {
+        Some((low, high)) => format!("{}-{}", number(low), number(high)),
+        None if low > 1.0 => format!("above {}", number(low)),
+        None if high < 1.0 => format!("below {}", number(high)),
+        None => NOT_KNOWN.to_owned(),
+    }
+}
+
+/// Summarizes all rows in one or two sentences.
+fn summary(comparison: &Comparison) -> String {
+    let figures = |count: usize| {
+        if count == 1 {
+            "1 figure".to_owned()
+        } else {
+            format!("{count} figures")
+        }
+    };
+    let parts: Vec<String> = [
+        (ComparisonVerdict::Faster, "B is faster in"),
+        (ComparisonVerdict::Slower, "B is slower in"),
+        (
+            ComparisonVerdict::NoDifferenceShown,
+            "no difference is shown in",
+        ),
+        (ComparisonVerdict::Undecided, "undecided in"),
+    ]
+    .into_iter()
+    .map(|(verdict, words)| (comparison.count(verdict), words))
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, words)| format!("{words} {}", figures(count)))
+    .collect();
+    if parts.is_empty() {
+        return "A and B have no common figure.".to_owned();
+    }
+    let sentence = parts.join("; ");
+    let (first, rest) = sentence.split_at(1);
+    let by_chance = match comparison.rows.len() {
+        0..10 => "",
+        _ => " Even for equal devices, up to one figure in 20 differs by chance.",
+    };
+    format!("{}{rest}.{by_chance}", first.to_uppercase())
+}
+
+/// `6 runs on 2 machines`.
+pub fn runs_on(runs: usize, machines: usize) -> String {
+    let plural = |count: usize, name: &str| match count {
+        1 => format!("1 {name}"),
+        _ => format!("{count} {name}s"),
+    };
+    format!("{} on {}", plural(runs, "run"), plural(machines, "machine"))
+}
+
+fn csv_cells(row: &ComparisonRow) -> [String; 17] {
+    let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.6}"));
+    let within = |side: &ComparedSide| number(side.spread.and_then(|spread| spread.within_machine));
+    let between =
+        |side: &ComparedSide| number(side.spread.and_then(|spread| spread.between_machines));
+    [
+        row.part.clone(),
+        row.subject.name().to_owned(),
+        row.measure.name().to_owned(),
+        number(Some(row.a.value)),
+        number(Some(row.b.value)),
+        number(Some(row.ratio.value)),
+        number(row.ratio.interval.map(|(low, _)| low)),
+        number(row.ratio.interval.map(|(_, high)| high)),
+        row.verdict.words().to_owned(),
+        row.a.runs.to_string(),
+        row.a.machines.to_string(),
+        row.b.runs.to_string(),
+        row.b.machines.to_string(),
+        within(&row.a),
+        between(&row.a),
+        within(&row.b),
+        between(&row.b),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratio_interval_too_wide_shows_one_end_or_none() {
+        let shown = |value: f64, ends: Option<(f64, f64)>| {
+            interval(&Ratio {
+                value,
+                interval: ends,
+            })
+        };
+        assert_eq!(shown(1.0, Some((0.9, 1.1))), "0.900-1.100");
+        assert_eq!(shown(46.5, Some((2.5, 60_000.0))), "above 2.500");
+        assert_eq!(shown(0.02, Some((0.0, 0.5))), "below 0.500");
+        assert_eq!(shown(1.0, Some((0.000_001, 582.0))), "not known");
+        assert_eq!(shown(1.0, None), "-");
+    }
+}

@@ -1,0 +1,210 @@
+//! Published figures beside both sides of a comparison.
+
+use crate::markdown_table::MarkdownColumn::{Left, Right};
+use crate::markdown_table::markdown_table;
+use crate::promise;
+use crate::text_table::{plain, render_left, right, wrapped};
+use comfy_table::Cell;
+use iosonde_limits::{MeasuredFigure, Metric, Promise, PromiseComparison};
+use iosonde_result::compare::{self, Figure, Measure, ResultPart, Subject};
+use iosonde_study::probe::ProbeResult;
+use iosonde_study::promise_check::{PromiseCheck, PromiseDoubt};
+use serde::Serialize;
+
+/// A measured figure of a side, judged against the promise.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SideFigure {
+    #[serde(flatten)]
+    judged: PromiseComparison,
+    /// Reasons to doubt the verdict, if the result shows any.
+    doubts: Vec<PromiseDoubt>,
+}
+
+/// A figure of a promise.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct PromisedMetricRow {
+    metric: Metric,
+    /// `None` if a side did not measure the figure.
+    a: Option<SideFigure>,
+    b: Option<SideFigure>,
+}
+
+/// A promise and the figures that both sides measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PromiseSides {
+    /// Product with its size and machine.
+    product: String,
+    rows: Vec<PromisedMetricRow>,
+}
+
+/// Judges a side against a promise. A probe is judged as in its own report. Of other results, the
+/// fastest figure of each metric counts, since a promise is a maximum.
+pub fn judge_side(
+    promise: &Promise,
+    probe: Option<&ProbeResult>,
+    results: &[compare::MeasuredResult],
+) -> Vec<SideFigure> {
+    if let Some(probe) = probe {
+        let rows = PromiseCheck::from_probe(promise, probe).rows.into_iter();
+        return rows
+            .map(|row| SideFigure {
+                judged: row.judged,
+                doubts: row.doubts,
+            })
+            .collect();
+    }
+    let measured: Vec<MeasuredFigure> = Metric::ALL
+        .into_iter()
+        .filter_map(|metric| fastest(metric, results))
+        .collect();
+    let alone = |judged| SideFigure {
+        judged,
+        doubts: Vec::new(),
+    };
+    promise.judge(&measured).into_iter().map(alone).collect()
+}
+
+fn fastest(metric: Metric, results: &[compare::MeasuredResult]) -> Option<MeasuredFigure> {
+    let subject = promise::subject_of_metric(metric)?;
+    let parts = results.iter().flat_map(|result| &result.parts);
+    let found = parts.filter(|part| is_one_way(part)).filter_map(|part| {
+        let block_bytes: Option<u64> = part.pattern.bs.parse().ok();
+        let iops = part.figure(subject, Measure::Iops)?;
+        let factor = match metric.is_iops() {
+            true => 1.0,
+            false => block_bytes? as f64,
+        };
+        Some(MeasuredFigure {
+            metric,
+            per_s: iops.value * factor,
+            error: error(iops).map(|error| error * factor),
+            block_bytes,
+        })
+    });
+    found.max_by(|a, b| a.per_s.total_cmp(&b.per_s))
+}
+
+/// Half the width of the figure's interval.
+fn error(figure: &Figure) -> Option<f64> {
+    figure.bounds.map(|bounds| (bounds.high - bounds.low) / 2.0)
+}
+
+/// Whether a part only reads or only writes. A mix shares its limits between both directions.
+fn is_one_way(part: &ResultPart) -> bool {
+    let has = |subject| part.figure(subject, Measure::Iops).is_some();
+    has(Subject::Read) != has(Subject::Write)
+}
+
+impl PromiseSides {
+    /// Pairs the figures of both sides with those of the promise.
+    pub fn pair(promise: &Promise, a: Vec<SideFigure>, b: Vec<SideFigure>) -> PromiseSides {
+        let of = |side: &[SideFigure], metric| {
+            let mut side = side.iter();
+            side.find(|each| each.judged.metric == metric).cloned()
+        };
+        let rows = Metric::ALL.into_iter().map(|metric| PromisedMetricRow {
+            metric,
+            a: of(&a, metric),
+            b: of(&b, metric),
+        });
+        PromiseSides {
+            product: promise::title(promise),
+            rows: rows
+                .filter(|row| row.a.is_some() || row.b.is_some())
+                .collect(),
+        }
+    }
+
+    /// Returns a table of at most 80 columns.
+    pub(super) fn table(&self) -> String {
+        let mut text = wrapped(&format!("Promised: {}", self.product));
+        if self.rows.is_empty() {
+            return text + "No promised figure was measured.\n";
+        }
+        let mut table = plain();
+        let mut head = vec![Cell::new("")];
+        head.extend(["promised", "A", "of it"].map(right));
+        head.push(Cell::new(""));
+        head.extend(["B", "of it"].map(right));
+        head.push(Cell::new(""));
+        table.set_header(head);
+        for row in &self.rows {
+            let mut cells = vec![Cell::new(row.metric), right(row.promised())];
+            for side in [&row.a, &row.b] {
+                let [measured, share, verdict] = side_cells(side.as_ref());
+                cells.extend([right(measured), right(share), Cell::new(verdict)]);
+            }
+            table.add_row(cells);
+        }
+        text.push_str(&render_left(&mut table));
+        for doubt in self.doubts() {
+            text.push_str(&wrapped(&doubt));
+        }
+        text
+    }
+
+    /// Returns Markdown for a report or an issue.
+    pub(super) fn markdown(&self) -> String {
+        let columns = [
+            Left(""),
+            Right("promised"),
+            Right("A"),
+            Right("of it"),
+            Left(""),
+            Right("B"),
+            Right("of it"),
+            Left(""),
+        ];
+        let rows = self.rows.iter().map(|row| {
+            let mut cells = vec![row.metric.to_string(), row.promised()];
+            cells.extend(side_cells(row.a.as_ref()));
+            cells.extend(side_cells(row.b.as_ref()));
+            cells
+        });
+        let table = markdown_table(&columns, rows);
+        let mut text = format!("Promised: {}\n\n{table}", self.product);
+        for doubt in self.doubts() {
+            text.push_str(&format!("\n{doubt}\n"));
+        }
+        text
+    }
+
+    /// `? A, read IOPS: a cache answered, not the volume.`
+    fn doubts(&self) -> Vec<String> {
+        let sides = |row: &PromisedMetricRow| [("A", row.a.clone()), ("B", row.b.clone())];
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            for (name, side) in sides(row) {
+                let doubts = side.map(|side| side.doubts).unwrap_or_default();
+                let words: Vec<&str> = doubts.iter().map(|doubt| doubt.words()).collect();
+                if !words.is_empty() {
+                    lines.push(format!("? {name}, {}: {}.", row.metric, words.join("; ")));
+                }
+            }
+        }
+        lines
+    }
+}
+
+impl PromisedMetricRow {
+    /// Promised values. Both sides have one value, unless their block sizes differ.
+    fn promised(&self) -> String {
+        let sides = [&self.a, &self.b].into_iter().flatten();
+        let mut shown: Vec<String> = sides.map(|side| promise::promised(&side.judged)).collect();
+        shown.dedup();
+        shown.join(" / ")
+    }
+}
+
+/// Measured value, its share of the promise, and the verdict.
+fn side_cells(side: Option<&SideFigure>) -> [String; 3] {
+    let Some(side) = side else {
+        return ["-", "", ""].map(str::to_owned);
+    };
+    let doubted = if side.doubts.is_empty() { "" } else { "?" };
+    [
+        promise::measured(&side.judged),
+        promise::share(&side.judged),
+        format!("{}{doubted}", promise::word(side.judged.verdict)),
+    ]
+}

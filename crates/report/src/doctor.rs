@@ -1,0 +1,158 @@
+//! Report of `iosonde doctor`.
+
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod tests;
+
+use super::facts;
+use crate::json_document::json_text;
+use crate::text_table::{pairs, plain, render, wrapped};
+use comfy_table::ColumnConstraint::Absolute;
+use comfy_table::Width::Fixed;
+use iosonde_result::doctor::{Examination, ExaminedTarget, Finding, Severity};
+
+/// Returns the report as text of 80 columns.
+pub fn text(examined: &Examination) -> String {
+    let mut text = "Machine\n\n".to_owned();
+    text.push_str(&pairs(&machine(examined)));
+    for target in &examined.targets {
+        text.push_str(&format!("\nTarget {}\n\n", target.name));
+        text.push_str(&pairs(&target_facts(target)));
+    }
+    text.push_str(&format!(
+        "\n{}\n",
+        wrapped(&headline(&examined.findings)).trim_end()
+    ));
+    for finding in &examined.findings {
+        text.push('\n');
+        text.push_str(&advice(finding));
+    }
+    text
+}
+
+/// Returns the report as JSON.
+pub fn json(examined: &Examination) -> String {
+    // Serialization of plain data cannot fail.
+    json_text(examined).unwrap_or_default()
+}
+
+fn machine(examined: &Examination) -> Vec<facts::Fact> {
+    let mut all = facts::machine_facts(&examined.host);
+    let now = &examined.conditions;
+    let mut load: Vec<String> = Vec::new();
+    load.extend(
+        now.cpu_busy_percent
+            .map(|busy| format!("CPUs {busy:.0} % busy")),
+    );
+    load.extend(
+        now.load_average
+            .map(|[one, five, fifteen]| format!("load average {one:.2} {five:.2} {fifteen:.2}")),
+    );
+    load.extend(
+        now.cpu_steal_percent
+            .filter(|steal| *steal >= 0.05)
+            .map(|steal| format!("steal {steal:.1} %")),
+    );
+    if !load.is_empty() {
+        all.push(("load", load.join(", ")));
+    }
+    all
+}
+
+fn target_facts(target: &ExaminedTarget) -> Vec<facts::Fact> {
+    let info = &target.info;
+    let path = info.path.display().to_string();
+    let kind = facts::kind(info);
+    let mut all = vec![(
+        "target",
+        if path == target.name {
+            kind
+        } else {
+            format!("{kind}: {path}")
+        },
+    )];
+    all.extend(facts::target(info));
+    let direct = match target.access.direct {
+        Some(true) => "O_DIRECT works",
+        Some(false) => "O_DIRECT is refused",
+        None => "whether O_DIRECT works shows only in a run",
+    };
+    all.push(("I/O", direct.to_owned()));
+    all
+}
+
+/// Returns the first line: the number of findings by severity.
+pub fn headline(findings: &[Finding]) -> String {
+    let count = |severity| {
+        findings
+            .iter()
+            .filter(|finding| finding.severity == severity)
+            .count()
+    };
+    let plural =
+        |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (problems, warnings, notes) = (
+        count(Severity::Problem),
+        count(Severity::Warning),
+        count(Severity::Note),
+    );
+    let mut counts = Vec::new();
+    for (count, what) in [
+        (problems, "problem"),
+        (warnings, "warning"),
+        (notes, "note"),
+    ] {
+        if count > 0 {
+            counts.push(plural(count, what));
+        }
+    }
+    let verdict = match (problems, warnings) {
+        (0, 0) => "Nothing was found that would spoil a measurement",
+        (0, _) => "Figures would be off or noisy",
+        _ => "Not fit to be measured",
+    };
+    match counts.is_empty() {
+        true => format!("{verdict}."),
+        false => format!("{verdict}: {}.", counts.join(", ")),
+    }
+}
+
+/// Width of the severity column.
+const MARGIN: u16 = 9;
+
+/// Returns the table rows of a finding: severity, evidence, effect, remedy.
+pub fn advice(finding: &Finding) -> String {
+    let mut table = plain();
+    table.add_row([
+        finding.severity.name().to_owned(),
+        format!("{}: {}", finding.subject, finding.evidence),
+    ]);
+    table.add_row([String::new(), sentence(&finding.effect)]);
+    if !finding.remedy.is_empty() {
+        table.add_row([String::new(), format!("-> {}", finding.remedy)]);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 0));
+    }
+    if let Some(column) = table.column_mut(0) {
+        column.set_constraint(Absolute(Fixed(MARGIN)));
+    }
+    let mut text = render(&table);
+    // A command is never wrapped, so that it can be copied.
+    if let Some(command) = &finding.command {
+        text.push_str(&format!(
+            "{:width$}   $ {command}\n",
+            "",
+            width = usize::from(MARGIN)
+        ));
+    }
+    text
+}
+
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}

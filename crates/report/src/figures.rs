@@ -1,0 +1,143 @@
+//! Figures of parts from any source: tables, CSV, Markdown.
+
+use super::csv::csv_line;
+use super::intervals;
+use crate::markdown_table::MarkdownColumn::{Left, Right};
+use crate::markdown_table::markdown_table;
+use crate::text_table::{plain, render, right, wrapped};
+use comfy_table::Cell;
+use iosonde_result::compare::{Figure, Measure, ResultPart};
+use iosonde_study::words;
+
+/// Formats a value with its unit.
+pub fn value(measure: Measure, value: f64) -> String {
+    match measure {
+        Measure::Iops => words::iops(value),
+        Measure::BytesPerS => words::bandwidth(value),
+        _ => words::latency(value),
+    }
+}
+
+/// Short name of a figure: `read p99`. The unit identifies latencies.
+pub fn label(subject: &str, measure: Measure) -> String {
+    format!("{subject} {}", measure.short_title())
+}
+
+/// Formats a share in per cent: `0.4 %`, `12 %`.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 9.95 {
+        format!("{percent:.1} %")
+    } else if percent < 999.5 {
+        format!("{percent:.0} %")
+    } else {
+        "> 999 %".to_owned()
+    }
+}
+
+/// Ends of the interval.
+fn interval(figure: &Figure) -> String {
+    let bounds = figure.bounds.map(|bounds| (bounds.low, bounds.high));
+    intervals::ends(figure.value, bounds, |end| value(figure.measure, end))
+}
+
+fn mark(figure: &Figure) -> &'static str {
+    match figure.settled {
+        Some(false) => "*",
+        _ => "",
+    }
+}
+
+/// Tables of 80 columns, one per part.
+pub fn table(parts: &[ResultPart]) -> String {
+    let mut text = String::new();
+    for part in parts {
+        let mut table = plain();
+        table.set_header([Cell::new(&part.name), right(""), right("95 % interval")]);
+        for figure in &part.figures {
+            table.add_row([
+                Cell::new(format!(
+                    "  {}",
+                    label(figure.subject.name(), figure.measure)
+                )),
+                right(value(figure.measure, figure.value) + mark(figure)),
+                right(interval(figure)),
+            ]);
+        }
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
+        text.push_str(&format!(
+            "{}\n({})\n\n",
+            render(&table).trim_end(),
+            part.pattern
+        ));
+    }
+    if parts
+        .iter()
+        .flat_map(|part| &part.figures)
+        .any(|figure| figure.settled == Some(false))
+    {
+        text.push_str("* not steady: the rate drifted or jumped during the run.\n");
+    }
+    let mut figures = parts.iter().flat_map(|part| &part.figures);
+    if figures.any(|figure| interval(figure) == intervals::NOT_KNOWN) {
+        text.push_str(&wrapped(
+            "For unknown intervals: use a longer run of one kind of I/O with its time series.",
+        ));
+    }
+    text
+}
+
+const HEAD: &str =
+    "part,rw,bs,iodepth,numjobs,subject,measure,value,low_95,high_95,interval_from,settled";
+
+/// CSV with one line per figure. Latencies are in nanoseconds.
+pub fn csv(parts: &[ResultPart]) -> String {
+    let mut text = format!("{HEAD}\n");
+    for part in parts {
+        for figure in &part.figures {
+            let pattern = &part.pattern;
+            let bounds = figure.bounds;
+            let number =
+                |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
+            let cells = [
+                part.name.clone(),
+                pattern.rw.clone(),
+                pattern.bs.clone(),
+                pattern.iodepth.to_string(),
+                pattern.numjobs.to_string(),
+                figure.subject.name().to_owned(),
+                figure.measure.name().to_owned(),
+                number(Some(figure.value)),
+                number(bounds.map(|bounds| bounds.low)),
+                number(bounds.map(|bounds| bounds.high)),
+                bounds.map_or("", |bounds| bounds.basis.name()).to_owned(),
+                figure
+                    .settled
+                    .map_or("", |settled| if settled { "1" } else { "0" })
+                    .to_owned(),
+            ];
+            text.push_str(&csv_line(cells));
+        }
+    }
+    text
+}
+
+/// Markdown with one table per part.
+pub fn markdown(parts: &[ResultPart]) -> String {
+    let mut text = String::new();
+    for part in parts {
+        text.push_str(&format!("### {}\n\n{}\n\n", part.name, part.pattern));
+        let rows = part.figures.iter().map(|figure| {
+            [
+                label(figure.subject.name(), figure.measure),
+                format!("{}{}", value(figure.measure, figure.value), mark(figure)),
+                interval(figure),
+            ]
+        });
+        let table = markdown_table(&[Left(""), Right(""), Right("95 % interval")], rows);
+        text.push_str(&format!("{table}\n"));
+    }
+    text
+}

@@ -1,0 +1,199 @@
+//! Tests of lists and tables of stored results.
+
+use super::{list, show};
+use crate::format::TextFormat;
+use iosonde_history::{
+    Filter, HistoryHook, HistoryOptions, HistoryPath, HistoryWriter, Store, StoredRuns,
+    StudyRecord, StudySummary, probe_document, read_documents,
+};
+use iosonde_result::session::Session;
+use iosonde_study::StudyDriver;
+use iosonde_study::fake_session::{FakeDevice, FakeSession};
+use iosonde_study::probe::{
+    ProbeBudget, ProbeOptions, ProbeResult, StudyTarget, StudyTargetKind, run_probe,
+};
+use jiff::tz::TimeZone;
+use std::path::PathBuf;
+
+/// A history in its own directory.
+struct ScratchHistory {
+    directory: PathBuf,
+    place: HistoryPath,
+}
+
+impl ScratchHistory {
+    fn new(name: &str) -> ScratchHistory {
+        let directory =
+            std::env::temp_dir().join(format!("iosonde-store-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let place = HistoryPath {
+            path: directory.join("history.db"),
+            is_named: true,
+            shared: None,
+        };
+        ScratchHistory { directory, place }
+    }
+
+    fn writer(&self, labels: &[(&str, &str)]) -> HistoryWriter {
+        let labels = labels
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        HistoryWriter::open(&HistoryOptions {
+            labels: labels.collect(),
+            file: Some(self.place.path.clone()),
+            is_wanted: true,
+        })
+        .unwrap()
+    }
+
+    fn store(&self) -> Store {
+        Store::open(&self.place).unwrap()
+    }
+
+    fn list_studies(&self) -> Vec<StudySummary> {
+        self.store().list(&Filter::default()).unwrap()
+    }
+}
+
+impl Drop for ScratchHistory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn target(name: &str) -> StudyTarget {
+    StudyTarget {
+        name: name.to_owned(),
+        path: format!("{name}/.iosonde-probe-1"),
+        kind: StudyTargetKind::Directory {
+            free_bytes: 1 << 40,
+        },
+    }
+}
+
+/// Probes a simulated device, and stores the result.
+fn probed(
+    writer: &mut HistoryWriter,
+    session: &mut dyn Session,
+    name: &str,
+) -> Result<ProbeResult, String> {
+    let options = ProbeOptions {
+        budget: ProbeBudget::QUICK,
+        size_bytes: None,
+        direct: true,
+        seed: 1,
+    };
+    writer.begin("probe", name);
+    let stored = StoredRuns::NoCells;
+    let mut history_hook = HistoryHook { writer, stored };
+    let observer = &mut ();
+    let driver = StudyDriver::new(session, observer);
+    let mut driver = driver.with_hook(&mut history_hook);
+    let result = run_probe(&mut driver, &target(name), &options);
+    drop(driver);
+    let mut result = result.map_err(|error| error.to_string())?;
+    writer.finish(probe_document(&mut result).as_ref()).unwrap();
+    Ok(result)
+}
+
+/// An imported result of fio.
+fn study(started_at_ms: u64) -> StudyRecord {
+    let text = include_str!("../../../result/tests/fio-json/two-jobs.json");
+    let mut study = read_documents(text).unwrap().remove(0);
+    study.started_at_ms = started_at_ms;
+    study.runs[0].started_at_ms = started_at_ms;
+    study
+}
+
+/// Results with fixed ids and times.
+fn shown() -> Vec<StudySummary> {
+    let scratch = ScratchHistory::new(&format!("shown-{:?}", std::thread::current().id()));
+    for (name, device, labels) in [
+        (
+            "/data",
+            FakeDevice::nvme(),
+            &[("disk", "new"), ("node", "n1")][..],
+        ),
+        (
+            "/mnt/a/rather/long/path/to/an/old/disk",
+            FakeDevice::hard_disk(),
+            &[],
+        ),
+    ] {
+        probed(
+            &mut scratch.writer(labels),
+            &mut FakeSession::new(device),
+            name,
+        )
+        .unwrap();
+    }
+    let mut store = scratch.store();
+    store
+        .import(&[(study(1_795_230_400_000), "results/two-jobs.json".to_owned())])
+        .unwrap();
+    let mut all = scratch.list_studies();
+    all.sort_by(|a, b| a.target.cmp(&b.target));
+    for (number, study) in (1u64..).zip(&mut all) {
+        study.id = format!("{number}fa9c1b2d3");
+        study.short_id = format!("{number}fa9c1");
+        study.program = "iosonde".to_owned();
+        study.started_at_ms = 1_795_230_400_000 + number * 60_000;
+        study.finished_at_ms = Some(study.started_at_ms + 20_000);
+        study.machine = Some("n1".to_owned());
+    }
+    all
+}
+
+#[test]
+fn list_formats_match_snapshots() {
+    let all = shown();
+    let table = list(&all, TextFormat::Table, &TimeZone::UTC);
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
+    insta::assert_snapshot!("list_table", table);
+    insta::assert_snapshot!("list_csv", list(&all, TextFormat::Csv, &TimeZone::UTC));
+    insta::assert_snapshot!(
+        "list_markdown",
+        list(&all, TextFormat::Markdown, &TimeZone::UTC)
+    );
+    let json = list(&all, TextFormat::Json, &TimeZone::UTC);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["results"][0]["id"], "1fa9c1b2d3");
+    assert_eq!(json["results"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn show_prints_result_as_table() {
+    let scratch = ScratchHistory::new("show");
+    let mut store = Store::open_or_make(&scratch.place).unwrap().store;
+    store
+        .import(&[(study(1_795_230_400_000), "results/two-jobs.json".to_owned())])
+        .unwrap();
+    let mut loaded = store.load(&scratch.list_studies()[0].id).unwrap();
+    loaded.summary.id = "3fa9c1b2d3".to_owned();
+    loaded.summary.short_id = "3fa9c1".to_owned();
+    let table = show(&loaded, &TimeZone::UTC);
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
+    insta::assert_snapshot!("show_table", table);
+    let parts = &loaded.study.runs[0].parts;
+    insta::assert_snapshot!("figures_csv", crate::figures::csv(parts));
+    insta::assert_snapshot!("figures_markdown", crate::figures::markdown(parts));
+}
+
+#[test]
+fn list_shortens_long_targets_in_the_middle() {
+    let mut all = shown();
+    all[0].target = "/mnt/a/very/long/path/that/leads/far/down/the/tree/to/the/disk-17".to_owned();
+    all[0].finished_at_ms = None;
+    let table = list(&all, TextFormat::Table, &TimeZone::UTC);
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
+    insta::assert_snapshot!("list_long", table);
+}

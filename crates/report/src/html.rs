@@ -1,0 +1,57 @@
+//! Report as one self-contained HTML file: the page built from `web/` and the results.
+//!
+//! The page holds one JSON document, `document::PageReport`, and draws it. `web/dist/report.html`
+//! is committed, so a build needs no Node. `web/check.sh` proves that it matches its source.
+
+mod build;
+mod curve;
+mod document;
+mod foreign;
+mod knees;
+mod page_csi;
+mod page_figures;
+mod page_lifecycle;
+mod page_load;
+mod page_machine;
+mod page_network;
+mod page_pivot;
+mod page_promises;
+mod page_pts;
+mod page_series;
+mod page_spread;
+mod page_sweep;
+mod slice_groups;
+
+pub use build::HtmlReportBuilder;
+
+use document::PageReport;
+use flate2::read::ZlibDecoder;
+use serde::ser::Error as _;
+use std::io::{self, Read};
+
+/// The page without results, compressed (zlib) by the build script.
+static COMPRESSED_PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.zlib"));
+
+/// Placeholder of the document.
+const PLACE: &str = "\"the results are put here\"";
+
+/// Returns the page without results. This takes a few milliseconds.
+fn empty_page() -> io::Result<String> {
+    let mut page = String::new();
+    ZlibDecoder::new(COMPRESSED_PAGE).read_to_string(&mut page)?;
+    Ok(page)
+}
+
+/// Returns the HTML file.
+fn page(report: &PageReport) -> serde_json::Result<String> {
+    let json = serde_json::to_string(report)?;
+    let empty = empty_page().map_err(serde_json::Error::io)?;
+    let (before, after) = empty.split_once(PLACE).ok_or_else(|| {
+        serde_json::Error::custom("web/dist/report.html has no place for the results")
+    })?;
+    // In a script element, only `<` can end the element or start a comment.
+    Ok([before, &json.replace('<', "\\u003c"), after].concat())
+}
+
+#[cfg(test)]
+mod tests;

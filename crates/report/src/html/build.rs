@@ -1,0 +1,455 @@
+//! Builder of the report: adds results one by one and keeps only the data that the page draws.
+
+use super::document::{
+    PageFigure, PageLoad, PagePivot, PagePromise, PageRate, PageReport, PageResult, PageRun,
+    PageSeries, PageSpread, PageStudy, PageSweep,
+};
+use super::{
+    foreign, knees, page, page_csi, page_figures, page_lifecycle, page_load, page_machine,
+    page_pivot, page_promises, page_pts, page_series, page_spread, page_sweep,
+};
+use crate::facts;
+use crate::pivot as tables;
+use crate::probe::limits::ceilings;
+use iosonde_history::StudySummary;
+use iosonde_job::plan::Plan;
+use iosonde_result::compare::MeasuredResult;
+use iosonde_result::fio::import::FioDocument;
+use iosonde_result::host::{Host, TargetInfo};
+use iosonde_result::run::{CpuUse, RunEvent, RunResult, WorkerResult};
+use iosonde_study::csi::CsiResult;
+use iosonde_study::lifecycle::LifecycleResult;
+use iosonde_study::load::LoadResult;
+use iosonde_study::probe::{self, ProbePhase, ProbeResult};
+use iosonde_study::promise_check::PromiseCheck;
+use iosonde_study::pts::PtsResult;
+use iosonde_study::sweep::SweepResult;
+use iosonde_suite::SuiteResult;
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Builds one report from any number of results.
+#[derive(Default)]
+pub struct HtmlReportBuilder {
+    hosts: DistinctValues<Host>,
+    targets: DistinctValues<Vec<TargetInfo>>,
+    plans: DistinctValues<Plan>,
+    studies: Vec<PageStudy>,
+    runs: Vec<PageRun>,
+    /// Promises that probes were compared with.
+    promises: Vec<PagePromise>,
+    /// Spread of the results that share a label.
+    spreads: Vec<PageSpread>,
+    sweeps: Vec<PageSweep>,
+    /// Sweeps of suites: suite, step and repetition; target; sweep.
+    of_suites: Vec<((String, String, u32), String, PageSweep)>,
+    knees: Vec<PageSweep>,
+    loads: Vec<PageLoad>,
+    pivots: Vec<PagePivot>,
+    kept: Vec<PageResult>,
+    /// Promises that all added results are compared with.
+    expected: Vec<iosonde_limits::Promise>,
+}
+
+impl HtmlReportBuilder {
+    /// Creates a builder that compares all results with these promises of vendors.
+    pub fn expecting(expected: Vec<iosonde_limits::Promise>) -> HtmlReportBuilder {
+        HtmlReportBuilder {
+            expected,
+            ..HtmlReportBuilder::default()
+        }
+    }
+
+    /// Adds a single run. `source` is its file or id.
+    pub fn run(&mut self, source: &str, result: RunResult) {
+        let place = place(&result);
+        let name = job_names(&result.plan);
+        let run = self.taken(source, name, place, result);
+        self.runs.push(run);
+    }
+
+    /// Adds a probe with its runs.
+    pub fn probe(&mut self, source: &str, result: ProbeResult) {
+        let study = self.studies.len();
+        let before = result.expected.iter();
+        let kept = before.filter(|held| !self.expected.contains(&held.promise));
+        self.knees.extend(knees::convert_knees(source, &result));
+        let ceilings = ceilings(&result);
+        let ceilings = ceilings
+            .into_iter()
+            .map(|(name, text)| format!("{name}: {text}"));
+        let notes = ceilings.chain(result.notes.iter().cloned()).collect();
+        let place = &result.target;
+        self.promises
+            .extend(kept.map(|held| page_promises::convert_check(held, place)));
+        let asked = self
+            .expected
+            .iter()
+            .map(|promise| PromiseCheck::from_probe(promise, &result));
+        self.promises
+            .extend(asked.map(|held| page_promises::convert_check(&held, place)));
+        for phase_run in result.runs {
+            let phase = phase_run.phase;
+            let mut run = self.taken(
+                source,
+                phase.title().to_owned(),
+                result.target.clone(),
+                phase_run.result,
+            );
+            run.study = Some(study);
+            run.preparation = phase == ProbePhase::Layout;
+            if let Some(found) = result.figures.iter().find(|figure| figure.phase == phase) {
+                copy_probe_rates(&mut run.figures, found);
+            }
+            self.runs.push(run);
+        }
+        self.studies.push(PageStudy {
+            source: source.to_owned(),
+            target: result.target,
+            sentence: result.classification.sentence,
+            notes,
+            interrupted: result.interrupted,
+            working_set_bytes: result.working_set.bytes,
+        });
+    }
+
+    /// Adds a sweep. Its runs are added one by one: see [`HtmlReportBuilder::of_grid`].
+    pub fn sweep(&mut self, source: &str, result: &SweepResult) {
+        self.sweeps.push(page_sweep::convert_sweep(source, result));
+    }
+
+    /// Adds the sweeps of a suite. The page draws sweeps of a step on several targets as one.
+    pub fn suite(&mut self, source: &str, result: &SuiteResult) {
+        for step in &result.steps {
+            let Some(found) = &step.sweep else {
+                continue;
+            };
+            let step = (result.suite.clone(), step.name.clone(), step.repetition);
+            self.of_suites.push((
+                step,
+                result.target.clone(),
+                page_sweep::convert_sweep(source, found),
+            ));
+        }
+    }
+
+    /// Merges the sweeps of each step of a suite, if they have the same axes on all targets.
+    fn join_suites(&mut self) {
+        while let Some((step, ..)) = self.of_suites.first() {
+            let step = step.clone();
+            let all = std::mem::take(&mut self.of_suites);
+            let (of_step, others): (Vec<_>, Vec<_>) =
+                all.into_iter().partition(|(of, ..)| *of == step);
+            self.of_suites = others;
+            let sweeps = of_step
+                .into_iter()
+                .map(|(_, target, sweep)| (target, sweep));
+            let sweeps: Vec<(String, PageSweep)> = sweeps.collect();
+            match page_sweep::merged(&sweeps) {
+                Some(merged) => self.sweeps.push(merged),
+                None => self
+                    .sweeps
+                    .extend(sweeps.into_iter().map(|(_, sweep)| sweep)),
+            }
+        }
+    }
+
+    /// Adds a load study. Its runs are added one by one: see [`HtmlReportBuilder::of_grid`].
+    pub fn load(&mut self, source: &str, result: &LoadResult) {
+        self.loads.push(page_load::convert_load(source, result));
+    }
+
+    /// Adds a SNIA test. Its runs are added one by one: see [`HtmlReportBuilder::of_grid`].
+    pub fn pts(&mut self, source: &str, result: &PtsResult) {
+        self.sweeps.extend(page_pts::convert_pts(source, result));
+    }
+
+    /// Adds the life cycle of volumes: a table of stages and classes for each number at once.
+    pub fn lifecycle(&mut self, source: &str, result: &LifecycleResult) {
+        self.pivots
+            .extend(page_lifecycle::convert_lifecycle(source, result));
+    }
+
+    /// Adds data services: a table of durations, and the application's latencies around them.
+    pub fn csi(&mut self, source: &str, result: &CsiResult) {
+        self.pivots.extend(page_csi::convert_csi(source, result));
+    }
+
+    /// Adds a run of a sweep or a load study, which the page draws as a whole. The page shows only
+    /// the conditions of such a run.
+    pub fn of_grid(&mut self, source: &str, mut result: RunResult) {
+        result.intervals.clear();
+        result.series.slices.clear();
+        let place = place(&result);
+        let name = job_names(&result.plan);
+        let mut run = self.taken(source, name, place, result);
+        run.of_grid = true;
+        for figure in &mut run.figures {
+            figure.latency.curve_ns.clear();
+            figure.latency.buckets.clear();
+        }
+        self.runs.push(run);
+    }
+
+    /// Adds a result of fio itself.
+    pub fn fio(&mut self, source: &str, found: FioDocument) {
+        self.runs.push(foreign::run(source, found));
+    }
+
+    /// Returns the report as an HTML file.
+    pub fn html(mut self, title: Option<&str>) -> serde_json::Result<String> {
+        self.join_suites();
+        name_apart(&mut self.runs);
+        for promise in &self.expected {
+            self.promises
+                .extend(page_promises::compare_runs(promise, &self.runs));
+        }
+        let title = title.map_or_else(|| self.default_title(), str::to_owned);
+        page(&PageReport {
+            program: crate::json_document::PROGRAM,
+            title,
+            hosts: self.hosts.rows,
+            targets: self.targets.rows,
+            plans: self.plans.rows,
+            studies: self.studies,
+            runs: self.runs,
+            promises: self.promises,
+            spreads: self.spreads,
+            sweeps: self.sweeps,
+            knees: self.knees,
+            loads: self.loads,
+            pivots: self.pivots,
+            kept: self.kept,
+        })
+    }
+
+    /// Adds a pivot table.
+    pub fn pivot(&mut self, pivot: &tables::PivotTable) {
+        self.pivots.push(page_pivot::convert_pivot(pivot));
+    }
+
+    /// Adds a stored result that pivot tables use.
+    pub fn kept(&mut self, study: &StudySummary) {
+        self.kept.push(page_pivot::convert_result(study));
+    }
+
+    fn default_title(&self) -> String {
+        if let Some(first) = self.pivots.first() {
+            return format!("Storage by {} and {}", first.row_label, first.column_label);
+        }
+        match (self.sweeps.as_slice(), self.loads.as_slice()) {
+            ([], []) => default_title(&self.runs),
+            ([one], []) => format!("Sweep of {}", one.target),
+            ([], [one]) => format!("Latency under load of {}", one.target),
+            _ => "Storage under several loads".to_owned(),
+        }
+    }
+
+    /// Adds the spread of the results of a label.
+    pub fn spread(&mut self, label: &str, results: &[MeasuredResult]) {
+        self.spreads
+            .extend(page_spread::convert_spread(label, results));
+    }
+
+    fn taken(
+        &mut self,
+        source: &str,
+        name: String,
+        place: String,
+        mut result: RunResult,
+    ) -> PageRun {
+        // Values that change between runs would give each run a host and targets of its own.
+        result.host.swap_used_bytes = None;
+        for space in result
+            .targets
+            .iter_mut()
+            .filter_map(|target| target.space.as_mut())
+        {
+            (space.used_bytes, space.available_bytes) = (None, None);
+        }
+        let figures = page_figures::list_figures(&result);
+        let facts = facts::storage(&result)
+            .into_iter()
+            .chain(facts::caches(&result.caches))
+            .chain(facts::nfs(&result.nfs));
+        let fact_events = facts.map(|(name, text)| RunEvent {
+            at_ns: 0,
+            message: format!("{name}: {text}"),
+        });
+        result.events.splice(0..0, fact_events);
+        let mut series: Vec<PageSeries> = page_series::thin_intervals(&result.intervals)
+            .into_iter()
+            .collect();
+        series.extend(page_machine::thin_machine_series(
+            &result.series,
+            &result.intervals,
+        ));
+        let cpu = sum_cpu_use(&result.workers);
+        let mut backends = Vec::new();
+        let mut failures = Vec::new();
+        for worker in result.workers {
+            failures.extend(worker.error.map(|error| error.message));
+            if !backends.contains(&worker.backend) {
+                backends.push(worker.backend);
+            }
+        }
+        PageRun {
+            name,
+            source: source.to_owned(),
+            study: None,
+            place,
+            preparation: false,
+            of_grid: false,
+            program: result.program,
+            started_at_ms: result.started_at_ms,
+            elapsed_ns: result.elapsed_ns,
+            memory_available_bytes: result.host.memory_available_bytes.take(),
+            host: Some(self.hosts.index(result.host)),
+            targets: Some(self.targets.index(result.targets)),
+            plan: Some(self.plans.index(result.plan)),
+            labels: result.labels,
+            figures,
+            series,
+            disks: result.disks,
+            backends,
+            cpu: Some(cpu),
+            events: result.events,
+            verdicts: result.verdicts,
+            failures,
+        }
+    }
+}
+
+/// Distinct values, each stored once.
+struct DistinctValues<T> {
+    rows: Vec<T>,
+    seen: HashMap<String, usize>,
+}
+
+impl<T> Default for DistinctValues<T> {
+    fn default() -> Self {
+        DistinctValues {
+            rows: Vec::new(),
+            seen: HashMap::new(),
+        }
+    }
+}
+
+impl<T: Serialize> DistinctValues<T> {
+    fn index(&mut self, row: T) -> usize {
+        let key = serde_json::to_string(&row).unwrap_or_default();
+        *self.seen.entry(key).or_insert_with(|| {
+            self.rows.push(row);
+            self.rows.len() - 1
+        })
+    }
+}
+
+/// Copies the rates of a probe's figure, which can be based on more data than the run.
+fn copy_probe_rates(figures: &mut [PageFigure], found: &probe::PhaseFigure) {
+    let name = found.phase.direction().name();
+    let rate = |estimate: probe::RateEstimate| PageRate::new(estimate.mean, estimate.error);
+    for figure in figures.iter_mut().filter(|figure| figure.direction == name) {
+        figure.iops = rate(found.iops);
+        figure.bytes_per_s = rate(found.bytes_per_s);
+        figure.settled = found.settled;
+        figure.sure = found.sure;
+    }
+}
+
+/// CPU time, context switches and page faults of all workers.
+fn sum_cpu_use(workers: &[WorkerResult]) -> CpuUse {
+    let mut sum = CpuUse::default();
+    for worker in workers {
+        sum.user_ns += worker.cpu.user_ns;
+        sum.system_ns += worker.cpu.system_ns;
+        sum.context_switches += worker.cpu.context_switches;
+        sum.major_faults += worker.cpu.major_faults;
+        sum.minor_faults += worker.cpu.minor_faults;
+    }
+    sum
+}
+
+/// Names of a plan's jobs without duplicates.
+fn job_names(plan: &Plan) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for job in &plan.jobs {
+        if !names.contains(&job.name.as_str()) {
+            names.push(&job.name);
+        }
+    }
+    names.join(", ")
+}
+
+/// Target of a run as the user named it, otherwise the paths of the first three targets.
+fn place(result: &RunResult) -> String {
+    let mut places: Vec<String> = Vec::new();
+    for job in &result.plan.jobs {
+        let files = &job.files;
+        let given: Vec<String> = match &job.io.sim {
+            Some(device) => vec![format!("sim:{device}")],
+            None if files.filenames.is_empty() => files.directories.clone(),
+            None => files.filenames.clone(),
+        };
+        for place in given {
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+    }
+    if places.is_empty() {
+        let targets = result.targets.iter();
+        places.extend(
+            targets
+                .take(3)
+                .map(|target| target.path.display().to_string()),
+        );
+    }
+    places.join(", ")
+}
+
+/// Makes names unique by adding the target, the source and, if needed, a number.
+fn name_apart(runs: &mut [PageRun]) {
+    if differ(runs, |run| &run.place) {
+        for run in runs.iter_mut() {
+            run.name = format!("{}: {}", run.place, run.name);
+        }
+    }
+    let mut count: HashMap<String, usize> = HashMap::new();
+    for run in runs.iter() {
+        *count.entry(run.name.clone()).or_default() += 1;
+    }
+    let by_source = differ(runs, |run| &run.source);
+    for run in runs.iter_mut() {
+        if by_source && count[&run.name] > 1 {
+            run.name = format!("{} ({})", run.name, run.source);
+        }
+    }
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for run in runs.iter_mut() {
+        let times = seen.entry(run.name.clone()).or_default();
+        *times += 1;
+        if *times > 1 {
+            run.name = format!("{} #{times}", run.name);
+        }
+    }
+}
+
+fn differ(runs: &[PageRun], of: impl Fn(&PageRun) -> &String) -> bool {
+    runs.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]))
+}
+
+fn default_title(runs: &[PageRun]) -> String {
+    let mut places: Vec<&str> = Vec::new();
+    for run in runs {
+        if !places.contains(&run.place.as_str()) {
+            places.push(&run.place);
+        }
+    }
+    match places.as_slice() {
+        [] => "iosonde".to_owned(),
+        [one] => format!("Storage performance of {one}"),
+        [one, two] => format!("Storage performance of {one} and {two}"),
+        [one, others @ ..] => format!("Storage performance of {one} and {} others", others.len()),
+    }
+}

@@ -1,0 +1,60 @@
+//! Reports of results: tables for people, documents for programs.
+
+pub mod cache_comparison;
+pub mod comparison;
+pub mod csi;
+pub mod csv;
+pub mod doctor;
+pub mod facts;
+pub mod figures;
+pub mod format;
+pub mod history;
+pub mod html;
+pub mod intervals;
+pub mod json_document;
+pub mod k8s;
+pub mod lifecycle;
+pub mod load;
+pub mod markdown_table;
+pub mod nodes;
+pub mod pivot;
+pub mod pods;
+pub mod probe;
+mod promise;
+pub mod pts;
+pub mod rados;
+pub mod rbd;
+pub mod series;
+pub mod spread;
+pub mod stored_figures;
+pub mod suite;
+pub mod sweep;
+pub mod text_table;
+
+use iosonde_study::CutShort;
+
+/// Describes the error that ended a study early.
+fn ended_by(error: &CutShort) -> String {
+    format!("ended by an error: {}; {}", error.message, error.remedy)
+}
+
+/// Returns each value once, in the order of the first occurrences.
+fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut met = Vec::new();
+    for value in values {
+        if !met.contains(&value) {
+            met.push(value);
+        }
+    }
+    met
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unique;
+
+    #[test]
+    fn unique_values_keep_their_order() {
+        assert_eq!(unique([3, 1, 3, 2, 1]), [3, 1, 2]);
+    }
+}

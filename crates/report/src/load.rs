@@ -1,0 +1,404 @@
+//! Report of a load study, in each format.
+
+mod matrix;
+
+use crate::csv::csv_line;
+use crate::json_document::json_document;
+use crate::markdown_table::MarkdownColumn::{Left, Right};
+use crate::markdown_table::markdown_table;
+use crate::sweep::listed;
+use crate::text_table::wrapped;
+use crate::{ended_by, facts};
+use iosonde_result::run::VerdictKind;
+use iosonde_study::load::{Arrivals, LoadMeasurement, LoadResult, Mix, ObjectiveAnswer, Offered};
+use iosonde_study::words;
+use serde::Serialize;
+
+/// Percentiles in the tables.
+const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
+/// Stands before the note on rates that fell behind, like `*` in their rows.
+const FELL_BEHIND_MARK: &str = "* ";
+/// Width of the bar for the 99th percentile, in columns.
+const BAR: f64 = 8.0;
+
+/// Returns the report as text of at most 80 columns.
+pub fn table(result: &LoadResult) -> String {
+    let mut text = wrapped(&headline(result));
+    text.push_str(&curve(result));
+    for answer in &result.objectives {
+        text.push_str(&format!("\n{}", wrapped(&objective(answer))));
+    }
+    if let Some(found) = &result.matrix {
+        text.push_str(&format!("\n{}", matrix::text(found)));
+    }
+    for note in notes(result) {
+        text.push_str(&format!("\n{}", wrapped(&note)));
+    }
+    text
+}
+
+/// Names the target and the offered load.
+pub fn headline(result: &LoadResult) -> String {
+    let options = &result.options;
+    let order = if options.pattern.random {
+        "random"
+    } else {
+        "sequential"
+    };
+    let kind = match options.mix {
+        Mix::READ => format!("{order} reads"),
+        Mix::WRITE => format!("{order} writes"),
+        mix => format!("{order} I/O, {} % reads", mix.read_percent),
+    };
+    let arrivals = match options.arrivals {
+        Arrivals::Poisson => "Poisson",
+        Arrivals::Constant => "evenly spaced",
+    };
+    let capacity = match result.capacity_iops {
+        Some(iops) => format!(
+            "; capacity {} IOPS at depth 128 in closed loop",
+            words::iops(iops)
+        ),
+        None => String::new(),
+    };
+    format!(
+        "{}: {order_size} {kind}, {arrivals} arrivals, {} working set{capacity}. \
+         Latency counts from the intended start.",
+        result.target,
+        words::bytes(result.bytes),
+        order_size = words::bytes(options.pattern.block_bytes)
+            .replace(" KiB", "k")
+            .replace(" MiB", "M"),
+    )
+}
+
+fn curve(result: &LoadResult) -> String {
+    let kept_up = || {
+        let points = result.points.iter().filter(|point| is_judged(point));
+        points.filter_map(|point| point.percentile_ns(99.0))
+    };
+    let range = (
+        kept_up().fold(f64::INFINITY, f64::min),
+        kept_up().fold(0.0, f64::max),
+    );
+    let mut text = format!(
+        "\n{:>5} {:>8} {:>8}  {:>8} {:>8} {:>8} {:>8} {:>8}  {}\n",
+        "load", "offered", "done/s", "p50", "p95", "p99", "p99.9", "max", "p99"
+    );
+    for point in &result.points {
+        let load = match result.capacity_iops {
+            Some(capacity) => share_of(point.offered.total(), capacity),
+            None => String::new(),
+        };
+        let mark = match (point.interrupted, point.kept_up) {
+            (true, _) => '/',
+            (false, false) => '*',
+            (false, true) => ' ',
+        };
+        text.push_str(&format!(
+            "{load:>5} {:>8} {:>8}{mark}",
+            words::iops(point.offered.total()),
+            words::iops(point.achieved_per_s()),
+        ));
+        for percent in PERCENTILES {
+            text.push_str(&format!(" {:>8}", latency(point.percentile_ns(percent))));
+        }
+        let bar = if is_judged(point) {
+            bar(point.percentile_ns(99.0), range)
+        } else {
+            String::new()
+        };
+        text.push_str(&format!(" {:>8}  {bar}", latency(longest(point))));
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    text
+}
+
+/// Formats a share in per cent, with a decimal for small shares: `0.7%`, `1.4%`, `25%`.
+fn share_of(offered: f64, capacity: f64) -> String {
+    let percent = 100.0 * offered / capacity;
+    match percent < 4.95 && percent.fract() > 0.05 {
+        true => format!("{percent:.1}%"),
+        false => format!("{percent:.0}%"),
+    }
+}
+
+/// Whether the latencies of the point are valid for its load.
+fn is_judged(point: &LoadMeasurement) -> bool {
+    point.kept_up && !point.interrupted
+}
+
+/// Bar on a logarithmic scale: one character for the lowest latency, all for the highest.
+fn bar(latency_ns: Option<f64>, (lowest_ns, highest_ns): (f64, f64)) -> String {
+    let Some(ns) = latency_ns else {
+        return String::new();
+    };
+    let share = if highest_ns > lowest_ns {
+        (ns / lowest_ns).ln() / (highest_ns / lowest_ns).ln()
+    } else {
+        0.0
+    };
+    "#".repeat((1.0 + (BAR - 1.0) * share).round() as usize)
+}
+
+/// Longest latency. `None` if no I/O was measured: past saturation, none may have started in time.
+fn longest(point: &LoadMeasurement) -> Option<f64> {
+    let measured = point.sides().any(|side| side.latency.count > 0);
+    measured.then(|| point.max_ns())
+}
+
+fn latency(ns: Option<f64>) -> String {
+    ns.map_or("-".to_owned(), words::latency)
+}
+
+/// Describes the result of an objective.
+pub fn objective(found: &ObjectiveAnswer) -> String {
+    let (objective, answer) = (found.objective, found.answer);
+    let iops = |rate: f64| format!("{} IOPS", words::iops(rate));
+    let verdict = match (answer.held, answer.failed, answer.untold) {
+        (Some(held), Some(failed), _) if answer.is_interval => format!(
+            "met up to {}, missed from {} on; undecided between them",
+            iops(held),
+            iops(failed)
+        ),
+        (Some(held), Some(failed), _) => {
+            format!(
+                "met up to {} (missed at {})",
+                iops(held),
+                words::iops(failed)
+            )
+        }
+        (Some(held), None, Some(untold)) => format!(
+            "met up to {}; undecided above it, up to {}, the highest offered rate",
+            iops(held),
+            iops(untold)
+        ),
+        (Some(held), None, None) => {
+            format!("met at all offered rates, up to {}", iops(held))
+        }
+        (None, Some(failed), Some(untold)) if untold < failed => format!(
+            "missed from {} on; undecided at {} and below",
+            iops(failed),
+            iops(untold)
+        ),
+        (None, Some(failed), Some(_)) => format!(
+            "missed from {} on; lower rates have too few I/Os for {}; use a longer --runtime",
+            iops(failed),
+            objective.measure()
+        ),
+        (None, Some(failed), None) => {
+            format!("missed at all offered rates, down to {}", iops(failed))
+        }
+        (None, None, Some(untold)) => {
+            format!("undecided at all offered rates, up to {}", iops(untold))
+        }
+        (None, None, None) => "no rate was measured completely".to_owned(),
+    };
+    format!("{objective}: {verdict}")
+}
+
+/// Notes on rates with several runs, and on runs that would decide more objectives.
+fn notes_on_objectives(result: &LoadResult) -> Vec<String> {
+    let mut notes = Vec::new();
+    let most = result.points.iter().map(|point| point.runs).max();
+    if let Some(most) = most.filter(|most| *most > 1) {
+        notes.push(format!(
+            "Rates near the limit of an objective were offered up to {most} times. Their rows \
+             include the I/Os of all runs."
+        ));
+    }
+    let mut answers = result.objectives.iter().map(|found| found.answer);
+    if answers.any(|answer| answer.untold.is_some()) {
+        notes.push("Use a longer --runtime to decide more rates.".to_owned());
+    }
+    notes
+}
+
+/// Returns all notes on the result, each one sentence.
+pub fn notes(result: &LoadResult) -> Vec<String> {
+    marked_notes(result, FELL_BEHIND_MARK)
+}
+
+/// Returns all notes on the result. `fell_behind_mark` stands before the note on rates that fell
+/// behind.
+fn marked_notes(result: &LoadResult, fell_behind_mark: &str) -> Vec<String> {
+    let mut notes = notes_on_objectives(result);
+    let mut all = result
+        .points
+        .iter()
+        .chain(result.matrix.iter().flat_map(|matrix| &matrix.points));
+    if all.any(|point| !point.kept_up && !point.interrupted && point.failure.is_none()) {
+        notes.push(format!(
+            "{fell_behind_mark}fell behind: the backlog and the latency grow as long as the load \
+             lasts (here {})",
+            words::wait(result.options.runtime_ns + result.options.ramp_ns)
+        ));
+    }
+    if result.interrupted {
+        let cut = result.points.iter().any(|point| point.interrupted);
+        let mark = if cut { "/ " } else { "" };
+        let judged = if cut { ", not used for verdicts" } else { "" };
+        notes.push(format!(
+            "{mark}interrupted: figures up to the interruption{judged}"
+        ));
+    }
+    notes.extend(result.error.as_ref().map(ended_by));
+    let capacity = result.capacity_failure.as_ref();
+    notes.extend(capacity.map(|failure| format!("ended by an error: {}", failure.message)));
+    notes.extend(result.ceph.as_ref().map(facts::cluster));
+    notes.extend(result.notes.iter().cloned());
+    notes.extend(findings(result));
+    notes
+}
+
+/// Verdicts of the runs: one sentence per kind, with the rates at which it applies.
+fn findings(result: &LoadResult) -> Vec<String> {
+    // Results stored by older versions have no kinds, only texts.
+    let said = result.points.iter().flat_map(|point| {
+        let kinds = point.kinds.iter().copied().map(Some);
+        let kinds = kinds.chain(std::iter::repeat(None));
+        let said = point.verdicts.iter().zip(kinds);
+        said.map(|(text, kind)| (kind, text.as_str(), words::iops(point.offered.total())))
+    });
+    let mut alike: Vec<Vec<(Option<VerdictKind>, &str, String)>> = Vec::new();
+    for one in said {
+        let is_of = |other: &Vec<(Option<VerdictKind>, &str, String)>| {
+            let (kind, text, _) = &other[0];
+            *kind == one.0 && (kind.is_some() || *text == one.1)
+        };
+        match alike.iter_mut().find(|other| is_of(other)) {
+            Some(same) => same.push(one),
+            None => alike.push(vec![one]),
+        }
+    }
+    let sentences = alike.iter().map(|same| {
+        // The verdict of the highest rate represents the others.
+        let (_, text, rate) = &same[same.len() - 1];
+        let mut others: Vec<String> = same.iter().map(|(.., rate)| rate.clone()).collect();
+        others.dedup();
+        others.retain(|other| other != rate);
+        let likewise = match others.is_empty() {
+            true => String::new(),
+            false => format!("; likewise at {}", listed(&others)),
+        };
+        format!("{text} (at {rate} IOPS{likewise})")
+    });
+    sentences.collect()
+}
+
+/// Describes one point in a line, while the study runs.
+pub fn one_line(point: &LoadMeasurement) -> String {
+    let outcome = if point.interrupted {
+        "interrupted".to_owned()
+    } else if point.failure.is_some() {
+        "ended by an error".to_owned()
+    } else if point.kept_up {
+        format!("p99 {}", latency(point.percentile_ns(99.0)))
+    } else {
+        format!("fell behind: {} IOPS", words::iops(point.achieved_per_s()))
+    };
+    format!("offered {:<32} {outcome}", what(point.offered))
+}
+
+/// Describes an offered load.
+pub fn what(offered: Offered) -> String {
+    let reads = || format!("{} reads/s", words::iops(offered.reads_per_s));
+    let writes = || format!("{} writes/s", words::iops(offered.writes_per_s));
+    match (offered.reads_per_s > 0.0, offered.writes_per_s > 0.0) {
+        (true, true) => format!("{} + {}", reads(), writes()),
+        (true, false) => reads(),
+        _ => writes(),
+    }
+}
+
+#[derive(Serialize)]
+struct LoadContent<'a> {
+    load: &'a LoadResult,
+}
+
+/// Returns the whole result as JSON.
+pub fn json(result: &LoadResult) -> serde_json::Result<String> {
+    json_document("load", LoadContent { load: result })
+}
+
+/// CSV with one line per direction of each point, including the matrix.
+pub fn csv(result: &LoadResult) -> String {
+    let mut text = "part,direction,offered_per_s,achieved_per_s,kept_up,count,mean_ns,p50_ns,\
+                    p95_ns,p99_ns,p99_9_ns,max_ns,interrupted,runs\n"
+        .to_owned();
+    let matrix = result.matrix.iter().flat_map(|matrix| &matrix.points);
+    let parts = result.points.iter().map(|point| ("curve", point));
+    for (part, point) in parts.chain(matrix.map(|point| ("matrix", point))) {
+        for (direction, side) in [("read", &point.read), ("write", &point.write)] {
+            let Some(side) = side else { continue };
+            let mut cells = vec![
+                part.to_owned(),
+                direction.to_owned(),
+                format!("{:.0}", side.offered_per_s),
+                format!("{:.1}", side.achieved_per_s),
+                point.kept_up.to_string(),
+                side.latency.count.to_string(),
+                format!("{:.0}", side.latency.mean_ns),
+            ];
+            cells.extend(PERCENTILES.map(|percent| {
+                let ns = side.latency.percentile_ns(percent);
+                ns.map_or(String::new(), |ns| format!("{ns:.0}"))
+            }));
+            cells.push(format!("{:.0}", side.latency.max_ns));
+            cells.push(point.interrupted.to_string());
+            cells.push(point.runs.to_string());
+            text.push_str(&csv_line(cells));
+        }
+    }
+    text
+}
+
+/// Returns Markdown for a report or an issue.
+pub fn markdown(result: &LoadResult) -> String {
+    let columns = [
+        Right("offered per second"),
+        Right("done per second"),
+        Left("kept up"),
+        Right("p50"),
+        Right("p95"),
+        Right("p99"),
+        Right("p99.9"),
+        Right("max"),
+    ];
+    let rows = result.points.iter().map(|point| {
+        let mut cells = vec![
+            words::iops(point.offered.total()),
+            words::iops(point.achieved_per_s()),
+            match (point.interrupted, point.kept_up) {
+                (true, _) => "interrupted",
+                (false, true) => "yes",
+                (false, false) => "no",
+            }
+            .to_owned(),
+        ];
+        cells.extend(PERCENTILES.map(|percent| latency(point.percentile_ns(percent))));
+        cells.push(latency(longest(point)));
+        cells
+    });
+    let mut text = format!(
+        "## {}\n\n{}\n\n{}",
+        result.target,
+        headline(result),
+        markdown_table(&columns, rows)
+    );
+    for answer in &result.objectives {
+        text.push_str(&format!("\n{}\n", objective(answer)));
+    }
+    if let Some(found) = &result.matrix {
+        text.push_str(&format!("\n```text\n{}```\n", matrix::text(found)));
+    }
+    // In Markdown, a leading star would start a list.
+    for note in marked_notes(result, "") {
+        text.push_str(&format!("\n- {note}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+use super::*;
+use iosonde_engine::runner::LocalRunner;
+use iosonde_study::load::{LoadOptions, LoadPattern, MatrixOptions, load};
+use iosonde_study::probe::{StudyTarget, StudyTargetKind};
+use iosonde_study::{StudyEvent, StudyObserver};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn options() -> LoadOptions {
+    LoadOptions {
+        pattern: LoadPattern {
+            block_bytes: 4096,
+            random: true,
+        },
+        mix: Mix::READ,
+        arrivals: Arrivals::Poisson,
+        rates: Vec::new(),
+        objectives: vec!["p99=3ms".parse().unwrap()],
+        matrix: None,
+        runtime_ns: 4 * SECOND_NS,
+        ramp_ns: SECOND_NS,
+        numjobs: 1,
+        parties: 1,
+        iodepth: 1024,
+        size_bytes: Some(1 << 30),
+        direct: true,
+        seed: 1,
+    }
+}
+
+fn measured(device: &str, options: &LoadOptions) -> LoadResult {
+    let target = StudyTarget {
+        name: format!("sim:{device}"),
+        path: "sim".to_owned(),
+        kind: StudyTargetKind::Simulated {
+            options: device.to_owned(),
+        },
+    };
+    let mut session = LocalRunner::default().open();
+    load(&mut session, &target, options, &mut ()).unwrap()
+}
+
+#[test]
+fn simulated_load_report_is_deterministic() {
+    let result = measured("net-iops-cap", &options());
+    let text = table(&result);
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    insta::assert_snapshot!("net_iops_cap", text);
+    insta::assert_snapshot!("net_iops_cap_csv", csv(&result));
+    insta::assert_snapshot!("net_iops_cap_markdown", markdown(&result));
+    let document: serde_json::Value = serde_json::from_str(&json(&result).unwrap()).unwrap();
+    assert_eq!(document["kind"], "load");
+    let own: LoadResult = serde_json::from_value(document["load"].clone()).unwrap();
+    assert_eq!(own, result);
+}
+
+#[test]
+fn matrix_report_is_a_heat_map() {
+    let with = |steps| LoadOptions {
+        rates: vec![500.0],
+        objectives: Vec::new(),
+        matrix: Some(MatrixOptions { steps }),
+        runtime_ns: SECOND_NS,
+        ..options()
+    };
+    for (name, steps) in [("matrix_6", 6), ("matrix_16", 16)] {
+        let text = table(&measured("throttled", &with(steps)));
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        insta::assert_snapshot!(name, text);
+    }
+}
+
+/// Options for one rate, offered for two seconds.
+fn at(rate: f64, objectives: &[&str]) -> LoadOptions {
+    LoadOptions {
+        rates: vec![rate],
+        objectives: objectives.iter().map(|one| one.parse().unwrap()).collect(),
+        runtime_ns: 2 * SECOND_NS,
+        ..options()
+    }
+}
+
+/// An unknown percentile breaks no objective. A rate with few I/Os is offered repeatedly.
+#[test]
+fn undecided_objective_is_not_reported_as_failed() {
+    let words = "p99=1s p99.9=1.18ms p50=1us p99.9=1us max=1us max=1s";
+    let words: Vec<&str> = words.split(' ').collect();
+    let result = measured("net-iops-cap", &at(20.0, &words));
+    insta::assert_snapshot!("few_ios", table(&result));
+    let answers: Vec<_> = result.objectives.iter().map(|one| one.answer).collect();
+    assert_eq!((answers[0].held, answers[0].failed), (Some(20.0), None));
+    assert_eq!((answers[1].held, answers[1].failed), (None, Some(20.0)));
+    assert_eq!(answers[1].untold, Some(20.0));
+    // The search does not offer rates with too few I/Os.
+    assert!(
+        result
+            .points
+            .iter()
+            .all(|point| point.offered.total() >= 0.5)
+    );
+}
+
+/// Interrupts the study during the second rate.
+struct Impatient(usize);
+
+impl StudyObserver for Impatient {
+    fn event(&mut self, event: &StudyEvent<'_>) {
+        self.0 += usize::from(matches!(event, StudyEvent::StepStarted { .. }));
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.0 > 2
+    }
+}
+
+#[test]
+fn interrupted_rate_is_not_judged() {
+    let with = LoadOptions {
+        rates: vec![1000.0, 9000.0],
+        ..at(0.0, &["p99=3ms", "max=1us"])
+    };
+    let target = StudyTarget {
+        name: "sim:net-iops-cap".to_owned(),
+        path: "sim".to_owned(),
+        kind: StudyTargetKind::Simulated {
+            options: "net-iops-cap".to_owned(),
+        },
+    };
+    let mut session = LocalRunner::default().open();
+    let result = load(&mut session, &target, &with, &mut Impatient(0)).unwrap();
+    insta::assert_snapshot!("interrupted", table(&result));
+    let known = result.points.iter().map(|point| point.interrupted);
+    assert_eq!(known.collect::<Vec<_>>(), [false, true]);
+    assert!(
+        result
+            .objectives
+            .iter()
+            .all(|one| one.answer.failed != Some(9000.0))
+    );
+}
+
+#[test]
+fn findings_name_their_rates() {
+    let with = LoadOptions {
+        rates: vec![500.0, 1000.0, 2000.0],
+        ramp_ns: 0,
+        ..at(0.0, &[])
+    };
+    let mut result = measured("net-iops-cap", &with);
+    for (index, point) in result.points.iter_mut().enumerate() {
+        point.verdicts = vec![format!(
+            "other programs used the device: vda moved {index} MiB/s more"
+        )];
+        point.kinds = vec![VerdictKind::Interference];
+    }
+    result.points[1]
+        .verdicts
+        .push("the clock was set".to_owned());
+    result.points[1].kinds.push(VerdictKind::ClockDisturbed);
+    assert_eq!(
+        findings(&result),
+        [
+            "other programs used the device: vda moved 2 MiB/s more (at 2.00k IOPS; likewise at \
+             500 and 1.00k)",
+            "the clock was set (at 1.00k IOPS)"
+        ]
+    );
+}

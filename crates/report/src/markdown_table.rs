@@ -1,0 +1,79 @@
+//! Tables in Markdown, as GitHub renders them.
+
+/// Header and alignment of a column.
+#[derive(Debug, Clone, Copy)]
+pub enum MarkdownColumn<'a> {
+    /// Column of text.
+    Left(&'a str),
+    /// Column of numbers.
+    Right(&'a str),
+}
+
+/// Returns a table with one line per row. A `|` in a header or a cell is escaped.
+///
+/// Each row has one cell per column.
+pub fn markdown_table<R>(columns: &[MarkdownColumn<'_>], rows: R) -> String
+where
+    R: IntoIterator,
+    R::Item: AsRef<[String]>,
+{
+    let mut head = "|".to_owned();
+    let mut rule = "|".to_owned();
+    for column in columns {
+        let (header, alignment) = match column {
+            MarkdownColumn::Left(header) => (header, "---"),
+            MarkdownColumn::Right(header) => (header, "---:"),
+        };
+        match header.is_empty() {
+            true => head.push_str(" |"),
+            false => head.push_str(&format!(" {} |", escape_bars(header))),
+        }
+        rule.push_str(&format!(" {alignment} |"));
+    }
+    let mut text = format!("{head}\n{rule}\n");
+    for row in rows {
+        let cells = row.as_ref();
+        debug_assert_eq!(cells.len(), columns.len(), "cells of a row: {cells:?}");
+        text.push('|');
+        for cell in cells {
+            text.push_str(&format!(" {} |", escape_bars(cell)));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn escape_bars(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MarkdownColumn::{Left, Right};
+    use super::markdown_table;
+
+    #[test]
+    fn table_has_header_alignment_and_rows() {
+        let rows = [["read", "10"], ["", "2"]].map(|row| row.map(str::to_owned));
+        let text = markdown_table(&[Left(""), Right("IOPS")], rows);
+        assert_eq!(
+            text,
+            "| | IOPS |\n| --- | ---: |\n| read | 10 |\n|  | 2 |\n"
+        );
+    }
+
+    #[test]
+    fn bar_in_a_header_or_a_cell_is_escaped() {
+        let text = markdown_table(&[Left("a|b")], [["c|d|e".to_owned()]]);
+        assert_eq!(text, "| a\\|b |\n| --- |\n| c\\|d\\|e |\n");
+    }
+
+    #[test]
+    fn table_without_rows_has_its_header() {
+        let rows: [[String; 1]; 0] = [];
+        assert_eq!(
+            markdown_table(&[Right("IOPS")], rows),
+            "| IOPS |\n| ---: |\n"
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! Disk and network activity of nodes that were watched during a run, in sar's columns.
+
+use crate::text_table::{plain, render_left, right};
+use comfy_table::{Cell, Table};
+use iosonde_result::machine::DeviceRates;
+use iosonde_result::nodes::NodeResult;
+use iosonde_study::probe::ProbeResult;
+use std::collections::BTreeMap;
+
+const COLUMNS: [&str; 7] = [
+    "tps", "rkB/s", "wkB/s", "areq-sz", "aqu-sz", "await", "%util",
+];
+
+/// Tables of a run, with all disks that completed I/O.
+pub fn text(nodes: &[NodeResult]) -> String {
+    let mut text = String::new();
+    for node in nodes {
+        let busy = node
+            .averages()
+            .into_iter()
+            .filter(|(_, rates)| rates.tps > 0.0);
+        text.push_str(&head(node));
+        text.push_str(&rows("disk", busy));
+        if let Some(load) = node.network_load() {
+            text.push_str(&format!("network: {}\n", load.evidence_text()));
+        }
+    }
+    text
+}
+
+/// Tables of a probe, with the busiest disk of each phase.
+pub(crate) fn of_phases(result: &ProbeResult) -> String {
+    let mut text = String::new();
+    let all = result.runs.iter().flat_map(|run| &run.result.nodes);
+    // A node may be missing in some phases.
+    let nodes: BTreeMap<&str, &NodeResult> = all.map(|node| (node.node.as_str(), node)).collect();
+    for (name, node) in nodes {
+        let of_phase = result.runs.iter().filter_map(|run| {
+            let mut nodes = run.result.nodes.iter();
+            let (disk, rates) = nodes.find(|other| other.node == name)?.busiest()?;
+            Some((format!("{}: {disk}", run.phase.title()), rates))
+        });
+        text.push_str(&head(node));
+        text.push_str(&rows("phase, busiest disk", of_phase));
+    }
+    text
+}
+
+fn head(node: &NodeResult) -> String {
+    format!("\nNode {}, watched: {}\n\n", node.node, node.why)
+}
+
+fn rows(first: &str, all: impl Iterator<Item = (String, DeviceRates)>) -> String {
+    let mut table: Table = plain();
+    let mut cells = vec![Cell::new(first)];
+    cells.extend(COLUMNS.map(right));
+    table.set_header(cells);
+    let mut is_empty = true;
+    for (name, rates) in all {
+        let [tps, read, write, _, request, queue, wait, util] = rates.columns();
+        let mut cells = vec![Cell::new(name)];
+        cells.extend(
+            [tps, read, write, request, queue, wait, util]
+                .map(|value| right(format!("{value:.2}"))),
+        );
+        table.add_row(cells);
+        is_empty = false;
+    }
+    match is_empty {
+        true => "no disk had I/O\n".to_owned(),
+        false => render_left(&mut table),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_result::machine::{MachineSeries, MachineSlice};
+
+    #[test]
+    fn node_disks_are_shown_in_sar_columns() {
+        let rates = DeviceRates {
+            tps: 1234.5,
+            read_kib_s: 4938.0,
+            request_kib: 4.0,
+            queue: 0.98,
+            await_ms: 0.79,
+            util_percent: 97.5,
+            ..DeviceRates::default()
+        };
+        let devices = [
+            ("sdb".to_owned(), rates),
+            ("sda".to_owned(), DeviceRates::default()),
+        ];
+        let node = NodeResult {
+            node: "control-plane".to_owned(),
+            why: "serves the volume from 10.0.0.5".to_owned(),
+            serves: true,
+            series: MachineSeries {
+                slices: vec![MachineSlice {
+                    length_ns: 1_000_000_000,
+                    devices: devices.into(),
+                    ..MachineSlice::default()
+                }]
+                .into(),
+                ..MachineSeries::default()
+            },
+        };
+        let idle = NodeResult {
+            series: MachineSeries::default(),
+            ..node.clone()
+        };
+        insta::assert_snapshot!("nodes", text(&[node, idle]));
+    }
+}

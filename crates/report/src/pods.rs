@@ -1,0 +1,161 @@
+//! Figures of each of several pods, of each node, and of all pods.
+
+use crate::text_table::{plain, render_left, right};
+use comfy_table::{Cell, Table};
+use iosonde_result::pods::{PodResult, PodShare, nodes, shares, start_skew_ns};
+use iosonde_result::words;
+use std::fmt::Write;
+
+/// Returns a table of 80 columns.
+pub fn text(pods: &[PodResult]) -> String {
+    let nodes = nodes(pods);
+    let (skew_ns, error_ns) = start_skew_ns(pods).unwrap_or_default();
+    let mut text = format!(
+        "\nPods: {} on {}, started within {} of each other ({})\n\n",
+        pods.len(),
+        match nodes.len() {
+            1 => format!("node {}", nodes[0]),
+            several => format!("{several} nodes"),
+        },
+        words::latency(skew_ns as f64),
+        match error_ns {
+            0 => "by the clocks of their nodes".to_owned(),
+            error_ns => format!("clock error at most {}", words::latency(error_ns as f64)),
+        },
+    );
+    let mut table = plain();
+    let head = ["IOPS", "bandwidth", "median", "99 %", "99.9 %"];
+    let mut cells = vec![Cell::new(""), Cell::new("")];
+    cells.extend(head.into_iter().map(right));
+    table.set_header(cells);
+    for pod in pods {
+        rows(
+            &mut table,
+            &format!("{} {}", short(&pod.name), pod.node),
+            shares([pod].into_iter()),
+        );
+    }
+    if nodes.len() > 1 {
+        for node in nodes {
+            let of_node = pods.iter().filter(|pod| pod.node == node);
+            let count = of_node.clone().count();
+            let plural = if count == 1 { "" } else { "s" };
+            rows(
+                &mut table,
+                &format!("node {node}, {count} pod{plural}"),
+                shares(of_node),
+            );
+        }
+    }
+    rows(&mut table, "all", shares(pods.iter()));
+    let _ = write!(text, "{}", render_left(&mut table));
+    text
+}
+
+/// Index of a pod of a Job: `iosonde-3f2a9c01-0-x7k2p` is 0. Other pods keep their name.
+fn short(name: &str) -> &str {
+    let index = name
+        .strip_prefix("iosonde-")
+        .and_then(|rest| rest.split('-').nth(1));
+    index.unwrap_or(name)
+}
+
+fn rows(table: &mut Table, name: &str, shares: Vec<PodShare>) {
+    let mut name = name;
+    for share in shares {
+        let mut cells = vec![Cell::new(name), Cell::new(share.direction.name())];
+        cells.push(right(words::iops(share.iops)));
+        cells.push(right(words::bandwidth(share.bytes_per_second)));
+        match share.latency_ns {
+            Some(all) => cells.extend(all.map(|ns| right(words::latency(ns as f64)))),
+            None => cells.extend([0; 3].map(|_| right("-"))),
+        }
+        table.add_row(cells);
+        name = "";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_engine::runner::LocalRunner;
+    use iosonde_machine::system_env::SystemEnv;
+    use iosonde_result::nfs::NfsSide;
+    use iosonde_result::pods::{PodRun, combined};
+    use iosonde_result::session::Session;
+
+    fn pod(name: &str, node: &str, iops: u32, started_ns: u64) -> PodRun {
+        let words = [
+            "--name=t".to_owned(),
+            "--rw=randrw".to_owned(),
+            "--size=64m".to_owned(),
+            "--bs=4k".to_owned(),
+            "--runtime=2".to_owned(),
+            "--time_based".to_owned(),
+            "--ioengine=sim".to_owned(),
+            format!("--sim=cap_iops={iops}"),
+        ];
+        let words: Vec<_> = words.iter().map(Into::into).collect();
+        let plan = iosonde_job::parse(&words, &SystemEnv::default())
+            .unwrap()
+            .plan;
+        PodRun {
+            name: name.to_owned(),
+            node: node.to_owned(),
+            started_ns,
+            clock_error_ns: 150_000,
+            result: LocalRunner::default().open().run(&plan, &mut ()).unwrap(),
+        }
+    }
+
+    #[test]
+    fn pods_nodes_and_all() {
+        let sum = combined(vec![
+            pod("iosonde-3f2a9c01-0-abcde", "n1", 1000, 60_000),
+            pod("iosonde-3f2a9c01-1-fghij", "n2", 500, 1_310_000),
+            pod("iosonde-3f2a9c01-2-klmno", "n2", 500, 90_000),
+        ]);
+        let sum = sum.unwrap();
+        insta::assert_snapshot!("pods", text(&sum.pods));
+        let one = &sum.workers[..];
+        assert_eq!(one.len(), 1, "the sum has the form of a single pod's");
+        let each = sum
+            .pods
+            .iter()
+            .map(|pod| pod.workers[0].directions.read.total_ios);
+        assert_eq!(one[0].directions.read.total_ios, each.sum::<u64>());
+        let counts = one[0]
+            .directions
+            .read
+            .clat
+            .histogram
+            .as_ref()
+            .unwrap()
+            .total();
+        assert_eq!(
+            counts, one[0].directions.read.total_ios,
+            "histograms are merged"
+        );
+    }
+
+    #[test]
+    fn export_counters_are_listed_once_per_node() {
+        let with = |name: &str, node: &str, sources: &[&str]| {
+            let mut run = pod(name, node, 1000, 0);
+            let sides = sources.iter().map(|source| NfsSide {
+                source: (*source).to_owned(),
+                ..NfsSide::default()
+            });
+            run.result.nfs = sides.collect();
+            run
+        };
+        let sum = combined(vec![
+            with("p0", "n1", &["filer:/a"]),
+            with("p1", "n1", &["filer:/a", "filer:/b"]),
+            with("p2", "n2", &["filer:/a"]),
+        ]);
+        let sum = sum.unwrap();
+        let sources: Vec<&str> = sum.nfs.iter().map(|side| side.source.as_str()).collect();
+        assert_eq!(sources, ["filer:/a", "filer:/b", "filer:/a"]);
+    }
+}

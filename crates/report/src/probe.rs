@@ -1,0 +1,29 @@
+//! Report of a probe, in each format.
+
+mod conditions;
+pub mod device;
+mod json;
+pub mod limits;
+mod markdown;
+mod probe_csv;
+pub mod row;
+mod side_by_side;
+pub mod table;
+
+use crate::format::Format;
+use iosonde_study::probe::ProbeResult;
+
+/// Returns the output after all targets are probed. Tables of single targets are printed earlier.
+pub fn rest(results: &[ProbeResult], format: Format) -> serde_json::Result<String> {
+    match format {
+        Format::Table if results.len() > 1 => Ok(side_by_side::table(results)),
+        Format::Table => Ok(String::new()),
+        Format::Json => json::own(results),
+        Format::FioJson => json::fio(results),
+        Format::Csv => Ok(probe_csv::text(results)),
+        Format::Markdown => Ok(markdown::text(results)),
+    }
+}
+
+#[cfg(test)]
+mod simulated;

@@ -1,0 +1,187 @@
+//! Conditions of a measurement: pairs of a name and a sentence.
+
+use super::limits;
+use crate::facts;
+use iosonde_job::plan::Engine;
+use iosonde_result::cache_state::combine_caches;
+use iosonde_result::run::{RunResult, Verdict};
+use iosonde_result::storage::StorageUsed;
+use iosonde_study::probe::{ProbePhase, ProbeResult};
+
+/// Returns all known conditions.
+pub(super) fn list_conditions(result: &ProbeResult) -> Vec<(&'static str, String)> {
+    let mut pairs = Vec::new();
+    let runs: Vec<&RunResult> = result.runs.iter().map(|run| &run.result).collect();
+    let target = runs.iter().rev().find_map(|run| run.targets.first());
+    if let Some(target) = target {
+        pairs.extend(facts::target(target));
+    }
+    // The last answer describes a cluster that stopped answering.
+    let sides = || runs.iter().rev().filter_map(|run| run.ceph.as_ref());
+    let mut answered = sides().filter(|side| side.activity.looks > 0);
+    if let Some(side) = answered.next().or_else(|| sides().next()) {
+        pairs.extend(facts::ceph(side));
+    }
+    let measured = || {
+        result
+            .runs
+            .iter()
+            .filter(|run| run.phase != ProbePhase::Layout)
+    };
+    // For a local disk, use of the page cache is reported below under `I/O`.
+    let storage = measured().find_map(|run| StorageUsed::from_run(&run.result));
+    let storage = storage.filter(StorageUsed::is_service);
+    pairs.extend(storage.map(|used| ("storage", used.words())));
+    let caches = combine_caches(measured().map(|run| run.result.caches.as_slice()));
+    pairs.extend(facts::caches(&caches));
+    if let Some(run) = measured().find(|run| !run.result.nfs.is_empty()) {
+        let nfs_facts = facts::nfs(&run.result.nfs).into_iter();
+        pairs
+            .extend(nfs_facts.map(|(name, text)| (name, format!("{}: {text}", run.phase.title()))));
+    }
+    pairs.push(("I/O", how(result)));
+    if let Some(run) = runs.first() {
+        pairs.push(("machine", facts::machine(&run.host)));
+        pairs.extend(facts::bounds(&run.host));
+    }
+    for verdict in verdicts(result) {
+        pairs.push(("finding", verdict));
+    }
+    for note in &result.notes {
+        pairs.push(("note", note.clone()));
+    }
+    pairs.retain(|(_, text)| !text.is_empty());
+    pairs
+}
+
+/// Engines and depths in use, and whether O_DIRECT was in use.
+fn how(result: &ProbeResult) -> String {
+    let mut engines: Vec<(Engine, Vec<String>)> = Vec::new();
+    for figure in &result.figures {
+        let depth = figure.iodepth.to_string();
+        match engines
+            .iter_mut()
+            .find(|(engine, _)| *engine == figure.engine)
+        {
+            Some((_, depths)) if !depths.contains(&depth) => depths.push(depth),
+            Some(_) => {}
+            None => engines.push((figure.engine, vec![depth])),
+        }
+    }
+    let engines: Vec<String> = engines
+        .into_iter()
+        .map(|(engine, depths)| format!("{} (depth {})", engine.name(), depths.join(", ")))
+        .collect();
+    let engines = engines.join(", ");
+    let workers = result.runs.iter().flat_map(|run| &run.result.workers);
+    if let Some(ceph) = workers
+        .filter_map(|worker| worker.backend.ceph.as_ref())
+        .next()
+    {
+        let cache = ceph.cache.as_ref();
+        let cache = cache.map_or(String::new(), |cache| format!(", cache {cache}"));
+        return format!("{engines}; {}{cache}", ceph.client);
+    }
+    let is_direct = |figure: &&iosonde_study::probe::PhaseFigure| {
+        figure.phase != ProbePhase::SyncedWrite && figure.direct
+    };
+    let direct = if result.figures.iter().any(|figure| is_direct(&figure)) {
+        "O_DIRECT, except before fdatasync"
+    } else {
+        "through the page cache, not O_DIRECT"
+    };
+    format!("{engines}; {direct}")
+}
+
+/// Findings of all phases without duplicates, with their phases. If three or more phases have a
+/// finding of one kind, the first represents all, even if their evidence differs.
+fn verdicts(result: &ProbeResult) -> Vec<String> {
+    const MANY: usize = 3;
+    let found = || {
+        result.runs.iter().flat_map(|run| {
+            let verdicts = run.result.verdicts.iter();
+            let elsewhere = |verdict: &&Verdict| !limits::is_shown_here(run, verdict);
+            verdicts
+                .filter(elsewhere)
+                .map(|verdict| (run.phase.title(), verdict))
+        })
+    };
+    let of_kind = |kind| found().filter(move |(_, verdict)| verdict.kind == kind);
+    let mut said: Vec<&Verdict> = Vec::new();
+    let mut lines = Vec::new();
+    let all = result.runs.len();
+    for (title, verdict) in found() {
+        let many = of_kind(verdict.kind).count() >= MANY;
+        let is_same = |other: &Verdict| match many {
+            true => other.kind == verdict.kind,
+            false => has_same_text(other, verdict),
+        };
+        if said.iter().any(|other| is_same(other)) {
+            continue;
+        }
+        said.push(verdict);
+        let evidence = &verdict.evidence;
+        let alike: Vec<_> = found().filter(|(_, other)| is_same(other)).collect();
+        let differs = alike
+            .iter()
+            .any(|(_, other)| !has_same_text(other, verdict));
+        let such_as = if differs {
+            format!(", e.g. {title}")
+        } else {
+            String::new()
+        };
+        lines.push(match alike.len() {
+            count if count == all => format!("all phases{such_as}: {evidence}"),
+            count if count >= MANY => format!("{count} of {all} phases{such_as}: {evidence}"),
+            _ => {
+                let titles: Vec<_> = alike.iter().map(|(title, _)| *title).collect();
+                format!("{}: {evidence}", titles.join("; "))
+            }
+        });
+    }
+    lines
+}
+
+/// Whether two verdicts read the same. Their causes may differ by less than the text shows.
+fn has_same_text(one: &Verdict, other: &Verdict) -> bool {
+    one.kind == other.kind && one.evidence == other.evidence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_study::probe::ProbeBudget;
+
+    #[test]
+    fn pool_conditions_name_cluster_and_library_not_o_direct() {
+        let mut result = super::super::simulated::probed("ceph", ProbeBudget::QUICK);
+        for run in &mut result.runs {
+            let side = r#"{"fsid":"f","health":"HEALTH_WARN","checks":[],
+                "osds":{"total":3,"up":2,"in":3},"pgs":32,"pool":null,
+                "activity":{"looks":1,"recovering":0,"scrubbing":0,"recovery_bytes_per_s":0,
+                "degraded_objects":0,"misplaced_objects":0},"osd_latency":[],
+                "notes":["osd.0 said no","osd.1 said no","osd.2 said no"]}"#;
+            run.result.ceph = Some(serde_json::from_str(side).unwrap());
+            for worker in &mut run.result.workers {
+                let used =
+                    r#"{"client":"librbd 1.16.0","fsid":"f","pool":"p","cache":"writearound"}"#;
+                worker.backend.ceph = Some(serde_json::from_str(used).unwrap());
+            }
+        }
+        let pairs = list_conditions(&result);
+        let find = |name| {
+            pairs
+                .iter()
+                .find(|(each, _)| *each == name)
+                .map(|(_, text)| text.as_str())
+        };
+        assert_eq!(find("cluster"), Some("HEALTH_WARN, 2 of 3 OSDs up, 3 in"));
+        assert_eq!(find("not known"), Some("osd.0 said no (and 2 more)"));
+        let mut silent_later = result.clone();
+        let last = silent_later.runs.last_mut().unwrap();
+        last.result.ceph = Some(Default::default());
+        assert_eq!(list_conditions(&silent_later), pairs);
+        let how = find("I/O").unwrap();
+        assert!(how.ends_with("; librbd 1.16.0, cache writearound"), "{how}");
+    }
+}

@@ -1,0 +1,100 @@
+//! Knee and bottleneck of each pattern: pairs of a name and a sentence.
+
+use super::row;
+use iosonde_result::run::{Verdict, VerdictKind};
+use iosonde_study::ceiling::Ceiling;
+use iosonde_study::probe::{PhaseFigure, PhaseRun, ProbePhase, ProbeResult};
+
+/// Ceilings whose rates differ by at most this share are the same.
+const SAME: f64 = 0.03;
+/// Heading of [`knees`].
+pub(super) const MOST: &str = "Maximum at any depth";
+
+/// Describes the knee of each pattern searched, or notes that none was.
+pub(super) fn knees(result: &ProbeResult) -> Vec<(&'static str, String)> {
+    let mut pairs: Vec<(&str, String)> = Vec::new();
+    let found = |phase| result.knees.iter().find(move |knee| knee.phase == phase);
+    for knee in row::ORDER.into_iter().filter_map(found) {
+        pairs.push((knee.phase.title(), row::knee(knee)));
+    }
+    if result.options.budget.knee_ns == 0 {
+        pairs.push(("not searched", "--quick skips it".to_owned()));
+    }
+    pairs
+}
+
+/// Bottlenecks of the patterns. A bottleneck of several patterns is reported once.
+pub(super) fn bottlenecks(result: &ProbeResult) -> Vec<(&'static str, String)> {
+    let mut found: Vec<(&Verdict, Vec<String>)> = Vec::new();
+    // Number of figures in the table.
+    let all = result.figures.len();
+    for phase in row::ORDER {
+        let Some((figure, verdict)) = judged_phase(result, phase) else {
+            continue;
+        };
+        let label = row::label(figure);
+        match found.iter_mut().find(|(same, _)| same.kind == verdict.kind) {
+            Some((_, labels)) => labels.push(label),
+            None => found.push((verdict, vec![label])),
+        }
+    }
+    found.sort_by_key(|(_, labels)| std::cmp::Reverse(labels.len()));
+    let sentence = |(verdict, labels): (&Verdict, Vec<String>)| {
+        let limit = verdict.kind.limit().unwrap_or_default();
+        // The evidence is that of the first figure, which is named if there are several.
+        let said = match &labels[..] {
+            [first, _, ..] => format!("{limit} ({first}: {})", verdict.evidence),
+            _ => format!("{limit} ({})", verdict.evidence),
+        };
+        let text = match labels.len() {
+            count if count == all => said,
+            count if count > 2 => format!("{count} of {all} figures: {said}"),
+            _ => format!("{}: {said}", labels.join("; ")),
+        };
+        ("bottleneck", text)
+    };
+    found.into_iter().map(sentence).collect()
+}
+
+/// Rates that more I/Os in flight do not raise, with the cause; once for patterns that share it.
+pub fn ceilings(result: &ProbeResult) -> Vec<(&'static str, String)> {
+    let mut found: Vec<(&Ceiling, Vec<String>)> = Vec::new();
+    for ceiling in &result.ceilings {
+        let is_same = |other: &Ceiling| {
+            (other.counted, other.holder) == (ceiling.counted, ceiling.holder)
+                && (other.per_s / ceiling.per_s - 1.0).abs() <= SAME
+        };
+        match found.iter_mut().find(|(other, _)| is_same(other)) {
+            Some((_, names)) => names.push(ceiling.name()),
+            None => found.push((ceiling, vec![ceiling.name()])),
+        }
+    }
+    let sentence = |(ceiling, names): (&Ceiling, Vec<String>)| {
+        let text = format!("{}: {}", names.join(", "), ceiling.evidence);
+        ("ceiling", text)
+    };
+    found.into_iter().map(sentence).collect()
+}
+
+/// Figure and bottleneck of a phase, unless reported elsewhere or implied by the phase.
+fn judged_phase(result: &ProbeResult, phase: ProbePhase) -> Option<(&PhaseFigure, &Verdict)> {
+    let run = result.runs.iter().find(|run| run.phase == phase)?;
+    let verdict = run.result.bottleneck()?;
+    (!is_reported_elsewhere(verdict) && !is_plain(run, verdict))
+        .then_some((result.figure(phase)?, verdict))
+}
+
+/// A phase measures I/Os one at a time on purpose, so its queue depth is no finding.
+fn is_plain(run: &PhaseRun, verdict: &Verdict) -> bool {
+    verdict.kind == VerdictKind::QueueDepth && run.phase.iodepth() == 1
+}
+
+/// A cache is reported as a finding.
+fn is_reported_elsewhere(verdict: &Verdict) -> bool {
+    verdict.kind == VerdictKind::ServedFromCache
+}
+
+/// Whether a verdict is reported as a bottleneck, and so not among the findings.
+pub(super) fn is_shown_here(run: &PhaseRun, verdict: &Verdict) -> bool {
+    run.result.bottleneck() == Some(verdict) && !is_reported_elsewhere(verdict)
+}

@@ -1,0 +1,266 @@
+//! Texts about one figure.
+
+use crate::intervals::NOT_KNOWN;
+use iosonde_job::plan::Direction;
+use iosonde_study::probe::{Knee, LatencySummary, PhaseFigure, ProbePhase, ProbeResult, most_of};
+use iosonde_study::words;
+use std::collections::BTreeMap;
+
+/// Smallest block size of a phase whose main figure is bandwidth.
+const BANDWIDTH_BYTES: u64 = 1 << 20;
+
+/// Order of the phases in reports: throughput first.
+pub(crate) const ORDER: [ProbePhase; 7] = [
+    ProbePhase::RandomRead,
+    ProbePhase::RandomWrite,
+    ProbePhase::SequentialRead,
+    ProbePhase::SequentialWrite,
+    ProbePhase::ReadLatency,
+    ProbePhase::WriteLatency,
+    ProbePhase::SyncedWrite,
+];
+
+/// Name of a figure: `4k random read, depth 64`.
+pub fn label(figure: &PhaseFigure) -> String {
+    pattern(figure.phase, figure.block_bytes, figure.iodepth)
+}
+
+/// Name of a phase that has not run yet, in the same form.
+pub fn planned(phase: ProbePhase) -> String {
+    pattern(phase, phase.block_bytes(), phase.iodepth())
+}
+
+/// Titles of a probe's parts by key: `random_read` is `4k random read, depth 64`.
+pub fn titles(probe: &ProbeResult) -> BTreeMap<String, String> {
+    let of_figures = probe
+        .figures
+        .iter()
+        .map(|figure| (figure.phase.key().to_owned(), label(figure)));
+    let of_most = probe.knees.iter().filter_map(|knee| {
+        let pattern = planned(knee.phase);
+        let (pattern, _) = pattern.split_once(',')?;
+        Some((
+            most_of(knee.phase),
+            format!("{pattern}, maximum at any depth"),
+        ))
+    });
+    of_figures.chain(of_most).collect()
+}
+
+fn pattern(phase: ProbePhase, block_bytes: u64, iodepth: u32) -> String {
+    let block = if block_bytes >= 1 << 20 {
+        format!("{}M", block_bytes >> 20)
+    } else {
+        format!("{}k", block_bytes >> 10)
+    };
+    let direction = match phase.direction() {
+        Direction::Read => "read",
+        _ => "write",
+    };
+    let order = if phase.is_random() {
+        "random"
+    } else {
+        "sequential"
+    };
+    match phase {
+        ProbePhase::SyncedWrite => format!("{block} write + fdatasync"),
+        _ => format!("{block} {order} {direction}, depth {iodepth}"),
+    }
+}
+
+/// Main latency of a figure. If each write is followed by a sync, it is that of the sync.
+pub fn latency(figure: &PhaseFigure) -> &LatencySummary {
+    figure.sync_latency.as_ref().unwrap_or(&figure.latency)
+}
+
+/// Confidence intervals of the median, 99th and 99.9th percentile.
+pub fn intervals(figure: &PhaseFigure) -> [Option<(u64, u64)>; 3] {
+    let latency = latency(figure);
+    [
+        latency.p50_between_ns,
+        latency.p99_between_ns,
+        latency.p99_9_between_ns,
+    ]
+}
+
+/// Confidence interval of the rate: `0.4 %`, or `-` if unknown.
+pub fn error(figure: &PhaseFigure) -> String {
+    let telling = figure.iops.if_telling();
+    telling.relative_error().map_or("-".to_owned(), share)
+}
+
+/// Half-width of an interval as a share: `+- 0.4 %`, or `not known` if the interval reaches zero.
+pub fn within(error: f64) -> String {
+    match error {
+        error if error < 1.0 => format!("+- {}", share(error)),
+        _ => NOT_KNOWN.to_owned(),
+    }
+}
+
+/// Formats an error as a share: `0.4 %`.
+pub fn share(error: f64) -> String {
+    match error {
+        error if error < 0.0995 => format!("{:.1} %", error * 100.0),
+        error if error < 1.0 => format!("{:.0} %", error * 100.0),
+        _ => ">100 %".to_owned(),
+    }
+}
+
+/// Reasons to doubt the figure: `not sure: +- 3.4 %`, `did not settle`.
+pub fn doubts(figure: &PhaseFigure) -> Vec<String> {
+    let mut doubts = Vec::new();
+    if is_unsure(figure) {
+        doubts.push(match figure.iops.if_telling().error {
+            Some(_) => format!("not sure: +- {}", error(figure)),
+            None => "not sure: interval not known".to_owned(),
+        });
+    }
+    if figure.settled == Some(false) {
+        doubts.push("not steady".to_owned());
+    }
+    doubts
+}
+
+/// Whether the time ran out before the rate reached the requested confidence.
+pub(crate) fn is_unsure(figure: &PhaseFigure) -> bool {
+    figure.sure == Some(false)
+}
+
+/// Formats a percentile. `-` if too few I/Os were measured.
+pub fn percentile(ns: Option<u64>) -> String {
+    ns.map_or("-".to_owned(), |ns| words::latency(ns as f64))
+}
+
+/// Confidence interval of a percentile: `388-396 us`, `980 us-1.20 ms`, or `-` if unknown.
+pub fn between(ns: Option<(u64, u64)>) -> String {
+    let Some((low, high)) = ns else {
+        return "-".to_owned();
+    };
+    let [low, high] = [low, high].map(|ns| words::latency(ns as f64));
+    if low == high {
+        return low;
+    }
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number}-{high}"),
+        _ => format!("{low}-{high}"),
+    }
+}
+
+/// Main figure of a phase: IOPS, or the bandwidth of large blocks.
+pub fn headline(figure: &PhaseFigure) -> String {
+    if figure.block_bytes >= 1 << 20 {
+        words::bandwidth(figure.bytes_per_s.mean)
+    } else {
+        format!("{} IOPS", words::iops(figure.iops.mean))
+    }
+}
+
+/// Describes the figure in one line, for the display.
+pub fn one_line(figure: &PhaseFigure) -> String {
+    let line = format!(
+        "{:<28} {:<12} {}",
+        label(figure),
+        headline(figure),
+        details(figure)
+    );
+    line.trim_end().to_owned()
+}
+
+/// Details of a figure: its interval, its latency, or the doubts about it.
+pub fn details(figure: &PhaseFigure) -> String {
+    let mut details = doubts(figure);
+    if !is_unsure(figure) && figure.iops.if_telling().error.is_some() {
+        details.insert(0, format!("+- {}", error(figure)));
+    }
+    let p99 = latency(figure).p99_ns.filter(|_| details.len() < 2);
+    details.extend(p99.map(|ns| format!("p99 {}", words::latency(ns as f64))));
+    details.join(", ")
+}
+
+/// Maximum of a pattern and its depth: `412k IOPS` and `+- 0.4 % from depth 24 on`. `not known` if
+/// the figures prove no maximum.
+pub fn knee_in_short(knee: &Knee) -> (String, String) {
+    let found = &knee.saturation;
+    let claims = found.claims();
+    if !claims.maximum {
+        let (most, known, _) = found.most_in_words(knee.phase.block_bytes() >= BANDWIDTH_BYTES);
+        return ("not known".to_owned(), format!("{most} {known}"));
+    }
+    let error = found.maximum.relative_error().map_or(String::new(), share);
+    let at = cell(found.jobs, found.knee.iodepth);
+    let from = match claims.knee {
+        true => at,
+        false => format!("{at} or lower"),
+    };
+    let most = rate(knee.phase, found.maximum.mean);
+    (most, format!("+- {error} from {from} on"))
+}
+
+/// Maximum and knee for a table cell: `412k IOPS at 24`, or `not known` if no maximum is proven.
+pub(crate) fn most_and_knee(knee: &Knee) -> String {
+    let found = &knee.saturation;
+    let Some(maximum) = found.known_maximum() else {
+        return "not known".to_owned();
+    };
+    let or_lower = if found.claims().knee { "" } else { " or lower" };
+    let at = cell(found.jobs, found.knee.iodepth);
+    format!("{}, {at}{or_lower}", rate(knee.phase, maximum.mean))
+}
+
+/// Formats a rate in the unit of its phase: IOPS, or the bandwidth of large blocks.
+pub fn rate(phase: ProbePhase, iops: f64) -> String {
+    match phase.block_bytes() {
+        bytes @ BANDWIDTH_BYTES.. => words::bandwidth(iops * bytes as f64),
+        _ => format!("{} IOPS", words::iops(iops)),
+    }
+}
+
+/// Cell of a search: `depth 32`, `2 jobs x depth 32`.
+pub fn cell(jobs: u32, iodepth: u32) -> String {
+    match jobs {
+        1 => format!("depth {iodepth}"),
+        jobs => format!("{jobs} jobs x depth {iodepth}"),
+    }
+}
+
+/// Describes a knee: `412k IOPS +- 0.4 % from depth 24 on; past 64 only latency grows`. The text
+/// claims only what the intervals prove.
+pub fn knee(knee: &Knee) -> String {
+    let found = &knee.saturation;
+    let claims = found.claims();
+    if !claims.maximum {
+        let (most, known, at) = found.most_in_words(knee.phase.block_bytes() >= BANDWIDTH_BYTES);
+        return format!("not known; the fastest was {at} with {most} {known}");
+    }
+    let (most, at) = knee_in_short(knee);
+    let beyond = match found.latency_only {
+        None if claims.rises => format!("the rate still rises at depth {}", deepest(knee)),
+        None => "higher depths were not measured".to_owned(),
+        Some(_) if !claims.plateau => "more depth may raise the rate".to_owned(),
+        Some(point) if point.iodepth <= found.knee.iodepth => {
+            "more depth only adds latency".to_owned()
+        }
+        Some(point) => format!("above depth {} only latency grows", point.iodepth),
+    };
+    format!("{most} {at}; {beyond}")
+}
+
+/// Highest depth measured.
+fn deepest(knee: &Knee) -> u32 {
+    let cells = knee.saturation.cells.iter();
+    cells.map(|cell| cell.iodepth).max().unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_list_all_measured_phases() {
+        let sorted = |mut phases: [ProbePhase; 7]| {
+            phases.sort_by_key(|phase| phase.title());
+            phases
+        };
+        assert_eq!(sorted(ORDER), sorted(ProbePhase::MEASURED));
+    }
+}

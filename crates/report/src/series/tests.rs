@@ -1,0 +1,161 @@
+use super::*;
+use iosonde_engine::runner::LocalRunner;
+use iosonde_job::plan::{BytesOrPercent, Engine, Job, Plan, ReadWrite, ReadWriteMode};
+use iosonde_result::interval::Interval;
+use iosonde_result::machine::{CpuShares, DeviceRates, MachineSlice, Pressure, Pressures};
+use iosonde_result::network::{
+    InterfaceRates, NetworkRates, ProtocolRates, StorageProtocol, TcpRates,
+};
+use iosonde_result::session::Session;
+
+/// Eight simulated seconds, the first of them a ramp, with a disk whose latency grows.
+fn result() -> RunResult {
+    let mut job = Job::new("job");
+    job.io.engine = Engine::Sim;
+    job.io.sim = Some("nvme,noise=0.03".to_owned());
+    job.io.iodepth = 4;
+    job.files.size = Some(BytesOrPercent::Bytes(1 << 30));
+    job.workload.rw = ReadWrite {
+        mode: ReadWriteMode::ReadWrite,
+        random: true,
+    };
+    job.schedule.time_based = true;
+    job.schedule.runtime_ns = 8_000_000_000;
+    let plan = Plan {
+        jobs: vec![job],
+        global_options: Vec::new(),
+    };
+    let mut result = LocalRunner::default().open().run(&plan, &mut ()).unwrap();
+    result
+        .intervals
+        .change_each(|index, interval| interval.ramp = index == 0);
+    let slices = result.intervals.iter().enumerate();
+    result.series.slices = slices
+        .map(|(index, interval)| slice(index as f64, interval.start_ns, interval.length_ns))
+        .collect();
+    result
+}
+
+fn slice(number: f64, start_ns: u64, length_ns: u64) -> MachineSlice {
+    let disk = DeviceRates {
+        tps: 1000.0,
+        read_kib_s: 2000.0,
+        write_kib_s: 2000.0,
+        request_kib: 4.0,
+        queue: 3.5,
+        await_ms: 0.5 * number,
+        util_percent: 10.0 * number,
+        ..DeviceRates::default()
+    };
+    MachineSlice {
+        start_ns,
+        length_ns,
+        devices: [("nvme0n1".to_owned(), disk)].into(),
+        cpu: Some(CpuShares {
+            user: 20.0,
+            system: 10.0,
+            iowait: 5.0,
+            steal: 0.0,
+        }),
+        process_cpus: Some(0.25),
+        pressure: Some(Pressures {
+            io: Some(Pressure {
+                some: 12.5,
+                full: 12.0,
+            }),
+            ..Pressures::default()
+        }),
+        ..MachineSlice::default()
+    }
+}
+
+#[test]
+fn time_series_table_fits_80_columns() {
+    let table = table(&result());
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
+    insta::assert_snapshot!("table", table);
+}
+
+#[test]
+fn short_run_has_no_time_series_table() {
+    let mut result = result();
+    result.intervals.truncate(3);
+    assert_eq!(table(&result), "", "one of the three is a ramp");
+    result.intervals.clear();
+    assert_eq!(table(&result), "");
+}
+
+#[test]
+fn series_csv_holds_every_interval() {
+    let result = result();
+    let text = csv(&[("random, read", &result)]);
+    insta::assert_snapshot!("csv", text);
+    let mut simulated = result.clone();
+    simulated.series.slices.clear();
+    let both = csv(&[("one", &result), ("two", &simulated)]);
+    let lines: Vec<&str> = both.lines().collect();
+    assert_eq!(lines.len(), 1 + 2 * result.intervals.len());
+    let fields = |line: &str| line.split(',').count();
+    assert!(lines.iter().all(|line| fields(line) == fields(lines[0])));
+    assert!(
+        lines.last().unwrap().ends_with(",,,,"),
+        "nothing is known of its machine"
+    );
+}
+
+#[test]
+fn sparkline_merges_long_runs_and_scales_shares_to_100() {
+    let values: Vec<(f64, u64)> = (0..3600).map(|_| (50.0, 1_000_000_000)).collect();
+    let line = sparkline(&values, Quantity::Percent.top(50.0));
+    assert!(line.chars().count() <= WIDTH);
+    assert!(line.chars().all(|bar| bar == '▅'), "{line}");
+    assert_eq!(
+        sparkline(&[(0.0, 1), (3.0, 1)], Quantity::Iops.top(3.0)),
+        "▁█"
+    );
+    assert_eq!(sparkline(&[(0.0, 1)], Quantity::Iops.top(0.0)), "▁");
+}
+
+#[test]
+fn csv_has_columns_of_the_network() {
+    let rates = InterfaceRates {
+        received_bytes_s: 1000.0,
+        ..InterfaceRates::default()
+    };
+    let network = NetworkRates {
+        interfaces: [("eth0".to_owned(), rates)].into(),
+        tcp: Some(TcpRates {
+            retransmits_s: 2.5,
+            ..TcpRates::default()
+        }),
+        protocols: vec![ProtocolRates {
+            protocol: StorageProtocol::Nfs,
+            connections: 1,
+            received_bytes_s: 900.0,
+            sent_bytes_s: 0.0,
+            retransmits_s: 0.0,
+        }],
+    };
+    let mut result = result();
+    result.series.slices = vec![MachineSlice {
+        network: Some(network.clone()),
+        ..slice(1.0, 0, 1_000_000_000)
+    }]
+    .into();
+    let all = network_columns::network_columns(&[&result]);
+    let value = |name: &str| {
+        let column = all.iter().find(|column| column.name == name).unwrap();
+        let slice = MachineSlice {
+            network: Some(network.clone()),
+            ..MachineSlice::default()
+        };
+        (column.value)(&Interval::default(), Some(&slice))
+    };
+    assert_eq!(value("eth0 received_bytes_per_s"), Some(1000.0));
+    assert_eq!(value("eth0 link_percent"), None, "unknown speed");
+    assert_eq!(value("tcp_retransmits_per_s"), Some(2.5));
+    assert_eq!(value("NFS received_bytes_per_s"), Some(900.0));
+}

@@ -1,0 +1,103 @@
+//! Figures of a suite alone and beside a neighbour, and their ratios.
+
+use crate::figures::value;
+use crate::markdown_table::MarkdownColumn::{Left, Right};
+use crate::markdown_table::{MarkdownColumn, markdown_table};
+use crate::text_table::{plain, render, right, wrapped};
+use comfy_table::Cell;
+use iosonde_result::compare::{Measure, Subject};
+use iosonde_suite::{BesideFigure, SuiteResult};
+
+const COLUMNS: [MarkdownColumn<'_>; 5] = [
+    Left(""),
+    Left("figure"),
+    Right("alone"),
+    Right("beside"),
+    Right("beside / alone"),
+];
+
+/// Returns the figures as text. Empty if nothing was measured beside a neighbour.
+pub(super) fn table(result: &SuiteResult) -> String {
+    let Some(title) = title(result) else {
+        return String::new();
+    };
+    let mut table = plain();
+    table.set_header([
+        Cell::new(""),
+        Cell::new("figure"),
+        right("alone"),
+        right("beside"),
+        right("beside / alone"),
+    ]);
+    for row in rows(result) {
+        let [part, figure, alone, beside, times] = row;
+        table.add_row([
+            Cell::new(part),
+            Cell::new(figure),
+            right(alone),
+            right(beside),
+            right(times),
+        ]);
+    }
+    format!("\n{}{}", wrapped(&title), render(&table))
+}
+
+/// Returns the figures as a Markdown table. Empty if nothing was measured beside a neighbour.
+pub(super) fn markdown(result: &SuiteResult) -> String {
+    let Some(title) = title(result) else {
+        return String::new();
+    };
+    let table = markdown_table(&COLUMNS, rows(result));
+    format!("\n{title}\n\n{table}")
+}
+
+/// Names the neighbours.
+fn title(result: &SuiteResult) -> Option<String> {
+    let mut options: Vec<&str> = Vec::new();
+    for given in result
+        .steps
+        .iter()
+        .filter_map(|step| step.beside.as_deref())
+    {
+        if !options.contains(&given) {
+            options.push(given);
+        }
+    }
+    let is_shown = !result.beside.is_empty() && !options.is_empty();
+    is_shown.then(|| {
+        format!(
+            "Alone, and beside a neighbour ({}), whose own I/O is in no figure:",
+            options.join("; ")
+        )
+    })
+}
+
+fn rows(result: &SuiteResult) -> Vec<[String; 5]> {
+    let shown = result.beside.iter().filter(|figure| is_shown(figure));
+    let mut before = "";
+    let mut rows = Vec::new();
+    for figure in shown {
+        let part = match before == figure.part {
+            true => String::new(),
+            false => figure.part.clone(),
+        };
+        before = &figure.part;
+        rows.push([
+            part,
+            format!("{} {}", figure.subject.name(), figure.measure.title()),
+            value(figure.measure, figure.alone),
+            value(figure.measure, figure.beside),
+            figure.times(),
+        ]);
+    }
+    rows
+}
+
+/// Whether the table shows a figure: rates, and the latencies that suites show elsewhere.
+fn is_shown(figure: &BesideFigure) -> bool {
+    match figure.measure {
+        Measure::Iops | Measure::BytesPerS => figure.subject != Subject::Sync,
+        Measure::LatP50 | Measure::LatP99 | Measure::ClatP50 | Measure::ClatP99 => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,125 @@
+//! Built-in suites, and the plan of a suite.
+
+use crate::text_table::{plain, render, right, wrapped};
+use comfy_table::Cell;
+use iosonde_study::sweep::quiet_wait_max;
+use iosonde_study::{TimeRange, words};
+use iosonde_suite::{BUILTIN, StepKind, Suite, SuiteTarget};
+use std::time::Duration;
+
+/// Lists the built-in suites.
+pub fn list() -> String {
+    let mut table = plain();
+    for suite in BUILTIN {
+        table.add_row([suite.name.to_owned(), about(suite.text)]);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    render(&table)
+}
+
+/// Value of `about` in the text of a built-in suite, which has it on a line of its own.
+fn about(text: &str) -> String {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("about = \""));
+    line.map_or_else(String::new, |rest| rest.trim_end_matches('"').to_owned())
+}
+
+/// Describes the planned runs and their time.
+pub fn plan(suite: &Suite, targets: &[SuiteTarget]) -> String {
+    let mut text = String::new();
+    let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
+    text.push_str(&wrapped(&format!("{} on {}", suite.name, names.join(", "))));
+    let mut table = plain();
+    let mut total = Some(TimeRange::default());
+    // A workload with many combinations has one line.
+    let mut workloads: Vec<(&str, usize, u32, Option<TimeRange>)> = Vec::new();
+    for step in &suite.steps {
+        let time = step.planned_time();
+        let times = u64::from(step.repetitions) * targets.len() as u64;
+        total = total
+            .zip(time)
+            .map(|(total, time)| total + time.times(times));
+        match workloads.last_mut() {
+            Some((name, count, _, all)) if *name == step.workload => {
+                *count += 1;
+                *all = all.zip(time).map(|(all, time)| all + time);
+            }
+            _ => workloads.push((&step.workload, 1, step.repetitions, time)),
+        }
+    }
+    for (name, count, repetitions, time) in workloads {
+        let runs = if count == 1 {
+            "1 run".to_owned()
+        } else {
+            format!("{count} runs")
+        };
+        let times = if repetitions == 1 {
+            String::new()
+        } else {
+            format!("{repetitions} times")
+        };
+        table.add_row([
+            Cell::new(format!("  {name}")),
+            right(runs),
+            right(times),
+            right(time.map_or(unknown_end(suite, name), |time| {
+                let times = u64::from(repetitions) * targets.len() as u64;
+                time.times(times).words()
+            })),
+        ]);
+    }
+    text.push_str(&render(&table));
+    let total = match total {
+        Some(total) => format!(
+            "{} in all, plus layout{}",
+            total.words(),
+            waiting(suite, targets)
+        ),
+        None if has_command(suite) => "duration depends on the commands".to_owned(),
+        None => "duration depends on the data".to_owned(),
+    };
+    let expectations = match suite.expectations.len() {
+        0 => "no expectations".to_owned(),
+        1 => "1 expectation".to_owned(),
+        count => format!("{count} expectations"),
+    };
+    text.push_str(&format!("{total}; {expectations}\n"));
+    text
+}
+
+/// Describes the end of a workload whose time is not known.
+fn unknown_end(suite: &Suite, workload: &str) -> String {
+    let mut steps = suite.steps.iter().filter(|step| step.workload == workload);
+    match steps.any(|step| matches!(step.what, StepKind::Command(_))) {
+        true => "until the command ends".to_owned(),
+        false => "until all data is written".to_owned(),
+    }
+}
+
+fn has_command(suite: &Suite) -> bool {
+    let mut steps = suite.steps.iter();
+    steps.any(|step| matches!(step.what, StepKind::Command(_)))
+}
+
+/// Describes the maximum time that sweeps wait for idle devices. Empty if no sweep waits.
+fn waiting(suite: &Suite, targets: &[SuiteTarget]) -> String {
+    let is_real = |target: &&SuiteTarget| !target.name.starts_with("sim:");
+    let real = targets.iter().filter(is_real).count() as u32;
+    let waits = suite.steps.iter().filter_map(|step| match &step.what {
+        StepKind::Sweep(sweep) => {
+            Some(quiet_wait_max(sweep.planned.most_ns) * step.repetitions * real)
+        }
+        _ => None,
+    });
+    let most: Duration = waits.sum();
+    match most.is_zero() {
+        true => String::new(),
+        false => format!(
+            " and at most {} of waiting for an idle device",
+            words::duration(most.as_secs_f64())
+        ),
+    }
+}

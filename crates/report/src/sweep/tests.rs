@@ -1,0 +1,197 @@
+use super::*;
+use iosonde_engine::runner::LocalRunner;
+use iosonde_job::diagnostic::Diagnostics;
+use iosonde_job::env::FakeEnv;
+use iosonde_study::probe::{StudyTarget, StudyTargetKind};
+use iosonde_study::sweep::{Base, SweepGrid, SweepOptions, SweepTarget, parse_axes, sweep};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn measured(device: &str, axes: &[(&str, &str)], options: &SweepOptions) -> SweepResult {
+    let target = StudyTarget {
+        name: format!("sim:{device}"),
+        path: "sim".to_owned(),
+        kind: StudyTargetKind::Simulated {
+            options: device.to_owned(),
+        },
+    };
+    let targets = [SweepTarget::new(&target, None).unwrap()];
+    let given: Vec<(String, String)> = axes
+        .iter()
+        .map(|(name, values)| ((*name).to_owned(), (*values).to_owned()))
+        .collect();
+    let axes = parse_axes(&given, &mut Diagnostics::default());
+    let grid = SweepGrid::new(&Base::Plain, &targets, &axes, &FakeEnv::new()).unwrap();
+    let mut session = LocalRunner::default().open();
+    sweep(&mut session, &targets, &grid, options, Vec::new(), &mut ()).unwrap()
+}
+
+fn options() -> SweepOptions {
+    SweepOptions {
+        exhaustive: false,
+        runtime_ns: 10 * SECOND_NS,
+        budget_ns: None,
+        seed: 1,
+        most_warmup_ns: None,
+    }
+}
+
+fn fits(text: &str) {
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+}
+
+#[test]
+fn simulated_sweep_report_is_deterministic() {
+    let axes = [
+        ("rw", "randread,randwrite"),
+        ("bs", "4k,16k,64k,256k"),
+        ("iodepth", "1..64"),
+    ];
+    let result = measured("throttled", &axes, &options());
+    let text = table(&result);
+    fits(&text);
+    insta::assert_snapshot!("throttled", text);
+    insta::assert_snapshot!("throttled_csv", csv(&result));
+    insta::assert_snapshot!("throttled_markdown", markdown(&result));
+    let text = json(&result).unwrap();
+    let document: SweepDocument = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (document.kind.as_str(), &document.sweep),
+        ("sweep", &result)
+    );
+}
+
+#[test]
+fn jobs_are_columns_and_blocks_tables() {
+    let axes = [("bs", "4k,64k"), ("numjobs", "1,4"), ("iodepth", "1..32")];
+    let result = measured("nfs", &axes, &options());
+    let text = table(&result);
+    fits(&text);
+    insta::assert_snapshot!("jobs", text);
+}
+
+#[test]
+fn budget_report_names_cells_left_out() {
+    let axes = [
+        ("bs", "4k,8k,16k,32k,64k,128k"),
+        ("rw", "randread,read"),
+        ("iodepth", "1..16"),
+    ];
+    let short = SweepOptions {
+        budget_ns: Some(12 * SECOND_NS),
+        ..options()
+    };
+    let result = measured("net-iops-cap", &axes, &short);
+    let text = table(&result);
+    fits(&text);
+    insta::assert_snapshot!("budget", text);
+}
+
+#[test]
+fn single_curve_is_not_named() {
+    let every = SweepOptions {
+        exhaustive: true,
+        ..options()
+    };
+    let result = measured("net-iops-cap", &[("iodepth", "1,2,4,8")], &every);
+    let text = table(&result);
+    fits(&text);
+    insta::assert_snapshot!("single", text);
+}
+
+#[test]
+fn uncertain_cells_are_marked() {
+    let short = SweepOptions {
+        runtime_ns: SECOND_NS,
+        ..options()
+    };
+    let result = measured("hdd", &[("bs", "4k,1m"), ("iodepth", "1..32")], &short);
+    let text = table(&result);
+    fits(&text);
+    insta::assert_snapshot!("unsure", text);
+}
+
+#[test]
+fn maximum_below_an_uncertain_cell_is_not_claimed() {
+    let mut result = measured("net-iops-cap", &[("iodepth", "1,2,4,8,16")], &options());
+    let curve = &mut result.curves[0];
+    let found = curve.saturation.as_mut().unwrap();
+    assert!(found.claims().maximum);
+    let cell = found.cells.last_mut().unwrap();
+    cell.iops.mean *= 1.5;
+    cell.iops.error = Some(0.9 * cell.iops.mean);
+    let depth = cell.iodepth;
+    let text = sentence(&result, &result.curves[0]).unwrap();
+    assert!(
+        text.starts_with(&format!(
+            "the rate has no known maximum; the fastest was depth {depth}"
+        )),
+        "{text}"
+    );
+    assert!(text.ends_with("(uncertain: +-90 %)"), "{text}");
+    assert_eq!(grid::knee(&result.curves[0]), None);
+}
+
+#[test]
+fn working_set_sweep_shows_the_cache() {
+    let device = "seed=1,read_us=2ms,read_dist=lognormal:0.2,cache=24m,cache_block=64k,\
+                  cache_us=200,cache_direct=1";
+    let axes = [
+        ("random_distribution", "random,zipf:0.9"),
+        ("bs", "64k"),
+        ("size", "4m..256m"),
+        ("iodepth", "1"),
+    ];
+    let warm = |most_s: u64| SweepOptions {
+        runtime_ns: 3 * SECOND_NS,
+        most_warmup_ns: Some(most_s * SECOND_NS),
+        ..options()
+    };
+    let result = measured(device, &axes, &warm(60));
+    let text = table(&result);
+    fits(&text);
+    insta::assert_snapshot!("working_sets", text);
+    insta::assert_snapshot!("working_sets_markdown", markdown(&result));
+    insta::assert_snapshot!("working_sets_csv", csv(&result));
+    let document: SweepDocument = serde_json::from_str(&json(&result).unwrap()).unwrap();
+    assert_eq!(document.sweep, result);
+    let result = measured(device, &axes, &warm(1));
+    let text = table(&result);
+    fits(&text);
+    insta::assert_snapshot!("working_sets_that_did_not_get_warm", text);
+}
+
+/// A sweep whose cells and maxima have this relative error.
+fn doubted(error: f64) -> SweepResult {
+    let axes = [("bs", "4k,64k"), ("numjobs", "1,4"), ("iodepth", "1..32")];
+    let mut result = measured("nfs", &axes, &options());
+    for curve in &mut result.curves {
+        let found = curve.saturation.as_mut().unwrap();
+        found.maximum.error = Some(found.maximum.mean * error);
+        let cells = curve.cells.iter_mut().filter_map(|cell| cell.iops.as_mut());
+        cells.for_each(|iops| iops.error = Some(iops.mean * error));
+    }
+    let axes = result.axes.clone();
+    result.advice =
+        iosonde_study::sweep::Advice::from_curves(&result.curves, &axes[..axes.len() - 1]);
+    result
+}
+
+#[test]
+fn uncertain_figures_yield_no_advice() {
+    let text = table(&doubted(1.5));
+    fits(&text);
+    insta::assert_snapshot!("doubted", text);
+    // At this error, the jump from 1.3k to 27k is significant; those of 64k and of jobs are not.
+    let text = table(&doubted(0.34));
+    insta::assert_snapshot!("doubted_by_a_third", text);
+}
+
+#[test]
+fn single_cell_has_no_knee_and_no_curve() {
+    let result = measured("nfs", &[("iodepth", "2")], &options());
+    insta::assert_snapshot!("one_cell", table(&result));
+}

@@ -1,0 +1,299 @@
+//! Words of the errors of Ceph.
+
+use crate::run_error::{CephAction, CephProblem, RunError, TargetProblem, UnsupportedFeature};
+use iosonde_job::errno;
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+/// Checks text and remedy of an error on `rbd://p/i`, and that it survives JSON.
+fn check(error: &RunError, words: &str, remedy: &str) {
+    assert_eq!(error.to_string(), format!("rbd://p/i: {words}"));
+    assert_eq!(error.remedy(), remedy);
+    let json = serde_json::to_string(error).unwrap();
+    assert_eq!(serde_json::from_str::<RunError>(&json).unwrap(), *error);
+}
+
+fn check_problems(cases: Vec<(CephProblem, &str, &str)>) {
+    for (problem, words, remedy) in cases {
+        let error = RunError::unusable_target("rbd://p/i", problem.into());
+        check(&error, words, remedy);
+    }
+}
+
+fn not_removed(namespace: Option<&str>, others: usize) -> CephProblem {
+    CephProblem::ObjectsNotRemoved {
+        pool: text("p"),
+        namespace: namespace.map(text),
+        object: text("o"),
+        others,
+        errno: errno::EACCES,
+    }
+}
+
+#[test]
+fn ceph_problems_keep_their_words() {
+    let (job, consent_name) = (text("a"), text("rbd://p/i"));
+    let cases = [
+        (
+            CephProblem::ZeroByteInName { name: text("a\0") },
+            "the name \"a\\0\" is invalid: it contains a zero byte",
+            "use a name without a zero byte",
+        ),
+        (
+            CephProblem::UnwrittenImageRange {
+                job: job.clone(),
+                missing_bytes: 1,
+                needed_bytes: 2,
+                consent_name: consent_name.clone(),
+            },
+            "1 of the 2 bytes that job a reads were never written, or were discarded: such reads \
+             do not reach the medium",
+            "choose a written part (offset=, size=), or consent to writing the rest: \
+             --allow-overwrite=rbd://p/i (in a job: allow_mounted_write=1)",
+        ),
+        (
+            CephProblem::NoOverwrites { pool: text("ec") },
+            "the pool is erasure-coded and does not allow overwrites, which a study needs",
+            "allow them (ceph osd pool set ec allow_ec_overwrites true), or measure whole \
+             objects: iosonde rados bench -p ec 30 write",
+        ),
+        (
+            CephProblem::ImagesNotClosed { image: text("p/i") },
+            "the cluster does not answer, so the image could not be closed; I/Os in flight may or \
+             may not be written",
+            "no action is needed: the cluster drops this client within 30 s after it answers \
+             again; until then `rbd status p/i` lists it as a watcher",
+        ),
+        (
+            CephProblem::ObjectTooSmall {
+                object_bytes: 1,
+                job: job.clone(),
+                needed_bytes: 2,
+            },
+            "the existing object has 1 bytes, but job a needs 2",
+            "use a smaller size=, or another name",
+        ),
+        (
+            CephProblem::DiscardedObjectRange {
+                missing_bytes: 1,
+                needed_bytes: 2,
+                job,
+                consent_name,
+            },
+            "an earlier job discarded 1 of the 2 bytes that job a needs: such reads do not reach \
+             the medium",
+            "consent to writing these bytes: --allow-overwrite=rbd://p/i (in a job: \
+             allow_mounted_write=1)",
+        ),
+        (
+            CephProblem::FillForbidden { needed_bytes: 2 },
+            "2 bytes must be written before they are read, which --readonly forbids",
+            "omit --readonly, or use an object that is large enough",
+        ),
+    ];
+    check_problems(cases.into());
+}
+
+#[test]
+fn problems_of_snapshots_keep_their_words() {
+    let cases = [
+        (
+            CephProblem::ReadOnlySnapshot { missing_bytes: 0 },
+            "a snapshot is read-only",
+            "read the snapshot only, or write its image: rbd://POOL/IMAGE",
+        ),
+        (
+            CephProblem::ReadOnlySnapshot { missing_bytes: 3 },
+            "3 bytes of the snapshot that a job reads were never written, and a snapshot is \
+             read-only: such reads do not reach the medium",
+            "choose a written part (offset=, size=), or another snapshot",
+        ),
+    ];
+    check_problems(cases.into());
+}
+
+#[test]
+fn problems_of_made_pools_and_images_keep_their_words() {
+    let exists = |is_made| CephProblem::PoolExists {
+        pool: text("p"),
+        is_made,
+    };
+    let cases = [
+        (
+            exists(false),
+            "--make-pool would make this pool, but it exists",
+            "name a new pool, or leave out --make-pool to measure this one",
+        ),
+        (
+            exists(true),
+            "--make-pool would make this pool, but a run of iosonde made it and has not removed it",
+            "if that run has ended, remove the pool: iosonde rados -p p cleanup --made-pool",
+        ),
+        (
+            CephProblem::PoolNotActive {
+                wait_s: 60,
+                size: 4,
+            },
+            "the new pool did not accept I/O within 60 s, so it was removed",
+            "an object has 4 copies or chunks: check that the cluster has as many OSDs or hosts \
+             (`ceph osd tree`), or choose another profile",
+        ),
+        (
+            CephProblem::PoolRemovalForbidden,
+            "the cluster forbids the removal of pools (mon_allow_pool_delete is false), so a pool \
+             that is made now could not be removed",
+            "permit it first: ceph config set mon mon_allow_pool_delete true",
+        ),
+        (
+            CephProblem::ClusterInError {
+                checks: vec![text("1 full osd(s)"), text("2 pool(s) full")],
+            },
+            "the cluster is in HEALTH_ERR: 1 full osd(s); 2 pool(s) full",
+            "see `ceph health detail`, and try again when the cluster has recovered",
+        ),
+        (
+            CephProblem::PoolNotMade,
+            "--make-pool did not make this pool, so it is not removed",
+            "to remove a pool of your own: ceph osd pool delete POOL POOL \
+             --yes-i-really-really-mean-it",
+        ),
+        (
+            CephProblem::PoolNotRemoved {
+                pool: text("p"),
+                errno: errno::EPERM,
+                said: text("pool deletion is disabled"),
+            },
+            "cannot remove the pool: Operation not permitted (EPERM); the cluster reported: pool \
+             deletion is disabled",
+            "remove it later: ceph config set mon mon_allow_pool_delete true && ceph osd pool \
+             delete p p --yes-i-really-really-mean-it",
+        ),
+        (
+            CephProblem::ImageNotRemoved {
+                image: text("p/i"),
+                errno: errno::EBUSY,
+            },
+            "cannot remove the image: Device or resource busy (EBUSY)",
+            "remove it when no client has it open (`rbd status p/i`): rbd rm p/i",
+        ),
+    ];
+    check_problems(cases.into());
+}
+
+#[test]
+fn cache_tier_problems_name_the_pool_and_the_command() {
+    check_problems(vec![
+        (
+            CephProblem::NoCacheTier { pool: text("p") },
+            "--cache-compare needs a cache tier, and the pool has none",
+            "name the base pool of a tier (`ceph osd pool ls detail` shows its read_tier), or \
+             leave out --cache-compare to measure p",
+        ),
+        (
+            CephProblem::CacheModeNotRestored {
+                tier: text("hot"),
+                mode: text("writeback"),
+                errno: errno::ETIMEDOUT,
+            },
+            "cannot set the cache tier hot back to writeback: Connection timed out (ETIMEDOUT)",
+            "set it once the cluster answers: ceph osd tier cache-mode hot writeback",
+        ),
+    ]);
+}
+
+#[test]
+fn remaining_objects_are_named_with_their_removal() {
+    check_problems(vec![
+        (
+            not_removed(None, 0),
+            "cannot remove it: Permission denied (EACCES)",
+            "remove it once the cluster answers: rados -p p rm o",
+        ),
+        (
+            not_removed(Some("n"), 3),
+            "cannot remove it and 3 more objects of this run: Permission denied (EACCES)",
+            "remove it once the cluster answers: rados -p p -N n rm o; also remove the other \
+             objects with this prefix",
+        ),
+    ]);
+    let error = RunError::unusable_target("rbd://p/i", not_removed(None, 0).into());
+    assert_eq!(error.errno(), Some(errno::EACCES));
+}
+
+#[test]
+fn remedy_of_a_ceph_call_depends_on_action_and_errno() {
+    let cases = [
+        (
+            CephAction::Connect,
+            errno::ETIMEDOUT,
+            "no monitor answered: check `mon host` in the configuration (conf=, --ceph-conf, \
+             CEPH_CONF) and the network",
+        ),
+        (
+            CephAction::ReadImage,
+            errno::ETIMEDOUT,
+            "the cluster did not answer in time: see `ceph -s`, or raise ceph_timeout= \
+             (--ceph-timeout)",
+        ),
+        (
+            CephAction::ListObjects,
+            errno::ENOENT,
+            "use an existing pool: `ceph osd pool ls` lists them",
+        ),
+        (
+            CephAction::OpenImage(text("i")),
+            errno::ENOENT,
+            "use an existing image: `rbd ls` lists them",
+        ),
+        (
+            CephAction::WriteObject(text("o")),
+            errno::EDQUOT,
+            "the pool is full: see `ceph df`; free some space or use a smaller size=",
+        ),
+        (
+            CephAction::CreateClient,
+            errno::EBUSY,
+            "see `ceph -s` and the cluster's log",
+        ),
+    ];
+    for (action, errno, remedy) in cases {
+        let words = format!("cannot {action}: {}", errno::describe_errno(errno));
+        let cause = TargetProblem::CephCall {
+            action,
+            errno,
+            said: String::new(),
+        };
+        check(
+            &RunError::unusable_target("rbd://p/i", cause),
+            &words,
+            remedy,
+        );
+    }
+}
+
+#[test]
+fn missing_ceph_library_names_its_package() {
+    let error = RunError::from(UnsupportedFeature::CephLibrary {
+        library: text("librbd.so.1"),
+        package: text("librbd1"),
+        reason: text("no such file"),
+    });
+    assert_eq!(
+        error.to_string(),
+        "librbd.so.1 cannot be loaded: no such file"
+    );
+    assert_eq!(
+        error.remedy(),
+        "install the package with the library (Debian, Ubuntu: apt-get install librbd1)"
+    );
+}
+
+#[test]
+fn ceph_call_of_an_earlier_version_is_read_as_text() {
+    let row = r#"{"target":{"path":"rbd://p/i","problem":"cannot open it: no","remedy":"r","cause":{
+        "problem":{"ceph_call":{"doing":"open it","errno":2,"said":"","remedy":"r"}}}}}"#;
+    let error: RunError = serde_json::from_str(row).unwrap();
+    check(&error, "cannot open it: no", "r");
+}

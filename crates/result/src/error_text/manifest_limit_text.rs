@@ -1,0 +1,34 @@
+//! Words of a [`ManifestLimit`].
+
+use crate::run_error::ManifestLimit;
+
+impl ManifestLimit {
+    /// Returns what the manifest cannot hold, and why.
+    pub(super) fn problem(self) -> &'static str {
+        match self {
+            ManifestLimit::ExistingBlockClaim => {
+                "no program would check whether another pod uses this block device before it is \
+                 written"
+            }
+            ManifestLimit::SharedStatefulSet => "the pods of a StatefulSet have a claim each",
+            ManifestLimit::StatefulSetOnOneVolume => {
+                "the pods of this StatefulSet would use the same directory"
+            }
+            ManifestLimit::UnknownPodCount => "how many nodes there are is not known to a manifest",
+        }
+    }
+
+    /// Returns the action to take.
+    pub(super) fn remedy(self) -> &'static str {
+        match self {
+            ManifestLimit::ExistingBlockClaim => {
+                "run it with iosonde, which does, or name a storage class"
+            }
+            ManifestLimit::SharedStatefulSet => "leave out --shared, or render a Job",
+            ManifestLimit::StatefulSetOnOneVolume => "render a Job, or name a storage class",
+            ManifestLimit::UnknownPodCount => {
+                "say how many pods, and that they are spread: --pods N --placement spread"
+            }
+        }
+    }
+}

@@ -1,0 +1,488 @@
+//! Result of a knee search, and the statements that its intervals support.
+
+use super::cell::CurveCell;
+use super::curve::Curve;
+use super::estimate::{LatencySummary, RateEstimate};
+use super::search_rules::{Ended, SearchRules};
+use crate::words;
+use iosonde_result::run::IoFailure;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Saturation of a pattern: its maximum, its knee and the cells behind them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Saturation {
+    /// Budget and stopping rules of the search.
+    pub rules: SearchRules,
+    /// All measured cells, ordered by jobs and depth.
+    pub cells: Vec<CurveCell>,
+    /// Fewest jobs that reach the maximum. `knee` and the fields after it are for this number.
+    pub jobs: u32,
+    /// Highest rate at any depth, in I/Os per second: the mean of depths that do not differ.
+    pub maximum: RateEstimate,
+    /// Maximum in bytes per second.
+    pub maximum_bytes_per_s: RateEstimate,
+    /// Shallowest and deepest measured depth averaged in `maximum`. `None` for a single depth. A
+    /// single depth may be faster than the mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plateau: Option<(u32, u32)>,
+    /// Longer measurement at one depth that was faster than the search, and so is the maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longer_run: Option<LongerRun>,
+    /// Lowest depth that reaches the maximum.
+    pub knee: DepthPoint,
+    /// Lowest depth beyond which the rate grows by less than 1 %, so that deeper queues only add
+    /// latency. `None` if the rate still grew at the deepest depth of the query.
+    pub latency_only: Option<DepthPoint>,
+    /// Model curve over depth through the cells with `jobs` jobs.
+    pub curve: Option<Curve>,
+    /// Time of all runs together, including ramps and the drain of the last I/Os.
+    pub spent_ns: u64,
+    /// Reason for the end of the search.
+    pub ended: Ended,
+    /// I/O error that ended the search, if any.
+    pub failure: Option<IoFailure>,
+}
+
+/// Rate and latency at one depth.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DepthPoint {
+    /// I/Os in flight of each job.
+    pub iodepth: u32,
+    /// I/Os per second of all jobs.
+    pub iops: f64,
+    /// Latency of one I/O.
+    pub latency: LatencySummary,
+}
+
+/// Measurement outside the search, at one of its depths.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LongerRun {
+    /// I/Os in flight.
+    pub iodepth: u32,
+    /// I/Os per second.
+    pub iops: RateEstimate,
+}
+
+/// Largest relative error of a known maximum.
+const MAXIMUM_KNOWN: f64 = 0.2;
+/// Largest possible relative gain of a deeper cell for "deeper only adds latency".
+const PLATEAU_GAIN: f64 = 0.1;
+
+/// Statements supported by the intervals of the cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claims {
+    /// The maximum is known to 20 %, and no cell appeared faster.
+    pub maximum: bool,
+    /// Each cell shallower than the knee is significantly slower than the maximum.
+    pub knee: bool,
+    /// Deeper queues only add latency: the intervals of deeper cells exclude a large gain.
+    pub plateau: bool,
+    /// The deepest cell is significantly faster than the one before it.
+    pub rises: bool,
+}
+
+/// Formats a relative half-width: `+-0.4 %`, `+-12 %`.
+fn within(relative_error: f64) -> String {
+    let percent = (relative_error * 100.0).max(0.1);
+    if percent < 9.95 {
+        format!("+-{percent:.1} %")
+    } else {
+        format!("+-{percent:.0} %")
+    }
+}
+
+/// Reason why the fastest measured rate is not a known maximum.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum MaximumDoubt {
+    /// The measurement was too short to have an interval.
+    TooShort,
+    /// The interval of the rate is wide: its relative half-width.
+    Wide(f64),
+    /// The rate has a narrow interval, but the search measured at most `searched` I/Os per second.
+    SlowerSearch { error: f64, searched: f64 },
+    /// The rate has a narrow interval, but other depths of the plateau disagree with it.
+    OtherDepths { error: f64 },
+}
+
+impl Saturation {
+    /// Returns the statements that the intervals of the cells support.
+    pub fn claims(&self) -> Claims {
+        let most = self.maximum;
+        let error = most.error.unwrap_or(f64::INFINITY);
+        let is_known = most.relative_error().is_some_and(|e| e <= MAXIMUM_KNOWN);
+        let maximum = is_known && self.rival().is_none();
+        let of_jobs = || self.cells.iter().filter(|cell| cell.jobs == self.jobs);
+        let is_surely_slower = |cell: &CurveCell| {
+            let own = cell.iops.error;
+            own.is_some_and(|own| cell.iops.mean + own.hypot(error) < most.mean)
+        };
+        let mut shallower = of_jobs().filter(|cell| cell.iodepth < self.knee.iodepth);
+        let least = self.latency_only.map(|point| point.iodepth);
+        let least = least.map_or(u32::MAX, |least| least.max(self.knee.iodepth));
+        let deeper = || of_jobs().filter(|cell| cell.iodepth > least);
+        let highest = (most.mean + error) * (1.0 + PLATEAU_GAIN);
+        let gains_little = |cell: &CurveCell| {
+            let own = cell.iops.error;
+            own.is_some_and(|own| cell.iops.mean + own <= highest)
+        };
+        let before = of_jobs().filter(|cell| cell.iodepth < self.deepest());
+        let rises = before.max_by_key(|cell| cell.iodepth);
+        Claims {
+            maximum,
+            knee: maximum && shallower.all(is_surely_slower),
+            plateau: maximum && deeper().next().is_some() && deeper().all(gains_little),
+            rises: maximum && self.latency_only.is_none() && rises.is_some_and(is_surely_slower),
+        }
+    }
+
+    /// Returns the maximum if the intervals support one.
+    pub fn known_maximum(&self) -> Option<RateEstimate> {
+        self.claims().maximum.then_some(self.maximum)
+    }
+
+    /// Returns the knee if the intervals support one.
+    pub fn known_knee(&self) -> Option<DepthPoint> {
+        self.claims().knee.then_some(self.knee)
+    }
+
+    /// Returns a cell that appeared faster than the maximum, but not significantly.
+    pub(crate) fn rival(&self) -> Option<&CurveCell> {
+        let most = self.maximum.mean + self.maximum.error.unwrap_or_default();
+        let fastest = self.fastest()?;
+        (fastest.iops.mean > most * (1.0 + self.rules.tolerance)).then_some(fastest)
+    }
+
+    /// Returns the cell with the highest rate, whatever its error.
+    fn fastest(&self) -> Option<&CurveCell> {
+        let of_jobs = self.cells.iter().filter(|cell| cell.jobs == self.jobs);
+        of_jobs.max_by(|a, b| a.iops.mean.total_cmp(&b.iops.mean))
+    }
+
+    fn deepest(&self) -> u32 {
+        let of_jobs = self.cells.iter().filter(|cell| cell.jobs == self.jobs);
+        of_jobs.map(|cell| cell.iodepth).max().unwrap_or(1)
+    }
+
+    /// Raises the maximum to a measured rate in a table. Its interval contains the old interval.
+    pub(crate) fn raise_to(&mut self, run: LongerRun) {
+        let (most, measured) = (self.maximum, run.iops);
+        if measured.mean <= most.mean {
+            return;
+        }
+        let error = most.error.map(|error| error + measured.mean - most.mean);
+        let scale = measured.mean / most.mean.max(f64::MIN_POSITIVE);
+        let bytes = &mut self.maximum_bytes_per_s;
+        bytes.mean *= scale;
+        bytes.error = error.map(|error| error / measured.mean * bytes.mean);
+        self.maximum = RateEstimate { error, ..measured };
+        (self.plateau, self.longer_run) = (None, Some(run));
+    }
+
+    /// Returns the highest measured rate with its error, and its depth.
+    fn fastest_measured(&self) -> Option<(RateEstimate, u32)> {
+        let cell = self.fastest().map(|cell| (cell.iops, cell.iodepth));
+        let run = self.longer_run.map(|run| (run.iops, run.iodepth));
+        let all = cell.into_iter().chain(run);
+        all.max_by(|a, b| a.0.mean.total_cmp(&b.0.mean))
+    }
+
+    /// Returns the reason why the fastest measured rate is not a known maximum.
+    fn doubt(&self, fastest: RateEstimate) -> MaximumDoubt {
+        let own = match fastest.relative_error() {
+            None => return MaximumDoubt::TooShort,
+            Some(error) if error > MAXIMUM_KNOWN => return MaximumDoubt::Wide(error),
+            Some(error) => error,
+        };
+        let searched = self.fastest().map_or(0.0, |cell| cell.iops.mean);
+        if searched < fastest.mean * (1.0 - own) {
+            return MaximumDoubt::SlowerSearch {
+                error: own,
+                searched,
+            };
+        }
+        if self.rival().is_some() || self.is_plateau_uneven() {
+            return MaximumDoubt::OtherDepths { error: own };
+        }
+        // The error from the whole search exceeds the error from one cell's few samples.
+        let error = self.maximum.relative_error();
+        error.map_or(MaximumDoubt::TooShort, |error| {
+            MaximumDoubt::Wide(error.max(own))
+        })
+    }
+
+    /// Whether a depth of the plateau differs from the maximum by more than [`MAXIMUM_KNOWN`].
+    fn is_plateau_uneven(&self) -> bool {
+        let Some((from, to)) = self.plateau else {
+            return false;
+        };
+        let of_plateau =
+            |cell: &&CurveCell| cell.jobs == self.jobs && (from..=to).contains(&cell.iodepth);
+        let most = self.maximum.mean;
+        let is_apart = |cell: &CurveCell| (cell.iops.mean - most).abs() > MAXIMUM_KNOWN * most;
+        self.cells.iter().filter(of_plateau).any(is_apart)
+    }
+
+    fn doubt_in_words(&self, doubt: MaximumDoubt, large: bool) -> String {
+        match doubt {
+            MaximumDoubt::TooShort => "interval unknown: measured too shortly".to_owned(),
+            MaximumDoubt::Wide(error) if error > 1.0 => "uncertain by more than 100 %".to_owned(),
+            MaximumDoubt::Wide(error) => format!("uncertain: {}", within(error)),
+            MaximumDoubt::SlowerSearch { error, searched } => {
+                let searched = self.rate_in_words(searched, large);
+                format!("{}, but the search measured {searched}", within(error))
+            }
+            MaximumDoubt::OtherDepths { error } => {
+                format!("{}, but other depths disagree", within(error))
+            }
+        }
+    }
+
+    fn rate_in_words(&self, iops: f64, large: bool) -> String {
+        if large {
+            let block = self.maximum_bytes_per_s.mean / self.maximum.mean.max(f64::MIN_POSITIVE);
+            words::bandwidth(iops * block)
+        } else {
+            format!("{} IOPS", words::iops(iops))
+        }
+    }
+
+    /// Returns the depths of the plateau if a table shows a higher rate for one of them.
+    fn exceeded_plateau(&self, large: bool) -> Option<(u32, u32)> {
+        let (rate, most) = (self.fastest()?.iops.mean, self.maximum.mean);
+        let is_shown = self.rate_in_words(rate, large) != self.rate_in_words(most, large);
+        self.plateau.filter(|_| rate > most && is_shown)
+    }
+
+    /// Returns the highest rate, its interval or the doubt about it, and its depth: `84.2k IOPS`,
+    /// `(+-0.4 %)`, `depth 16`.
+    pub fn most_in_words(&self, large: bool) -> (String, String, String) {
+        let is_known = self.claims().maximum;
+        let (rate, iodepth) = match self.fastest_measured() {
+            Some(fastest) if !is_known => fastest,
+            _ => (self.maximum, self.knee.iodepth),
+        };
+        let most = self.rate_in_words(rate.mean, large);
+        let error = rate.relative_error().filter(|_| is_known);
+        let known = match (error, self.exceeded_plateau(large)) {
+            (Some(error), Some((from, to))) => {
+                format!("({}, the mean of depths {from} to {to})", within(error))
+            }
+            (Some(error), None) => format!("({})", within(error)),
+            (None, _) => format!("({})", self.doubt_in_words(self.doubt(rate), large)),
+        };
+        let at = match self.jobs {
+            1 => format!("depth {iodepth}"),
+            jobs => format!("depth {iodepth} in each of {jobs} jobs"),
+        };
+        (most, known, at)
+    }
+
+    /// Returns the result as a sentence without subject, limited to statements that the intervals
+    /// support. `large` selects bandwidth instead of IOPS.
+    pub fn sentence(&self, large: bool) -> String {
+        let (most, known, at) = self.most_in_words(large);
+        let claims = self.claims();
+        if !claims.maximum {
+            return format!("has no known maximum; the fastest was {at} with {most} {known}");
+        }
+        if self.latency_only.is_none() {
+            return match claims.rises {
+                true => format!("still rises at {at}, with {most} {known}"),
+                false => {
+                    format!("is highest at {at}, with {most} {known}; deeper was not measured")
+                }
+            };
+        }
+        let at = match claims.knee {
+            true => at,
+            false => format!("{at} or lower"),
+        };
+        let beyond = match self.latency_only {
+            Some(_) if !claims.plateau => "; more depth may raise the rate".to_owned(),
+            Some(point) if point.iodepth > self.knee.iodepth => {
+                format!("; above depth {} only latency grows", point.iodepth)
+            }
+            _ => "; more depth only adds latency".to_owned(),
+        };
+        // The mean of a plateau is not called a maximum if one of its depths is faster.
+        match self.exceeded_plateau(large) {
+            Some(_) => format!("levels off at {most} {known} from {at} on{beyond}"),
+            None => format!("reaches its maximum of {most} {known} at {at}{beyond}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(iodepth: u32, mean: f64, error: Option<f64>) -> CurveCell {
+        let estimate = |mean: f64| RateEstimate {
+            mean,
+            error: error.map(|share| share * mean),
+            spread: None,
+        };
+        CurveCell {
+            jobs: 1,
+            iodepth,
+            iops: estimate(mean),
+            bytes_per_s: estimate(mean * 4096.0),
+            latency: LatencySummary::default(),
+            measured_ns: 1_000_000_000,
+            warmup: None,
+        }
+    }
+
+    fn found(cells: Vec<CurveCell>, knee: usize, maximum: (f64, Option<f64>)) -> Saturation {
+        let point = |cell: &CurveCell| DepthPoint {
+            iodepth: cell.iodepth,
+            iops: cell.iops.mean,
+            latency: cell.latency,
+        };
+        let last = cells.len() - 1;
+        let most = cell(1, maximum.0, maximum.1);
+        Saturation {
+            rules: SearchRules::THOROUGH,
+            jobs: 1,
+            maximum: most.iops,
+            maximum_bytes_per_s: most.bytes_per_s,
+            plateau: None,
+            longer_run: None,
+            knee: point(&cells[knee]),
+            latency_only: (knee < last).then(|| point(&cells[knee])),
+            curve: None,
+            spent_ns: 1,
+            ended: Ended::Sure,
+            failure: None,
+            cells,
+        }
+    }
+
+    #[test]
+    fn maximum_that_is_well_known_is_claimed_with_its_interval() {
+        let cells = vec![
+            cell(1, 5e3, Some(0.02)),
+            cell(4, 20e3, Some(0.02)),
+            cell(8, 20e3, Some(0.02)),
+        ];
+        let sure = found(cells, 1, (20e3, Some(0.01)));
+        assert_eq!(
+            sure.sentence(false),
+            "reaches its maximum of 20.0k IOPS (+-1.0 %) at depth 4; more depth only adds latency"
+        );
+    }
+
+    /// Figures of a sweep next to a busy process: pooled with depth 32, the maximum was 1.92k.
+    #[test]
+    fn maximum_below_the_cells_of_its_table_is_not_claimed() {
+        let cells = vec![
+            cell(2, 9.97e3, Some(0.3)),
+            cell(8, 18.2e3, None),
+            cell(16, 26.4e3, Some(0.86)),
+            cell(32, 1.12e3, Some(0.2)),
+        ];
+        let unsure = found(cells, 0, (1.92e3, Some(1.4)));
+        assert_eq!(
+            unsure.sentence(false),
+            "has no known maximum; the fastest was depth 16 with 26.4k IOPS (uncertain: +-86 %)"
+        );
+        assert_eq!((unsure.known_maximum(), unsure.known_knee()), (None, None));
+    }
+
+    #[test]
+    fn maximum_below_faster_short_cell_is_not_claimed() {
+        let cells = vec![cell(2, 10e3, Some(0.02)), cell(4, 13e3, None)];
+        let unsure = found(cells, 0, (10e3, Some(0.02)));
+        assert!(!unsure.claims().maximum);
+        let said = unsure.sentence(false);
+        assert!(said.ends_with("depth 4 with 13.0k IOPS (interval unknown: measured too shortly)"));
+    }
+
+    #[test]
+    fn knee_above_a_cell_that_may_reach_the_maximum_is_not_claimed() {
+        let cells = vec![
+            cell(2, 18e3, Some(0.2)),
+            cell(4, 20e3, Some(0.02)),
+            cell(8, 20e3, Some(0.5)),
+        ];
+        let unsure = found(cells, 1, (20e3, Some(0.02)));
+        assert_eq!(
+            unsure.sentence(false),
+            "reaches its maximum of 20.0k IOPS (+-2.0 %) at depth 4 or lower; more depth may raise \
+             the rate"
+        );
+    }
+
+    #[test]
+    fn plateau_is_named_by_its_depths_and_claims_no_maximum() {
+        let cells = vec![
+            cell(8, 18e3, Some(0.02)),
+            cell(16, 20e3, Some(0.02)),
+            cell(32, 20.4e3, Some(0.02)),
+        ];
+        let flat = Saturation {
+            plateau: Some((16, 32)),
+            ..found(cells, 1, (20.2e3, Some(0.015)))
+        };
+        assert_eq!(
+            flat.sentence(false),
+            "levels off at 20.2k IOPS (+-1.5 %, the mean of depths 16 to 32) from depth 16 on; \
+             more depth only adds latency"
+        );
+    }
+
+    fn longer(mean: f64, error: f64) -> LongerRun {
+        LongerRun {
+            iodepth: 64,
+            iops: cell(64, mean, Some(error)).iops,
+        }
+    }
+
+    #[test]
+    fn raised_maximum_is_not_below_a_row_and_holds_its_old_interval() {
+        let mut found = found(vec![cell(4, 20e3, Some(0.02))], 0, (20e3, Some(0.02)));
+        found.plateau = Some((4, 8));
+        found.raise_to(longer(21e3, 0.01));
+        let most = found.maximum;
+        assert_eq!(most.mean, 21e3);
+        assert!(
+            most.mean - most.error.unwrap() <= 20e3 * 0.98 + 1e-6,
+            "{most:?}"
+        );
+        assert_eq!(found.maximum_bytes_per_s.mean, 21e3 * 4096.0);
+        assert_eq!(found.plateau, None, "it is no mean of depths");
+    }
+
+    /// A probe named depth 32 with 6.93k as the fastest, below a row of depth 64 with 8.08k.
+    #[test]
+    fn fastest_rate_of_unknown_maximum_is_the_longer_run() {
+        let mut found = found(vec![cell(32, 6.93e3, Some(0.3))], 0, (6.93e3, Some(0.5)));
+        found.raise_to(longer(8.08e3, 0.12));
+        assert_eq!(
+            found.sentence(false),
+            "has no known maximum; the fastest was depth 64 with 8.08k IOPS \
+             (+-12 %, but the search measured 6.93k IOPS)"
+        );
+    }
+
+    /// Sweeps reported "known to +-0.1 % only" for cells whose own interval is no reason for doubt.
+    #[test]
+    fn doubt_of_well_measured_rate_names_its_reason() {
+        let cells = vec![cell(8, 13e3, Some(0.001)), cell(16, 9e3, Some(0.3))];
+        let disagreeing = Saturation {
+            plateau: Some((8, 16)),
+            ..found(cells, 0, (13e3, Some(0.31)))
+        };
+        let ending = "depth 8 with 13.0k IOPS (+-0.1 %, but other depths disagree)";
+        let said = disagreeing.sentence(false);
+        assert!(said.ends_with(ending), "{said}");
+        // Few samples that agree by chance, although the search knows the rate only to 40 %.
+        let lucky = found(vec![cell(8, 13e3, Some(0.001))], 0, (13e3, Some(0.4)));
+        let said = lucky.sentence(false);
+        assert!(
+            said.ends_with("depth 8 with 13.0k IOPS (uncertain: +-40 %)"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! [`BesideFigure`]: a figure that was measured alone and beside a neighbour, and their ratio.
+
+use iosonde_result::compare::{ComparisonRow, Measure, Subject};
+use iosonde_result::words;
+use serde::{Deserialize, Serialize};
+
+/// A figure that was measured alone and beside a neighbour.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BesideFigure {
+    /// Name of the part when it runs alone.
+    pub part: String,
+    /// The I/O that the figure concerns.
+    pub subject: Subject,
+    /// The measured quantity.
+    pub measure: Measure,
+    /// The figure of the target alone.
+    pub alone: f64,
+    /// The figure beside the neighbour.
+    pub beside: f64,
+    /// The figure beside the neighbour divided by the figure alone.
+    pub ratio: f64,
+    /// The 95 % interval of the ratio, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<(f64, f64)>,
+}
+
+impl BesideFigure {
+    pub(super) fn from_row(row: &ComparisonRow) -> BesideFigure {
+        BesideFigure {
+            part: row.part.clone(),
+            subject: row.subject,
+            measure: row.measure,
+            alone: row.a.value,
+            beside: row.b.value,
+            ratio: row.ratio.value,
+            interval: row.ratio.interval,
+        }
+    }
+
+    /// `91.0 us alone, 310 us beside, 3.4 times ± 0.3`.
+    pub fn sentence(&self) -> String {
+        let show = |value| match self.measure {
+            Measure::Iops => words::iops(value),
+            Measure::BytesPerS => words::bandwidth(value),
+            _ => words::latency(value),
+        };
+        let (alone, beside) = (show(self.alone), show(self.beside));
+        format!("{alone} alone, {beside} beside, {}", self.times())
+    }
+
+    /// `3.4 times ± 0.3`, with the wider half of the interval.
+    pub fn times(&self) -> String {
+        let half = self.interval.map(|(low, high)| {
+            let wider = (high - self.ratio).max(self.ratio - low);
+            wider.max(0.0)
+        });
+        match half {
+            Some(half) if half < self.ratio => {
+                let digits = if half < 0.095 { 2 } else { 1 };
+                format!("{:.digits$} times ± {half:.digits$}", self.ratio)
+            }
+            _ => format!("{:.1} times, interval unknown", self.ratio),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratio_is_shown_with_its_interval() {
+        let mut figure = BesideFigure {
+            part: "wal".to_owned(),
+            subject: Subject::Sync,
+            measure: Measure::LatP99,
+            alone: 91_000.0,
+            beside: 310_000.0,
+            ratio: 3.4066,
+            interval: Some((3.13, 3.69)),
+        };
+        let shown = figure.sentence();
+        assert!(
+            shown.contains("alone") && shown.ends_with("3.4 times ± 0.3"),
+            "{shown}"
+        );
+        figure.interval = None;
+        assert_eq!(figure.times(), "3.4 times, interval unknown");
+        figure.interval = Some((0.0, 100.0));
+        assert_eq!(figure.times(), "3.4 times, interval unknown");
+    }
+}

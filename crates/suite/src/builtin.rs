@@ -1,0 +1,44 @@
+//! The built-in suites, each a readable file.
+
+/// A built-in suite.
+#[derive(Debug, Clone, Copy)]
+pub struct Builtin {
+    /// Name on the command line and in includes.
+    pub name: &'static str,
+    /// Contents of the file.
+    pub text: &'static str,
+}
+
+macro_rules! suites {
+    ($($name:literal),* $(,)?) => {
+        &[$(Builtin {
+            name: $name,
+            text: include_str!(concat!("../../../data/suites/", $name, ".toml")),
+        }),*]
+    };
+}
+
+/// All built-in suites, ordered by name.
+pub static ALL: &[Builtin] = suites![
+    "ceph-article",
+    "etcd",
+    "gcp-2016",
+    "gke-local-ssd",
+    "headline",
+    "kafka-log",
+    "kubestr",
+    "postgres-wal",
+    "vm-boot",
+];
+
+/// Finds a built-in suite by its name.
+pub fn find(name: &str) -> Option<&'static Builtin> {
+    ALL.iter().find(|suite| suite.name == name)
+}
+
+impl Builtin {
+    /// File name for messages.
+    pub fn file_name(&self) -> String {
+        format!("{}.toml", self.name)
+    }
+}

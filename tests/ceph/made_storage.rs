@@ -1,0 +1,128 @@
+//! Pools and images that iosonde makes: used, removed, found after SIGKILL, and no others.
+
+use std::process::{Child, Stdio};
+
+use iosonde_e2e::Scratch;
+use iosonde_e2e::ceph::{Cluster, POOL};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::engines::wait_for;
+
+fn pools(cluster: &Cluster) -> Vec<String> {
+    let listed = cluster.ceph("osd pool ls");
+    listed.lines().map(|line| line.trim().to_owned()).collect()
+}
+
+/// Images of the shared pool that iosonde has made with this length.
+fn made_images(cluster: &Cluster, size: &str) -> Vec<String> {
+    let listed = cluster.rbd(&format!("ls -l {POOL}"));
+    let ours = listed
+        .lines()
+        .filter(|line| line.starts_with("iosonde-") && line.contains(size));
+    ours.filter_map(|line| Some(line.split_whitespace().next()?.to_owned()))
+        .collect()
+}
+
+/// Starts a job of ten minutes on an image of this length, and waits for the image.
+fn start_on_made_image(cluster: &Cluster, size: &str, listed_size: &str) -> Child {
+    let mut command = cluster.iosonde(&format!(
+        "fio --target=rbd://{POOL}/?size={size} --name=a --rw=write --bs=64k --time_based \
+         --runtime=600"
+    ));
+    let run = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    wait_for("its image", || {
+        (made_images(cluster, listed_size).len() == 1).then_some(())
+    });
+    run
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn made_pool_and_image_are_used_and_removed() {
+    let _scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    let line = "fio --target=rbd://made-rbd/?size=16m --make-pool --name=a --rw=randrw --bs=64k \
+                --size=16m";
+    let (status, stdout, stderr) = cluster.run(line);
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    assert!(
+        stderr.contains("made the pool made-rbd, replicated"),
+        "{stderr}"
+    );
+    assert!(
+        stderr.contains("made the image made-rbd/iosonde-"),
+        "{stderr}"
+    );
+    let (status, stdout, stderr) =
+        cluster.run("rados -p made-rados bench 1 write -b 64k --make-pool=replicated");
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    let left = pools(&cluster);
+    assert!(
+        !left.iter().any(|pool| pool.starts_with("made-")),
+        "{left:?}"
+    );
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn existing_and_foreign_pools_are_refused() {
+    let _scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    let (status, _, stderr) = cluster.run(&format!("probe rados://{POOL} --make-pool --quick"));
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("but it exists"), "{stderr}");
+    let (status, _, stderr) = cluster.run(&format!("rados -p {POOL} cleanup --made-pool"));
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("did not make this pool"), "{stderr}");
+    let (status, _, stderr) = cluster.run("probe rbd://no-such-pool/?size=1g --quick");
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(pools(&cluster).contains(&POOL.to_owned()));
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn made_image_is_removed_after_an_interrupt() {
+    let _scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    let mut run = start_on_made_image(&cluster, "17m", "17 MiB");
+    kill_process(Pid::from_child(&run), Signal::INT).expect("it runs");
+    run.wait().expect("it ends");
+    assert_eq!(made_images(&cluster, "17 MiB"), [""; 0]);
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn image_of_a_killed_run_is_listed_and_removed_on_request() {
+    let _scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    let mut run = start_on_made_image(&cluster, "18m", "18 MiB");
+    // `Child::kill` sends SIGKILL.
+    run.kill().expect("it runs");
+    run.wait().expect("it ends");
+    let [image] = &made_images(&cluster, "18 MiB")[..] else {
+        panic!("one image");
+    };
+    let run_prefix = image.strip_suffix("image").expect("its name");
+    let (status, stdout, stderr) =
+        cluster.run(&format!("rados -p {POOL} cleanup --prefix iosonde-"));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(
+        stdout.contains(&format!("--prefix {run_prefix}")),
+        "{stdout}"
+    );
+    assert_eq!(
+        made_images(&cluster, "18 MiB").len(),
+        1,
+        "listed, not removed"
+    );
+    // The cluster lists a killed client for up to 30 s, and does not remove an image in use.
+    wait_for("the removal", || {
+        let line = format!("rados -p {POOL} cleanup --prefix {run_prefix}");
+        (cluster.run(&line).0 == Some(0)).then_some(())
+    });
+    assert_eq!(made_images(&cluster, "18 MiB"), [""; 0]);
+}

@@ -1,0 +1,131 @@
+//! Failures of pods and volumes name their cause before the objects are removed.
+
+use super::{ENDLESS, IMAGE, JOB, TestNamespace, begun, kubectl, kubectl_with, run, signal};
+use rustix::process::Signal;
+use std::time::{Duration, Instant};
+
+/// Creates a storage class, and returns its name.
+fn storage_class(namespace: &TestNamespace, provisioner: &str, reclaim: &str) -> String {
+    let class = format!("{}-{}", reclaim.to_lowercase(), namespace.name);
+    let manifest = format!(
+        "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {{name: {class}}}\n\
+         provisioner: {provisioner}\nparameters: {{fsType: ext4}}\nreclaimPolicy: {reclaim}\n\
+         volumeBindingMode: WaitForFirstConsumer\n"
+    );
+    kubectl_with(&["apply", "-f", "-"], &manifest);
+    class
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn claim_whose_root_belongs_to_root_names_user_path_and_remedy() {
+    let namespace = TestNamespace::new("rooted");
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n\
+                 spec: {storageClassName: loop-ext4, accessModes: [ReadWriteOnce], resources: \
+                 {requests: {storage: 50Mi}}}\n";
+    kubectl_with(&["-n", &namespace.name, "apply", "-f", "-"], claim);
+    let (status, _, stderr) = run(namespace.fio("pvc://data", JOB));
+    assert_eq!(status, Some(9), "{stderr}");
+    for words in ["user 65532", "/data/.iosonde-", "EACCES", "--run-as"] {
+        assert!(stderr.contains(words), "{words}: {stderr}");
+    }
+    namespace.assert_clean();
+    let (status, _, stderr) = run(namespace.fio("pvc://data", &format!("--run-as 0 {JOB}")));
+    assert_eq!(status, Some(0), "{stderr}");
+    namespace.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn class_without_provisioner_is_explained_long_before_the_timeout() {
+    let namespace = TestNamespace::new("silent");
+    let class = storage_class(&namespace, "example.com/none", "Delete");
+    let begun = Instant::now();
+    let (status, _, stderr) =
+        run(namespace.fio(&format!("sc://{class}"), &format!("--claim-size 50m {JOB}")));
+    kubectl(&["delete", "storageclass", &class]);
+    assert_eq!(status, Some(9), "{stderr}");
+    assert!(
+        begun.elapsed() < Duration::from_secs(100),
+        "{:?}",
+        begun.elapsed()
+    );
+    for words in ["no provisioner has begun", "example.com/none"] {
+        assert!(stderr.contains(words), "{words}: {stderr}");
+    }
+    namespace.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn failed_pod_is_kept_on_request() {
+    let namespace = TestNamespace::new("kept");
+    let line = format!(
+        "fio --target emptydir:// --image no/such:1 --namespace {} --keep {JOB}",
+        namespace.name
+    );
+    let (status, _, stderr) = run(namespace.command(&line));
+    assert_eq!(status, Some(9), "{stderr}");
+    assert!(stderr.contains("--keep has kept it"), "{stderr}");
+    assert!(namespace.ours().contains("pod/"), "{}", namespace.ours());
+    let clean = format!("doctor --cluster --clean -n {}", namespace.name);
+    let (status, _, stderr) = run(namespace.command(&clean));
+    assert_eq!(status, Some(0), "{stderr}");
+    namespace.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn clean_removes_runs_with_their_retained_volumes_in_one_call() {
+    let namespace = TestNamespace::new("retained");
+    let class = storage_class(&namespace, "example.com/loop", "Retain");
+    let words = format!("--pods 2 --claim-size 50m {ENDLESS}");
+    let mut child = begun(&namespace, namespace.fio(&format!("sc://{class}"), &words));
+    signal(&child, Signal::KILL);
+    child.wait().expect("it is dead");
+    let clean = format!("doctor --cluster --clean -n {}", namespace.name);
+    let (status, _, stderr) = run(namespace.command(&clean));
+    kubectl(&["delete", "storageclass", &class]);
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(stderr.contains("removed: 1 run, 2 volumes"), "{stderr}");
+    namespace.assert_clean();
+    namespace.wait_until_volumes_are_gone();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn evicted_pod_names_the_eviction() {
+    let namespace = TestNamespace::new("evicted");
+    let child = begun(
+        &namespace,
+        namespace.fio("emptydir://", &format!("--claim-size 50m {ENDLESS}")),
+    );
+    let pod = namespace.kubectl(&["get", "pods", "-l", "iosonde/run", "-o", "name"]);
+    let pod = pod.trim().trim_start_matches("pod/").to_owned();
+    let eviction = format!(
+        "{{\"apiVersion\": \"policy/v1\", \"kind\": \"Eviction\", \"metadata\": {{\"name\": \
+         \"{pod}\", \"namespace\": \"{}\"}}}}",
+        namespace.name
+    );
+    let path = format!("/api/v1/namespaces/{}/pods/{pod}/eviction", namespace.name);
+    kubectl_with(&["create", "--raw", &path, "-f", "-"], &eviction);
+    let output = child.wait_with_output().expect("it ends");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(10), "{stderr}");
+    assert!(stderr.contains("EvictionByEvictionAPI"), "{stderr}");
+    namespace.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn size_that_does_not_fit_is_refused_with_the_option_of_the_command() {
+    let namespace = TestNamespace::new("toosmall");
+    let line = format!(
+        "k8s fio -s local-path -z 4G -i {IMAGE} -n {}",
+        namespace.name
+    );
+    let (status, _, stderr) = run(namespace.command(&line));
+    assert_eq!(status, Some(4), "{stderr}");
+    assert!(stderr.contains("use -z 9Gi"), "{stderr}");
+    namespace.assert_clean();
+}

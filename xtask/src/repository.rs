@@ -1,0 +1,8 @@
+//! The repository that this program was built in.
+
+use std::path::PathBuf;
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
