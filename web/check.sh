@@ -34,8 +34,7 @@ if [ -z "${IOSONDE:-}" ]; then
     IOSONDE=$target/debug/iosonde
 fi
 export IOSONDE IOSONDE_RESULTS="$target/simulated-results"
-# The same packages as in the stage unit of ./test, whose build is reused.
-(cd "$root" && cargo build --quiet --workspace --exclude iosonde-e2e --exclude iosonde-fuzz \
-    --example simulated_results)
+# The whole workspace, as in ./test, whose build is reused.
+(cd "$root" && cargo build --quiet --workspace --example simulated_results)
 "$target/debug/examples/simulated_results" "$IOSONDE_RESULTS"
 npm test --silent

@@ -18,8 +18,8 @@ export IOSONDE_CEPH="$state/shared"
 timeout 300 tests/ceph/up.sh "$IOSONDE_CEPH" --osds 3 --replicas 2 --cephx --cephfs || exit 1
 status=0
 # Built first, so that the timeout covers only the tests.
-cargo test --package iosonde-e2e --test ceph --no-run --quiet || exit 1
-timeout 1200 cargo test --package iosonde-e2e --test ceph --no-fail-fast --quiet -- --ignored ||
+cargo test --workspace --test ceph --no-run --quiet || exit 1
+timeout 1200 cargo test --workspace --test ceph --no-fail-fast --quiet -- --ignored ||
     status=1
 # A smoke test without limits on the figures.
 given=()
