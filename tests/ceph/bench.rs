@@ -97,6 +97,30 @@ fn iosonde_verifies_and_removes_objects_of_rados_bench() {
 
 #[test]
 #[ignore = "needs Ceph"]
+fn operations_in_flight_are_counted() {
+    let _shared = Scratch::shared();
+    let cluster = Cluster::shared();
+    let result = json(&iosonde(
+        &cluster,
+        "-N flying bench 3 write -b 64k -t 8 -f json",
+    ));
+    let rows = result["datas"].as_array().expect("rows");
+    let counted = rows.iter().skip(1).map(|row| {
+        let in_flight = row["cur_ops"].as_u64().expect("a count");
+        let started = row["started"].as_u64().expect("a count");
+        assert_eq!(
+            started,
+            row["finished"].as_u64().expect("a count") + in_flight
+        );
+        in_flight
+    });
+    let counted: Vec<u64> = counted.collect();
+    assert!(counted.iter().all(|count| *count <= 8), "{counted:?}");
+    assert!(counted.iter().any(|count| *count >= 4), "{counted:?}");
+}
+
+#[test]
+#[ignore = "needs Ceph"]
 fn write_bench_removes_its_objects() {
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();

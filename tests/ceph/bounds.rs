@@ -72,7 +72,8 @@ fn writes_to_an_image_name_the_cache_that_acknowledged_them() {
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();
     cluster.rbd(&format!("create --size 64M {POOL}/acknowledged"));
-    // Until the first flush, librbd writes through its cache.
+    // Until the first flush, librbd writes through its cache. A job with O_DIRECT begins without
+    // one.
     let line = format!(
         "fio --output-format=json --target=rbd://{POOL}/acknowledged --name=a --rw=randwrite \
          --bs=4k --size=16m"
@@ -88,11 +89,51 @@ fn writes_to_an_image_name_the_cache_that_acknowledged_them() {
     let words = "of this client acknowledged the writes";
     let cached = run("", "--fsync=1000");
     assert!(cached.to_string().contains(words), "{cached:#}");
-    let through = run("", "");
+    let flushed_at_start = run("", "");
+    assert!(
+        flushed_at_start.to_string().contains(words),
+        "{flushed_at_start:#}"
+    );
+    let through = run("", "--direct=1");
     assert!(!through.to_string().contains(words), "{through:#}");
     let direct = run("--rbd-cache=false", "--fsync=1000");
     assert!(!direct.to_string().contains(words), "{direct:#}");
     cluster.rbd(&format!("rm --no-progress {POOL}/acknowledged"));
+}
+
+/// Result of random writes of 4 KiB to an image, with further options.
+fn write_image(cluster: &Cluster, image: &str, options: &str) -> (Option<i32>, Value, String) {
+    let uri = format!("rbd://{POOL}/{image}");
+    let line = format!(
+        "fio --output-format=json --target={uri} --allow-overwrite={uri} --name=a --rw=randwrite \
+         --bs=4k --iodepth=8 --size=32m {options}"
+    );
+    let (status, stdout, stderr) = cluster.run(&line);
+    let result = serde_json::from_str(&stdout).unwrap_or(Value::Null);
+    (status, result, stdout + &stderr)
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn cached_write_rate_needs_no_flush_of_the_job() {
+    let _scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    cluster.rbd(&format!("create --size 64M {POOL}/flushed"));
+    let rate = |options: &str| {
+        let (status, result, said) = write_image(&cluster, "flushed", options);
+        assert_eq!(status, Some(0), "{said}");
+        let rate = &result["jobs"][0]["write"]["iops"];
+        rate.as_f64().expect("a rate")
+    };
+    // A job with O_DIRECT begins without a flush. Its own flush turns the cache on after 1024 of
+    // 8192 writes.
+    let best = |options: &str| (0..3).map(|_| rate(options)).fold(0.0, f64::max);
+    let (without, with) = (best(""), best("--direct=1 --fsync=1024"));
+    assert!(
+        without > 0.8 * with,
+        "{without} without flushes, {with} with them"
+    );
+    cluster.rbd(&format!("rm --no-progress {POOL}/flushed"));
 }
 
 #[test]

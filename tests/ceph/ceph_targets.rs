@@ -147,7 +147,9 @@ fn pool_and_image_are_measured_by_all_commands() {
             check_probe(&json(&line), target, target == &pool)
         });
         // The table has the same figures.
-        let table = ok(&format!("probe {target} --quick --size 16m --runtime 1"));
+        let table = ok(&format!(
+            "probe {target} --quick --details --size 16m --runtime 1"
+        ));
         let row = table
             .lines()
             .find(|line| line.starts_with("4k random read, depth 1 "));
@@ -155,7 +157,7 @@ fn pool_and_image_are_measured_by_all_commands() {
     }
     // The table names the storage.
     let table = ok(&format!(
-        "sweep {pool} --bs 4k --iodepth 1,4 --rw randread --size 16m --runtime 1"
+        "sweep {pool} --bs 4k --iodepth 1,4 --rw randread --size 16m --runtime 1 --details"
     ));
     assert!(table.contains("Cluster: HEALTH_"), "{table}");
     assert_eq!(cluster.rados(&format!("-p {POOL} -N studies ls")), "");

@@ -1,7 +1,10 @@
 //! Caches of OSDs that are dropped before the jobs start.
 
+use std::time::{Duration, Instant};
+
 use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 #[test]
@@ -39,4 +42,26 @@ fn node_layer_is_refused_for_a_pool() {
     let (status, stdout, stderr) = cluster.run(&line);
     assert_eq!(status, Some(2), "{stdout}{stderr}");
     assert!(stderr.contains("not in a Kubernetes cluster"), "{stderr}");
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn silent_osd_is_named_and_not_waited_for() {
+    let scratch = Scratch::shared();
+    let cluster = Cluster::up(&scratch, &["--store", "memstore", "--size", "1073741824"]);
+    // A single OSD has no peer that reports it, so it stays up.
+    cluster.signal("osd.0", Signal::STOP);
+    let began = Instant::now();
+    let line = format!(
+        "fio --cold osd --name=a --rw=write --size=64k --filename={}",
+        scratch.out().join("cold-local").display()
+    );
+    let (status, stdout, stderr) = cluster.run(&line);
+    cluster.signal("osd.0", Signal::CONT);
+    assert_ne!(status, Some(0), "{stdout}{stderr}");
+    assert!(
+        stderr.contains("osd.0 cannot drop its caches"),
+        "{stdout}{stderr}"
+    );
+    assert!(began.elapsed() < Duration::from_secs(45), "{stderr}");
 }

@@ -1,6 +1,7 @@
 //! Pools and images that iosonde makes: used, removed, found after SIGKILL, and no others.
 
 use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL};
@@ -83,6 +84,27 @@ fn existing_and_foreign_pools_are_refused() {
     assert!(pools(&cluster).contains(&POOL.to_owned()));
 }
 
+/// Most kernels that run this test have no rbd module: then the command is refused before it makes
+/// anything.
+#[test]
+#[ignore = "needs Ceph"]
+fn mapped_image_is_measured_or_refused_and_removed() {
+    let _scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    let (status, _, stderr) = cluster.run(&format!(
+        "fio --target=rbd://{POOL}/?size=19m --map --name=a --rw=write --bs=64k --size=4m"
+    ));
+    match status {
+        Some(0) => assert!(stderr.contains("undo this at the end"), "{stderr}"),
+        _ => {
+            assert_eq!(status, Some(3), "{stderr}");
+            let is_explained = stderr.contains("--map needs") || stderr.contains("no rbd module");
+            assert!(is_explained, "{stderr}");
+        }
+    }
+    assert_eq!(made_images(&cluster, "19 MiB"), [""; 0]);
+}
+
 #[test]
 #[ignore = "needs Ceph"]
 fn made_image_is_removed_after_an_interrupt() {
@@ -125,4 +147,96 @@ fn image_of_a_killed_run_is_listed_and_removed_on_request() {
         (cluster.run(&line).0 == Some(0)).then_some(())
     });
     assert_eq!(made_images(&cluster, "18 MiB"), [""; 0]);
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn made_pool_is_removed_once_its_run_is_killed() {
+    let _scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    let exists = |pool: &str| pools(&cluster).iter().any(|listed| listed == pool);
+    // Both runs wait without I/O.
+    let start = |pool: &str| {
+        let mut command = cluster.iosonde(&format!(
+            "fio --target=rados://{pool} --make-pool --name=a --rw=write --bs=64k --size=64k \
+             --startdelay=600"
+        ));
+        let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+        let run = command.spawn().expect("it starts");
+        wait_for("its pool", || exists(pool).then_some(()));
+        run
+    };
+    let mut killed = start("lease-killed");
+    let mut living = start("lease-living");
+    let (status, _, stderr) = cluster.run("rados -p lease-killed cleanup --made-pool");
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("its run goes on"), "{stderr}");
+    // `Child::kill` sends SIGKILL.
+    killed.kill().expect("it runs");
+    killed.wait().expect("it ends");
+    wait_for("the removal", || {
+        let (status, stdout, stderr) = cluster.run("rados cleanup --made-pool");
+        assert_eq!(status, Some(0), "{stdout}{stderr}");
+        assert!(
+            stdout.contains("pool lease-living is in use and stays"),
+            "{stdout}"
+        );
+        stdout
+            .contains("Removed the pool lease-killed")
+            .then_some(())
+    });
+    assert!(!exists("lease-killed") && exists("lease-living"));
+    kill_process(Pid::from_child(&living), Signal::INT).expect("it runs");
+    living.wait().expect("it ends");
+    assert!(!exists("lease-living"));
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn run_that_was_stopped_watches_its_pool_again() {
+    let scratch = Scratch::shared();
+    let cluster = Cluster::up(&scratch, &["--store", "memstore", "--size", "1073741824"]);
+    let mut command = cluster.iosonde(
+        "fio --target=rados://lease-paused --make-pool --name=a --rw=write --bs=64k --size=64k \
+         --startdelay=600",
+    );
+    let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = command.spawn().expect("it starts");
+    let pid = Pid::from_child(&run);
+    wait_for("its pool", || {
+        let listed = pools(&cluster);
+        listed.contains(&"lease-paused".to_owned()).then_some(())
+    });
+    let is_watched = || {
+        let listed = cluster.rados("-p lease-paused -N iosonde-owner listwatchers owner");
+        listed.contains("watcher=")
+    };
+    assert!(is_watched());
+    kill_process(pid, Signal::STOP).expect("it runs");
+    wait_for("the end of its watch", || (!is_watched()).then_some(()));
+    kill_process(pid, Signal::CONT).expect("it runs");
+    wait_for("another watch", || is_watched().then_some(()));
+    kill_process(pid, Signal::INT).expect("it runs");
+    run.wait().expect("it ends");
+    assert!(!pools(&cluster).contains(&"lease-paused".to_owned()));
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn made_pool_does_not_wait_for_other_pools() {
+    let scratch = Scratch::shared();
+    let cluster = Cluster::up(&scratch, &["--store", "memstore", "--size", "1073741824"]);
+    // The only OSD holds one of three copies, so these placement groups never become active.
+    cluster.ceph("osd pool create stuck 8 8");
+    cluster.ceph("osd pool set stuck size 3");
+    cluster.ceph("osd pool set stuck min_size 3");
+    wait_for("placement groups that wait", || {
+        let state = cluster.ceph("pg ls-by-pool stuck");
+        (!state.contains("active")).then_some(())
+    });
+    let began = Instant::now();
+    let (status, stdout, stderr) =
+        cluster.run("rados -p made-beside bench 1 write -b 64k --make-pool");
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    assert!(began.elapsed() < Duration::from_secs(50), "{stderr}");
 }

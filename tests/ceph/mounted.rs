@@ -73,7 +73,7 @@ fn mounted_cephfs_is_described_without_key() {
 
     let (probed, _) = ok(
         &cluster,
-        &format!("probe {dir} --quick --size 16m --runtime 1"),
+        &format!("probe {dir} --quick --size 16m --runtime 1 --details"),
     );
     let probed = flowing(&probed);
     for words in [

@@ -119,7 +119,8 @@ fn iops_of_rbd_bench(text: &str, ios: u64) -> f64 {
 fn image_rate_equals_rbd_bench_and_fio() {
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();
-    // fio flushes once when it opens the image, after which the cache would take its writes.
+    // The programs flush the image once when they open it, after which the cache would take their
+    // writes.
     const CACHE: &str = "--rbd-cache=false";
     let image = format!("rbd://{POOL}/beside");
     cluster.rbd(&format!("create {POOL}/beside --size 16M"));

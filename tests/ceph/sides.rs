@@ -49,7 +49,7 @@ fn mounted_file_system_has_data_of_its_cluster() {
     let osds = side["osd_latency"].as_array().expect("storage daemons");
     assert!(osds.iter().map(ops).sum::<u64>() > 10, "{side:#}");
     // A probe reports the pool like a run on a pool.
-    let line = format!("probe {dir} --quick --size 16m --runtime 1");
+    let line = format!("probe {dir} --quick --size 16m --runtime 1 --details");
     let began = Instant::now();
     let (status, stdout, stderr) = cluster.run(&line);
     assert_eq!(status, Some(0), "{stdout}{stderr}");

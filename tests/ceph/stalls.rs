@@ -242,6 +242,7 @@ fn full_pool_is_error_without_leftovers() {
             line.replace(POOL, &format!("{POOL}/full"))
                 .replace("rados:", "rbd:")
         };
+        // The cache of librbd acknowledges all writes to the image: the last flush fails.
         let (image_writes, image_reads) = (on_image(&writes), on_image(&reads));
         for (line, expected) in [
             (writes, 1),

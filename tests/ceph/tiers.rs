@@ -85,7 +85,7 @@ fn cache_tier_is_named_and_its_objects_are_removed() {
 
     let (text, _) = ok(
         &cluster,
-        &format!("probe {target} --quick --size 16m --runtime 1"),
+        &format!("probe {target} --quick --size 16m --runtime 1 --details"),
     );
     let text = flowing(&text);
     assert!(text.contains(&named), "{named}: {text}");

@@ -299,6 +299,37 @@ fn doctor_names_classes_nodes_and_leftovers() {
 
 #[test]
 #[ignore = "needs a cluster"]
+fn doctor_lists_capabilities_of_a_csi_driver() {
+    let namespace = TestNamespace::new("drivers");
+    let doctor = format!("doctor --cluster --format json -n {}", namespace.name);
+    let (status, stdout, stderr) = run(namespace.command(&doctor));
+    assert_eq!(status, Some(0), "{stderr}");
+    let survey: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+    let drivers = survey["drivers"].as_array().expect("a list");
+    let driver = drivers
+        .iter()
+        .find(|driver| driver["name"] == "loop.csi.example.com");
+    let driver = driver.expect("the driver");
+    assert_eq!(driver["nodes"], 2, "{driver}");
+    for capability in [
+        "publishes_capacity",
+        "attaches",
+        "expands",
+        "takes_snapshots",
+    ] {
+        assert_eq!(driver[capability], true, "{capability}: {driver}");
+    }
+    assert_eq!(driver["has_ephemeral_volumes"], false, "{driver}");
+    let classes = survey["snapshot_classes"].as_array().expect("a list");
+    assert!(
+        classes.iter().any(|class| class["name"] == "csi-loop"),
+        "{classes:?}"
+    );
+    namespace.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
 fn doctor_lists_disks_and_mounts_of_nodes() {
     let namespace = TestNamespace::new("inspect");
     let doctor = format!(

@@ -1,8 +1,6 @@
-//! `iosonde k8s csi` on the classes of the cluster. Tests of snapshots count as skipped on a
-//! cluster without a snapshot class.
+//! `iosonde k8s csi` on the classes of the cluster.
 
 use super::{IMAGE, TestNamespace, acting_as, apply_class, kubectl, run, signal};
-use iosonde_e2e::need::record_skip;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::process::{Child, Command, Stdio};
@@ -10,44 +8,34 @@ use std::time::{Duration, Instant};
 
 /// Time for the cluster to remove the objects of a Job that has ended.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(240);
-/// The resource of snapshot classes.
-const SNAPSHOT_CLASSES: &str = "volumesnapshotclasses.snapshot.storage.k8s.io";
+/// A class with all services, whose driver has a snapshot class.
+const CLASS: &str = "csi-loop";
 
 fn csi(namespace: &TestNamespace, words: &str) -> Command {
     let name = &namespace.name;
+    let rounds = match words.contains("--rounds") {
+        true => "",
+        false => "--rounds 1",
+    };
     namespace.command(&format!(
-        "k8s csi --image {IMAGE} -n {name} --claim-size 512m --data-size 16m,32m --rounds 1 \
+        "k8s csi --image {IMAGE} -n {name} --claim-size 512m --data-size 16m,32m {rounds} \
          --window 3s {words}"
     ))
 }
 
-/// Whether the cluster has the custom resource definitions of snapshots.
-fn has_snapshot_api() -> bool {
-    let resources = kubectl(&[
-        "api-resources",
-        "--api-group=snapshot.storage.k8s.io",
-        "-o",
-        "name",
-    ]);
-    resources.lines().any(|line| line == SNAPSHOT_CLASSES)
+/// Measures services of a class, and returns the exit status and the services of the document.
+fn measured(namespace: &TestNamespace, words: &str) -> (Option<i32>, Vec<Value>) {
+    let (status, stdout, stderr) = run(csi(namespace, &format!("{words} --format json")));
+    let document: Value = serde_json::from_str(&stdout).expect(&stderr);
+    let services = document["csi"]["services"].as_array().expect("services");
+    (status, services.clone())
 }
 
-/// A storage class whose driver has a snapshot class. `None`, and the test counts as skipped, if
-/// there is none.
-fn class_with_snapshots() -> Option<String> {
-    if !has_snapshot_api() {
-        record_skip("needs the custom resource definitions of snapshots");
-        return None;
-    }
-    let drivers = kubectl(&["get", SNAPSHOT_CLASSES, "-o", "jsonpath={.items[*].driver}"]);
-    let names = "jsonpath={range .items[*]}{.metadata.name}={.provisioner} {end}";
-    let classes = kubectl(&["get", "storageclass", "-o", names]);
-    let mut pairs = classes.split(' ').filter_map(|pair| pair.split_once('='));
-    let found = pairs.find(|(_, driver)| drivers.split(' ').any(|known| known == *driver));
-    if found.is_none() {
-        record_skip("needs a storage class whose driver has a snapshot class");
-    }
-    found.map(|(class, _)| class.to_owned())
+/// The service with data of this size.
+fn service<'a>(services: &'a [Value], name: &str, data_mib: u64) -> &'a Value {
+    let is_wanted =
+        |one: &&Value| one["service"] == name && one["data_bytes"] == data_mib * (1 << 20);
+    services.iter().find(is_wanted).expect("the service")
 }
 
 /// Names of the snapshots in the namespace.
@@ -63,20 +51,12 @@ fn snapshots(namespace: &TestNamespace) -> String {
 #[test]
 #[ignore = "needs a cluster"]
 fn csi_services_return_the_right_data_and_are_removed() {
-    let Some(class) = class_with_snapshots() else {
-        return;
-    };
     let namespace = TestNamespace::new("csi");
-    let words = format!("sc://{class} --format json");
-    let (status, stdout, stderr) = run(csi(&namespace, &words));
-    assert_eq!(status, Some(0), "{stderr}");
-    let document: Value = serde_json::from_str(&stdout).expect("JSON");
-    let services = document["csi"]["services"].as_array().expect("services");
-    for name in ["snapshot", "restore", "clone"] {
-        let of_name = services.iter().filter(|one| one["service"] == name);
-        let of_name: Vec<&Value> = of_name.collect();
-        assert_eq!(of_name.len(), 2, "{name}: {document}");
-        for service in of_name {
+    let (status, services) = measured(&namespace, &format!("sc://{CLASS}"));
+    assert_eq!(status, Some(0), "{services:?}");
+    for name in ["snapshot", "restore", "clone", "expand"] {
+        for data_mib in [16, 32] {
+            let service = service(&services, name, data_mib);
             assert_eq!(service["measured"], 1, "{service}");
             assert_eq!(service["failed"], 0, "{service}");
             assert!(
@@ -92,9 +72,99 @@ fn csi_services_return_the_right_data_and_are_removed() {
     namespace.wait_until_volumes_are_gone();
 }
 
+#[test]
+#[ignore = "needs a cluster"]
+fn copies_of_ext4_volume_have_the_right_data() {
+    let namespace = TestNamespace::new("csiext4");
+    let words = "sc://csi-ext4 --services snapshot,restore,clone";
+    let (status, services) = measured(&namespace, words);
+    assert_eq!(status, Some(0), "{services:?}");
+    for name in ["restore", "clone"] {
+        let service = service(&services, name, 16);
+        assert_eq!(service["right"], 1, "{service}");
+    }
+    namespace.assert_clean();
+    namespace.wait_until_volumes_are_gone();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn stale_snapshots_of_a_driver_are_found() {
+    let namespace = TestNamespace::new("csistale");
+    let words = "sc://csi-stale --services snapshot,restore";
+    let (status, services) = measured(&namespace, words);
+    assert_eq!(status, Some(1), "{services:?}");
+    // The second snapshot of the volume has the data of the first.
+    let first = service(&services, "restore", 16);
+    assert_eq!(first["right"], 1, "{first}");
+    assert_eq!(first["failed"], 0, "{first}");
+    let second = service(&services, "restore", 32);
+    assert_eq!(second["right"], 0, "{second}");
+    assert_eq!(second["failed"], 1, "{second}");
+    let failure = second["failure"].as_str().expect("a failure");
+    assert!(failure.contains("the data are wrong"), "{failure}");
+    namespace.assert_clean();
+    assert_eq!(snapshots(&namespace), "");
+    namespace.wait_until_volumes_are_gone();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn clone_that_shares_data_with_its_volume_is_found() {
+    let namespace = TestNamespace::new("csilinked");
+    let words = "sc://csi-linked --services clone";
+    let (status, services) = measured(&namespace, words);
+    assert_eq!(status, Some(1), "{services:?}");
+    let linked = service(&services, "clone", 16);
+    assert_eq!(linked["failed"], 1, "{linked}");
+    let failure = linked["failure"].as_str().expect("a failure");
+    assert!(failure.contains("share data"), "{failure}");
+    namespace.assert_clean();
+    namespace.wait_until_volumes_are_gone();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn delays_of_a_driver_are_in_the_durations() {
+    let namespace = TestNamespace::new("csidelay");
+    let (status, services) = measured(&namespace, "sc://csi-delayed");
+    assert_eq!(status, Some(0), "{services:?}");
+    for name in ["snapshot", "restore", "clone", "expand"] {
+        let service = service(&services, name, 16);
+        let took_ns = service["took"]["value_ns"].as_f64().expect("a duration");
+        assert!(took_ns >= 3e9, "{service}");
+    }
+    namespace.assert_clean();
+    namespace.wait_until_volumes_are_gone();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn failing_clone_has_the_message_of_the_driver() {
+    let namespace = TestNamespace::new("csifails");
+    let name = format!("noclone-{}", namespace.name);
+    apply_class(
+        &name,
+        "provisioner: loop.csi.example.com\nvolumeBindingMode: WaitForFirstConsumer\n\
+         parameters: {failEvery: \"1\", faultOperations: clone, failCode: UNIMPLEMENTED}\n",
+    );
+    let words = format!("sc://{name} --services clone --timeout 90");
+    let (status, services) = measured(&namespace, &words);
+    kubectl(&["delete", "storageclass", &name]);
+    assert_eq!(status, Some(1), "{services:?}");
+    let failed = service(&services, "clone", 16);
+    let failure = failed["failure"].as_str().expect("a failure");
+    let message = "code = Unimplemented desc = clone fails on request of the class";
+    assert!(failure.contains(message), "{failure}");
+    namespace.assert_clean();
+    namespace.wait_until_volumes_are_gone();
+}
+
 /// Starts `iosonde k8s csi` and waits until it has made a snapshot.
-fn begun_csi(namespace: &TestNamespace, class: &str) -> Child {
-    let child = csi(namespace, &format!("sc://{class} --rounds 100"))
+fn begun_csi(namespace: &TestNamespace) -> Child {
+    // Without expansion, for which the pool had to have room in each round.
+    let words = format!("sc://{CLASS} --services snapshot,restore,clone --rounds 100");
+    let child = csi(namespace, &words)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -110,11 +180,8 @@ fn begun_csi(namespace: &TestNamespace, class: &str) -> Child {
 #[test]
 #[ignore = "needs a cluster"]
 fn interrupt_removes_snapshots_and_volumes() {
-    let Some(class) = class_with_snapshots() else {
-        return;
-    };
     let namespace = TestNamespace::new("csistop");
-    let child = begun_csi(&namespace, &class);
+    let child = begun_csi(&namespace);
     signal(&child, Signal::INT);
     let output = child.wait_with_output().expect("iosonde ends");
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -127,11 +194,8 @@ fn interrupt_removes_snapshots_and_volumes() {
 #[test]
 #[ignore = "needs a cluster"]
 fn objects_of_a_killed_client_go_with_the_job() {
-    let Some(class) = class_with_snapshots() else {
-        return;
-    };
     let namespace = TestNamespace::new("csikill");
-    let mut child = begun_csi(&namespace, &class);
+    let mut child = begun_csi(&namespace);
     signal(&child, Signal::KILL);
     child.wait().expect("iosonde ends");
     let job = namespace.kubectl(&["get", "jobs", "-l", "iosonde/run", "-o", "name"]);
@@ -160,10 +224,7 @@ fn class_without_snapshots_is_refused_before_anything_is_made() {
     let namespace = TestNamespace::new("csinone");
     let (status, _, stderr) = run(csi(&namespace, "sc://local-path"));
     assert_eq!(status, Some(3), "{stderr}");
-    let expected = match has_snapshot_api() {
-        true => "no snapshot class belongs to its driver",
-        false => "the cluster has no snapshots",
-    };
+    let expected = "no snapshot class belongs to its driver";
     assert!(stderr.contains(expected), "{stderr}");
     assert!(stderr.contains("--services clone,expand"), "{stderr}");
     namespace.assert_clean();

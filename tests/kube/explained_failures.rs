@@ -58,6 +58,35 @@ fn class_without_provisioner_is_explained_long_before_the_timeout() {
 
 #[test]
 #[ignore = "needs a cluster"]
+fn failing_csi_provisioner_is_explained_with_its_message() {
+    let namespace = TestNamespace::new("failing");
+    let (status, _, stderr) =
+        run(namespace.fio("sc://csi-failing", &format!("--claim-size 50m {JOB}")));
+    assert_eq!(status, Some(9), "{stderr}");
+    for words in [
+        "the claim is not provisioned",
+        "code = Internal desc = create fails on request of the class",
+        "help:",
+    ] {
+        assert!(stderr.contains(words), "{words}: {stderr}");
+    }
+    namespace.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn claim_above_the_capacity_of_a_csi_driver_is_refused() {
+    let namespace = TestNamespace::new("small");
+    let (status, _, stderr) =
+        run(namespace.fio("sc://csi-small", &format!("--claim-size 2g {JOB}")));
+    assert_eq!(status, Some(3), "{stderr}");
+    let expected = "its driver has room for volumes of 1Gi at most, and 2Gi is asked for";
+    assert!(stderr.contains(expected), "{stderr}");
+    namespace.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
 fn failed_pod_is_kept_on_request() {
     let namespace = TestNamespace::new("kept");
     let line = format!(

@@ -65,6 +65,82 @@ fn stages_of_alternating_classes_are_measured_and_all_is_removed() {
 
 #[test]
 #[ignore = "needs a cluster"]
+fn csi_driver_has_all_stages_and_its_delays_are_measured() {
+    let namespace = TestNamespace::new("csistages");
+    let result = measured(
+        &namespace,
+        "sc://csi-loop sc://csi-delayed --count 2 --rounds 1",
+    );
+    let groups = result["groups"].as_array().expect("groups");
+    assert_eq!(groups.len(), 2, "{result}");
+    for group in groups {
+        let is_delayed = group["class"]
+            .as_str()
+            .expect("a class")
+            .contains("delayed");
+        for name in [
+            "provision",
+            "bind",
+            "attach",
+            "mount",
+            "first_write",
+            "expand",
+            "detach",
+            "delete",
+        ] {
+            let stage = stage(group, name);
+            assert_eq!(stage["measured"], 2, "{name}: {group}");
+            let p50_ns = stage["p50"]["value_ns"].as_f64().expect("ns");
+            if is_delayed && ["provision", "attach", "expand"].contains(&name) {
+                assert!(p50_ns >= 3e9, "{name}: {group}");
+            }
+        }
+        assert_eq!(group["failed_volumes"], 0, "{group}");
+    }
+    namespace.assert_clean();
+    namespace.wait_until_volumes_are_gone();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn driver_that_fails_at_times_is_measured_after_its_retries() {
+    let namespace = TestNamespace::new("csiflaky");
+    let result = measured(&namespace, "sc://csi-flaky --count 4 --rounds 1");
+    let group = &result["groups"][0];
+    assert_eq!(group["failed_volumes"], 0, "{group}");
+    for name in ["provision", "attach"] {
+        let stage = stage(group, name);
+        assert_eq!(stage["measured"], 4, "{name}: {group}");
+        // The sidecars repeat a failed request after a second or so.
+        assert!(
+            stage["max_ns"].as_u64() > Some(500_000_000),
+            "{name}: {group}"
+        );
+    }
+    namespace.assert_clean();
+    namespace.wait_until_volumes_are_gone();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn failing_provisioner_is_a_counted_failure_with_its_message() {
+    let namespace = TestNamespace::new("csifailing");
+    let (status, stdout, stderr) = run(lifecycle(
+        &namespace,
+        "sc://csi-failing --count 2 --timeout 20",
+    ));
+    assert_eq!(status, Some(1), "{stderr}");
+    // Without the line breaks of the table.
+    let words: Vec<&str> = stdout.split_whitespace().collect();
+    let text = words.join(" ");
+    assert!(text.contains("2 volumes failed at provision"), "{stdout}");
+    let message = "create fails on request of the class";
+    assert!(text.contains(message), "{stdout}");
+    namespace.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
 fn stored_life_cycle_is_shown_compared_and_reported() {
     let namespace = TestNamespace::new("kept");
     let scratch = tempfile::tempdir().expect("a directory");
@@ -79,7 +155,7 @@ fn stored_life_cycle_is_shown_compared_and_reported() {
     for (line, expected) in [
         (format!("show --store {history}"), "first write"),
         (
-            format!("compare latest~1 latest --store {history}"),
+            format!("compare latest~1 latest --details --store {history}"),
             "provision",
         ),
         (format!("report latest --store {history} -o {page}"), ""),

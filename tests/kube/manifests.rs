@@ -15,6 +15,9 @@ const LAST_WORD: &str = "iosonde: the result is in the line above";
 /// The image that `run.sh` adds to the cluster's registry.
 const AGENT_IMAGE: &str = "iosonde-agent:test";
 
+/// The image of iosonde that `run.sh` adds to the cluster's registry.
+const CLIENT_IMAGE: &str = "iosonde:test";
+
 fn rendered(namespace: &TestNamespace, target: &str, words: &str) -> String {
     let line = format!(
         "fio --target {target} --image {AGENT_IMAGE} --namespace {} {words} {JOB}",
@@ -96,6 +99,89 @@ fn rendered_manifests_run_and_results_are_collected() {
         stderr.contains("no rendered run is in the namespace"),
         "{stderr}"
     );
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn rendered_commands_run_and_their_documents_are_collected() {
+    let namespace = TestNamespace::new("rendercmd");
+    for (command, kind, documents) in [
+        ("probe sc://local-path --quick --size 16m", "probe", 1),
+        (
+            "sweep sc://local-path --pods 2 --rw randread --size 16m --iodepth 1,2 --runtime 1",
+            "sweep",
+            2,
+        ),
+        (
+            "run etcd emptydir:// --beside none --var size=1m",
+            "suite",
+            1,
+        ),
+    ] {
+        let line = format!(
+            "{command} --claim-size 50m --image {CLIENT_IMAGE} -n {} --render",
+            namespace.name
+        );
+        let (status, yaml, stderr) = run(namespace.command(&line));
+        assert_eq!(status, Some(0), "{stderr}");
+        kubectl_with(&["apply", "--dry-run=server", "-f", "-"], &yaml);
+        kubectl_with(&["apply", "-f", "-"], &yaml);
+        let (_, rest) = yaml.split_once("k8s collect ").expect("how to collect");
+        let id = rest.split_whitespace().next().expect("an id");
+        let user = with_role(&namespace, &format!("iosonde-{id}-collect"));
+        let config = user.path().join("config");
+        let history = user.path().join("history.db");
+        let collect = format!(
+            "k8s collect {id} -n {} --kubeconfig {}",
+            namespace.name,
+            config.display()
+        );
+        let json = format!(
+            "{collect} --output-format json --store {}",
+            history.display()
+        );
+        let (status, stdout, stderr) = run(namespace.command(&json));
+        assert!(matches!(status, Some(0 | 11 | 12)), "{command}: {stderr}");
+        let values: Vec<Value> = stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("a document"))
+            .collect();
+        assert_eq!(values.len(), documents, "{command}: {stdout}");
+        assert!(values.iter().all(|value| value["kind"] == kind), "{stdout}");
+        let target = command.split(' ').find(|word| word.contains("://"));
+        let target = format!("\"{}\"", target.expect("a target"));
+        assert!(stdout.contains(&target), "{stdout}");
+        let list = format!("list --format json --store {}", history.display());
+        let (_, listed, _) = run(namespace.command(&list));
+        assert_eq!(
+            listed.matches("\"rendered\"").count(),
+            documents,
+            "{listed}"
+        );
+        let (_, table, _) = run(namespace.command(&collect));
+        assert!(!table.is_empty(), "{command}");
+        kubectl_with(&["delete", "--cascade=foreground", "-f", "-"], &yaml);
+        namespace.kubectl(&["delete", "rolebinding", "collector"]);
+        namespace.wait_until_gone("iosonde/rendered");
+    }
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn failed_rendered_command_is_explained() {
+    let namespace = TestNamespace::new("rendercmdfail");
+    // The volume of the pod is smaller than the working set.
+    let line = format!(
+        "probe sc://loop-ext4 --size 1g --claim-size 50m --image {CLIENT_IMAGE} -n {} --render",
+        namespace.name
+    );
+    let (status, yaml, stderr) = run(namespace.command(&line));
+    assert_eq!(status, Some(0), "{stderr}");
+    kubectl_with(&["apply", "-f", "-"], &yaml);
+    let (status, _, stderr) = run(namespace.command(&format!("k8s collect -n {}", namespace.name)));
+    assert_eq!(status, Some(10), "{stderr}");
+    assert!(stderr.contains("exit status 4"), "{stderr}");
+    kubectl_with(&["delete", "--cascade=foreground", "-f", "-"], &yaml);
 }
 
 #[test]

@@ -66,6 +66,35 @@ fn pods_start_together_and_give_one_result() {
 
 #[test]
 #[ignore = "needs a cluster"]
+fn pods_check_a_shared_file_before_their_jobs() {
+    let namespace = TestNamespace::new("shared-file");
+    let words = "--pods 2 --claim-size 50m --shared=file --access-mode rwo --placement pack";
+    let (status, stdout, stderr) = run(namespace.fio("sc://loop-ext4", &format!("{words} {JOB}")));
+    assert_eq!(status, Some(0), "{stderr}");
+    let checked = &json(&stdout)["iosonde"]["shared_file"];
+    assert_eq!(checked["pods"], 2, "{checked}");
+    let checks = checked["checks"].as_array().expect("checks");
+    assert_eq!(checks.len(), 4, "two promises, two assignments: {checked}");
+    let is_verified = |check: &Value| check["verified_bytes"].as_u64() > Some(0);
+    assert!(checks.iter().all(is_verified), "{checked}");
+    let locks = checked["locks"].as_array().expect("locks");
+    assert_eq!(locks.len(), 4, "two kinds, alone and contended: {checked}");
+    assert!(
+        locks
+            .iter()
+            .all(|lock| lock["lock_latency"]["p50_ns"].is_u64())
+    );
+    namespace.assert_clean();
+    for refused in ["--pods 1", "--pods 2 --volume-mode block"] {
+        let words = format!("{refused} --shared=file {JOB}");
+        let (status, _, stderr) = run(namespace.fio("sc://loop-ext4", &words));
+        assert_eq!(status, Some(2), "{refused}: {stderr}");
+    }
+    namespace.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
 fn pods_on_eight_claims_start_together() {
     let namespace = TestNamespace::new("eight");
     let words = format!("--pods 8 --claim-size 30m {JOB}");
@@ -145,7 +174,8 @@ fn terminal_shows_line_per_pod() {
 fn probe_of_several_pods_sums_their_figures() {
     let namespace = TestNamespace::new("probes");
     let line = format!(
-        "probe sc://local-path --pods 2 --image {} -n {} --claim-size 100m --quick --runtime 0.5",
+        "probe sc://local-path --pods 2 --image {} -n {} --claim-size 100m --quick --runtime 0.5 \
+         --details",
         super::IMAGE,
         namespace.name
     );

@@ -83,6 +83,28 @@ fn claim_has_requested_access_mode() {
 
 #[test]
 #[ignore = "needs a cluster"]
+fn shared_claim_takes_pods_of_two_nodes() {
+    let namespace = TestNamespace::new("rwx");
+    let words = "--pods 2 --shared --claim-size 50m --access-mode rwx --placement spread";
+    let (status, stdout, stderr) = run(namespace.fio("sc://csi-shared", &format!("{words} {JOB}")));
+    assert_eq!(status, Some(0), "{stderr}");
+    let json: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+    let nodes = json["iosonde"]["pods"]["nodes"].as_array().expect("nodes");
+    assert_eq!(nodes.len(), 2, "{nodes:?}");
+    namespace.assert_clean();
+    namespace.wait_until_volumes_are_gone();
+    // The driver refuses the mode in a class of one node.
+    let (status, _, stderr) = run(namespace.fio("sc://csi-loop", &format!("{words} {JOB}")));
+    assert_eq!(status, Some(9), "{stderr}");
+    assert!(
+        stderr.contains("is not supported by this class"),
+        "{stderr}"
+    );
+    namespace.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
 fn probe_of_class_has_all_figures() {
     let namespace = TestNamespace::new("probe");
     let line = format!(

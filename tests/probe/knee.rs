@@ -59,7 +59,7 @@ fn knee_of_throttled_device_is_shallow() {
             )
         })
     });
-    let table = super::run(&scratch, &format!("probe --quick {path}"))
+    let table = super::run(&scratch, &format!("probe --quick --details {path}"))
         .throttled(&throttle)
         .urgent()
         .ok();

@@ -53,7 +53,7 @@ fn live_view_fits_screen_and_is_removed() {
         let status = terminal.wait();
         assert!(status.success(), "{columns} columns: {terminal:?}");
         is_clean(&terminal);
-        assert!(terminal.screen().contains("This is "), "{terminal:?}");
+        assert!(terminal.screen().contains("verdict  "), "{terminal:?}");
         assert_eq!(scratch.files(), Vec::<String>::new());
     }
 }
@@ -83,7 +83,7 @@ fn ctrl_z_and_fg_repeat_phase() {
         let mut terminal = Invocation::new(&scratch, words.clone().into()).on_terminal(40, 100);
         let program = iosonde().display();
         terminal.types(&format!(
-            "{program} probe --no-save --quick --size=32m --runtime=3\n"
+            "{program} probe --no-save --quick --details --size=32m --runtime=3\n"
         ));
         let measures = terminal.until(|screen| screen.contains("> 1M sequential read"));
         ensure(measures, || format!("{terminal:?}"))?;

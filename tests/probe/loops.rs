@@ -10,7 +10,7 @@ const PROMISE: &str = "gcp-pd-ssd:10GiB,machine=n1,vcpus=8";
 /// Probes a device with a promise.
 fn probed(scratch: &Scratch, device: &Loop) -> Run {
     let path = device.path().display();
-    let line = format!("probe --quick --runtime=1 --expect={PROMISE} {path}");
+    let line = format!("probe --quick --details --runtime=1 --expect={PROMISE} {path}");
     Invocation::new(scratch, vec![iosonde().into()])
         .and(&line)
         .ok()

@@ -27,7 +27,7 @@ fn run(scratch: &Scratch, line: &str) -> Invocation {
 fn directory_is_measured_and_unchanged() {
     let scratch = Scratch::shared();
     scratch.write("mine.txt", "not yours");
-    let run = run(&scratch, "probe --quick --size=32m --runtime=1").ok();
+    let run = run(&scratch, "probe --quick --size=32m --runtime=1 --details").ok();
     for words in [
         "random read",
         "random write",

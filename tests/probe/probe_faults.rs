@@ -38,7 +38,7 @@ fn lost_device_is_error_with_partial_result() {
     let image = scratch.out().join("image");
     let device = Loop::with_file(&image, 64 << 20);
     let line = format!(
-        "probe --no-save --quick --precision=0 --runtime=1 {}",
+        "probe --no-save --quick --details --precision=0 --runtime=1 {}",
         device.path().display()
     );
     let mut running = run(&scratch, &line).start();

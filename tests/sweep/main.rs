@@ -38,7 +38,7 @@ fn directory_is_swept_and_unchanged() {
     let scratch = Scratch::shared();
     scratch.write("mine.txt", "not yours");
     let line = "sweep . --size 32m --rw randread,write --bs 4k,64k --iodepth 1..4 --runtime 5 \
-                --export-fio";
+                --details --export-fio";
     let out = scratch.out().join("fio");
     let run = run(&scratch, &format!("{line} {}", out.display())).ok();
     for words in ["randread", "write", "MiB/s", "depth"] {

@@ -62,6 +62,10 @@ export interface Kept {
 /** A grid of measurements. */
 export interface Sweep {
   source: string;
+  /** The target and the axes with one value. */
+  target: string;
+  /** Name by which the page calls the result. The page sets it. */
+  subject: string;
   headline: string;
   /** Axes; the last one is `iodepth`. */
   axes: Axis[];
@@ -100,6 +104,9 @@ export interface SweepCell {
 /** Latency over offered rate. */
 export interface Load {
   source: string;
+  target: string;
+  /** Name by which the page calls the result. The page sets it. */
+  subject: string;
   headline: string;
   capacity_iops: number | null;
   points: LoadPoint[];
@@ -168,7 +175,11 @@ export interface Given {
 export interface Study {
   source: string;
   target: string;
+  /** Name by which the page calls the result. The page sets it. */
+  subject: string;
   sentence: string;
+  /** Limits of the rate of each kind of I/O, in a sentence each. */
+  ceilings: string[];
   notes: string[];
   interrupted: boolean;
   working_set_bytes: number;
@@ -179,6 +190,8 @@ export interface Run {
   source: string;
   study: number | null;
   place: string;
+  /** Name by which the page calls the target or result. The page sets it. */
+  subject: string;
   preparation: boolean;
   /** Whether the run is a cell of a sweep or load study, which is drawn as a whole. */
   of_grid: boolean;
@@ -218,6 +231,7 @@ export interface Backend {
   direct: boolean;
   registered_files: boolean;
   fixed_buffers: boolean;
+  flags?: string[];
 }
 
 export interface Disk {

@@ -1,5 +1,7 @@
 // HTML elements without a framework.
 
+import { visible } from './clean';
+
 type Child = Node | string | number | null | undefined | false;
 
 type Attributes = {
@@ -44,10 +46,6 @@ export function folded(summary: Child, content: () => Node, open = false): HTMLD
 /** Text that a spreadsheet reads as a formula. */
 const FORMULA = /^\s*[=+\-@＝＋－＠]/;
 
-/** Control and invisible characters, except line feed and tab. */
-const UNSEEN =
-/(?![\n\t])[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu;
-
 export interface Table {
   caption: string;
   head: string[];
@@ -77,11 +75,8 @@ export function table(data: Table): HTMLElement {
 /** The table as CSV. Text from results is escaped: no formulas, no control sequences. */
 export function csv(data: Table): string {
   const cell = (value: string | number) => {
-    const visible = String(value).replace(
-      UNSEEN,
-      (unseen) => `\\u${unseen.charCodeAt(0).toString(16).padStart(4, '0')}`,
-    );
-    const text = FORMULA.test(visible) && Number.isNaN(Number(visible)) ? `'${visible}` : visible;
+    const seen = visible(String(value));
+    const text = FORMULA.test(seen) && Number.isNaN(Number(seen)) ? `'${seen}` : seen;
     return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return [data.head, ...data.rows].map((row) => row.map(cell).join(',')).join('\n') + '\n';

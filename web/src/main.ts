@@ -1,34 +1,41 @@
 // The page: reads the embedded results and draws them.
 
 import { comparison, matches, MEASURES } from './chart/comparison';
-import { depthLines, depthSpecs } from './chart/depth';
+import { depthLines, depthSpecs, searchLines } from './chart/depth';
 import { histogram } from './chart/histogram';
-import { Panel, showAll } from './chart/panel';
+import { Panel, showAll, showFirst } from './chart/panel';
+import { withError } from './chart/parts';
 import { percentiles } from './chart/percentiles';
 import { promiseSpecs } from './chart/promise';
-import { timeline } from './chart/timeline';
+import { seriesOfPart, timeline } from './chart/timeline';
+import { cleaned } from './clean';
 import type { Report, Run } from './document';
 import { add, h, table } from './dom';
-import { capital, moment, quantity } from './format';
-import { withError } from './chart/parts';
+import { capital, quantity } from './format';
 import { Choice, groupBy, rowsOf, type Row } from './rows';
 import { machines, plans, runs } from './section/conditions';
-import { findings, lead } from './section/findings';
+import { findings } from './section/findings';
 import { headline } from './section/headline';
 import { pivotContent } from './section/pivots';
-import { loadContent, sweepContent } from './section/sweeps';
+import { about, comparisonTable, tiles, verdicts } from './section/summary';
+import { listed, loadContent, sweepContent } from './section/sweeps';
 import './style.css';
+import { prepared, subjectsOf } from './subjects';
 import { choose, chosen, setPrinting, type Choice as Colours } from './theme';
 
 /** Rows that latency charts show at first: as many as there are colours. */
-const DRAWN = 8;
+const DRAWN = 6;
 /** Most workloads with a comparison chart each. The table of figures has the others. */
 const COMPARED = 16;
+/** With more verdicts than this, all are folded. */
+const VERDICTS = 3;
 
 interface Section {
   id: string;
   title: string;
-  content: (Node | null)[];
+  content: () => (Node | null)[];
+  /** Whether the content is folded: details that few readers need. */
+  isFolded?: boolean;
 }
 
 function start(): void {
@@ -40,48 +47,14 @@ function start(): void {
     place.append(h('main', {}, h('p', {}, 'There are no results in this page.')));
     return;
   }
-  draw(place, report);
+  draw(place, prepared(cleaned(report)));
 }
 
 function draw(place: HTMLElement, report: Report): void {
   document.title = report.title;
   const rows = rowsOf(report);
-  const sections = [
-    report.pivots.length > 0
-      ? {
-          id: 'pivots',
-          title: `By ${report.pivots[0]?.row_label} and ${report.pivots[0]?.column_label}`,
-          content: pivotContent(report.pivots, report.kept),
-        }
-      : null,
-    ...report.sweeps.map((sweep, index): Section => ({
-      id: `sweep-${index}`,
-      title: numbered('Sweep', index, report.sweeps),
-      content: sweepContent(sweep, index),
-    })),
-    ...report.loads.map((load, index): Section => ({
-      id: `load-${index}`,
-      title: numbered('Latency under load', index, report.loads),
-      content: loadContent(load, index),
-    })),
-    rows.length > 0 ? figuresSection(report, rows) : null,
-    promiseSection(report),
-    depthSection(report, rows),
-    ...report.knees.map((knees, index): Section => ({
-      id: `knees-${index}`,
-      title: numbered('Maximum at any depth', index, report.knees),
-      content: sweepContent(knees, report.sweeps.length + index),
-    })),
-    comparisonSection(rows),
-    spreadSection(report),
-    timelineSection(report),
-    report.hosts.length > 0
-      ? { id: 'conditions', title: 'Machines and targets', content: [machines(report)] }
-      : null,
-    report.plans.length > 0 ? { id: 'plans', title: 'Plans', content: [plans(report)] } : null,
-    report.runs.length > 0 ? { id: 'runs', title: 'Runs', content: [runs(report)] } : null,
-  ].filter((section) => section !== null);
-  const links = sections.map((section) => h('a', { href: `#${section.id}` }, section.title));
+  const sections = sectionsOf(report, rows);
+  const links = sections.map(({ id, title }) => h('a', { href: `#${id}` }, title));
   add(
     place,
     h('a', { class: 'skip', href: '#main' }, 'To the results'),
@@ -91,14 +64,8 @@ function draw(place: HTMLElement, report: Report): void {
       h('div', {}, h('h1', {}, report.title), h('p', {}, about(report))),
       themeButton(),
     ),
-    h('nav', { 'aria-label': 'Sections' }, ...links),
-    h(
-      'main',
-      { id: 'main' },
-      ...sections.map(({ id, title, content }) =>
-        h('section', { id, 'aria-label': title }, h('h2', {}, title), ...content),
-      ),
-    ),
+    h('nav', { 'aria-label': 'Contents' }, ...links),
+    h('main', { id: 'main' }, ...sections.map(sectionElement)),
     h(
       'footer',
       {},
@@ -106,26 +73,14 @@ function draw(place: HTMLElement, report: Report): void {
         'percentiles are shown where at least ten I/Os lie beyond them.',
     ),
   );
+  showFirst();
   forPaper();
-}
-
-function numbered(title: string, index: number, all: unknown[]): string {
-  return all.length > 1 ? `${title} ${index + 1}` : title;
-}
-
-function about(report: Report): string {
-  if (report.runs.length === 0 && report.kept.length > 0) {
-    const begun = report.kept.map((one) => one.started_at_ms).filter((ms) => ms > 0);
-    return `${report.kept.length} ${report.kept.length === 1 ? 'result' : 'results'}, ${
-      begun.length > 0 ? moment(Math.min(...begun)) : 'simulated'
-    }`;
-  }
-  if (report.runs.length === 0 && report.sweeps.length + report.loads.length > 0)
-    return 'from files without their single runs';
-  const times = report.runs.map((run) => run.started_at_ms).filter((ms) => ms > 0);
-  const when = times.length > 0 ? moment(Math.min(...times)) : 'simulated';
-  const measured = report.runs.filter((run) => !run.preparation).length;
-  return `${measured} ${measured === 1 ? 'run' : 'runs'}, ${when}`;
+  window.addEventListener('hashchange', reveal);
+  place.addEventListener('click', (event) => {
+    const link = event.target instanceof Element ? event.target.closest('a') : null;
+    if (link?.hash && link.hash === location.hash) reveal();
+  });
+  if (location.hash !== '') reveal();
 }
 
 function themeButton(): HTMLElement {
@@ -139,112 +94,287 @@ function themeButton(): HTMLElement {
   return button;
 }
 
-function figuresSection(report: Report, rows: Row[]): Section {
-  const drawn = new Choice();
-  // Rows of one workload are adjacent: the first workload of all places, then the second.
-  const together = [...groupBy(rows, (row) => row.workload).values()].flat();
-  const first = new Set(together.slice(0, DRAWN));
-  for (const row of rows) if (first.has(row)) drawn.add(row);
-  const list = () => rows.filter((row) => drawn.has(row));
-  const panels = [
-    new Panel({
-      id: 'percentiles',
-      title: 'Latency by percentile',
-      hint: 'Each nine has the same width: the tail is on the right.',
-      draw: () => percentiles(list()),
-    }),
-    new Panel({
-      id: 'histogram',
-      title: 'Histogram of latency',
-      hint: 'Share of the I/Os per bucket, with eight buckets per power of two.',
-      draw: () => histogram(list()),
-    }),
-  ];
+function sectionElement({ id, title, content, isFolded }: Section): HTMLElement {
+  if (!isFolded) return h('section', { id, 'aria-label': title }, h('h2', {}, title), ...content());
+  const fold = h('details', {}, h('summary', {}, h('h2', {}, title)));
+  fold.addEventListener('toggle', () => {
+    if (fold.open && fold.childElementCount === 1) add(fold, ...content());
+  });
+  return h('section', { id, 'aria-label': title, class: 'folded' }, fold);
+}
+
+/** Opens what the address points to, and all around it. */
+function reveal(): void {
+  const id = location.hash.slice(1);
+  // Jobs of plans are created when their section is opened.
+  const section = document.getElementById(/^plan-\d+$/.test(id) ? 'plans' : id);
+  const open = (details: Element | null | undefined) => {
+    if (!(details instanceof HTMLDetailsElement) || details.open) return;
+    details.open = true;
+    details.dispatchEvent(new Event('toggle'));
+  };
+  open(section?.querySelector(':scope > details'));
+  const place = document.getElementById(id);
+  for (let at: Element | null | undefined = place; at; at = at.parentElement?.closest('details'))
+    open(at);
+  place?.scrollIntoView();
+}
+
+function sectionsOf(report: Report, rows: Row[]): Section[] {
+  const searched = searchLines(report.knees);
+  const subjects = new Set(searched.map((line) => line.subject));
+  // The search of a probe has the depths of its phases too.
+  const lines = [...searched, ...depthLines(rows.filter((row) => !subjects.has(row.run.subject)))];
+  const names = numbered(report);
+  return [
+    summarySection(report, rows),
+    pivotSection(report),
+    chartSection(report, rows, lines),
+    ...report.sweeps.map((sweep, index): Section => ({
+      id: `sweep-${index}`,
+      title: names('Sweep', sweep.subject, report.sweeps.length),
+      content: () => sweepContent(sweep, index),
+      isFolded: index >= 2,
+    })),
+    ...report.loads.map((load, index): Section => ({
+      id: `load-${index}`,
+      title: names('Latency under load', load.subject, report.loads.length),
+      content: () => loadContent(load, index),
+      isFolded: index >= 2,
+    })),
+    promiseSection(report),
+    figuresSection(rows),
+    searchSection(report),
+    comparisonSection(report, rows),
+    spreadSection(report),
+    report.hosts.length > 0
+      ? section('conditions', 'Machines and targets', () => machines(report))
+      : null,
+    report.plans.length > 0 ? section('plans', 'Plans', () => plans(report)) : null,
+    report.runs.length > 0 ? section('runs', 'Runs', () => runs(report)) : null,
+  ].filter((each) => each !== null);
+}
+
+function section(id: string, title: string, content: () => Node): Section {
+  return { id, title, content: () => [content()], isFolded: true };
+}
+
+/** Titles of sections of several results name their subject. */
+function numbered(report: Report): (title: string, subject: string, count: number) => string {
+  const isOne = subjectsOf(report).length < 2;
+  return (title, subject, count) => (isOne && count < 2 ? title : `${title}: ${subject}`);
+}
+
+function summarySection(report: Report, rows: Row[]): Section | null {
+  const said = verdicts(report);
   const found = findings(report);
+  const compared = comparisonTable(report, rows);
+  const shown = subjectsOf(report).length > 1 ? compared : tiles(report, rows);
+  if (said.length === 0 && !found && !shown) return null;
+  const isMany = said.length > VERDICTS;
+  return {
+    id: 'summary',
+    title: subjectsOf(report).length > 1 ? 'Comparison' : 'Summary',
+    content: () => [
+      ...(isMany ? [] : said),
+      shown,
+      isMany
+        ? h('details', {}, h('summary', {}, `What ${said.length} probes found`), ...said)
+        : null,
+      found && h('h3', {}, 'Findings'),
+      found,
+    ],
+  };
+}
+
+function pivotSection(report: Report): Section | null {
+  const [first] = report.pivots;
+  if (!first) return null;
+  return {
+    id: 'pivots',
+    title: `By ${first.row_label} and ${first.column_label}`,
+    content: () => pivotContent(report.pivots, report.kept),
+  };
+}
+
+/** One chart for each question. */
+function chartSection(
+  report: Report,
+  rows: Row[],
+  lines: ReturnType<typeof depthLines>,
+): Section | null {
+  const specs = depthSpecs(lines, report.promises, subjectsOf(report));
+  if (rows.length === 0 && specs.length === 0) return null;
+  const [shown, rest] = [specs.slice(0, 4), specs.slice(4)];
+  return {
+    id: 'charts',
+    title: 'Charts',
+    content: () => [
+      h(
+        'div',
+        { class: 'grid charts' },
+        ...shown.map((spec) => new Panel(spec).element),
+        ...(rows.length > 0 ? [percentilePanel(rows, subjectsOf(report))] : []),
+        ...timePanels(report).map((panel) => panel.element),
+      ),
+      rest.length > 0
+        ? foldedPanels(`${rest.length} more charts over depth`, () =>
+            rest.map((spec) => new Panel(spec)),
+          )
+        : null,
+    ],
+  };
+}
+
+function foldedPanels(title: string, panels: () => Panel[]): HTMLElement {
+  const fold = h('details', { class: 'more' }, h('summary', {}, title));
+  fold.addEventListener('toggle', () => {
+    if (fold.open && fold.childElementCount === 1) fold.append(grid(panels()));
+  });
+  return fold;
+}
+
+/** Latency of the rows of one workload, of at most as many subjects as there are colours. */
+function percentilePanel(rows: Row[], subjects: string[]): HTMLElement {
+  const workloads = [...groupBy(rows, (row) => row.phase)].filter(
+    ([, group]) => new Set(group.map((row) => row.run.subject)).size > 1,
+  );
+  const [first] = workloads;
+  let drawn = slotted(first ? first[1] : rows, subjects);
+  const select = h(
+    'select',
+    { 'aria-label': 'Workload of the percentiles' },
+    ...workloads.map(([phase], index) => h('option', { value: index }, phase)),
+  );
+  const panel = new Panel({
+    id: 'percentiles',
+    title: 'Latency by percentile',
+    hint: 'Each nine has the same width: the tail is on the right.',
+    controls: workloads.length > 1 ? [select] : [],
+    draw: () => percentiles(drawn),
+  });
+  select.addEventListener('change', () => {
+    drawn = slotted(workloads[Number(select.value)]?.[1] ?? rows, subjects);
+    panel.update();
+  });
+  return panel.element;
+}
+
+/** The first rows with a colour each: that of the subject in all charts, if each has one row. */
+function slotted(rows: Row[], subjects: string[]): Row[] {
+  const isBySubject = new Set(rows.map((row) => row.run.subject)).size === rows.length;
+  return rows.slice(0, DRAWN).map((row, index) => ({
+    ...row,
+    slot: isBySubject && rows.length > 1 ? subjects.indexOf(row.run.subject) : index,
+  }));
+}
+
+function figuresSection(rows: Row[]): Section | null {
+  if (rows.length === 0) return null;
   return {
     id: 'figures',
     title: 'Figures',
-    content: [
-      ...lead(report),
-      headline(rows, drawn, () => panels.forEach((panel) => panel.update())),
-      found && h('h3', {}, 'Findings'),
-      found,
-      ...panels.map((panel) => panel.element),
-    ],
+    isFolded: true,
+    content: () => {
+      const drawn = new Choice();
+      // Rows of one workload are adjacent: the first workload of all subjects, then the second.
+      const together = [...groupBy(rows, (row) => row.workload).values()].flat();
+      const first = new Set(together.slice(0, DRAWN));
+      for (const row of rows) if (first.has(row)) drawn.add(row);
+      const list = () => rows.filter((row) => drawn.has(row));
+      const panels = [
+        new Panel({
+          id: 'selected',
+          title: 'Latency of the selected rows by percentile',
+          draw: () => percentiles(list()),
+        }),
+        new Panel({
+          id: 'histogram',
+          title: 'Histogram of latency',
+          hint: 'Share of the I/Os per bucket, with eight buckets per power of two.',
+          draw: () => histogram(list()),
+        }),
+      ];
+      return [headline(rows, drawn, () => panels.forEach((panel) => panel.update())), grid(panels)];
+    },
   };
 }
 
 function promiseSection(report: Report): Section | null {
   if (report.promises.length === 0) return null;
-  const content = report.promises.flatMap((promised, number): (Node | null)[] => {
-    const rows = promised.rows.map((row) => [
-      row.what,
-      quantity(row.promised, row.unit),
-      withError(row.measured, row.unit),
-      `${row.kept === null ? '' : row.kept ? '✓ ' : '✗ '}${row.verdict}`,
-    ]);
-    const against = promised.sentence === null ? 'the fastest of each kind on ' : '';
-    const caption = `${promised.product}, compared with ${against}${promised.place}. Source: ${
-      promised.source
-    }`;
-    return [
-      promised.sentence === null
-        ? null
-        : h('p', { class: 'lead' }, h('strong', {}, `${promised.place}: `), promised.sentence),
-      table({ caption, head: ['figure', 'promised', 'measured', 'verdict'], rows }),
-      promised.conditions.length > 0
-        ? h('ul', { class: 'findings' }, ...promised.conditions.map((text) => h('li', {}, text)))
-        : null,
-      grid(promiseSpecs(promised, number).map((spec) => new Panel(spec))),
-    ];
-  });
+  const content = () =>
+    report.promises.flatMap((promised, number): (Node | null)[] => {
+      const rows = promised.rows.map((row) => [
+        row.what,
+        quantity(row.promised, row.unit),
+        withError(row.measured, row.unit),
+        `${row.kept === null ? '' : row.kept ? '✓ ' : '✗ '}${row.verdict}`,
+      ]);
+      const against = promised.sentence === null ? 'the fastest of each kind on ' : '';
+      const caption = `${promised.product}, compared with ${against}${promised.place}. Source: ${
+        promised.source
+      }`;
+      return [
+        promised.sentence === null
+          ? null
+          : h('p', { class: 'lead' }, h('strong', {}, `${promised.place}: `), promised.sentence),
+        table({ caption, head: ['figure', 'promised', 'measured', 'verdict'], rows }),
+        listed(promised.conditions),
+        grid(promiseSpecs(promised, number).map((spec) => new Panel(spec))),
+      ];
+    });
   return { id: 'promise', title: 'Promised and measured', content };
 }
 
-function depthSection(report: Report, rows: Row[]): Section | null {
-  const lines = depthLines(rows);
-  if (lines.length === 0) return null;
-  return {
-    id: 'depth',
-    title: 'Over depth',
-    content: [grid(depthSpecs(lines, report.promises).map((spec) => new Panel(spec)))],
-  };
+/** Findings of the searches of probes, in sentences. */
+function searchSection(report: Report): Section | null {
+  const isOne = report.knees.length === 1;
+  const said = report.knees.flatMap((knees) =>
+    knees.curves.flatMap(({ sentence }) =>
+      sentence === null
+        ? []
+        : // Sentences are written for terminals, where `+-` stands for the sign.
+          [`${isOne ? '' : `${knees.subject}: `}${sentence.replaceAll('+-', '±')}`],
+    ),
+  );
+  if (said.length === 0) return null;
+  const list = () => h('ul', { class: 'findings' }, ...said.map((text) => h('li', {}, text)));
+  return section('knees', 'Maximum at any depth', list);
 }
 
-function comparisonSection(rows: Row[]): Section | null {
+function comparisonSection(report: Report, rows: Row[]): Section | null {
   const found = matches(rows);
   if (found.length === 0) return null;
-  let measure = MEASURES[0]!;
-  const places = new Map(
-    [...new Set(rows.map((row) => row.run.place))].map((name, index) => [name, index]),
-  );
-  const select = h(
-    'select',
-    {},
-    ...MEASURES.map((each) => h('option', { value: each.key }, each.title)),
-  );
-  const panels = found.slice(0, COMPARED).map(
-    (match, index) =>
-      new Panel({
-        id: `comparison-${index}`,
-        title: capital(match.workload),
-        draw: () => comparison(match, measure, places),
-      }),
-  );
-  select.addEventListener('change', () => {
-    measure = MEASURES.find((each) => each.key === select.value) ?? measure;
-    panels.forEach((panel) => panel.update());
-  });
-  const left = found.length - panels.length;
-  return {
-    id: 'comparison',
-    title: 'Side by side',
-    content: [
+  const content = () => {
+    let measure = MEASURES[0]!;
+    const places = new Map(subjectsOf(report).map((name, index) => [name, index]));
+    const select = h(
+      'select',
+      {},
+      ...MEASURES.map((each) => h('option', { value: each.key }, each.title)),
+    );
+    const panels = found.slice(0, COMPARED).map(
+      (match, index) =>
+        new Panel({
+          id: `comparison-${index}`,
+          title: capital(match.workload),
+          draw: () => comparison(match, measure, places),
+        }),
+    );
+    select.addEventListener('change', () => {
+      measure = MEASURES.find((each) => each.key === select.value) ?? measure;
+      panels.forEach((panel) => panel.update());
+    });
+    const left = found.length - panels.length;
+    return [
       h('p', {}, h('label', {}, 'Compare by ', select)),
       grid(panels),
       left > 0 ? h('p', {}, `${left} more workloads are in the table of figures.`) : null,
-    ],
+    ];
   };
+  // Where a table compares the subjects, the bars are details.
+  const isFolded = found.length > 1 || comparisonTable(report, rows) !== null;
+  return { id: 'comparison', title: 'Side by side', content, isFolded };
 }
 
 function spreadSection(report: Report): Section | null {
@@ -267,36 +397,52 @@ function spreadSection(report: Report): Section | null {
   const about =
     'Standard deviations in per cent of the mean: between runs of one machine, ' +
     'and between machines in addition.';
-  return { id: 'spread', title: 'Spread', content: [h('p', {}, about), ...tables] };
+  return { id: 'spread', title: 'Spread', content: () => [h('p', {}, about), ...tables] };
 }
 
-function timelineSection(report: Report): Section | null {
+/** The I/O of a run over time, and beside it the activity of devices and machine. */
+function timePanels(report: Report): Panel[] {
   const shown = report.runs.filter(
     (run) => run.series.length > 0 && !run.preparation && !run.of_grid,
   );
   const [first] = shown;
-  if (!first) return null;
+  if (!first) return [];
   let run: Run = first;
+  const isOne = new Set(shown.map((each) => each.subject)).size === 1;
   const select = h(
     'select',
     { 'aria-label': 'Run shown over time' },
-    ...shown.map((each, index) => h('option', { value: index }, each.name)),
+    ...shown.map((each, index) =>
+      h('option', { value: index }, isOne ? each.name : `${each.subject}: ${each.name}`),
+    ),
   );
-  const panel = new Panel({
-    id: 'timeline',
-    title: 'Over time',
-    controls: [select],
-    draw: () => timeline(run, report.promises),
-  });
+  const hasMachine = shown.some((each) => seriesOfPart(each, 'machine').length > 0);
+  const panels = [
+    new Panel({
+      id: 'timeline',
+      title: 'Over time',
+      controls: shown.length > 1 ? [select] : [],
+      draw: () => timeline(run, report.promises, 'run'),
+    }),
+    ...(hasMachine
+      ? [
+          new Panel({
+            id: 'devices',
+            title: 'Devices and machine at that time',
+            draw: () => timeline(run, report.promises, 'machine'),
+          }),
+        ]
+      : []),
+  ];
   select.addEventListener('change', () => {
     run = shown[Number(select.value)] ?? first;
-    panel.update();
+    panels.forEach((panel) => panel.update());
   });
-  return { id: 'time', title: 'Over time', content: [panel.element] };
+  return panels;
 }
 
 function grid(panels: Panel[]): HTMLElement {
-  return h('div', { class: 'grid' }, ...panels.map((panel) => panel.element));
+  return h('div', { class: 'grid charts' }, ...panels.map((panel) => panel.element));
 }
 
 /** Draws all charts for printing, in light colours and at the width of the page. */

@@ -2,13 +2,17 @@
 
 import type { Figure, Report, Run } from './document';
 import { bytes } from './format';
+import { LARGE_BYTES } from './grid';
 
 export interface Row {
   /** Index in the palette while the row is drawn. */
   slot: number;
   run: Run;
   figure: Figure;
+  /** Unique among the rows. */
   name: string;
+  /** The name without the subject. */
+  phase: string;
   /** The workload without the place: `random read 4 KiB, depth 64`. */
   workload: string;
   /** I/Os in flight over all workers. */
@@ -16,15 +20,35 @@ export interface Row {
 }
 
 export function rowsOf(report: Report): Row[] {
+  const runs = report.runs.filter((run) => !run.preparation && !run.of_grid);
+  const isComparison = new Set(runs.map((run) => run.subject)).size > 1;
+  const workloads = groupBy(
+    runs.flatMap((run) => run.figures.map((figure) => ({ run, figure }))),
+    ({ run, figure }) => `${run.subject}\n${phaseOf(run, figure)}`,
+  );
+  // Runs with the same name and different workloads are distinguished by these.
+  const isSame = (run: Run, figure: Figure) =>
+    new Set(
+      workloads
+        .get(`${run.subject}\n${phaseOf(run, figure)}`)
+        ?.map((each) => workloadOf(each.figure)),
+    ).size < 2;
   const rows: Row[] = [];
-  for (const run of report.runs) {
-    if (run.preparation || run.of_grid) continue;
+  const seen = new Map<string, number>();
+  for (const run of runs) {
     for (const figure of run.figures) {
+      const phase = isSame(run, figure)
+        ? phaseOf(run, figure)
+        : `${phaseOf(run, figure)}: ${workloadOf(figure)}`;
+      const name = isComparison ? `${run.subject}: ${phase}` : phase;
+      const times = (seen.get(name) ?? 0) + 1;
+      seen.set(name, times);
       rows.push({
         slot: 0,
         run,
         figure,
-        name: nameOf(run, figure),
+        name: times > 1 ? `${name} #${times}` : name,
+        phase,
         workload: workloadOf(figure),
         depth: figure.iodepth * figure.workers,
       });
@@ -33,14 +57,25 @@ export function rowsOf(report: Report): Row[] {
   return rows;
 }
 
-function nameOf(run: Run, figure: Figure): string {
+function phaseOf(run: Run, figure: Figure): string {
   // The name of a run contains the names of all its jobs.
-  const parts = [run.name];
-  if (figure.job !== null) parts.push(figure.job);
+  const parts = [figure.job ?? run.name];
   const several = run.figures.some((other) => other.direction !== figure.direction);
   if (figure.direction === 'sync') parts.push('flush');
   else if (several) parts.push(figure.direction);
   return parts.join(' · ');
+}
+
+/** Names for a chart: only the subjects, if the rows are the same workload of several subjects. */
+export function chartNames(rows: Row[]): string[] {
+  const isSame = new Set(rows.map((row) => row.phase)).size === 1 && rows.length > 1;
+  const subjects = rows.map((row) => row.run.subject);
+  return isSame && new Set(subjects).size === rows.length ? subjects : rows.map((row) => row.name);
+}
+
+/** Whether the I/Os are so large that bandwidth says more than IOPS. */
+export function isLargeFigure(figure: Figure): boolean {
+  return figure.block_bytes[0] >= LARGE_BYTES && figure.bytes_per_s.mean > 0;
 }
 
 export function blockOf(figure: Figure): string {
@@ -62,7 +97,7 @@ export function patternOf(figure: Figure): string {
   return `${order}${figure.direction}${mixed} ${blockOf(figure)}`.trimEnd();
 }
 
-function workloadOf(figure: Figure): string {
+export function workloadOf(figure: Figure): string {
   const workers = figure.workers > 1 ? ` × ${figure.workers} workers` : '';
   return figure.iodepth === 0
     ? `${patternOf(figure)}, ${figure.workers} workers`

@@ -20,7 +20,7 @@ const LIGHT: Theme = {
   muted: '#4d5966',
   line: '#8a96a3',
   faint: '#e3e8ee',
-  colors: ['#0b63c5', '#c2410c', '#15803d', '#7e22ce', '#0e7490', '#be185d', '#7a5c00', '#44505e'],
+  colors: ['#1d5fd0', '#e06a00', '#0a9f82', '#c76bc9', '#6a2a08', '#10142c'],
   good: '#15803d',
   bad: '#b42318',
 };
@@ -32,7 +32,7 @@ const DARK: Theme = {
   muted: '#aab4c0',
   line: '#6f7b88',
   faint: '#2c343e',
-  colors: ['#6cb2ff', '#ff9a57', '#6fd08c', '#cda4ff', '#4fd0dd', '#ff8ab8', '#e8c65a', '#b4c0cc'],
+  colors: ['#3d8bff', '#ff9a57', '#2fc7a0', '#e58be0', '#f0e05a', '#e6ebf1'],
   good: '#6fd08c',
   bad: '#ff8a80',
 };

@@ -88,6 +88,17 @@ export function documentOf(path) {
   return JSON.parse(json);
 }
 
+/** Opens a section whose content is folded away. */
+export async function unfold(page, id) {
+  await page.locator(`#${id} > details`).evaluateAll((all) => all.forEach((fold) => (fold.open = true)));
+  await page.locator(`#${id} > details > :nth-child(2)`).first().waitFor({ state: 'attached' });
+}
+
+/** Opens all sections. */
+export async function unfoldAll(page) {
+  for (const id of await page.locator('main > section.folded').evaluateAll((all) => all.map((section) => section.id))) await unfold(page, id);
+}
+
 /** Scrolls to a chart and waits until it is drawn. */
 export async function drawn(page, id) {
   const panel = page.locator(`#${id}`);

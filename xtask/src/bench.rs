@@ -12,13 +12,14 @@ mod kube;
 mod program;
 mod ratio;
 mod report;
+mod sys;
 mod xorshift;
 
 use anyhow::{Context, Result, bail, ensure};
 use bars::{bars, smoke_bars};
 use bench_target::{BenchTarget, BenchTargetKind};
 use nix::libc;
-use program::{ComparedProgram, ProgramRuns};
+use program::{ComparedBinary, ComparedProgram, LoopShape, ProgramRuns};
 use report::{ProgramSeries, TargetComparison};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,9 @@ pub(crate) struct Arguments {
     /// A built iosonde [default: build it]
     #[arg(long)]
     iosonde: Option<PathBuf>,
+    /// An earlier build of iosonde, which runs in turn with it
+    #[arg(long)]
+    before: Option<PathBuf>,
     /// fio
     #[arg(long, default_value = "fio")]
     fio: PathBuf,
@@ -103,6 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
                 Some(path) => path.clone(),
                 None => built_iosonde()?,
             },
+            before: arguments.before.clone(),
             fio: arguments.fio.clone(),
             length: Duration::from_secs_f64(seconds),
         },
@@ -120,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
         findings: Vec::new(),
     };
     println!(
-        "{} on Linux {}: 4 KiB random reads, depth 64; \
+        "{} on Linux {}: 4 KiB random reads, depth 64 unless named; \
          {rounds} runs of {seconds} s each, in turn; 95 % intervals",
         document.fio_version, document.kernel
     );
@@ -177,38 +182,47 @@ impl Bench {
     }
 
     fn series(&self, kind: BenchTargetKind, target: &BenchTarget) -> Result<Vec<ProgramSeries>> {
-        let mut series: Vec<ProgramSeries> = programs(kind)
-            .iter()
+        let mut series: Vec<ProgramSeries> = programs(kind, self.programs.before.is_some())
+            .into_iter()
             .map(|program| ProgramSeries {
-                program: *program,
+                program,
+                flags: Vec::new(),
                 samples: Vec::new(),
             })
             .collect();
         for _ in 0..self.rounds {
             for series in &mut series {
-                let sample = self.programs.run(series.program, target);
+                let run = self.programs.run(series.program, target);
                 // An interrupted run gives no sample. The return drops the target and its files.
                 if self.interrupted.load(Relaxed) {
                     bail!("interrupted");
                 }
-                series.samples.push(sample?);
+                let run = run?;
+                series.samples.push(run.sample);
+                series.flags = run.flags;
             }
         }
         Ok(series)
     }
 }
 
-/// Programs that run in turn on a kind of target.
-fn programs(kind: BenchTargetKind) -> &'static [ComparedProgram] {
-    match kind {
-        BenchTargetKind::Sparse => &[
-            ComparedProgram::Fio,
-            ComparedProgram::Iosonde,
-            ComparedProgram::IosondeInBatches,
-            ComparedProgram::BareLoop,
-        ],
-        _ => &[ComparedProgram::Fio, ComparedProgram::Iosonde],
+/// Programs that run in turn on a kind of target, also an earlier build if `has_before`.
+fn programs(kind: BenchTargetKind, has_before: bool) -> Vec<ComparedProgram> {
+    let shapes: &[LoopShape] = match kind {
+        BenchTargetKind::Sparse => &LoopShape::ALL,
+        _ => &[LoopShape::Plain],
+    };
+    let mut programs = vec![ComparedProgram::FIO];
+    for shape in shapes {
+        let binaries = [
+            (ComparedBinary::Iosonde, true),
+            (ComparedBinary::IosondeBefore, has_before),
+            (ComparedBinary::BareLoop, kind == BenchTargetKind::Sparse),
+        ];
+        let running = binaries.into_iter().filter(|(_, runs)| *runs);
+        programs.extend(running.map(|(binary, _)| ComparedProgram::new(binary, *shape)));
     }
+    programs
 }
 
 /// Returns a flag that SIGINT, SIGTERM and SIGHUP set.
@@ -269,4 +283,23 @@ fn version(fio: &Path) -> Result<String> {
 fn kernel() -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
     release.map_or_else(|_| "?".to_owned(), |text| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn earlier_build_runs_in_turn_with_each_shape() {
+        let programs_on = |kind, has_before| programs(kind, has_before).len();
+        assert_eq!(programs_on(BenchTargetKind::Null, false), 2);
+        assert_eq!(programs_on(BenchTargetKind::Null, true), 3);
+        assert_eq!(programs_on(BenchTargetKind::Sparse, false), 1 + 4 * 2);
+        let all = programs(BenchTargetKind::Sparse, true);
+        assert_eq!(all.len(), 1 + 4 * 3);
+        for shape in LoopShape::ALL {
+            let before = ComparedProgram::new(ComparedBinary::IosondeBefore, shape);
+            assert!(all.contains(&before), "{shape:?}");
+        }
+    }
 }

@@ -26,6 +26,7 @@ mod run_logs;
 mod scratch;
 mod serve;
 mod serve_options;
+mod shared_file_steps;
 mod termination_message;
 mod volume;
 

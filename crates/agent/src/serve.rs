@@ -10,6 +10,7 @@ use crate::node_caches::drop_caches;
 use crate::queued_run::QueuedRun;
 use crate::run_logs::RunLogs;
 use crate::serve_options::ServeOptions;
+use crate::shared_file_steps::SharedFileSteps;
 use crate::{AgentFailure, program, scratch, termination_message, volume};
 use iosonde_engine::interrupt::Interrupt;
 use iosonde_engine::runner::{LocalRunner, LocalSession};
@@ -26,6 +27,7 @@ use signal_hook::iterator::Signals;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,6 +36,9 @@ use std::time::{Duration, Instant};
 
 /// Polling interval of waiting threads.
 const TICK: Duration = Duration::from_millis(100);
+
+/// Most bytes of the logs of a run in a container of other programs, whose disk is not ours.
+const FOREIGN_LOG_BYTES_MAX: u64 = 256 << 20;
 
 /// Turns SIGTERM and SIGINT into interrupts.
 pub(crate) fn interrupt_on_signals() -> Result<Arc<Interrupt>, AgentFailure> {
@@ -67,8 +72,10 @@ struct ServerState {
     /// Duration of the last run in milliseconds. 0 during a run.
     last_run_ms: AtomicU64,
     is_closing: AtomicBool,
-    queue: Mutex<Sender<QueuedRun>>,
+    /// Plans to run. `None` wakes the session, which may have to end.
+    queue: Mutex<Sender<Option<QueuedRun>>>,
     logs: RunLogs,
+    shared_file: SharedFileSteps,
 }
 
 impl ServerState {
@@ -80,6 +87,13 @@ impl ServerState {
     fn interrupt(&self) {
         self.client_interrupts.fetch_add(1, Relaxed);
         self.interrupt.request();
+    }
+
+    /// Sends a run to the session, or wakes it.
+    fn send_to_session(&self, queued: Option<QueuedRun>) {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        // The session's thread ends only with the process.
+        let _ = queue.send(queued);
     }
 
     fn has_signal(&self) -> bool {
@@ -110,6 +124,7 @@ pub(crate) fn run(options: &ServeOptions) -> Result<(), AgentFailure> {
     let logs = RunLogs::new();
     let mut permissions = volume::permissions(options.volume());
     permissions.logs = Some(logs.directory().to_owned());
+    permissions.log_bytes_max = options.is_foreign.then_some(FOREIGN_LOG_BYTES_MAX);
     let runner = LocalRunner {
         interrupt: interrupt.clone(),
         permissions: Some(permissions),
@@ -119,17 +134,7 @@ pub(crate) fn run(options: &ServeOptions) -> Result<(), AgentFailure> {
     // Socket of an earlier agent.
     let _ = std::fs::remove_file(&options.socket);
     if let Some(scratch) = &options.scratch {
-        let made = match options.is_foreign {
-            true => scratch::make_in_existing(scratch),
-            false => scratch::make(scratch),
-        };
-        made.map_err(|error| {
-            let error = scratch::creation_error(scratch, &error);
-            if !options.is_foreign {
-                termination_message::write(&error);
-            }
-            AgentFailure::new(3, error.to_string())
-        })?;
+        make_scratch(scratch, options.is_foreign)?;
     }
     let listener = UnixListener::bind(&options.socket).map_err(|error| {
         AgentFailure::new(
@@ -150,6 +155,7 @@ pub(crate) fn run(options: &ServeOptions) -> Result<(), AgentFailure> {
         is_closing: AtomicBool::new(false),
         queue: Mutex::new(queue),
         logs,
+        shared_file: SharedFileSteps::new(options.scratch.as_deref()),
     });
     let accepting = shared.clone();
     thread::spawn(move || {
@@ -164,6 +170,7 @@ pub(crate) fn run(options: &ServeOptions) -> Result<(), AgentFailure> {
     let closed = Box::new(session).close();
     shared.logs.remove();
     let _ = std::fs::remove_file(&options.socket);
+    shared.shared_file.close();
     if let Some(scratch) = &options.scratch {
         std::fs::remove_dir_all(scratch).map_err(|error| {
             AgentFailure::new(
@@ -175,17 +182,33 @@ pub(crate) fn run(options: &ServeOptions) -> Result<(), AgentFailure> {
     closed.map_err(|error| AgentFailure::new(5, error.to_string()))
 }
 
+/// Creates the scratch directory. A failure in a pod of the run is also its termination message.
+fn make_scratch(scratch: &Path, is_foreign: bool) -> Result<(), AgentFailure> {
+    let made = match is_foreign {
+        true => scratch::make_in_existing(scratch),
+        false => scratch::make(scratch),
+    };
+    made.map_err(|error| {
+        let error = scratch::creation_error(scratch, &error);
+        if !is_foreign {
+            termination_message::write(&error);
+        }
+        AgentFailure::new(3, error.to_string())
+    })
+}
+
 /// Runs the plans that clients send.
 fn session_loop(
     mut session: LocalSession,
     options: &ServeOptions,
     shared: &ServerState,
-    plans: &Receiver<QueuedRun>,
+    plans: &Receiver<Option<QueuedRun>>,
 ) -> LocalSession {
     let mut agreed = None;
     while !shared.is_closing.load(Relaxed) && !shared.interrupt.is_requested() {
         match plans.recv_timeout(TICK) {
-            Ok(queued) => {
+            Ok(None) => {}
+            Ok(Some(queued)) => {
                 let (mut plan, consent) = (queued.plan, queued.consent);
                 shared.logs.prepare(&mut plan);
                 session.set_cold(queued.cold);
@@ -218,7 +241,7 @@ fn session_loop(
             Err(RecvTimeoutError::Disconnected) => return session,
         }
     }
-    if shared.interrupt.is_requested() {
+    if shared.interrupt.is_requested() && !shared.is_closing.load(Relaxed) {
         // Clients receive the end of the run before the process exits.
         thread::sleep(TICK);
     }
@@ -317,6 +340,13 @@ impl ClientConnection {
                 let client = self.clone();
                 thread::spawn(move || client.send_line(&line(&drop_caches())));
             }
+            AgentRequest::SharedFile { directory, step } => {
+                let client = self.clone();
+                thread::spawn(move || {
+                    let reply = client.shared.shared_file.perform(&directory, &step);
+                    client.send_line(&line(&reply));
+                });
+            }
             AgentRequest::Logs => {
                 let client = self.clone();
                 thread::spawn(move || client.send_logs());
@@ -349,6 +379,7 @@ impl ClientConnection {
                     self.shared.interrupt();
                 }
                 self.shared.is_closing.store(true, Relaxed);
+                self.shared.send_to_session(None);
             }
         }
     }
@@ -364,9 +395,7 @@ impl ClientConnection {
             return;
         }
         self.follow_from(run, 0);
-        let queue = self.shared.queue.lock();
-        // The session's thread ends only with the process.
-        let _ = queue.unwrap_or_else(PoisonError::into_inner).send(queued);
+        self.shared.send_to_session(Some(queued));
     }
 
     fn follow_from(&self, run: u64, have: usize) {

@@ -10,8 +10,7 @@ pub(crate) fn permissions<'a>(volume: impl IntoIterator<Item = &'a Path>) -> Per
     let targets = volume.into_iter().map(|path| path.to_string_lossy());
     Permissions {
         targets: Some(targets.map(|path| path.into_owned()).collect()),
-        logs: None,
-        commands: false,
+        ..Permissions::default()
     }
 }
 

@@ -29,9 +29,9 @@ impl DrainDeadline {
         self.interrupt.is_requested()
     }
 
-    /// Whether the wait expired. `something_came`: whether an I/O completed since the last call.
-    pub(crate) fn check_expired(&mut self, something_came: bool) -> bool {
-        if something_came || !self.interrupt.is_requested() {
+    /// Whether the wait expired. `has_completed`: whether an I/O completed since the last call.
+    pub(crate) fn check_expired(&mut self, has_completed: bool) -> bool {
+        if has_completed || !self.interrupt.is_requested() {
             self.silent_since = None;
             return false;
         }

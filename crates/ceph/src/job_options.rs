@@ -12,8 +12,33 @@ pub(crate) fn ceph_options(job: &Job) -> Result<&Ceph, RunError> {
     })
 }
 
+/// Whether the cache of librbd shall acknowledge the writes of a job. As in fio, a job with
+/// `direct=1` does not ask for it.
+pub(crate) fn uses_write_cache(job: &Job) -> bool {
+    job.workload.rw.has(Direction::Write) && !job.io.direct
+}
+
 /// Whether a job writes or discards data.
 pub(crate) fn changes_data(job: &Job) -> bool {
     let rw = job.workload.rw;
     rw.has(Direction::Write) || rw.has(Direction::Trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_job::plan::{ReadWrite, ReadWriteMode};
+
+    #[test]
+    fn buffered_writes_use_the_write_cache() {
+        let uses = |mode: ReadWriteMode, direct: bool| {
+            let mut job = Job::new("a");
+            job.workload.rw = ReadWrite { mode, random: true };
+            job.io.direct = direct;
+            uses_write_cache(&job)
+        };
+        assert!(uses(ReadWriteMode::Write, false));
+        assert!(!uses(ReadWriteMode::Write, true));
+        assert!(!uses(ReadWriteMode::Read, false));
+    }
 }

@@ -6,10 +6,12 @@
 use crate::access::{connect, connect_to_remove};
 use crate::error::{CephAction, CephError};
 use crate::pool_facts::{
-    PoolFacts, RULE_KEY, RUN_KEY, error_checks, find_pool, is_becoming_active, is_in_use,
+    PoolFacts, RULE_KEY, RUN_KEY, error_checks, find_pool, has_manager, is_becoming_active,
 };
 use crate::pool_layout::PoolLayout;
+use crate::pool_owner::own_pool;
 use crate::sys::rados::RadosCluster;
+use crate::sys::watches::RadosWatch;
 use iosonde_engine::interrupt::Interrupt;
 use iosonde_job::plan::CephAccess;
 use iosonde_result::run_error::{CephProblem, RunError};
@@ -65,6 +67,8 @@ pub struct MadePool {
     pool: String,
     run: String,
     facts: PoolFacts,
+    /// Shows other clients that the run goes on.
+    _owner: RadosWatch,
 }
 
 impl MadePool {
@@ -112,11 +116,12 @@ impl MadePool {
             return Err(failed(of_action(error, action)));
         }
         match prepare_and_rename(&cluster, &unnamed, new.pool, rule.as_deref(), interrupt) {
-            Ok(facts) => Ok(MadePool {
+            Ok((facts, owner)) => Ok(MadePool {
                 access: access.clone(),
                 pool: new.pool.to_owned(),
                 run: new.run.to_owned(),
                 facts,
+                _owner: owner,
             }),
             Err(error) => {
                 // After a timeout, the pool may have its name already.
@@ -162,40 +167,6 @@ impl fmt::Display for MadePool {
     }
 }
 
-/// Removes a pool that a killed run made.
-///
-/// # Errors
-/// A pool that `--make-pool` did not make, or a cluster that refuses the removal.
-pub fn remove_made_pool(pool: &str, access: &CephAccess) -> Result<(), RunError> {
-    let uri = uri(pool);
-    let failed = |error: CephError| error.on(&uri);
-    let cluster = connect(access).map_err(failed)?;
-    let found = pool_facts(&cluster, pool).map_err(failed)?;
-    let Some(facts) = found else {
-        let missing = CephError::Call {
-            action: CephAction::OpenPool(pool.to_owned()),
-            errno: libc::ENOENT,
-            said: String::new(),
-        };
-        return Err(failed(missing));
-    };
-    if facts.run.is_none() {
-        let cause = CephProblem::PoolNotMade;
-        return Err(RunError::unusable_target(uri, cause.into()));
-    }
-    let command = json!({"prefix": "osd pool stats", "pool_name": pool, "format": "json"});
-    let stats = query(&cluster, &command).map_err(failed)?;
-    if is_in_use(&stats, pool) {
-        let cause = CephProblem::PoolNotRemoved {
-            pool: pool.to_owned(),
-            errno: libc::EBUSY,
-            said: "clients use the pool, so its run may go on".to_owned(),
-        };
-        return Err(RunError::unusable_target(uri, cause.into()));
-    }
-    delete_or_name(&cluster, pool, facts.rule.as_deref())
-}
-
 /// Refuses to make anything in a cluster in `HEALTH_ERR`.
 pub(crate) fn refuse_errors_of_cluster(cluster: &RadosCluster, uri: &str) -> Result<(), RunError> {
     let health = query(cluster, &json!({"prefix": "health", "format": "json"}));
@@ -229,16 +200,17 @@ fn prepare_and_rename(
     name: &str,
     rule: Option<&str>,
     interrupt: &Interrupt,
-) -> Result<PoolFacts, RunError> {
+) -> Result<(PoolFacts, RadosWatch), RunError> {
     let failed = |error: CephError| error.on(&uri(name));
     let facts = set_up(cluster, unnamed, rule).map_err(failed)?;
-    if !wait_until_active(cluster, interrupt) {
+    if !wait_until_active(cluster, (unnamed.pool, facts.pgs), interrupt) {
         let cause = CephProblem::PoolNotActive {
             wait_s: ACTIVE_WAIT.as_secs(),
             size: facts.size,
         };
         return Err(RunError::unusable_target(uri(name), cause.into()));
     }
+    let owner = own_pool(cluster, unnamed.pool).map_err(failed)?;
     let command = json!({
         "prefix": "osd pool rename",
         "srcpool": unnamed.pool,
@@ -246,7 +218,7 @@ fn prepare_and_rename(
     });
     match query(cluster, &command) {
         Err(error) if error.errno() == Some(libc::EEXIST) => Err(pool_exists(name, false)),
-        renamed => renamed.map(|_| facts).map_err(failed),
+        renamed => renamed.map(|_| (facts, owner)).map_err(failed),
     }
 }
 
@@ -351,7 +323,11 @@ fn delete(cluster: &RadosCluster, pool: &str, rule: Option<&str>) -> Result<(), 
 }
 
 /// Deletes a pool. The error names the command that deletes it later.
-fn delete_or_name(cluster: &RadosCluster, pool: &str, rule: Option<&str>) -> Result<(), RunError> {
+pub(crate) fn delete_or_name(
+    cluster: &RadosCluster,
+    pool: &str,
+    rule: Option<&str>,
+) -> Result<(), RunError> {
     delete(cluster, pool, rule).map_err(|error| match error {
         CephError::Call { errno, said, .. } => {
             let cause = CephProblem::PoolNotRemoved {
@@ -406,26 +382,36 @@ pub(crate) fn all_pools(cluster: &RadosCluster) -> Result<Value, CephError> {
     )
 }
 
-fn pool_facts(cluster: &RadosCluster, pool: &str) -> Result<Option<PoolFacts>, CephError> {
+pub(crate) fn pool_facts(
+    cluster: &RadosCluster,
+    pool: &str,
+) -> Result<Option<PoolFacts>, CephError> {
     all_pools(cluster).map(|pools| find_pool(&pools, pool))
 }
 
-/// Waits until all placement groups accept I/O, so that no measurement includes their creation.
-/// Returns whether they do, as far as the cluster reports it.
-fn wait_until_active(cluster: &RadosCluster, interrupt: &Interrupt) -> bool {
-    let pools = all_pools(cluster).unwrap_or(Value::Null);
-    let pools = pools.as_array().into_iter().flatten();
-    let pgs: u64 = pools.filter_map(|pool| pool["pg_num"].as_u64()).sum();
+/// Waits until all placement groups of a pool accept I/O, so that no measurement includes their
+/// creation. Returns whether they do, as far as the cluster reports it.
+fn wait_until_active(
+    cluster: &RadosCluster,
+    (pool, pgs): (&str, u64),
+    interrupt: &Interrupt,
+) -> bool {
+    let status = query(cluster, &json!({"prefix": "status", "format": "json"}));
+    if !status.is_ok_and(|status| has_manager(&status)) {
+        return true;
+    }
+    let command = json!({"prefix": "pg ls-by-pool", "poolstr": pool, "format": "json"});
     let deadline = Instant::now() + ACTIVE_WAIT;
     while Instant::now() < deadline {
-        match query(cluster, &json!({"prefix": "status", "format": "json"})) {
-            Ok(status)
-                if is_becoming_active(&status["pgmap"], pgs) && !interrupt.is_requested() =>
-            {
-                std::thread::sleep(ACTIVE_QUERY_INTERVAL);
-            }
-            _ => return true,
+        let is_waited_for = match query(cluster, &command) {
+            Ok(listed) => is_becoming_active(&listed, pgs),
+            // The manager does not know the pool yet.
+            Err(error) => error.errno() == Some(libc::ENOENT),
+        };
+        if !is_waited_for || interrupt.is_requested() {
+            return true;
         }
+        std::thread::sleep(ACTIVE_QUERY_INTERVAL);
     }
     false
 }

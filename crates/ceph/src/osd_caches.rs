@@ -3,8 +3,9 @@
 //! An OSD drops metadata and data of BlueStore. The page cache of its host is not part of them.
 
 use crate::access::connect;
-use crate::error::CephError;
+use crate::error::{CephAction, CephError};
 use crate::pools_of_run::pools_of_run;
+use crate::stoppable_connect::{stop_requests, wait_for_outcome};
 use crate::sys::rados::RadosCluster;
 use iosonde_job::plan::{CephAccess, Plan};
 use iosonde_machine::proc_root::System;
@@ -12,9 +13,13 @@ use iosonde_result::cache_state::CacheLayer;
 use iosonde_result::host::TargetInfo;
 use iosonde_result::run_error::{RunError, SystemFailure, UnsupportedFeature};
 use serde_json::Value;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
 /// Target in errors of the connection to the cluster.
 const OPTION: &str = "--cold osd";
+/// Maximum wait for the answer of an OSD. A stopped OSD counts as up until others report it.
+const OSD_ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Command to each OSD.
 const CACHE_DROP: &str = r#"{"prefix": "cache drop"}"#;
 /// Command to the monitors that lists the OSDs.
@@ -23,7 +28,7 @@ const OSD_DUMP: &str = r#"{"prefix": "osd dump", "format": "json"}"#;
 /// Drops the caches of all OSDs of a cluster that are up. Returns their number.
 ///
 /// # Errors
-/// If the cluster does not answer, or an OSD refuses the client.
+/// If the cluster does not answer, or an OSD refuses the client or does not answer in time.
 pub fn drop_osd_caches(access: &CephAccess) -> Result<u32, RunError> {
     drop_in_clusters(std::slice::from_ref(access))
 }
@@ -70,10 +75,39 @@ fn drop_in_cluster(cluster: &RadosCluster) -> Result<u32, RunError> {
         return Err(osd_refusal("the OSDs of the cluster".to_owned(), failure));
     }
     for osd in &osds {
-        let dropped = cluster.osd_command(*osd, CACHE_DROP);
-        dropped.map_err(|error| not_dropped(*osd, &error))?;
+        drop_in_osd(cluster, *osd).map_err(|error| not_dropped(*osd, &error))?;
     }
     Ok(osds.len() as u32)
+}
+
+/// Drops the caches of an OSD. After a timeout or a stop request, the command continues in its
+/// thread until librados ends it.
+fn drop_in_osd(cluster: &RadosCluster, osd: i32) -> Result<(), CephError> {
+    let requests_before = stop_requests();
+    let deadline = Instant::now() + OSD_ANSWER_TIMEOUT;
+    let (send, answers) = channel();
+    let asking = cluster.clone();
+    let thread = std::thread::Builder::new().name("cache drop".to_owned());
+    let started = thread.spawn(move || {
+        let outcome = asking.osd_command(osd, CACHE_DROP).map(|_| ());
+        // The client is dropped first, so that the caller is the last to close it.
+        drop(asking);
+        // After a timeout the receiver is gone.
+        let _ = send.send(outcome);
+    });
+    if started.is_err() {
+        return cluster.osd_command(osd, CACHE_DROP).map(|_| ());
+    }
+    let is_stopped = || stop_requests() > requests_before;
+    let ended = wait_for_outcome(&answers, || is_stopped() || Instant::now() >= deadline);
+    match ended {
+        Err(CephError::Interrupted) if !is_stopped() => Err(CephError::Call {
+            action: CephAction::Query(format!("osd.{osd}")),
+            errno: libc::ETIMEDOUT,
+            said: String::new(),
+        }),
+        ended => ended,
+    }
 }
 
 /// Ids of the OSDs that are up. Others have no caches.
@@ -104,7 +138,6 @@ fn osd_refusal(place: String, failure: SystemFailure) -> RunError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_result::run_error::CephAction;
 
     #[test]
     fn osds_that_are_down_are_skipped() {
@@ -130,5 +163,20 @@ mod tests {
             "{text}"
         );
         assert!(error.remedy().contains("allow *"));
+    }
+
+    #[test]
+    fn silent_osd_is_named_with_the_timeout() {
+        let silent = CephError::Call {
+            action: CephAction::Query("osd.2".to_owned()),
+            errno: libc::ETIMEDOUT,
+            said: String::new(),
+        };
+        let error = not_dropped(2, &silent);
+        let timed_out = SystemFailure::Errno(libc::ETIMEDOUT);
+        assert_eq!(error, osd_refusal("osd.2".to_owned(), timed_out));
+        assert!(error.remedy().contains("ceph health detail"));
+        let interrupted = not_dropped(2, &CephError::Interrupted);
+        assert_eq!(interrupted, RunError::Interrupted);
     }
 }

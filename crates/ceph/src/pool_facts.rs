@@ -14,7 +14,8 @@ pub(crate) struct PoolFacts {
     pub(crate) id: i64,
     /// Number of copies or chunks.
     pub(crate) size: u64,
-    pgs: u64,
+    /// Number of placement groups.
+    pub(crate) pgs: u64,
     /// Value of `pg_autoscale_mode`, or empty.
     autoscale: String,
     is_erasure: bool,
@@ -79,14 +80,22 @@ pub(crate) fn error_checks(health: &Value) -> Option<Vec<String>> {
     Some(messages.collect())
 }
 
-/// Whether some of the `pgs` placement groups do not accept I/O yet. A cluster without a manager
-/// knows none.
-pub(crate) fn is_becoming_active(pgmap: &Value, pgs: u64) -> bool {
-    let known = pgmap["num_pgs"].as_u64().unwrap_or_default();
-    let states = pgmap["pgs_by_state"].as_array().into_iter().flatten();
-    let mut names = states.filter_map(|state| state["state_name"].as_str());
-    let is_active = |name: &str| name.split('+').any(|word| word == "active");
-    known > 0 && (known < pgs || !names.all(is_active))
+/// Whether a manager answers, from the answer to `status`. Without one, placement groups are not
+/// known.
+pub(crate) fn has_manager(status: &Value) -> bool {
+    status["mgrmap"]["available"].as_bool().unwrap_or_default()
+}
+
+/// Whether some of the `pgs` placement groups of a pool do not accept I/O yet, from the answer to
+/// `pg ls-by-pool`. Before Ceph 14, the answer is the list itself.
+pub(crate) fn is_becoming_active(listed: &Value, pgs: u64) -> bool {
+    let list = listed["pg_stats"].as_array().or(listed.as_array());
+    let Some(list) = list else { return false };
+    let is_active = |pg: &Value| {
+        let state = pg["state"].as_str().unwrap_or_default();
+        state.split('+').any(|word| word == "active")
+    };
+    (list.len() as u64) < pgs || !list.iter().all(is_active)
 }
 
 /// Whether clients did I/O on the pool in the last seconds, from the answer to `osd pool stats`.
@@ -187,20 +196,31 @@ mod tests {
     }
 
     #[test]
-    fn placement_groups_are_awaited_until_active() {
-        let pgmap = |known: u64, state: &str| {
+    fn placement_groups_of_the_pool_are_awaited_until_active() {
+        // As `ceph pg ls-by-pool POOL -f json` of Ceph 16 prints it, without fields that are not
+        // read.
+        let listed = |state: &str| {
             json!({
-                "num_pgs": known,
-                "pgs_by_state": [
-                    {"state_name": "active+clean", "count": 8},
-                    {"state_name": state, "count": 1},
+                "pg_ready": true,
+                "pg_stats": [
+                    {"pgid": "7.0", "state": "active+clean"},
+                    {"pgid": "7.1", "state": state},
                 ],
             })
         };
-        assert!(is_becoming_active(&pgmap(9, "creating+peering"), 9));
-        assert!(is_becoming_active(&pgmap(9, "active+clean"), 41));
-        assert!(!is_becoming_active(&pgmap(9, "active+undersized"), 9));
-        assert!(!is_becoming_active(&pgmap(0, "unknown"), 9));
-        assert!(!is_becoming_active(&Value::Null, 9));
+        assert!(is_becoming_active(&listed("creating+peering"), 2));
+        assert!(is_becoming_active(&listed("undersized+peered"), 2));
+        assert!(is_becoming_active(&listed("active+clean"), 8));
+        assert!(!is_becoming_active(&listed("active+undersized"), 2));
+        let list = listed("unknown")["pg_stats"].clone();
+        assert!(is_becoming_active(&list, 2));
+        assert!(!is_becoming_active(&Value::Null, 2));
+    }
+
+    #[test]
+    fn manager_is_that_of_the_status() {
+        assert!(has_manager(&json!({"mgrmap": {"available": true}})));
+        assert!(!has_manager(&json!({"mgrmap": {"available": false}})));
+        assert!(!has_manager(&Value::Null));
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct PoolAccess {
     pub(crate) access: CephAccess,
     /// Expected identity of the cluster, if known. Another cluster may answer.
     pub(crate) fsid: Option<String>,
-    /// PoolName.
+    /// The pool.
     pub(crate) pool: PoolName,
     /// Whether the pool is reached through metadata servers.
     pub(crate) is_mounted: bool,
@@ -124,7 +124,7 @@ fn is_given(access: &CephAccess) -> bool {
     names.iter().any(|name| name.is_some())
 }
 
-/// PoolName that holds a file's data, as CephFS clients report it.
+/// Name of the pool that holds a file's data, as CephFS clients report it.
 fn pool_of(file: &Path) -> Option<String> {
     let mut value = [0; 256];
     let length = rustix::fs::getxattr(file, "ceph.file.layout.pool", &mut value).ok()?;

@@ -22,7 +22,7 @@ pub fn stop_connects_on(interrupt: &Arc<Interrupt>) {
 }
 
 /// Number of stop requests so far.
-fn stop_requests() -> u64 {
+pub(crate) fn stop_requests() -> u64 {
     let stops = STOPS.lock().unwrap_or_else(PoisonError::into_inner);
     let counts = stops.iter().filter_map(Weak::upgrade);
     counts.map(|interrupt| u64::from(interrupt.count())).sum()
@@ -49,8 +49,8 @@ pub(crate) fn connect_until_stop(client: &RadosCluster) -> Result<(), CephError>
     }
 }
 
-/// Waits until an outcome arrives or a stop is requested.
-fn wait_for_outcome(
+/// Waits until an outcome arrives, or the wait is stopped.
+pub(crate) fn wait_for_outcome(
     outcomes: &Receiver<Result<(), CephError>>,
     is_stopped: impl Fn() -> bool,
 ) -> Result<(), CephError> {

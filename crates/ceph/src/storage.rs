@@ -3,7 +3,7 @@
 use crate::access::WorkerLoad;
 use crate::clients::{open_image, open_pool};
 use crate::cluster_sampler::ClusterSampler;
-use crate::job_options::{ceph_options, changes_data};
+use crate::job_options::{ceph_options, changes_data, uses_write_cache};
 use crate::object_names::count_objects;
 use crate::osd_caches::drop_caches_of_run;
 use crate::rados_backend::RadosBackend;
@@ -88,10 +88,14 @@ impl RemoteStorage for CephStorage {
         let ceph = ceph_options(job)?;
         match job.io.engine {
             Engine::Rbd => {
-                // Not flushed after opening, unlike in fio's engine: until the first flush, librbd
-                // writes through its cache (rbd_cache_writethrough_until_flush). Writes that the
-                // cache has acknowledged could fail afterwards without an error of the run.
                 let image = open_image(ceph, changes_data(job))?;
+                // As in fio's engine: until the first flush, librbd writes through its cache
+                // (rbd_cache_writethrough_until_flush). The engine flushes the image again at the
+                // end of the job, so that an acknowledged write that fails later is an error of
+                // the job. An error of this flush is reported by the writes that follow.
+                if uses_write_cache(job) {
+                    let _ = image.flush();
+                }
                 let used = describe_image(ceph, &image)?;
                 let depth = slab.slots.len() as u32;
                 let io = RbdBackend::new(&image, depth, ceph.busy_poll).draining_on(interrupt);

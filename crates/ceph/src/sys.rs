@@ -12,3 +12,4 @@ pub(crate) mod rados;
 pub(crate) mod rbd;
 pub(crate) mod requests;
 pub(crate) mod slot_buffers;
+pub(crate) mod watches;

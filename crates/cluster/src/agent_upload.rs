@@ -14,9 +14,9 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 /// Timeout for the answer of the pod, which receives the last bytes and checks them all.
-const ANSWER: Duration = Duration::from_secs(60);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Delay before the upload is repeated after a broken connection.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Bytes of the agent per write.
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -52,7 +52,7 @@ pub(crate) async fn send_agent(
         if let Some(dead) = nodes.find_dead_node(objects, pod).await {
             return Err(not_ready(node_not_ready(dead)));
         }
-        sleep(AGAIN).await;
+        sleep(RETRY_DELAY).await;
     }
     Err(last.unwrap_or_else(too_slow))
 }
@@ -97,7 +97,7 @@ async fn send(
     let mut process = exec(objects, pod, &["sh", "-c", script], true).await?;
     let (stdin, stdout) = (process.stdin(), process.stdout());
     let said = match stdin {
-        Some(stdin) => answer(stdin, bytes, stdout, (SILENCE, ANSWER)).await,
+        Some(stdin) => answer(stdin, bytes, stdout, (SILENCE, ANSWER_TIMEOUT)).await,
         None => None,
     };
     let Some(mut said) = said else {

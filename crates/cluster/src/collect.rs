@@ -1,5 +1,6 @@
 //! [`collect`]: combines the results that the pods of a rendered manifest have written.
 
+mod collected_output;
 mod due_pods;
 mod kept;
 mod rendered_runs;
@@ -12,14 +13,14 @@ use crate::manifest::{
 };
 use crate::options::ClusterOptions;
 use crate::pod_set::complete;
-use crate::run_objects::{AWAY, event_objects, list_events};
+use crate::run_objects::{API_OUTAGE_MAX, event_objects, list_events};
 use crate::setup_observer::{SetupEvent, SetupObserver, unless_interrupted};
+use collected_output::PodOutput;
+pub use collected_output::{CollectedDocuments, CollectedOutput, CollectedResult, PodDocument};
 use due_pods::WaitTimeouts;
-use iosonde_result::pods::{PodRun, combined};
-use iosonde_result::run::RunResult;
 use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition};
-use iosonde_result::run_error::{ClusterObstacle, ClusterRequest, RunError};
-use iosonde_result::wire::{LOG_END_MARK, read_outcome, was_cut_short};
+use iosonde_result::run_error::{ClusterRequest, RunError};
+use iosonde_result::wire::{LOG_END_MARK, RenderedDocument, read_outcome, was_cut_short};
 use iosonde_result::words;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
@@ -31,30 +32,17 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Polling interval for the pods.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Time to wait for the first pod of a manifest that was just applied.
 const APPLIED: Duration = Duration::from_secs(10);
 /// Number of last log lines that are searched for the end marker.
 const END_LINES: i64 = 200;
 
-/// The collected result and its circumstances.
-#[derive(Debug, Clone)]
-pub struct CollectedResult {
-    /// Result of the only pod, or of all pods combined.
-    pub result: RunResult,
-    /// Target of the manifest.
-    pub target: String,
-    /// Notes for the user.
-    pub notes: Vec<String>,
-    /// Reason why the result does not cover the whole job. `None` if it does.
-    pub cut: Option<RunError>,
-}
-
-/// Result of a pod that runs a job by itself.
+/// Result of a pod that runs a job or a command by itself.
 struct CollectedPod {
-    result: RunResult,
-    /// Whether the pod was terminated before its job ended.
+    output: PodOutput,
+    /// Whether the pod was terminated before its job or command ended.
     is_cut: bool,
 }
 
@@ -66,7 +54,7 @@ pub fn collect(
     options: &ClusterOptions,
     run: Option<&str>,
     mut watch: SetupObserver<'_>,
-) -> Result<CollectedResult, RunError> {
+) -> Result<CollectedOutput, RunError> {
     let runtime = runtime()?;
     (watch.tell)(SetupEvent::Waiting("the cluster's answer"));
     let collected = runtime.block_on(async {
@@ -131,7 +119,7 @@ impl ResultCollector {
     async fn collect_results(
         &self,
         watch: &mut SetupObserver<'_>,
-    ) -> Result<CollectedResult, RunError> {
+    ) -> Result<CollectedOutput, RunError> {
         let mut results = Results::new();
         let mut timeouts = WaitTimeouts::new(self.timeout);
         let mut last_answer = Instant::now();
@@ -151,14 +139,14 @@ impl ResultCollector {
                 if results.len() >= expected {
                     return self.combine_results(results).await;
                 }
-                let due = self.due(pods, &results, expected).await;
-                let what = timeouts.judge(&due)?.unwrap_or_else(|| {
+                let unread = self.list_unread(pods, &results, expected).await;
+                let what = timeouts.judge(&unread)?.unwrap_or_else(|| {
                     let done = results.len();
                     format!("the pods to end; {done} of {expected} have their result")
                 });
                 (watch.tell)(SetupEvent::Waiting(&what));
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             if (watch.interrupts)() > 0 {
                 return Err(RunError::Interrupted);
             }
@@ -173,23 +161,33 @@ impl ResultCollector {
                 *last_answer = Instant::now();
                 Ok(Some(found.items))
             }
-            Err(error) if api::is_away(&error) && last_answer.elapsed() < AWAY => Ok(None),
+            Err(error) if api::is_away(&error) && last_answer.elapsed() < API_OUTAGE_MAX => {
+                Ok(None)
+            }
             Err(error) => Err(api::failed(ClusterRequest::ListPods, &error)),
         }
     }
 
     /// Returns the pods without a result.
-    async fn due(&self, pods: Vec<Pod>, results: &Results, expected: usize) -> Vec<ObservedPod> {
+    async fn list_unread(
+        &self,
+        pods: Vec<Pod>,
+        results: &Results,
+        expected: usize,
+    ) -> Vec<ObservedPod> {
         let has_result = |observed: &ObservedPod| {
             let name = observed.pod_name();
             name.is_some_and(|name| results.contains_key(name))
         };
-        let mut due = self.observe_pods(pods).await;
-        due.retain(|observed| !has_result(observed));
+        let mut unread = self.observe_pods(pods).await;
+        unread.retain(|observed| !has_result(observed));
         // A removed pod whose result was read is not missing.
-        let there = due.iter().filter(|observed| observed.pod.is_some()).count();
-        due.retain(|observed| observed.pod.is_some() || results.len() + there < expected);
-        due
+        let present = unread
+            .iter()
+            .filter(|observed| observed.pod.is_some())
+            .count();
+        unread.retain(|observed| observed.pod.is_some() || results.len() + present < expected);
+        unread
     }
 
     /// Returns the result of a pod if it has one, or an error if it never will.
@@ -206,6 +204,12 @@ impl ResultCollector {
                 return Err(api::failed(ClusterRequest::ReadLog { pod }, &error));
             }
         };
+        if let Some(rendered) = RenderedDocument::from_log(&log) {
+            return Ok(Some(CollectedPod {
+                is_cut: rendered.is_cut,
+                output: PodOutput::Document(rendered),
+            }));
+        }
         let (log, outcome) = match (read_outcome(&log), phase(pod)) {
             (None, "Running") => {
                 let Some(kept) = self.kept(pod).await? else {
@@ -220,7 +224,7 @@ impl ResultCollector {
         };
         match outcome {
             Some(Ok(result)) => Ok(Some(CollectedPod {
-                result,
+                output: PodOutput::Job(Box::new(result)),
                 is_cut: was_cut_short(&log),
             })),
             Some(Err(_)) if was_cut_short(&log) => Err(self.why_cut(pod).await),
@@ -272,47 +276,25 @@ impl ResultCollector {
         ObservedPod::each(&name, job.ok().flatten(), pods, &[], &events)
     }
 
-    async fn combine_results(&self, results: Results) -> Result<CollectedResult, RunError> {
+    async fn combine_results(&self, results: Results) -> Result<CollectedOutput, RunError> {
         let mut notes = notes(results.values());
+        notes.dedup();
         let cut = match results.values().find(|(_, found)| found.is_cut) {
             Some((pod, _)) => Some(self.why_cut(pod).await),
             None => None,
         };
-        let mut runs = Vec::new();
+        let mut outputs = Vec::new();
         let mut target = String::new();
-        let first_ms = results
-            .values()
-            .map(|(_, found)| began_ms(&found.result))
-            .min()
-            .unwrap_or(0);
-        for (name, (pod, CollectedPod { mut result, .. })) in results {
+        for (name, (pod, found)) in results {
             annotation(&pod, TARGET_ANNOTATION)
                 .unwrap_or_default()
                 .clone_into(&mut target);
-            complete(&mut result.labels, &self.cluster, &pod).await;
-            result.labels.insert("rendered".to_owned(), self.id.clone());
-            runs.push(PodRun {
-                name,
-                node: result.labels.get("node").cloned().unwrap_or_default(),
-                started_ns: (began_ms(&result) - first_ms) * 1_000_000,
-                clock_error_ns: 0,
-                result,
-            });
+            let mut labels = found.output.labels();
+            complete(&mut labels, &self.cluster, &pod).await;
+            labels.insert("rendered".to_owned(), self.id.clone());
+            outputs.push((name, labels, found.output));
         }
-        let result = match runs.len() {
-            1 => runs.pop().map(|run| run.result),
-            _ => combined(runs),
-        };
-        let result = result.ok_or_else(|| ClusterObstacle::RenderedPodsRemoved {
-            run: self.id.clone(),
-        })?;
-        notes.dedup();
-        Ok(CollectedResult {
-            result,
-            target,
-            notes,
-            cut,
-        })
+        collected_output::combine_outputs(&self.id, target, outputs, (notes, cut))
     }
 
     /// Returns the reason why a pod was terminated before its job ended.
@@ -340,15 +322,11 @@ fn announced(pods: &[Pod]) -> usize {
     first.and_then(|count| count.parse().ok()).unwrap_or(1)
 }
 
-/// Returns the start of the first job, in milliseconds by the clock of its node.
-fn began_ms(result: &RunResult) -> u64 {
-    let workers = result.workers.iter().map(|worker| worker.started_at_ms);
-    workers.min().unwrap_or(result.started_at_ms)
-}
-
 fn notes<'a>(results: impl Iterator<Item = &'a (Pod, CollectedPod)> + Clone) -> Vec<String> {
     let mut notes = Vec::new();
-    let began = results.clone().map(|(_, found)| began_ms(&found.result));
+    let began = results
+        .clone()
+        .filter_map(|(_, found)| found.output.began_ms());
     let (first, last) = (began.clone().min().unwrap_or(0), began.max().unwrap_or(0));
     if last > first {
         notes.push(format!(

@@ -3,7 +3,7 @@
 //!
 //! The application is a plan in the pod of a [`PodSession`]. A task beside it makes all other
 //! objects, which the Job of that pod owns. The session extends the Job's deadline, so that the
-//! cluster removes everything soon after a client that is gone.
+//! cluster removes everything soon after the client is killed.
 
 mod application_link;
 mod application_observer;
@@ -167,7 +167,7 @@ impl<'a> CsiSession<'a> {
         let ran = self.session.run(application, &mut observer);
         let is_complete = observer.is_complete();
         switches.stop();
-        // The task sees the switch within a tick, unless a request is not answered.
+        // The task reads the switch once per tick, or after the request that it waits for.
         let _ = handle.block_on(task);
         observer.read_messages();
         let is_interrupted = self.session.interrupts()() > 0;
@@ -187,7 +187,7 @@ impl<'a> CsiSession<'a> {
         Ok(measured)
     }
 
-    /// Reads the pod and its Job, of which the objects of the services are made.
+    /// Reads the pod and its Job, from which the manifests of the services are derived.
     async fn service_run(&self, switches: ServiceSwitches) -> Result<ServiceRun, RunError> {
         let objects = self.session.run_objects();
         let name = objects.job.clone();
@@ -258,7 +258,7 @@ impl<'a> CsiSession<'a> {
                 return Err(api::failed(ClusterRequest::RemoveSnapshots, &error));
             }
             if is_over {
-                // The Job owns the snapshots, so the cluster goes on with them.
+                // The Job owns the snapshots, so the cluster removes the rest.
                 return Ok(());
             }
             std::thread::sleep(TICK);

@@ -123,6 +123,7 @@ mod tests {
             count: Some(count),
             placement: PodPlacement::Any,
             shared: false,
+            checks_shared_file: false,
         };
         ClusterOptions {
             volume_mode: VolumeMode::Block,
@@ -225,6 +226,7 @@ mod tests {
         let mut one = options("sc://fast", false, 2);
         one.pods = one.pods.map(|pods| Pods {
             shared: true,
+            checks_shared_file: false,
             ..pods
         });
         assert_eq!(judge(&one, &two), Ok(shared));

@@ -4,10 +4,11 @@
 use crate::agent_upload::send_agent;
 use crate::api;
 use crate::connect::runtime;
-use crate::connection::read_to_end;
+use crate::connection::{SILENCE, read_to_end};
 use crate::event_signal::EventSignal;
-use crate::existing_pods_scripts::{find_directory_script, removal_script, start_script};
+use crate::existing_pods_scripts::{STARTED, find_directory_script, removal_script, start_script};
 use crate::free_room::ShareFacts;
+use crate::object_removal::await_bounded;
 use crate::pod_command::{CommandEnd, Printed, output_of};
 use crate::pod_selection::select_pods;
 use crate::pod_set::{ClusterRunner, PodSet, StartedPod, complete, connect, new_id};
@@ -24,11 +25,18 @@ use kube::api::{Api, AttachParams};
 use kube::client::UpgradeConnectionError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::time::timeout;
 
-/// Seconds that an agent waits for a client that is gone.
-const IDLE_S: u32 = 120;
-/// Seconds that the first agent waits for its client, which starts the others.
-const FIRST_S: u32 = 600;
+/// Seconds after which an agent without a client ends.
+const IDLE_TIMEOUT_S: u32 = 120;
+/// Seconds after which the first agent ends if no client connects. The client starts the other
+/// agents before it connects.
+const FIRST_CLIENT_TIMEOUT_S: u32 = 600;
+
+/// Most bytes of the output of a script that starts an agent.
+const START_OUTPUT_BYTES_MAX: u64 = 1 << 20;
 
 fn name(pod: &Pod) -> &str {
     pod.metadata.name.as_deref().unwrap_or_default()
@@ -143,8 +151,12 @@ impl ClusterRunner<'_> {
         } else {
             let sent = send_agent(objects, pod_name, &self.agent).await;
             sent.map_err(|error| error_of_pod(error, pod_name))?;
-            let script = start_script(selected, &objects.id, (IDLE_S, FIRST_S));
-            run_script(objects, pod_name, &script).await?;
+            let script = start_script(
+                selected,
+                &objects.id,
+                (IDLE_TIMEOUT_S, FIRST_CLIENT_TIMEOUT_S),
+            );
+            run_start_script(objects, pod_name, &script).await?;
         }
         let connected = connect(objects, pod_name).await;
         let connection = connected.map_err(|error| error_of_pod(error, pod_name))?;
@@ -216,6 +228,55 @@ async fn run_script(objects: &RunObjects, pod: &str, script: &str) -> Result<Str
     }
 }
 
+/// Starts the agent by a script, whose shell stays connected until the agent has ended. It
+/// continues without the connection.
+async fn run_start_script(objects: &RunObjects, pod: &str, script: &str) -> Result<(), RunError> {
+    let params = AttachParams::default()
+        .container(objects.container(pod))
+        .stdin(false)
+        .stdout(true)
+        .stderr(false);
+    let command = vec!["sh", "-c", script];
+    let started = objects.pods().exec(pod, command, &params).await;
+    let mut process = started.map_err(|error| api::failed(ClusterRequest::SendAgent, &error))?;
+    let printed = match process.stdout() {
+        Some(stdout) => read_until_started(stdout, SILENCE).await,
+        None => Err(String::new()),
+    };
+    match printed {
+        Ok(()) => {
+            tokio::spawn(async move {
+                // Dropping the process earlier would close its streams.
+                let _ = process.join().await;
+            });
+            Ok(())
+        }
+        Err(text) => {
+            process.abort();
+            let message = match text.is_empty() {
+                true => "the connection broke before its answer".to_owned(),
+                false => text,
+            };
+            Err(not_started(pod, message))
+        }
+    }
+}
+
+/// Reads the output of the script that starts an agent. The error is its text, as far as it was
+/// received.
+async fn read_until_started(from: impl AsyncRead + Unpin, silence: Duration) -> Result<(), String> {
+    let mut lines = BufReader::new(from.take(START_OUTPUT_BYTES_MAX)).lines();
+    let mut printed = Vec::new();
+    loop {
+        match timeout(silence, lines.next_line()).await {
+            Ok(Ok(Some(line))) if line == STARTED => return Ok(()),
+            Ok(Ok(Some(line))) => printed.push(line),
+            // The end of the output, a broken connection, or silence.
+            _ => return Err(printed.join("\n").trim().to_owned()),
+        }
+    }
+}
+
 /// Starts the agent that the image contains. Its image has no shell, so the command stays
 /// connected. It continues without the connection.
 async fn start_agent_of_image(
@@ -228,7 +289,10 @@ async fn start_agent_of_image(
         "other images get the agent from this machine"
     );
     let (program, socket) = (selected.program(), selected.socket(&objects.id));
-    let (idle, first) = (IDLE_S.to_string(), FIRST_S.to_string());
+    let (idle, first) = (
+        IDLE_TIMEOUT_S.to_string(),
+        FIRST_CLIENT_TIMEOUT_S.to_string(),
+    );
     let command = [
         program.as_str(),
         "serve",
@@ -274,8 +338,8 @@ fn error_of_pod(error: RunError, pod: &str) -> RunError {
 }
 
 impl RunObjects {
-    /// Removes the agents and the files of the run from the pods of the user. A pod that is gone
-    /// has none.
+    /// Removes the agents and the files of the run from the pods of the user. Skips pods that no
+    /// longer exist.
     ///
     /// # Errors
     /// The first pod in which files are left.
@@ -290,7 +354,7 @@ impl RunObjects {
                 false => self.remove_agent_files_of(pod, selected).await,
             }
         });
-        join_all(removing).await.into_iter().collect()
+        await_bounded(removing).await.into_iter().collect()
     }
 
     async fn remove_agent_files_of(
@@ -329,5 +393,30 @@ fn is_gone(error: &kube::Error) -> bool {
             status.as_u16() == 404
         }
         other => api::is_missing(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn start_of_an_agent_is_its_line_and_not_the_end_of_the_output() {
+        let runtime = runtime().unwrap();
+        let silence = Duration::from_millis(200);
+        let read = |text: &'static str, is_ended: bool| {
+            runtime.block_on(async {
+                let (mut pod, client) = tokio::io::duplex(1024);
+                tokio::io::AsyncWriteExt::write_all(&mut pod, text.as_bytes())
+                    .await
+                    .unwrap();
+                let _open = (!is_ended).then_some(pod);
+                read_until_started(client, silence).await
+            })
+        };
+        assert_eq!(read("started\n", false), Ok(()));
+        let failed = read("no space\nexit 3\n", true);
+        assert_eq!(failed, Err("no space\nexit 3".to_owned()));
+        assert_eq!(read("", false), Err(String::new()), "silence");
     }
 }

@@ -33,24 +33,28 @@ pub(crate) fn find_directory_script(pod: &SelectedPod, id: &str) -> String {
     )
 }
 
-/// Returns the script that starts the agent in the background and waits for its socket. The shell
-/// in the background removes the directory after the agent has ended, also without a client.
+/// The line that the script of [`start_script`] prints once the agent answers.
+pub(crate) const STARTED: &str = "started";
+
+/// Returns the script that starts the agent, prints [`STARTED`], waits for the end of the agent,
+/// also without a client, and removes its directory, also if the start fails. The shell waits for
+/// all of its children: the first process of the container, which would inherit them, may never
+/// reap them.
 pub(crate) fn start_script(pod: &SelectedPod, id: &str, (idle_s, first_s): (u32, u32)) -> String {
     let (directory, agent) = (&pod.agent_directory, pod.program());
     let (socket, scratch) = (pod.socket(id), shell_quoted(&pod.scratch));
     format!(
-        "exec 2>&1; d={directory}; \
+        "exec 2>&1; trap '' HUP PIPE; d={directory}; \
          {agent} version > /dev/null || \
-         {{ echo \"it does not run on this node ($(uname -m))\"; exit 1; }}; \
-         ( trap '' HUP; TMPDIR=$d {agent} serve --socket {socket} --idle {idle_s} \
-         --first {first_s} --foreign-container --scratch {scratch} > $d/log 2>&1 & \
-         echo $! > $d/pid; wait; [ -e $d/started ] || sleep 5; rm -rf $d \
-         ) < /dev/null > /dev/null 2>&1 & \
+         {{ echo \"it does not run on this node ($(uname -m))\"; rm -rf $d; exit 1; }}; \
+         TMPDIR=$d {agent} serve --socket {socket} --idle {idle_s} --first {first_s} \
+         --foreign-container --scratch {scratch} < /dev/null > $d/log 2>&1 & \
+         a=$!; echo $a > $d/pid; \
          n=0; while [ ! -S {socket} ]; do n=$((n+1)); \
-         if [ $n -gt 100 ] || {{ [ -s $d/pid ] && ! kill -0 \"$(cat $d/pid)\" 2> /dev/null; }}; \
-         then cat $d/log; exit 1; fi; \
+         if [ $n -gt 100 ] || ! kill -0 $a 2> /dev/null; \
+         then cat $d/log; kill -9 $a 2> /dev/null; wait; rm -rf $d; exit 1; fi; \
          sleep 0.1 2> /dev/null || sleep 1; done; \
-         : > $d/started; echo started"
+         echo {STARTED}; exec > /dev/null 2>&1; wait; rm -rf $d; exit 0"
     )
 }
 
@@ -165,16 +169,36 @@ mod tests {
     }
 
     #[test]
-    fn failed_start_prints_the_words_of_the_agent() {
+    fn failed_start_prints_the_words_of_the_agent_and_removes_it() {
         let (volume, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let mut pod = pod_on(volume.path());
-        pod.agent_directory = temporary.path().to_str().unwrap().to_owned();
-        let agent = temporary.path().join("agent");
+        let directory = temporary.path().join("own");
+        fs::create_dir(&directory).unwrap();
+        pod.agent_directory = directory.to_str().unwrap().to_owned();
+        let agent = directory.join("agent");
         let text = "#!/bin/sh\n[ $1 = version ] && exit 0\necho 'no space' >&2\nexit 3\n";
         fs::write(&agent, text).unwrap();
         fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
         let started = output_of_script(&start_script(&pod, ID, (1, 1)), temporary.path());
         assert_eq!(started, (false, "no space".to_owned()));
+        assert!(!directory.exists());
+    }
+
+    #[test]
+    fn shell_of_the_agent_waits_for_its_children() {
+        let (volume, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut pod = pod_on(volume.path());
+        let directory = temporary.path().join("agent");
+        fs::create_dir(&directory).unwrap();
+        pod.agent_directory = directory.to_str().unwrap().to_owned();
+        let text = "#!/bin/sh\n[ $1 = version ] && exit 0\nexec sleep 0.5\n";
+        fs::write(pod.program(), text).unwrap();
+        fs::set_permissions(pod.program(), fs::Permissions::from_mode(0o755)).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(pod.socket(ID)).unwrap();
+        let started = output_of_script(&start_script(&pod, ID, (1, 1)), temporary.path());
+        assert_eq!(started, (true, STARTED.to_owned()));
+        // A shell that ends earlier leaves the removal to a process that perhaps no parent reaps.
+        assert!(!directory.exists());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::connect::KubeCluster;
 use crate::event_signal::EventSignal;
 use crate::run_objects::RunObjects;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -23,19 +24,69 @@ pub(crate) enum ApiAnswer {
 
 /// Requests received so far: path and query, decoded.
 #[derive(Clone, Default)]
-pub(crate) struct ReceivedRequests(Arc<Mutex<Vec<String>>>);
+pub(crate) struct ReceivedRequests {
+    paths: Arc<Mutex<Vec<String>>>,
+    rights: Arc<Mutex<BTreeSet<UsedRight>>>,
+}
+
+/// Right that a request needs, in the terms of a Role.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct UsedRight {
+    pub(crate) verb: String,
+    pub(crate) group: String,
+    /// Resource with its subresource, e.g. `pods/exec`.
+    pub(crate) resource: String,
+}
+
+impl UsedRight {
+    /// Returns the right for a request on a resource. `None` for other requests.
+    fn of_request(method: &str, request: &str) -> Option<UsedRight> {
+        let (path, query) = request.split_once('?').unwrap_or((request, ""));
+        let steps: Vec<&str> = path.split('/').filter(|step| !step.is_empty()).collect();
+        let (group, mut rest) = match *steps.first()? {
+            "api" => ("", steps.get(2..)?),
+            _ => (*steps.get(1)?, steps.get(3..)?),
+        };
+        if *rest.first()? == "namespaces" && rest.len() > 2 {
+            rest = &rest[2..];
+        }
+        let verb = match (method, rest.len()) {
+            ("GET", _) if query.contains("watch=true") => "watch",
+            ("GET", 1) => "list",
+            ("GET", _) => "get",
+            ("POST", _) => "create",
+            ("PATCH", _) => "patch",
+            ("DELETE", _) => "delete",
+            _ => return None,
+        };
+        let resource = match rest.get(2) {
+            Some(sub) => format!("{}/{sub}", rest[0]),
+            None => rest[0].to_owned(),
+        };
+        Some(UsedRight {
+            verb: verb.to_owned(),
+            group: group.to_owned(),
+            resource,
+        })
+    }
+}
 
 impl ReceivedRequests {
     /// Returns how many requests contain all these words.
     pub(crate) fn count(&self, words: &[&str]) -> usize {
-        let all = self.0.lock().unwrap();
+        let all = self.paths.lock().unwrap();
         let has_all = |request: &&String| words.iter().all(|word| request.contains(word));
         all.iter().filter(has_all).count()
     }
 
     /// Returns all requests.
     pub(crate) fn list_all(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
+        self.paths.lock().unwrap().clone()
+    }
+
+    /// Returns the rights that the requests need.
+    pub(crate) fn used_rights(&self) -> BTreeSet<UsedRight> {
+        self.rights.lock().unwrap().clone()
     }
 }
 
@@ -53,9 +104,11 @@ pub(crate) fn serve(
         for stream in listener.incoming().flatten() {
             let (received, answer) = (received.clone(), answer.clone());
             std::thread::spawn(move || {
-                let request = read_request(&stream);
+                let (method, request) = read_request(&stream);
                 let before = received.count(&[&request]);
-                received.0.lock().unwrap().push(request.clone());
+                let right = UsedRight::of_request(&method, &request);
+                received.rights.lock().unwrap().extend(right);
+                received.paths.lock().unwrap().push(request.clone());
                 // A client that has closed the connection needs no answer.
                 let _ = send(stream, answer(&request, before));
             });
@@ -90,7 +143,8 @@ fn run_at(runtime: &tokio::runtime::Runtime, address: &str) -> RunObjects {
     }
 }
 
-fn read_request(stream: &TcpStream) -> String {
+/// Returns method and path.
+fn read_request(stream: &TcpStream) -> (String, String) {
     let mut reader = BufReader::new(stream);
     let mut first = String::new();
     reader.read_line(&mut first).unwrap();
@@ -108,8 +162,11 @@ fn read_request(stream: &TcpStream) -> String {
     }
     // A connection that is closed before the body is read may lose the answer.
     let _ = reader.take(body_bytes).read_to_end(&mut Vec::new());
-    let path = first.split(' ').nth(1).unwrap_or_default();
-    path.replace("%3D", "=").replace("%2F", "/")
+    let mut words = first.split(' ');
+    let method = words.next().unwrap_or_default();
+    let path = words.next().unwrap_or_default();
+    let path = path.replace("%3D", "=").replace("%2F", "/");
+    (method.to_owned(), path)
 }
 
 fn send(mut stream: TcpStream, answer: ApiAnswer) -> std::io::Result<()> {

@@ -57,7 +57,7 @@ pub mod survey;
 mod volume_origin;
 
 pub use attach::{Attached, attach};
-pub use collect::{CollectedResult, collect};
+pub use collect::{CollectedDocuments, CollectedOutput, CollectedResult, PodDocument, collect};
 pub use csi::{CsiOptions, CsiSession};
 pub use kept_directory::KeptDirectory;
 pub use lifecycle::LifecycleSession;

@@ -2,12 +2,13 @@
 //! stage by the arrival of watch events.
 //!
 //! One Job owns all objects. The session extends its deadline, so that the cluster removes
-//! everything soon after a client that is gone. `volume_round` is one round, `round_state` its
+//! everything soon after the client is killed. `volume_round` is one round, `round_state` its
 //! state, `volume_timeline` the times of one volume.
 
 pub(crate) mod lifecycle_manifest;
 mod lifecycle_watch;
 mod observed_change;
+mod phase_progress;
 pub(crate) mod rights_role;
 mod round_state;
 mod volume_round;
@@ -63,7 +64,8 @@ const LIFECYCLE_RIGHTS: [Right; 15] = [
 ];
 
 /// Additional permissions for a class that retains volumes, whose policy is changed to remove them.
-const RETAINED_RIGHTS: [Right; 3] = [
+pub(crate) const RETAINED_RIGHTS: [Right; 4] = [
+    ("get", "", "persistentvolumes", ""),
     ("list", "", "persistentvolumes", ""),
     ("watch", "", "persistentvolumes", ""),
     ("patch", "", "persistentvolumes", ""),
@@ -269,7 +271,7 @@ async fn query_cluster(
         let mut all_facts = Vec::new();
         for (_, options) in classes {
             let mut facts = preflight::query_facts(&cluster, options).await?;
-            // Those of a run of an agent, such as exec, are not needed here.
+            // Rights that only an agent needs, such as exec, are not needed here.
             facts.missing_rights = Vec::new();
             all_facts.push(facts);
         }
@@ -280,7 +282,7 @@ async fn query_cluster(
         let of_retained = RETAINED_RIGHTS.into_iter().filter(|_| retains);
         let wanted: Vec<Right> = LIFECYCLE_RIGHTS.into_iter().chain(of_retained).collect();
         let lacking = match all_facts.iter().any(|facts| facts.lacks_namespace) {
-            // Its creator may be granted rights.
+            // The creator of the namespace may be granted rights in it.
             true => Vec::new(),
             false => preflight::missing(&cluster, wanted.into_iter()).await?,
         };
@@ -314,7 +316,7 @@ pub(crate) fn find_class<'f>(facts: &'f Facts, name: &str) -> Option<&'f Storage
 }
 
 /// Whether the class of the target retains volumes.
-fn is_retaining(facts: &Facts, options: &ClusterOptions) -> bool {
+pub(crate) fn is_retaining(facts: &Facts, options: &ClusterOptions) -> bool {
     let TargetUri::StorageClass(name) = &options.target else {
         return false;
     };
@@ -348,11 +350,12 @@ fn judge_class(
             count: Some(most),
             placement: PodPlacement::Any,
             shared: false,
+            checks_shared_file: false,
         }),
         ..options.clone()
     };
     let ready = facts.judge(&judged_options, own_arch())?;
-    // A class that this user may not read is not waited for before its pod exists.
+    // If this user may not read the class, its claims are not awaited before their pods exist.
     let binds_late = class
         .is_none_or(|class| class.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer"));
     let prepared = PreparedClass {

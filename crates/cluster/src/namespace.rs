@@ -25,7 +25,7 @@ pub(crate) const MADE_LABEL: &str = "iosonde/made-for";
 /// Annotation with the id of the run that entered last.
 const ENTERED: &str = "iosonde/entered";
 /// Polling interval of all waits.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// Time to wait for the service account of a new namespace. An earlier Job is retried late.
 const ACCOUNT: Duration = Duration::from_secs(5);
 /// Time within which the Job of a run that has entered a namespace appears in it.
@@ -65,7 +65,7 @@ pub(crate) async fn enter(
                     return Ok(());
                 }
             }
-            Some(there) if is_going(&there) => tokio::time::sleep(LOOK).await,
+            Some(there) if is_going(&there) => tokio::time::sleep(POLL_INTERVAL).await,
             Some(there) if !is_made_for_runs(&there) => return Ok(()),
             Some(_) => {
                 let entered = json!({"metadata": {"annotations": {ENTERED: id}}});
@@ -112,7 +112,7 @@ async fn make(cluster: &KubeCluster, id: &str) -> Result<bool, kube::Error> {
     while let Ok(None) = accounts.get_opt("default").await
         && begun.elapsed() < ACCOUNT
     {
-        tokio::time::sleep(LOOK / 4).await;
+        tokio::time::sleep(POLL_INTERVAL / 4).await;
     }
     Ok(true)
 }
@@ -189,7 +189,7 @@ pub(crate) async fn leave(
                 if !is_wanted() {
                     return Err(left(name, FailureCondition::OtherRun));
                 }
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
             continue;
         }
@@ -269,7 +269,7 @@ async fn gone(
             };
             return Err(left(name, condition));
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -278,7 +278,7 @@ async fn again(error: &kube::Error, begun: Instant, is_wanted: &dyn Fn() -> bool
     if !api::is_away(error) || begun.elapsed() > REMOVAL || !is_wanted() {
         return None;
     }
-    tokio::time::sleep(LOOK).await;
+    tokio::time::sleep(POLL_INTERVAL).await;
     Some(())
 }
 

@@ -37,11 +37,11 @@ const NO_ROOM: u64 = 1 << 20;
 /// Timeout for the start of a watcher that the user did not request.
 const UNASKED: Duration = Duration::from_secs(30);
 /// Timeout for the answer of a watcher during a run.
-const ANSWER: Duration = Duration::from_secs(2);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Delay before reconnecting to a lost watcher.
-const AGAIN: Duration = Duration::from_secs(10);
+const RETRY_DELAY: Duration = Duration::from_secs(10);
 
-const _: () = assert!(ANSWER.as_secs() < AGAIN.as_secs());
+const _: () = assert!(ANSWER_TIMEOUT.as_secs() < RETRY_DELAY.as_secs());
 
 /// A sampled node.
 struct NodeWatcher {
@@ -221,7 +221,7 @@ impl Nodes {
     pub(crate) fn request_removal(&self) {
         for node in &self.all {
             // On failure, `close` requests it again.
-            let asked = async { timeout(ANSWER, node.objects.ask_to_delete()).await };
+            let asked = async { timeout(ANSWER_TIMEOUT, node.objects.ask_to_delete()).await };
             let _ = node.runtime.block_on(asked);
         }
     }
@@ -270,16 +270,16 @@ impl NodeWatcher {
     }
 
     /// Returns the activity of the node since the last sample, and a message for the user. A
-    /// watcher that does not answer is skipped, and reconnected after [`AGAIN`].
+    /// watcher that does not answer is skipped, and reconnected after [`RETRY_DELAY`].
     fn sample(&mut self) -> (Option<MachineSlice>, Option<String>) {
         let is_back = match self.lost {
-            Some(since) if since.elapsed() < AGAIN => return (None, None),
+            Some(since) if since.elapsed() < RETRY_DELAY => return (None, None),
             Some(_) => true,
             None => false,
         };
         if is_back {
             let (objects, pod) = (&self.objects, &self.pod);
-            let opened = async { timeout(ANSWER, Connection::open(objects, pod)).await };
+            let opened = async { timeout(ANSWER_TIMEOUT, Connection::open(objects, pod)).await };
             match self.runtime.block_on(opened) {
                 Ok(Ok(connection)) => self.connection = connection,
                 _ => {
@@ -289,7 +289,7 @@ impl NodeWatcher {
             }
         }
         let node = &self.wanted.node;
-        match ask(&self.connection) {
+        match sample_activity(&self.connection) {
             Some(mut slice) => {
                 self.lost = None;
                 slice.network = slice.network.filter(|_| self.sees_network);
@@ -328,14 +328,14 @@ impl NodeSamples {
 }
 
 /// Returns the activity since the last request on this connection. The first one is empty.
-fn ask(connection: &Connection) -> Option<MachineSlice> {
+fn sample_activity(connection: &Connection) -> Option<MachineSlice> {
     connection.ask(&AgentRequest::Sample);
     let begun = Instant::now();
     loop {
         match connection.events.recv_timeout(TICK) {
             Ok(AgentEvent::Message(AgentMessage::Sample(slice))) => return Some(*slice),
             Ok(AgentEvent::Message(_)) => {}
-            Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER => {}
+            Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER_TIMEOUT => {}
             _ => return None,
         }
     }

@@ -6,6 +6,8 @@ use crate::namespace;
 use crate::run_objects::RunObjects;
 use crate::run_watch::RunWatch;
 use crate::setup_observer::TICK;
+use futures::StreamExt;
+use futures::stream::iter;
 use iosonde_result::run_error::RunError;
 use iosonde_result::run_error::pod_failure::{
     FailedObject, FailureCondition, PodOnNode, RemainingObject,
@@ -13,16 +15,30 @@ use iosonde_result::run_error::pod_failure::{
 use kube::api::DeleteParams;
 use std::time::{Duration, Instant};
 
+/// Most removals at the same time.
+const REMOVALS_MAX: usize = 16;
 /// Time before a deletion gives up on pods whose nodes are not ready.
 const NODE: Duration = Duration::from_secs(5);
 /// Interval at which the nodes of the remaining pods are read.
 const NODE_PERIOD: Duration = Duration::from_secs(5);
 /// Delay before a request to delete is repeated.
-const AGAIN: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// Timeout of a deletion: the grace period of the pod, and its volume.
 const REMOVAL: Duration = Duration::from_secs(90);
 
 const _: () = assert!(NODE.as_secs() < REMOVAL.as_secs());
+
+/// Awaits removals, a bounded number at the same time. Returns the results in their order. A
+/// removal that hangs delays none but itself: completed ones make room whatever their order.
+pub(crate) async fn await_bounded<F: Future>(removals: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let numbered = removals
+        .enumerate()
+        .map(|(number, removal)| async move { (number, removal.await) });
+    let removed = iter(numbered).buffer_unordered(REMOVALS_MAX);
+    let mut removed: Vec<_> = removed.collect().await;
+    removed.sort_unstable_by_key(|(number, _)| *number);
+    removed.into_iter().map(|(_, output)| output).collect()
+}
 
 impl RunObjects {
     /// Deletes all objects and waits for it. Some storage classes keep the data of deleted claims.
@@ -67,7 +83,7 @@ impl RunObjects {
             if watch.is_none() {
                 match &left {
                     Ok(_) => watch = Some(RunWatch::of_removal(self)),
-                    Err(_) => tokio::time::sleep(AGAIN).await,
+                    Err(_) => tokio::time::sleep(RETRY_DELAY).await,
                 }
             }
             if watch.is_some() && Instant::now() >= nodes_at {
@@ -109,10 +125,19 @@ impl RunObjects {
         })
     }
 
-    /// Requests deletion of the Job with its dependents. Returns the Job, as still present.
+    /// Requests deletion of the Job with its dependents. Returns the Job, as still present. The
+    /// cluster would delete a claim of the Job only after the Job: with a request of its own, the
+    /// claim goes with the last pod that uses it.
     pub(crate) async fn ask_to_delete(&self) -> Result<Option<RemainingObject>, RequestError> {
-        let parameters = DeleteParams::foreground();
-        match self.jobs().delete(&self.job, &parameters).await {
+        let (jobs, claims) = (self.jobs(), self.claims());
+        let claim = format!("{}-data", self.job);
+        let (foreground, plainly) = (DeleteParams::foreground(), DeleteParams::default());
+        // There may be no such claim, or no right to delete it.
+        let (deleted, _) = futures::join!(
+            jobs.delete(&self.job, &foreground),
+            claims.delete(&claim, &plainly),
+        );
+        match deleted {
             Err(error) if !api::is_missing(&error) => Err(RequestError {
                 verb: "delete",
                 resource: "jobs",
@@ -178,8 +203,51 @@ mod tests {
             .iter()
             .filter(|one| !one.contains("watch=true"))
             .collect();
-        // The deletion, the Job, its pods, its claims, and the namespace.
-        assert_eq!(others.len(), 5, "{all:?}");
+        // Two deletions, the Job, its pods, its claims, and the namespace.
+        assert_eq!(others.len(), 6, "{all:?}");
+        let claim = "/persistentvolumeclaims/iosonde-0a1b2c3d-data";
+        assert_eq!(requests.count(&[claim]), 1, "{all:?}");
+    }
+
+    #[test]
+    fn number_of_removals_at_once_is_bounded() {
+        use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+        let runtime = crate::connect::runtime().unwrap();
+        let (active, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let remove = |number: usize| {
+            let (active, most) = (&active, &most);
+            async move {
+                most.fetch_max(active.fetch_add(1, Relaxed) + 1, Relaxed);
+                // Later ones end first.
+                tokio::time::sleep(Duration::from_millis(20 - number as u64 % 20)).await;
+                active.fetch_sub(1, Relaxed);
+                number
+            }
+        };
+        let removed = runtime.block_on(await_bounded((0..100).map(remove)));
+        assert_eq!(removed, (0..100).collect::<Vec<_>>());
+        assert_eq!(most.into_inner(), REMOVALS_MAX);
+    }
+
+    #[test]
+    fn removal_that_hangs_does_not_delay_the_others() {
+        use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+        let runtime = crate::connect::runtime().unwrap();
+        let ended = AtomicUsize::new(0);
+        let remove = |number: usize| {
+            let ended = &ended;
+            async move {
+                let begun = Instant::now();
+                while number == 0 && ended.load(Relaxed) < 99 {
+                    assert!(begun.elapsed() < Duration::from_secs(30), "the others wait");
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                ended.fetch_add(1, Relaxed);
+                number
+            }
+        };
+        let removed = runtime.block_on(await_bounded((0..100).map(remove)));
+        assert_eq!(removed, (0..100).collect::<Vec<_>>());
     }
 
     #[test]

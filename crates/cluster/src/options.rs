@@ -85,6 +85,9 @@ pub struct Pods {
     pub placement: PodPlacement,
     /// Whether all pods share one claim, with a directory each, instead of a claim each.
     pub shared: bool,
+    /// Whether the pods first check a file of their shared claim.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub checks_shared_file: bool,
 }
 
 /// Distribution of pods over nodes.
@@ -176,6 +179,12 @@ impl ClusterOptions {
                 self.target,
                 TargetUri::Claim { .. } | TargetUri::HostPath(_)
             )
+    }
+
+    /// Whether the pods first check a file of the volume that they share.
+    pub(crate) fn checks_shared_file(&self) -> bool {
+        self.pods
+            .is_some_and(|pods| pods.shared && pods.checks_shared_file)
     }
 
     /// Returns why the pod runs as root, if the user gave no user id.

@@ -159,6 +159,7 @@ impl PodClient {
             | AgentMessage::Place(_)
             | AgentMessage::Node(_)
             | AgentMessage::CachesDropped(_)
+            | AgentMessage::SharedFile(_)
             | AgentMessage::LogPart(_)
             | AgentMessage::LogsEnd(_)
             | AgentMessage::Sample(_) => {}

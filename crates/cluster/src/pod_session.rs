@@ -7,6 +7,7 @@ mod display;
 mod ending;
 mod node_inspection;
 mod pod_logs;
+mod shared_file;
 
 pub use cold_start::OsdCacheDrop;
 pub use node_inspection::inspection_rights;
@@ -21,7 +22,7 @@ use crate::pod_set::{ClusterRunner, PodSet};
 use crate::progress_sum::ProgressSum;
 use crate::reconnect::{inspect_path_in_pod, reconnected};
 use crate::run_objects::RunObjects;
-use crate::setup_observer::{ANSWER, SetupEvent, SetupObserver, TICK};
+use crate::setup_observer::{ANSWER_TIMEOUT, SetupEvent, SetupObserver, TICK};
 use cold_start::ColdStart;
 use ending::{explain_refusal, no_answer, not_followable, with_leftovers};
 use iosonde_job::{Plan, place};
@@ -30,6 +31,7 @@ use iosonde_result::pods::combined;
 use iosonde_result::run::RunResult;
 use iosonde_result::run_error::RunError;
 use iosonde_result::session::Session;
+use iosonde_result::shared_file::SharedFileResult;
 use iosonde_result::wire::{AgentRequest, PathInfo, StopMode};
 use std::collections::BTreeMap;
 use std::sync::mpsc::TryRecvError;
@@ -59,6 +61,8 @@ pub struct PodSession<'w> {
     share: ShareFacts,
     /// The volume, if it is a block device that was inspected.
     device: Option<DeviceTarget>,
+    /// Result of the check of a file that the pods share, if there was one.
+    shared_file: Option<SharedFileResult>,
     /// Whether the observer waits for an intermediate result.
     is_status_due: bool,
     watch: SetupObserver<'w>,
@@ -95,6 +99,9 @@ impl ClusterRunner<'_> {
         } else if self.options.needed.is_some() {
             session.judge_free_room(&self.options)?;
         }
+        if self.options.checks_shared_file() {
+            session.shared_file = Some(session.check_shared_file(&self.options)?);
+        }
         session.open_cold_nodes(&wanted, self)?;
         let namespace = session.objects.cluster.namespace.clone();
         session.nodes = Nodes::open(wanted, self, Some(&namespace), &mut session.watch)?;
@@ -125,6 +132,7 @@ impl<'w> PodSession<'w> {
             persistent_volume: made.persistent_volume,
             share: made.share,
             device: None,
+            shared_file: None,
             is_status_due: false,
             watch,
             begun: Instant::now(),
@@ -157,7 +165,11 @@ impl<'w> PodSession<'w> {
         }
         // An agent that has this run answers at once, with its state or its result.
         for index in 0..self.pods.len() {
-            match self.pods[index].connection.events.recv_timeout(ANSWER) {
+            match self.pods[index]
+                .connection
+                .events
+                .recv_timeout(ANSWER_TIMEOUT)
+            {
                 Ok(event) => self.handle(index, event, observer)?,
                 Err(_) => {
                     // The pods belong to another client and may still run, so they are not removed.
@@ -423,6 +435,7 @@ impl Session for PodSession<'_> {
             self.follow(observer)?;
             let mut result = self.result().ok_or(RunError::Interrupted)?;
             self.cold.add_states(plan, &mut result);
+            result.shared_file.clone_from(&self.shared_file);
             Ok(result)
         });
         self.nodes = nodes;

@@ -3,6 +3,7 @@
 use crate::agent_upload::send_agent;
 use crate::connect::{KubeCluster, runtime};
 use crate::connection::{Connection, Retry};
+use crate::diagnose::ObservedPod;
 use crate::event_signal::EventSignal;
 use crate::free_room::ShareFacts;
 use crate::manifest::{AgentStart, RunSpec};
@@ -11,15 +12,15 @@ use crate::node_readiness::node_not_ready;
 use crate::options::{AgentProgram, ClusterOptions};
 use crate::pod_selection::select_pods;
 use crate::preflight::{self, NodeLabels, Readiness};
-use crate::run_objects::{AWAY, RunObjects};
+use crate::run_objects::{API_OUTAGE_MAX, RunObjects};
 use crate::serving_nodes::{WatchedNode, nodes_to_watch};
 use crate::setup_observer::{SetupEvent, SetupObserver, unless_interrupted};
 use crate::volume_origin::{VolumeOrigin, volume_origin};
-use futures::future::try_join_all;
+use futures::future::{try_join, try_join_all};
 use iosonde_job::TargetUri;
 use iosonde_result::run_error::RunError;
 use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition, KeptObjects};
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod};
 use kube::api::Api;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -104,14 +105,13 @@ impl ClusterRunner<'_> {
         }
         let begun = runtime.block_on(async {
             objects.create(&spec).await?;
-            let pods = begin(&objects, &spec, (&self.agent, &ready.node_labels), watch).await?;
+            let agents = (&self.agent, &ready.node_labels);
+            let (pods, wanted) = begin(&objects, &spec, agents, watch).await?;
             let mut origin = VolumeOrigin::Unknown;
             if spec.is_block() {
                 preflight::refuse_other_users(&objects.cluster, &options, &id).await?;
                 origin = volume_origin(&objects).await;
             }
-            let wanted = async { Ok(nodes_to_watch(&options, &objects).await) };
-            let wanted = unless_interrupted(watch.interrupts, wanted).await?;
             Ok((pods, origin, wanted))
         });
         match begun {
@@ -259,14 +259,20 @@ async fn query_readiness(
     Ok((cluster, ready))
 }
 
-/// Waits until the pods run and their agents answer.
+/// Waits until the pods run and their agents answer. Finds the nodes to watch meanwhile.
 async fn begin(
     objects: &RunObjects,
     spec: &RunSpec<'_>,
     (agent, node_labels): (&AgentProgram<'_>, &NodeLabels),
     watch: &mut SetupObserver<'_>,
-) -> Result<Vec<StartedPod>, RunError> {
-    let pods = objects.wait(spec.pods, spec.options.timeout, watch).await?;
+) -> Result<(Vec<StartedPod>, Vec<WatchedNode>), RunError> {
+    let timeout = spec.options.timeout;
+    let observed_pods = objects.wait_observed(spec.pods, timeout, watch).await?;
+    let claims = claims_of(&observed_pods);
+    let pods: Vec<Pod> = observed_pods
+        .into_iter()
+        .filter_map(|one| one.pod)
+        .collect();
     let what = match (spec.start, pods.len()) {
         (AgentStart::Streamed, 1) => "the agent to be sent".to_owned(),
         (AgentStart::Streamed, all) => format!("the agent to be sent into {all} pods"),
@@ -278,7 +284,18 @@ async fn begin(
     let starting = pods
         .iter()
         .map(|(index, pod)| start(objects, spec, (agent, node_labels), *index, pod));
-    unless_interrupted(watch.interrupts, try_join_all(starting)).await
+    let nodes = async { Ok(nodes_to_watch(spec.options, objects, claims).await) };
+    let begun = try_join(try_join_all(starting), nodes);
+    unless_interrupted(watch.interrupts, begun).await
+}
+
+/// Returns the claims of the pods, each once: pods may share one.
+fn claims_of(observed_pods: &[ObservedPod]) -> Vec<PersistentVolumeClaim> {
+    let claims = observed_pods.iter().flat_map(|observed| &observed.claims);
+    let by_name: BTreeMap<_, _> = claims
+        .map(|claim| (claim.metadata.name.clone(), claim.clone()))
+        .collect();
+    by_name.into_values().collect()
 }
 
 async fn start(
@@ -353,7 +370,7 @@ pub(crate) async fn connect(objects: &RunObjects, pod: &str) -> Result<Connectio
         let is_final = match failure.retry {
             Retry::Never => true,
             Retry::FewTimes => cut >= CUT_CONNECTIONS_MAX,
-            Retry::WhileAway => begun.elapsed() >= AWAY,
+            Retry::WhileAway => begun.elapsed() >= API_OUTAGE_MAX,
         };
         let is_lost = async { matches!(objects.why_pod_lost(pod).await, Ok(Some(_))) };
         if is_final || is_lost.await || objects.dead_node(pod).await.is_some() {

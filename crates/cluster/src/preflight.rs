@@ -134,7 +134,6 @@ pub(crate) async fn query_facts(
     options: &ClusterOptions,
 ) -> Result<Facts, RunError> {
     let client = &cluster.client;
-    let (missing_rights, may_claim) = rights(cluster, options).await?;
     let class = match &options.target {
         TargetUri::StorageClass(class) | TargetUri::Ephemeral(class) => Some(class),
         _ => None,
@@ -146,7 +145,8 @@ pub(crate) async fn query_facts(
     let quotas: Api<ResourceQuota> = Api::namespaced(client.clone(), &cluster.namespace);
     let limits: Api<LimitRange> = Api::namespaced(client.clone(), &cluster.namespace);
     let drivers: Api<CSIDriver> = Api::all(client.clone());
-    let (classes, nodes, namespace, quotas, limits, drivers) = futures::join!(
+    let (rights, classes, nodes, namespace, quotas, limits, drivers) = futures::join!(
+        rights(cluster, options),
         list_if(has_class, classes),
         list_if(true, nodes),
         namespaces.get_opt(&cluster.namespace),
@@ -154,6 +154,7 @@ pub(crate) async fn query_facts(
         list_if(true, limits),
         list_if(has_class, drivers),
     );
+    let (missing_rights, may_claim) = rights?;
     let driver = class.and_then(|class| driver_of(class, classes.as_deref(), drivers.as_deref()));
     let publishes = driver.is_some_and(|driver| driver.spec.storage_capacity == Some(true));
     let (capacities, driver_nodes) = futures::join!(
@@ -354,8 +355,9 @@ fn review(namespace: &str, (verb, group, resource, sub): Right) -> SelfSubjectAc
     SelfSubjectAccessReview {
         spec: SelfSubjectAccessReviewSpec {
             resource_attributes: Some(ResourceAttributes {
-                // Namespaces are cluster-scoped. All verbs but `create` are checked for the name.
-                namespace: (resource != "namespaces").then(|| namespace.to_owned()),
+                // All verbs on namespaces but `create` are checked for the name.
+                namespace: (!rights_review::CLUSTER_RESOURCES.contains(&resource))
+                    .then(|| namespace.to_owned()),
                 name: (resource == "namespaces" && verb != "create").then(|| namespace.to_owned()),
                 verb: Some(verb.to_owned()),
                 group: Some(group.to_owned()),

@@ -3,7 +3,7 @@
 use crate::connection::{AgentEvent, Connection, unreadable};
 use crate::node_readiness::{NODE_NOT_READY_TIMEOUT, NodeReadiness, node_not_ready};
 use crate::run_objects::RunObjects;
-use crate::setup_observer::{ANSWER, TICK};
+use crate::setup_observer::{ANSWER_TIMEOUT, TICK};
 use iosonde_result::observer::Observer;
 use iosonde_result::run::RunEvent;
 use iosonde_result::run_error::RunError;
@@ -125,7 +125,7 @@ pub(crate) fn inspect_path_in_pod(
             Ok(AgentEvent::Message(AgentMessage::Place(place))) => return Ok(place),
             Ok(AgentEvent::Message(_)) => {}
             Ok(AgentEvent::Unreadable(problem)) => return Err(Some(unreadable(problem))),
-            Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER => {}
+            Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER_TIMEOUT => {}
             Ok(AgentEvent::Ended) | Err(RecvTimeoutError::Disconnected) if !is_new => {
                 // No run is active that would have to be kept.
                 let again = reconnected(runtime, objects, pod, interrupts, &mut ());

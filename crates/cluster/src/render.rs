@@ -1,12 +1,18 @@
 //! Renders manifests for use without iosonde: with `kubectl apply`, or from a GitOps repository.
 //!
-//! The pods run the job by themselves, and write the result for `collect`. No cluster is contacted.
+//! The pods run a fio job or a command by themselves, and write the result for `collect`. No
+//! cluster is contacted.
+
+mod command_job;
+
+pub use command_job::RenderedCommand;
 
 use crate::image::carries_agent;
 use crate::manifest::{AgentStart, JOB_FILE, RunSpec};
 use crate::options::{ClusterOptions, VolumeMode, own_arch};
 use crate::preflight::judge_mode;
 use crate::refusal::refuse;
+use command_job::command_job;
 use iosonde_job::{TargetUri, lowercase_hex};
 use iosonde_result::run_error::{ClusterObstacle, ManifestLimit, RunError};
 use k8s_openapi::api::apps::v1::{
@@ -30,15 +36,27 @@ pub enum Form {
     StatefulSet,
 }
 
+/// Command that the pods run.
+#[derive(Debug, Clone, Copy)]
+pub enum RenderedTask<'a> {
+    /// A fio job, which the agent runs.
+    JobFile {
+        /// Kind of object that owns the pods.
+        form: Form,
+        /// Text of the job file.
+        text: &'a str,
+    },
+    /// A command of iosonde, in the pods of a Job.
+    Command(&'a RenderedCommand),
+}
+
 /// Parameters of a rendered manifest.
 #[derive(Debug, Clone, Copy)]
 pub struct Rendering<'a> {
-    /// Kind of object that owns the pods.
-    pub form: Form,
     /// Volume and properties of the pods.
     pub options: &'a ClusterOptions,
-    /// Text of the fio job file.
-    pub job_file: &'a str,
+    /// Command that the pods run.
+    pub task: RenderedTask<'a>,
 }
 
 /// Comment at the top of the manifests, with placeholders.
@@ -54,7 +72,8 @@ impl Rendering<'_> {
     /// Returns the manifests as YAML. The text is deterministic, and the id is a hash of it.
     ///
     /// # Errors
-    /// If a run of this kind needs answers of a cluster, or the image does not contain the agent.
+    /// If a run of this kind needs answers of a cluster, or the image does not contain the agent of
+    /// a fio job.
     pub fn yaml(&self) -> Result<String, RunError> {
         judge_mode(self.options)?;
         let image = self.image()?;
@@ -66,16 +85,27 @@ impl Rendering<'_> {
             1 => "one pod".to_owned(),
             pods => format!("{pods} pods, each on a volume of its own"),
         };
+        // A line break in the target must not end the comment.
+        let target = self.options.target.to_string();
+        let target = target.replace(char::is_control, " ");
         let head = HEAD
-            .replace("TARGET", &self.options.target.to_string())
+            .replace("ID", &id)
             .replace("COUNT", &count)
-            .replace("ID", &id);
+            .replace("TARGET", &target);
         Ok(head + &self.manifests(&id, image, pods)?)
+    }
+
+    fn form(&self) -> Form {
+        match self.task {
+            RenderedTask::JobFile { form, .. } => form,
+            RenderedTask::Command(_) => Form::Job,
+        }
     }
 
     fn image(&self) -> Result<&str, RunError> {
         let image = self.options.image.as_deref().unwrap_or_default();
-        if carries_agent(image) {
+        // No name tells whether an image contains iosonde.
+        if carries_agent(image) || matches!(self.task, RenderedTask::Command(_)) {
             return Ok(image);
         }
         let image = image.to_owned();
@@ -90,14 +120,17 @@ impl Rendering<'_> {
         let Some(pods) = self.options.pods else {
             return Ok(1);
         };
-        if self.form == Form::StatefulSet && pods.shared {
+        if self.form() == Form::StatefulSet && pods.shared {
             return cannot_hold(ManifestLimit::SharedStatefulSet);
+        }
+        if self.options.checks_shared_file() {
+            return cannot_hold(ManifestLimit::SharedFileCheck);
         }
         let is_there = matches!(
             self.options.target,
             TargetUri::Claim { .. } | TargetUri::HostPath(_)
         );
-        if self.form == Form::StatefulSet && is_there && pods.count != Some(1) {
+        if self.form() == Form::StatefulSet && is_there && pods.count != Some(1) {
             return cannot_hold(ManifestLimit::StatefulSetOnOneVolume);
         }
         match pods.count {
@@ -115,32 +148,45 @@ impl Rendering<'_> {
             pods,
             may_claim: false,
             start: AgentStart::ByItself {
-                stays: self.form == Form::StatefulSet,
+                stays: self.form() == Form::StatefulSet,
             },
             // No cluster was contacted.
             labels: &BTreeMap::new(),
             options: self.options,
         };
-        let mut parts = vec![
-            yaml(&self.config_map(&spec))?,
-            yaml(&role(&spec, self.form))?,
-        ];
+        let mut parts = Vec::new();
+        let data = self.config_data();
+        if !data.is_empty() {
+            parts.push(yaml(&config_map(&spec, data))?);
+        }
+        parts.push(yaml(&role(&spec, self.form()))?);
         if let Some(claim) = spec.only_claim(None) {
             parts.push(yaml(&claim)?);
         }
-        parts.push(match self.form {
-            Form::Job => yaml(&spec.job()?)?,
-            Form::StatefulSet => yaml(&stateful_set(&spec)?)?,
+        parts.push(match self.task {
+            RenderedTask::Command(command) => yaml(&command_job(&spec, command)?)?,
+            RenderedTask::JobFile { form, .. } => match form {
+                Form::Job => yaml(&spec.job()?)?,
+                Form::StatefulSet => yaml(&stateful_set(&spec)?)?,
+            },
         });
         Ok(parts.iter().map(|part| format!("---\n{part}")).collect())
     }
 
-    fn config_map(&self, spec: &RunSpec<'_>) -> ConfigMap {
-        ConfigMap {
-            metadata: spec.metadata(),
-            data: Some([(JOB_FILE.to_owned(), self.job_file.to_owned())].into()),
-            ..ConfigMap::default()
+    /// Returns the files that the pods read.
+    fn config_data(&self) -> BTreeMap<String, String> {
+        match self.task {
+            RenderedTask::JobFile { text, .. } => [(JOB_FILE.to_owned(), text.to_owned())].into(),
+            RenderedTask::Command(command) => command.config_data(),
         }
+    }
+}
+
+fn config_map(spec: &RunSpec<'_>, data: BTreeMap<String, String>) -> ConfigMap {
+    ConfigMap {
+        metadata: spec.metadata(),
+        data: Some(data),
+        ..ConfigMap::default()
     }
 }
 
@@ -239,23 +285,19 @@ mod tests {
                 count: Some(count),
                 placement: PodPlacement::Any,
                 shared: false,
+                checks_shared_file: false,
             }),
             ..ClusterOptions::new(target.parse().unwrap())
         }
     }
 
     fn rendered(form: Form, options: &ClusterOptions) -> Result<String, RunError> {
-        let text = Rendering {
-            form,
-            options,
-            job_file: JOB,
-        }
-        .yaml()?;
-        Ok(text)
+        let task = RenderedTask::JobFile { form, text: JOB };
+        Rendering { options, task }.yaml()
     }
 
     /// Returns the text with architecture and id of the build machine replaced.
-    fn anywhere(text: &str) -> String {
+    fn without_machine(text: &str) -> String {
         let arch = format!("kubernetes.io/arch: {}", own_arch());
         text.replace(&arch, "kubernetes.io/arch: amd64")
             .replace(&id(text), "01234567")
@@ -269,7 +311,7 @@ mod tests {
     #[test]
     fn rendered_job_matches_snapshot() {
         let text = rendered(Form::Job, &options("sc://fast", None)).unwrap();
-        insta::assert_snapshot!("job", anywhere(&text));
+        insta::assert_snapshot!("job", without_machine(&text));
     }
 
     #[test]
@@ -277,7 +319,7 @@ mod tests {
         let mut options = options("sc://fast", Some(3));
         options.namespace = Some("bench".to_owned());
         let text = rendered(Form::StatefulSet, &options).unwrap();
-        insta::assert_snapshot!("stateful_set", anywhere(&text));
+        insta::assert_snapshot!("stateful_set", without_machine(&text));
     }
 
     #[test]
@@ -294,6 +336,7 @@ mod tests {
         let mut options = options("sc://nfs", Some(2));
         options.pods = options.pods.map(|pods| Pods {
             shared: true,
+            checks_shared_file: false,
             ..pods
         });
         let text = rendered(Form::Job, &options).unwrap();
@@ -334,11 +377,20 @@ mod tests {
             count,
             placement: PodPlacement::PerNode,
             shared,
+            checks_shared_file: false,
         };
         let nodes = refused(Form::Job, &|o| o.pods = Some(pods(None, false)));
         assert_eq!(nodes, beyond(ManifestLimit::UnknownPodCount));
         let shared = refused(Form::StatefulSet, &|o| o.pods = Some(pods(Some(2), true)));
         assert_eq!(shared, beyond(ManifestLimit::SharedStatefulSet));
+        let file = refused(Form::Job, &|o| {
+            let pods = pods(Some(2), true);
+            o.pods = Some(Pods {
+                checks_shared_file: true,
+                ..pods
+            });
+        });
+        assert_eq!(file, beyond(ManifestLimit::SharedFileCheck));
         let raw = refused(Form::Job, &|o| {
             o.target = "pvc://raw".parse().unwrap();
             o.volume_mode = VolumeMode::Block;

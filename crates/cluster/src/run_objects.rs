@@ -20,11 +20,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Polling interval of the wait for an explanation.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// Time for which an unavailable API server is tolerated while waiting for pods.
-pub(crate) const AWAY: Duration = Duration::from_secs(60);
+pub(crate) const API_OUTAGE_MAX: Duration = Duration::from_secs(60);
 /// Time for a Job that deletes its pods to report the reason.
-const EXPLAINED: Duration = Duration::from_secs(3);
+const EXPLANATION_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Lines of a log that are searched for the last one with a text.
 const LOG_LINES: i64 = 20;
@@ -35,7 +35,7 @@ const LINE_CHARS_MAX: usize = 400;
 /// events of the namespace.
 pub(crate) const EVENT_OBJECTS_MAX: usize = 16;
 
-const _: () = assert!(LOOK.as_millis() < EXPLAINED.as_millis());
+const _: () = assert!(POLL_INTERVAL.as_millis() < EXPLANATION_TIMEOUT.as_millis());
 
 /// Objects of one run, identified by its id.
 #[derive(Clone)]
@@ -60,7 +60,7 @@ impl RunObjects {
         Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace)
     }
 
-    fn claims(&self) -> Api<PersistentVolumeClaim> {
+    pub(crate) fn claims(&self) -> Api<PersistentVolumeClaim> {
         Api::namespaced(self.cluster.client.clone(), &self.cluster.namespace)
     }
 
@@ -172,10 +172,10 @@ impl RunObjects {
             let observed_pods = self.observe_pods().await?;
             let (loss, is_explained) = judge_loss(pod, &observed_pods);
             // A Job that terminates its pods reports the reason a moment later.
-            if is_explained || begun.elapsed() > EXPLAINED {
+            if is_explained || begun.elapsed() > EXPLANATION_TIMEOUT {
                 return Ok(loss);
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 

@@ -4,7 +4,9 @@
 use crate::api::{self, RequestError};
 use crate::diagnose::ObservedPod;
 use crate::object_watch::{ObjectWatch, Selector};
-use crate::run_objects::{AWAY, EVENT_OBJECTS_MAX, RunObjects, event_objects, sort_events};
+use crate::run_objects::{
+    API_OUTAGE_MAX, EVENT_OBJECTS_MAX, RunObjects, event_objects, sort_events,
+};
 use iosonde_result::run_error::pod_failure::RemainingObject;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Event, PersistentVolumeClaim, Pod};
@@ -219,7 +221,7 @@ impl<'a> RunWatch<'a> {
             Err(error) => {
                 let (verb, resource) = source.request();
                 let since = self.failing.entry(source).or_insert_with(Instant::now);
-                let is_tolerated = api::is_away(&error) && since.elapsed() < AWAY;
+                let is_tolerated = api::is_away(&error) && since.elapsed() < API_OUTAGE_MAX;
                 return match is_tolerated {
                     true => Ok(()),
                     false => Err(RequestError {

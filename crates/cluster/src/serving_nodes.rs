@@ -20,13 +20,15 @@ pub(crate) struct WatchedNode {
     pub(crate) serves: bool,
 }
 
-/// Returns the nodes to sample: those named by the user, or the servers of the volumes.
+/// Returns the nodes to sample: those named by the user, or the servers of the volumes. `claims`
+/// are those of the run that were seen when its pods ran.
 pub(crate) async fn nodes_to_watch(
     options: &ClusterOptions,
     objects: &RunObjects,
+    claims: Vec<PersistentVolumeClaim>,
 ) -> Vec<WatchedNode> {
     let Some(named) = &options.watch_nodes else {
-        return serving_nodes(&options.target, objects).await;
+        return serving_nodes(&options.target, objects, claims).await;
     };
     let mut named = named.clone();
     named.sort_unstable();
@@ -46,8 +48,14 @@ impl WatchedNode {
 }
 
 /// Returns the nodes that serve the volumes of the pods, if this user may read the objects.
-async fn serving_nodes(target: &TargetUri, objects: &RunObjects) -> Vec<WatchedNode> {
-    let claims = used_claims(target, objects).await.unwrap_or_default();
+async fn serving_nodes(
+    target: &TargetUri,
+    objects: &RunObjects,
+    claims: Vec<PersistentVolumeClaim>,
+) -> Vec<WatchedNode> {
+    let claims = used_claims(target, objects, claims)
+        .await
+        .unwrap_or_default();
     match claims.is_empty() {
         true => Vec::new(),
         false => found(objects, claims).await.unwrap_or_default(),
@@ -58,10 +66,20 @@ async fn serving_nodes(target: &TargetUri, objects: &RunObjects) -> Vec<WatchedN
 async fn used_claims(
     target: &TargetUri,
     objects: &RunObjects,
+    known: Vec<PersistentVolumeClaim>,
 ) -> Result<Vec<PersistentVolumeClaim>, kube::Error> {
     let (client, namespace) = (&objects.cluster.client, &objects.cluster.namespace);
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), namespace);
+    let is_bound = |claim: &PersistentVolumeClaim| {
+        let spec = claim.spec.as_ref();
+        spec.is_some_and(|spec| spec.volume_name.is_some())
+    };
     match target {
+        TargetUri::StorageClass(_) | TargetUri::Ephemeral(_)
+            if !known.is_empty() && known.iter().all(is_bound) =>
+        {
+            Ok(known)
+        }
         TargetUri::StorageClass(_) | TargetUri::Ephemeral(_) => {
             let ours = ListParams::default().labels(&objects.label());
             claims.list(&ours).await.map(|list| list.items)
@@ -180,6 +198,34 @@ mod tests {
         );
         assert_eq!(server_of(csi("type", "gp3")), None);
         assert_eq!(server_of(json!({"local": {"path": "/mnt"}})), None);
+    }
+
+    #[test]
+    fn bound_claims_that_were_seen_are_not_listed_again() {
+        use crate::fake_api::{ApiAnswer, list, serve};
+        let runtime = crate::connect::runtime().unwrap();
+        let (objects, requests) = serve(&runtime, |request, _| match request {
+            _ if request.contains("/persistentvolumes/pv-1") => {
+                ApiAnswer::Document(json!({"spec": {"nfs": {"server": "n1", "path": "/"}}}))
+            }
+            _ if request.contains("/nodes") => list(&[json!({"metadata": {"name": "n1"}})]),
+            _ => list(&[]),
+        });
+        let options = ClusterOptions::new("sc://fast".parse().unwrap());
+        let claim = |spec: Value| -> PersistentVolumeClaim {
+            from_value(json!({"metadata": {"name": "c"}, "spec": spec})).unwrap()
+        };
+        let bound = vec![claim(json!({"volumeName": "pv-1"}))];
+        let nodes = runtime.block_on(nodes_to_watch(&options, &objects, bound));
+        assert_eq!(nodes[0].node, "n1");
+        assert_eq!(requests.count(&["/persistentvolumeclaims"]), 0);
+        let unbound = vec![claim(json!({}))];
+        assert!(
+            runtime
+                .block_on(nodes_to_watch(&options, &objects, unbound))
+                .is_empty()
+        );
+        assert_eq!(requests.count(&["/persistentvolumeclaims"]), 1);
     }
 
     #[test]

@@ -6,9 +6,9 @@ use std::time::Duration;
 /// Interval at which the interrupts of the user are polled.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 /// Timeout for an answer of the agent to any request but a run.
-pub(crate) const ANSWER: Duration = Duration::from_secs(30);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-const _: () = assert!(TICK.as_millis() < ANSWER.as_millis());
+const _: () = assert!(TICK.as_millis() < ANSWER_TIMEOUT.as_millis());
 
 /// Event while a session is opened or closed.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,8 @@
 //! Results of rendered manifests, from a simulated API server that serves pods and their logs.
 
-use iosonde_cluster::{ClusterOptions, CollectedResult, SetupEvent, SetupObserver, collect};
+use iosonde_cluster::{
+    ClusterOptions, CollectedOutput, CollectedResult, SetupEvent, SetupObserver, collect,
+};
 use iosonde_engine::runner::LocalRunner;
 use iosonde_job::TargetUri;
 use iosonde_machine::system_env::SystemEnv;
@@ -241,7 +243,10 @@ fn collected_within(
     };
     let collected = collect(&options, run, watch);
     std::fs::remove_file(path).unwrap();
-    collected
+    collected.map(|output| match output {
+        CollectedOutput::Job(job) => *job,
+        CollectedOutput::Documents(documents) => panic!("these are no jobs: {documents:?}"),
+    })
 }
 
 fn server(pods: &[(&str, &str, String)]) -> Server {

@@ -1,6 +1,11 @@
 //! Clocks, real and simulated.
 
+mod counter_clock;
+
 use crate::process_stops::{LONG_GAP_NS, Stops};
+use crate::sys::time_stamp;
+use counter_clock::CounterClock;
+use iosonde_machine::proc_root::System;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -34,6 +39,8 @@ pub(crate) struct RealClock {
     resumed_ns: Cell<u64>,
     /// Stops to leave out, and their total length at the last update.
     stops: Option<(Arc<Stops>, Cell<u64>)>,
+    /// Read instead of CLOCK_MONOTONIC, which it follows.
+    counter: Option<CounterClock>,
 }
 
 impl RealClock {
@@ -46,6 +53,41 @@ impl RealClock {
             left_out_ns: Cell::new(now_ns),
             resumed_ns: Cell::new(0),
             stops: None,
+            counter: None,
+        }
+    }
+
+    /// Returns this clock, set to read the processor's time stamp counter if the kernel's own clock
+    /// is based on it.
+    pub(crate) fn with_counter(mut self, system: &System) -> RealClock {
+        let is_reliable = time_stamp::HAS_COUNTER && counter_clock::is_reliable(system);
+        self.counter = is_reliable.then(CounterClock::default);
+        self
+    }
+
+    /// Returns the name of the counter that this clock reads, as the kernel names it.
+    pub(crate) fn counter_name(&self) -> Option<&'static str> {
+        self.counter.as_ref().map(|_| "tsc")
+    }
+
+    /// Returns a note for the result if the counter differed from the kernel's clock.
+    pub(crate) fn counter_note(&self) -> Option<String> {
+        let failure_ns = self.counter.as_ref()?.failure_ns()?;
+        Some(format!(
+            "the processor's time stamp counter differed from the kernel's clock by {failure_ns} \
+             ns within 10 ms; since then, times were read from the kernel's clock"
+        ))
+    }
+
+    /// Reads CLOCK_MONOTONIC, or the counter that follows it. Never runs backwards.
+    #[inline(always)]
+    fn read(&self) -> u64 {
+        match &self.counter {
+            Some(counter) => {
+                let now_ns = counter.now_ns(time_stamp::ticks, monotonic_ns);
+                now_ns.max(self.read_ns.get())
+            }
+            None => monotonic_ns(),
         }
     }
 
@@ -94,7 +136,7 @@ fn monotonic_ns() -> u64 {
 impl Clock for RealClock {
     #[inline(always)]
     fn now_ns(&self) -> u64 {
-        let now_ns = monotonic_ns();
+        let now_ns = self.read();
         let gap_ns = now_ns - self.read_ns.replace(now_ns);
         if gap_ns > LONG_GAP_NS {
             self.leave_out_stops(now_ns, gap_ns);
@@ -127,5 +169,30 @@ impl Clock for SimClock {
 
     fn now_ns(&self) -> u64 {
         self.now_ns.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clock_by_counter_follows_the_kernel_clock() {
+        let clock = RealClock::starting_now().with_counter(&System::live());
+        let origin_ns = clock.origin_ns();
+        let mut last_ns = 0;
+        // Longer than several windows of the counter, also where it is not used.
+        while last_ns < 60_000_000 {
+            let before_ns = monotonic_ns() - origin_ns;
+            let now_ns = clock.now_ns();
+            let after_ns = monotonic_ns() - origin_ns;
+            assert!(now_ns >= last_ns, "{now_ns} after {last_ns}");
+            assert!(
+                now_ns + 5_000 >= before_ns && now_ns <= after_ns + 5_000,
+                "{now_ns}, by the kernel {before_ns} to {after_ns}"
+            );
+            last_ns = now_ns;
+        }
+        assert_eq!(clock.counter_note(), None);
     }
 }

@@ -27,6 +27,33 @@ impl Counter {
     }
 }
 
+/// Number of I/Os in flight, written by the worker.
+#[derive(Debug)]
+pub(crate) struct InFlightGauge(AtomicU32);
+
+impl InFlightGauge {
+    /// The worker has not published a number.
+    const UNKNOWN: u32 = u32::MAX;
+
+    /// Publishes the number. Only the owner may call this.
+    #[inline(always)]
+    pub(crate) fn set(&self, in_flight: u32) {
+        debug_assert!(in_flight != Self::UNKNOWN, "a queue depth is smaller");
+        self.0.store(in_flight, Relaxed);
+    }
+
+    /// Returns the number. `None`: the backend is not observed, or has not begun.
+    pub(crate) fn get(&self) -> Option<u32> {
+        Some(self.0.load(Relaxed)).filter(|in_flight| *in_flight != Self::UNKNOWN)
+    }
+}
+
+impl Default for InFlightGauge {
+    fn default() -> Self {
+        InFlightGauge(AtomicU32::new(Self::UNKNOWN))
+    }
+}
+
 /// A histogram with one writer and any number of readers.
 #[derive(Debug)]
 pub(crate) struct LiveHistogram(Box<[Counter; BUCKETS]>);
@@ -175,6 +202,8 @@ pub(crate) struct WorkerCounters {
     /// Set to make the worker publish its statistics; cleared once they are published.
     pub(crate) asked: AtomicBool,
     state: AtomicU8,
+    /// I/Os that the backend has taken and not returned.
+    pub(crate) in_flight: InFlightGauge,
     /// Number of files that the worker has open.
     pub(crate) open_files: AtomicU32,
     /// Number and latencies of fsync, fdatasync and sync_file_range, ramp included.
@@ -316,6 +345,15 @@ mod tests {
         assert!((stats.moments.mean / expected.mean - 1.0).abs() < 1e-12);
         assert!((stats.moments.stddev() / expected.stddev() - 1.0).abs() < 1e-9);
         assert_eq!(stats.histogram.unwrap().total(), 12);
+    }
+
+    #[test]
+    fn in_flight_gauge_is_unknown_until_it_is_set() {
+        let gauge = InFlightGauge::default();
+        assert_eq!(gauge.get(), None);
+        gauge.set(16);
+        gauge.set(0);
+        assert_eq!(gauge.get(), Some(0));
     }
 
     #[test]

@@ -36,6 +36,10 @@ pub(crate) trait Backend {
     /// completion latency, and submission latency is not measured.
     const CARRIES_OUT_IN_SUBMIT: bool = Self::SYNCHRONOUS;
 
+    /// Whether the worker publishes the number of I/Os in flight. The kernel's backends do without:
+    /// their loop is measured in nanoseconds.
+    const PUBLISHES_IN_FLIGHT: bool = false;
+
     /// Submits a batch. Returns the number of slots taken from the front: fewer if a queue is full.
     ///
     /// # Panics

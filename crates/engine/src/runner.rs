@@ -20,6 +20,7 @@ mod min_rate_watch;
 mod open_logs;
 mod permissions;
 mod plan_facts;
+mod poll_queue_check;
 mod replay_plan;
 mod run_evidence;
 mod run_files;
@@ -340,13 +341,14 @@ fn result(plan: &Plan, outcome: RunMeasurements, started_at_ms: u64, elapsed_ns:
         intervals: outcome.intervals,
         series: outcome.series,
         pods: Vec::new(),
+        shared_file: None,
         nodes: Vec::new(),
         ceph: None,
         nfs: Vec::new(),
         caches: Vec::new(),
         events: outcome.events,
         verdicts: Vec::new(),
-        notes: Vec::new(),
+        notes: outcome.notes,
     }
 }
 
@@ -379,6 +381,16 @@ pub(crate) struct RunMeasurements {
     /// Verdict on the process stops, left out or not.
     pub(crate) stopped: Option<Verdict>,
     pub(crate) dropped: DroppedCaches,
+    /// Notes for the result, e.g. on logs that were cut.
+    pub(crate) notes: Vec<String>,
+}
+
+impl RunMeasurements {
+    /// Adds a note, if there is one.
+    fn with_note(mut self, note: Option<String>) -> RunMeasurements {
+        self.notes.extend(note);
+        self
+    }
 }
 
 /// Returns the current time in milliseconds of the Unix epoch.

@@ -13,3 +13,4 @@ pub(crate) mod posix_aio;
 pub mod ring;
 pub(crate) mod rw;
 pub(crate) mod thread;
+pub(crate) mod time_stamp;

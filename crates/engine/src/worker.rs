@@ -171,7 +171,7 @@ pub(crate) struct WorkerParts {
     pub(crate) errors: ErrorPolicy,
     /// Names of the files, for error messages.
     pub(crate) file_names: Vec<String>,
-    /// Files to flush at the end of each pass (`end_fsync`, `fsync_on_close`).
+    /// Files to flush at the end of each pass (`end_fsync`, `fsync_on_close`, images of Ceph).
     pub(crate) end_sync_files: Vec<u32>,
     /// Directory for blocks that fail verification (`verify_dump`).
     pub(crate) dump_directory: PathBuf,

@@ -82,6 +82,18 @@ pub enum StoreError {
         /// Similar names that exist.
         near: Vec<String>,
     },
+    /// The result has no such run.
+    #[error("{study} has no run {run:?}: it has {}", runs(*.count))]
+    NoSuchRun {
+        /// Short id of the result.
+        study: String,
+        /// Number or name that the user gave.
+        run: String,
+        /// Number of runs of the result.
+        count: usize,
+        /// Similar names that exist.
+        near: Vec<String>,
+    },
     /// The history has fewer results than `latest~N` counts back.
     #[error("there is no {name}: the history holds {}", results(*.has))]
     TooFew {
@@ -156,6 +168,7 @@ impl StoreError {
         matches!(
             self,
             StoreError::Unknown { .. }
+                | StoreError::NoSuchRun { .. }
                 | StoreError::TooFew { .. }
                 | StoreError::Ambiguous { .. }
                 | StoreError::UnknownLabel { .. }
@@ -174,6 +187,14 @@ impl StoreError {
             StoreError::Unknown { near, .. } | StoreError::UnknownLabel { near, .. } => {
                 Some(meant(near))
             }
+            StoreError::NoSuchRun {
+                study, count, near, ..
+            } => Some(match (&near[..], count) {
+                ([], 0) => format!("name the result without a run: {study}"),
+                ([], 1) => format!("name its run: {study}.1"),
+                ([], count) => format!("name one of {study}.1 to {study}.{count}"),
+                (near, _) => format!("did you mean {}?", joined(near)),
+            }),
             _ => self.plain_remedy().map(str::to_owned),
         }
     }
@@ -205,6 +226,7 @@ impl StoreError {
             }
             StoreError::Unreadable { .. } => "use the iosonde that stored it, or a newer one",
             StoreError::Unknown { .. }
+            | StoreError::NoSuchRun { .. }
             | StoreError::UnknownLabel { .. }
             | StoreError::TooFew { .. } => LIST,
             StoreError::Ambiguous { .. } => "type more of the ID",
@@ -222,11 +244,14 @@ const LIST: &str = "`iosonde list` lists all results";
 pub fn meant(near: &[String]) -> String {
     match near {
         [] => LIST.to_owned(),
-        near => {
-            let near: Vec<String> = near.iter().map(|name| quoted(name)).collect();
-            format!("did you mean {}? {LIST}", near.join(" or "))
-        }
+        near => format!("did you mean {}? {LIST}", joined(near)),
     }
+}
+
+/// `a or b`, as a shell takes each.
+fn joined(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+    names.join(" or ")
 }
 
 /// Returns a word as a shell takes it.
@@ -253,6 +278,15 @@ fn results(count: usize) -> String {
         0 => "no results".to_owned(),
         1 => "1 result".to_owned(),
         _ => format!("{count} results"),
+    }
+}
+
+/// `2 runs`.
+fn runs(count: usize) -> String {
+    match count {
+        0 => "no runs".to_owned(),
+        1 => "1 run".to_owned(),
+        _ => format!("{count} runs"),
     }
 }
 

@@ -2,14 +2,14 @@
 
 use super::record::StudyRecord;
 use iosonde_job::plan::Direction;
-use iosonde_result::compare::{Figure, Measure, ResultPart, Subject};
+use iosonde_result::compare::{Figure, Measure, ResultPart, Subject, without_neighbours};
 use iosonde_study::load::LoadResult;
 use iosonde_study::probe::ProbeResult;
 use iosonde_study::pts::PtsResult;
 use iosonde_study::sweep::{CurveState, SweepResult, compared};
 
 /// The highest rates of a result.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Headline {
     /// Reads per second.
     pub read_iops: Option<f64>,
@@ -17,11 +17,13 @@ pub struct Headline {
     pub write_iops: Option<f64>,
     /// Bytes per second in one direction, or in both of a mix.
     pub bytes_per_s: Option<f64>,
+    /// Figure of the first command of a suite, with its unit.
+    pub command: Option<String>,
 }
 
 impl Headline {
     /// Computes the headline from the document of a study, or from its runs if it was cut off. The
-    /// runs of a search are samples, which are no results on their own.
+    /// runs of a search are samples, which are no results on their own. Neighbours do not count.
     pub(super) fn from_study(study: &StudyRecord, runs: &[ResultPart]) -> Headline {
         if let Some(sweep) = study.sweep(None) {
             return Headline::from_sweep(&sweep);
@@ -36,11 +38,17 @@ impl Headline {
         if matches!(study.kind.as_str(), "sweep" | "load" | "pts") {
             return headline;
         }
-        runs.iter()
+        without_neighbours(runs)
+            .into_iter()
             .flat_map(|part| &part.figures)
             .for_each(|figure| headline.take(figure));
         if let Some(probe) = study.probe(None) {
             headline.take_maxima(&probe);
+        }
+        if let Some(suite) = study.suite(None) {
+            let mut whole = suite.steps.iter().filter(|step| step.is_whole());
+            let first = whole.find_map(|step| step.command.as_deref());
+            headline.command = first.map(|command| command.shown(command.value));
         }
         headline
     }
@@ -129,8 +137,8 @@ fn raise(highest: &mut Option<f64>, value: f64) {
     *highest = Some(highest.map_or(value, |highest| highest.max(value)));
 }
 
-/// Returns the cells of a sweep, whose runs are samples of them, or the figures of a study
-/// without runs, else the parts of the runs.
+/// Returns the cells of a sweep, whose runs are samples of them, or the figures of a study's
+/// document, else the parts of the runs.
 pub(crate) fn shown_parts(study: &StudyRecord, runs: &[ResultPart]) -> Vec<ResultPart> {
     if let Some(parts) = study.parts_of_document() {
         return parts;
@@ -141,5 +149,67 @@ pub(crate) fn shown_parts(study: &StudyRecord, runs: &[ResultPart]) -> Vec<Resul
             cells.map(|each| each.part).collect()
         }
         None => runs.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_result::compare::{IoPattern, name_beside};
+    use std::collections::BTreeMap;
+
+    /// A part that writes blocks of `block_bytes`.
+    fn writer(name: &str, iops: f64, block_bytes: f64) -> ResultPart {
+        let figure = |measure, value| Figure {
+            subject: Subject::Write,
+            measure,
+            value,
+            bounds: None,
+            settled: None,
+        };
+        ResultPart {
+            name: name.to_owned(),
+            pattern: IoPattern::default(),
+            figures: vec![
+                figure(Measure::Iops, iops),
+                figure(Measure::BytesPerS, iops * block_bytes),
+            ],
+        }
+    }
+
+    fn of_parts(parts: &[ResultPart]) -> (Option<f64>, Option<f64>) {
+        let study = StudyRecord {
+            kind: "suite".to_owned(),
+            target: "/data".to_owned(),
+            machine: None,
+            program: String::new(),
+            started_at_ms: 0,
+            labels: BTreeMap::new(),
+            document: None,
+            runs: Vec::new(),
+        };
+        let headline = Headline::from_study(&study, parts);
+        (headline.write_iops, headline.bytes_per_s)
+    }
+
+    #[test]
+    fn neighbours_of_a_suite_are_left_out() {
+        let mut parts = vec![
+            writer(&name_beside("wal"), 300.0, 4096.0),
+            writer("neighbour of wal", 800.0, 65536.0),
+        ];
+        // No part was measured alone.
+        assert_eq!(of_parts(&parts), (Some(300.0), Some(300.0 * 4096.0)));
+        parts.push(writer("wal", 200.0, 4096.0));
+        assert_eq!(of_parts(&parts), (Some(200.0), Some(200.0 * 4096.0)));
+    }
+
+    #[test]
+    fn job_named_like_a_neighbour_counts_without_one() {
+        let parts = [
+            writer("wal", 200.0, 4096.0),
+            writer("copy of wal", 800.0, 4096.0),
+        ];
+        assert_eq!(of_parts(&parts).0, Some(800.0));
     }
 }

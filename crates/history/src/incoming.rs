@@ -10,6 +10,7 @@ use iosonde_study::load::LoadResult;
 use iosonde_study::probe::ProbeResult;
 use iosonde_study::pts::PtsResult;
 use iosonde_study::sweep::SweepResult;
+use iosonde_suite::SuiteResult;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -21,6 +22,7 @@ pub fn read_documents(text: &str) -> Result<Vec<StudyRecord>, String> {
         Ok(head) if head.kind.as_deref() == Some("sweep") => sweep(text),
         Ok(head) if head.kind.as_deref() == Some("load") => load(text),
         Ok(head) if head.kind.as_deref() == Some("pts") => pts(text),
+        Ok(head) if head.kind.as_deref() == Some("suite") => suites(text),
         Ok(head) if head.kind.as_deref() == Some("lifecycle") => lifecycle(text),
         Ok(head) if head.kind.as_deref() == Some("csi") => csi(text),
         Ok(head) if head.plan.is_some() => own_run(text),
@@ -101,6 +103,31 @@ fn pts(text: &str) -> Result<Vec<StudyRecord>, String> {
     let TypedPtsFile { pts: result } = read_json(text).map_err(damaged)?;
     let study = StudyRecord::without_runs("pts", &result.target, program, pts);
     Ok(vec![study])
+}
+
+/// `iosonde run --format json`: the suite on each of its targets.
+fn suites(text: &str) -> Result<Vec<StudyRecord>, String> {
+    #[derive(Deserialize)]
+    struct SuitesFile {
+        program: String,
+        suites: Vec<Value>,
+    }
+    #[derive(Deserialize)]
+    struct TypedSuitesFile {
+        suites: Vec<SuiteResult>,
+    }
+    let SuitesFile { program, suites } = read(text, iosonde_suite::FORMAT)?;
+    let TypedSuitesFile { suites: results } = read_json(text).map_err(damaged)?;
+    let found = suites.into_iter().zip(results);
+    Ok(found
+        .map(|(suite, result)| {
+            let labels = result.labels.clone();
+            StudyRecord {
+                labels,
+                ..StudyRecord::without_runs("suite", &result.target, program.clone(), suite)
+            }
+        })
+        .collect())
 }
 
 /// `iosonde k8s lifecycle --format json`.
@@ -190,5 +217,27 @@ mod tests {
             assert!(error.starts_with(expected), "{error}");
             assert!(error.contains(" at line 2 "), "{error}");
         }
+    }
+
+    #[test]
+    fn suite_is_imported_once_for_each_target() {
+        let suite = |target: &str| {
+            format!(
+                "{{\"format\": 1, \"suite\": \"s\", \"about\": null, \"target\": \"{target}\", \
+                 \"labels\": {{\"a\": \"b\"}}, \"steps\": [], \"judged\": [], \
+                 \"interrupted\": false}}"
+            )
+        };
+        let text = format!(
+            "{{\"format\": 1, \"kind\": \"suite\", \"program\": \"p\", \"suites\": [{}, {}]}}",
+            suite("/a"),
+            suite("/b")
+        );
+        let found = read_documents(&text).unwrap();
+        let targets: Vec<&str> = found.iter().map(|study| study.target.as_str()).collect();
+        assert_eq!(targets, ["/a", "/b"]);
+        assert_eq!(found[0].labels["a"], "b");
+        let suite = found[1].suite(None).unwrap();
+        assert_eq!((suite.suite.as_str(), suite.target.as_str()), ("s", "/b"));
     }
 }

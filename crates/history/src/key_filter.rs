@@ -33,7 +33,7 @@ impl StudySummary {
     }
 
     /// Whether the value of a key matches. `*` and `?` stand for other characters. Values that
-    /// were not given as labels also match by their first words, and in any case of letters.
+    /// were not given as labels also match by their first words, regardless of case.
     pub(super) fn has_value(&self, key: &str, pattern: &str) -> bool {
         if let Some(label) = self.labels.get(key) {
             return label == pattern || has_form(label, pattern);

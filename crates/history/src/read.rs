@@ -76,9 +76,10 @@ impl StudySummary {
 
     /// Returns the parts that are results: layout, purge and fill are not.
     pub fn results(&self) -> Vec<ResultPart> {
-        // These studies have no runs: their figures are in their documents.
+        // The figures of these studies are in their documents. One of a suite may be unreadable.
         let parts = match self.kind.as_str() {
             "lifecycle" | "csi" => &self.shown,
+            "suite" if !self.shown.is_empty() => &self.shown,
             _ => &self.parts,
         };
         compared_parts(&self.kind, parts.iter())
@@ -150,8 +151,8 @@ impl Store {
             let Ok(study) = self.without_runs(summary) else {
                 continue;
             };
-            let results = summary.results();
-            summary.headline = Headline::from_study(&study, &results);
+            let runs = compared_parts(&summary.kind, summary.parts.iter());
+            summary.headline = Headline::from_study(&study, &runs);
             summary.shown = shown_parts(&study, &summary.parts);
         }
         Ok(found)

@@ -5,14 +5,14 @@ use iosonde_job::{lowercase_hex, read_json_value};
 use iosonde_result::compare::{MeasuredResult, ResultPart, parts};
 use iosonde_result::fio::import::FioDocument;
 use iosonde_result::merged_runs::MergeSummary;
-use iosonde_result::run::{FORMAT, RunResult};
+use iosonde_result::run::RunResult;
 use iosonde_study::csi::{CsiResult, csi_parts};
 use iosonde_study::lifecycle::{LifecycleResult, lifecycle_parts};
 use iosonde_study::load::LoadResult;
 use iosonde_study::probe::{PhaseRun, ProbePhase, ProbeResult};
 use iosonde_study::pts::PtsResult;
 use iosonde_study::sweep::SweepResult;
-use iosonde_suite::SuiteResult;
+use iosonde_suite::{SuiteResult, suite_parts};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -98,27 +98,10 @@ impl RunRecord {
     /// Builds the record of a run that is about to begin.
     pub(super) fn opening(plan: &Plan, labels: &BTreeMap<String, String>) -> RunRecord {
         RunRecord::from_result(RunResult {
-            format: FORMAT,
             program: program(),
             started_at_ms: now_ms(),
-            elapsed_ns: 0,
-            plan: plan.clone(),
-            host: Default::default(),
-            targets: Vec::new(),
             labels: labels.clone(),
-            workers: Vec::new(),
-            neighbours: Vec::new(),
-            disks: Vec::new(),
-            intervals: Default::default(),
-            series: Default::default(),
-            pods: Vec::new(),
-            nodes: Vec::new(),
-            ceph: None,
-            nfs: Vec::new(),
-            caches: Vec::new(),
-            events: Vec::new(),
-            verdicts: Vec::new(),
-            notes: Vec::new(),
+            ..RunResult::unmeasured(plan.clone())
         })
     }
 
@@ -237,12 +220,21 @@ impl StudyRecord {
         self.found("csi", run)
     }
 
-    /// Returns the figures of a study without runs, which are in its document.
+    /// Returns the figures of a study whose document has more than its runs: runs of a suite are
+    /// also samples of its sweeps, and commands have no I/O.
     pub(crate) fn parts_of_document(&self) -> Option<Vec<ResultPart>> {
-        match self.lifecycle(None) {
-            Some(lifecycle) => Some(lifecycle_parts(&lifecycle)),
-            None => self.csi(None).map(|csi| csi_parts(&csi)),
+        if let Some(lifecycle) = self.lifecycle(None) {
+            return Some(lifecycle_parts(&lifecycle));
         }
+        // An interrupted study has runs, but no figures of its own.
+        let is_whole = |suite: &SuiteResult| {
+            !suite.interrupted && suite.steps.iter().all(|step| step.is_whole())
+        };
+        let suite = self.suite(None).filter(is_whole);
+        if let Some(suite) = suite.filter(|suite| !suite.steps.is_empty()) {
+            return Some(suite_parts(&suite));
+        }
+        self.csi(None).map(|csi| csi_parts(&csi))
     }
 
     /// Reads the document of a study of this kind, unless a single run is asked for.
@@ -284,7 +276,7 @@ impl StudyRecord {
             name: name.to_owned(),
             machine: self.machine.clone(),
             parts: match self.parts_of_document() {
-                Some(parts) => parts,
+                Some(parts) => compared_parts(&self.kind, parts.iter()),
                 None => compared_parts(&self.kind, parts),
             },
         }
@@ -378,10 +370,18 @@ pub(super) fn named_target(plan: &Plan) -> Option<Vec<String>> {
         let files = &job.files;
         let names = match (&files.filenames[..], &files.directories[..]) {
             ([], []) => return None,
-            ([], directories) => directories,
-            (names, _) => names,
+            ([], directories) => directories.to_vec(),
+            (names, []) => names.to_vec(),
+            // As in fio, all files of `filename` are in the first directory.
+            (names, [directory, ..]) => {
+                let directory = directory.trim_end_matches('/');
+                names
+                    .iter()
+                    .map(|name| format!("{directory}/{name}"))
+                    .collect()
+            }
         };
-        Some(names.to_vec())
+        Some(names)
     })
 }
 

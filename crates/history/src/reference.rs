@@ -96,11 +96,14 @@ impl Store {
     pub(super) fn no_such_run<'a>(
         study: &str,
         run: &str,
-        runs: impl IntoIterator<Item = &'a str>,
+        runs: impl ExactSizeIterator<Item = &'a str>,
     ) -> StoreError {
+        let count = runs.len();
         let near = near(run, runs).into_iter();
-        StoreError::Unknown {
-            name: format!("{study}.{run}"),
+        StoreError::NoSuchRun {
+            study: study.to_owned(),
+            run: run.to_owned(),
+            count,
             near: near.map(|run| format!("{study}.{run}")).collect(),
         }
     }

@@ -1,4 +1,4 @@
-//! Facts of studies: what their runs know of machine and storage, to select results by.
+//! Facts of studies: properties of machine and storage in their runs. Results are selected by them.
 
 use super::blob;
 use iosonde_result::run::RunResult;

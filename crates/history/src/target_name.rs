@@ -62,6 +62,19 @@ fn absolute_file(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_job::plan::Job;
+
+    #[test]
+    fn file_in_a_directory_is_named_with_it() {
+        let mut job = Job::new("a");
+        job.files.directories = vec!["/srv/".to_owned(), "/elsewhere".to_owned()];
+        job.files.filenames = vec!["data".to_owned(), "log".to_owned()];
+        let plan = Plan {
+            jobs: vec![job],
+            ..Plan::default()
+        };
+        assert_eq!(named_target(&plan).unwrap(), ["/srv/data", "/srv/log"]);
+    }
 
     #[test]
     fn local_names_become_absolute_and_uris_do_not() {

@@ -339,6 +339,28 @@ pub(super) fn study(started_at_ms: u64) -> StudyRecord {
     study
 }
 
+/// fio's JSON of a run has other figures, but the exact time of the run.
+#[test]
+fn stored_run_as_fio_json_is_known() {
+    let scratch = TestHistory::new("own-fio");
+    let mut writer = scratch.writer(&[]);
+    let mut session = FakeSession::new(FakeDevice::nvme());
+    let kept = probed(&mut writer, &mut session, "/data").unwrap();
+    let document = iosonde_result::fio::json(&kept.runs[2].result, true).to_string();
+    let study = read_documents(&document).unwrap().remove(0);
+    let mut store = scratch.store();
+    let imported = store
+        .import(&[(study.clone(), "own.json".to_owned())])
+        .unwrap();
+    let id = scratch.list_studies()[0].id.clone();
+    assert!(
+        matches!(&imported[..], [Imported::Known(known)] if *known == id),
+        "{imported:?}"
+    );
+    // A history without the run takes it.
+    TestHistory::new("own-fio-elsewhere").import(study);
+}
+
 #[test]
 fn unique_id_prefix_finds_study() {
     let scratch = TestHistory::new("ids");
@@ -388,7 +410,7 @@ fn latest_reference_counts_back_and_typos_get_suggestions() {
         Err(StoreError::TooFew { has: 3, .. })
     ));
     let near = |name: &str| match store.load(name) {
-        Err(StoreError::Unknown { near, .. }) => near,
+        Err(StoreError::Unknown { near, .. } | StoreError::NoSuchRun { near, .. }) => near,
         other => panic!("{name}: {other:?}"),
     };
     assert_eq!(near("latset"), ["latest"]);
@@ -403,6 +425,11 @@ fn latest_reference_counts_back_and_typos_get_suggestions() {
         near(&format!("{short}.{name}x")),
         [format!("{short}.{name}")]
     );
+    let count = scratch.store().load(short).unwrap().study.runs.len();
+    match store.load(&format!("{short}.99")) {
+        Err(StoreError::NoSuchRun { count: named, .. }) => assert_eq!(named, count),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

@@ -223,6 +223,9 @@ impl PackedStudy<'_> {
             Err(error) => return Err(error),
         }
         let study = self.study;
+        if let Some(id) = exported_run(transaction, study)? {
+            return Ok(Imported::Known(id));
+        }
         let id = insert_study(transaction, study, Some(self.from))?;
         for (packed, run) in self.runs.iter().zip(&study.runs) {
             packed.insert(transaction, &id, run)?;
@@ -237,6 +240,38 @@ impl PackedStudy<'_> {
             params![id, self.document, self.digest, signed(finished)],
         )?;
         Ok(Imported::New(id))
+    }
+}
+
+/// Returns the study of a stored run that iosonde exported as fio's JSON. That document has other
+/// figures, and so another digest, but the exact time of the run.
+fn exported_run(
+    transaction: &Transaction<'_>,
+    study: &StudyRecord,
+) -> rusqlite::Result<Option<String>> {
+    let [run] = &study.runs[..] else {
+        return Ok(None);
+    };
+    // The document of a simulated run has no start: many such runs have one duration.
+    let is_own = match &run.document {
+        RunDocument::Fio(json) => ["started_at_ms", "elapsed_ns"]
+            .iter()
+            .all(|key| json["iosonde"][*key].is_u64()),
+        RunDocument::Run(_) => false,
+    };
+    if !is_own {
+        return Ok(None);
+    }
+    let same = "SELECT study FROM run WHERE started_at_ms = ?1 AND elapsed_ns = ?2";
+    let found = transaction.query_row(
+        same,
+        params![signed(run.started_at_ms), signed(run.elapsed_ns)],
+        |row| row.get(0),
+    );
+    match found {
+        Ok(id) => Ok(Some(id)),
+        Err(rusqlite::Error::QueryReturnedNoRows) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

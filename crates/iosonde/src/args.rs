@@ -21,6 +21,7 @@ mod outside_args;
 mod pts_args;
 mod rados_args;
 mod rbd_args;
+mod render_args;
 mod run_args;
 mod sweep_args;
 mod watch_args;
@@ -46,6 +47,7 @@ pub(crate) use outside_args::*;
 pub(crate) use pts_args::*;
 pub(crate) use rados_args::*;
 pub(crate) use rbd_args::*;
+pub(crate) use render_args::*;
 pub(crate) use run_args::*;
 pub(crate) use sweep_args::*;
 pub(crate) use watch_args::*;
@@ -218,6 +220,13 @@ pub(crate) struct ProbeArgs {
     /// Seed of the random offsets
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Print all details: intervals of latencies, device, machine, cluster and all notes; `iosonde
+    /// show` prints them later
+    #[arg(long, conflicts_with = "brief")]
+    pub(crate) details: bool,
+    /// Print only the table, the maximum and the verdict
+    #[arg(long)]
+    pub(crate) brief: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
@@ -243,6 +252,8 @@ pub(crate) struct ProbeArgs {
     pub(crate) ceph: CephArgs,
     #[command(flatten)]
     pub(crate) pods: PodsArgs,
+    #[command(flatten)]
+    pub(crate) render: RenderArgs,
 }
 
 const REPORT_EXAMPLES: &str = "\
@@ -278,6 +289,15 @@ pub(crate) struct ReportArgs {
 fn size(text: &str) -> Result<u64, String> {
     bytes(text, Bytes::Binary)
         .map_err(|error| format!("{}; write for example 512m or 4g", error.message))
+}
+
+/// Parses a size in the words of Ceph's programs, which must be more than 0.
+fn positive_size(text: &str) -> Result<u64, String> {
+    match bytes(text, Bytes::Binary) {
+        Ok(0) => Err("must be more than 0".to_owned()),
+        Ok(size) => Ok(size),
+        Err(error) => Err(error.message),
+    }
 }
 
 fn seconds(text: &str) -> Result<u64, String> {

@@ -1,6 +1,7 @@
 //! One module for each command, and their dispatch.
 
 mod beforehand;
+mod bench_table;
 pub(crate) mod ceph;
 pub(crate) mod cluster;
 mod cold;
@@ -17,7 +18,9 @@ pub(crate) mod limits;
 pub(crate) mod list;
 pub(crate) mod load;
 mod made_storage;
+mod mapped_storage;
 pub(crate) mod merge;
+mod numbered_runs;
 mod outside;
 mod pivot;
 pub(crate) mod probe;
@@ -25,12 +28,15 @@ pub(crate) mod pts;
 pub(crate) mod rados;
 pub(crate) mod rbd;
 mod recomputed;
+mod render;
 pub(crate) mod report;
 mod requested_image;
 mod result_ref;
 pub(crate) mod rm;
 pub(crate) mod run;
 pub(crate) mod show;
+mod show_command;
+mod single_study;
 pub(crate) mod sweep;
 mod target;
 mod target_session;
@@ -57,7 +63,12 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), CommandError> {
         return fio::run(rest, &keep_args(ours)?);
     }
     let with_axes = crate::args::with_axes(words);
-    match wrong::parse::<Cli>(with_axes.as_deref().unwrap_or(words))?.command {
+    let words = with_axes.as_deref().unwrap_or(words);
+    let command = wrong::parse::<Cli>(words)?.command;
+    if let Some(request) = render::RenderRequest::from_command(&command) {
+        return request.render(words);
+    }
+    match command {
         CliCommand::Probe(args) => probe_in_made_storage(args),
         CliCommand::Fio { args } => fio::run(&args, &KeepArgs::default()),
         CliCommand::Sweep(args) => sweep_in_made_storage(args),
@@ -138,14 +149,20 @@ fn run_in_made_storage(mut args: RunArgs) -> Result<(), CommandError> {
     made.remove_after(run::run(&args))
 }
 
-/// Makes the pools and images that the targets of a command ask for.
+/// Makes the pools and images that the targets of a command ask for, and maps images with `--map`.
 fn made_for(
     targets: &mut [String],
     consent: &mut Vec<PathBuf>,
     ceph: &CephArgs,
 ) -> Result<MadeStorage, CommandError> {
     let kind = ceph.made_pool.make_pool.as_ref();
-    MadeStorage::make(targets, consent, ceph.access(), kind)
+    let Some(format) = ceph.map else {
+        return MadeStorage::make(targets, consent, ceph.access(), kind);
+    };
+    mapped_storage::check_machine(targets, format)?;
+    let mut made = MadeStorage::make(targets, consent, ceph.access(), kind)?;
+    made.map_images(targets, consent, format)?;
+    Ok(made)
 }
 
 /// Splits the words of `fio ...` or `iosonde fio ...` into iosonde's own, before `fio`, and fio's.
@@ -200,12 +217,21 @@ fn keep_study(
     history_writer: &mut HistoryWriter,
     result: &impl Serialize,
 ) -> Result<(), CommandError> {
+    store_study(history_writer, result).map(drop)
+}
+
+/// Stores and prints as [`keep_study`], and returns the id. `None`: the result is not stored.
+fn store_study(
+    history_writer: &mut HistoryWriter,
+    result: &impl Serialize,
+) -> Result<Option<String>, CommandError> {
     let document = serde_json::to_value(result).map_err(anyhow::Error::from)?;
-    if let Some(id) = history_writer.finish(Some(&document)) {
+    let id = history_writer.finish(Some(&document));
+    if let Some(id) = &id {
         eprintln!("stored in the history as {id}");
     }
     print_notes(history_writer);
-    Ok(())
+    Ok(id)
 }
 
 /// Removes from the history the records of a study that ends without a result.
@@ -235,21 +261,23 @@ fn failed<const N: usize>(
     (failures.next(), failures.collect())
 }
 
-/// Stores and prints the result of a study, and removes the resources of its targets. `status` gets
-/// whether the result was written, and returns the failure that the result itself stands for.
+/// Stores and prints the result of a study, and removes the resources of its targets. `write` gets
+/// the id if the result is stored. `status` gets whether the result was written, and returns the
+/// failure that the result itself stands for.
 fn conclude_study(
     history_writer: &mut HistoryWriter,
     result: &impl Serialize,
-    write: impl FnOnce() -> Result<(), CommandError>,
+    write: impl FnOnce(Option<&str>) -> Result<(), CommandError>,
     status: impl FnOnce(bool) -> Result<(), CommandError>,
     session: Box<dyn Session + '_>,
 ) -> Result<(), CommandError> {
-    let kept = keep_study(history_writer, result);
-    let written = write();
+    let kept = store_study(history_writer, result);
+    let id = kept.as_ref().ok().and_then(Option::as_deref);
+    let written = write(id);
     let concluded = status(written.is_ok());
     // Removal may be slow or fail, so it comes last.
     let closed = session.close();
-    finish_command([written, kept, concluded], closed)
+    finish_command([written, kept.map(drop), concluded], closed)
 }
 
 /// Discards a study that found nothing and returns its error. Warns if the clean-up fails.

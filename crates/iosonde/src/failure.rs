@@ -57,7 +57,7 @@ pub(crate) enum CommandError {
     Unfit(String),
     /// An expectation of a suite is not met.
     Missed(String),
-    /// The measurements do not decide an expectation of a suite.
+    /// The measurements do not decide an expectation of a suite, or `compare --fail-if-slower`.
     Undecided(String),
     /// An internal error.
     Other(anyhow::Error),
@@ -98,7 +98,7 @@ pub(crate) mod status {
     pub(crate) const LOST: u8 = 10;
     /// An expectation of a suite is not met, or its figure could not be measured.
     pub(crate) const MISSED: u8 = 11;
-    /// The measurements do not decide an expectation of a suite.
+    /// The measurements do not decide an expectation of a suite, or `compare --fail-if-slower`.
     pub(crate) const UNDECIDED: u8 = 12;
     /// Added to the signal number: 130 is SIGINT (Ctrl-C).
     pub(crate) const SIGNAL: u8 = 128;
@@ -236,7 +236,7 @@ impl CommandError {
             CommandError::Command(failure) => failure.to_string(),
             CommandError::Output(path, error) => format!("{}: {}", path.display(), describe(error)),
             CommandError::Interrupted(_) => {
-                "interrupted: the result covers the time until then".to_owned()
+                "interrupted: figures, if there are any, cover the time until then".to_owned()
             }
             CommandError::Other(error) => describe_chain(error),
         }
@@ -260,7 +260,8 @@ impl CommandError {
                 Some(misplaced.remedy().to_owned())
             }
             CommandError::Undecided(_) => Some(
-                "measure longer, repeat more often, or reduce the other load on the machine"
+                "measure longer (`--runtime`, in a suite `runtime`), repeat more often, or reduce \
+                 the other load on the machine"
                     .to_owned(),
             ),
             CommandError::Store(error) => error.remedy(),
@@ -389,6 +390,7 @@ mod tests {
             status::UNREADY,
             status::LOST,
             status::MISSED,
+            status::UNDECIDED,
             status::SIGNAL + 2,
             status::SIGNAL + 15,
             status::SIGNAL + 1,
@@ -457,6 +459,12 @@ mod tests {
             StoreError::Unknown {
                 name: "lastest".to_owned(),
                 near: vec!["latest".to_owned()],
+            },
+            StoreError::NoSuchRun {
+                study: "3fa9c1".to_owned(),
+                run: "99".to_owned(),
+                count: 5,
+                near: Vec::new(),
             },
             StoreError::TooFew {
                 name: "latest~3".to_owned(),

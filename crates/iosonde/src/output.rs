@@ -4,6 +4,7 @@
 
 use crate::failure::CommandError;
 use iosonde_job::escape_control_characters;
+use iosonde_report::text_style::TextStyle;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -89,6 +90,21 @@ impl Output {
             return self.write(&String::from_utf8_lossy(part));
         }
         self.write_bytes(part)
+    }
+
+    /// Writes a part that holds colours, and whose texts from outside are escaped already.
+    pub(crate) fn write_styled(&mut self, part: &str) -> Result<(), CommandError> {
+        self.write_bytes(part.as_bytes())
+    }
+
+    /// Characters of the locale, and colours on a terminal that has them, unless `NO_COLOR` is set.
+    pub(crate) fn style(&self) -> TextStyle {
+        let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find(is_set);
+        let locale = locale.and_then(std::env::var_os).unwrap_or_default();
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let color = self.is_terminal() && !is_dumb && !is_set(&"NO_COLOR");
+        TextStyle::for_locale(&locale.to_string_lossy(), color)
     }
 
     fn is_terminal(&self) -> bool {

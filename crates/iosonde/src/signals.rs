@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct StopSignal {
     /// The flag that the engine checks.
     pub(crate) interrupt: Arc<Interrupt>,
+    /// Whether the process exits soon, because of the third Ctrl-C.
+    is_ending: Arc<AtomicBool>,
 }
 
 impl StopSignal {
@@ -42,11 +44,22 @@ impl StopSignal {
                     last_signal::record(signal);
                     received.interrupt.request();
                     if interrupt_count.record_signal(signal) {
+                        received.record_end();
                         end_soon();
                     }
                 }
             })?;
         Ok(stop)
+    }
+
+    /// Records that the process exits soon.
+    pub(crate) fn record_end(&self) {
+        self.is_ending.store(true, Relaxed);
+    }
+
+    /// Whether the process exits soon: processes that it has started must be killed.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending.load(Relaxed)
     }
 
     /// Returns the last signal.

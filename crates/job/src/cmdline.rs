@@ -4,7 +4,7 @@ mod table;
 
 pub(crate) use table::OPTIONS;
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, OptionProblem};
 use crate::options::OptionSupport;
 use crate::source::Spanned;
 use crate::syntax::OptionEntry;
@@ -165,12 +165,12 @@ pub(crate) fn interpret(entries: &[OptionEntry], diagnostics: &mut Diagnostics) 
             continue;
         };
         if let OptionSupport::Unsupported { reason, instead } = option.status {
-            let message = format!("`--{}` is not supported: {reason}", option.name);
-            let error = Diagnostic::error(message).at(entry.span());
-            diagnostics.push(match instead {
-                "" => error,
-                _ => error.help(format!("alternative: {instead}")),
-            });
+            let unsupported = OptionProblem::UnsupportedProgramOption {
+                option: option.name,
+                reason,
+                instead,
+            };
+            diagnostics.push(Diagnostic::error_from(unsupported).at(entry.span()));
             continue;
         }
         if let Err(error) = (option.apply)(&mut command, &ProgramOptionValue(entry.value.as_ref()))
@@ -184,15 +184,16 @@ pub(crate) fn interpret(entries: &[OptionEntry], diagnostics: &mut Diagnostics) 
     command
 }
 
-fn wrong(entry: &OptionEntry, name: &str, error: ValueError) -> Diagnostic {
+fn wrong(entry: &OptionEntry, option: &'static str, error: ValueError) -> Diagnostic {
     let span = match (&entry.value, error.part) {
         (Some(value), Some(part)) => value.part(part),
         (Some(value), None) if value.span.start < value.span.end => value.span,
         _ => entry.span(),
     };
-    let diagnostic = Diagnostic::error(format!("`--{name}`: {}", error.message)).at(span);
-    match error.help {
-        Some(help) => diagnostic.help(help),
-        None => diagnostic,
-    }
+    let wrong = OptionProblem::WrongProgramValue {
+        option,
+        problem: error.message,
+        help: error.help,
+    };
+    Diagnostic::error_from(wrong).at(span)
 }

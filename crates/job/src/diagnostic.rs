@@ -3,6 +3,16 @@
 //! Parsing collects all errors and warnings before it fails, so that a user can correct a job file
 //! at once.
 
+mod cause_text;
+#[cfg(test)]
+mod cause_text_tests;
+mod diagnostic_cause;
+
+pub(crate) use diagnostic_cause::{
+    DiagnosticCause, EngineConflict, JobListProblem, OptionConflict, OptionProblem, SyntaxProblem,
+    VerifyConflict,
+};
+
 use crate::source::{SourceTexts, Span};
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
@@ -30,8 +40,9 @@ pub struct Diagnostic {
     pub label: String,
     /// Actions that correct the problem.
     pub help: Vec<String>,
-    /// Whether the problem is an option that does not exist.
-    pub is_unknown_option: bool,
+    /// The cause as data. `None` for errors of documents that only contain options of fio, such as
+    /// suites, whose crates have words of their own.
+    pub(crate) cause: Option<Box<DiagnosticCause>>,
 }
 
 impl Diagnostic {
@@ -43,24 +54,43 @@ impl Diagnostic {
             span: None,
             label: String::new(),
             help: Vec::new(),
-            is_unknown_option: false,
+            cause: None,
+        }
+    }
+
+    /// Makes the error of a cause, with the message and the help of that cause.
+    pub(crate) fn error_from(cause: impl Into<DiagnosticCause>) -> Self {
+        let cause = cause.into();
+        let mut error = Diagnostic::error(cause.message());
+        error.help.extend(cause.help());
+        error.cause = Some(Box::new(cause));
+        error
+    }
+
+    /// Makes the warning of a cause, with the message and the help of that cause.
+    pub(crate) fn warning_from(cause: impl Into<DiagnosticCause>) -> Self {
+        Diagnostic {
+            severity: DiagnosticSeverity::Warning,
+            ..Diagnostic::error_from(cause)
         }
     }
 
     /// Makes the error of an option that does not exist.
     pub fn unknown_option(name: &str) -> Self {
-        Diagnostic {
-            is_unknown_option: true,
-            ..Diagnostic::error(format!("there is no option `{name}`"))
-        }
+        let name = name.to_owned();
+        Diagnostic::error_from(OptionProblem::Unknown { name })
     }
 
-    /// Makes a warning.
-    pub fn warning(message: impl Into<String>) -> Self {
-        Diagnostic {
-            severity: DiagnosticSeverity::Warning,
-            ..Diagnostic::error(message)
-        }
+    /// Whether the problem is an option that does not exist.
+    #[must_use]
+    pub fn is_unknown_option(&self) -> bool {
+        let unknown = |cause: &DiagnosticCause| {
+            matches!(
+                cause,
+                DiagnosticCause::Option(OptionProblem::Unknown { .. })
+            )
+        };
+        self.cause.as_deref().is_some_and(unknown)
     }
 
     /// Sets the span.

@@ -1,6 +1,6 @@
 //! [`Neighbour`]: load of other programs on the same target, as `--beside` describes it.
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, JobListProblem};
 use crate::env::Env;
 use crate::options;
 use crate::outside_access::outside_accesses;
@@ -96,8 +96,8 @@ impl Neighbour {
             }
         }
         if given.is_empty() {
-            let nothing = Diagnostic::error("the neighbour has no options").at(whole);
-            wrong.push(nothing.help("give options of fio, e.g. 'rw=write bs=64k rate=50m'"));
+            let nothing = JobListProblem::NeighbourWithoutOptions;
+            wrong.push(Diagnostic::error_from(nothing).at(whole));
         }
         for access in plan.jobs.iter().flat_map(outside_accesses) {
             wrong.push(refused(access.option).at(whole));
@@ -116,9 +116,11 @@ impl Neighbour {
             }
             (_, another) => {
                 if another.is_some() {
-                    wrong.push(Diagnostic::error("the neighbour is one job").at(whole));
+                    let several = JobListProblem::SeveralNeighbours;
+                    wrong.push(Diagnostic::error_from(several).at(whole));
                 } else if !wrong.has_errors() {
-                    wrong.push(Diagnostic::error("the neighbour has no job").at(whole));
+                    let none = JobListProblem::NoNeighbour;
+                    wrong.push(Diagnostic::error_from(none).at(whole));
                 }
                 Err(wrong)
             }
@@ -219,11 +221,8 @@ fn within(span: Span, whole: Span) -> Span {
 }
 
 fn refused(name: &str) -> Diagnostic {
-    let error = Diagnostic::error(format!("a neighbour takes no `{name}`"));
-    error.help(
-        "leave it out: the neighbour uses the target of the measured jobs and lasts as long as \
-         they do",
-    )
+    let option = name.to_owned();
+    Diagnostic::error_from(JobListProblem::NeighbourOption { option })
 }
 
 /// Sets what distinguishes a neighbour from other jobs.
@@ -277,9 +276,10 @@ mod tests {
         assert!(parse("").unwrap_err().has_errors());
         for outside in ["exec_prerun=true", "write_bw_log=x", "mem=mmap:/x"] {
             let wrong = parse(&format!("rw=read {outside}")).unwrap_err();
-            let shown = wrong.render(false);
-            let option = outside.split('=').next().unwrap();
-            assert!(shown.contains(&format!("takes no `{option}`")), "{shown}");
+            let option = outside.split('=').next().unwrap().to_owned();
+            let refused = Some(Box::new(JobListProblem::NeighbourOption { option }.into()));
+            let is_refused = wrong.list.iter().any(|one| one.cause == refused);
+            assert!(is_refused, "{wrong}");
         }
         assert!(parse("rw=read [other]").is_err());
     }

@@ -1,7 +1,7 @@
 //! Parses the arguments of a command line into the program's options and a plan.
 
 use crate::cmdline::{self, Action, CommandLine};
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, JobListProblem, SyntaxProblem};
 use crate::env::Env;
 use crate::options;
 use crate::plan::Plan;
@@ -102,10 +102,11 @@ fn utf8(args: &[OsString], diagnostics: &mut Diagnostics) -> Vec<String> {
         .map(|arg| match arg.to_str() {
             Some(text) => text.to_owned(),
             None => {
-                let text = arg.to_string_lossy().into_owned();
-                let message = format!("the argument `{text}` is not valid UTF-8");
-                diagnostics.push(Diagnostic::error(message));
-                text
+                let argument = arg.to_string_lossy().into_owned();
+                diagnostics.push(Diagnostic::error_from(SyntaxProblem::InvalidUtf8 {
+                    argument: argument.clone(),
+                }));
+                argument
             }
         })
         .collect()
@@ -113,12 +114,9 @@ fn utf8(args: &[OsString], diagnostics: &mut Diagnostics) -> Vec<String> {
 
 fn check_max_jobs(command: &CommandLine, plan: &Plan, diagnostics: &mut Diagnostics) {
     let clones: u64 = plan.jobs.iter().map(|job| u64::from(job.numjobs)).sum();
-    let max = command.max_jobs.unwrap_or(0).max(MOST_JOBS);
-    if clones > u64::from(max) {
-        let message = format!(
-            "the jobs have {clones} clones, more than the limit of {max}; raise it with \
-             `--max-jobs`"
-        );
-        diagnostics.push(Diagnostic::error(message));
+    let limit = command.max_jobs.unwrap_or(0).max(MOST_JOBS);
+    if clones > u64::from(limit) {
+        let too_many = JobListProblem::TooManyClones { clones, limit };
+        diagnostics.push(Diagnostic::error_from(too_many));
     }
 }

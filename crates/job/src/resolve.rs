@@ -6,7 +6,7 @@ mod rates;
 mod settle;
 mod zones;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
+use crate::diagnostic::{Diagnostic, Diagnostics, JobListProblem, OptionProblem, nearest};
 use crate::env::Env;
 use crate::options::{JobBuilder, OptionRow};
 use crate::plan::{ExitWhat, Job, Plan};
@@ -184,13 +184,12 @@ impl Resolver<'_> {
 
     fn unused_engine_options(&mut self, options: &[GlobalEngineOption]) {
         for option in options.iter().filter(|option| !option.used) {
-            let message = format!(
-                "`{}` is an option of {}, which no job uses",
-                option.row.name,
-                option.row.engines.join(", ")
-            );
+            let unused = OptionProblem::OfUnusedEngine {
+                option: option.row.name,
+                engines: option.row.engines,
+            };
             self.diagnostics
-                .push(Diagnostic::error(message).at(option.span));
+                .push(Diagnostic::error_from(unused).at(option.span));
         }
     }
 
@@ -203,10 +202,8 @@ impl Resolver<'_> {
         }
         if self.plan.jobs.is_empty() && !self.settings.parse_only && !self.diagnostics.has_errors()
         {
-            self.diagnostics.push(
-                Diagnostic::error("no job is defined")
-                    .help("give a job file, or start a job with `--name=NAME`"),
-            );
+            self.diagnostics
+                .push(Diagnostic::error_from(JobListProblem::NoJob));
         }
         self.plan
     }
@@ -221,9 +218,10 @@ impl Resolver<'_> {
     fn check_sections(&mut self) {
         for section in &self.settings.sections {
             if !self.met.contains(&section.text) {
-                let message = format!("no section is named `{}`", section.text);
+                let name = section.text.clone();
+                let unknown = JobListProblem::UnknownSection { name };
                 self.diagnostics
-                    .push(Diagnostic::error(message).at(section.span));
+                    .push(Diagnostic::error_from(unknown).at(section.span));
             }
         }
     }
@@ -235,13 +233,10 @@ impl Resolver<'_> {
             let of_job = u64::from(job.files.nrfiles) * u64::from(job.numjobs);
             files = files.saturating_add(of_job);
             if files > MAX_FILES {
-                let message = format!(
-                    "the jobs have {files} files (nrfiles x numjobs), more than the limit of \
-                     {MAX_FILES}"
-                );
-                let error = Diagnostic::error(message).at(*header);
+                let limit = MAX_FILES;
+                let too_many = JobListProblem::TooManyFiles { files, limit };
                 self.diagnostics
-                    .push(error.help("use a smaller nrfiles= or numjobs="));
+                    .push(Diagnostic::error_from(too_many).at(*header));
                 return;
             }
         }
@@ -250,28 +245,24 @@ impl Resolver<'_> {
     /// Checks that `wait_for` names exactly one earlier job.
     fn check_waits(&mut self) {
         for (index, job) in self.plan.jobs.iter().enumerate() {
-            let Some(name) = &job.schedule.wait_for else {
+            let Some(awaited) = &job.schedule.wait_for else {
                 continue;
             };
             let earlier = &self.plan.jobs[..index];
-            let count = earlier.iter().filter(|other| other.name == *name).count();
-            let message = match count {
+            let is_awaited = |other: &&Job| other.name == *awaited;
+            let count = earlier.iter().filter(is_awaited).count();
+            let (job, name) = (job.name.clone(), awaited.clone());
+            let mut error = Diagnostic::error_from(match count {
                 1 => continue,
-                0 if job.name == *name => format!("job `{name}` cannot wait for itself"),
-                0 => format!(
-                    "job `{}` waits for `{name}`, but no earlier job is named `{name}`",
-                    job.name
-                ),
-                _ => format!(
-                    "job `{}` waits for `{name}`, but {count} jobs are named `{name}`",
-                    job.name
-                ),
-            };
-            let mut error = Diagnostic::error(message);
+                0 if job == name => JobListProblem::WaitsForItself { job },
+                0 => JobListProblem::WaitsForUnknown { job, name },
+                _ => JobListProblem::WaitsForSeveral { job, name, count },
+            });
             let (header, wait_for) = self.places[index];
             error.span = Some(wait_for.unwrap_or(header));
+            let names = earlier.iter().map(|job| job.name.as_str());
             if count == 0
-                && let Some(meant) = nearest(name, earlier.iter().map(|job| job.name.as_str()))
+                && let Some(meant) = nearest(awaited, names)
             {
                 error = error.help(format!("did you mean `{meant}`?"));
             }
@@ -280,10 +271,13 @@ impl Resolver<'_> {
     }
 }
 
-fn foreign(row: &OptionRow, engine: &str, span: Span) -> Diagnostic {
-    let engines = row.engines.join(", ");
-    let message = format!("`{}` is an option of {engines}, not of {engine}", row.name);
-    Diagnostic::error(message).at(span)
+fn foreign(row: &OptionRow, engine: &'static str, span: Span) -> Diagnostic {
+    let foreign = OptionProblem::OfOtherEngine {
+        option: row.name,
+        engines: row.engines,
+        engine,
+    };
+    Diagnostic::error_from(foreign).at(span)
 }
 
 #[cfg(test)]

@@ -4,6 +4,9 @@
 
 mod blktrace;
 mod text;
+mod trace_problem;
+
+pub use trace_problem::TraceProblem;
 
 use crate::plan::{Direction, PerDirection, Replay};
 
@@ -79,7 +82,7 @@ pub struct TraceError {
     /// Position in the trace: `line 7`, `byte 96`.
     pub place: String,
     /// The problem at that position.
-    pub problem: String,
+    pub problem: TraceProblem,
 }
 
 /// Reads a trace of any known format.

@@ -2,6 +2,7 @@
 
 mod figures;
 mod machine_caps;
+mod machine_products;
 
 use super::Limits;
 use super::disks;

@@ -1,6 +1,7 @@
 //! Description of one block device from sysfs.
 
 use super::disk_controller::{numa_node, pcie_link};
+use super::mapped_images::{RBD_DEVICES, read_image};
 use super::proc_root::System;
 use iosonde_result::host::{DeviceInfo, DeviceKind, DeviceNumber, MappedImage, Queue, Transport};
 use std::path::{Path, PathBuf};
@@ -331,7 +332,7 @@ fn detail(system: &System, node: &BlockDevice, kind: DeviceKind) -> Option<Strin
     }
 }
 
-/// The image of a krbd device. `config_info` is not read: it may contain the client's key.
+/// The image of a krbd device.
 pub(super) fn mapped_image(
     system: &System,
     node: &BlockDevice,
@@ -340,20 +341,12 @@ pub(super) fn mapped_image(
     if kind != DeviceKind::Rbd {
         return None;
     }
-    let bus = format!("/sys/bus/rbd/devices/{}", node.name.strip_prefix("rbd")?);
+    let bus = Path::new(RBD_DEVICES).join(node.name.strip_prefix("rbd")?);
     // In a container `/sys` may show only the device itself.
-    let read = |file: &str| {
-        let of_bus = system.text(format!("{bus}/{file}"));
-        of_bus.or_else(|| system.text(node.dir.join("device").join(file)))
-    };
-    Some(MappedImage {
-        pool: read("pool")?,
-        namespace: read("pool_ns"),
-        image: read("name")?,
-        // A mapped image without a snapshot has the snapshot name `-`.
-        snapshot: read("current_snap").filter(|snapshot| snapshot != "-"),
-        fsid: read("cluster_fsid"),
-        client: read("client_id"),
+    let device = node.dir.join("device");
+    read_image(|file| {
+        let of_bus = system.text(bus.join(file));
+        of_bus.or_else(|| system.text(device.join(file)))
     })
 }
 

@@ -143,6 +143,7 @@ mod tests {
     fn stream_without_end_is_an_error_that_names_the_bound() {
         let error = stream(io::repeat(b'y'), 3 << 20).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::FileTooLarge);
-        assert!(error.to_string().contains("larger than 3 MiB"), "{error}");
+        let limit = ReadLimit::Bytes(3 << 20);
+        assert_eq!(ReadLimit::exceeded_in(&error), Some(limit));
     }
 }

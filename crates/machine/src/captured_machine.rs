@@ -55,7 +55,8 @@ impl CapturedMachine {
         fs::write(self.place(path), text).unwrap();
     }
 
-    fn link(&self, link: &Path, target: &Path) {
+    /// Makes a symbolic link of the machine.
+    pub(crate) fn link(&self, link: &Path, target: &Path) {
         let up = link.components().count() - 2;
         let relative = Path::new(&"../".repeat(up)).join(target.strip_prefix("/").unwrap());
         std::os::unix::fs::symlink(relative, self.place(link)).unwrap();

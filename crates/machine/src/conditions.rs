@@ -3,6 +3,7 @@
 use super::activity::Activity;
 use super::block_device::BlockDevice;
 use super::host::kibibytes;
+use super::io_path::{device_settings, machine_settings};
 use super::proc_root::System;
 use iosonde_result::doctor::{ArrayState, DeviceConditions, MachineConditions, Maintenance};
 use iosonde_result::host::{DeviceInfo, TargetInfo};
@@ -31,6 +32,7 @@ pub fn conditions(
         clock_sources: words(&system.text(clocks).unwrap_or_default()),
         // Only the engine can test io_uring.
         io_uring_error: None,
+        io_uring_errno: None,
         io_uring_disabled: system.value("/proc/sys/kernel/io_uring_disabled"),
         aio_in_use: system.value("/proc/sys/fs/aio-nr"),
         aio_max: system.value("/proc/sys/fs/aio-max-nr"),
@@ -38,6 +40,7 @@ pub fn conditions(
         devices: devices(system, targets, activity),
         busiest: activity.busiest.clone(),
         maintenance: maintenance(system),
+        io_path: machine_settings(system),
     }
 }
 
@@ -112,6 +115,10 @@ fn device_conditions(
             .and_then(|node| system.text(node.dir.join("device/state"))),
         celsius: temperature.map(|(now, _)| now),
         celsius_limit: temperature.and_then(|(_, limit)| limit),
+        io_path: node
+            .as_ref()
+            .map(|node| device_settings(system, node, device.numa_node))
+            .unwrap_or_default(),
     }
 }
 

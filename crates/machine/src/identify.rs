@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod device_class_tests;
 #[cfg(test)]
+mod fast_device_tests;
+#[cfg(test)]
 mod identify_tests;
 
 use super::block_device::{BlockDevice, describe};

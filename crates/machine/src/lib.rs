@@ -10,11 +10,13 @@
 //!   a run. [`space`] checks that data fits.
 //! * [`diskstats`] reads the counters of block devices, which [`disk_util`] and [`sar`] turn into
 //!   figures. [`cache`] and [`extents`] tell whether I/O reached the devices.
+//! * [`mapped_images`] lists the images of Ceph that the kernel maps, with their mounts.
 //! * [`node_storage`] lists the disks and mounts of a node of a cluster.
 //! * [`net_counters`] reads the counters of network interfaces, TCP and storage connections.
 //! * [`device_watch`] samples devices live. [`machine_snapshot`] holds all samples of a run:
 //!   devices, [`processors`], [`psi`] (pressure stall information), [`clocks`].
-//! * [`conditions`], [`activity`] and [`access`] collect the facts for `iosonde doctor`.
+//! * [`conditions`], [`activity`] and [`access`] collect the facts for `iosonde doctor`, and
+//!   `io_path` those of fast devices.
 //! * [`system_env`] answers queries of job files. [`bounded_read`] reads external files with a size
 //!   limit. [`spill_file`] is the temporary file of long runs. [`drop_caches`] empties the caches
 //!   of the kernel.
@@ -49,7 +51,9 @@ pub mod file_service;
 mod file_system;
 pub mod host;
 pub mod identify;
+mod io_path;
 pub mod machine_snapshot;
+pub mod mapped_images;
 pub mod mounts;
 pub mod net_counters;
 pub mod nfs_stats;
@@ -58,6 +62,7 @@ pub mod proc_root;
 pub mod processors;
 pub mod psi;
 pub mod sar;
+pub mod shared_file;
 pub mod signature;
 pub mod space;
 pub mod spill_file;

@@ -1,7 +1,9 @@
 //! Report of a comparison of two sides.
 
+pub(crate) mod advantage;
 mod promise_comparison;
 mod ratio_grid;
+mod short_comparison;
 
 pub use promise_comparison::{PromiseSides, judge_side};
 
@@ -12,8 +14,10 @@ use crate::format::TextFormat;
 use crate::json_document::json_document_without_program;
 use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
+use crate::text_style::{TextRole, TextStyle};
 use crate::text_table::{plain, render, right, wrapped};
 use comfy_table::Cell;
+use iosonde_job::escape_control_characters;
 use iosonde_result::compare::{
     ComparedSide, Comparison, ComparisonRow, ComparisonVerdict, Measure, Ratio, ResultSpread,
     informative_interval,
@@ -42,6 +46,9 @@ pub struct ComparisonDocument<'a> {
     /// Titles of parts whose names are keys.
     #[serde(skip)]
     pub titles: BTreeMap<String, String>,
+    /// Whether the sides are of different kinds, so that most parts belong to only one of them.
+    #[serde(skip)]
+    pub is_of_two_kinds: bool,
 }
 
 impl<'a> ComparisonDocument<'a> {
@@ -54,6 +61,7 @@ impl<'a> ComparisonDocument<'a> {
             expected: Vec::new(),
             sweep: &[],
             titles: BTreeMap::new(),
+            is_of_two_kinds: false,
         }
     }
 
@@ -68,6 +76,13 @@ impl<'a> ComparisonDocument<'a> {
             TextFormat::Csv => self.csv(),
             TextFormat::Markdown => self.markdown(),
         }
+    }
+
+    /// Returns the verdict and the rows that differ, for a terminal. Control characters are
+    /// escaped.
+    #[must_use]
+    pub fn short_text(&self, style: TextStyle) -> String {
+        short_comparison::text(self, style)
     }
 
     fn table(&self) -> String {
@@ -93,7 +108,7 @@ impl<'a> ComparisonDocument<'a> {
     /// Table of all figures. For sweeps, the maximum of each curve and the ratio of each cell.
     fn figures(&self) -> String {
         if self.sweep.is_empty() {
-            return self.rows(&self.comparison.rows);
+            return self.rows(&self.comparison.rows, TextStyle::PLAIN);
         }
         let is_most = |name: &str| {
             let mut most = self.sweep.iter().filter(|each| each.iodepth.is_none());
@@ -102,10 +117,14 @@ impl<'a> ComparisonDocument<'a> {
         let all = self.comparison.rows.iter();
         let most: Vec<ComparisonRow> = all.filter(|row| is_most(&row.part)).cloned().collect();
         let cells = ratio_grid::text(self.comparison, self.sweep);
-        format!("{}{cells}{}", self.rows(&most), wrapped(ratio_grid::LEGEND))
+        format!(
+            "{}{cells}{}",
+            self.rows(&most, TextStyle::PLAIN),
+            wrapped(ratio_grid::LEGEND)
+        )
     }
 
-    fn rows(&self, rows: &[ComparisonRow]) -> String {
+    fn rows(&self, rows: &[ComparisonRow], style: TextStyle) -> String {
         let mut table = plain();
         let head = ["A", "B", "B / A", "95 % interval"];
         let mut header = vec![Cell::new("")];
@@ -130,14 +149,21 @@ impl<'a> ComparisonDocument<'a> {
         for column in table.column_iter_mut() {
             column.set_padding((0, 1));
         }
+        let text = render(&table);
+        let mut lines = text.lines();
+        let mut output = format!("{}\n", lines.next().unwrap_or_default());
         let mut names = names.into_iter();
-        let line = |line: &str| match line.trim() {
-            NAME_OF_PART => names
-                .next()
-                .map_or(String::new(), |name| wrapped(self.title(name))),
-            _ => format!("{line}\n"),
-        };
-        render(&table).lines().map(line).collect()
+        let mut verdicts = rows.iter().map(|row| row.verdict);
+        for line in lines {
+            if line.trim() == NAME_OF_PART {
+                let title = names.next().map_or("", |name| self.title(name));
+                output.push_str(&wrapped(&escape_control_characters(title)));
+            } else {
+                output.push_str(&painted(line, verdicts.next(), style));
+                output.push('\n');
+            }
+        }
+        output
     }
 
     /// Table of the spread of a side's results, if a side has several.
@@ -223,13 +249,19 @@ impl<'a> ComparisonDocument<'a> {
             0 => {}
             // An adaptive sweep selects depths for each target, so the cells of both sides differ.
             count if is_sweep => notes.push(format!("{count} cells were measured only in {side}.")),
+            // So do those of suites, which are parts among others.
+            count if count > NAMED_PARTS_MAX => {
+                notes.push(format!("{count} parts were measured only in {side}."));
+            }
             _ => {
                 let titles: Vec<&str> = names.iter().map(|name| self.title(name)).collect();
                 notes.push(format!("Only {side} has: {}.", titles.join("; ")));
             }
         };
-        only("A", &self.comparison.only_in_a);
-        only("B", &self.comparison.only_in_b);
+        if !self.is_of_two_kinds {
+            only("A", &self.comparison.only_in_a);
+            only("B", &self.comparison.only_in_b);
+        }
         notes
     }
 
@@ -279,12 +311,30 @@ impl<'a> ComparisonDocument<'a> {
     }
 }
 
+/// Most parts of one side that a note names.
+const NAMED_PARTS_MAX: usize = 8;
+
 /// Placeholder of a part's name in a table. The name in a cell would widen the first column.
 const NAME_OF_PART: &str = "=";
 
 fn side(row: &ComparisonRow, side: &ComparedSide) -> String {
     let mark = if side.unsettled { "*" } else { "" };
     format!("{}{mark}", value(row.measure, side.value))
+}
+
+/// Returns the line of a row, with its verdict at the end in colour.
+fn painted(line: &str, verdict: Option<ComparisonVerdict>, style: TextStyle) -> String {
+    let meaning = match verdict {
+        Some(ComparisonVerdict::Faster) => TextRole::Good,
+        Some(ComparisonVerdict::Slower) => TextRole::Bad,
+        Some(ComparisonVerdict::Undecided) => TextRole::Unsure,
+        Some(ComparisonVerdict::NoDifferenceShown) | None => return line.to_owned(),
+    };
+    let words = verdict.map_or("", ComparisonVerdict::words);
+    match line.strip_suffix(words) {
+        Some(start) => format!("{start}{}", style.paint(meaning, words)),
+        None => line.to_owned(),
+    }
 }
 
 /// Formats a ratio with three or four significant digits.
@@ -390,6 +440,31 @@ fn csv_cells(row: &ComparisonRow) -> [String; 17] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Ratios in fine steps over all formats: the printed ends contain the printed ratio.
+    #[test]
+    fn printed_interval_contains_the_printed_ratio() {
+        let digits = |text: &str| text.parse::<f64>().unwrap();
+        for step in 0..40_000 {
+            let value = 0.001 * 1.0004_f64.powi(step);
+            for share in [0.0, 0.000_1, 0.003, 0.4] {
+                let ratio = Ratio {
+                    value,
+                    interval: Some((value * (1.0 - share), value * (1.0 + share))),
+                };
+                let text = interval(&ratio);
+                let Some((low, high)) = text.split_once('-') else {
+                    panic!("{text}");
+                };
+                if [low, high].contains(&"9999+") {
+                    continue;
+                }
+                let (low, high) = (digits(low), digits(high));
+                let printed = digits(&number(value));
+                assert!((low..=high).contains(&printed), "{printed} with {text}");
+            }
+        }
+    }
 
     #[test]
     fn ratio_interval_too_wide_shows_one_end_or_none() {

@@ -1,7 +1,7 @@
 //! Report of the data services of a storage class, in each format.
 
 use crate::csv::csv_line;
-use crate::ended_by;
+use crate::early_ending;
 use crate::intervals::ends;
 use crate::json_document::{PROGRAM, json_text};
 use crate::markdown_table::{MarkdownColumn, markdown_table};
@@ -226,10 +226,7 @@ fn notes(result: &CsiResult) -> Vec<String> {
     if let Some(cause) = &result.application_failure {
         notes.push(format!("The application ended early: {cause}"));
     }
-    if result.interrupted {
-        notes.push("Stopped by the user before its end".to_owned());
-    }
-    notes.extend(result.error.as_ref().map(ended_by));
+    notes.extend(early_ending(result.interrupted, result.error.as_ref()));
     notes
 }
 

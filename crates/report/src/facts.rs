@@ -12,10 +12,12 @@ use iosonde_study::words;
 
 mod ceph;
 mod machine;
+mod shared_file;
 
 pub use ceph::{ceph, ceph_unknown, cluster};
 pub(crate) use machine::machine_facts;
 pub use machine::{bounds, machine};
+pub use shared_file::shared_file;
 
 /// Name and text of a fact. Unknown facts are left out.
 pub type Fact = (&'static str, String);

@@ -14,6 +14,7 @@ pub fn value(measure: Measure, value: f64) -> String {
     match measure {
         Measure::Iops => words::iops(value),
         Measure::BytesPerS => words::bandwidth(value),
+        Measure::CommandFigure => words::three_digits(value),
         _ => words::latency(value),
     }
 }

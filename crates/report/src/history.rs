@@ -7,6 +7,7 @@ use crate::format::TextFormat;
 use crate::json_document::json_document_without_program;
 use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
+use crate::text_style::TextStyle;
 use crate::text_table::{COLUMNS, pairs, plain, render, render_left, right, wrapped};
 use comfy_table::{Cell, ContentArrangement};
 use iosonde_history::{Loaded, RunDocument, StudySummary};
@@ -62,10 +63,16 @@ fn unfinished(study: &StudySummary) -> Option<&'static str> {
     }
 }
 
-/// Returns a list of studies in `format`.
-pub fn list(studies: &[StudySummary], format: TextFormat, zone: &TimeZone) -> String {
+/// Returns a list of studies in `format`. Only the table has a style.
+#[must_use]
+pub fn list(
+    studies: &[StudySummary],
+    format: TextFormat,
+    zone: &TimeZone,
+    style: TextStyle,
+) -> String {
     match format {
-        TextFormat::Table => list_table(studies, zone),
+        TextFormat::Table => list_table(studies, zone, style),
         TextFormat::Json => list_json(studies),
         TextFormat::Csv => list_csv(studies),
         TextFormat::Markdown => list_markdown(studies, zone),
@@ -78,7 +85,8 @@ const HEAD: [&str; 7] = [
 
 fn row(study: &StudySummary, zone: &TimeZone) -> [String; 7] {
     let rate = |iops: Option<f64>| iops.map_or("-".to_owned(), words::iops);
-    let headline = study.headline;
+    let headline = &study.headline;
+    let bandwidth = headline.bytes_per_s.map(words::bandwidth);
     [
         study.short_id.clone(),
         time(study.started_at_ms, zone),
@@ -86,25 +94,51 @@ fn row(study: &StudySummary, zone: &TimeZone) -> [String; 7] {
         study.target.clone(),
         rate(headline.read_iops),
         rate(headline.write_iops),
-        headline
-            .bytes_per_s
-            .map_or("-".to_owned(), words::bandwidth),
+        bandwidth
+            .or_else(|| headline.command.clone())
+            .unwrap_or_else(|| "-".to_owned()),
+    ]
+}
+
+/// Row of the table for a terminal: the higher rate of both directions, or the figure of a command,
+/// and the bandwidth.
+fn table_row(study: &StudySummary, zone: &TimeZone) -> [String; 6] {
+    let headline = &study.headline;
+    let rates = [(headline.read_iops, "read"), (headline.write_iops, "write")];
+    let rates = rates
+        .into_iter()
+        .filter_map(|(rate, name)| Some((rate?, name)));
+    let highest = rates.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let highest = highest.map(|(rate, name)| format!("{} {name}", words::iops(rate)));
+    let bandwidth = headline.bytes_per_s.map(words::bandwidth);
+    [
+        study.short_id.clone(),
+        time(study.started_at_ms, zone),
+        what(study),
+        study.target.clone(),
+        highest
+            .or_else(|| headline.command.clone())
+            .unwrap_or_else(|| "-".to_owned()),
+        bandwidth.unwrap_or_else(|| "-".to_owned()),
     ]
 }
 
 /// Shortens a text to at most `most` characters by omitting its middle.
-fn shortened(text: &str, most: usize) -> String {
+fn shortened(text: &str, most: usize, ellipsis: &str) -> String {
     let letters: Vec<char> = text.chars().collect();
     if letters.len() <= most {
         return text.to_owned();
     }
-    let kept = most.saturating_sub(1);
+    let kept = most.saturating_sub(ellipsis.chars().count());
     // The end of a path identifies it better than its start.
     let (head, tail) = (kept / 2, kept - kept / 2);
-    let end = &letters[letters.len() - tail..];
-    letters[..head].iter().chain(&['…']).chain(end).collect()
+    let end: String = letters[letters.len() - tail..].iter().collect();
+    let start: String = letters[..head].iter().collect();
+    format!("{start}{ellipsis}{end}")
 }
 
+/// Columns of the table for a terminal.
+const TABLE_HEAD: [&str; 6] = ["id", "when", "what", "where", "rate", "bandwidth"];
 /// Spaces between two columns.
 const GAP: usize = 2;
 /// States of an unfinished study, shown below its kind.
@@ -115,29 +149,29 @@ const WHAT: usize = 2;
 const TARGET: usize = 3;
 
 /// Width of a column, with the gap behind it.
-fn width(rows: &[[String; 7]], column: usize) -> usize {
+fn width(rows: &[[String; 6]], column: usize) -> usize {
     let cells = rows.iter().map(|row| row[column].chars().count());
-    cells.max().unwrap_or(0).max(HEAD[column].len()) + GAP
+    cells.max().unwrap_or(0).max(TABLE_HEAD[column].len()) + GAP
 }
 
 /// Shortens targets to the width left over. Long labels and unfinished states are on lines below.
-fn list_table(studies: &[StudySummary], zone: &TimeZone) -> String {
+fn list_table(studies: &[StudySummary], zone: &TimeZone, style: TextStyle) -> String {
     const LEAST: usize = 12;
-    let mut rows: Vec<[String; 7]> = studies.iter().map(|study| row(study, zone)).collect();
+    let mut rows: Vec<[String; 6]> = studies.iter().map(|study| table_row(study, zone)).collect();
     for (study, row) in studies.iter().zip(&mut rows) {
         row[WHAT].clone_from(&study.kind);
         if study.finished_at_ms.is_none() {
             row[WHAT] = format!("{:<1$}", study.kind, CUT_OFF.len());
         }
     }
-    let others: usize = (0..HEAD.len())
+    let others: usize = (0..TABLE_HEAD.len())
         .filter(|at| *at != TARGET)
         .map(|at| width(&rows, at))
         .sum();
     // The last column has no gap.
     let room = usize::from(COLUMNS).saturating_sub(others).max(LEAST);
     for row in &mut rows {
-        row[TARGET] = shortened(&row[TARGET], room);
+        row[TARGET] = shortened(&row[TARGET], room, style.ellipsis());
     }
     let indents = [WHAT, TARGET].map(|column| (0..column).map(|at| width(&rows, at)).sum());
     let mut table = plain();
@@ -149,7 +183,13 @@ fn list_table(studies: &[StudySummary], zone: &TimeZone) -> String {
             right(text)
         }
     };
-    table.set_header(HEAD.map(str::to_owned).into_iter().enumerate().map(cell));
+    table.set_header(
+        TABLE_HEAD
+            .map(str::to_owned)
+            .into_iter()
+            .enumerate()
+            .map(cell),
+    );
     for row in rows {
         table.add_row(row.into_iter().enumerate().map(cell));
     }
@@ -203,11 +243,11 @@ fn list_markdown(studies: &[StudySummary], zone: &TimeZone) -> String {
 fn list_csv(studies: &[StudySummary]) -> String {
     let mut text =
         "id,started_at_ms,finished_at_ms,kind,target,machine,program,labels,imported_from,\
-         read_iops,write_iops,bytes_per_s\n"
+         read_iops,write_iops,bytes_per_s,command_figure\n"
             .to_owned();
     let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
     for study in studies {
-        let headline = study.headline;
+        let headline = &study.headline;
         let cells = [
             study.id.clone(),
             study.started_at_ms.to_string(),
@@ -223,6 +263,7 @@ fn list_csv(studies: &[StudySummary]) -> String {
             number(headline.read_iops),
             number(headline.write_iops),
             number(headline.bytes_per_s),
+            headline.command.clone().unwrap_or_default(),
         ];
         text.push_str(&csv_line(cells));
     }
@@ -374,6 +415,7 @@ fn place(result: &RunResult) -> Vec<facts::Fact> {
     place.extend(facts::caches(&result.caches));
     place.extend(result.ceph.as_ref().map(facts::ceph).unwrap_or_default());
     place.extend(facts::nfs(&result.nfs));
+    place.extend(result.shared_file.iter().flat_map(facts::shared_file));
     place.push(("machine", facts::machine(&result.host)));
     place.extend(facts::bounds(&result.host));
     place.retain(|(_, text)| !text.is_empty());

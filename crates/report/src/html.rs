@@ -20,6 +20,7 @@ mod page_pts;
 mod page_series;
 mod page_spread;
 mod page_sweep;
+mod page_text;
 mod slice_groups;
 
 pub use build::HtmlReportBuilder;
@@ -35,6 +36,9 @@ static COMPRESSED_PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report
 /// Placeholder of the document.
 const PLACE: &str = "\"the results are put here\"";
 
+/// Placeholder of the text for browsers whose scripts are off.
+const TEXT_PLACE: &str = "<!--the text is put here-->";
+
 /// Returns the page without results. This takes a few milliseconds.
 fn empty_page() -> io::Result<String> {
     let mut page = String::new();
@@ -46,11 +50,17 @@ fn empty_page() -> io::Result<String> {
 fn page(report: &PageReport) -> serde_json::Result<String> {
     let json = serde_json::to_string(report)?;
     let empty = empty_page().map_err(serde_json::Error::io)?;
-    let (before, after) = empty.split_once(PLACE).ok_or_else(|| {
-        serde_json::Error::custom("web/dist/report.html has no place for the results")
-    })?;
+    let has_no = |what: &str| {
+        serde_json::Error::custom(format!("web/dist/report.html has no place for the {what}"))
+    };
+    let (before, after) = empty.split_once(PLACE).ok_or_else(|| has_no("results"))?;
+    let (head, between) = before
+        .split_once(TEXT_PLACE)
+        .ok_or_else(|| has_no("text"))?;
+    let text = page_text::page_text(report);
     // In a script element, only `<` can end the element or start a comment.
-    Ok([before, &json.replace('<', "\\u003c"), after].concat())
+    let json = json.replace('<', "\\u003c");
+    Ok([head, &text, between, &json, after].concat())
 }
 
 #[cfg(test)]

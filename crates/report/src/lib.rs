@@ -13,6 +13,7 @@ pub mod html;
 pub mod intervals;
 pub mod json_document;
 pub mod k8s;
+mod known_digits;
 pub mod lifecycle;
 pub mod load;
 pub mod markdown_table;
@@ -29,6 +30,7 @@ pub mod spread;
 pub mod stored_figures;
 pub mod suite;
 pub mod sweep;
+pub mod text_style;
 pub mod text_table;
 
 use iosonde_study::CutShort;
@@ -36,6 +38,15 @@ use iosonde_study::CutShort;
 /// Describes the error that ended a study early.
 fn ended_by(error: &CutShort) -> String {
     format!("ended by an error: {}; {}", error.message, error.remedy)
+}
+
+/// Note of a study that the user interrupted.
+const INTERRUPTED: &str = "interrupted: figures up to the interruption";
+
+/// Notes on a study that ended early, by the user or by an error.
+fn early_ending(interrupted: bool, error: Option<&CutShort>) -> Vec<String> {
+    let by_user = interrupted.then(|| INTERRUPTED.to_owned());
+    by_user.into_iter().chain(error.map(ended_by)).collect()
 }
 
 /// Returns each value once, in the order of the first occurrences.
@@ -51,7 +62,13 @@ fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::unique;
+    use super::{INTERRUPTED, early_ending, unique};
+
+    #[test]
+    fn early_ending_names_the_user() {
+        assert_eq!(early_ending(true, None), [INTERRUPTED]);
+        assert_eq!(early_ending(false, None), [""; 0]);
+    }
 
     #[test]
     fn unique_values_keep_their_order() {

@@ -1,7 +1,7 @@
 //! Report of a life cycle of volumes, in each format.
 
 use crate::csv::csv_line;
-use crate::ended_by;
+use crate::early_ending;
 use crate::intervals::ends;
 use crate::json_document::{PROGRAM, json_text};
 use crate::markdown_table::{MarkdownColumn, markdown_table};
@@ -160,8 +160,8 @@ fn findings(group: &LifecycleGroup) -> Vec<String> {
     absent.chain(serial).chain(failures).collect()
 }
 
-/// Below this share of the rate of volumes that are handled one after the other, with the duration
-/// of one alone, each takes longer than alone.
+/// Greatest rate of a stage whose volumes take longer than one after the other, as a share of the
+/// rate of volumes that follow each other and take as long as a single one.
 const SLOWER_THAN_SERIAL_MAX: f64 = 0.5;
 
 fn serial_words(serial: &SerialStage) -> String {
@@ -181,10 +181,7 @@ fn serial_words(serial: &SerialStage) -> String {
 
 fn notes(result: &LifecycleResult) -> Vec<String> {
     let mut notes = result.notes.clone();
-    if result.interrupted {
-        notes.push("Stopped by the user before its end".to_owned());
-    }
-    notes.extend(result.error.as_ref().map(ended_by));
+    notes.extend(early_ending(result.interrupted, result.error.as_ref()));
     notes
 }
 

@@ -1,6 +1,11 @@
 //! Report of a load study, in each format.
 
+mod knee_rate;
+mod latency_chart;
 mod matrix;
+mod short_load;
+
+pub use short_load::short;
 
 use crate::csv::csv_line;
 use crate::json_document::json_document;
@@ -8,7 +13,7 @@ use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
 use crate::sweep::listed;
 use crate::text_table::wrapped;
-use crate::{ended_by, facts};
+use crate::{INTERRUPTED, ended_by, facts};
 use iosonde_result::run::VerdictKind;
 use iosonde_study::load::{Arrivals, LoadMeasurement, LoadResult, Mix, ObjectiveAnswer, Offered};
 use iosonde_study::words;
@@ -21,7 +26,7 @@ const FELL_BEHIND_MARK: &str = "* ";
 /// Width of the bar for the 99th percentile, in columns.
 const BAR: f64 = 8.0;
 
-/// Returns the report as text of at most 80 columns.
+/// Returns the report with all details as text of at most 80 columns.
 pub fn table(result: &LoadResult) -> String {
     let mut text = wrapped(&headline(result));
     text.push_str(&curve(result));
@@ -239,9 +244,7 @@ fn marked_notes(result: &LoadResult, fell_behind_mark: &str) -> Vec<String> {
         let cut = result.points.iter().any(|point| point.interrupted);
         let mark = if cut { "/ " } else { "" };
         let judged = if cut { ", not used for verdicts" } else { "" };
-        notes.push(format!(
-            "{mark}interrupted: figures up to the interruption{judged}"
-        ));
+        notes.push(format!("{mark}{INTERRUPTED}{judged}"));
     }
     notes.extend(result.error.as_ref().map(ended_by));
     let capacity = result.capacity_failure.as_ref();

@@ -7,6 +7,7 @@ pub mod limits;
 mod markdown;
 mod probe_csv;
 pub mod row;
+pub mod short_report;
 mod side_by_side;
 pub mod table;
 

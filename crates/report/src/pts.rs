@@ -1,7 +1,7 @@
 //! Report of a test of SNIA's specification (PTS), in each format.
 
 use crate::csv::csv_line;
-use crate::ended_by;
+use crate::early_ending;
 use crate::json_document::{PROGRAM, json_text};
 use crate::markdown_table::{MarkdownColumn, markdown_table};
 use crate::text_table::wrapped;
@@ -300,10 +300,7 @@ fn called(workload: PtsWorkload) -> String {
 /// Returns the notes below the table.
 pub fn notes(result: &PtsResult) -> Vec<String> {
     let mut notes = Vec::new();
-    if result.interrupted {
-        notes.push("interrupted: figures up to the interruption".to_owned());
-    }
-    notes.extend(result.error.as_ref().map(ended_by));
+    notes.extend(early_ending(result.interrupted, result.error.as_ref()));
     let failure = result.failure.as_ref();
     notes.extend(failure.map(|failure| format!("ended by an error: {}", failure.message)));
     notes.extend(result.notes.iter().cloned());

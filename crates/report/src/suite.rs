@@ -5,7 +5,7 @@ mod command_series;
 mod junit;
 mod pod_tables;
 mod suite_plan;
-mod xml_element;
+pub(crate) mod xml_element;
 
 pub use junit::{JunitHeader, junit};
 pub use suite_plan::{list, plan};

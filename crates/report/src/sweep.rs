@@ -3,6 +3,9 @@
 mod advice;
 mod announced;
 mod grid;
+mod heat_table;
+mod recommendation;
+mod short_sweep;
 mod sweep_csv;
 mod working_set;
 
@@ -10,12 +13,13 @@ pub use advice::{lines as advice_lines, listed, text as advice_text};
 pub use announced::{announced, dry_run};
 pub(crate) use grid::is_anything;
 pub use grid::knee;
+pub use short_sweep::short;
 pub use sweep_csv::csv;
 pub use working_set::sentences;
 
-use crate::facts;
 use crate::json_document::{PROGRAM, json_text};
 use crate::text_table::wrapped;
+use crate::{early_ending, facts};
 use iosonde_result::ceph::CephSide;
 use iosonde_study::saturation::{CellRecord, Saturation};
 use iosonde_study::sweep::{
@@ -23,7 +27,7 @@ use iosonde_study::sweep::{
 };
 use iosonde_study::words;
 
-/// Returns the report as text of at most 80 columns.
+/// Returns the report with all details as text of at most 80 columns.
 pub fn table(result: &SweepResult) -> String {
     let mut text = wrapped(&headline(result));
     for line in storage(result) {
@@ -268,9 +272,7 @@ fn legend(result: &SweepResult) -> String {
 /// Returns the notes below the table.
 pub fn notes(result: &SweepResult) -> Vec<String> {
     let mut notes = Vec::new();
-    if result.interrupted {
-        notes.push("interrupted: figures up to the interruption".to_owned());
-    }
+    notes.extend(early_ending(result.interrupted, None));
     notes.extend(result.ceph().iter().flat_map(CephSide::marks));
     notes.extend(result.notes.iter().cloned());
     notes

@@ -34,7 +34,7 @@ pub use figure::{
 };
 pub use group::{MeasuredResult, ResultSpread};
 pub(crate) use reduce::{has_enough_samples, number_equal_names, pattern};
-pub use reduce::{name_beside, parts};
+pub use reduce::{name_beside, parts, without_neighbours};
 pub use sides::{combine_figures, compare, figure_of};
 
 #[cfg(test)]

@@ -84,6 +84,18 @@ pub enum DataCheck {
         /// Output of the command that read them.
         cause: String,
     },
+    /// The volume and its copy share data: one has the data that were written to the other.
+    Shared {
+        /// SHA-256 of the data that were written to the volume.
+        written: String,
+        /// SHA-256 of the data that were read from it, which were written to the other volume.
+        found: String,
+    },
+    /// Other data could not be written to the volume or its copy, to see whether both share them.
+    NotWritten {
+        /// Output of the command that wrote them.
+        cause: String,
+    },
 }
 
 /// Reason why a class does not have a service.
@@ -162,6 +174,17 @@ impl ServiceRecord {
                 data: Some(DataCheck::NotRead { cause }),
                 ..
             } => Some(format!("the data cannot be read: {cause}")),
+            ServiceOutcome::Measured {
+                data: Some(DataCheck::Shared { written, found }),
+                ..
+            } => Some(format!(
+                "the volume and its copy share data: SHA-256 {written} was written to one, {found} \
+                 of the other was read from it"
+            )),
+            ServiceOutcome::Measured {
+                data: Some(DataCheck::NotWritten { cause }),
+                ..
+            } => Some(format!("other data cannot be written: {cause}")),
             _ => None,
         }
     }
@@ -226,6 +249,18 @@ mod tests {
         });
         let expected = "the data are wrong: SHA-256 aa was written, bb was read";
         assert_eq!(wrong.failure().as_deref(), Some(expected));
+        let shared = measured(DataCheck::Shared {
+            written: "aa".to_owned(),
+            found: "bb".to_owned(),
+        });
+        let expected = "the volume and its copy share data: SHA-256 aa was written to one, bb of \
+                        the other was read from it";
+        assert_eq!(shared.failure().as_deref(), Some(expected));
+        let full = measured(DataCheck::NotWritten {
+            cause: "no space".to_owned(),
+        });
+        let expected = "other data cannot be written: no space";
+        assert_eq!(full.failure().as_deref(), Some(expected));
         let absent = record(ServiceOutcome::Absent(ServiceAbsence::NoExpansion));
         assert_eq!(absent.failure(), None);
     }

@@ -12,6 +12,12 @@ mod finding_text;
 #[cfg(test)]
 mod finding_text_tests;
 mod finding_words;
+mod io_path_cause;
+mod io_path_rules;
+mod io_path_settings;
+#[cfg(test)]
+mod io_path_tests;
+mod io_path_text;
 mod leftover_rules;
 mod leftover_text;
 mod machine_rules;
@@ -22,8 +28,11 @@ mod target_text;
 mod tests;
 
 pub use cluster_cause::{CleanUp, ClusterCause};
+pub(crate) use cluster_text::ways_to_share;
 pub use examination::*;
 pub use finding_cause::*;
+pub use io_path_cause::{IoPathCause, IoUringRefusal};
+pub use io_path_settings::*;
 
 /// Smallest working set in bytes that gives a valid figure.
 pub const WORKING_SET_BYTES_MIN: u64 = 16 << 20;
@@ -35,6 +44,7 @@ pub fn findings(examined: &Examination) -> Vec<Finding> {
         found.extend(target_rules::findings(target));
         found.extend(device_rules::findings(&target.info, &examined.conditions));
     }
+    found.extend(io_path_rules::findings(examined));
     found.extend(examined.leftovers.iter().map(leftover_rules::finding));
     let mut each: Vec<Finding> = Vec::new();
     for finding in found {

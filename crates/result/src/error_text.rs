@@ -3,8 +3,10 @@
 mod ceph_problem_text;
 mod cluster_obstacle_text;
 mod manifest_limit_text;
+mod map_problem_text;
 mod quota_text;
 mod selected_pods_text;
+mod shared_file_text;
 mod target_problem_text;
 mod unsupported_feature_text;
 mod volume_problem_text;
@@ -206,6 +208,8 @@ fn describe_path_remedy(errno: Option<i32>, is_root: bool) -> &'static str {
 mod ceph_error_tests;
 #[cfg(test)]
 mod cluster_error_tests;
+#[cfg(test)]
+mod map_error_tests;
 #[cfg(test)]
 mod snapshot_error_tests;
 #[cfg(test)]

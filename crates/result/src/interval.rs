@@ -25,6 +25,10 @@ pub struct Interval {
     /// Time in which the process was stopped, if `length_ns` does not include it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stopped_ns: u64,
+    /// I/Os in flight at the end of the slice, for live displays; not stored. `None` if the backend
+    /// is not observed.
+    #[serde(skip)]
+    pub in_flight: Option<u64>,
 }
 
 fn is_zero(value: &u64) -> bool {
@@ -86,6 +90,7 @@ impl BlockItem for Interval {
             // `Histogram::default` would allocate all buckets.
             latency: Histogram::decode(&mut &[0][..])?,
             sync_latency: None,
+            in_flight: None,
         };
         for direction in Direction::ALL {
             let counts = &mut interval.directions[direction];

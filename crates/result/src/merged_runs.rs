@@ -4,6 +4,7 @@
 //! and rates add up. Runs one after another are added to the time of each clone: counts and times
 //! add up, so that a rate is the mean over the whole time.
 
+mod merge_error;
 mod run_difference;
 
 use crate::host::Host;
@@ -17,8 +18,8 @@ use iosonde_job::plan::Direction;
 use run_difference::run_differences;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 
+pub use merge_error::MergeError;
 pub use run_difference::RunDifference;
 
 /// Least share of the longer run in which runs at the same time overlap.
@@ -26,8 +27,8 @@ const PARALLEL_SHARE_MIN: f64 = 0.9;
 /// Largest share of the shorter run in which runs one after another overlap: clocks differ.
 const SERIAL_SHARE_MAX: f64 = 0.1;
 const _: () = assert!(SERIAL_SHARE_MAX < PARALLEL_SHARE_MIN);
-/// Differences that an error names.
-const SHOWN_DIFFERENCES: usize = 3;
+/// Runs whose times a note names.
+const SHOWN_TIMES: usize = 4;
 
 /// Whether runs took place at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +45,9 @@ pub enum MergeTiming {
 pub struct RunToMerge {
     /// Name of the run in the history.
     pub name: String,
+    /// Id that no other run has: that of the study, with the number of the run. `None`: the run
+    /// comes from a file.
+    pub id: Option<String>,
     /// Kind of its study.
     pub kind: String,
     /// The result.
@@ -66,6 +70,9 @@ pub struct MergeSummary {
 pub struct MergedRun {
     /// Name of the run in the history.
     pub name: String,
+    /// Id of the run in the history. `None`: it comes from a file, or an older version stored it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// Kind of its study.
     pub kind: String,
     /// Machine that it ran on, if known.
@@ -81,50 +88,6 @@ pub struct MergedRun {
     pub members: Vec<MergedRun>,
 }
 
-/// Why runs cannot be added.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MergeError {
-    /// Fewer than two runs.
-    TooFew,
-    /// A run is named twice, or is the same measurement as another.
-    Twice {
-        /// The first name.
-        first: String,
-        /// The other name.
-        other: String,
-    },
-    /// Two results, of which at least one is a sum, contain the same run.
-    Contained {
-        /// The first result.
-        first: String,
-        /// The other result.
-        other: String,
-        /// The run.
-        run: String,
-    },
-    /// A run has no I/O.
-    NoIo {
-        /// The run.
-        name: String,
-    },
-    /// Two runs measured different workloads.
-    Unlike {
-        /// The first run.
-        first: String,
-        /// The other run.
-        other: String,
-        /// The differences, at least one.
-        differences: Vec<RunDifference>,
-    },
-    /// The runs took place neither at the same time nor one after another.
-    PartlyAtOnce {
-        /// A run.
-        first: String,
-        /// A run that overlaps it in part.
-        other: String,
-    },
-}
-
 /// Adds runs. Without `timing` their times decide.
 ///
 /// # Errors
@@ -136,8 +99,15 @@ pub fn merge_runs(
     refuse_unlike(&runs)?;
     debug_assert!(runs.len() >= 2, "fewer runs are refused");
     runs.sort_by_key(|run| run.result.started_at_ms);
+    let mut notes = Vec::new();
     let timing = match timing {
-        Some(timing) => timing,
+        Some(timing) => {
+            let is_serial = timing_of(&runs) == Ok(MergeTiming::Serial);
+            if timing == MergeTiming::Parallel && is_serial {
+                notes.push(serial_note(&runs));
+            }
+            timing
+        }
         None => timing_of(&runs)?,
     };
     let summary = MergeSummary {
@@ -159,7 +129,8 @@ pub fn merge_runs(
     sum.ceph = None;
     sum.series = MachineSeries::default();
     sum.labels = labels;
-    sum.notes = vec![summary.words()];
+    notes.insert(0, summary.words());
+    sum.notes = notes;
     Ok((sum, summary))
 }
 
@@ -172,11 +143,7 @@ fn refuse_unlike(runs: &[RunToMerge]) -> Result<(), MergeError> {
         return Err(MergeError::TooFew);
     }
     for (index, run) in runs.iter().enumerate() {
-        let is_same = |other: &&RunToMerge| {
-            other.name == run.name
-                || other.result.started_at_ms == run.result.started_at_ms
-                    && other.result.workers == run.result.workers
-        };
+        let is_same = |other: &&RunToMerge| is_same_run(other, run);
         if let Some(earlier) = runs[..index].iter().find(is_same) {
             return Err(MergeError::Twice {
                 first: earlier.name.clone(),
@@ -221,6 +188,22 @@ fn refuse_unlike(runs: &[RunToMerge]) -> Result<(), MergeError> {
     Ok(())
 }
 
+/// Returns whether two results are one measurement. A simulated run has no start, so two runs of
+/// one seed have equal figures: only their ids tell them apart.
+fn is_same_run(first: &RunToMerge, other: &RunToMerge) -> bool {
+    if first.name == other.name {
+        return true;
+    }
+    match (&first.id, &other.id) {
+        (Some(id), Some(other_id)) if id == other_id => true,
+        (Some(_), Some(_)) if first.result.started_at_ms == 0 => false,
+        _ => {
+            first.result.started_at_ms == other.result.started_at_ms
+                && first.result.workers == other.result.workers
+        }
+    }
+}
+
 /// Returns the name of a run that a sum and another result both contain.
 fn common_run(first: &RunToMerge, other: &RunToMerge) -> Option<String> {
     if first.members.is_empty() && other.members.is_empty() {
@@ -228,9 +211,13 @@ fn common_run(first: &RunToMerge, other: &RunToMerge) -> Option<String> {
     }
     let contained = |run: &RunToMerge| MergedRun::from_run(run).single_runs();
     let others = contained(other);
-    let is_same = |a: &MergedRun, b: &MergedRun| {
-        (a.started_at_ms, a.elapsed_ns, a.total_ios, &a.machine)
-            == (b.started_at_ms, b.elapsed_ns, b.total_ios, &b.machine)
+    let is_same = |a: &MergedRun, b: &MergedRun| match (&a.id, &b.id) {
+        (Some(id), Some(other_id)) if id == other_id => true,
+        (Some(_), Some(_)) if a.started_at_ms == 0 => false,
+        _ => {
+            (a.started_at_ms, a.elapsed_ns, a.total_ios, &a.machine)
+                == (b.started_at_ms, b.elapsed_ns, b.total_ios, &b.machine)
+        }
     };
     let mut all = contained(first).into_iter();
     let common = all.find(|run| others.iter().any(|other| is_same(run, other)));
@@ -282,6 +269,26 @@ fn timing_of(runs: &[RunToMerge]) -> Result<MergeTiming, MergeError> {
             other: other.name.clone(),
         }),
     }
+}
+
+/// Notes that runs whose rates are added ran one after another, with their times.
+fn serial_note(runs: &[RunToMerge]) -> String {
+    let times = runs.iter().map(|run| measured_time(&run.result));
+    let times: Vec<(f64, f64)> = times.collect();
+    let first_ns = times.iter().map(|(from, _)| *from).fold(f64::MAX, f64::min);
+    let shown = |at_ns: f64| words::duration((at_ns - first_ns) / 1e9);
+    let mut each: Vec<String> = (runs.iter().zip(&times))
+        .map(|(run, (from, to))| format!("{} from {} to {}", run.name, shown(*from), shown(*to)))
+        .collect();
+    if each.len() > SHOWN_TIMES {
+        each.truncate(SHOWN_TIMES);
+        each.push(format!("and {} more", runs.len() - SHOWN_TIMES));
+    }
+    format!(
+        "the rates are added, but the clocks say that the runs measured one after another, counted \
+         from the first I/O: {}; without --timing, a rate is the mean over their time",
+        each.join(", ")
+    )
 }
 
 fn common_labels(runs: &[RunToMerge]) -> BTreeMap<String, String> {
@@ -390,6 +397,7 @@ impl MergedRun {
     fn from_run(run: &RunToMerge) -> MergedRun {
         MergedRun {
             name: run.name.clone(),
+            id: run.id.clone(),
             kind: run.kind.clone(),
             machine: run.result.host.hostname.clone(),
             started_at_ms: run.result.started_at_ms,
@@ -425,65 +433,6 @@ impl MergeSummary {
         )
     }
 }
-
-impl MergeError {
-    /// Returns the action that helps.
-    pub fn remedy(&self) -> &'static str {
-        match self {
-            MergeError::TooFew => "name two runs or more, by their IDs in `iosonde list`",
-            MergeError::Twice { .. } => "name each run once",
-            MergeError::Contained { .. } => "name the single runs, each once, instead of their sum",
-            MergeError::NoIo { .. } => "leave the run out",
-            MergeError::Unlike { .. } => {
-                "merge runs of the same jobs; `iosonde compare` shows runs that differ side by side"
-            }
-            MergeError::PartlyAtOnce { .. } => {
-                "add --timing parallel if they ran at the same time and clocks differ, or --timing \
-                 serial to take their rates as a mean"
-            }
-        }
-    }
-}
-
-impl fmt::Display for MergeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            MergeError::TooFew => f.write_str("a sum needs at least two runs"),
-            MergeError::Twice { first, other } if first == other => {
-                write!(f, "the run {first} is named twice")
-            }
-            MergeError::Twice { first, other } => {
-                write!(f, "{first} and {other} are the same measurement")
-            }
-            MergeError::Contained { first, other, run } => write!(
-                f,
-                "{first} and {other} both contain the run {run}, which would count twice"
-            ),
-            MergeError::NoIo { name } => write!(f, "the run {name} has no I/O"),
-            MergeError::Unlike {
-                first,
-                other,
-                differences,
-            } => {
-                let shown: Vec<String> = (differences.iter().take(SHOWN_DIFFERENCES))
-                    .map(RunDifference::to_string)
-                    .collect();
-                let more = match differences.len().saturating_sub(SHOWN_DIFFERENCES) {
-                    0 => String::new(),
-                    count => format!("; and {count} more"),
-                };
-                write!(f, "{first} and {other} differ: {}{more}", shown.join("; "))
-            }
-            MergeError::PartlyAtOnce { first, other } => write!(
-                f,
-                "{first} and {other} ran at the same time only in part, so it is unclear whether \
-                 their rates add up"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for MergeError {}
 
 #[cfg(test)]
 mod tests;

@@ -174,32 +174,7 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn empty() -> RunResult {
-        RunResult {
-            format: crate::run::FORMAT,
-            program: String::new(),
-            started_at_ms: 0,
-            elapsed_ns: 0,
-            plan: Plan {
-                jobs: Vec::new(),
-                global_options: Vec::new(),
-            },
-            host: Default::default(),
-            targets: Vec::new(),
-            labels: BTreeMap::new(),
-            workers: Vec::new(),
-            neighbours: Vec::new(),
-            disks: Vec::new(),
-            intervals: Intervals::default(),
-            series: Default::default(),
-            pods: Vec::new(),
-            nodes: Vec::new(),
-            ceph: None,
-            nfs: Vec::new(),
-            caches: Vec::new(),
-            events: Vec::new(),
-            verdicts: Vec::new(),
-            notes: Vec::new(),
-        }
+        RunResult::unmeasured(Plan::default())
     }
 
     /// Returns the network verdict of clients that move as many bytes per second as 100 requests of

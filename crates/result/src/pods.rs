@@ -75,6 +75,7 @@ pub(crate) fn sum_of_members(mut pods: Vec<PodRun>, members: &str) -> Option<Run
     sum.series = MachineSeries::default();
     sum.disks.clear();
     sum.nfs.clear();
+    sum.shared_file = None;
     sum.events.clear();
     sum.caches = combine_caches(pods.iter().map(|pod| pod.result.caches.as_slice()));
     let mut nodes: Vec<&str> = Vec::new();

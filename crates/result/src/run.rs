@@ -12,6 +12,7 @@ use crate::machine::MachineSeries;
 use crate::nfs::NfsSide;
 use crate::node_result::NodeResult;
 use crate::pod_result::PodResult;
+use crate::shared_file::SharedFileResult;
 use iosonde_job::plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,9 @@ pub struct RunResult {
     /// Results per pod, if several pods ran the plan. The other fields then hold their sum.
     #[serde(default)]
     pub pods: Vec<PodResult>,
+    /// Check of a file that the pods shared, before their jobs started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_file: Option<SharedFileResult>,
     /// Disk activity of other machines that serve the volume, or that the user named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeResult>,
@@ -93,6 +97,34 @@ pub struct RunEvent {
 }
 
 impl RunResult {
+    /// Returns the result of a plan that measured nothing, without program, machine and targets.
+    pub fn unmeasured(plan: Plan) -> RunResult {
+        RunResult {
+            format: FORMAT,
+            program: String::new(),
+            started_at_ms: 0,
+            elapsed_ns: 0,
+            plan,
+            host: Host::default(),
+            targets: Vec::new(),
+            labels: BTreeMap::new(),
+            workers: Vec::new(),
+            neighbours: Vec::new(),
+            disks: Vec::new(),
+            intervals: Intervals::default(),
+            series: MachineSeries::default(),
+            pods: Vec::new(),
+            shared_file: None,
+            nodes: Vec::new(),
+            ceph: None,
+            nfs: Vec::new(),
+            caches: Vec::new(),
+            events: Vec::new(),
+            verdicts: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
     /// Returns the first verdict whose kind names a limit. Later ones are additional findings.
     pub fn bottleneck(&self) -> Option<&Verdict> {
         self.verdicts

@@ -2,7 +2,9 @@
 
 mod ceph_problem;
 mod cluster_obstacle;
+mod map_problem;
 pub mod pod_failure;
+mod shared_file_problem;
 mod stored_run_error;
 mod target_problem;
 mod unsupported_feature;
@@ -14,6 +16,8 @@ pub use cluster_obstacle::{
     ApiFailure, ClaimBound, ClusterObstacle, ClusterRequest, ManifestLimit, QuotaShortage,
     SelectedPodsProblem,
 };
+pub use map_problem::{MapProblem, ProgramEnding};
+pub use shared_file_problem::SharedFileProblem;
 pub use target_problem::{AccessPurpose, FileHarm, PathAction, TargetProblem};
 pub use unsupported_feature::{BufferMemory, NumberedUnit, RefusedEngine, UnsupportedFeature};
 pub use volume_problem::{DeviceVolume, VolumeProblem};

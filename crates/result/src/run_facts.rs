@@ -108,16 +108,10 @@ mod tests {
     use super::*;
     use crate::ceph::CephSide;
     use crate::host::{Host, Mount, Platform};
-    use crate::run::FORMAT;
     use iosonde_job::plan::Plan;
 
     fn run() -> RunResult {
         RunResult {
-            format: FORMAT,
-            program: "iosonde".to_owned(),
-            started_at_ms: 0,
-            elapsed_ns: 0,
-            plan: Plan::default(),
             host: Host {
                 hostname: Some("vm-1".to_owned()),
                 kernel: Some("4.7.0-0.bpo.1-amd64".to_owned()),
@@ -130,21 +124,7 @@ mod tests {
                 },
                 ..Host::default()
             },
-            targets: Vec::new(),
-            labels: BTreeMap::new(),
-            workers: Vec::new(),
-            neighbours: Vec::new(),
-            disks: Vec::new(),
-            intervals: Default::default(),
-            series: Default::default(),
-            pods: Vec::new(),
-            nodes: Vec::new(),
-            ceph: None,
-            nfs: Vec::new(),
-            caches: Vec::new(),
-            events: Vec::new(),
-            verdicts: Vec::new(),
-            notes: Vec::new(),
+            ..RunResult::unmeasured(Plan::default())
         }
     }
 

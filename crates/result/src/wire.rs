@@ -5,24 +5,28 @@
 //! reconnects gets the missed ones with [`AgentRequest::Follow`].
 
 mod path_info;
+mod progress_report;
+mod rendered_document;
 mod result_series;
 
 pub use path_info::PathInfo;
+pub use progress_report::ProgressReport;
+pub use rendered_document::RenderedDocument;
 pub use result_series::{INTERVALS_LOST, ReceivedSeries, SeriesPart, end_run};
 
-use crate::interval::{Interval, IntervalCounts};
+use crate::interval::Interval;
 use crate::machine::MachineSlice;
 use crate::node_storage::NodeStorage;
-use crate::observer::{RunProgress, WorkerProgress};
 use crate::run::{RunEvent, RunResult};
 use crate::run_error::{RunError, SystemFailure};
-use iosonde_job::plan::{PerDirection, Plan};
+use crate::shared_file::{SharedFileReply, SharedFileStep};
+use iosonde_job::plan::Plan;
 use iosonde_job::read_json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of the protocol, equal on both sides: a checksum of the names and types of its fields.
-pub const PROTOCOL: u32 = 0x5e63_5444;
+pub const PROTOCOL: u32 = 0x0c5d_f821;
 /// Longest message: the result of many jobs, or of a rendered job with all its intervals.
 pub const LONGEST_MESSAGE_BYTES: usize = 512 << 20;
 /// Longest request. The longest one is a plan with its traces.
@@ -61,6 +65,14 @@ pub enum AgentRequest {
         /// Whether the caches of the agent's machine are dropped before each group of jobs.
         #[serde(default)]
         cold: bool,
+    },
+    /// Performs a step of the check of a file that several pods share. The answer is
+    /// [`AgentMessage::SharedFile`].
+    SharedFile {
+        /// Name of the directory of the pod that creates the file, in the volume of all pods.
+        directory: String,
+        /// The step.
+        step: SharedFileStep,
     },
     /// Drops the caches of the agent's machine. The answer is [`AgentMessage::CachesDropped`].
     DropCaches,
@@ -139,6 +151,8 @@ pub enum AgentMessage {
     Place(Result<PathInfo, RunError>),
     /// Answer to [`AgentRequest::InspectNode`].
     Node(Box<NodeStorage>),
+    /// Answer to [`AgentRequest::SharedFile`].
+    SharedFile(SharedFileReply),
     /// Answer to [`AgentRequest::DropCaches`]. It needs a privileged container.
     CachesDropped(Result<(), SystemFailure>),
     /// Answer to [`AgentRequest::Clock`]: nanoseconds since the agent started, on the monotonic
@@ -203,47 +217,6 @@ pub struct LogPart {
     pub name: String,
     /// Next bytes of the file. A file without entries has one empty part.
     pub text: String,
-}
-
-/// [`RunProgress`] as it is sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ProgressReport {
-    /// Time since the start of the run.
-    pub at_ns: u64,
-    /// Progress of each worker, in plan order.
-    pub workers: Vec<WorkerProgress>,
-    /// Current rate per second, summed over all workers.
-    pub rate: PerDirection<IntervalCounts>,
-    /// Estimated time left, if known.
-    pub left_ns: Option<u64>,
-    /// Share of the work that is done, from 0 to 1, if known.
-    pub done: Option<f64>,
-}
-
-impl ProgressReport {
-    /// Returns the report as an observer receives it.
-    pub fn view(&self) -> RunProgress<'_> {
-        RunProgress {
-            at_ns: self.at_ns,
-            workers: &self.workers,
-            rate: self.rate,
-            left_ns: self.left_ns,
-            done: self.done,
-            pods: &[],
-        }
-    }
-}
-
-impl From<&RunProgress<'_>> for ProgressReport {
-    fn from(progress: &RunProgress<'_>) -> ProgressReport {
-        ProgressReport {
-            at_ns: progress.at_ns,
-            workers: progress.workers.to_vec(),
-            rate: progress.rate,
-            left_ns: progress.left_ns,
-            done: progress.done,
-        }
-    }
 }
 
 /// Returns `document` as one line of JSON with a newline.
@@ -464,27 +437,5 @@ mod tests {
         assert_eq!(read_outcome(half), None, "it may be cut short");
         assert_eq!(read_outcome(LOG_END_MARK), None);
         assert_eq!(read_outcome(""), None);
-    }
-
-    #[test]
-    fn progress_round_trips_through_json() {
-        let workers = [WorkerProgress {
-            state: crate::observer::WorkerState::Running,
-            job: 1,
-            open_files: 2,
-            counts: PerDirection::default(),
-        }];
-        let progress = RunProgress {
-            at_ns: 5,
-            workers: &workers,
-            rate: PerDirection::default(),
-            left_ns: Some(7),
-            done: Some(0.25),
-            pods: &[],
-        };
-        let text = line(&ProgressReport::from(&progress));
-        let back: ProgressReport = serde_json::from_str(&text).unwrap();
-        assert_eq!(back.view().workers, progress.workers);
-        assert_eq!((back.left_ns, back.done), (Some(7), Some(0.25)));
     }
 }

@@ -6,6 +6,7 @@ use crate::study_target::{StudyTarget, StudyTargetKind};
 use crate::words;
 use iosonde_job::Neighbour;
 use iosonde_job::plan::{Direction, Engine, Job, PerDirection, Plan};
+use iosonde_result::neighbour_rate::{CloneRate, missed_rates};
 use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::stats::LatencyStats;
 
@@ -136,13 +137,27 @@ impl StudyNeighbour {
         if figures.is_empty() {
             figures.push("no I/O".to_owned());
         }
+        let missed = self.missed_rates();
         format!(
-            "{}: measured beside a neighbour ({}), whose own I/O is in no figure: {} in {}",
+            "{}: measured beside a neighbour ({}), whose own I/O is in no figure: {} in {}{}",
             self.target,
             self.options,
             figures.join("; "),
-            words::counted(self.runs, "run")
+            words::counted(self.runs, "run"),
+            missed.map_or(String::new(), |missed| format!("; {missed}"))
         )
+    }
+
+    /// The rates that it missed over all runs.
+    fn missed_rates(&self) -> Option<String> {
+        missed_rates(&self.job, |direction| {
+            let moved = &self.moved[direction];
+            let seconds = moved.runtime_ns.max(1) as f64 / 1e9;
+            CloneRate {
+                iops: moved.ios as f64 / seconds,
+                bytes_per_s: moved.bytes as f64 / seconds,
+            }
+        })
     }
 }
 
@@ -223,6 +238,26 @@ mod tests {
         for purpose in [RunPurpose::Layout, RunPurpose::Trial, RunPurpose::Purge] {
             assert_eq!(all.plan_beside(&measured(), purpose), None);
         }
+    }
+
+    #[test]
+    fn neighbour_that_misses_its_rate_is_named() {
+        let directory = StudyTargetKind::Directory {
+            free_bytes: 1 << 40,
+        };
+        let options = neighbour("rw=randread rate_iops=500");
+        let mut placed = StudyNeighbour::new(&options, &target(directory)).unwrap();
+        placed.runs = 1;
+        placed.moved.read = MovedData {
+            ios: 1200,
+            bytes: 1200 * 4096,
+            runtime_ns: 10_000_000_000,
+            latency: LatencyStats::default(),
+        };
+        let sentence = placed.sentence();
+        assert!(sentence.ends_with("read 120 of 500 IOPS"), "{sentence}");
+        placed.moved.read.ios = 5000;
+        assert!(!placed.sentence().contains("missed"));
     }
 
     #[test]

@@ -42,6 +42,7 @@ impl BesideFigure {
         let show = |value| match self.measure {
             Measure::Iops => words::iops(value),
             Measure::BytesPerS => words::bandwidth(value),
+            Measure::CommandFigure => words::three_digits(value),
             _ => words::latency(value),
         };
         let (alone, beside) = (show(self.alone), show(self.beside));

@@ -190,7 +190,7 @@ pub enum CommandFailure {
 #[derive(Debug)]
 pub struct CommandOutput<'a> {
     step: &'a CommandStep,
-    /// Of the last line that matches.
+    /// Figure of the last line that matches.
     figure: Option<Result<f64, CommandFailure>>,
     samples: Vec<CommandSample>,
     last_lines: VecDeque<String>,
@@ -366,7 +366,8 @@ impl fmt::Display for CommandFailure {
         if last_lines.is_empty() {
             return f.write_str("; it printed nothing");
         }
-        write!(f, "; its last lines:\n  {}", last_lines.join("\n  "))
+        // The first line is complete without those that follow.
+        write!(f, "\nits last lines:\n  {}", last_lines.join("\n  "))
     }
 }
 

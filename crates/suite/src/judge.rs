@@ -297,7 +297,11 @@ impl ExpectationJudge<'_> {
     fn why_not_measured(&self, selected: &SelectedFigure<'_>) -> String {
         let of_it = || self.steps_of(selected);
         match of_it().find_map(|step| step.failure.as_ref()) {
-            Some(failure) => format!("the run failed: {failure}"),
+            // The notes have the other lines of the failure.
+            Some(failure) => {
+                let first = failure.lines().next().unwrap_or_default();
+                format!("the run failed: {first}")
+            }
             None if of_it().next().is_none() => "the workload did not run".to_owned(),
             None if of_it().any(|step| step.interrupted) => "the run was interrupted".to_owned(),
             None if matches!(selected.asked, FigureQuantity::Measure(_)) => {

@@ -21,6 +21,7 @@ mod read;
 mod shape;
 mod spec;
 mod study_figure_kind;
+mod suite_parts;
 mod text;
 mod workload;
 mod yaml_positions;
@@ -46,4 +47,5 @@ pub use spec::{
     SuiteTarget, SweepStep,
 };
 pub use study_figure_kind::StudyFigureKind;
+pub use suite_parts::suite_parts;
 pub use workload::MOST_RUNS;

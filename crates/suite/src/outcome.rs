@@ -7,6 +7,7 @@ use super::spec::{PartSpec, SuiteStep};
 use super::study_figure_kind::StudyFigureKind;
 use iosonde_result::cache_state::{LayerCache, combine_caches, describe_caches};
 use iosonde_result::compare::{ResultPart, name_beside, parts};
+use iosonde_result::neighbour_rate::missed_rates_of_run;
 use iosonde_result::run::RunResult;
 use iosonde_result::run_error::RunError;
 use iosonde_result::storage::StorageUsed;
@@ -339,6 +340,7 @@ impl StepResult {
         self.elapsed_ns += run.elapsed_ns;
         self.parts.extend(parts(run));
         self.findings.extend(run.findings());
+        self.findings.extend(missed_rates_of_run(run));
         let storage = StorageUsed::from_run(run).filter(StorageUsed::is_service);
         self.findings.extend(storage.map(|used| used.words()));
         self.findings.extend(caches_finding(&run.caches));

@@ -1,22 +1,12 @@
 // Compares a workload on several places, or several runs of a workload on one place.
 
 import { percentile, type Rate, type Unit } from '../document';
-import { quantity, tick } from '../format';
+import { quantity } from '../format';
 import { groupBy, type Row } from '../rows';
 import type { Drawing } from './panel';
-import {
-  colorOf,
-  elided,
-  linear,
-  roomForNames,
-  told,
-  tooltip,
-  valueAxis,
-  whiskers,
-  withError,
-  xAxis,
-  type Hit,
-} from './parts';
+import { bounds, highest, withError } from './parts';
+import type { Bars } from './plot';
+import { linear, names, type Scale } from './scales';
 
 /** The compared figure; `unit` is that of a workload's rows. */
 export interface Measure {
@@ -86,91 +76,70 @@ const MANY = 24;
 
 /** Bars of one workload; `places` assigns each place its colour in all charts. */
 export function comparison(match: Match, measure: Measure, places: Map<string, number>): Drawing {
-  const bars = match.rows.flatMap((row) => {
+  const shown = match.rows.flatMap((row) => {
     const rate = measure.of(row);
     return rate === null ? [] : [{ row, rate, name: barName(row, match.rows) }];
   });
-  const first = bars[0]?.rate.mean ?? 0;
-  const means = bars.map((bar) => bar.rate.mean);
-  const upright = bars.length > MANY;
+  const first = shown[0]?.rate.mean ?? 0;
+  const means = shown.map(({ rate }) => rate.mean);
+  const lying = shown.length <= MANY;
   const unit = measure.unit(match);
-  const most = Math.max(0, ...bars.map(({ rate }) => rate.mean + (rate.error ?? 0)));
   const title = measure.key === 'rate' ? (unit === 'iops' ? 'IOPS' : 'bandwidth') : measure.title;
-  const names = roomForNames(bars.map((bar) => bar.name));
+  const bars: Bars = {
+    kind: 'bars',
+    name: title,
+    slot: 0,
+    lying,
+    bars: shown.map(({ row, rate }, at) => ({
+      at,
+      value: rate.mean,
+      between: bounds(rate),
+      limit: null,
+      predicted: false,
+      slot: lying ? (places.get(row.run.subject) ?? 0) : 0,
+      ...(lying ? { text: quantity(rate.mean, unit) } : {}),
+    })),
+  };
+  const values = linear(unit, highest(shown.map(({ rate }) => rate)));
+  // Upright bars are too thin for names: pointer, keyboard and table have them.
+  const categories = names(lying ? shown.map(({ name }) => name) : [], lying);
+  const positions: Scale = { ...categories, max: Math.max(0.5, shown.length - 0.5) };
+  const axis = { title: '', lines: false, scale: positions };
   return {
     summary:
-      bars.length === 0
+      shown.length === 0
         ? 'Nothing was measured.'
         : `From ${quantity(Math.min(...means), unit)} to ${quantity(Math.max(...means), unit)}.`,
-    legend: [],
-    height: upright ? 280 : 46 + 30 * Math.max(1, bars.length),
-    option: (theme) => {
-      const axis = {
-        type: 'category',
-        data: bars.map((bar) => bar.name),
-        inverse: !upright,
-        axisLabel: {
-          show: !upright,
-          color: theme.text,
-          formatter: (name: string) => elided(name, names),
+    plot: {
+      x: lying ? { title: '', lines: true, scale: values } : axis,
+      strips: [
+        {
+          title: '',
+          height: lying ? 30 * Math.max(1, shown.length) : 230,
+          y: lying ? axis : { title: '', lines: true, scale: values },
+          marks: [bars],
         },
-        axisTick: { show: false },
-        axisLine: { lineStyle: { color: theme.line } },
-      };
-      const values = upright
-        ? valueAxis(theme, '', unit, linear(unit, most))
-        : xAxis(theme, '', {
-            min: 0,
-            splitNumber: 4,
-            ...linear(unit, most),
-            axisLabel: {
-              color: theme.muted,
-              hideOverlap: true,
-              formatter: (value: number) => tick(value, unit),
-            },
-            splitLine: { show: true, lineStyle: { color: theme.faint } },
-          });
-      const errors = bars.map(({ rate }, index) => {
-        const [low, high] = [rate.mean - (rate.error ?? 0), rate.mean + (rate.error ?? 0)];
-        return upright ? [index, low, high] : [low, high, index];
-      });
-      const labels = upright ? [] : bars.map(({ rate }) => quantity(rate.mean, unit));
-      return {
-        grid: upright
-          ? { left: 76, right: 16, top: 20, bottom: 24 }
-          : { left: names, right: 70, top: 6, bottom: 30 },
-        tooltip: tooltip(theme, (hits) =>
-          tip(hits, bars[hits[0]?.dataIndex ?? 0]?.rate, title, unit),
-        ),
-        xAxis: upright ? axis : values,
-        yAxis: upright ? values : axis,
-        series: [
-          {
-            type: 'bar',
-            name: title,
-            barMaxWidth: 20,
-            data: bars.map((bar) => ({
-              value: bar.rate.mean,
-              itemStyle: {
-                color: colorOf(theme, upright ? 0 : (places.get(bar.row.run.place) ?? 0)),
-              },
-            })),
-          },
-          whiskers(theme.text, errors, {
-            lying: !upright,
-            cap: upright ? Math.min(4, 200 / bars.length) : 4,
-            labels,
-          }),
-        ],
-      };
+      ],
+      labels: false,
     },
+    stops: shown.map(({ row, rate, name }, index) => ({
+      ...(lying ? { x: 0, y: index } : { x: index }),
+      head: name,
+      lines: [
+        {
+          slot: lying ? (places.get(row.run.subject) ?? 0) : 0,
+          name: title,
+          value: withError(rate, unit),
+        },
+      ],
+    })),
     table: () => ({
       caption: `${match.workload}: ${title}`,
       head: ['run', title, 'beside the first'],
-      rows: bars.map((bar) => [
-        bar.row.name,
-        withError(bar.rate, unit),
-        first > 0 ? `${(bar.rate.mean / first).toFixed(3)} ×` : '',
+      rows: shown.map(({ row, rate }) => [
+        row.name,
+        withError(rate, unit),
+        first > 0 ? `${(rate.mean / first).toFixed(3)} ×` : '',
       ]),
     }),
   };
@@ -178,13 +147,7 @@ export function comparison(match: Match, measure: Measure, places: Map<string, n
 
 /** Name of a bar: the place, or the row if several rows share the place. */
 function barName(row: Row, all: Row[]): string {
-  return all.filter((other) => other.run.place === row.run.place).length === 1
-    ? row.run.place
+  return all.filter((other) => other.run.subject === row.run.subject).length === 1
+    ? row.run.subject
     : row.name;
-}
-
-function tip(hits: Hit[], rate: Rate | undefined, title: string, unit: Unit): string {
-  const hit = hits[0];
-  if (!hit || !rate) return '';
-  return told(hit.name, [{ color: hit.color, name: title, value: withError(rate, unit) }]);
 }

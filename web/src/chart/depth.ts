@@ -1,153 +1,271 @@
 // Rate and latency over iodepth, for each pattern that was measured at several depths.
 
-import { percentile, type Promised, type Unit } from '../document';
-import { quantity } from '../format';
+import { percentile, type Promised, type Rate, type Sweep, type Unit } from '../document';
+import { capital, quantity } from '../format';
+import { LARGE_BYTES } from '../grid';
 import { groupBy, patternOf, type Row } from '../rows';
 import { limitLines, limitsInWords, limitsOf, near } from './limits';
 import type { Drawing, Spec } from './panel';
-import {
-  colorOf,
-  dashOf,
-  linear,
-  symbolOf,
-  told,
-  tooltip,
-  upTo,
-  valueAxis,
-  whiskers,
-  withError,
-  xAxis,
-} from './parts';
+import { highest, withError } from './parts';
+import { stopsOf, type Line, type Mark } from './plot';
+import { counts, linear, logarithmic, type Scale } from './scales';
 
-export interface Line {
-  name: string;
-  rows: Row[];
+/** One pattern on one subject. */
+export interface DepthLine {
+  subject: string;
+  pattern: string;
+  isLarge: boolean;
+  places: string[];
+  directions: string[];
+  points: DepthPoint[];
 }
 
-/** Groups rows of one pattern and place that differ in depth. */
-export function depthLines(rows: Row[]): Line[] {
+interface DepthPoint {
+  depth: number;
+  iops: Rate | null;
+  bytes_per_s: Rate | null;
+  tail: Rate | null;
+}
+
+/** More lines than this share no chart: each pattern has its own. */
+const LINES = 6;
+/** Rates that differ by more than this factor need a logarithmic scale. */
+const FAR = 40;
+
+/** Groups rows of one pattern and subject that differ in depth. */
+export function depthLines(rows: Row[]): DepthLine[] {
   const moved = rows.filter((row) => row.figure.direction !== 'sync' && row.depth > 0);
-  const places = new Set(moved.map((row) => row.run.place)).size;
   const groups = groupBy(moved, (row) => {
     const workers = row.figure.workers > 1 ? ` × ${row.figure.workers} workers` : '';
-    return `${places > 1 ? `${row.run.place}: ` : ''}${patternOf(row.figure)}${workers}`;
+    return JSON.stringify([row.run.subject, `${patternOf(row.figure)}${workers}`]);
   });
   return [...groups]
     .filter(([, group]) => new Set(group.map((row) => row.depth)).size > 1)
-    .map(([name, group]) => ({ name, rows: group.sort((a, b) => a.depth - b.depth) }));
+    .map(([key, group]) => {
+      const [subject, pattern] = JSON.parse(key) as [string, string];
+      return {
+        subject,
+        pattern,
+        isLarge: group.every((row) => row.figure.block_bytes[0] >= LARGE_BYTES),
+        places: group.map((row) => row.run.place),
+        directions: group.map((row) => row.figure.direction),
+        points: group
+          .sort((a, b) => a.depth - b.depth)
+          .map(({ depth, figure }) => ({
+            depth,
+            iops: figure.iops,
+            bytes_per_s: figure.bytes_per_s,
+            tail: rateOf(percentile(figure.latency, 0.01)),
+          })),
+      };
+    });
 }
+
+/** The searches of probes as lines. */
+export function searchLines(searches: Sweep[]): DepthLine[] {
+  return searches.flatMap((search) =>
+    search.curves.map((curve) => ({
+      subject: search.subject,
+      pattern: curve.values.join(' '),
+      isLarge: curve.block_bytes >= LARGE_BYTES,
+      places: [search.target],
+      directions: curve.values.flatMap((value) =>
+        ['read', 'write'].filter((word) => value.includes(word)),
+      ),
+      points: curve.cells
+        .filter((cell) => cell.basis === 'measured')
+        .map((cell) => ({
+          depth: cell.iodepth,
+          iops: cell.iops,
+          bytes_per_s: rateOf(cell.bytes_per_s),
+          tail: rateOf(cell.percentiles_ns[1] ?? null),
+        })),
+    })),
+  );
+}
+
+const rateOf = (value: number | null): Rate | null =>
+  value === null ? null : { mean: value, error: null };
 
 interface Measure {
   id: string;
   title: string;
   unit: Unit;
-  of: (row: Row) => { mean: number; error: number | null } | null;
+  of: (point: DepthPoint) => Rate | null;
+  among: (lines: DepthLine[]) => DepthLine[];
 }
 
+/** Small I/Os are drawn in IOPS, large ones in bytes. */
 const MEASURES: Measure[] = [
-  { id: 'depth-iops', title: 'IOPS over depth', unit: 'iops', of: (row) => row.figure.iops },
+  {
+    id: 'depth-iops',
+    title: 'IOPS over depth',
+    unit: 'iops',
+    of: (point) => point.iops,
+    among: (lines) => lines.filter((line) => !line.isLarge),
+  },
   {
     id: 'depth-bandwidth',
     title: 'Bandwidth over depth',
     unit: 'bytes_per_s',
-    of: (row) => row.figure.bytes_per_s,
+    of: (point) => point.bytes_per_s,
+    among: (lines) => lines.filter((line) => line.isLarge),
   },
-  { id: 'depth-latency', title: '99th percentile of latency over depth', unit: 'ns', of: tail },
+  {
+    id: 'depth-latency',
+    title: '99th percentile of latency over depth',
+    unit: 'ns',
+    of: (point) => point.tail,
+    among: (lines) => lines,
+  },
 ];
 
-function tail(row: Row) {
-  const ns = percentile(row.figure.latency, 0.01);
-  return ns === null ? null : { mean: ns, error: null };
+/** Charts of the lines; `all` are the subjects of the report, which have a colour each. */
+export function depthSpecs(lines: DepthLine[], promises: Promised[], all: string[]): Spec[] {
+  const subjects = [...new Set(lines.map((line) => line.subject))];
+  const patterns = groupBy(lines, (line) => line.pattern);
+  // A line has one colour in all charts.
+  const slotOf = (line: DepthLine) =>
+    patterns.size === 1 ? all.indexOf(line.subject) : lines.indexOf(line);
+  return MEASURES.flatMap((measure): Spec[] => {
+    const drawn = measure
+      .among(lines)
+      .filter((line) => line.points.some((point) => measure.of(point) !== null));
+    if (drawn.length === 0) return [];
+    if (drawn.length <= LINES || subjects.length === 1) {
+      const name = (line: DepthLine) =>
+        subjects.length === 1
+          ? line.pattern
+          : patterns.size === 1
+            ? line.subject
+            : `${line.subject}: ${line.pattern}`;
+      const series = drawn.map((line) => ({ line, slot: slotOf(line), name: name(line) }));
+      return [
+        {
+          id: measure.id,
+          title: measure.title,
+          draw: () =>
+            draw(series, measure, promises, {
+              scale: scaleOf(drawn, measure, 0),
+              caption: measure.title,
+            }),
+        },
+      ];
+    }
+    // Charts of all patterns have one scale, and each subject one colour.
+    return [...groupBy(drawn, (line) => line.pattern)]
+      .filter(([, some]) => some.length > 1)
+      .map(([pattern, some], index) => ({
+        id: `${measure.id}-${index}`,
+        title: `${capital(pattern)}: ${measure.title}`,
+        draw: () =>
+          draw(
+            some.map((line) => ({
+              line,
+              slot: all.indexOf(line.subject),
+              name: line.subject,
+            })),
+            measure,
+            promises,
+            {
+              scale: scaleOf(drawn, measure, 0),
+              caption: `${capital(pattern)}: ${measure.title}`,
+            },
+          ),
+      }));
+  });
 }
 
-export function depthSpecs(lines: Line[], promises: Promised[]): Spec[] {
-  return MEASURES.map((measure) => ({
-    id: measure.id,
-    title: measure.title,
-    draw: () => draw(lines, measure, promises),
-  }));
+function ratesOf(lines: DepthLine[], measure: Measure): Rate[] {
+  return lines.flatMap((line) => line.points.flatMap((point) => measure.of(point) ?? []));
 }
 
-function draw(lines: Line[], measure: Measure, promises: Promised[]): Drawing {
+function scaleOf(lines: DepthLine[], measure: Measure, least: number): Scale {
+  const rates = ratesOf(lines, measure);
+  const most = Math.max(highest(rates), least);
+  const best = lines.map((line) => highest(ratesOf([line], measure))).filter((rate) => rate > 0);
+  const isFar = Math.max(...best) > FAR * Math.min(...best);
+  return measure.unit === 'ns' || isFar
+    ? logarithmic([...rates.map((rate) => rate.mean), most], measure.unit)
+    : linear(measure.unit, most);
+}
+
+interface Series {
+  line: DepthLine;
+  slot: number;
+  name: string;
+}
+
+function draw(
+  series: Series[],
+  measure: Measure,
+  promises: Promised[],
+  { scale, caption }: { scale: Scale; caption: string },
+): Drawing {
+  const lines = series.map(({ line }) => line);
   const points = lines.map((line) =>
-    line.rows.flatMap((row) => {
-      const rate = measure.of(row);
-      return rate === null ? [] : [{ depth: row.depth, rate }];
+    line.points.flatMap((point) => {
+      const rate = measure.of(point);
+      return rate === null ? [] : [{ depth: point.depth, rate }];
     }),
   );
   const depths = [...new Set(points.flat().map((point) => point.depth))].sort((a, b) => a - b);
-  const drawn = lines.flatMap((line) => line.rows);
   const promised = limitsOf(
     promises,
-    new Set(drawn.map((row) => row.run.place)),
+    new Set(lines.flatMap((line) => line.places)),
     measure.unit,
-    new Set(drawn.map((row) => row.figure.direction)),
+    new Set(lines.flatMap((line) => line.directions)),
   );
-  const highest = Math.max(
-    0,
-    ...points.flat().map((point) => point.rate.mean + (point.rate.error ?? 0)),
-  );
-  const limits = near(promised, highest);
-  const most = Math.max(highest, ...limits.map((limit) => limit.value));
-  const best = lines.map((line, index) => {
-    const top = Math.max(0, ...(points[index] ?? []).map((point) => point.rate.mean));
-    return `${line.name}: up to ${quantity(top, measure.unit)}.`;
+  const reached = highest(points.flat().map((point) => point.rate));
+  const limits = near(promised, reached);
+  const top = Math.max(0, ...limits.map((limit) => limit.value));
+  const best = series.map(({ name }, index) => {
+    const most = Math.max(0, ...(points[index] ?? []).map((point) => point.rate.mean));
+    return `${name}: up to ${quantity(most, measure.unit)}.`;
   });
+  const curves = series.map(({ name, slot }, index): Line => ({
+    kind: 'line',
+    name,
+    slot,
+    points: (points[index] ?? []).map(({ depth, rate }) => ({ x: depth, y: rate.mean })),
+    step: false,
+    filled: false,
+    dots: true,
+  }));
+  const intervals = series.map(({ name, slot }, index): Mark => ({
+    kind: 'whiskers',
+    name,
+    slot,
+    points: (points[index] ?? []).flatMap(({ depth, rate }) =>
+      rate.error === null ? [] : [[depth, rate.mean - rate.error, rate.mean + rate.error]],
+    ),
+  }));
   return {
     summary: best.join(' ') + limitsInWords(promised),
-    legend: lines.map((line, index) => ({ name: line.name, color: index, dash: dashOf(index) })),
-    height: 300,
-    option: (theme, hidden) => ({
-      grid: { left: 76, right: 24, top: 34, bottom: 52 },
-      tooltip: tooltip(theme, (hits) => {
-        const head = `depth ${hits[0]?.value[0]}`;
-        return told(
-          head,
-          hits.map((hit) => ({
-            color: hit.color,
-            name: hit.seriesName,
-            value: quantity(hit.value[1] ?? 0, measure.unit),
-          })),
-        );
-      }),
-      xAxis: xAxis(theme, 'I/Os in flight', {
-        type: 'log',
-        logBase: 2,
-        min: Math.min(...depths),
-        max: Math.max(...depths),
-      }),
-      yAxis: valueAxis(
-        theme,
-        '',
-        measure.unit,
-        limits.length > 0 ? upTo(measure.unit, most) : linear(measure.unit, most),
-      ),
-      series: [
-        ...lines.flatMap((line, index) => {
-          const shown = hidden.has(line.name) ? [] : (points[index] ?? []);
-          const color = colorOf(theme, index);
-          const errors = shown.flatMap(({ depth, rate }) =>
-            rate.error === null ? [] : [[depth, rate.mean - rate.error, rate.mean + rate.error]],
-          );
-          return [
-            {
-              type: 'line',
-              name: line.name,
-              data: shown.map(({ depth, rate }) => [depth, rate.mean]),
-              symbol: symbolOf(index),
-              symbolSize: 8,
-              lineStyle: { width: 2, type: dashOf(index) },
-              color,
-            },
-            whiskers(color, errors),
-          ];
-        }),
-        ...limitLines(theme, limits),
+    plot: {
+      x: { title: 'I/Os in flight', scale: counts(depths), lines: false },
+      strips: [
+        {
+          title: '',
+          height: 200,
+          y: {
+            title: '',
+            scale: top > scale.max ? scaleOf(lines, measure, top) : scale,
+            lines: true,
+          },
+          marks: [...limitLines(limits), ...intervals, ...curves],
+        },
       ],
-    }),
+      labels: true,
+    },
+    stops: stopsOf(
+      curves,
+      (depth) => `depth ${depth}`,
+      (value) => quantity(value, measure.unit),
+    ),
     table: () => ({
-      caption: measure.title,
-      head: ['I/Os in flight', ...lines.map((line) => line.name)],
+      caption,
+      head: ['I/Os in flight', ...series.map(({ name }) => name)],
       rows: depths.map((depth) => [
         depth,
         ...points.map((line) =>

@@ -4,18 +4,8 @@ import type { Sweep } from '../document';
 import { quantity } from '../format';
 import { titled, type Point } from '../grid';
 import type { Drawing } from './panel';
-import {
-  band,
-  colorOf,
-  dashOf,
-  logarithmic,
-  overAxis,
-  placesOf,
-  told,
-  tooltip,
-  valueAxis,
-  type Option,
-} from './parts';
+import { stopsOf, type Band, type Line } from './plot';
+import { logarithmic, overValues, placesOf } from './scales';
 
 const LINES: { name: string; of: (point: Point) => number | null }[] = [
   { name: 'p50', of: ({ cell }) => cell.percentiles_ns[0] ?? null },
@@ -41,11 +31,31 @@ export function fan(sweep: Sweep, points: Point[], axis: number): Drawing {
   const lines = LINES.map((_, index) => line(index));
   const all = lines.flat().map((point) => point.ns);
   // Only measured points have a tail: predictions have no percentiles.
-  const between = (low: number, high: number) =>
-    (lines[low] ?? []).flatMap(({ at, ns }) => {
+  const between = (low: number, high: number): Band['points'] =>
+    (lines[low] ?? []).flatMap(({ at, ns }): Band['points'] => {
       const upper = lines[high]?.find((point) => point.at === at);
       return upper ? [[at, ns, upper.ns]] : [];
     });
+  const curves = LINES.map(({ name }, slot): Line => ({
+    kind: 'line',
+    name,
+    slot,
+    points: (lines[slot] ?? []).map(({ at, ns, measured }) => ({
+      x: at,
+      y: ns,
+      hollow: !measured,
+    })),
+    step: false,
+    filled: false,
+    dots: true,
+  }));
+  const bands = [0.26, 0.17, 0.09].map((opacity, low): Band => ({
+    kind: 'band',
+    name: LINES[low + 1]?.name ?? '',
+    slot: 0,
+    opacity,
+    points: between(low, low + 1),
+  }));
   const head = (index: number) => (numbers ? `${over?.name} ${index}` : (values[index] ?? ''));
   return {
     summary: LINES.flatMap(({ name }, index) =>
@@ -58,55 +68,19 @@ export function fan(sweep: Sweep, points: Point[], axis: number): Drawing {
           ]
         : [],
     ).join(' '),
-    legend: LINES.map(({ name }, index) => ({ name, color: index, dash: dashOf(index) })),
-    height: 300,
-    option: (theme, hidden) => ({
-      grid: { left: 76, right: 24, top: 20, bottom: 52 },
-      tooltip: tooltip(theme, (hits) =>
-        told(
-          head(hits[0]?.value[0] ?? 0),
-          hits.map((hit) => ({
-            color: hit.color,
-            name: hit.seriesName,
-            value: quantity(hit.value[1] ?? 0, 'ns'),
-          })),
-        ),
-      ),
-      xAxis: overAxis(theme, over ? titled(over) : '', values),
-      yAxis: valueAxis(theme, '', 'ns', logarithmic(all)),
-      series: [
-        ...[
-          [0, 1, 0.26],
-          [1, 2, 0.17],
-          [2, 3, 0.09],
-        ].flatMap(([low, high, opacity]) => {
-          const names = [LINES[low ?? 0]?.name ?? '', LINES[high ?? 0]?.name ?? ''];
-          return names.some((name) => hidden.has(name))
-            ? []
-            : [band(colorOf(theme, 0), between(low ?? 0, high ?? 0), opacity ?? 0)];
-        }),
-        ...LINES.flatMap(({ name }, index): Option[] => {
-          const color = colorOf(theme, index);
-          if (hidden.has(name)) return [];
-          return [
-            {
-              type: 'line',
-              name,
-              color,
-              lineStyle: { width: 2, type: dashOf(index) },
-              data: (lines[index] ?? []).map(({ at, ns, measured }) => ({
-                value: [at, ns],
-                symbol: 'circle',
-                symbolSize: 6,
-                itemStyle: measured
-                  ? { color }
-                  : { color: theme.background, borderColor: color, borderWidth: 1.5 },
-              })),
-            },
-          ];
-        }),
+    plot: {
+      x: { title: over ? titled(over) : '', scale: overValues(values), lines: false },
+      strips: [
+        {
+          title: '',
+          height: 230,
+          y: { title: '', scale: logarithmic(all, 'ns'), lines: true },
+          marks: [...bands, ...curves],
+        },
       ],
-    }),
+      labels: true,
+    },
+    stops: stopsOf(curves, head, (ns) => quantity(ns, 'ns')),
     table: () => ({
       caption: `Latency over ${over?.name}`,
       head: [over?.name ?? '', ...LINES.map(({ name }) => name)],

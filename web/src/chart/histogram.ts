@@ -1,50 +1,53 @@
 // Histogram of latency.
 
 import { bucketRange } from '../document';
-import { duration, tick } from '../format';
-import type { Row } from '../rows';
+import { duration } from '../format';
+import { chartNames, type Row } from '../rows';
 import type { Drawing } from './panel';
-import { colorOf, dashOf, logarithmic, told, tooltip, valueAxis, xAxis, type Hit } from './parts';
+import { stopsOf, type Line } from './plot';
+import { linear, logarithmic } from './scales';
 
 export function histogram(rows: Row[]): Drawing {
   const drawn = rows.filter((row) => row.figure.latency.buckets.length > 0);
   const [first, last] = reach(drawn);
-  const shares = drawn.map((row) => outline(row, first, last));
-  const { marks, ...scale } = logarithmic([
-    Math.max(1, bucketRange(first)[0]),
-    bucketRange(last)[1],
-  ]);
+  const names = chartNames(drawn);
+  const lines = drawn.map((row, index): Line => ({
+    kind: 'line',
+    name: names[index] ?? row.name,
+    slot: row.slot,
+    points: outline(row, first, last).map(([x, y]) => ({ x, y })),
+    step: true,
+    filled: true,
+    dots: false,
+  }));
+  const shares = lines.flatMap((line) => line.points.map((point) => point.y ?? 0));
+  const range = [Math.max(1, bucketRange(first)[0]), bucketRange(last)[1]];
+  const ends = new Map<number, number>();
+  for (let index = first; index <= last; index += 1) {
+    const [from, to] = bucketRange(index);
+    ends.set(Math.max(1, from), to);
+  }
   return {
     summary: drawn
       .map((row) => `${row.name}: most I/Os took about ${duration(mode(row))}.`)
       .join(' '),
-    legend: drawn.map((row) => ({ name: row.name, color: row.slot, dash: dashOf(row.slot) })),
-    height: 320,
-    option: (theme, hidden) => ({
-      grid: { left: 56, right: 24, top: 30, bottom: 52 },
-      tooltip: tooltip(theme, (hits) => tip(hits, first)),
-      xAxis: xAxis(theme, 'latency', {
-        ...scale,
-        axisTick: { customValues: marks, lineStyle: { color: theme.line } },
-        axisLabel: {
-          color: theme.muted,
-          hideOverlap: true,
-          customValues: marks,
-          formatter: (ns: number) => tick(ns, 'ns'),
+    plot: {
+      x: { title: 'latency', scale: logarithmic(range, 'ns'), lines: false },
+      strips: [
+        {
+          title: 'share of I/Os',
+          height: 230,
+          y: { title: '', scale: linear('percent', Math.max(0, ...shares)), lines: true },
+          marks: lines,
         },
-      }),
-      yAxis: valueAxis(theme, 'share of I/Os', 'percent'),
-      series: drawn.map((row, index) => ({
-        type: 'line',
-        step: 'end',
-        name: row.name,
-        data: hidden.has(row.name) ? [] : shares[index],
-        showSymbol: false,
-        lineStyle: { width: 1.5, type: dashOf(row.slot) },
-        areaStyle: { opacity: 0.12 },
-        color: colorOf(theme, row.slot),
-      })),
-    }),
+      ],
+      labels: false,
+    },
+    stops: stopsOf(
+      lines,
+      (from) => `${duration(from)} to ${duration(ends.get(from) ?? from)}`,
+      (share) => `${share.toPrecision(3)} %`,
+    ),
     table: () => tableOf(drawn),
   };
 }
@@ -56,9 +59,9 @@ function reach(rows: Row[]): [number, number] {
 }
 
 /** Outline of a histogram: a step at the start of each bucket, including empty ones. */
-function outline(row: Row, first: number, last: number): number[][] {
+function outline(row: Row, first: number, last: number): [number, number][] {
   const counts = new Map(row.figure.latency.buckets);
-  const points: number[][] = [];
+  const points: [number, number][] = [];
   for (let index = first; index <= last; index += 1) {
     points.push([
       Math.max(1, bucketRange(index)[0]),
@@ -74,16 +77,6 @@ function mode(row: Row): number {
   );
   const [from, to] = bucketRange(fullest[0]);
   return (from + to) / 2;
-}
-
-function tip(hits: Hit[], first: number): string {
-  const [from, to] = bucketRange(first + (hits[0]?.dataIndex ?? 0));
-  const lines = hits.map((hit) => ({
-    color: hit.color,
-    name: hit.seriesName,
-    value: `${(hit.value[1] ?? 0).toPrecision(3)} %`,
-  }));
-  return told(`${duration(from)} to ${duration(to)}`, lines);
 }
 
 function tableOf(rows: Row[]) {

@@ -2,8 +2,7 @@
 
 import type { Promised, Unit } from '../document';
 import { quantity } from '../format';
-import type { Theme } from '../theme';
-import type { Option } from './parts';
+import type { Rule } from './plot';
 
 export interface Limit {
   /** Name, such as `promised read IOPS`. */
@@ -44,37 +43,15 @@ export function near(limits: Limit[], most: number): Limit[] {
   return limits.filter((limit) => limit.value <= FAR * most);
 }
 
-/** Series without points that draw the lines. Equal limits share a line. */
-export function limitLines(theme: Theme, limits: Limit[], more: Option = {}): Option[] {
-  if (limits.length === 0) return [];
+/** Lines across a chart. Equal limits share a line. */
+export function limitLines(limits: Limit[]): Rule[] {
   const at = new Map<number, string[]>();
   for (const limit of limits) at.set(limit.value, [...(at.get(limit.value) ?? []), limit.name]);
-  const data = [...at].map(([value, names]) => ({
-    yAxis: value,
-    name: `${shared(names)}: ${quantity(value, limits[0]?.unit ?? 'count')}`,
+  return [...at].map(([value, names]) => ({
+    kind: 'rule',
+    value,
+    text: `${shared(names)}: ${quantity(value, limits[0]?.unit ?? 'count')}`,
   }));
-  return [
-    {
-      type: 'line',
-      name: 'promised',
-      data: [],
-      silent: true,
-      tooltip: { show: false },
-      markLine: {
-        silent: true,
-        symbol: 'none',
-        lineStyle: { color: theme.text, type: [6, 3], width: 1.2 },
-        label: {
-          position: 'insideEndTop',
-          color: theme.text,
-          fontSize: 11,
-          formatter: ({ name }: { name: string }) => name,
-        },
-        data,
-      },
-      ...more,
-    },
-  ];
 }
 
 /** Merges names: `promised read IOPS`, `promised write IOPS`: `promised read and write IOPS`. */

@@ -4,7 +4,8 @@ import type { Load } from '../document';
 import { iops, quantity } from '../format';
 import { heatMap } from './heat';
 import type { Drawing, Spec } from './panel';
-import { colorOf, dashOf, logarithmic, symbolOf, told, tooltip, valueAxis, xAxis } from './parts';
+import { stopsOf, type Line } from './plot';
+import { linear, logarithmic } from './scales';
 
 const LINES: { name: string; of: (point: Load['points'][number]) => number | null }[] = [
   ...[50, 95, 99, 99.9].map((percent, index) => ({
@@ -64,66 +65,47 @@ function draw(load: Load): Drawing {
   const all = points.flatMap((point) => LINES.flatMap((line) => line.of(point) ?? []));
   const kept = points.filter((point) => point.kept_up).map((point) => point.offered_per_s);
   const most = Math.max(0, ...kept);
+  const lines = LINES.map(({ name, of }, slot): Line => ({
+    kind: 'line',
+    name,
+    slot,
+    points: points.flatMap((point) => {
+      const ns = of(point);
+      return ns === null ? [] : [{ x: point.offered_per_s, y: ns, hollow: !point.kept_up }];
+    }),
+    step: false,
+    filled: false,
+    dots: true,
+  }));
   return {
     summary:
       kept.length > 0
         ? `Kept up with up to ${iops(most)} I/Os per second.`
         : 'No rate was kept up with.',
-    legend: LINES.map((line, index) => ({ name: line.name, color: index, dash: dashOf(index) })),
-    height: 340,
-    option: (theme, hidden) => ({
-      grid: { left: 76, right: 24, top: 26, bottom: 52 },
-      tooltip: tooltip(theme, (hits) => {
-        const point = points.find((each) => each.offered_per_s === hits[0]?.value[0]);
-        const lines = hits.map((hit) => ({
-          color: hit.color,
-          name: hit.seriesName,
-          value: quantity(hit.value[1] ?? 0, 'ns'),
-        }));
-        return told(
-          `${iops(hits[0]?.value[0] ?? 0)}/s offered, ${iops(
-            point?.achieved_per_s ?? 0,
-          )}/s completed`,
-          lines,
-        );
-      }),
-      xAxis: xAxis(theme, 'I/Os offered per second', {
-        min: 0,
-        axisLabel: {
-          color: theme.muted,
-          hideOverlap: true,
-          formatter: (value: number) => iops(value),
+    plot: {
+      x: {
+        title: 'I/Os offered per second',
+        scale: linear('iops', Math.max(0, ...points.map((point) => point.offered_per_s))),
+        lines: false,
+      },
+      strips: [
+        {
+          title: '',
+          height: 260,
+          y: { title: '', scale: logarithmic(all, 'ns'), lines: true },
+          marks: lines,
         },
-      }),
-      yAxis: valueAxis(theme, '', 'ns', logarithmic(all)),
-      series: LINES.flatMap((line, index) =>
-        hidden.has(line.name)
-          ? []
-          : [
-              {
-                type: 'line',
-                name: line.name,
-                color: colorOf(theme, index),
-                lineStyle: { width: 2, type: dashOf(index) },
-                data: points.flatMap((point) => {
-                  const ns = line.of(point);
-                  if (ns === null) return [];
-                  const color = colorOf(theme, index);
-                  return [
-                    {
-                      value: [point.offered_per_s, ns],
-                      symbol: symbolOf(index),
-                      symbolSize: 7,
-                      itemStyle: point.kept_up
-                        ? { color }
-                        : { color: theme.background, borderColor: color, borderWidth: 1.5 },
-                    },
-                  ];
-                }),
-              },
-            ],
-      ),
-    }),
+      ],
+      labels: true,
+    },
+    stops: stopsOf(
+      lines,
+      (offered) => {
+        const point = points.find((each) => each.offered_per_s === offered);
+        return `${iops(offered)}/s offered, ${iops(point?.achieved_per_s ?? 0)}/s completed`;
+      },
+      (ns) => quantity(ns, 'ns'),
+    ),
     table: () => ({
       caption: 'Latency over offered rate',
       head: ['offered/s', 'completed/s', 'kept up', ...LINES.map((line) => line.name)],

@@ -1,27 +1,20 @@
-// A chart with its title, legend, keyboard control, table and download.
+// A chart with its title, legend, tooltip, keyboard control, table and download.
 
 import { add, csv, folded, h, save, table, type Table } from '../dom';
-import { isPrinting, onThemeChange, theme, type Theme } from '../theme';
-import { init, type ECharts } from './echarts';
-import { base, CONFIDENCE, type Option } from './parts';
+import { onThemeChange, theme } from '../theme';
+import { seriesOf, type Plot, type Stop } from './plot';
+import { element, write } from './elements';
+import { drawPlot, type Drawn } from './svg';
+import { capped, textWidth } from './text';
 
 /** The current content of a chart. */
 export interface Drawing {
   /** One sentence that describes the chart for screen readers. */
   summary: string;
-  /** Names and line styles, in the order of the legend. */
-  legend: Entry[];
-  option: (theme: Theme, hidden: Set<string>) => Option;
+  plot: Plot;
+  /** Where pointer and keyboard stop, from left to right. */
+  stops: Stop[];
   table: () => Table;
-  /** Height in pixels. */
-  height: number;
-}
-
-export interface Entry {
-  name: string;
-  /** Index in the palette. */
-  color: number;
-  dash: string | number[];
 }
 
 export interface Spec {
@@ -34,6 +27,12 @@ export interface Spec {
 
 const panels = new Set<Panel>();
 const NEAR = '600px';
+/** Charts that a large screen shows when the page opens. */
+const FIRST = 2;
+/** Width of saved charts in pixels: as wide as a slide or a column of text needs. */
+const SAVED_PX = 880;
+/** Width of charts before the page has a layout. */
+const UNKNOWN_PX = 600;
 
 /** Draws a chart when it scrolls near, so that a report with many charts opens quickly. */
 const watcher = new IntersectionObserver(
@@ -48,21 +47,31 @@ const watcher = new IntersectionObserver(
 
 onThemeChange(() => panels.forEach((panel) => panel.redraw()));
 
-/** Draws all charts for printing. */
+/** Draws all charts that are not folded away, for printing. */
 export function showAll(): void {
   panels.forEach((panel) => panel.show());
+}
+
+/** Draws the first charts at once, without waiting for the page to be laid out and observed. */
+export function showFirst(): void {
+  const first = [...panels].slice(0, FIRST);
+  // All widths are read before the first change: each change makes the next layout anew.
+  const widths = first.map((panel) => panel.width());
+  first.forEach((panel, index) => panel.show(widths[index]));
 }
 
 export class Panel {
   readonly element: HTMLElement;
   private readonly canvas: HTMLElement;
   private readonly legend: HTMLElement;
+  private readonly tip: HTMLElement;
   private readonly behind: HTMLElement;
   private readonly spoken: HTMLElement;
   private readonly hidden = new Set<string>();
-  private chart: ECharts | undefined;
   private drawing: Drawing;
-  private point = -1;
+  private drawn: Drawn | undefined;
+  private marker: SVGElement | undefined;
+  private stop = -1;
 
   constructor(private readonly spec: Spec) {
     this.drawing = spec.draw();
@@ -72,7 +81,11 @@ export class Panel {
       role: 'img',
       'aria-roledescription': 'chart',
       keydown: (event) => this.key(event as KeyboardEvent),
+      pointermove: (event) => this.point(event as PointerEvent),
+      pointerleave: () => this.select(-1),
+      blur: () => this.select(-1),
     });
+    this.tip = h('div', { class: 'tooltip', hidden: true });
     this.legend = h('div', {
       class: 'legend',
       role: 'group',
@@ -101,7 +114,7 @@ export class Panel {
       { class: 'panel', id: spec.id },
       h('div', { class: 'top' }, caption, tools),
       this.legend,
-      this.canvas,
+      h('div', { class: 'stage' }, this.canvas, this.tip),
       this.spoken,
       this.behind,
     );
@@ -114,7 +127,6 @@ export class Panel {
   /** Draws the chart anew after the reader has changed a selection. */
   update(): void {
     this.drawing = this.spec.draw();
-    this.point = -1;
     this.around();
     this.redraw();
   }
@@ -123,49 +135,49 @@ export class Panel {
   remove(): void {
     panels.delete(this);
     watcher.unobserve(this.element);
-    this.chart?.dispose();
-    this.chart = undefined;
+    this.drawn = undefined;
   }
 
-  show(): void {
-    if (this.chart) {
-      this.resize();
-      return;
-    }
-    this.chart = init(this.canvas, null, { renderer: 'svg' });
-    this.redraw();
+  show(width?: number): void {
+    if (!this.drawn) this.draw(width);
+    else this.resize();
+  }
+
+  width(): number {
+    return this.canvas.clientWidth;
   }
 
   redraw(): void {
-    for (const swatch of this.legend.querySelectorAll<HTMLElement>('i')) {
-      swatch.style.borderTopColor =
-        theme().colors[Number(swatch.dataset['color']) % theme().colors.length] ?? '';
-    }
-    if (!this.chart) return;
-    this.chart.resize();
-    this.chart.setOption(this.option(theme()), { notMerge: true });
-    if (isPrinting()) this.chart.getZr().refreshImmediately();
+    if (this.drawn) this.draw();
   }
 
-  private option(look: Theme): Option {
-    return { ...base(look), ...this.drawing.option(look, this.hidden) };
+  private draw(width = this.width()): void {
+    this.drawn = drawPlot(this.drawing.plot, width || UNKNOWN_PX, theme(), this.hidden);
+    this.stop = -1;
+    this.tip.hidden = true;
+    this.canvas.replaceChildren(this.drawn.svg);
+    this.canvas.style.minHeight = `${this.drawn.height}px`;
+    this.legend.hidden = this.drawn.labelled || seriesOf(this.drawing.plot).length < 2;
+    for (const line of this.legend.querySelectorAll<SVGElement>('path'))
+      line.setAttribute('stroke', theme().colors[Number(line.dataset['slot'])] ?? theme().text);
   }
 
   private resize(): void {
-    if (this.chart && this.canvas.clientWidth > 0) this.chart.resize();
+    const width = this.width();
+    if (this.drawn && width > 0 && width !== this.drawn.width) this.draw(width);
   }
 
   /** Updates the label, legend and table around the chart. */
   private around(): void {
-    const { summary, legend, height } = this.drawing;
+    const series = seriesOf(this.drawing.plot);
     this.canvas.setAttribute(
       'aria-label',
-      `${this.spec.title}. ${summary} Arrow keys step through it; a table follows.`,
+      `${this.spec.title}. ${this.drawing.summary} Arrow keys step through it; a table follows.`,
     );
-    this.canvas.style.height = `${height}px`;
     this.legend.replaceChildren(
-      ...(legend.length > 1 ? legend.map((entry) => this.entryOf(entry)) : []),
+      ...(series.length > 1 ? series.map((each) => this.entryOf(each)) : []),
     );
+    this.legend.hidden = series.length < 2;
     const wasOpen = this.behind.querySelector('details')?.open ?? false;
     this.behind.replaceChildren(
       folded('Table of this chart', () => table(this.drawing.table()), wasOpen),
@@ -173,90 +185,142 @@ export class Panel {
   }
 
   /** One entry of the legend: a button that hides and shows the series. */
-  private entryOf(entry: Entry): HTMLElement {
-    const style =
-      typeof entry.dash === 'string' ? 'solid' : Number(entry.dash[0]) < 4 ? 'dotted' : 'dashed';
-    const swatch = h('i', { style: `border-top-style:${style}`, 'data-color': entry.color });
+  private entryOf(series: ReturnType<typeof seriesOf>[number]): HTMLElement {
+    const color = theme().colors[series.slot % theme().colors.length] ?? '';
+    const line = element('path', {
+      d: 'M0 5h24',
+      stroke: color,
+      'stroke-width': 3,
+      'stroke-dasharray': series.dash,
+      'data-slot': series.slot % theme().colors.length,
+    });
+    const swatch = element('svg', { width: 24, height: 10, 'aria-hidden': 'true' }, line);
     const button = h(
       'button',
-      { type: 'button', 'aria-pressed': this.hidden.has(entry.name) ? 'false' : 'true' },
+      { type: 'button', 'aria-pressed': this.hidden.has(series.name) ? 'false' : 'true' },
       swatch,
-      entry.name,
+      series.name,
     );
     button.addEventListener('click', () => {
-      if (!this.hidden.delete(entry.name)) this.hidden.add(entry.name);
-      button.setAttribute('aria-pressed', this.hidden.has(entry.name) ? 'false' : 'true');
+      if (!this.hidden.delete(series.name)) this.hidden.add(series.name);
+      button.setAttribute('aria-pressed', this.hidden.has(series.name) ? 'false' : 'true');
       this.redraw();
     });
     return button;
   }
 
-  /** Arrow keys step through the points of the longest line; the tooltip is announced. */
+  /** Arrow keys step through the stops, which are announced. */
   private key(event: KeyboardEvent): void {
-    if (!this.chart) return;
-    const step = { ArrowRight: 1, ArrowLeft: -1, PageDown: 10, PageUp: -10 }[event.key];
-    const series = (this.chart.getOption()['series'] ?? []) as { name: string; data: unknown[] }[];
-    const lengths = series.map((each) => (each.name === CONFIDENCE ? 0 : each.data.length));
-    const last = Math.max(0, ...lengths) - 1;
     if (event.key === 'Escape') {
-      this.chart.dispatchAction({ type: 'hideTip' });
+      this.select(-1);
       return;
     }
-    if (last < 0 || (step === undefined && event.key !== 'Home' && event.key !== 'End')) return;
+    const last = this.drawing.stops.length - 1;
+    const steps: { [key: string]: number } = {
+      ArrowRight: this.stop + 1,
+      ArrowLeft: this.stop - 1,
+      PageDown: this.stop + 10,
+      PageUp: this.stop - 10,
+      Home: 0,
+      End: last,
+    };
+    const next = steps[event.key];
+    if (next === undefined || last < 0) return;
     event.preventDefault();
-    if (event.key === 'Home') this.point = 0;
-    else if (event.key === 'End') this.point = last;
-    else this.point = Math.min(last, Math.max(0, this.point + (step ?? 0)));
-    this.chart.dispatchAction({
-      type: 'showTip',
-      seriesIndex: lengths.indexOf(last + 1),
-      dataIndex: this.point,
-    });
-    const tip = this.canvas.querySelector<HTMLElement>('.tooltip');
-    const parts = tip
-      ? [...tip.querySelectorAll('.tip-head, .tip')].map((part) =>
-          [...part.childNodes].map((node) => node.textContent).join(' '),
-        )
-      : [];
-    this.spoken.textContent = parts.join('; ');
+    this.show();
+    this.select(Math.min(last, Math.max(0, next)));
+    this.spoken.textContent = [...this.tip.children]
+      .map((part) =>
+        [...part.childNodes]
+          .map((node) => node.textContent)
+          .join(' ')
+          .trim(),
+      )
+      .join('; ');
   }
 
-  /** The chart with title and legend as SVG, in the colours of the page. */
-  private svg(): { text: string; width: number; height: number } {
-    const look = theme();
-    const width = Math.max(720, this.canvas.clientWidth);
-    const shown = this.drawing.legend.length > 1 ? this.drawing.legend : [];
-    const head =
-      44 +
-      18 * Math.ceil(shown.reduce((sum, entry) => sum + 44 + entry.name.length * 7, 0) / width);
-    const height = this.drawing.height + head;
-    const chart = init(null, null, { renderer: 'svg', ssr: true, width, height });
-    const option = this.option(look);
-    const grids = (Array.isArray(option['grid']) ? option['grid'] : [option['grid']]) as {
-      top?: number;
-    }[];
-    chart.setOption({
-      ...option,
-      backgroundColor: look.background,
-      title: {
-        text: this.spec.title,
-        left: 12,
-        top: 8,
-        textStyle: { fontSize: 15, color: look.text },
-      },
-      legend: {
-        show: true,
-        top: 34,
-        left: 12,
-        data: shown.map((entry) => entry.name),
-        textStyle: { color: look.text },
-        itemWidth: 26,
-      },
-      grid: grids.map((grid) => ({ ...grid, top: (grid.top ?? 30) + head - 8 })),
+  /** Selects the stop that is nearest to the pointer. */
+  private point(event: PointerEvent): void {
+    const { drawn } = this;
+    if (!drawn) return;
+    const box = this.canvas.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    let [nearest, least] = [-1, Infinity];
+    this.drawing.stops.forEach((stop, index) => {
+      const across = stop.y !== undefined && stop.x === 0 ? 0 : drawn.x(stop.x) - x;
+      const distance = Math.hypot(across, stop.y === undefined ? 0 : drawn.y(stop.y) - y);
+      if (distance < least) [nearest, least] = [index, distance];
     });
-    const text = chart.renderToSVGString();
-    chart.dispose();
-    return { text, width, height };
+    this.select(nearest);
+  }
+
+  /** Shows the tooltip of a stop; -1 hides it. */
+  private select(index: number): void {
+    if (index === this.stop) return;
+    this.stop = index;
+    this.marker?.remove();
+    const { drawn } = this;
+    const stop = this.drawing.stops[index];
+    this.tip.hidden = stop === undefined || drawn === undefined;
+    if (!stop || !drawn) return;
+    const lines = stop.lines.filter((line) => !this.hidden.has(line.name));
+    this.tip.replaceChildren(
+      h('div', { class: 'tip-head' }, stop.head),
+      ...lines.map(({ slot, name, value }) => {
+        const dot = h('i', {});
+        if (slot !== null)
+          dot.style.background = theme().colors[slot % theme().colors.length] ?? '';
+        return h('div', { class: 'tip' }, dot, h('span', {}, name), h('b', {}, value));
+      }),
+    );
+    const x = drawn.x(stop.x);
+    if (stop.y === undefined) {
+      this.marker = element('path', {
+        d: `M${x} ${drawn.top}V${drawn.bottom - 40}`,
+        stroke: theme().muted,
+        'stroke-width': 1,
+      });
+      drawn.svg.append(this.marker);
+    }
+    const most = drawn.width - this.tip.offsetWidth - 4;
+    const beside = x + 14 > most ? x - this.tip.offsetWidth - 14 : x + 14;
+    const top = stop.y === undefined ? drawn.top + 8 : drawn.y(stop.y) + 14;
+    this.tip.style.left = `${Math.max(0, Math.min(most, beside))}px`;
+    this.tip.style.top = `${top}px`;
+  }
+
+  /** The chart with title and legend, in the colours of the page. */
+  private svg(): Drawn {
+    const look = theme();
+    const room = 34;
+    const title = write(12, 22, capped(this.spec.title, SAVED_PX - 24), {
+      fill: look.text,
+      'font-size': 15,
+      'font-weight': 600,
+    });
+    const series = seriesOf(this.drawing.plot).filter(({ name }) => !this.hidden.has(name));
+    const entries: Node[] = [];
+    let [x, y] = [12, room + 8];
+    for (const { name, slot, dash } of series) {
+      const text = capped(name, SAVED_PX - 80);
+      if (x > 12 && x + textWidth(text) + 50 > SAVED_PX) [x, y] = [12, y + 18];
+      entries.push(
+        element('path', {
+          d: `M${x} ${y - 4}h24`,
+          stroke: look.colors[slot % look.colors.length],
+          'stroke-width': 3,
+          'stroke-dasharray': dash,
+        }),
+        write(x + 30, y, text, { fill: look.text }),
+      );
+      x += textWidth(text) + 50;
+    }
+    const plot = { ...this.drawing.plot };
+    const labelled = drawPlot(plot, SAVED_PX, look, this.hidden).labelled || series.length < 2;
+    const drawn = drawPlot(plot, SAVED_PX, look, this.hidden, labelled ? room : y + 10);
+    const sheet = element('rect', { width: '100%', height: '100%', fill: look.background });
+    drawn.svg.prepend(sheet, title, ...(labelled ? [] : entries));
+    return drawn;
   }
 
   private file(extension: string): string {
@@ -264,17 +328,19 @@ export class Panel {
       `${document.title}-${this.spec.id}`
         .toLowerCase()
         .replace(/[^a-z0-9]+/g, '-')
-        .slice(0, 80) + `.${extension}`
+        .slice(-80) + `.${extension}`
     );
   }
 
   private saveSvg(): void {
-    save(this.file('svg'), new Blob([this.svg().text], { type: 'image/svg+xml' }));
+    const text = new XMLSerializer().serializeToString(this.svg().svg);
+    save(this.file('svg'), new Blob([text], { type: 'image/svg+xml' }));
   }
 
   private async savePng(): Promise<void> {
-    const { text, width, height } = this.svg();
+    const { svg, width, height } = this.svg();
     const image = new Image(width, height);
+    const text = new XMLSerializer().serializeToString(svg);
     image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
     await image.decode();
     const sheet = h('canvas', { width: width * 2, height: height * 2 });

@@ -2,9 +2,10 @@
 
 import { tails } from '../document';
 import { duration } from '../format';
-import type { Row } from '../rows';
+import { chartNames, type Row } from '../rows';
 import type { Drawing } from './panel';
-import { colorOf, dashOf, logarithmic, told, tooltip, valueAxis, xAxis, type Hit } from './parts';
+import { stopsOf, type Line } from './plot';
+import { logarithmic, type Scale } from './scales';
 
 interface Point {
   /** Rarity: 1 / (share of slower I/Os). */
@@ -34,47 +35,47 @@ export function percentileName(rarity: number): string {
 
 export function percentiles(rows: Row[]): Drawing {
   const drawn = rows.filter((row) => curve(row).length > 1);
+  const names = chartNames(drawn);
   const curves = drawn.map(curve);
   const all = curves.flat();
+  const lines = drawn.map((row, index): Line => ({
+    kind: 'line',
+    name: names[index] ?? row.name,
+    slot: row.slot,
+    points: (curves[index] ?? []).map(({ rarity, ns }) => ({ x: rarity, y: Math.max(ns, 1) })),
+    step: false,
+    filled: false,
+    dots: false,
+  }));
   return {
     summary: drawn
       .map(
         (row) =>
           `${row.name}: ${duration(row.figure.latency.mean_ns)} on average${
-            row.figure.latency.count > 0
-              ? `, at most ${duration(row.figure.latency.max_ns)}`
-              : ''
+            row.figure.latency.count > 0 ? `, at most ${duration(row.figure.latency.max_ns)}` : ''
           }.`,
       )
       .join(' '),
-    legend: drawn.map((row) => ({ name: row.name, color: row.slot, dash: dashOf(row.slot) })),
-    height: 380,
-    option: (theme, hidden) => ({
-      grid: { left: 64, right: 24, top: 30, bottom: 52 },
-      tooltip: tooltip(theme, (hits) => tip(hits)),
-      xAxis: xAxis(theme, 'percentile', {
-        type: 'log',
-        min: 1,
-        max: 10 ** Math.ceil(Math.log10(Math.max(10, ...all.map((point) => point.rarity)) * 0.999)),
-        axisLabel: {
-          color: theme.muted,
-          hideOverlap: true,
-          formatter: (rarity: number) => percentileName(rarity),
+    plot: {
+      x: { title: 'percentile', scale: nines(all.map((point) => point.rarity)), lines: true },
+      strips: [
+        {
+          title: 'latency',
+          height: 260,
+          y: {
+            title: '',
+            scale: logarithmic(
+              all.map((point) => point.ns),
+              'ns',
+            ),
+            lines: true,
+          },
+          marks: lines,
         },
-        splitLine: { show: true, lineStyle: { color: theme.faint } },
-      }),
-      yAxis: valueAxis(theme, 'latency', 'ns', logarithmic(all.map((point) => point.ns))),
-      series: drawn.map((row, index) => ({
-        type: 'line',
-        name: row.name,
-        data: hidden.has(row.name)
-          ? []
-          : (curves[index] ?? []).map((point) => [point.rarity, Math.max(point.ns, 1)]),
-        showSymbol: false,
-        lineStyle: { width: 2, type: dashOf(row.slot) },
-        color: colorOf(theme, row.slot),
-      })),
-    }),
+      ],
+      labels: true,
+    },
+    stops: stopsOf(lines, (rarity) => `percentile ${percentileName(rarity)}`, duration),
     table: () => ({
       caption: 'Latency by percentile, in nanoseconds',
       head: ['percentile', ...drawn.map((row) => row.name)],
@@ -110,15 +111,12 @@ function same(a: number, b: number): boolean {
   return Math.abs(a / b - 1) < 1e-6;
 }
 
-function tip(hits: Hit[]): string {
-  const first = hits[0];
-  const head = first ? `percentile ${percentileName(first.value[0] ?? 1)}` : '';
-  return told(
-    head,
-    hits.map((hit) => ({
-      color: hit.color,
-      name: hit.seriesName,
-      value: duration(hit.value[1] ?? 0),
-    })),
-  );
+/** A scale on which each nine has the same width. */
+function nines(rarities: number[]): Scale {
+  const powers = Math.ceil(Math.log10(Math.max(10, ...rarities) * 0.999));
+  const ticks = Array.from({ length: powers + 1 }, (_, power) => ({
+    at: 10 ** power,
+    text: percentileName(10 ** power),
+  }));
+  return { kind: 'log', min: 1, max: 10 ** powers, ticks };
 }

@@ -1,10 +1,12 @@
 // Promised values beside measured ones.
 
-import type { Promised, PromisedRow, Unit } from '../document';
-import { quantity, tick } from '../format';
+import type { Promised, PromisedRow, Rate, Unit } from '../document';
+import { quantity } from '../format';
 import { groupBy } from '../rows';
 import type { Drawing, Spec } from './panel';
-import { colorOf, dashOf, linear, roomForNames, told, tooltip, withError, xAxis } from './parts';
+import { bounds, withError } from './parts';
+import type { Bars } from './plot';
+import { linear, names } from './scales';
 
 const UNITS: { [unit in Unit]: string } = {
   iops: 'IOPS',
@@ -25,8 +27,24 @@ export function promiseSpecs(promised: Promised, number: number): Spec[] {
 }
 
 function draw(rows: PromisedRow[], unit: Unit): Drawing {
-  const names = roomForNames(rows.map((row) => row.what));
-  const most = Math.max(0, ...rows.flatMap((row) => [row.promised, row.measured.mean]));
+  const most = Math.max(
+    0,
+    ...rows.flatMap((row) => [row.promised, row.measured.mean + (row.measured.error ?? 0)]),
+  );
+  const bars = (name: string, slot: number, of: (row: PromisedRow) => Rate): Bars => ({
+    kind: 'bars',
+    name,
+    slot,
+    lying: true,
+    bars: rows.map((row, at) => ({
+      at,
+      value: of(row).mean,
+      between: bounds(of(row)),
+      limit: null,
+      predicted: false,
+      text: quantity(of(row).mean, unit),
+    })),
+  });
   return {
     summary: rows
       .map(
@@ -37,70 +55,37 @@ function draw(rows: PromisedRow[], unit: Unit): Drawing {
           )} measured, ${row.verdict}.`,
       )
       .join(' '),
-    legend: [
-      { name: 'promised', color: 7, dash: dashOf(0) },
-      { name: 'measured', color: 0, dash: dashOf(0) },
-    ],
-    height: 50 + 56 * rows.length,
-    option: (theme, hidden) => {
-      const bars = (name: string, color: string, values: number[]) => ({
-        type: 'bar',
-        name,
-        color,
-        barMaxWidth: 18,
-        data: hidden.has(name) ? [] : values,
-        label: {
-          show: true,
-          position: 'right',
-          distance: 8,
-          color: theme.text,
-          formatter: ({ value }: { value: number }) => quantity(value, unit),
-        },
-      });
-      return {
-        grid: { left: names, right: 84, top: 8, bottom: 30 },
-        tooltip: tooltip(theme, (hits) =>
-          told(
-            hits[0]?.name ?? '',
-            hits.map((hit) => ({
-              color: hit.color,
-              name: hit.seriesName,
-              value: quantity(Number(hit.value), unit),
-            })),
-          ),
-        ),
-        xAxis: xAxis(theme, '', {
-          min: 0,
-          ...linear(unit, most),
-          axisLabel: {
-            color: theme.muted,
-            hideOverlap: true,
-            formatter: (value: number) => tick(value, unit),
+    plot: {
+      x: { title: '', scale: linear(unit, most), lines: true },
+      strips: [
+        {
+          title: '',
+          height: 52 * rows.length,
+          y: {
+            title: '',
+            scale: names(
+              rows.map((row) => row.what),
+              true,
+            ),
+            lines: false,
           },
-          splitLine: { show: true, lineStyle: { color: theme.faint } },
-        }),
-        yAxis: {
-          type: 'category',
-          inverse: true,
-          data: rows.map((row) => row.what),
-          axisLabel: { color: theme.text, width: names - 10, overflow: 'break' },
-          axisTick: { show: false },
-          axisLine: { lineStyle: { color: theme.line } },
+          marks: [
+            bars('promised', 5, (row) => ({ mean: row.promised, error: null })),
+            bars('measured', 0, (row) => row.measured),
+          ],
         },
-        series: [
-          bars(
-            'promised',
-            colorOf(theme, 7),
-            rows.map((row) => row.promised),
-          ),
-          bars(
-            'measured',
-            colorOf(theme, 0),
-            rows.map((row) => row.measured.mean),
-          ),
-        ],
-      };
+      ],
+      labels: false,
     },
+    stops: rows.map((row, y) => ({
+      x: 0,
+      y,
+      head: row.what,
+      lines: [
+        { slot: 5, name: 'promised', value: quantity(row.promised, unit) },
+        { slot: 0, name: 'measured', value: withError(row.measured, unit) },
+      ],
+    })),
     table: () => ({
       caption: 'Promised and measured',
       head: ['figure', 'promised', 'measured', 'verdict'],

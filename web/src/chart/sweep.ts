@@ -1,43 +1,35 @@
 // Curves of a sweep over an axis with confidence bands. Predicted points are hollow.
 
-import type { Sweep } from '../document';
+import type { Rate, Sweep } from '../document';
 import { quantity } from '../format';
 import { combinations, has, isOrdered, named, titled, type Measure, type Point } from '../grid';
-import type { Drawing } from './panel';
 import { groupedBars } from './bars';
-import {
-  band,
-  colorOf,
-  dashOf,
-  linear,
-  logarithmic,
-  overAxis,
-  placesOf,
-  told,
-  tooltip,
-  valueAxis,
-  whiskers,
-  withError,
-  type Option,
-} from './parts';
-import type { Theme } from '../theme';
+import type { Drawing } from './panel';
+import { bounds, highest, withError } from './parts';
+import { stopsOf, type Line, type Mark } from './plot';
+import { linear, logarithmic, overValues, placesOf } from './scales';
 
-interface Line {
+interface Curve {
   name: string;
   points: { at: number; mean: number; error: number | null; measured: boolean }[];
 }
 
-/** A chart over `axis`: a line per combination of `others`, or bars if the axis is not ordered. */
+/**
+ * A chart over `axis`: a line per combination of `others`, or bars if the axis is not ordered.
+ * `all` are the points of all charts side by side, which have one scale.
+ */
 export function overOne(
   sweep: Sweep,
   points: Point[],
   axis: number,
   others: number[],
   measure: Measure,
+  all: Point[],
 ): Drawing {
+  const rates = all.flatMap((point) => measure.of(point.cell) ?? []);
   return isOrdered(sweep.axes[axis])
-    ? curves(sweep, points, axis, others, measure)
-    : bars(sweep, points, axis, others, measure);
+    ? curves(sweep, points, axis, others, measure, rates)
+    : bars(sweep, points, axis, others, measure, rates);
 }
 
 function lineName(sweep: Sweep, others: number[], combination: string[], measure: Measure): string {
@@ -51,6 +43,7 @@ function bars(
   axis: number,
   others: number[],
   measure: Measure,
+  rates: Rate[],
 ): Drawing {
   const over = sweep.axes[axis];
   const categories = (over?.values ?? []).filter((value) =>
@@ -64,9 +57,11 @@ function bars(
       );
       const rate = point && measure.of(point.cell);
       if (!point || !rate) return null;
-      const between: [number, number] | null =
-        rate.error === null ? null : [Math.max(0, rate.mean - rate.error), rate.mean + rate.error];
-      return { value: rate.mean, between, predicted: point.cell.basis !== 'measured' };
+      return {
+        value: rate.mean,
+        between: bounds(rate),
+        predicted: point.cell.basis !== 'measured',
+      };
     }),
   }));
   return groupedBars({
@@ -76,6 +71,7 @@ function bars(
     categories,
     series,
     scale: 'linear',
+    most: highest(rates),
   });
 }
 
@@ -86,11 +82,12 @@ function curves(
   axis: number,
   others: number[],
   measure: Measure,
+  rates: Rate[],
 ): Drawing {
   const over = sweep.axes[axis];
   const values = over?.values ?? [];
   const { at, numbers } = placesOf(values);
-  const lines: Line[] = combinations(points, others).map((combination) => ({
+  const lines: Curve[] = combinations(points, others).map((combination) => ({
     name: lineName(sweep, others, combination, measure),
     points: points
       .filter((point) => has(point, others, combination))
@@ -108,10 +105,8 @@ function curves(
       })
       .sort((a, b) => a.at - b.at),
   }));
-  const all = lines.flatMap((line) => line.points);
-  const most = Math.max(0, ...all.map((point) => point.mean + (point.error ?? 0)));
   const head = (index: number) => (numbers ? `${over?.name} ${index}` : (values[index] ?? ''));
-  const latencies = measure.unit === 'ns';
+  const marks = lines.map(markOf);
   return {
     summary: lines
       .map(
@@ -123,34 +118,31 @@ function curves(
           )}.`,
       )
       .join(' '),
-    legend: lines.map((line, index) => ({ name: line.name, color: index, dash: dashOf(index) })),
-    height: 300,
-    option: (theme, hidden) => ({
-      grid: { left: 76, right: 24, top: 20, bottom: 52 },
-      tooltip: tooltip(theme, (hits) => {
-        const entries = hits.flatMap((hit) => {
-          const point = lines.find((line) => line.name === hit.seriesName)?.points[hit.dataIndex];
-          return point
-            ? [{ color: hit.color, name: hit.seriesName, value: said(point, measure) }]
-            : [];
-        });
-        const first = lines.find((line) => line.name === hits[0]?.seriesName)?.points[
-          hits[0]?.dataIndex ?? 0
-        ];
-        return told(head(first?.at ?? 0), entries);
-      }),
-      xAxis: overAxis(theme, over ? titled(over) : '', values),
-      yAxis: valueAxis(
-        theme,
-        '',
-        measure.unit,
-        latencies && all.length > 0
-          ? logarithmic(all.map((point) => point.mean))
-          : linear(measure.unit, most),
-      ),
-      series: lines.flatMap((line, index) =>
-        hidden.has(line.name) ? [] : drawn(theme, line, index),
-      ),
+    plot: {
+      x: { title: over ? titled(over) : '', scale: overValues(values), lines: false },
+      strips: [
+        {
+          title: '',
+          height: 220,
+          y: {
+            title: '',
+            scale:
+              measure.unit === 'ns' && rates.length > 0
+                ? logarithmic(
+                    rates.map((rate) => rate.mean),
+                    'ns',
+                  )
+                : linear(measure.unit, highest(rates)),
+            lines: true,
+          },
+          marks: [...lines.flatMap(intervals), ...marks],
+        },
+      ],
+      labels: true,
+    },
+    stops: stopsOf(marks, head, (_, { slot }, index) => {
+      const point = lines[slot]?.points[index];
+      return point ? said(point, measure) : '';
     }),
     table: () => ({
       caption: `${measure.title} over ${over?.name}`,
@@ -166,45 +158,38 @@ function curves(
   };
 }
 
-function said(point: Line['points'][number], measure: Measure): string {
+function said(point: Curve['points'][number], measure: Measure): string {
   return `${withError(point, measure.unit)}${point.measured ? '' : ' (predicted)'}`;
 }
 
-function told1(line: Line, measure: Measure, of: (...values: number[]) => number): string {
+function told1(line: Curve, measure: Measure, of: (...values: number[]) => number): string {
   return line.points.length === 0
     ? 'nothing'
     : quantity(of(...line.points.map((point) => point.mean)), measure.unit);
 }
 
-/** A line with its confidence band. */
-function drawn(theme: Theme, line: Line, index: number): Option[] {
-  const color = colorOf(theme, index);
-  const known = line.points.flatMap((point) =>
-    point.error === null
-      ? []
-      : [[point.at, Math.max(0, point.mean - point.error), point.mean + point.error]],
-  );
-  const guessed = line.points.flatMap((point) =>
-    point.error === null || point.measured
-      ? []
-      : [[point.at, Math.max(0, point.mean - point.error), point.mean + point.error]],
-  );
+function markOf({ name, points }: Curve, slot: number): Line {
+  return {
+    kind: 'line',
+    name,
+    slot,
+    points: points.map(({ at, mean, measured }) => ({ x: at, y: mean, hollow: !measured })),
+    step: false,
+    filled: false,
+    dots: true,
+  };
+}
+
+/** The confidence band of a curve, and the possible errors of its predictions. */
+function intervals({ name, points }: Curve, slot: number): Mark[] {
+  const between = (some: Curve['points']) =>
+    some.flatMap((point): [number, number, number][] => {
+      const range = bounds(point);
+      return range ? [[point.at, ...range]] : [];
+    });
+  const guessed = points.filter((point) => !point.measured);
   return [
-    band(color, known),
-    whiskers(color, guessed),
-    {
-      type: 'line',
-      name: line.name,
-      color,
-      lineStyle: { width: 2, type: dashOf(index) },
-      data: line.points.map((point) => ({
-        value: [point.at, point.mean],
-        symbol: 'circle',
-        symbolSize: point.measured ? 8 : 6,
-        itemStyle: point.measured
-          ? { color }
-          : { color: theme.background, borderColor: color, borderWidth: 1.5 },
-      })),
-    },
+    { kind: 'band', name, slot, opacity: 0.18, points: between(points) },
+    { kind: 'whiskers', name, slot, points: between(guessed) },
   ];
 }

@@ -1,36 +1,26 @@
 // Time series of a run: its I/O above the activity of its devices, on one time axis.
 
-import type { Promised, Run, Track } from '../document';
+import type { Promised, Run, Series, Track } from '../document';
 import { capital, quantity, seconds } from '../format';
 import { groupBy } from '../rows';
-import type { Theme } from '../theme';
 import { limitLines, limitsInWords, limitsOf, near, type Limit } from './limits';
 import type { Drawing } from './panel';
-import {
-  dashOf,
-  linear,
-  logarithmic,
-  logBounds,
-  told,
-  tooltip,
-  upTo,
-  valueAxis,
-  xAxis,
-  type Hit,
-  type Option,
-} from './parts';
+import { stopsOf, type Line, type Mark, type Strip } from './plot';
+import { linear, logarithmic, logBounds, times, type Scale } from './scales';
 
-interface Strip {
+interface Quantity {
   title: string;
   tracks: { track: Track; name: string; at_s: number[]; end_s: number; color: number }[];
   /** Promised limits of the strip. */
   limits: Limit[];
 }
 
-const STRIP = 130;
+/** Height of a strip in pixels. */
+const STRIP = 96;
 /** Height of a strip if devices have strips too. */
-const LOW_STRIP = 84;
-const GAP = 52;
+const LOW_STRIP = 56;
+/** A last slice shorter than this share of the one before is not drawn. */
+const CUT_SHARE = 0.2;
 /** Series without devices, whose group names suffice as titles. */
 const OF_ITS_OWN = ['run', 'machine', 'waiting'];
 const COLORS: { [name: string]: number } = {
@@ -44,9 +34,9 @@ const COLORS: { [name: string]: number } = {
 };
 
 /** Tracks of one group of one series share a strip. */
-function strips(run: Run, promises: Promised[]): Strip[] {
+function quantities(series: Series[], run: Run, promises: Promised[]): Quantity[] {
   const several = run.series.length > 1;
-  return run.series.flatMap((series) => {
+  return series.flatMap((series) => {
     const groups = groupBy(series.tracks, (track) => track.group);
     return [...groups].map(([group, tracks]) => ({
       title: !several || OF_ITS_OWN.includes(series.of) ? capital(group) : `${series.of}: ${group}`,
@@ -70,130 +60,111 @@ function strips(run: Run, promises: Promised[]): Strip[] {
   });
 }
 
-export function timeline(run: Run, promises: Promised[]): Drawing {
-  const all = strips(run, promises);
+/** Contents of a chart over time: the I/O of the run, or the activity of devices and machine. */
+export type Part = 'run' | 'machine';
+
+/** Series of a run that belong to a part. */
+export function seriesOfPart(run: Run, part: Part): Series[] {
+  return run.series.filter((series) => (series.of === 'run') === (part === 'run'));
+}
+
+export function timeline(run: Run, promises: Promised[], part: Part): Drawing {
+  const shown = seriesOfPart(run, part);
+  const all = quantities(shown, run, promises);
   const height = all.length > 3 ? LOW_STRIP : STRIP;
-  const drawn = all.flatMap((strip, index) =>
-    strip.tracks.map((each) => ({ ...each, strip: index })),
-  );
   const first = run.series[0];
   const end = Math.max(0, ...run.series.map((series) => series.end_s));
   const rampEnd = first && first.ramp > 0 ? (first.at_s[first.ramp] ?? end) : 0;
   const start = Math.floor(first?.at_s[0] ?? 0);
+  const lines = all.map((each) => each.tracks.map(lineOf));
+  const around: Mark[] = [
+    ...(rampEnd > 0 ? [{ kind: 'span', from: start, to: rampEnd, text: 'ramp' } as const] : []),
+    ...run.events
+      .filter((event) => event.at_ns > 0 && event.at_ns / 1e9 <= end)
+      .map((event) => ({ kind: 'moment', at: event.at_ns / 1e9, text: event.message }) as const),
+  ];
+  const strips = all.map((each, index): Strip => {
+    const limits = near(each.limits, most(each));
+    return {
+      title: each.title,
+      height,
+      y: { title: '', scale: scaleOf(each, limits), lines: true },
+      marks: [...around, ...limitLines(limits), ...(lines[index] ?? [])],
+    };
+  });
+  const units = new Map(
+    all.flatMap((each) => each.tracks.map(({ name, track }) => [name, track.unit] as const)),
+  );
   return {
     summary: `${capital(run.name)}, ${all
-      .map((strip) => strip.title)
+      .map((each) => each.title)
       .join(', ')} over ${seconds(end - start)}.${
       rampEnd > 0 ? ' The first part is a ramp, which no figure counts.' : ''
-    }${limitsInWords(all.flatMap((strip) => strip.limits))}`,
-    legend: drawn.map((each) => ({ name: each.name, color: each.color, dash: dashOf(0) })),
-    height: 30 + all.length * (height + GAP),
-    option: (theme, hidden) => ({
-      grid: all.map((_, index) => ({
-        left: 76,
-        right: 24,
-        top: 28 + index * (height + GAP),
-        height,
-      })),
-      axisPointer: { link: [{ xAxisIndex: 'all' }] },
-      tooltip: tooltip(theme, (hits) => tip(hits, drawn)),
-      xAxis: all.map((_, index) =>
-        xAxis(theme, index + 1 === all.length ? 'seconds since the start of the run' : '', {
-          gridIndex: index,
-          min: start,
-          max: end,
-          axisLabel: { color: theme.muted, hideOverlap: true, showMaxLabel: Number.isInteger(end) },
-        }),
-      ),
-      yAxis: all.map((strip, index) => axisOf(theme, strip, index)),
-      series: [
-        ...drawn.map((each, index) => ({
-          type: 'line',
-          step: 'end',
-          name: each.name,
-          xAxisIndex: each.strip,
-          yAxisIndex: each.strip,
-          data: hidden.has(each.name) ? [] : points(each),
-          showSymbol: false,
-          lineStyle: { width: 1.8 },
-          color: theme.colors[each.color % theme.colors.length],
-          markArea:
-            rampEnd > 0 && drawn.findIndex((other) => other.strip === each.strip) === index
-              ? ramp(theme, start, rampEnd)
-              : undefined,
-        })),
-        ...all.flatMap((strip, index) =>
-          limitLines(theme, near(strip.limits, highest(strip)), {
-            xAxisIndex: index,
-            yAxisIndex: index,
-          }),
-        ),
-      ],
-    }),
-    table: () => tableOf(run),
+    }${limitsInWords(all.flatMap((each) => each.limits))}`,
+    plot: {
+      x: { title: 'seconds since the start of the run', scale: times(start, end), lines: false },
+      strips,
+      labels: true,
+    },
+    stops: stopsOf(
+      lines.flat(),
+      (at) => `from ${at.toFixed(2)} s`,
+      (value, { name }) => quantity(value, units.get(name) ?? 'count'),
+    ).slice(0, -1),
+    table: () => tableOf(run, shown),
   };
 }
 
 /** Values at the starts of their slices; the last one is repeated at the end of its slice. */
-function points(each: Strip['tracks'][number]): (number | null)[][] {
-  const values = each.at_s.map((at, index) => [at, each.track.values[index] ?? null]);
-  const last = each.at_s.length - 1;
-  return [...values, [each.end_s, each.track.values[last] ?? null]];
-}
-
-function highest(strip: Strip): number {
-  return Math.max(
-    0,
-    ...strip.tracks.flatMap(({ track }) => track.values.filter((value) => value !== null)),
-  );
-}
-
-function axisOf(theme: Theme, strip: Strip, index: number): Option {
-  const unit = strip.tracks[0]?.track.unit ?? 'count';
-  const values = strip.tracks.flatMap(({ track }) =>
-    track.values.filter((value) => value !== null),
-  );
-  const bounds = logBounds(values);
-  // Latency axes are logarithmic, as latencies span powers of ten; rate axes start at zero.
-  const limits = near(strip.limits, highest(strip));
-  const most = Math.max(highest(strip), ...limits.map((limit) => limit.value));
-  const scale =
-    unit === 'ns' && bounds.max > 20 * bounds.min
-      ? logarithmic(values)
-      : limits.length > 0
-        ? upTo(unit, most)
-        : linear(unit, most);
-  return valueAxis(theme, strip.title, unit, { gridIndex: index, splitNumber: 3, ...scale });
-}
-
-function ramp(theme: Theme, from: number, to: number): Option {
+function lineOf({ name, color, at_s, end_s, track }: Quantity['tracks'][number]): Line {
+  const points = at_s
+    .slice(0, wholeSlices(at_s, end_s))
+    .map((x, index) => ({ x, y: track.values[index] ?? null }));
+  const last = points.at(-1)?.y ?? null;
   return {
-    silent: true,
-    itemStyle: { color: theme.faint, opacity: 0.7 },
-    label: { show: true, color: theme.muted, position: 'insideBottom', fontSize: 11 },
-    data: [[{ name: 'ramp', xAxis: from }, { xAxis: to }]],
+    kind: 'line',
+    name,
+    label: track.name,
+    slot: color,
+    points: [...points, { x: end_s, y: last }],
+    step: true,
+    filled: false,
+    dots: false,
   };
 }
 
-function tip(hits: Hit[], drawn: { name: string; track: Track }[]): string {
-  const at = hits[0]?.value[0] ?? 0;
-  const lines = hits.flatMap((hit) => {
-    const each = drawn[hit.seriesIndex];
-    const value = hit.value[1];
-    return each && value !== undefined && value !== null
-      ? [{ color: hit.color, name: each.name, value: quantity(value, each.track.unit) }]
-      : [];
-  });
-  return told(`from ${at.toFixed(2)} s`, lines);
+/** Number of slices to draw: one that the end of the run cut to almost nothing has no rate. */
+function wholeSlices(at_s: number[], end_s: number): number {
+  const [before, begin] = [at_s.at(-2), at_s.at(-1) ?? 0];
+  const isCut = before !== undefined && end_s - begin < CUT_SHARE * (begin - before);
+  return isCut ? at_s.length - 1 : at_s.length;
 }
 
-function tableOf(run: Run) {
+function valuesOf(each: Quantity): number[] {
+  return each.tracks.flatMap(({ track, at_s, end_s }) =>
+    track.values.slice(0, wholeSlices(at_s, end_s)).filter((value) => value !== null),
+  );
+}
+
+const most = (each: Quantity) => Math.max(0, ...valuesOf(each));
+
+/** Latency is logarithmic, as latencies span powers of ten; rates start at zero. */
+function scaleOf(each: Quantity, limits: Limit[]): Scale {
+  const unit = each.tracks[0]?.track.unit ?? 'count';
+  const values = valuesOf(each);
+  const { min, max } = logBounds(values);
+  return unit === 'ns' && max > 20 * min
+    ? logarithmic(values, unit)
+    : linear(unit, Math.max(most(each), ...limits.map((limit) => limit.value)));
+}
+
+function tableOf(run: Run, shown: Series[]) {
   const units = { iops: '1/s', bytes_per_s: 'B/s', ns: 'ns', percent: '%', count: '' };
-  const of = run.series.map((series) => ({
+  const of = shown.map((series) => ({
     series,
     at: new Map(series.at_s.map((at, index) => [at, index])),
   }));
-  const times = [...new Set(run.series.flatMap((series) => series.at_s))].sort((a, b) => a - b);
+  const times = [...new Set(shown.flatMap((series) => series.at_s))].sort((a, b) => a - b);
   const columns = of.flatMap(({ series, at }) =>
     series.tracks.map((track) => ({ series, at, track })),
   );

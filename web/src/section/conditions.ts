@@ -1,6 +1,7 @@
 // Plans, machines, targets and runs in full detail.
 
 import type { Disk, Fact, Job, Plan, Report, Run } from '../document';
+import { shortened } from '../clean';
 import { folded, h, table } from '../dom';
 import { bytes, duration, iops, moment, percent, seconds } from '../format';
 import { verdictName } from './headline';
@@ -9,7 +10,7 @@ import { verdictName } from './headline';
 const MANY = 3;
 
 function users(report: Report, uses: (run: Run) => boolean): string {
-  const names = report.runs.filter(uses).map((run) => run.name);
+  const names = report.runs.filter(uses).map((run) => nameOf(report, run));
   return names.length > 6
     ? `${names.slice(0, 5).join('; ')} and ${names.length - 5} others`
     : names.join('; ');
@@ -17,7 +18,7 @@ function users(report: Report, uses: (run: Run) => boolean): string {
 
 export function plans(report: Report): HTMLElement {
   const each = report.plans.map((plan, index) => {
-    const title = plan.jobs.map((job) => job.name).join(', ');
+    const title = shortened(plan.jobs.map((job) => job.name).join(', '));
     const content = () =>
       h(
         'div',
@@ -32,12 +33,14 @@ export function plans(report: Report): HTMLElement {
           ),
         ),
       );
-    return folded(title, content, report.plans.length <= MANY);
+    const fold = folded(title, content, report.plans.length <= MANY);
+    fold.id = `plan-${index}`;
+    return fold;
   });
   return h(
     'div',
     {},
-    h('p', {}, 'As job files: ', h('code', {}, 'iosonde fio FILE'), ' does the same again.'),
+    h('p', {}, h('code', {}, 'iosonde fio FILE'), ' repeats a run with its job file.'),
     ...together(report, each, 'plans'),
   );
 }
@@ -134,9 +137,14 @@ function label(name: string): string {
 /** An entry per run. Its content is created when opened, as there may be hundreds. */
 export function runs(report: Report): HTMLElement {
   const each = report.runs.map((run) =>
-    folded(`${run.name}${run.preparation ? ' (preparation)' : ''}`, () => runFacts(run)),
+    folded(`${nameOf(report, run)}${run.preparation ? ' (preparation)' : ''}`, () => runFacts(run)),
   );
   return h('div', {}, ...together(report, each, 'runs'));
+}
+
+function nameOf(report: Report, run: Run): string {
+  const isOne = report.runs.every((each) => each.subject === run.subject);
+  return isOne ? run.name : `${run.subject}: ${run.name}`;
 }
 
 function runFacts(run: Run): HTMLElement {
@@ -196,6 +204,7 @@ function backendText(backend: Run['backends'][number]): string {
     backend.direct ? 'O_DIRECT' : 'page cache',
     backend.registered_files ? 'registered files' : '',
     backend.fixed_buffers ? 'fixed buffers' : '',
+    ...(backend.flags ?? []),
   ].filter(Boolean);
   return `${backend.engine}${asked} (${extras.join(', ')})${
     backend.reason === null ? '' : `: ${backend.reason}`

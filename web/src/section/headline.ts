@@ -138,7 +138,7 @@ export function headline(rows: Row[], chosen: Choice, changed: () => void): HTML
       class: rows.length > MANY ? 'scroll tall' : 'scroll',
       tabindex: 0,
       role: 'region',
-      'aria-label': 'Figures',
+      'aria-label': 'Table of figures',
     },
     table,
   );
@@ -157,7 +157,7 @@ function columnsOf(rows: Row[]): Column[] {
     {
       title: 'Workload',
       value: (row) => row.name,
-      cell: (row) => [row.name, h('small', {}, how(row))],
+      cell: (row) => [row.name, h('small', {}, how(row), jobFile(row))],
     },
     {
       title: 'IOPS',
@@ -189,6 +189,14 @@ function columnsOf(rows: Row[]): Column[] {
   ];
   const anyBytes = rows.some((row) => row.figure.bytes_per_s.mean > 0);
   return anyBytes ? columns : columns.filter((column) => column.title !== 'Bandwidth');
+}
+
+/** A link to the job file that repeats the run. */
+function jobFile(row: Row): Node | string {
+  const { plan } = row.run;
+  return plan === null
+    ? ''
+    : h('span', {}, ' · ', h('a', { href: `#plan-${plan}` }, 'fio command'));
 }
 
 function how(row: Row): string {

@@ -1,6 +1,6 @@
 // Figures of many results by two labels: a chart of grouped bars for each figure.
 
-import { groupedBars, type Bar, type Groups } from '../chart/bars';
+import { groupedBars, type GroupBar, type Groups } from '../chart/bars';
 import { Panel } from '../chart/panel';
 import type { Kept, Pivot, PivotCell } from '../document';
 import { h, table } from '../dom';
@@ -111,7 +111,7 @@ function groupsOf(pivot: Pivot, scale: Scale, byRow: boolean): Groups {
   };
 }
 
-function barOf(cell: PivotCell | null, scale: Scale): Bar | null {
+function barOf(cell: PivotCell | null, scale: Scale): GroupBar | null {
   if (cell === null || (scale === 'promised' && cell.promised === null)) return null;
   const note = cell.note ?? '';
   const share = scale === 'promised' && cell.promised !== null ? 100 / cell.promised : 1;
@@ -132,11 +132,7 @@ function promises(pivots: Pivot[]): HTMLElement {
         if (!cell || cell.promised === null) return [];
         const share = `${Math.round((100 * cell.value) / cell.promised)} %`;
         const verdict =
-          cell.kept === null
-            ? 'above the promise'
-            : cell.kept
-              ? '✓ kept'
-              : '✗ less than promised';
+          cell.kept === null ? 'above the promise' : cell.kept ? '✓ kept' : '✗ less than promised';
         return [
           [
             pivot.figure,

@@ -6,7 +6,7 @@ import { loadSpecs } from '../chart/load';
 import { Panel } from '../chart/panel';
 import { overOne } from '../chart/sweep';
 import type { Load, Sweep } from '../document';
-import { h } from '../dom';
+import { folded, h } from '../dom';
 import {
   combinations,
   has,
@@ -32,7 +32,7 @@ interface View {
 const RATE = 'rate';
 /** All percentiles of latency. */
 const FAN = 'fan';
-const SHOWN: [string, string][] = [
+const MEASURED: [string, string][] = [
   [RATE, 'IOPS, or bandwidth of large I/Os'],
   ...MEASURES.map((measure): [string, string] => [measure.key, measure.title]),
   [FAN, 'Percentiles of latency'],
@@ -85,23 +85,12 @@ export function sweepContent(sweep: Sweep, number: number): (Node | null)[] {
   const sentences = sweep.curves.flatMap((curve) => curve.sentence?.replaceAll('+-', '±') ?? []);
   return [
     h('p', { class: 'lead' }, sweep.headline),
-    h(
-      'p',
-      {},
-      'Filled points were measured; hollow ones, and cells with a dashed edge and ~, ' +
-        'are predicted from them. Bands are 95 % confidence; ' +
-        'whiskers show the possible error of a prediction.',
-    ),
-    sentences.length > 0
-      ? h('ul', { class: 'findings' }, ...sentences.map((text) => h('li', {}, text)))
-      : null,
-    sweep.notes.length > 0
-      ? h('ul', { class: 'findings' }, ...sweep.notes.map((text) => h('li', {}, text)))
-      : null,
+    listed(sentences),
+    listed(sweep.notes),
     h(
       'p',
       { class: 'choices' },
-      select('Show', SHOWN, view.show, (key) => (view.show = key)),
+      select('Show', MEASURED, view.show, (key) => (view.show = key)),
       axes.length > 1
         ? select('over', over, String(view.over), (axis) => (view.over = Number(axis)))
         : null,
@@ -115,7 +104,30 @@ export function sweepContent(sweep: Sweep, number: number): (Node | null)[] {
         : null,
     ),
     place,
+    h(
+      'p',
+      { class: 'note' },
+      'Filled points were measured; hollow ones, and cells with a dashed edge and ~, ' +
+        'are predicted from them. Bands are 95 % confidence; ' +
+        'whiskers show the possible error of a prediction.',
+    ),
   ];
+}
+
+/** Sentences that are shown at once. The others are folded. */
+const SHOWN = 4;
+
+export function listed(sentences: string[]): HTMLElement | null {
+  if (sentences.length === 0) return null;
+  const list = (some: string[]) =>
+    h('ul', { class: 'findings' }, ...some.map((text) => h('li', {}, text)));
+  const rest = sentences.slice(SHOWN);
+  return h(
+    'div',
+    {},
+    list(sentences.slice(0, SHOWN)),
+    rest.length > 0 ? folded(`${rest.length} more`, () => list(rest)) : null,
+  );
 }
 
 /** Panels with curves, then panels with heat maps. */
@@ -145,7 +157,7 @@ function panelsOf(
                 apart,
                 combination,
               ),
-              draw: () => overOne(sweep, chosen, over, others, measure),
+              draw: () => overOne(sweep, chosen, over, others, measure, some),
             },
           ];
     }),
@@ -170,7 +182,7 @@ function panelsOf(
                 rest,
                 combination,
               ),
-              draw: () => mapOf(sweep, chosen, over, down, measure),
+              draw: () => mapOf(sweep, chosen, over, down, measure, some),
             },
           ];
     }),
@@ -221,7 +233,15 @@ function titleOf(what: string, sweep: Sweep, axes: number[], values: string[]): 
   return words.length === 0 ? what : `${words.join(' ')}: ${what}`;
 }
 
-function mapOf(sweep: Sweep, points: Point[], over: number, down: number, measure: Measure) {
+/** `all` are the points of all maps, which have one scale of colours. */
+function mapOf(
+  sweep: Sweep,
+  points: Point[],
+  over: number,
+  down: number,
+  measure: Measure,
+  all: Point[],
+) {
   const [columns, rows] = [sweep.axes[over], sweep.axes[down]];
   // Values without a point in this map are left out.
   const used = (axis: number) =>
@@ -242,15 +262,14 @@ function mapOf(sweep: Sweep, points: Point[], over: number, down: number, measur
     columnTitle: columns ? titled(columns) : '',
     rowTitle: rows ? titled(rows) : '',
   };
-  return heatMap(cells, axes, measure.unit, measure.title);
+  const range = all.flatMap((point) => measure.of(point.cell)?.mean ?? []);
+  return heatMap(cells, axes, measure.unit, measure.title, range);
 }
 
 export function loadContent(load: Load, number: number): (Node | null)[] {
   return [
     h('p', { class: 'lead' }, load.headline),
-    load.notes.length > 0
-      ? h('ul', { class: 'findings' }, ...load.notes.map((text) => h('li', {}, text)))
-      : null,
+    listed(load.notes),
     h('div', { class: 'grid' }, ...loadSpecs(load, number).map((spec) => new Panel(spec).element)),
   ];
 }

@@ -1,7 +1,8 @@
 //! The bare loop: the same I/O at the cost of the kernel and little else.
 //!
-//! One ring with a registered file and registered buffers reads 4 KiB at random, in batches,
-//! without statistics. Like the compared programs, the loop runs as a process of its own.
+//! One ring with a registered file and registered buffers reads 4 KiB at random, without
+//! statistics and with each flag of the kernel that saves time. Like the compared programs, the
+//! loop runs as a process of its own. It is the limit of the engine's loop.
 
 #![expect(
     unsafe_code,
@@ -9,14 +10,15 @@
 )]
 
 use super::cpu::CpuTime;
+use super::sys::{RingCalls, read_entry};
 use super::xorshift::next_xorshift;
 use anyhow::{Context, Result, ensure};
-use io_uring::types::Fixed;
-use io_uring::{IoUring, opcode};
+use io_uring::IoUring;
 use nix::libc;
 use nix::sys::resource::UsageWho;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
+use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
@@ -25,6 +27,19 @@ use std::time::{Duration, Instant};
 const BLOCK_BYTES: u64 = 4096;
 /// Rounds between two reads of the clock.
 const ROUNDS_PER_CLOCK_READ: u32 = 64;
+
+/// A feature of the kernel that the loop uses if it can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum LoopFeature {
+    /// No array of the numbers of submission entries (Linux 6.6)
+    NoSqarray,
+    /// A completion queue of one entry per I/O instead of two
+    SmallCq,
+    /// Calls through the registered descriptor of the ring (Linux 5.18)
+    RegisteredRing,
+    /// O_NOATIME
+    Noatime,
+}
 
 /// Options of `cargo xtask bare-loop`.
 #[derive(Debug, clap::Args)]
@@ -38,12 +53,22 @@ pub(crate) struct Arguments {
     /// Most I/Os in flight
     #[arg(long, default_value_t = 64)]
     pub(super) depth: u32,
-    /// Most I/Os in one submission, and fewest to wait for when the queue is full
-    #[arg(long, default_value_t = 16)]
-    pub(super) batch: u32,
+    /// Most I/Os in one submission, and fewest to wait for when the queue is full [default: all
+    /// free I/Os, and 1]
+    #[arg(long)]
+    pub(super) batch: Option<u32>,
     /// How long to run
     #[arg(long, default_value_t = 10_000)]
     pub(super) milliseconds: u64,
+    /// Features not to use, to measure what each is worth
+    #[arg(long, value_delimiter = ',')]
+    pub(super) without: Vec<LoopFeature>,
+    /// Waits do not count as waits for I/O (IORING_ENTER_NO_IOWAIT, Linux 6.15)
+    #[arg(long)]
+    pub(super) no_iowait: bool,
+    /// After this many microseconds a wait returns with one completion (Linux 6.12)
+    #[arg(long)]
+    pub(super) min_wait_us: Option<u32>,
 }
 
 /// Result of the loop.
@@ -52,6 +77,8 @@ pub(super) struct BareLoopResult {
     pub(super) ios: u64,
     pub(super) elapsed_ns: u64,
     pub(super) cpu: CpuTime,
+    /// Names of the flags and features in force.
+    pub(super) flags: Vec<String>,
 }
 
 /// Runs the loop and prints its result as JSON.
@@ -66,18 +93,18 @@ struct AlignedBlock([u8; BLOCK_BYTES as usize]);
 
 /// Reads random blocks for the requested time.
 pub(super) fn read(arguments: &Arguments) -> Result<BareLoopResult> {
-    let file = File::options()
-        .read(true)
-        .custom_flags(libc::O_DIRECT)
-        .open(&arguments.file)
+    let mut flags = Vec::new();
+    let file = open_file(arguments, &mut flags)
         .with_context(|| format!("opening {}", arguments.file.display()))?;
-    let mut bare = Bare::new(&file, arguments)?;
+    let mut bare = Bare::new(&file, arguments, &mut flags)?;
+    let batch = arguments.batch.unwrap_or(arguments.depth);
+    let fewest = arguments.batch.unwrap_or(1);
     let before = CpuTime::measure(UsageWho::RUSAGE_SELF)?;
     let start = Instant::now();
     let length = Duration::from_millis(arguments.milliseconds);
     while start.elapsed() < length {
         for _ in 0..ROUNDS_PER_CLOCK_READ {
-            bare.round(arguments.depth, arguments.batch)?;
+            bare.round(batch, fewest)?;
         }
     }
     let elapsed_ns = start.elapsed().as_nanos() as u64;
@@ -86,33 +113,84 @@ pub(super) fn read(arguments: &Arguments) -> Result<BareLoopResult> {
         ios: bare.ios,
         elapsed_ns,
         cpu,
+        flags: flags.into_iter().map(str::to_owned).collect(),
     })
 }
 
+/// Opens the file with O_DIRECT, and with O_NOATIME if this user owns it.
+fn open_file(arguments: &Arguments, flags: &mut Vec<&'static str>) -> io::Result<File> {
+    let open = |noatime: i32| {
+        File::options()
+            .read(true)
+            .custom_flags(libc::O_DIRECT | noatime)
+            .open(&arguments.file)
+    };
+    if !arguments.without.contains(&LoopFeature::Noatime) {
+        match open(libc::O_NOATIME) {
+            Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
+            opened => {
+                flags.push("noatime");
+                return opened;
+            }
+        }
+    }
+    open(0)
+}
+
+/// Creates a ring with as many flags as the kernel accepts (else EINVAL).
+fn build_ring(arguments: &Arguments, flags: &mut Vec<&'static str>) -> io::Result<IoUring> {
+    let without = |feature| arguments.without.contains(&feature);
+    let build = |is_deferred: bool, has_no_array: bool| {
+        let mut builder = IoUring::builder();
+        if !without(LoopFeature::SmallCq) {
+            builder.setup_cqsize(arguments.depth);
+        }
+        if is_deferred {
+            builder.setup_single_issuer().setup_defer_taskrun();
+        }
+        if has_no_array {
+            builder.setup_no_sqarray();
+        }
+        builder.build(arguments.depth)
+    };
+    let wants_no_array = !without(LoopFeature::NoSqarray);
+    let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
+    for (is_deferred, has_no_array) in [(true, wants_no_array), (true, false), (false, false)] {
+        match build(is_deferred, has_no_array) {
+            Ok(ring) => {
+                let names = [
+                    ("single_issuer", is_deferred),
+                    ("defer_taskrun", is_deferred),
+                    ("no_sqarray", has_no_array),
+                    ("small_cq", !without(LoopFeature::SmallCq)),
+                ];
+                flags.extend(names.iter().filter(|name| name.1).map(|name| name.0));
+                return Ok(ring);
+            }
+            Err(error) => refusal = error,
+        }
+    }
+    Err(refusal)
+}
+
 struct Bare {
-    /// Dropped before the buffers, since dropping the ring ends the I/Os in flight.
     ring: IoUring,
+    calls: RingCalls,
     buffers: Vec<AlignedBlock>,
     free: Vec<u32>,
-    in_flight: u32,
     ios: u64,
     random: u64,
     file_blocks: u64,
 }
 
 impl Bare {
-    fn new(file: &File, arguments: &Arguments) -> Result<Bare> {
+    fn new(file: &File, arguments: &Arguments, flags: &mut Vec<&'static str>) -> Result<Bare> {
         let depth = arguments.depth;
         let file_blocks = arguments.size_bytes / BLOCK_BYTES;
         ensure!(file_blocks > 0 && depth > 0, "there is nothing to read");
+        ensure!(arguments.batch != Some(0), "a batch has at least one I/O");
         let mut buffers = vec![AlignedBlock([0; BLOCK_BYTES as usize]); depth as usize];
-        let ring = IoUring::builder()
-            .setup_single_issuer()
-            .setup_defer_taskrun()
-            .build(depth)
-            .or_else(|_| IoUring::new(depth))
-            .context("making an io_uring")?;
-        let _ = ring.submitter().register_ring_fd();
+        let ring = build_ring(arguments, flags).context("making an io_uring")?;
         ring.submitter()
             .register_files(&[file.as_raw_fd()])
             .context("registering the file")?;
@@ -120,83 +198,155 @@ impl Bare {
             iov_base: buffers.as_mut_ptr().cast(),
             iov_len: buffers.len() * size_of::<AlignedBlock>(),
         };
-        // SAFETY: the buffers outlive the ring, because the ring is the field before them.
+        // SAFETY: dropping the loop waits for the I/Os in flight, or leaves the buffers mapped.
         unsafe { ring.submitter().register_buffers(&[area]) }.context("registering the buffers")?;
+        flags.extend(["registered_file", "fixed_buffers"]);
         Ok(Bare {
+            calls: calls(&ring, arguments, flags)?,
             ring,
             buffers,
             free: (0..depth).collect(),
-            in_flight: 0,
             ios: 0,
             random: 0x9e37_79b9_7f4a_7c15,
             file_blocks,
         })
     }
 
-    /// Submits as many I/Os as batch and depth allow, and reaps. Waits only when the queue is full.
+    /// Submits as many I/Os as batch and depth allow, and reaps, in one call. Waits for `fewest`
+    /// when the queue is full.
     #[inline]
-    fn round(&mut self, depth: u32, batch: u32) -> Result<()> {
-        let count = batch.min(depth - self.in_flight);
-        for _ in 0..count {
-            self.push();
+    fn round(&mut self, batch: u32, fewest: u32) -> Result<()> {
+        let free = self.free.len() as u32;
+        let count = batch.min(free);
+        let mut queue = self.ring.submission();
+        for slot in self.free.drain((free - count) as usize..) {
+            self.random = next_xorshift(self.random);
+            let block = (u128::from(self.random) * u128::from(self.file_blocks)) >> 64;
+            let address = self.buffers[slot as usize].0.as_mut_ptr();
+            let entry = read_entry(
+                slot,
+                block as u64 * BLOCK_BYTES,
+                address,
+                BLOCK_BYTES as u32,
+            );
+            // SAFETY: the buffer neither moves nor is accessed until its completion is reaped.
+            let pushed = unsafe { queue.push(&entry) };
+            pushed.expect("a ring as large as the depth");
         }
-        self.in_flight += count;
-        let wait = if self.in_flight < depth {
+        let queued = queue.len() as u32;
+        drop(queue);
+        let wait = if count < free {
             0
         } else {
-            batch.min(self.in_flight)
+            fewest.min(self.buffers.len() as u32)
         };
-        self.ring.submit_and_wait(wait as usize)?;
+        self.calls.submit_and_wait(queued, wait)?;
         for entry in self.ring.completion() {
+            self.free.push(entry.user_data() as u32);
             ensure!(
                 entry.result() == BLOCK_BYTES as i32,
                 "a read returned {}",
                 entry.result()
             );
-            self.free.push(entry.user_data() as u32);
-            self.in_flight -= 1;
             self.ios += 1;
         }
         Ok(())
     }
+}
 
-    /// Queues a read of a random block.
-    #[inline]
-    fn push(&mut self) {
-        let slot = self.free.pop().expect("as many buffers as the depth");
-        self.random = next_xorshift(self.random);
-        let block = (u128::from(self.random) * u128::from(self.file_blocks)) >> 64;
-        let address = self.buffers[slot as usize].0.as_mut_ptr();
-        let entry = opcode::ReadFixed::new(Fixed(0), address, BLOCK_BYTES as u32, 0)
-            .offset(block as u64 * BLOCK_BYTES)
-            .build()
-            .user_data(slot.into());
-        // SAFETY: the buffer neither moves nor is accessed until its completion is reaped.
-        let pushed = unsafe { self.ring.submission().push(&entry) };
-        pushed.expect("a ring as large as the depth");
+/// Waits for the I/Os in flight, which write to the buffers.
+impl Drop for Bare {
+    fn drop(&mut self) {
+        while self.free.len() < self.buffers.len() {
+            let queued = self.ring.submission().len() as u32;
+            if self.calls.submit_and_wait(queued, 1).is_err() {
+                std::mem::forget(std::mem::take(&mut self.buffers));
+                return;
+            }
+            let slots = self.ring.completion().map(|entry| entry.user_data() as u32);
+            self.free.extend(slots);
+        }
     }
+}
+
+/// The arguments of the loop's calls, and the names of the features that they use.
+fn calls(
+    ring: &IoUring,
+    arguments: &Arguments,
+    flags: &mut Vec<&'static str>,
+) -> Result<RingCalls> {
+    let mut calls = RingCalls::with_descriptor(ring);
+    let is_wanted = !arguments.without.contains(&LoopFeature::RegisteredRing);
+    if is_wanted && calls.register() {
+        flags.push("registered_ring");
+    }
+    if arguments.no_iowait {
+        let is_known = ring.params().is_feature_no_iowait();
+        ensure!(is_known, "--no-iowait needs Linux 6.15");
+        calls.set_no_iowait();
+        flags.push("no_iowait");
+    }
+    if let Some(min_wait_us) = arguments.min_wait_us {
+        let is_known = ring.params().is_feature_min_timeout();
+        ensure!(is_known, "--min-wait-us needs Linux 6.12");
+        calls.set_min_wait(min_wait_us);
+        flags.push("min_wait");
+    }
+    Ok(calls)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn bare_loop_reads_file() {
+    fn read_one_mib(change: impl Fn(&mut Arguments)) -> BareLoopResult {
         // The system's temporary directory may be a tmpfs that refuses O_DIRECT.
         let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         file.as_file().set_len(1 << 20).unwrap();
-        let outcome = read(&Arguments {
+        let mut arguments = Arguments {
             file: file.path().to_owned(),
             size_bytes: 1 << 20,
             depth: 8,
-            batch: 3,
+            batch: Some(3),
             milliseconds: 20,
-        })
-        .unwrap();
+            without: Vec::new(),
+            no_iowait: false,
+            min_wait_us: None,
+        };
+        change(&mut arguments);
+        read(&arguments).unwrap()
+    }
+
+    #[test]
+    fn bare_loop_reads_file_at_each_depth() {
+        for depth in [1, 4, 8] {
+            for batch in [None, Some(3)] {
+                let outcome = read_one_mib(|arguments| {
+                    (arguments.depth, arguments.batch) = (depth, batch);
+                });
+                assert!(
+                    outcome.ios >= 8 && outcome.elapsed_ns >= 20_000_000,
+                    "{outcome:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn unwanted_features_are_not_in_force() {
+        use clap::ValueEnum;
+        let all = read_one_mib(|_| {}).flags;
+        assert!(all.contains(&"noatime".to_owned()), "its owner reads it");
+        assert!(all.contains(&"small_cq".to_owned()));
+        let fewer = read_one_mib(|arguments| {
+            arguments.without = LoopFeature::value_variants().to_vec();
+        });
+        let unwanted = ["noatime", "small_cq", "registered_ring", "no_sqarray"];
         assert!(
-            outcome.ios >= 8 && outcome.elapsed_ns >= 20_000_000,
-            "{outcome:?}"
+            fewer.flags.iter().all(|flag| !unwanted.contains(&&**flag)),
+            "{:?}",
+            fewer.flags
         );
+        assert!(fewer.ios >= 8);
     }
 }

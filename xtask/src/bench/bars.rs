@@ -1,7 +1,7 @@
 //! Bars: the ratios that iosonde has to reach beside other programs, and their verdicts.
 
 use super::bench_target::BenchTargetKind;
-use super::program::{ComparedProgram, RunSample};
+use super::program::{ComparedBinary, ComparedProgram, LoopShape, RunSample};
 use super::ratio::IntervalEstimate;
 use serde::Serialize;
 
@@ -73,18 +73,31 @@ impl Bar {
     const fn beside_fio(figure: ComparedFigure, limit: RatioBound) -> Bar {
         Bar {
             figure,
-            of: ComparedProgram::Iosonde,
-            over: ComparedProgram::Fio,
+            of: ComparedProgram::IOSONDE,
+            over: ComparedProgram::FIO,
             limit,
         }
     }
+
+    /// IOPS beside the bare loop with the same shape.
+    const fn beside_bare_loop(shape: LoopShape, least: f64) -> Bar {
+        Bar {
+            figure: ComparedFigure::Iops,
+            of: ComparedProgram::new(ComparedBinary::Iosonde, shape),
+            over: ComparedProgram::new(ComparedBinary::BareLoop, shape),
+            limit: RatioBound::AtLeast(least),
+        }
+    }
 }
+
+/// Most user CPU per I/O, as a share of fio's.
+const USER_CPU_SHARE: f64 = 0.1;
 
 /// The bars for a kind of target.
 pub(super) fn bars(kind: BenchTargetKind) -> Vec<Bar> {
     let mut bars = vec![Bar::beside_fio(
         ComparedFigure::UserCpu,
-        RatioBound::AtMost(0.25),
+        RatioBound::AtMost(USER_CPU_SHARE),
     )];
     match kind {
         BenchTargetKind::Null => bars.push(Bar::beside_fio(
@@ -96,12 +109,12 @@ pub(super) fn bars(kind: BenchTargetKind) -> Vec<Bar> {
                 ComparedFigure::Iops,
                 RatioBound::AtLeast(1.6),
             ));
-            bars.push(Bar {
-                figure: ComparedFigure::Iops,
-                of: ComparedProgram::IosondeInBatches,
-                over: ComparedProgram::BareLoop,
-                limit: RatioBound::AtLeast(0.9),
-            });
+            bars.extend([
+                Bar::beside_bare_loop(LoopShape::InBatches, 0.97),
+                Bar::beside_bare_loop(LoopShape::Plain, 0.9),
+                Bar::beside_bare_loop(LoopShape::Depth4, 0.9),
+                Bar::beside_bare_loop(LoopShape::Depth1, 0.85),
+            ]);
         }
         BenchTargetKind::Written => {
             bars.push(Bar::beside_fio(
@@ -190,8 +203,20 @@ mod tests {
         for kind in BenchTargetKind::ALL {
             assert!(bars(kind).contains(&Bar::beside_fio(
                 ComparedFigure::UserCpu,
-                RatioBound::AtMost(0.25)
+                RatioBound::AtMost(USER_CPU_SHARE)
             )));
+        }
+    }
+
+    #[test]
+    fn loop_shapes_are_held_against_the_bare_loop() {
+        let bars = bars(BenchTargetKind::Sparse);
+        for shape in LoopShape::ALL {
+            let bare = ComparedProgram::new(ComparedBinary::BareLoop, shape);
+            let bar = bars.iter().find(|bar| bar.over == bare);
+            let of = bar.map(|bar| bar.of);
+            let iosonde = ComparedProgram::new(ComparedBinary::Iosonde, shape);
+            assert_eq!(of, Some(iosonde), "{shape:?}");
         }
     }
 }

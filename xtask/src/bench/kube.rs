@@ -1,4 +1,5 @@
-//! Times on a cluster: `iosonde fio` beside `kubectl run`, and `iosonde k8s fio` beside kubestr.
+//! Times on a cluster: `iosonde fio` beside `kubectl run`, and `iosonde k8s fio` beside kubestr, to
+//! the result and until nothing is left.
 //!
 //! The cluster takes most of the time: it provisions a volume and starts a pod. Its time
 //! varies more than the programs differ. They run in turn, and are compared round by round.
@@ -10,7 +11,7 @@ use super::ratio::IntervalEstimate;
 use super::report::word;
 use anyhow::{Context, Result, bail, ensure};
 use kube_cluster::{KubeBenchCluster, Namespace};
-use kube_runs::{BenchJobFile, KubeRuns};
+use kube_runs::{BenchJobFile, JobTimes, KubeRuns};
 use serde::Serialize;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -19,8 +20,14 @@ use std::time::Duration;
 
 /// Most seconds from Running of `kubectl run` to the first I/O of iosonde.
 const MOST_UNTIL_FIRST_IO_S: f64 = 1.0;
+/// Largest part of kubestr's time to the result.
+const MOST_TO_RESULT: f64 = 0.75;
+/// Largest part of kubestr's time until nothing is left in the cluster.
+const MOST_TO_NOTHING_LEFT: f64 = 0.9;
 /// The loose bar of a single round on a busy machine, which detects gross regressions.
 const MOST_OF_SMOKE_S: f64 = 10.0;
+/// The same for a ratio.
+const MOST_RATIO_OF_SMOKE: f64 = 5.0;
 
 /// Options of `cargo xtask bench kube`.
 #[derive(Debug, clap::Args)]
@@ -79,28 +86,73 @@ struct KubeComparison {
     verdict: Option<TimeVerdict>,
 }
 
-/// Difference in time, iosonde minus peer, with its bar.
+/// Largest allowed time of iosonde beside its peer.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum TimeBar {
+    /// Difference, iosonde minus peer, in seconds.
+    DifferenceS(f64),
+    /// Ratio, iosonde to peer.
+    Ratio(f64),
+}
+
+impl TimeBar {
+    fn most(self) -> f64 {
+        match self {
+            TimeBar::DifferenceS(most) | TimeBar::Ratio(most) => most,
+        }
+    }
+
+    /// Estimates what the bar limits, round by round.
+    fn estimate(self, ours_s: &[f64], peer_s: &[f64]) -> IntervalEstimate {
+        match self {
+            TimeBar::DifferenceS(_) => IntervalEstimate::difference(ours_s, peer_s),
+            TimeBar::Ratio(_) => IntervalEstimate::ratio(ours_s, peer_s),
+        }
+    }
+}
+
+/// Difference or ratio of times with its bar.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 struct TimeVerdict {
-    difference_s: IntervalEstimate,
-    most_s: f64,
+    estimate: IntervalEstimate,
+    bar: TimeBar,
     met: bool,
 }
 
 impl TimeVerdict {
     /// Judges by the mean, as the benchmark beside fio does.
-    fn judge(difference_s: IntervalEstimate, most_s: f64) -> TimeVerdict {
+    fn judge(estimate: IntervalEstimate, bar: TimeBar) -> TimeVerdict {
         TimeVerdict {
-            difference_s,
-            most_s,
-            met: difference_s.value <= most_s,
+            estimate,
+            bar,
+            met: estimate.value <= bar.most(),
         }
     }
 
     /// Whether the interval contains the bar.
     fn is_in_doubt(&self) -> bool {
-        let interval = self.difference_s.interval;
-        interval.is_some_and(|(low, high)| low <= self.most_s && self.most_s < high)
+        let most = self.bar.most();
+        let interval = self.estimate.interval;
+        interval.is_some_and(|(low, high)| low <= most && most < high)
+    }
+
+    /// Describes the comparison of two programs.
+    fn text(&self, ours: &str, peer: &str) -> String {
+        match self.bar {
+            TimeBar::DifferenceS(most_s) => format!(
+                "{ours} - {peer} = {}, to be at most {most_s} s",
+                seconds(self.estimate)
+            ),
+            TimeBar::Ratio(most) => {
+                let interval = self.estimate.interval;
+                let interval = interval.map_or(String::new(), |(low, high)| {
+                    format!(" [{low:.2}, {high:.2}]")
+                });
+                let ratio = self.estimate.value;
+                format!("{ours} / {peer} = {ratio:.2}{interval}, to be at most {most}")
+            }
+        }
     }
 }
 
@@ -118,10 +170,10 @@ impl KubeComparison {
     }
 
     fn compare(what: String, pair: Pair, [peer_s, ours_s]: [Vec<f64>; 2]) -> KubeComparison {
-        let difference = IntervalEstimate::difference(&ours_s, &peer_s);
+        let estimate = pair.bar.estimate(&ours_s, &peer_s);
         KubeComparison {
             left_out: None,
-            verdict: Some(TimeVerdict::judge(difference, pair.most_s)),
+            verdict: Some(TimeVerdict::judge(estimate, pair.bar)),
             peer_s,
             ours_s,
             ..KubeComparison::left_out(what, pair, String::new())
@@ -150,12 +202,9 @@ impl KubeComparison {
             false => "",
         };
         text + &format!(
-            "  {:<6} {} - {} = {}, to be at most {} s{doubt}\n",
+            "  {:<6} {}{doubt}\n",
             word(verdict.met),
-            self.ours,
-            self.peer,
-            seconds(verdict.difference_s),
-            verdict.most_s,
+            verdict.text(self.ours, self.peer),
         )
     }
 }
@@ -167,12 +216,12 @@ fn seconds(estimate: IntervalEstimate) -> String {
     }
 }
 
-/// Two programs that run in turn, and the largest allowed difference.
+/// Two programs that run in turn, and the largest allowed time.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
     peer: &'static str,
     ours: &'static str,
-    most_s: f64,
+    bar: TimeBar,
 }
 
 impl Pair {
@@ -181,31 +230,30 @@ impl Pair {
         Pair {
             peer: "kubectl run",
             ours: "iosonde fio",
-            most_s: if smoke {
-                MOST_OF_SMOKE_S
-            } else {
-                MOST_UNTIL_FIRST_IO_S
-            },
+            bar: TimeBar::DifferenceS(match smoke {
+                true => MOST_OF_SMOKE_S,
+                false => MOST_UNTIL_FIRST_IO_S,
+            }),
         }
     }
 
     /// iosonde beside kubestr. iosonde must be the faster one.
-    fn beside_kubestr(smoke: bool) -> Pair {
+    fn beside_kubestr(smoke: bool, most: f64) -> Pair {
         Pair {
             peer: "kubestr fio",
             ours: "iosonde k8s fio",
-            most_s: if smoke { MOST_OF_SMOKE_S } else { 0.0 },
+            bar: TimeBar::Ratio(if smoke { MOST_RATIO_OF_SMOKE } else { most }),
         }
     }
 }
 
-/// Runs both programs in turn and returns their times in seconds, round by round.
-fn in_turn(
+/// Runs both programs in turn and returns their times, round by round.
+fn in_turn<T>(
     rounds: usize,
     interrupted: &AtomicBool,
-    peer: impl Fn() -> Result<Duration>,
-    ours: impl Fn() -> Result<Duration>,
-) -> Result<[Vec<f64>; 2]> {
+    peer: impl Fn() -> Result<T>,
+    ours: impl Fn() -> Result<T>,
+) -> Result<[Vec<T>; 2]> {
     let mut samples = [Vec::new(), Vec::new()];
     for round in 0..rounds {
         // The order alternates, so that work left to the cluster delays both programs equally.
@@ -217,10 +265,16 @@ fn in_turn(
             if interrupted.load(Relaxed) {
                 bail!("interrupted");
             }
-            samples[who].push(took?.as_secs_f64());
+            samples[who].push(took?);
         }
     }
     Ok(samples)
+}
+
+/// Returns one time of each run, in seconds.
+fn in_seconds<T>(samples: &[Vec<T>; 2], time: impl Fn(&T) -> Duration) -> [Vec<f64>; 2] {
+    let seconds = |runs: &Vec<T>| runs.iter().map(|run| time(run).as_secs_f64()).collect();
+    [seconds(&samples[0]), seconds(&samples[1])]
 }
 
 /// Runs the benchmark and returns whether all bars were met.
@@ -265,30 +319,41 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
         || runs.until_running(),
         || runs.until_first_io(),
     )?;
+    let samples = in_seconds(&samples, |took| *took);
     let start = KubeComparison::compare(what, Pair::beside_kubectl(arguments.smoke), samples);
     print!("{}", start.text());
-    let whole = beside_kubestr(arguments, &cluster, &runs, rounds, length_s, &interrupted)?;
-    print!("{}", whole.text());
-    let findings = [start, whole];
+    let mut findings = vec![start];
+    for whole in beside_kubestr(arguments, &cluster, &runs, (rounds, length_s), &interrupted)? {
+        print!("{}", whole.text());
+        findings.push(whole);
+    }
     super::write_json(arguments.json.as_deref(), &findings)?;
     Ok(findings.iter().all(KubeComparison::is_met))
 }
 
-/// Compares the total time of the same job, if kubestr is installed.
+/// Compares two times of the same job, if kubestr is installed: to the result, and until nothing is
+/// left.
 fn beside_kubestr(
     arguments: &Arguments,
     cluster: &KubeBenchCluster,
     runs: &KubeRuns<'_>,
-    rounds: usize,
-    length_s: u32,
+    (rounds, length_s): (usize, u32),
     interrupted: &AtomicBool,
-) -> Result<KubeComparison> {
-    let what = format!("all of a job of {length_s} s, beside kubestr");
-    let pair = Pair::beside_kubestr(arguments.smoke);
+) -> Result<[KubeComparison; 2]> {
+    let whats = [
+        format!("from command to the result of a job of {length_s} s, beside kubestr"),
+        format!("from command until nothing is left of a job of {length_s} s, beside kubestr"),
+    ];
+    let pairs = [MOST_TO_RESULT, MOST_TO_NOTHING_LEFT]
+        .map(|most| Pair::beside_kubestr(arguments.smoke, most));
+    let [result, nothing_left] = whats;
     let kubestr = arguments.kubestr.as_deref();
     let Some(kubestr) = present(kubestr, Path::new("kubestr"))? else {
-        let reason = "kubestr is not installed: name one with --kubestr";
-        return Ok(KubeComparison::left_out(what, pair, reason.to_owned()));
+        let reason = || "kubestr is not installed: name one with --kubestr".to_owned();
+        return Ok([
+            KubeComparison::left_out(result, pairs[0], reason()),
+            KubeComparison::left_out(nothing_left, pairs[1], reason()),
+        ]);
     };
     let job = BenchJobFile::new(length_s)?;
     let image = arguments.kubestr_image.as_deref().or(cluster.fio_image);
@@ -298,7 +363,12 @@ fn beside_kubestr(
         || runs.kubestr(kubestr, image, &job),
         || runs.as_kubestr(&job),
     )?;
-    Ok(KubeComparison::compare(what, pair, samples))
+    let to_result = in_seconds(&samples, |times: &JobTimes| times.result);
+    let to_nothing_left = in_seconds(&samples, |times: &JobTimes| times.nothing_left);
+    Ok([
+        KubeComparison::compare(result, pairs[0], to_result),
+        KubeComparison::compare(nothing_left, pairs[1], to_nothing_left),
+    ])
 }
 
 /// The named program, which must exist, or else the usual one if it exists.
@@ -355,6 +425,22 @@ mod tests {
     }
 
     #[test]
+    fn time_beside_kubestr_is_judged_by_its_ratio() {
+        let compare = |ours_s: &[f64]| {
+            let samples = [vec![10.0, 20.0], ours_s.to_vec()];
+            let pair = Pair::beside_kubestr(false, MOST_TO_RESULT);
+            KubeComparison::compare("result".to_owned(), pair, samples)
+        };
+        let met = compare(&[7.0, 14.0]);
+        assert!(met.is_met());
+        let text = met.text();
+        let expected = "met    iosonde k8s fio / kubestr fio = 0.70 [0.70, 0.70], to be at most \
+                        0.75\n";
+        assert!(text.contains(expected), "{text}");
+        assert!(!compare(&[8.0, 16.0]).is_met());
+    }
+
+    #[test]
     fn missing_kubestr_skips_its_comparison_with_reason() {
         let (absent, there) = (Path::new("/nonexistent/kubestr"), Path::new("true"));
         assert_eq!(present(None, absent).unwrap(), None);
@@ -363,7 +449,7 @@ mod tests {
         assert!(present(Some(absent), there).is_err());
         let reason = "it is not installed".to_owned();
         let finding =
-            KubeComparison::left_out("all".to_owned(), Pair::beside_kubestr(false), reason);
+            KubeComparison::left_out("all".to_owned(), Pair::beside_kubestr(false, 0.9), reason);
         assert!(finding.is_met());
         let text = finding.text();
         assert!(
@@ -385,6 +471,7 @@ mod tests {
         };
         let interrupted = AtomicBool::new(false);
         let samples = in_turn(3, &interrupted, takes('p', 2), takes('o', 1)).unwrap();
+        let samples = in_seconds(&samples, |took: &Duration| *took);
         assert_eq!(samples, [vec![2.0; 3], vec![1.0; 3]]);
         assert_eq!(*order.borrow(), "pooppo".to_owned());
         interrupted.store(true, Relaxed);

@@ -11,35 +11,101 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// iodepth of all programs.
-const DEPTH: u32 = 64;
 /// I/Os per submission in comparisons of batches.
 const BATCH: u32 = 16;
 
-/// A program and its mode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+/// An executable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum ComparedProgram {
-    /// fio, without batch options.
+pub(super) enum ComparedBinary {
     Fio,
-    /// iosonde with the same job.
     Iosonde,
-    /// iosonde with submission batches, registered files and fixed buffers.
-    IosondeInBatches,
-    /// The bare loop with the same batches, file and buffers.
+    /// An earlier build of iosonde (`--before`).
+    IosondeBefore,
+    /// The bare loop, with registered file and buffers.
     BareLoop,
 }
 
-impl ComparedProgram {
-    /// Name of the program in tables.
-    pub(super) fn name(self) -> &'static str {
+/// iodepth and batches of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum LoopShape {
+    /// Depth 64 without batch options.
+    Plain,
+    /// Depth 64 in submissions of 16, with registered files and fixed buffers.
+    InBatches,
+    /// Depth 4 without batch options.
+    Depth4,
+    /// Depth 1.
+    Depth1,
+}
+
+impl LoopShape {
+    /// All shapes in the order of measurement.
+    pub(super) const ALL: [LoopShape; 4] = [
+        LoopShape::Plain,
+        LoopShape::InBatches,
+        LoopShape::Depth4,
+        LoopShape::Depth1,
+    ];
+
+    fn depth(self) -> u32 {
         match self {
-            ComparedProgram::Fio => "fio",
-            ComparedProgram::Iosonde => "iosonde",
-            ComparedProgram::IosondeInBatches => "iosonde, batches of 16",
-            ComparedProgram::BareLoop => "bare loop, batches of 16",
+            LoopShape::Plain | LoopShape::InBatches => 64,
+            LoopShape::Depth4 => 4,
+            LoopShape::Depth1 => 1,
         }
     }
+
+    /// Addition to the name of the executable in the table.
+    fn suffix(self) -> &'static str {
+        match self {
+            LoopShape::Plain => "",
+            LoopShape::InBatches => ", batches of 16",
+            LoopShape::Depth4 => ", depth 4",
+            LoopShape::Depth1 => ", depth 1",
+        }
+    }
+}
+
+/// A program and the shape of its job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct ComparedProgram {
+    pub(super) binary: ComparedBinary,
+    pub(super) shape: LoopShape,
+}
+
+impl ComparedProgram {
+    /// fio, without batch options.
+    pub(super) const FIO: ComparedProgram =
+        ComparedProgram::new(ComparedBinary::Fio, LoopShape::Plain);
+    /// iosonde with the same job.
+    pub(super) const IOSONDE: ComparedProgram =
+        ComparedProgram::new(ComparedBinary::Iosonde, LoopShape::Plain);
+
+    /// A program with a job.
+    pub(super) const fn new(binary: ComparedBinary, shape: LoopShape) -> ComparedProgram {
+        ComparedProgram { binary, shape }
+    }
+
+    /// Name of the program in tables.
+    pub(super) fn name(self) -> String {
+        let binary = match self.binary {
+            ComparedBinary::Fio => "fio",
+            ComparedBinary::Iosonde => "iosonde",
+            ComparedBinary::IosondeBefore => "before",
+            ComparedBinary::BareLoop => "bare loop",
+        };
+        format!("{binary}{}", self.shape.suffix())
+    }
+}
+
+/// A run and the flags of the kernel that the program reports.
+#[derive(Debug)]
+pub(super) struct ProgramRun {
+    pub(super) sample: RunSample,
+    /// Empty for programs other than the bare loop.
+    pub(super) flags: Vec<String>,
 }
 
 /// Figures of one run.
@@ -57,41 +123,45 @@ pub(super) struct RunSample {
 pub(super) struct ProgramRuns {
     pub(super) fio: PathBuf,
     pub(super) iosonde: PathBuf,
+    /// The earlier build of iosonde.
+    pub(super) before: Option<PathBuf>,
     pub(super) length: Duration,
 }
 
 impl ProgramRuns {
     /// Runs a program once on a target.
-    pub(super) fn run(&self, program: ComparedProgram, target: &BenchTarget) -> Result<RunSample> {
+    pub(super) fn run(&self, program: ComparedProgram, target: &BenchTarget) -> Result<ProgramRun> {
         let report = tempfile::NamedTempFile::new().context("a file for the report")?;
-        let mut command = match program {
-            ComparedProgram::Fio => Command::new(&self.fio),
-            ComparedProgram::Iosonde | ComparedProgram::IosondeInBatches => {
-                let mut command = Command::new(&self.iosonde);
-                // The cost of storing results is not measured.
-                command.env("IOSONDE_NO_SAVE", "1");
-                command.arg("fio");
-                command
+        let shape = program.shape;
+        let mut command = match program.binary {
+            ComparedBinary::Fio => Command::new(&self.fio),
+            ComparedBinary::Iosonde => fio_of(&self.iosonde),
+            ComparedBinary::IosondeBefore => {
+                let before = self.before.as_deref();
+                fio_of(before.context("there is no earlier build")?)
             }
-            ComparedProgram::BareLoop => return self.run_bare(target),
+            ComparedBinary::BareLoop => return self.run_bare(shape, target),
         };
-        command.args(self.job(target, report.path()));
-        if program == ComparedProgram::IosondeInBatches {
+        command.args(self.job(shape, target, report.path()));
+        if shape == LoopShape::InBatches {
             command.arg(format!("--iodepth_batch_submit={BATCH}"));
             command.args(["--registerfiles", "--fixedbufs"]);
         }
         let (_, used) = run_alone(&mut command)?;
         let text = std::fs::read_to_string(report.path()).context("reading the report")?;
-        sample_of_report(&text, used).with_context(|| format!("the report of {command:?}"))
+        let sample =
+            sample_of_report(&text, used).with_context(|| format!("the report of {command:?}"))?;
+        let flags = Vec::new();
+        Ok(ProgramRun { sample, flags })
     }
 
     /// Options of the job, which fio and iosonde both accept.
-    fn job(&self, target: &BenchTarget, report: &Path) -> Vec<String> {
+    fn job(&self, shape: LoopShape, target: &BenchTarget, report: &Path) -> Vec<String> {
         let mut words = vec![
             "--name=bench".to_owned(),
             "--rw=randread".to_owned(),
             "--bs=4k".to_owned(),
-            format!("--iodepth={DEPTH}"),
+            format!("--iodepth={}", shape.depth()),
             format!("--size={}", target.size_bytes),
             "--time_based".to_owned(),
             format!("--runtime={}ms", self.length.as_millis()),
@@ -110,7 +180,7 @@ impl ProgramRuns {
         words
     }
 
-    fn run_bare(&self, target: &BenchTarget) -> Result<RunSample> {
+    fn run_bare(&self, shape: LoopShape, target: &BenchTarget) -> Result<ProgramRun> {
         let BenchEngine::IoUring(path) = &target.engine else {
             bail!("the bare loop needs a file")
         };
@@ -119,19 +189,31 @@ impl ProgramRuns {
         command.args(["bare-loop", "--file"]).arg(path);
         command.arg(format!("--size-bytes={}", target.size_bytes));
         command.arg(format!("--milliseconds={}", self.length.as_millis()));
-        command.arg(format!("--depth={DEPTH}"));
-        command.arg(format!("--batch={BATCH}"));
+        command.arg(format!("--depth={}", shape.depth()));
+        if shape == LoopShape::InBatches {
+            command.arg(format!("--batch={BATCH}"));
+        }
         let (output, used) = run_alone(&mut command)?;
         let outcome: bare_loop::BareLoopResult =
             serde_json::from_str(&output).context("the bare loop's outcome")?;
         ensure!(outcome.ios > 0, "the bare loop did no I/O");
         let ios = outcome.ios as f64;
-        Ok(RunSample {
-            iops: ios / (outcome.elapsed_ns as f64 / 1e9),
-            per_io: outcome.cpu.per(ios),
-            process_per_io: used.per(ios),
+        Ok(ProgramRun {
+            sample: RunSample {
+                iops: ios / (outcome.elapsed_ns as f64 / 1e9),
+                per_io: outcome.cpu.per(ios),
+                process_per_io: used.per(ios),
+            },
+            flags: outcome.flags,
         })
     }
+}
+
+/// The command `fio` of a build of iosonde. The cost of storing results is not measured.
+fn fio_of(iosonde: &Path) -> Command {
+    let mut command = Command::new(iosonde);
+    command.env("IOSONDE_NO_SAVE", "1").arg("fio");
+    command
 }
 
 /// Runs a command and returns its output and the CPU time of its process. No other child may be

@@ -2,7 +2,7 @@
 
 use super::bars::{BarVerdict, ComparedFigure, judge};
 use super::bench_target::BenchTargetKind;
-use super::program::{ComparedProgram, RunSample};
+use super::program::{ComparedBinary, ComparedProgram, LoopShape, RunSample};
 use super::ratio::IntervalEstimate;
 use serde::Serialize;
 use std::fmt::Write;
@@ -11,6 +11,8 @@ use std::fmt::Write;
 #[derive(Debug, Serialize)]
 pub(super) struct ProgramSeries {
     pub(super) program: ComparedProgram,
+    /// Flags of the kernel that the program reports.
+    pub(super) flags: Vec<String>,
     pub(super) samples: Vec<RunSample>,
 }
 
@@ -76,6 +78,24 @@ impl TargetComparison {
         Some(IntervalEstimate::ratio(&values(of)?, &values(over)?))
     }
 
+    /// The ratios of all figures of two programs, or nothing if one of them did not run.
+    fn ratios(&self, of: ComparedProgram, over: ComparedProgram) -> String {
+        let all = [
+            ComparedFigure::UserCpu,
+            ComparedFigure::TotalCpu,
+            ComparedFigure::Iops,
+        ];
+        let ratios = all.map(|figure| {
+            let ratio = self.ratio(figure, of, over)?;
+            Some(format!("{} {}", figure.name(), interval(ratio)))
+        });
+        let ratios: Vec<String> = ratios.into_iter().flatten().collect();
+        if ratios.is_empty() {
+            return String::new();
+        }
+        format!("  {} / {}: {}\n", of.name(), over.name(), ratios.join(", "))
+    }
+
     /// The finding as a table.
     pub(super) fn text(&self) -> String {
         let mut text = format!("\n{} ({})\n", self.target, self.description);
@@ -99,20 +119,16 @@ impl TargetComparison {
                 series.mean(|sample| sample.process_per_io.system_us).value,
             );
         }
-        for program in [ComparedProgram::Iosonde, ComparedProgram::IosondeInBatches] {
-            let all = [
-                ComparedFigure::UserCpu,
-                ComparedFigure::TotalCpu,
-                ComparedFigure::Iops,
-            ];
-            let ratios = all.map(|figure| {
-                let ratio = self.ratio(figure, program, ComparedProgram::Fio)?;
-                Some(format!("{} {}", figure.name(), interval(ratio)))
-            });
-            let ratios: Vec<String> = ratios.into_iter().flatten().collect();
-            if !ratios.is_empty() {
-                let _ = writeln!(text, "  {} / fio: {}", program.name(), ratios.join(", "));
+        for shape in LoopShape::ALL {
+            let of = ComparedProgram::new(ComparedBinary::Iosonde, shape);
+            let before = ComparedProgram::new(ComparedBinary::IosondeBefore, shape);
+            if matches!(shape, LoopShape::Plain | LoopShape::InBatches) {
+                text.push_str(&self.ratios(of, ComparedProgram::FIO));
             }
+            text.push_str(&self.ratios(of, before));
+        }
+        if let Some(bare) = self.series.iter().find(|series| !series.flags.is_empty()) {
+            let _ = writeln!(text, "  bare loop: {}", bare.flags.join(", "));
         }
         for verdict in &self.verdicts {
             text.push_str(&line(verdict));
@@ -187,6 +203,7 @@ mod tests {
         };
         ProgramSeries {
             program,
+            flags: Vec::new(),
             samples: vec![sample; 3],
         }
     }
@@ -197,8 +214,8 @@ mod tests {
             description: "null engine".to_owned(),
             skipped: None,
             series: vec![
-                series(ComparedProgram::Fio, 0.4, 2e6),
-                series(ComparedProgram::Iosonde, 0.02, 6e6),
+                series(ComparedProgram::FIO, 0.4, 2e6),
+                series(ComparedProgram::IOSONDE, 0.02, 6e6),
             ],
             ..TargetComparison::skipped(BenchTargetKind::Null, String::new())
         }
@@ -212,6 +229,35 @@ mod tests {
         );
         assert!(
             text.contains("met    user CPU per I/O: iosonde / fio = 0.050"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn earlier_build_is_compared_shape_by_shape() {
+        let shape = LoopShape::Depth1;
+        let program = |binary| ComparedProgram::new(binary, shape);
+        let mut bare = series(program(ComparedBinary::BareLoop), 0.02, 8e6);
+        bare.flags = vec!["no_sqarray".to_owned(), "noatime".to_owned()];
+        let finding = TargetComparison {
+            skipped: None,
+            series: vec![
+                series(program(ComparedBinary::Iosonde), 0.02, 6e6),
+                series(program(ComparedBinary::IosondeBefore), 0.04, 3e6),
+                bare,
+            ],
+            ..TargetComparison::skipped(BenchTargetKind::Sparse, String::new())
+        };
+        let finding = finding.judged(&bars(BenchTargetKind::Sparse));
+        assert_eq!(finding.verdicts.len(), 1, "only two compared programs ran");
+        assert!(!finding.verdicts[0].met, "0.75 of the bare loop");
+        let text = finding.text();
+        assert!(
+            text.contains("  iosonde, depth 1 / before, depth 1: user CPU per I/O 0.500"),
+            "{text}"
+        );
+        assert!(
+            text.contains("  bare loop: no_sqarray, noatime\n"),
             "{text}"
         );
     }

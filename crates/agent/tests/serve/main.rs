@@ -1,6 +1,7 @@
 //! The agent as its clients meet it: over its socket.
 
 mod device;
+mod shared_file;
 
 use iosonde_job::Plan;
 use iosonde_machine::system_env::SystemEnv;

@@ -11,7 +11,7 @@ use std::ptr::{null, null_mut};
 use std::sync::{Arc, OnceLock, Weak};
 
 /// File name of the library, and its Debian package.
-const LIBRARY: (&str, &str) = ("librados.so.2", "librados2");
+pub(super) const LIBRARY: (&str, &str) = ("librados.so.2", "librados2");
 
 /// `LIBRADOS_CREATE_EXCLUSIVE`.
 pub(super) const CREATE_EXCLUSIVE: c_int = 1;

@@ -345,7 +345,7 @@ impl ObjectRequests {
         // Missed checks do not count, so a pause of this process times no request out.
         self.next_check = now + CHECK_INTERVAL;
         let arrived = self.pending.arrived();
-        let something_came = std::mem::replace(&mut self.arrived, arrived) != arrived;
+        let has_completed = std::mem::replace(&mut self.arrived, arrived) != arrived;
         if let Some(limit) = &mut self.limit {
             limit.checks += 1;
             for slot in 0..limit.begun.len() as u32 {
@@ -357,8 +357,8 @@ impl ObjectRequests {
         }
         let has_expired = |drain_deadline: &mut DrainDeadline| match self.gave_up {
             // Requests after the first cancellation only get one interval.
-            true => !something_came && drain_deadline.is_requested(),
-            false => drain_deadline.check_expired(something_came),
+            true => !has_completed && drain_deadline.is_requested(),
+            false => drain_deadline.check_expired(has_completed),
         };
         if self.drain_deadline.as_mut().is_some_and(has_expired) {
             self.gave_up = true;

@@ -5,7 +5,7 @@ use crate::api;
 use crate::image::AGENT_IN_IMAGE;
 use crate::manifest::{CONTAINER, RESULT_FILE};
 use crate::pod_command::{CommandEnd, output_of};
-use crate::run_objects::AWAY;
+use crate::run_objects::API_OUTAGE_MAX;
 use iosonde_result::run_error::pod_failure::{FailureCondition, KeptResultProblem};
 use iosonde_result::run_error::{ClusterRequest, RunError};
 use iosonde_result::wire::{LONGEST_MESSAGE_BYTES, NOT_KEPT_STATUS};
@@ -93,8 +93,8 @@ fn check_progress(pod: &Pod, part: &KeptPart) -> Result<(), RunError> {
         let limit_mib = (LONGEST_MESSAGE_BYTES >> 20) as u64;
         return Err(unreadable(pod, KeptResultProblem::TooLong { limit_mib }));
     }
-    if part.at.elapsed() >= AWAY {
-        let seconds = AWAY.as_secs();
+    if part.at.elapsed() >= API_OUTAGE_MAX {
+        let seconds = API_OUTAGE_MAX.as_secs();
         return Err(unreadable(pod, KeptResultProblem::NoProgress { seconds }));
     }
     Ok(())

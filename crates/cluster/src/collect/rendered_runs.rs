@@ -1,6 +1,6 @@
 //! Finds the rendered manifest whose results are collected.
 
-use super::LOOK;
+use super::POLL_INTERVAL;
 use crate::api;
 use crate::connect::KubeCluster;
 use crate::manifest::RENDERED_LABEL;
@@ -26,7 +26,7 @@ pub(super) async fn find_rendered_run(
             return select_run(cluster, run, &known);
         }
         (watch.tell)(SetupEvent::Waiting("the run's first pod"));
-        tokio::time::sleep(LOOK / 4).await;
+        tokio::time::sleep(POLL_INTERVAL / 4).await;
         if (watch.interrupts)() > 0 {
             return Err(RunError::Interrupted);
         }

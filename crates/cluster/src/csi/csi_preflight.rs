@@ -4,7 +4,7 @@ use super::CsiOptions;
 use crate::api;
 use crate::connect::KubeCluster;
 use crate::lifecycle::rights_role::{cluster_role_manifest, role_manifest};
-use crate::lifecycle::{STATIC_PROVISIONER, find_class};
+use crate::lifecycle::{RETAINED_RIGHTS, STATIC_PROVISIONER, find_class, is_retaining};
 use crate::options::{ClusterOptions, PodPlacement, Pods, own_arch};
 use crate::preflight::{self, Facts, Right};
 use crate::setup_observer::{SetupEvent, SetupObserver, unless_interrupted};
@@ -88,11 +88,8 @@ pub(super) fn check_services(
     let asked = query_services(cluster, &name, options);
     let asked = unless_interrupted(observer.interrupts, asked);
     let (answers, lacking) = crate::connect::runtime()?.block_on(asked)?;
-    if let Some((namespace, lacking)) = lacking {
-        let note = format!(
-            "these roles have all rights that are needed:\n{}",
-            roles(&namespace, options)
-        );
+    if let Some((roles, lacking)) = lacking {
+        let note = format!("these roles have all rights that are needed:\n{roles}");
         (observer.tell)(SetupEvent::Note(&note));
         let rights = lacking.into_iter().map(preflight::in_words).collect();
         return Err(ClusterObstacle::MissingRights { rights }.into());
@@ -111,6 +108,7 @@ pub(super) fn check_services(
             count: Some(claims),
             placement: PodPlacement::Any,
             shared: false,
+            checks_shared_file: false,
         }),
         ..cluster.clone()
     };
@@ -140,7 +138,7 @@ pub(super) fn check_services(
     })
 }
 
-/// Queries the facts, and the rights that this user lacks, with the namespace.
+/// Queries the facts, and the rights that this user lacks, with the roles that have them.
 async fn query_services(
     cluster_options: &ClusterOptions,
     name: &str,
@@ -150,9 +148,10 @@ async fn query_services(
     let mut facts = preflight::query_facts(&cluster, cluster_options).await?;
     // They are among those that are checked here.
     facts.missing_rights = Vec::new();
-    let wanted = wanted_rights(options);
+    let retains = is_retaining(&facts, cluster_options);
+    let wanted = wanted_rights(options, retains);
     let lacking = match facts.lacks_namespace {
-        // Its creator may be granted rights.
+        // The creator of the namespace may be granted rights in it.
         true => Vec::new(),
         false => preflight::missing(&cluster, wanted.iter().copied()).await?,
     };
@@ -164,7 +163,8 @@ async fn query_services(
         facts,
         snapshot_classes,
     };
-    let lacking = (!lacking.is_empty()).then(|| (cluster.namespace.clone(), lacking));
+    let roles = || roles(&cluster.namespace, options, retains);
+    let lacking = (!lacking.is_empty()).then(|| (roles(), lacking));
     Ok((answers, lacking))
 }
 
@@ -184,24 +184,36 @@ async fn query_snapshot_classes(
     }
 }
 
-fn wanted_rights(options: &CsiOptions) -> Vec<Right> {
-    let mut wanted = CSI_RIGHTS.to_vec();
-    if options.uses_snapshots() {
-        wanted.extend(SNAPSHOT_RIGHTS);
-        wanted.extend(SNAPSHOT_CLASS_RIGHTS);
-    }
+fn wanted_rights(options: &CsiOptions, retains: bool) -> Vec<Right> {
+    let mut wanted = namespace_rights(options);
+    wanted.extend(cluster_rights(options, retains));
     wanted
 }
 
+fn namespace_rights(options: &CsiOptions) -> Vec<Right> {
+    let of_snapshots = SNAPSHOT_RIGHTS
+        .into_iter()
+        .filter(|_| options.uses_snapshots());
+    CSI_RIGHTS.into_iter().chain(of_snapshots).collect()
+}
+
+/// Returns the rights on resources outside of namespaces. `retains`: the class retains volumes.
+fn cluster_rights(options: &CsiOptions, retains: bool) -> Vec<Right> {
+    let of_snapshots = SNAPSHOT_CLASS_RIGHTS
+        .into_iter()
+        .filter(|_| options.uses_snapshots());
+    let of_volumes = RETAINED_RIGHTS.into_iter().filter(|_| retains);
+    of_snapshots.chain(of_volumes).collect()
+}
+
 /// Returns the manifests of roles with all rights that are needed.
-fn roles(namespace: &str, options: &CsiOptions) -> String {
-    let mut rights = CSI_RIGHTS.to_vec();
-    if !options.uses_snapshots() {
-        return role_manifest(namespace, &rights);
+pub(super) fn roles(namespace: &str, options: &CsiOptions, retains: bool) -> String {
+    let role = role_manifest(namespace, &namespace_rights(options));
+    let of_cluster = cluster_rights(options, retains);
+    if of_cluster.is_empty() {
+        return role;
     }
-    rights.extend(SNAPSHOT_RIGHTS);
-    let role = role_manifest(namespace, &rights);
-    let of_cluster = cluster_role_manifest("iosonde-csi", &SNAPSHOT_CLASS_RIGHTS);
+    let of_cluster = cluster_role_manifest("iosonde-csi", &of_cluster);
     format!("{role}---\n{of_cluster}")
 }
 
@@ -338,13 +350,17 @@ mod tests {
             window: Duration::ZERO,
             snapshot_class: None,
         };
-        let plain = roles("lab", &options(&[DataService::Clone]));
+        let plain = roles("lab", &options(&[DataService::Clone]), false);
         assert!(
             plain.contains("resources: [pods/exec], verbs: [create, get]"),
             "{plain}"
         );
         assert!(!plain.contains("snapshot"), "{plain}");
-        let all = roles("lab", &options(&DataService::ALL));
+        assert!(!plain.contains("ClusterRole"), "{plain}");
+        let retained = roles("lab", &options(&[DataService::Clone]), true);
+        let volumes = "resources: [persistentvolumes], verbs: [get, list, watch, patch]";
+        assert!(retained.contains(volumes), "{retained}");
+        let all = roles("lab", &options(&DataService::ALL), false);
         assert!(all.contains("resources: [volumesnapshots]"), "{all}");
         assert!(
             all.contains("---\n") && all.contains("[volumesnapshotclasses]"),

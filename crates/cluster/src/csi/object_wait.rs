@@ -19,7 +19,7 @@ use tokio::time::timeout;
 /// Time after which the server ends a watch, in seconds. The object is then read again.
 const WATCH_S: u32 = 60;
 /// Delay before an object is read again.
-const AGAIN: Duration = Duration::from_millis(200);
+const RETRY_DELAY: Duration = Duration::from_millis(200);
 /// Time after which a final warning counts as the failure of a service.
 const STALLED: Duration = Duration::from_secs(60);
 /// Period of the lists of warnings.
@@ -113,7 +113,7 @@ impl ObjectWait<'_> {
                 && let Ok(events) = api.watch(&params, &version).await
             {
                 let mut events = pin!(events);
-                // A watch that is silent is as good as one that reports: the server ends it.
+                // A silent watch needs no timeout of its own: the server ends it.
                 loop {
                     self.check(&mut warned, &mut warnings_at).await?;
                     let object = match timeout(TICK, events.next()).await {
@@ -130,7 +130,7 @@ impl ObjectWait<'_> {
                 }
             }
             self.check(&mut warned, &mut warnings_at).await?;
-            tokio::time::sleep(AGAIN).await;
+            tokio::time::sleep(RETRY_DELAY).await;
         }
     }
 

@@ -5,7 +5,7 @@ use super::object_wait::ObjectState;
 use super::written_data::pod_script;
 use crate::connect::KubeCluster;
 use crate::lifecycle::lifecycle_manifest::{
-    claim_name, metadata, pod_name, shell, use_claim, volume_claim,
+    claim_name, metadata, pod_name, shell, use_claim, volume_claim, wait_for_deletion,
 };
 use crate::manifest::{CONTAINER, RunSpec, quantity};
 use crate::quantity::quantity_bytes;
@@ -17,6 +17,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::json;
 
+/// Name of the init container that reads the data of a clone.
+const READER: &str = "reader";
 /// API group of snapshots.
 const SNAPSHOT_GROUP: &str = "snapshot.storage.k8s.io";
 
@@ -110,6 +112,34 @@ pub(super) fn check_pod(
     })
 }
 
+/// Returns the pod that reads the data of a clone like [`check_pod`], and then keeps the clone
+/// mounted for further commands.
+///
+/// # Errors
+/// If the user's patch does not fit a pod.
+pub(super) fn clone_pod(
+    spec: &RunSpec<'_>,
+    number: u32,
+    owner: &OwnerReference,
+) -> Result<Pod, RunError> {
+    let mut pod = check_pod(spec, number, owner)?;
+    let of_pod = pod.spec.get_or_insert_default();
+    let mut readers = Vec::new();
+    for container in &mut of_pod.containers {
+        if container.name == CONTAINER {
+            let mut reader = container.clone();
+            reader.name = READER.to_owned();
+            readers.push(reader);
+            wait_for_deletion(container);
+        }
+    }
+    of_pod
+        .init_containers
+        .get_or_insert_default()
+        .extend(readers);
+    Ok(pod)
+}
+
 /// Whether a snapshot can be restored.
 pub(super) fn judge_snapshot(snapshot: &DynamicObject) -> ObjectState<()> {
     let status = &snapshot.data["status"];
@@ -122,21 +152,29 @@ pub(super) fn judge_snapshot(snapshot: &DynamicObject) -> ObjectState<()> {
     }
 }
 
-/// Whether the container of a pod has started, so that its volume is mounted. Returns whether it
-/// has ended, too.
+/// Whether the container that reads the data has started, so that its volume is mounted. Returns
+/// whether it has ended, too.
 pub(super) fn judge_started(pod: &Pod) -> ObjectState<bool> {
-    match container_state(pod) {
+    match reader_state(pod) {
         Some(state) if state.terminated.is_some() => ObjectState::Reached(true),
         Some(state) if state.running.is_some() => ObjectState::Reached(false),
         _ => judge_unstarted(pod),
     }
 }
 
-/// Returns the message of a container that has ended.
+/// Returns the message of the container that reads the data, once it has ended.
 pub(super) fn judge_ended(pod: &Pod) -> ObjectState<String> {
-    match container_state(pod).and_then(|state| state.terminated.as_ref()) {
+    match reader_state(pod).and_then(|state| state.terminated.as_ref()) {
         Some(ended) => ObjectState::Reached(ended.message.clone().unwrap_or_default()),
         None => judge_unstarted(pod),
+    }
+}
+
+/// Whether commands can be run in the container of a pod.
+pub(super) fn judge_running(pod: &Pod) -> ObjectState<()> {
+    match container_state(pod) {
+        Some(state) if state.running.is_some() => ObjectState::Reached(()),
+        _ => judge_unstarted(pod),
     }
 }
 
@@ -154,6 +192,19 @@ fn judge_unstarted<T>(pod: &Pod) -> ObjectState<T> {
             ObjectState::Failed(format!("the pod has failed: {reason} {message}"))
         }
         None => ObjectState::Waiting,
+    }
+}
+
+fn reader_state(pod: &Pod) -> Option<&ContainerState> {
+    let mut all = pod
+        .status
+        .as_ref()?
+        .init_container_statuses
+        .iter()
+        .flatten();
+    match all.find(|status| status.name == READER) {
+        Some(reader) => reader.state.as_ref(),
+        None => container_state(pod),
     }
 }
 
@@ -235,6 +286,37 @@ mod tests {
             let command = pod.containers[0].command.as_ref().unwrap();
             assert!(command[2].contains("sha256sum /data/"), "{command:?}");
         });
+    }
+
+    #[test]
+    fn clone_pod_reads_the_data_first_and_then_waits_for_commands() {
+        with_spec(|spec| {
+            let pod = clone_pod(spec, 3, &owner()).unwrap().spec.unwrap();
+            let readers = pod.init_containers.unwrap();
+            let reader = readers.iter().find(|one| one.name == READER).unwrap();
+            let script = |container: &k8s_openapi::api::core::v1::Container| {
+                container.command.as_ref().unwrap()[2].clone()
+            };
+            assert!(script(reader).contains("sha256sum /data/"));
+            assert_eq!(reader.volume_mounts, pod.containers[0].volume_mounts);
+            assert!(!script(&pod.containers[0]).contains("sha256sum"));
+        });
+        let status = |name: &str, state: serde_json::Value| {
+            json!({"name": name, "state": state, "image": "", "imageID": "", "ready": false,
+                "restartCount": 0})
+        };
+        let pod = |reader: serde_json::Value, container: serde_json::Value| -> Pod {
+            from_value(json!({"metadata": {"name": "p"}, "status": {
+                "initContainerStatuses": [status(READER, reader)],
+                "containerStatuses": [status(CONTAINER, container)]}}))
+            .unwrap()
+        };
+        let ended = || json!({"terminated": {"exitCode": 0, "message": "sum"}});
+        let read = pod(ended(), json!({"waiting": {}}));
+        assert_eq!(judge_ended(&read), ObjectState::Reached("sum".to_owned()));
+        assert_eq!(judge_running(&read), ObjectState::Waiting);
+        let running = pod(ended(), json!({"running": {}}));
+        assert_eq!(judge_running(&running), ObjectState::Reached(()));
     }
 
     #[test]

@@ -1,16 +1,20 @@
 //! [`ServiceRun`]: the rounds of the services, as a task beside the application.
 //!
 //! A round writes new data, takes a snapshot and overwrites the data. The restored volume must have
-//! the earlier data, a clone the later ones, and the source still has them after its expansion.
+//! the earlier data, and a clone the later ones, without sharing them with the source. The source
+//! still has its data after its expansion.
 
+mod clone_check;
+#[cfg(test)]
+mod rights_tests;
 mod service_removal;
 
 use super::CsiOptions;
 use super::application_link::{ServiceMessage, ServiceSwitches};
 use super::object_wait::{ObjectState, ObjectWait, WaitEnd};
 use super::service_objects::{
-    ClaimSource, capacity_bytes, check_pod, claim_with_source, judge_capacity, judge_ended,
-    judge_snapshot, judge_started, snapshots, volume_snapshot,
+    ClaimSource, capacity_bytes, check_pod, claim_with_source, clone_pod, judge_capacity,
+    judge_ended, judge_snapshot, judge_started, snapshots, volume_snapshot,
 };
 use super::written_data::{check_message, read_printed, read_time_ns, sum_script, write_script};
 use crate::lifecycle::lifecycle_manifest::{claim_name, pod_name};
@@ -143,11 +147,10 @@ impl ServiceRun {
             self.remove_snapshot(round, &snapshot, taken).await?;
         }
         if self.measures(DataService::Clone) {
-            let number = round.first_object + 1;
-            let source = (ClaimSource::Claim(&self.source), number);
-            let cloned = self.read_new_volume(round, source, &sum);
-            self.use_service(round, DataService::Clone, cloned).await?;
-            self.remove_volume(round, number).await?;
+            let Some(later) = self.measure_clone(round, &sum).await? else {
+                return Ok(());
+            };
+            sum = later;
         }
         if self.measures(DataService::Expand) {
             match self.class.expands {
@@ -243,7 +246,10 @@ impl ServiceRun {
         let source = (source, round.volume_bytes);
         let claim = claim_with_source(&spec, number, source, &self.owner);
         let claim = claim.ok_or_else(|| WaitEnd::Failed("the target is no class".to_owned()))?;
-        let pod = check_pod(&spec, number, &self.owner);
+        let pod = match source.0 {
+            ClaimSource::Snapshot(_) => check_pod(&spec, number, &self.owner),
+            ClaimSource::Claim(_) => clone_pod(&spec, number, &self.owner),
+        };
         let pod = pod.map_err(|error| WaitEnd::Failed(error.to_string()))?;
         self.claims().create(&PostParams::default(), &claim).await?;
         let pods = self.objects.pods();
@@ -299,7 +305,7 @@ impl ServiceRun {
         Ok((expanded, at))
     }
 
-    /// Writes new data and returns their checksum. A failure is that of the first service.
+    /// Writes new data and returns their checksum. A failure counts as one of the first service.
     async fn write_data(&self, round: ServiceRound<'_>) -> Result<Option<String>, ServicesStopped> {
         round.show("new data");
         let begun = Instant::now();
@@ -320,11 +326,19 @@ impl ServiceRun {
     /// Runs a script in the application's pod. Returns the checksum that it prints, or the reason
     /// why it prints none.
     async fn run_script(&self, script: &str) -> Result<Result<String, String>, WaitEnd> {
+        self.run_script_in(&self.pod, script).await
+    }
+
+    /// As [`run_script`](Self::run_script), in another pod of the run.
+    async fn run_script_in(
+        &self,
+        pod: &str,
+        script: &str,
+    ) -> Result<Result<String, String>, WaitEnd> {
         let pods = self.objects.pods();
         let command = ["sh", "-c", script];
-        let container = (self.pod.as_str(), CONTAINER);
         tokio::select! {
-            printed = output_of(&pods, container, &command) => Ok(read_printed(&printed?)),
+            printed = output_of(&pods, (pod, CONTAINER), &command) => Ok(read_printed(&printed?)),
             () = self.wait_for_stop() => Err(WaitEnd::Stopped),
         }
     }

@@ -31,15 +31,15 @@ pub(super) fn write_script(run: &str, bytes: u64) -> String {
         "out=$(LC_ALL=C dd if=/dev/urandom of={path} bs={DATA_UNIT_BYTES} count={count} \
          conv=fsync 2>&1)"
     );
-    with_signs_of_life(&format!("{write} && out=\"{SUM}$(sha256sum {path})\""))
+    with_periodic_output(&format!("{write} && out=\"{SUM}$(sha256sum {path})\""))
 }
 
-/// Returns the script that prints the checksum of the data. The same pod has written them, so they
-/// are read with O_DIRECT where the volume allows it: the page cache is right in any case.
+/// Returns the script that prints the checksum of the data. They are read with O_DIRECT where the
+/// volume allows it: the page cache of the pod that has written them would hide an error.
 pub(super) fn sum_script(run: &str) -> String {
     let path = path(run);
     let read = format!("dd if={path} bs={DATA_UNIT_BYTES}");
-    with_signs_of_life(&format!(
+    with_periodic_output(&format!(
         "flag=; {read} of=/dev/null count=1 iflag=direct 2>/dev/null && flag=iflag=direct; \
          out=$(LC_ALL=C {read} of=/dev/null count=1 2>&1) && \
          out=\"{SUM}$({read} $flag 2>/dev/null | sha256sum)\""
@@ -59,7 +59,7 @@ pub(super) fn pod_script(run: &str) -> String {
 }
 
 /// Runs a command that sets `out`, and prints a line every few seconds until it ends.
-fn with_signs_of_life(command: &str) -> String {
+fn with_periodic_output(command: &str) -> String {
     format!(
         "(while sleep 5 >/dev/null 2>&1; do echo .; done) & t=$!; {command}; rc=$?; kill $t; \
          echo \"$out\"; exit $rc"
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn checksum_is_found_among_signs_of_life() {
+    fn checksum_is_found_among_periodic_output() {
         let sum = "ab".repeat(32);
         let text = format!(".\n.\nsum {sum}  /data/x\n");
         let read = read_printed(&printed(&text, Some(CommandEnd::Success)));

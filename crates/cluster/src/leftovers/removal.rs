@@ -1,12 +1,12 @@
-//! Removes leftovers: all runs at the same time, then the volumes that their classes retain.
+//! Removes leftovers: several runs at the same time, then the volumes that their classes retain.
 
 use super::{LeftoverRun, LostNamespace, LostVolume, RemovedLeftovers, run_of_volume};
 use crate::api;
 use crate::connect::KubeCluster;
 use crate::manifest::RUN_LABEL;
 use crate::namespace;
+use crate::object_removal::await_bounded;
 use crate::object_watch::{ObjectWatch, Selector};
-use futures::future::join_all;
 use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition, RemainingObject};
 use iosonde_result::run_error::{ClusterObstacle, ClusterRequest, RunError};
 use k8s_openapi::api::batch::v1::Job;
@@ -16,10 +16,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// Timeout for the removal.
+/// Timeout for the removal of one object and all that it owns.
 const REMOVAL: Duration = Duration::from_secs(90);
 /// Polling interval for volumes, which a user may read by name only.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Removes all leftovers. An error for one of them does not stop the others; the first is returned.
 pub(super) async fn remove_all(
@@ -36,18 +36,19 @@ pub(super) async fn remove_all(
     };
     let lost = volumes.iter().map(|volume| volume.name.clone());
     let names: BTreeSet<String> = lost.chain(retained).collect();
-    let released = join_all(names.iter().map(|name| delete_with_claim(cluster, name))).await;
-    let removed = join_all(runs.iter().map(|run| remove_run(cluster, run))).await;
+    let released = await_bounded(names.iter().map(|name| delete_with_claim(cluster, name))).await;
+    let removed = await_bounded(runs.iter().map(|run| remove_run(cluster, run))).await;
     let begun = Instant::now();
     // A volume whose policy could not be changed stays, so iosonde does not wait for it.
     let going = names.iter().zip(&released);
     let going = going.filter(|(_, released)| released.is_ok());
-    let gone = join_all(going.map(|(name, _)| wait_for_volume(cluster, name, begun))).await;
+    let gone = going.map(|(name, _)| wait_for_volume(cluster, name, begun));
+    let gone = await_bounded(gone).await;
     // Includes the namespaces of the removed runs.
     let of_runs = runs.iter().map(|run| &run.namespace);
     let made = namespaces.iter().map(|lost| &lost.name);
     let all: BTreeSet<&String> = of_runs.chain(made).collect();
-    let left = join_all(all.into_iter().map(|name| leave(cluster, name))).await;
+    let left = await_bounded(all.into_iter().map(|name| leave(cluster, name))).await;
     let count = RemovedLeftovers {
         runs: removed.iter().filter(|one| one.is_ok()).count(),
         volumes: gone.iter().filter(|one| one.is_ok()).count(),
@@ -134,7 +135,7 @@ async fn wait_for_volume(
             let name = name.to_owned();
             return Err(still_there(RemainingObject::Volume { name }));
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

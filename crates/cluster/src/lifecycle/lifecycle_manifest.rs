@@ -137,7 +137,8 @@ pub(crate) fn use_claim(pod: &mut PodSpec, claim_name: String) {
     });
 }
 
-fn wait_for_deletion(container: &mut Container) {
+/// Has a container wait until its pod is deleted.
+pub(crate) fn wait_for_deletion(container: &mut Container) {
     container.command = Some(shell(WAIT_SCRIPT));
 }
 

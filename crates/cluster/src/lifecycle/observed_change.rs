@@ -17,8 +17,8 @@ const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 /// Condition of a pod whose volumes are mounted and whose sandbox is ready.
 const SANDBOX_READY: &str = "PodReadyToStartContainers";
 
-/// The run whose objects are read. Other objects of the cluster are left out, so that their changes
-/// are no changes of the run.
+/// The run whose objects are read. Other objects of the cluster are left out, so that only changes
+/// of the run are reported.
 #[derive(Debug, Clone)]
 pub(super) struct WatchedRun {
     pub(super) namespace: String,

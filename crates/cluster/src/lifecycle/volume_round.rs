@@ -5,6 +5,7 @@
 
 use super::lifecycle_manifest::{claim_name, pod_name, volume_claim, volume_pod};
 use super::lifecycle_watch::{LifecycleWatch, WatchedKind};
+use super::phase_progress::PhaseProgress;
 use super::round_state::{RoundPhase, RoundState, RoundVolume};
 use super::volume_timeline::StageRules;
 use crate::api;
@@ -25,8 +26,6 @@ use std::time::{Duration, Instant};
 
 /// Most requests at the same time.
 const REQUESTS_MAX: usize = 64;
-/// Time without progress of any volume after which volumes with a warning have failed.
-const STALLED: Duration = Duration::from_secs(60);
 /// Requests of a removal that may be repeated while the API server is unavailable.
 const REMOVAL_TRIES: u32 = 5;
 
@@ -218,7 +217,8 @@ impl RoundRun<'_> {
         patched.map(drop).map_err(RequestProblem::from)
     }
 
-    /// Waits until the phase has ended for all volumes. Volumes that do not complete it fail.
+    /// Waits until the phase has ended for all volumes. Volumes that do not complete it fail once
+    /// no volume has made progress for the timeout.
     /// Returns `false` if the user stops the run.
     async fn wait(
         &self,
@@ -228,9 +228,7 @@ impl RoundRun<'_> {
         watch: &mut LifecycleWatch,
         observer: &mut SetupObserver<'_>,
     ) -> bool {
-        let phase_begun = Instant::now();
-        let timeout = self.spec.options.timeout;
-        let mut progress_at = Instant::now();
+        let mut progress = PhaseProgress::begin(Instant::now(), self.spec.options.timeout);
         loop {
             if (observer.interrupts)() > 0 {
                 return false;
@@ -244,13 +242,11 @@ impl RoundRun<'_> {
                 phase,
                 waiting.len(),
             )));
-            let is_stalled = progress_at.elapsed() >= STALLED.min(timeout)
-                && waiting
-                    .iter()
-                    .all(|index| state.volumes[*index].warning.is_some());
-            if is_stalled || phase_begun.elapsed() >= timeout {
-                let seconds = phase_begun.elapsed().as_secs();
-                let otherwise = format!("not {} after {seconds} s", phase.words());
+            let mut volumes = waiting.iter().map(|index| &state.volumes[*index]);
+            let are_warned = volumes.all(|volume| volume.warning.is_some());
+            let now = Instant::now();
+            if progress.is_over(now, are_warned) {
+                let otherwise = progress.failure(phase, now);
                 for index in waiting {
                     state.fail_waiting(index, phase, &otherwise);
                 }
@@ -259,7 +255,7 @@ impl RoundRun<'_> {
             if let Some((at, change)) = watch.next_change(TICK).await
                 && state.apply(&change, since_ns(begun, at))
             {
-                progress_at = Instant::now();
+                progress.record(Instant::now());
             }
         }
     }

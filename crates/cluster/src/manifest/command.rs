@@ -3,8 +3,11 @@
 use super::{AGENT_DIRECTORY, DEVICE, JOB_DIRECTORY, JOB_FILE, RESULT_FILE, RunSpec};
 use crate::image::AGENT_IN_IMAGE;
 
-/// Seconds that an agent waits for a client that is gone.
-const IDLE_S: u32 = 120;
+/// Seconds after which an agent without a client ends.
+const IDLE_TIMEOUT_S: u32 = 120;
+
+/// Checks per second whether the agent has been sent.
+const TICKS_PER_S: u64 = 50;
 
 /// How the agent gets into the pod, and its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,11 +71,13 @@ impl RunSpec<'_> {
 
     /// Returns a script that waits for the agent to be sent, and then execs it.
     fn script(&self, agent: &str) -> String {
-        let ticks = self.first_s().unwrap_or(300) * 10;
+        let ticks = self.first_s().unwrap_or(300) * TICKS_PER_S;
+        // The `sleep` of some images takes whole seconds only.
+        let others = TICKS_PER_S - 1;
         format!(
             "trap 'exit 143' TERM; n=0; \
              while [ ! -x {agent} ]; do n=$((n+1)); [ $n -lt {ticks} ] || exit 1; \
-             sleep 0.1 2>/dev/null || sleep 1; done; \
+             sleep 0.02 2>/dev/null || {{ n=$((n+{others})); sleep 1; }}; done; \
              exec {agent} {}",
             self.serve("$JOB_COMPLETION_INDEX")
         )
@@ -80,7 +85,7 @@ impl RunSpec<'_> {
 
     /// Returns the seconds that the first pod waits for a client, which waits for the last pod.
     fn first_s(&self) -> Option<u64> {
-        (self.pods > 1).then(|| self.options.timeout.as_secs() + u64::from(IDLE_S))
+        (self.pods > 1).then(|| self.options.timeout.as_secs() + u64::from(IDLE_TIMEOUT_S))
     }
 
     /// Returns the arguments for serving. `index` is the reference to the pod's own index.
@@ -93,7 +98,9 @@ impl RunSpec<'_> {
         let first = self
             .first_s()
             .map_or(String::new(), |seconds| format!(" --first {seconds}"));
-        format!("serve --socket {AGENT_DIRECTORY}/socket --idle {IDLE_S}{first}{use_of_volume}")
+        format!(
+            "serve --socket {AGENT_DIRECTORY}/socket --idle {IDLE_TIMEOUT_S}{first}{use_of_volume}"
+        )
     }
 
     /// Returns the options for consent in a manifest. Pods on one node that share a device need

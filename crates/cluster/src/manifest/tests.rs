@@ -165,6 +165,7 @@ fn several_pods_are_placed_as_asked() {
                 count: Some(8),
                 placement,
                 shared,
+                checks_shared_file: false,
             });
         })
     };
@@ -199,6 +200,7 @@ fn pods_that_share_a_claim_have_a_directory_each() {
         count: Some(2),
         placement: PodPlacement::Any,
         shared: true,
+        checks_shared_file: false,
     });
     let spec = RunSpec {
         id: "3f2a9c",
@@ -265,6 +267,7 @@ fn several_pods_get_separate_scratch_directories() {
                 count: Some(count),
                 placement: PodPlacement::Any,
                 shared: false,
+                checks_shared_file: false,
             });
         });
         pod(&job)["containers"][0]["command"][2].to_string()
@@ -312,6 +315,7 @@ fn pod_options_are_rendered_in_the_manifest() {
             count: Some(2),
             placement: PodPlacement::Pack,
             shared: false,
+            checks_shared_file: false,
         });
         let pod = &mut options.pod;
         pod.node_affinity = ["zone in (a,b)", "!spot"]

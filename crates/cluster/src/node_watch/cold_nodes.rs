@@ -6,7 +6,7 @@ use crate::manifest::CONTAINER;
 use crate::options::ClusterOptions;
 use crate::pod_set::{ClusterRunner, PodSet};
 use crate::serving_nodes::WatchedNode;
-use crate::setup_observer::{ANSWER, SetupEvent, SetupObserver, TICK};
+use crate::setup_observer::{ANSWER_TIMEOUT, SetupEvent, SetupObserver, TICK};
 use iosonde_result::cache_state::CacheLayer;
 use iosonde_result::run_error::{RunError, SystemFailure, UnsupportedFeature};
 use iosonde_result::wire::{AgentMessage, AgentRequest};
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 /// Timeout for a node to write its dirty data back and drop its caches.
 const DROP_TIMEOUT: Duration = Duration::from_secs(300);
 
-const _: () = assert!(ANSWER.as_secs() < DROP_TIMEOUT.as_secs());
+const _: () = assert!(ANSWER_TIMEOUT.as_secs() < DROP_TIMEOUT.as_secs());
 
 /// Nodes whose caches are dropped.
 #[derive(Default)]
@@ -170,7 +170,7 @@ fn await_drop(
 
 fn reopen(node: &mut NodeWatcher) -> Result<(), RunError> {
     let (objects, pod) = (&node.objects, &node.pod);
-    let opened = async { timeout(ANSWER, Connection::open(objects, pod)).await };
+    let opened = async { timeout(ANSWER_TIMEOUT, Connection::open(objects, pod)).await };
     match node.runtime.block_on(opened) {
         Ok(connection) => {
             node.connection = connection?;

@@ -72,9 +72,12 @@ fn watcher_is_asked_once_and_other_messages_are_skipped() {
         .unwrap();
     let answer = AgentMessage::Sample(Box::new(slice(1.0)));
     sender.send(AgentEvent::Message(answer)).unwrap();
-    assert_eq!(ask(&connection).unwrap().length_ns, 1_000_000_000);
+    assert_eq!(
+        sample_activity(&connection).unwrap().length_ns,
+        1_000_000_000
+    );
     assert_eq!(asked.try_recv().unwrap(), line(&AgentRequest::Sample));
     assert!(asked.try_recv().is_err());
     drop(sender);
-    assert_eq!(ask(&connection), None, "no agent answers");
+    assert_eq!(sample_activity(&connection), None, "no agent answers");
 }

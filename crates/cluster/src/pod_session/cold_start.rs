@@ -155,6 +155,7 @@ mod tests {
             intervals: Default::default(),
             series: Default::default(),
             pods: Vec::new(),
+            shared_file: None,
             nodes: Vec::new(),
             ceph: None,
             nfs: Vec::new(),

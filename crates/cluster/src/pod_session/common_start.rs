@@ -4,7 +4,7 @@ use super::PodSession;
 use super::ending::no_answer;
 use crate::clock::{ClockExchange, Offset};
 use crate::connection::{AgentEvent, unreadable};
-use crate::setup_observer::{ANSWER, TICK};
+use crate::setup_observer::{ANSWER_TIMEOUT, TICK};
 use iosonde_result::observer::Observer;
 use iosonde_result::run_error::RunError;
 use iosonde_result::wire::AgentRequest;
@@ -68,7 +68,7 @@ impl PodSession<'_> {
                     }
                 }
                 Ok(AgentEvent::Unreadable(problem)) => return Err(unreadable(problem)),
-                Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER => {}
+                Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER_TIMEOUT => {}
                 Err(RecvTimeoutError::Timeout) if is_second => return Err(no_answer(&pod.name)),
                 broken => {
                     // A silent connection is retried once, a closed one without limit.

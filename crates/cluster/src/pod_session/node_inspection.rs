@@ -7,7 +7,7 @@ use crate::connection::{AgentEvent, unreadable};
 use crate::manifest::MOUNT;
 use crate::pod_set::ClusterRunner;
 use crate::preflight::{RIGHTS, in_words};
-use crate::setup_observer::{ANSWER, SetupEvent, SetupObserver, TICK};
+use crate::setup_observer::{ANSWER_TIMEOUT, SetupEvent, SetupObserver, TICK};
 use iosonde_job::TargetUri;
 use iosonde_result::node_storage::InspectedNode;
 use iosonde_result::run_error::RunError;
@@ -59,7 +59,7 @@ impl PodSession<'_> {
                 Ok(AgentEvent::Unreadable(problem)) => return Err(unreadable(problem)),
                 _ if (self.watch.interrupts)() > 0 => return Err(RunError::Interrupted),
                 Ok(AgentEvent::Message(_)) => {}
-                Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER => {}
+                Err(RecvTimeoutError::Timeout) if begun.elapsed() < ANSWER_TIMEOUT => {}
                 _ => return Err(self.explain_loss(index, no_answer(&pod.name))),
             }
         }

@@ -3,7 +3,7 @@
 use super::PodSession;
 use super::ending::no_answer;
 use crate::connection::{AgentEvent, unreadable};
-use crate::setup_observer::{ANSWER, TICK};
+use crate::setup_observer::{ANSWER_TIMEOUT, TICK};
 use iosonde_job::Plan;
 use iosonde_job::outside_access::relocate_logs;
 use iosonde_result::fio::log::{LogKind, file_name};
@@ -62,7 +62,7 @@ impl PodSession<'_> {
                 }
                 Ok(AgentEvent::Message(_)) => {}
                 Ok(AgentEvent::Unreadable(problem)) => return Err(unreadable(problem)),
-                Err(RecvTimeoutError::Timeout) if received.elapsed() < ANSWER => {}
+                Err(RecvTimeoutError::Timeout) if received.elapsed() < ANSWER_TIMEOUT => {}
                 Ok(AgentEvent::Ended) | Err(_) => {
                     return Err(self.explain_loss(index, no_answer(&pod.name)));
                 }

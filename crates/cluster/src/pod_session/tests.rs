@@ -6,7 +6,8 @@ use crate::volume_origin::VolumeOrigin;
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_result::interval::Interval;
 use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition};
-use iosonde_result::run_error::{ClusterObstacle, UnsupportedFeature};
+use iosonde_result::run_error::{ClusterObstacle, SystemFailure, UnsupportedFeature};
+use iosonde_result::shared_file::{SharedFileAction, SharedFileReply, SharedFileStep};
 use iosonde_result::wire::AgentMessage;
 use std::sync::mpsc::SyncSender;
 
@@ -178,5 +179,44 @@ fn pod_that_is_replaced_does_not_join_a_single_pod() {
     let mut session = PodSession::new(pod_set(vec![one, old]), false, watch(&mut tell));
     assert_eq!(session.pod_count(), 1);
     assert_eq!(session.location(), "pod one on a node");
+    session.is_closed = true;
+}
+
+#[test]
+fn shared_file_check_names_the_pod_whose_step_fails() {
+    let (first, mut requests, messages) = fake_pod("a");
+    let (second, _requests, _messages) = fake_pod("b");
+    let mut tell = |_: SetupEvent<'_>| {};
+    let mut session = PodSession::new(pod_set(vec![first, second]), true, watch(&mut tell));
+    let failed = SharedFileReply::Failed {
+        action: SharedFileAction::Create,
+        failure: SystemFailure::Errno(28),
+    };
+    let reply = AgentMessage::SharedFile(failed);
+    messages.send(AgentEvent::Message(reply)).unwrap();
+    let options = ClusterOptions::new("sc://nfs".parse().unwrap());
+    let error = session.check_shared_file(&options).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("sc://nfs") && text.contains("pod a cannot create"),
+        "{text}"
+    );
+    let asked = AgentRequest::SharedFile {
+        directory: "a".to_owned(),
+        step: SharedFileStep::Create,
+    };
+    assert_eq!(take_requests(&mut requests), [asked]);
+    session.is_closed = true;
+}
+
+#[test]
+fn shared_file_of_one_pod_is_refused_without_a_request() {
+    let (pod, mut requests, _messages) = fake_pod("a");
+    let mut tell = |_: SetupEvent<'_>| {};
+    let mut session = PodSession::new(pod_set(vec![pod]), true, watch(&mut tell));
+    let options = ClusterOptions::new("sc://nfs".parse().unwrap());
+    let error = session.check_shared_file(&options).unwrap_err();
+    assert!(error.remedy().contains("--pods"), "{error}");
+    assert!(take_requests(&mut requests).is_empty());
     session.is_closed = true;
 }

@@ -222,6 +222,7 @@ mod tests {
             count: None,
             placement: PodPlacement::PerNode,
             shared: false,
+            checks_shared_file: false,
         });
         assert_eq!(facts.pods(&options, "amd64"), Ok(2));
         options.tolerations = toleration("dedicated").into_iter().collect();

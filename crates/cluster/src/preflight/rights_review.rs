@@ -31,12 +31,13 @@ pub(super) async fn read_rules(cluster: &KubeCluster) -> Result<Vec<ResourceRule
 
 /// Resources outside of namespaces. The rules of a namespace include those of its RoleBindings,
 /// which do not grant them. Rights on namespaces also depend on names.
-const CLUSTER_RESOURCES: [&str; 5] = [
+pub(super) const CLUSTER_RESOURCES: [&str; 6] = [
     "namespaces",
     "nodes",
     "persistentvolumes",
     "storageclasses",
     "volumeattachments",
+    "volumesnapshotclasses",
 ];
 
 /// Whether a rule grants the right. Rights on resources outside of namespaces are reviewed.

@@ -1,8 +1,8 @@
 use super::node_checks::FALLBACK_IMAGE;
 use super::*;
 use crate::fake_api::{ApiAnswer, list, serve};
-use crate::options::{NeededSpace, VolumeMode, pod};
-use iosonde_result::run_error::{ClaimBound, QuotaShortage, VolumeProblem};
+use crate::options::{NeededSpace, PodPlacement, Pods, VolumeMode, pod};
+use iosonde_result::run_error::{ClaimBound, QuotaShortage, SharedFileProblem, VolumeProblem};
 use serde_json::{Value, json};
 
 fn node(arch: &str, images: &[&str]) -> Value {
@@ -552,6 +552,34 @@ fn class_that_archives_is_named_before_run() {
     assert_eq!(ready.notes, [note]);
     assert!(ready.share.is_share);
     assert_eq!(ready.share.remainder.as_deref(), Some(note), "for its end");
+}
+
+#[test]
+fn shared_file_on_class_of_one_node_is_refused() {
+    let judge = |provisioner: &str, mode: &str| {
+        let facts = facts(|facts| {
+            let class = json!({"metadata": {"name": "disk"}, "provisioner": provisioner});
+            facts["classes"] = json!([class]);
+        });
+        let mut options = ClusterOptions::new("sc://disk".parse().unwrap());
+        options.access_mode = mode.to_owned();
+        options.pods = Some(Pods {
+            count: Some(2),
+            placement: PodPlacement::Any,
+            shared: true,
+            checks_shared_file: true,
+        });
+        facts.judge(&options, "amd64")
+    };
+    let refused = judge("ebs.csi.aws.com", "ReadWriteMany").unwrap_err();
+    let problem = SharedFileProblem::OneNodeDriver {
+        driver: "ebs.csi.aws.com".to_owned(),
+        drivers: vec!["ebs.csi.aws.com".to_owned()],
+    };
+    assert_eq!(refused, problem.into_run_error("sc://disk"));
+    assert!(refused.remedy().contains("efs.csi.aws.com"));
+    assert!(judge("ebs.csi.aws.com", "ReadWriteOnce").is_ok());
+    assert!(judge("example.com/disk", "ReadWriteMany").is_ok());
 }
 
 #[test]

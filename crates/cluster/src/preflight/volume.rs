@@ -2,14 +2,14 @@
 
 use super::claim_users::in_use;
 use super::{Facts, Readiness};
-use crate::free_room::ShareFacts;
+use crate::free_room::{ShareFacts, is_shared_by_nodes};
 use crate::manifest::{Quantity, quantity_bytes};
 use crate::options::{ClusterOptions, VolumeMode};
 use crate::refusal::{refuse, refuse_target};
 use iosonde_job::TargetUri;
 use iosonde_job::diagnostic::nearest;
 use iosonde_result::run_error::{
-    ClaimBound, ClusterObstacle, QuotaShortage, RunError, VolumeProblem,
+    ClaimBound, ClusterObstacle, QuotaShortage, RunError, SharedFileProblem, VolumeProblem,
 };
 use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, StorageClass};
 use std::collections::BTreeMap;
@@ -38,6 +38,7 @@ impl Facts {
         ready
             .labels
             .insert("provisioner".to_owned(), class.provisioner.clone());
+        judge_shared_file(class, classes, options)?;
         if class.provisioner == "kubernetes.io/no-provisioner" {
             ready.notes.push(format!(
                 "the class {name} makes no volumes itself: one that was made by hand must be free"
@@ -242,6 +243,27 @@ pub(crate) fn judge_mode(options: &ClusterOptions) -> Result<(), RunError> {
         return Ok(());
     }
     refuse_target(&options.target, VolumeProblem::DirectoryAsBlock)
+}
+
+/// Fails if pods on several nodes are to share a file of a class that has no such volumes.
+fn judge_shared_file(
+    class: &StorageClass,
+    classes: &[StorageClass],
+    options: &ClusterOptions,
+) -> Result<(), RunError> {
+    let is_for_many = options.access_mode == "ReadWriteMany";
+    // With `sharedFileSystemPath`, this provisioner has volumes that several nodes write.
+    let is_one_node = is_shared_by_nodes(&class.provisioner) == Some(false)
+        && class.provisioner != "rancher.io/local-path";
+    if !options.checks_shared_file() || !is_for_many || !is_one_node {
+        return Ok(());
+    }
+    let drivers = classes.iter().map(|class| class.provisioner.clone());
+    let problem = SharedFileProblem::OneNodeDriver {
+        driver: class.provisioner.clone(),
+        drivers: drivers.collect(),
+    };
+    Err(problem.into_run_error(&options.target.to_string()))
 }
 
 fn no_class(name: &str, names: &[&str]) -> RunError {

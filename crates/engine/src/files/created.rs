@@ -130,7 +130,8 @@ impl CreatedFiles {
     }
 
     /// Opens a file that was missing at its check: creates it, or reopens the one this run created.
-    /// Returns whether it was created now. `is_direct`: `options` include `O_DIRECT`.
+    /// Returns whether it was created now. `reopens`: `options` include flags that the kernel may
+    /// refuse.
     ///
     /// # Errors
     /// Another program has created a file of this name, which is left alone.
@@ -138,7 +139,7 @@ impl CreatedFiles {
         &self,
         path: &Path,
         options: &OpenOptions,
-        is_direct: bool,
+        reopens: bool,
     ) -> Result<(File, bool), FileOpenError> {
         if self.held.has(path) {
             return Ok((options.open(self.held.reach(path))?, false));
@@ -152,8 +153,8 @@ impl CreatedFiles {
             }
         }
         let behind_links = behind_links(&self.held.reach(path));
-        // Created without O_DIRECT: a refused open (EINVAL) creates the file nevertheless.
-        let made = match is_direct {
+        // Created without these flags: a refused open creates the file nevertheless.
+        let made = match reopens {
             true => File::create_new(&behind_links),
             false => options.clone().create_new(true).open(&behind_links),
         };
@@ -161,7 +162,7 @@ impl CreatedFiles {
             Ok(file) => {
                 let id = FileId::from_metadata(&file.metadata()?);
                 files.insert(path.to_owned(), CreatedFile { id, behind_links });
-                match is_direct {
+                match reopens {
                     true => Ok((self.open_known(&files, path, options)?, true)),
                     false => Ok((file, true)),
                 }

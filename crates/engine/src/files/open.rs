@@ -41,6 +41,16 @@ impl OpenSet {
         &self.handles
     }
 
+    /// Names of the flags in force of all open files that the result has no field of its own for.
+    pub(crate) fn flags(&self) -> impl Iterator<Item = &'static str> {
+        let is_noatime = |file: &File| {
+            let flags = rustix::fs::fcntl_getfl(file);
+            flags.is_ok_and(|flags| flags.contains(rustix::fs::OFlags::NOATIME))
+        };
+        let in_force = !self.files.is_empty() && self.files.iter().all(is_noatime);
+        in_force.then_some("noatime").into_iter()
+    }
+
     /// Carries out `fsync_on_close` before the files are closed.
     pub(crate) fn before_close(&self, job: &Job, worker: &WorkerFiles) -> Result<(), RunError> {
         let opener = Opener::new(job);
@@ -138,6 +148,21 @@ pub fn pre_read(worker: &WorkerFiles) -> Result<(), RunError> {
     Ok(())
 }
 
+/// Opens a file with O_NOATIME, which saves the kernel a comparison of times for each read. A file
+/// of another owner is opened without the flag, as the kernel refuses it (EPERM).
+fn without_atime(
+    kind: FileKind,
+    open: impl Fn(i32) -> Result<File, FileOpenError>,
+) -> Result<File, FileOpenError> {
+    if kind == FileKind::Stream {
+        return open(0);
+    }
+    match open(libc::O_NOATIME) {
+        Err(FileOpenError::Io(error)) if error.raw_os_error() == Some(libc::EPERM) => open(0),
+        opened => opened,
+    }
+}
+
 /// Options with which a job opens its files.
 #[derive(Debug, Clone)]
 pub(super) struct Opener {
@@ -203,17 +228,18 @@ impl Opener {
 
     /// Opens a file, drops its page cache (`invalidate`) and advises the order of accesses.
     pub(super) fn open(&self, file: &FileUse) -> Result<File, RunError> {
-        let mut options = OpenOptions::new();
-        options
-            .read(self.read)
-            .write(self.write)
-            .custom_flags(self.flags);
-        let opened = self
-            .open_file(file, &mut options)
-            .map_err(|failure| match failure {
-                FileOpenError::Io(error) => self.open_error(file, &error),
-                others => others.into_error(&file.path, PathAction::Open),
-            })?;
+        let opened = without_atime(file.kind, |noatime| {
+            let mut options = OpenOptions::new();
+            options
+                .read(self.read)
+                .write(self.write)
+                .custom_flags(self.flags | noatime);
+            self.open_file(file, &mut options)
+        })
+        .map_err(|failure| match failure {
+            FileOpenError::Io(error) => self.open_error(file, &error),
+            others => others.into_error(&file.path, PathAction::Open),
+        })?;
         if self.write {
             self.refuse_unchecked(file, &opened)?;
         }
@@ -240,8 +266,8 @@ impl Opener {
                 opened => return opened,
             }
         }
-        let is_direct = self.flags & libc::O_DIRECT != 0;
-        let (file, _) = self.created.open_missing(path, options, is_direct)?;
+        // O_DIRECT may be refused (EINVAL), and O_NOATIME (EPERM).
+        let (file, _) = self.created.open_missing(path, options, true)?;
         Ok(file)
     }
 
@@ -313,5 +339,58 @@ impl Opener {
                 .map_err(|error| target_error(&use_.path, PathAction::Flush, &error))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    /// Flags of each attempt to open a file whose owner is another user.
+    fn attempts_on_foreign_file(kind: FileKind, errno: i32) -> (Vec<i32>, bool) {
+        let attempts = RefCell::new(Vec::new());
+        let opened = without_atime(kind, |flags| {
+            attempts.borrow_mut().push(flags);
+            match flags {
+                0 => Ok(File::open("/dev/null")?),
+                _ => Err(std::io::Error::from_raw_os_error(errno).into()),
+            }
+        });
+        (attempts.into_inner(), opened.is_ok())
+    }
+
+    #[test]
+    fn foreign_file_is_opened_without_noatime() {
+        let noatime = libc::O_NOATIME;
+        for kind in [FileKind::Regular, FileKind::BlockDevice] {
+            let refused = attempts_on_foreign_file(kind, libc::EPERM);
+            assert_eq!(refused, (vec![noatime, 0], true));
+            let failed = attempts_on_foreign_file(kind, libc::EINVAL);
+            assert_eq!(failed, (vec![noatime], false), "another error is reported");
+        }
+        let stream = attempts_on_foreign_file(FileKind::Stream, libc::EPERM);
+        assert_eq!(stream, (vec![0], true));
+    }
+
+    #[test]
+    fn own_files_are_read_without_access_times() {
+        let scratch = tempfile::tempdir().unwrap();
+        std::fs::write(scratch.path().join("there"), [1; 4096]).unwrap();
+        let words = format!(
+            "--name=a --directory={} --filename=there --rw=read --bs=512 --size=4k",
+            scratch.path().display()
+        );
+        let words: Vec<std::ffi::OsString> = words.split(' ').map(Into::into).collect();
+        let parsed = iosonde_job::parse(&words, &iosonde_job::env::FakeEnv::new()).unwrap();
+        let job = &parsed.plan.jobs[0];
+        let files = super::super::resolve(job, 0, None).unwrap();
+        let access = WriteAccess {
+            hold: &WriteHold::default(),
+            created: &CreatedFiles::default(),
+        };
+        let opened = open_files(job, &files, access).unwrap();
+        assert_eq!(opened.flags().collect::<Vec<_>>(), ["noatime"]);
+        assert_eq!(OpenSet::default().flags().count(), 0);
     }
 }

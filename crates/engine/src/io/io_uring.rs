@@ -64,6 +64,11 @@ impl IoUringBackend {
         self.ring.fixed_buffers()
     }
 
+    /// Names of the ring's flags in force.
+    pub(crate) fn flags(&self) -> Vec<&'static str> {
+        self.ring.flags()
+    }
+
     #[cold]
     fn submit_with_trims(&mut self, slab: &mut Slab, batch: &[u32]) {
         let is_trim = |slab: &Slab, index: u32| slab.slots[index as usize].op == Op::Trim;

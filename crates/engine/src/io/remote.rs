@@ -60,6 +60,7 @@ impl RemoteBackend {
 
 impl Backend for RemoteBackend {
     const SYNCHRONOUS: bool = false;
+    const PUBLISHES_IN_FLIGHT: bool = true;
 
     fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize> {
         self.io.submit(slab, batch)

@@ -130,6 +130,7 @@ impl SimBackend {
 
 impl Backend for SimBackend {
     const SYNCHRONOUS: bool = false;
+    const PUBLISHES_IN_FLIGHT: bool = true;
 
     fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize> {
         let now_ns = self.clock.now_ns();

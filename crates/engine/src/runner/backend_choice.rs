@@ -67,6 +67,7 @@ pub(super) fn choose(
         used.reason = in_words(&reasons);
         used.registered_files = uring.registered_files();
         used.fixed_buffers = uring.fixed_buffers();
+        used.flags = uring.flags().into_iter().map(str::to_owned).collect();
     }
     Ok((backend, used))
 }
@@ -96,6 +97,7 @@ fn used(job: &Job, engine: Engine, reasons: &[String]) -> BackendUsed {
         direct: job.io.direct,
         registered_files: false,
         fixed_buffers: false,
+        flags: Vec::new(),
         ceph: None,
     }
 }

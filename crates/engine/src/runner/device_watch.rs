@@ -133,7 +133,7 @@ impl DeviceWatch {
         let mut verdicts = self.verdicts;
         verdicts.extend(bottleneck);
         verdicts.extend(cached.into_iter().flatten());
-        verdicts.extend(acknowledged_by_client(outcome));
+        verdicts.extend(acknowledged_by_client(plan, outcome));
         verdicts.extend(beside);
         verdicts.extend(disturbances);
         verdicts.extend(outcome.stopped.clone());
@@ -216,15 +216,15 @@ fn asked(plan: &Plan, outcome: &RunMeasurements) -> ByteTraffic {
 }
 
 /// Returns a verdict on writes that a cache of the Ceph client acknowledged. Until the first flush
-/// of an image, librbd writes through its cache.
-fn acknowledged_by_client(outcome: &RunMeasurements) -> Option<Verdict> {
+/// of an image, librbd writes through its cache. Jobs without `direct=1` begin with a flush.
+fn acknowledged_by_client(plan: &Plan, outcome: &RunMeasurements) -> Option<Verdict> {
     let mut found: Option<(String, u64)> = None;
     for worker in &outcome.workers {
         let ceph = worker.backend.ceph.as_ref();
         let Some(policy) = ceph.and_then(|ceph| ceph.write_cache()) else {
             continue;
         };
-        if worker.sync.total_ios == 0 {
+        if worker.sync.total_ios == 0 && plan.jobs[worker.job].io.direct {
             continue;
         }
         let bytes = worker.directions.write.io_bytes;

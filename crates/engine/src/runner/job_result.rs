@@ -91,6 +91,7 @@ pub(super) fn unused(job: &Job) -> BackendUsed {
         direct: job.io.direct,
         registered_files: false,
         fixed_buffers: false,
+        flags: Vec::new(),
         ceph: None,
     }
 }

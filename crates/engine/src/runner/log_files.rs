@@ -1,7 +1,7 @@
 //! The thread that writes a worker's logs.
 
 use super::JobClone;
-use super::open_logs::{OpenLogs, SharedLogFile};
+use super::open_logs::{LimitedLog, OpenLogs, SharedLogFile};
 use super::trace_file::TraceFile;
 use crate::files::target_error;
 use crate::remedies::no_thread;
@@ -10,7 +10,6 @@ use iosonde_job::plan::{Direction, LogPrefixes, Plan};
 use iosonde_result::fio::log::{LogKind, LogRecord, file_name, write_histogram};
 use iosonde_result::histogram::Histogram;
 use iosonde_result::run_error::{PathAction, RunError};
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::PoisonError;
@@ -184,7 +183,7 @@ impl LogFiles {
     fn with_file(
         &mut self,
         kind: LogKind,
-        write: impl FnOnce(&mut BufWriter<File>, &LogPrefixes) -> std::io::Result<()>,
+        write: impl FnOnce(&mut BufWriter<LimitedLog>, &LogPrefixes) -> std::io::Result<()>,
     ) -> Result<(), (PathBuf, std::io::Error)> {
         let Some((_, path, file)) = self.files.iter().find(|(other, _, _)| *other == kind) else {
             return Ok(());

@@ -1,24 +1,66 @@
-//! The log files of a run, which several workers may share.
+//! The log files of a run, which several workers may share, and the limit of their size.
 
+use super::permissions::Permissions;
 use crate::files::target_error;
 use iosonde_result::run_error::{PathAction, RunError};
-use std::collections::BTreeMap;
+use iosonde_result::words;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// First line of a trace.
 const TRACE_HEADER: &str = "fio version 3 iolog";
 
 /// A log file, which several workers may write.
-pub(super) type SharedLogFile = Arc<Mutex<BufWriter<File>>>;
+pub(super) type SharedLogFile = Arc<Mutex<BufWriter<LimitedLog>>>;
 
 /// All open logs of a run. With `per_job_logs=0` workers share files; the first truncates them.
-#[derive(Debug, Default)]
-pub(super) struct OpenLogs(Mutex<BTreeMap<PathBuf, SharedLogFile>>);
+#[derive(Debug)]
+pub(super) struct OpenLogs {
+    files: Mutex<BTreeMap<PathBuf, SharedLogFile>>,
+    limit: Arc<LogLimit>,
+}
+
+/// The limit of all logs of a run together.
+#[derive(Debug)]
+struct LogLimit {
+    most_bytes: u64,
+    left_bytes: AtomicU64,
+    /// Logs that were cut.
+    cut: Mutex<BTreeSet<PathBuf>>,
+}
+
+/// A log that ends with a whole line once the limit is reached. Later lines are dropped.
+#[derive(Debug)]
+pub(super) struct LimitedLog {
+    file: File,
+    path: PathBuf,
+    limit: Arc<LogLimit>,
+    is_at_line_start: bool,
+    is_cut: bool,
+}
 
 impl OpenLogs {
+    /// The permissions of the session may limit the logs.
+    pub(super) fn new(permissions: Option<&Permissions>) -> OpenLogs {
+        let most_bytes = permissions.and_then(|permissions| permissions.log_bytes_max);
+        OpenLogs::limited_to(most_bytes.unwrap_or(u64::MAX))
+    }
+
+    fn limited_to(most_bytes: u64) -> OpenLogs {
+        OpenLogs {
+            files: Mutex::default(),
+            limit: Arc::new(LogLimit {
+                most_bytes,
+                left_bytes: AtomicU64::new(most_bytes),
+                cut: Mutex::default(),
+            }),
+        }
+    }
+
     /// Opens and truncates a log file.
     pub(super) fn open_log(&self, path: &Path) -> Result<SharedLogFile, RunError> {
         self.open_shared(path, |path| File::create(path))
@@ -33,18 +75,132 @@ impl OpenLogs {
         })
     }
 
+    /// Returns a note that names the logs which were cut, if there are any.
+    pub(super) fn cut_note(&self) -> Option<String> {
+        let cut = self.limit.cut.lock();
+        let cut = cut.unwrap_or_else(PoisonError::into_inner);
+        let names: Vec<String> = cut
+            .iter()
+            .filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()))
+            .collect();
+        let most = words::bytes(self.limit.most_bytes);
+        (!names.is_empty()).then(|| {
+            format!(
+                "the logs of the run are limited to {most} on its machine, and were cut: {}",
+                names.join(", ")
+            )
+        })
+    }
+
     fn open_shared(
         &self,
         path: &Path,
-        open: impl FnOnce(&Path) -> std::io::Result<File>,
+        open: impl FnOnce(&Path) -> io::Result<File>,
     ) -> Result<SharedLogFile, RunError> {
-        let mut logs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut logs = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = logs.get(path) {
             return Ok(known.clone());
         }
         let file = open(path).map_err(|error| target_error(path, PathAction::Write, &error))?;
+        let file = LimitedLog {
+            file,
+            path: path.to_owned(),
+            limit: self.limit.clone(),
+            is_at_line_start: true,
+            is_cut: false,
+        };
         let file = Arc::new(Mutex::new(BufWriter::new(file)));
         logs.insert(path.to_owned(), file.clone());
         Ok(file)
+    }
+}
+
+impl LogLimit {
+    /// Takes up to this many bytes of those that are left.
+    fn take(&self, wanted: u64) -> u64 {
+        let less = |left: u64| Some(left.saturating_sub(wanted));
+        let before = self.left_bytes.fetch_update(Relaxed, Relaxed, less);
+        before.unwrap_or_else(|left| left).min(wanted)
+    }
+
+    fn record_cut(&self, path: &Path) {
+        let mut cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        cut.insert(path.to_owned());
+    }
+}
+
+impl LimitedLog {
+    /// Returns how many bytes are written: all if the limit allows it, else up to the end of the
+    /// line at which the limit is reached.
+    fn bytes_to_write(&mut self, bytes: &[u8]) -> usize {
+        let granted = self.limit.take(bytes.len() as u64) as usize;
+        debug_assert!(granted <= bytes.len());
+        if granted == bytes.len() {
+            return granted;
+        }
+        let is_whole = match granted.checked_sub(1) {
+            Some(last) => bytes[last] == b'\n',
+            None => self.is_at_line_start,
+        };
+        let line_end = bytes[granted..].iter().position(|byte| *byte == b'\n');
+        let end = match (is_whole, line_end) {
+            (true, _) => granted,
+            (false, Some(rest)) => granted + rest + 1,
+            // The line goes on in the next write.
+            (false, None) => return bytes.len(),
+        };
+        self.is_cut = true;
+        self.limit.record_cut(&self.path);
+        end
+    }
+}
+
+impl Write for LimitedLog {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.is_cut && !bytes.is_empty() {
+            let end = self.bytes_to_write(bytes);
+            self.file.write_all(&bytes[..end])?;
+            self.is_at_line_start = bytes.last() == Some(&b'\n');
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_above_the_limit_end_with_a_whole_line_and_are_named() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = |name: &str| scratch.path().join(name);
+        let logs = OpenLogs::limited_to(25);
+        let write = |name: &str, texts: &[&str]| {
+            let file = logs.open_log(&path(name)).unwrap();
+            let mut file = file.lock().unwrap();
+            for text in texts {
+                file.write_all(text.as_bytes()).unwrap();
+                // Each text is one write.
+                file.flush().unwrap();
+            }
+            std::fs::read_to_string(path(name)).unwrap()
+        };
+        assert_eq!(write("a_bw.log", &["1, 2\n3, 4\n"]), "1, 2\n3, 4\n");
+        assert_eq!(logs.cut_note(), None);
+        // The limit is reached within the second line, which is continued in the next write.
+        let texts = ["10, 20\n30, ", "400000", "00\n50, 60\n", "70\n"];
+        let cut = write("b_bw.log", &texts);
+        assert_eq!(cut, "10, 20\n30, 40000000\n");
+        assert_eq!(write("c_bw.log", &["1, 2\n"]), "");
+        let note = logs.cut_note().unwrap();
+        assert!(note.ends_with("were cut: b_bw.log, c_bw.log"), "{note}");
+        let unlimited = OpenLogs::new(None);
+        let file = unlimited.open_log(&path("d")).unwrap();
+        file.lock().unwrap().write_all(&[b'x'; 1 << 16]).unwrap();
+        assert_eq!(unlimited.cut_note(), None);
     }
 }

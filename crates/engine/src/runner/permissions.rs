@@ -18,6 +18,8 @@ pub struct Permissions {
     pub targets: Option<Vec<String>>,
     /// Directory for logs. `None` permits no logs.
     pub logs: Option<PathBuf>,
+    /// Most bytes of all logs of a run together. `None`: no limit.
+    pub log_bytes_max: Option<u64>,
     /// Whether jobs may run commands, change machine settings, and create files for buffers.
     pub commands: bool,
 }

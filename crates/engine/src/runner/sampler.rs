@@ -178,10 +178,19 @@ impl Sampler {
         interval.start_ns = self.interval_start_ns;
         interval.length_ns = now_ns.saturating_sub(self.interval_start_ns);
         interval.ramp = self.ramp;
+        interval.in_flight = self.in_flight();
         self.interval_start_ns = now_ns;
         self.ramp = true;
         self.ramping = false;
         interval
+    }
+
+    /// Sum of the I/Os in flight now, without those of neighbours. `None` if no backend is
+    /// observed.
+    fn in_flight(&self) -> Option<u64> {
+        let own = self.workers.iter().filter(|worker| !worker.is_neighbour);
+        let counts = own.filter_map(|worker| worker.shared.in_flight.get());
+        counts.map(u64::from).reduce(|sum, count| sum + count)
     }
 
     /// Starts a group of workers: the time before belongs to no interval.
@@ -315,6 +324,19 @@ mod tests {
             (measured.start_ns, measured.directions.read.ios),
             (990_000_000, 100)
         );
+    }
+
+    #[test]
+    fn interval_ends_with_the_ios_in_flight() {
+        let (mut sampler, worker) = watching();
+        worker.enter(WorkerState::Running);
+        let unknown = sampler.tick(SECOND_NS).interval.expect("complete");
+        assert_eq!(unknown.in_flight, None);
+        worker.in_flight.set(16);
+        sampler.tick(SECOND_NS + SECOND_NS / 2);
+        worker.in_flight.set(15);
+        let counted = sampler.tick(2 * SECOND_NS).interval.expect("complete");
+        assert_eq!(counted.in_flight, Some(15));
     }
 
     #[test]

@@ -117,7 +117,7 @@ pub(super) fn run(
     };
     let mut coordinator = Coordinator::new(plan, clones, context, observer);
     let simulation = Simulation {
-        open_logs: OpenLogs::default(),
+        open_logs: OpenLogs::new(None),
         plan,
         clones,
         clock: clock.clone(),

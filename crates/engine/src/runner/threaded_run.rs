@@ -12,6 +12,7 @@ use crate::counters::WorkerCounters;
 use crate::process_stops::{Stops, WatchEnd, watch};
 use crate::remedies::no_thread;
 use iosonde_job::plan::Plan;
+use iosonde_machine::proc_root::System;
 use iosonde_result::observer::{Observer, StartDecision};
 use iosonde_result::run::WorkerResult;
 use iosonde_result::run_error::RunError;
@@ -208,7 +209,7 @@ pub(super) fn run(
     observer: &mut dyn Observer,
 ) -> Result<RunMeasurements, RunError> {
     let stops = Arc::new(Stops::default());
-    let clock = RealClock::starting_now();
+    let clock = RealClock::starting_now().with_counter(&System::live());
     let origin_ns = clock.origin_ns();
     let clock = match plan.counts_stops() {
         true => clock,
@@ -217,7 +218,7 @@ pub(super) fn run(
     let mut coordinator =
         Coordinator::new(plan, clones, context, observer).with_clock(clock.clone(), stops.clone());
     let (sender, receiver) = channel();
-    let open_logs = OpenLogs::default();
+    let open_logs = OpenLogs::new(session.runner.permissions.as_ref());
     let schedulers = Schedulers::default();
     let mut group_start = GroupStart::default();
     std::thread::scope(|scope| {
@@ -267,5 +268,6 @@ pub(super) fn run(
         }
         Ok::<(), RunError>(())
     })?;
-    Ok(coordinator.finish(clock.now_ns()))
+    let measured = coordinator.finish(clock.now_ns());
+    Ok(measured.with_note(open_logs.cut_note()))
 }

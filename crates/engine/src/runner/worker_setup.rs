@@ -226,7 +226,7 @@ pub(crate) fn build_parts(
         limits: worker_limits(job, start_ns),
         errors: job.errors.clone(),
         file_names: links.file_names,
-        end_sync_files: end_sync_files(files, syncs_at_end),
+        end_sync_files: end_sync_files(job, files, syncs_at_end),
         timed: job.measure.slat || job.measure.clat || job.measure.lat,
         cmdprio: Cmdprio::new(
             job,
@@ -241,9 +241,12 @@ pub(crate) fn build_parts(
     }
 }
 
-/// Returns the files to flush at the end of each pass.
-fn end_sync_files(files: &WorkerFiles, syncs_at_end: bool) -> Vec<u32> {
-    match syncs_at_end {
+/// Returns the files to flush at the end of each pass. An image of Ceph that is written is always
+/// flushed at the end of the job: a write that librbd's cache acknowledged may fail later, and only
+/// a flush returns that error.
+fn end_sync_files(job: &Job, files: &WorkerFiles, syncs_at_end: bool) -> Vec<u32> {
+    let is_cached = job.io.engine == Engine::Rbd && job.workload.rw.has(Direction::Write);
+    match syncs_at_end || is_cached {
         true => (0..files.files.len() as u32).collect(),
         false => Vec::new(),
     }
@@ -329,7 +332,39 @@ fn are_in_memory(files: &WorkerFiles) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_job::plan::LatencyTarget;
+    use crate::files::FileKind;
+    use iosonde_job::plan::{LatencyTarget, ReadWrite, ReadWriteMode};
+    use iosonde_workload::FileRegion;
+
+    #[test]
+    fn written_image_is_flushed_at_the_end() {
+        let files = WorkerFiles {
+            files: vec![FileUse {
+                path: PathBuf::from("rbd://pool/image"),
+                kind: FileKind::BlockDevice,
+                size_now: Some(4096),
+                size_needed: 4096,
+                region: FileRegion {
+                    start_bytes: 0,
+                    size_bytes: 4096,
+                    file_bytes: 4096,
+                },
+            }],
+            ..WorkerFiles::NONE
+        };
+        let flushed = |engine: Engine, mode: ReadWriteMode| {
+            let mut job = Job::new("x");
+            job.io.engine = engine;
+            job.workload.rw = ReadWrite { mode, random: true };
+            end_sync_files(&job, &files, false)
+        };
+        assert_eq!(flushed(Engine::Rbd, ReadWriteMode::ReadWrite), [0]);
+        assert_eq!(flushed(Engine::Rbd, ReadWriteMode::Read), [0; 0]);
+        assert_eq!(flushed(Engine::Rados, ReadWriteMode::Write), [0; 0]);
+        let mut job = Job::new("x");
+        job.io.engine = Engine::Rados;
+        assert_eq!(end_sync_files(&job, &files, true), [0]);
+    }
 
     #[test]
     fn submit_call_limit_splits_a_device_queue_by_default() {

@@ -7,6 +7,7 @@ use super::job_result::{self, MeasuredThread};
 use super::log_files::{LogFiles, LogWriterThread};
 use super::open_logs::OpenLogs;
 use super::plan_facts::starts_later;
+use super::poll_queue_check::note_missing_poll_queues;
 use super::session_resources::SessionRefs;
 use super::start_barrier::{NEVER, StartBarrier};
 use super::thread_settings::{apply_thread_settings, lock_memory, own_priority};
@@ -147,6 +148,7 @@ impl WorkerThread<'_> {
         self.refill_discarded_ranges()?;
         self.schedulers.switch(job, self.clone)?;
         apply_thread_settings(job, self.clone.clone)?;
+        note_missing_poll_queues(job, self.clone, &self.shared);
         // As in fio, the command runs before files are opened: it may change them or drop caches.
         if let Some(command) = commands::run_before(job, self.output_directory())? {
             self.shared.note(command.note);
@@ -198,7 +200,7 @@ impl WorkerThread<'_> {
         Ok(Some(PreparedWorker {
             resources,
             backend,
-            used,
+            used: self.with_flags(used, &files),
             open_file_cache: open_file_cache.map(Box::new),
             // Opened last, so that a refused worker leaves no empty logs.
             logs: LogFiles::open(self.open_logs, self.plan, self.clone)?,
@@ -206,6 +208,13 @@ impl WorkerThread<'_> {
             hold,
             _locked: locked,
         }))
+    }
+
+    /// Adds the flags of the open files and of the clock.
+    fn with_flags(&self, mut used: BackendUsed, files: &OpenSet) -> BackendUsed {
+        let flags = files.flags().chain(self.clock.counter_name());
+        used.flags.extend(flags.map(str::to_owned));
+        used
     }
 
     /// Lays out ranges again that an earlier job discarded in a Ceph cluster and a later job reads.
@@ -354,6 +363,9 @@ impl WorkerThread<'_> {
             }
         }
         let measured = measuring.so_far(&alone);
+        if let Some(note) = worker.clock().counter_note() {
+            self.shared.note(note);
+        }
         Driven {
             output: worker.finish(),
             measured,

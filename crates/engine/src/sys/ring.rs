@@ -1,5 +1,6 @@
 //! An io_uring: one submission queue, one completion queue, registered files and buffers.
 
+mod enter;
 mod setup;
 #[cfg(test)]
 mod slow_file_tests;
@@ -8,25 +9,21 @@ mod tests;
 
 use crate::slot::{Completion, Slot};
 use crate::sys::memory::{IoMemory, KeptMapping, Slab};
+use enter::RingDescriptor;
 use io_uring::squeue::{PushError, SubmissionQueue};
-use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
+use io_uring::types::{Fd, Fixed, FsyncFlags};
 use io_uring::{IoUring, opcode, squeue};
 use iosonde_workload::Op;
 pub(crate) use setup::RingOptions;
-use setup::build;
 pub use setup::try_one;
+use setup::{SetupFlags, build_newest};
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
 /// How long dropping a ring waits for I/O in flight. The rings of unit tests have I/Os that never
 /// complete.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 5_000 });
-
-/// IORING_ENTER_GETEVENTS.
-const GETEVENTS: u32 = 1;
-/// IORING_ENTER_EXT_ARG.
-const EXT_ARG: u32 = 8;
 
 /// A read or write as the kernel reads it from the submission queue (`struct io_uring_sqe`).
 ///
@@ -106,10 +103,11 @@ macro_rules! operation {
     }};
 }
 
-/// An io_uring of one thread.
+/// An io_uring of the thread that created it.
 pub(crate) struct Ring {
     ring: IoUring,
-    deferred: bool,
+    descriptor: RingDescriptor,
+    flags: SetupFlags,
     maker: EntryMaker,
     /// Entries pushed to the submission queue whose completions have not been reaped.
     in_flight: usize,
@@ -132,23 +130,18 @@ struct EntryMaker {
 impl Ring {
     /// Creates a ring for `depth` I/Os in flight in slots of `memory`, with fewer flags if need be.
     pub(crate) fn new(depth: u32, options: RingOptions, memory: &IoMemory) -> io::Result<Ring> {
-        let entries = depth.next_power_of_two();
-        let (ring, deferred) = match build(entries, options, true) {
-            Ok(ring) => (ring, true),
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                (build(entries, options, false)?, false)
-            }
-            Err(error) => return Err(error),
-        };
-        // Saves a descriptor lookup in each call. Older kernels refuse it.
-        let _ = ring.submitter().register_ring_fd();
+        let (ring, flags) = build_newest(depth.next_power_of_two(), options)?;
         let empty = libc::iovec {
             iov_base: std::ptr::null_mut(),
             iov_len: 0,
         };
         Ok(Ring {
+            descriptor: RingDescriptor::register(ring.as_raw_fd(), options.sqpoll),
             ring,
-            deferred: deferred && !options.sqpoll,
+            flags: SetupFlags {
+                deferred: flags.deferred && !options.sqpoll,
+                ..flags
+            },
             maker: EntryMaker {
                 options,
                 files: Vec::new(),
@@ -198,6 +191,21 @@ impl Ring {
         self.maker.registered_files
     }
 
+    /// Names of the ring's flags in force, as the kernel names them.
+    pub(crate) fn flags(&self) -> Vec<&'static str> {
+        let options = &self.maker.options;
+        let flags = [
+            ("iopoll", options.iopoll),
+            ("sqpoll", options.sqpoll),
+            ("single_issuer", self.flags.deferred),
+            ("defer_taskrun", self.flags.deferred),
+            ("no_sqarray", self.flags.no_sqarray),
+            ("registered_ring", self.descriptor.is_registered()),
+        ];
+        let in_force = flags.into_iter().filter(|(_, is_in_force)| *is_in_force);
+        in_force.map(|(name, _)| name).collect()
+    }
+
     /// Queues and submits a batch. Returns the number queued, which are all in flight. Entries that
     /// the kernel did not consume stay queued for the next call. The next wait reports a failure.
     ///
@@ -226,24 +234,13 @@ impl Ring {
             queued as usize <= self.in_flight,
             "an entry is in flight once queued"
         );
-        let _ = if self.deferred {
-            // GETEVENTS without waiting runs deferred task work, which often saves a call to wait.
-            self.enter(queued, 0)
+        let _ = if self.flags.deferred {
+            // The call runs deferred task work without waiting, which often saves a call to wait.
+            self.descriptor.enter(queued, 0)
         } else {
             self.ring.submitter().submit().map(|_| ())
         };
         pushed
-    }
-
-    #[inline]
-    fn enter(&self, queued: u32, min: u32) -> io::Result<()> {
-        // SAFETY: no signal mask or timeout is passed.
-        unsafe {
-            self.ring
-                .submitter()
-                .enter::<libc::sigset_t>(queued, min, GETEVENTS, None)
-        }
-        .map(|_| ())
     }
 
     /// Appends completions. Waits for `min` of them, at most `timeout_ns`.
@@ -263,7 +260,7 @@ impl Ring {
         if min == 0 {
             if done.is_empty()
                 && (self.maker.options.iopoll
-                    || (self.deferred && self.ring.submission().taskrun()))
+                    || (self.flags.deferred && self.ring.submission().taskrun()))
             {
                 self.wait(0, None)?;
                 self.drain(memory, done);
@@ -282,20 +279,13 @@ impl Ring {
     }
 
     fn wait(&mut self, min: usize, timeout_ns: Option<u64>) -> io::Result<bool> {
+        let (queued, min) = (self.ring.submission().len() as u32, min as u32);
         let returned = match timeout_ns {
             Some(ns) => {
-                let time = Timespec::new()
-                    .sec(ns / 1_000_000_000)
-                    .nsec((ns % 1_000_000_000) as u32);
-                self.ring
-                    .submitter()
-                    .submit_with_args(min, &SubmitArgs::new().timespec(&time))
-                    .map(|_| ())
+                let timeout = Duration::from_nanos(ns);
+                self.descriptor.enter_within(queued, min, timeout)
             }
-            None => {
-                let queued = self.ring.submission().len() as u32;
-                self.enter(queued, min as u32)
-            }
+            None => self.descriptor.enter(queued, min),
         };
         match returned {
             Ok(()) => Ok(false),
@@ -340,14 +330,7 @@ impl Ring {
             if self.in_flight <= queued || left.is_zero() {
                 return self.in_flight <= queued;
             }
-            let time = Timespec::from(left);
-            let arguments = SubmitArgs::new().timespec(&time);
-            // SAFETY: the timeout lives through the call, and no signal mask is passed.
-            let waited = unsafe {
-                let flags = GETEVENTS | EXT_ARG;
-                self.ring.submitter().enter(0, 1, flags, Some(&arguments))
-            };
-            match waited {
+            match self.descriptor.enter_within(0, 1, left) {
                 Err(error) if error.raw_os_error() != Some(libc::ETIME) && !retry(&error) => {
                     return false;
                 }
@@ -364,6 +347,8 @@ impl Drop for Ring {
             self.memory.leave();
             std::mem::forget(std::mem::take(&mut self.maker.vectors));
         }
+        // The registration would keep the ring open until the thread ends.
+        self.descriptor.unregister();
     }
 }
 

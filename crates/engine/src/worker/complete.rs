@@ -61,6 +61,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     fn fail_wait(&mut self, error: &std::io::Error) -> WorkerStep {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
         let lost = std::mem::take(&mut self.in_flight);
+        self.publish_in_flight();
         self.failure
             .get_or_insert(crate::worker::io_failure::failure_from_wait(errno, lost));
         self.batch.clear();
@@ -108,6 +109,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             let Completion { slot, result } = self.done[position];
             self.record_special(slot, result);
         }
+        self.publish_in_flight();
         self.parts.recorder.reaped(count, now_ns);
         if count == self.done.len() {
             self.done.clear();

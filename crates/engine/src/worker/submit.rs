@@ -43,6 +43,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             self.count(taken)
         };
         self.in_flight += taken as u32;
+        self.publish_in_flight();
         let mut depth = self.in_flight;
         if self.was_full {
             // As in fio, slots that were reaped together count as in flight until submitted.
@@ -68,6 +69,14 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             self.batch.drain(..taken);
         }
         self.debug_assert_slots();
+    }
+
+    /// Publishes the number of I/Os in flight, if the backend is observed.
+    #[inline(always)]
+    pub(super) fn publish_in_flight(&self) {
+        if B::PUBLISHES_IN_FLIGHT {
+            self.parts.shared.in_flight.set(self.in_flight);
+        }
     }
 
     /// Counts the first `taken` slots of the batch by direction; `batched` keeps the others.

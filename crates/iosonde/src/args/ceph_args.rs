@@ -1,6 +1,6 @@
 //! Options for access to a Ceph cluster.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use iosonde_ceph::PoolKind;
 use iosonde_job::plan::{CEPH_TIMEOUT_S, CephAccess};
 
@@ -24,6 +24,29 @@ pub(crate) struct CephArgs {
     pub(crate) ceph_timeout: Option<u32>,
     #[command(flatten)]
     pub(crate) made_pool: MadePoolArgs,
+    /// Measure the image rbd://POOL/IMAGE or rbd://POOL/?size=SIZE with a file system on this
+    /// machine: map it through the kernel (krbd), format it if it holds no file system, and mount
+    /// it; all of this is undone at the end. Needs root [default without a TYPE: auto]
+    #[arg(
+        long,
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "auto",
+        value_name = "TYPE"
+    )]
+    pub(crate) map: Option<MapFormat>,
+}
+
+/// File system of an image that is mapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MapFormat {
+    /// The file system on the image, or ext4 on an image without one
+    Auto,
+    /// ext4 instead of no file system or, with --allow-overwrite, of another one
+    Ext4,
+    /// XFS instead of no file system or, with --allow-overwrite, of another one
+    Xfs,
 }
 
 /// A pool that is made for the command.
@@ -69,6 +92,26 @@ impl CephArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn map_takes_a_type_after_an_equals_sign_only() {
+        #[derive(clap::Parser)]
+        #[command(no_binary_name = true)]
+        struct Line {
+            #[command(flatten)]
+            ceph: CephArgs,
+            rest: Vec<String>,
+        }
+        let parse = |line: &str| {
+            let line = <Line as clap::Parser>::try_parse_from(line.split(' ')).ok()?;
+            Some((line.ceph.map, line.rest))
+        };
+        let rest = vec!["xfs".to_owned()];
+        assert_eq!(parse("xfs"), Some((None, rest.clone())));
+        assert_eq!(parse("--map xfs"), Some((Some(MapFormat::Auto), rest)));
+        assert_eq!(parse("--map=xfs"), Some((Some(MapFormat::Xfs), Vec::new())));
+        assert_eq!(parse("--map=ntfs"), None);
+    }
 
     #[test]
     fn pool_kinds_are_parsed() {

@@ -148,12 +148,29 @@ pub(crate) struct PodsArgs {
     /// Run one pod on each schedulable node
     #[arg(long, conflicts_with_all = ["pods", "placement"], group = "several")]
     pub(crate) per_node: bool,
-    /// Run all pods on one claim (access mode rwx), each in a directory of its own
-    #[arg(long, requires = "several")]
-    pub(crate) shared: bool,
+    /// Run all pods on one claim (access mode rwx) [default without WHAT: directory]
+    #[arg(
+        long,
+        requires = "several",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "directory",
+        value_name = "WHAT"
+    )]
+    pub(crate) shared: Option<SharedArg>,
     /// Placement of the pods on nodes [default: any]
     #[arg(long, value_enum, requires = "several", value_name = "WHERE")]
     pub(crate) placement: Option<Where>,
+}
+
+/// `--shared`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SharedArg {
+    /// Each pod in a directory of its own
+    Directory,
+    /// Like directory, after a check of one file that all pods write and read
+    File,
 }
 
 /// `--placement`.
@@ -179,7 +196,8 @@ impl PodsArgs {
         (self.pods.is_some() || self.per_node).then_some(Pods {
             count: self.pods,
             placement,
-            shared: self.shared,
+            shared: self.shared.is_some(),
+            checks_shared_file: self.shared == Some(SharedArg::File),
         })
     }
 }
@@ -390,6 +408,11 @@ mod tests {
         ] {
             assert!(read(line).is_ok_and(|pods| pods.is_some()), "{line}");
         }
+        let checks = |line| read(line).unwrap().map(|pods| pods.checks_shared_file);
+        assert_eq!(checks("x --pods 2 --shared"), Some(false));
+        assert_eq!(checks("x --pods 2 --shared=directory"), Some(false));
+        assert_eq!(checks("x --pods 2 --shared=file"), Some(true));
+        assert!(read("x --pods 2 --shared=volume").is_err());
     }
 
     #[test]

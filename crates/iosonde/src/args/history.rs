@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 use iosonde_history::{HistoryOptions, split_label};
 use iosonde_report::format::{Format, PivotOf, TextFormat};
 use jiff::{Span, Timestamp, Zoned, civil};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// How a result is kept: of every command that measures.
@@ -83,6 +84,7 @@ Examples:
 pub(crate) const LIST_EXAMPLES: &str = "\
 Examples:
   iosonde list                                  all results
+  iosonde list --last 5                         the latest five
   iosonde list disk=new                         results with this label
   iosonde list os=debian 'kernel=6.8*'          results from machines with this system
 
@@ -105,6 +107,9 @@ pub(crate) struct ListArgs {
     /// Only results since this time: a date, e.g. 2026-11-21, or an age, e.g. 3d or 12h
     #[arg(long, value_name = "DATE", value_parser = since_ms)]
     pub(crate) since: Option<u64>,
+    /// Only the latest N of the matching results
+    #[arg(long, value_name = "N")]
+    pub(crate) last: Option<NonZeroUsize>,
     /// Output format
     #[arg(long, value_enum, default_value_t = TextFormat::Table)]
     pub(crate) format: TextFormat,
@@ -207,6 +212,10 @@ pub(crate) struct RmArgs {
     /// IDs of results in `iosonde list`, or `latest`, `latest~1`
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<String>,
+    /// Do not ask before removing a result whose ID is given with fewer digits than in `iosonde
+    /// list`
+    #[arg(long)]
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
@@ -244,7 +253,8 @@ Examples:
                                                 for CI: exit status 6 if slower by 5 % or more
 
 A figure is faster or slower if the 95 % interval of its ratio excludes 1. Exit status 6 requires \
-more: the difference must be significant after correction for the number of compared figures.";
+more: the difference must be significant after correction for the number of compared figures. If \
+no figure is decided and B looks slower by the given share or more, the exit status is 12.";
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
@@ -257,6 +267,9 @@ pub(crate) struct CompareArgs {
     /// Exit with status 6 if B is significantly slower than A, by this share or more
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub(crate) fail_if_slower: Option<f64>,
+    /// Print all rows, also those without a difference, and the spread of several results
+    #[arg(long)]
+    pub(crate) details: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t = TextFormat::Table)]
     pub(crate) format: TextFormat,

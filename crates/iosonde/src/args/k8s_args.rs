@@ -2,12 +2,13 @@
 
 use super::{
     CSI_EXAMPLES, ClusterAccessArgs, ClusterArgs, CsiArgs, KeepArgs, LIFECYCLE_EXAMPLES,
-    LifecycleArgs, UNUSED_BY_CSI, UNUSED_BY_LIFECYCLE, seconds,
+    LIFECYCLE_TIMEOUT_HELP, LifecycleArgs, UNUSED_BY_CSI, UNUSED_BY_LIFECYCLE, seconds,
 };
 use clap::{Args, Subcommand, ValueEnum};
 use iosonde_cluster::image::carries_agent;
 use iosonde_cluster::manifest::quantity_bytes;
 use iosonde_result::fio::Formats;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Arguments of `iosonde k8s`.
@@ -33,7 +34,8 @@ pub(crate) enum K8sCommand {
         mut_args(|option| match UNUSED_BY_LIFECYCLE.contains(&option.get_id().as_str()) {
             true => option.hide(true),
             false => option,
-        })
+        }),
+        mut_arg("timeout", |timeout| timeout.help(LIFECYCLE_TIMEOUT_HELP))
     )]
     Lifecycle(LifecycleArgs),
     /// Measure data services of a class: snapshot, restore, clone, expansion; their data are
@@ -49,8 +51,11 @@ pub(crate) enum K8sCommand {
     /// Attach to a run of `iosonde fio` that has lost its client, print its result and remove its
     /// objects
     Attach(AttachArgs),
-    /// Print the results of pods from `iosonde fio --render`, and remove nothing
+    /// Print and keep the results of pods from manifests of `--render`, and remove nothing
     Collect(CollectArgs),
+    /// Run a command in a pod of a rendered manifest, and write its result for `collect`
+    #[command(hide = true)]
+    InPod(InPodArgs),
     /// Write a container image of the agent, as an archive for a registry, without other tools
     #[command(after_help = K8S_IMAGE_EXAMPLES)]
     Image(ImageArgs),
@@ -160,7 +165,7 @@ pub(crate) struct CollectArgs {
     /// ID of the run, from its manifest [default: the only run in the namespace]
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<String>,
-    /// Output formats of fio: normal, terse, json, json+
+    /// Output formats of fio: normal, terse, json, json+; of other commands: normal, json
     #[arg(long, default_value = "normal", value_name = "FORMATS")]
     pub(crate) output_format: Formats,
     /// File to write the result to, instead of standard output
@@ -173,6 +178,23 @@ pub(crate) struct CollectArgs {
     /// Maximum time in which no pod runs or ends [default: 5m]
     #[arg(long, value_parser = seconds, value_name = "TIME")]
     pub(crate) timeout: Option<u64>,
+}
+
+/// Arguments of `iosonde k8s in-pod`, which rendered manifests contain.
+#[derive(Debug, Args)]
+pub(crate) struct InPodArgs {
+    /// Target of the manifest, which the result names
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: String,
+    /// Directory of the volume to measure, created at the start and removed at the end
+    #[arg(long, value_name = "DIR", required_unless_present = "device")]
+    pub(crate) scratch: Option<PathBuf>,
+    /// Block device to measure
+    #[arg(long, value_name = "PATH", conflicts_with = "scratch")]
+    pub(crate) device: Option<PathBuf>,
+    /// Command with its options and without its target
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
 }
 
 pub(crate) const K8S_IMAGE_EXAMPLES: &str = "\

@@ -16,6 +16,11 @@ Examples:
 iosonde creates claims and pods, and removes all of them, also after Ctrl-C. If iosonde is killed, \
 the cluster removes them within five minutes. See docs/kubernetes.md.";
 
+/// Help of `--timeout`, which means more than the start of a pod here.
+pub(crate) const LIFECYCLE_TIMEOUT_HELP: &str = "\
+Maximum time without progress of any volume, after which those that are waited for have failed; \
+also the maximum time until the first pod runs [default: 5m]";
+
 /// Options of targets in a cluster that have no effect on a life cycle.
 pub(crate) const UNUSED_BY_LIFECYCLE: [&str; 4] =
     ["medium", "watch_nodes", "ephemeral_storage", "keep_failed"];
@@ -54,12 +59,26 @@ pub(crate) struct LifecycleArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use crate::args::K8sCommand;
+    use clap::{Parser, Subcommand};
 
     #[derive(Debug, Parser)]
     struct Words {
         #[command(flatten)]
         lifecycle: LifecycleArgs,
+    }
+
+    #[test]
+    fn lifecycle_help_says_that_the_timeout_counts_from_progress() {
+        let mut command = K8sCommand::augment_subcommands(clap::Command::new("k8s"));
+        let lifecycle = command.find_subcommand_mut("lifecycle").unwrap();
+        let help = lifecycle.render_help().to_string();
+        let words: Vec<&str> = help.split_whitespace().collect();
+        let help = words.join(" ");
+        assert!(
+            help.contains("time without progress of any volume"),
+            "{help}"
+        );
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Arguments of `iosonde load`.
 
 use super::{
-    BesideArgs, CephArgs, ClusterArgs, ColdArgs, KeepArgs, PodsArgs, WrittenArgs, seconds,
-    seconds_or_none, size, switch,
+    BesideArgs, CephArgs, ClusterArgs, ColdArgs, KeepArgs, PodsArgs, RenderArgs, WrittenArgs,
+    seconds, seconds_or_none, size, switch,
 };
 use clap::{Args, ValueEnum};
 use iosonde_study::load::Objective;
@@ -98,6 +98,9 @@ pub(crate) struct LoadArgs {
     /// Seed of the offsets, the arrivals and the order of the rates
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Print the table of all rates and all notes; `iosonde show` prints them later
+    #[arg(long)]
+    pub(crate) details: bool,
     #[command(flatten)]
     pub(crate) written: WrittenArgs,
     #[command(flatten)]
@@ -112,6 +115,8 @@ pub(crate) struct LoadArgs {
     pub(crate) pods: PodsArgs,
     #[command(flatten)]
     pub(crate) ceph: CephArgs,
+    #[command(flatten)]
+    pub(crate) render: RenderArgs,
 }
 
 /// fio's words for what is done.

@@ -1,6 +1,6 @@
 //! Arguments of `iosonde pts`.
 
-use super::{BesideArgs, CephArgs, ClusterArgs, KeepArgs, PodsArgs, WrittenArgs, size};
+use super::{BesideArgs, CephArgs, ClusterArgs, KeepArgs, PodsArgs, RenderArgs, WrittenArgs, size};
 use clap::{Args, ValueEnum};
 
 /// The end of `iosonde pts --help`.
@@ -68,6 +68,8 @@ pub(crate) struct PtsArgs {
     pub(crate) cluster: ClusterArgs,
     #[command(flatten)]
     pub(crate) ceph: CephArgs,
+    #[command(flatten)]
+    pub(crate) render: RenderArgs,
 }
 
 /// The tests.

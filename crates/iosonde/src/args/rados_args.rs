@@ -1,10 +1,9 @@
 //! The command line of `rados bench`.
 
-use super::{KeepArgs, MadePoolArgs};
+use super::{KeepArgs, MadePoolArgs, positive_size};
 use crate::failure::CommandError;
 use clap::{Args, Subcommand, ValueEnum};
 use iosonde_job::plan::{CEPH_TIMEOUT_S, CephAccess, WrittenParts};
-use iosonde_job::value::{Bytes, bytes};
 use iosonde_report::rados::RadosMode;
 use std::path::PathBuf;
 
@@ -21,6 +20,8 @@ The objects are those of `rados bench`: both programs read and remove each other
 const LAST_RUN: &str = "benchmark_last_metadata";
 /// Default bytes of a write operation.
 const DEFAULT_OP_BYTES: u64 = 4 << 20;
+/// Longest object and operation, in bytes.
+const OBJECT_BYTES_MAX: u64 = 1 << 30;
 
 /// Arguments of `iosonde rados`.
 #[derive(Debug, Args)]
@@ -133,7 +134,7 @@ pub(crate) struct BenchArgs {
         long = "block-size",
         short = 'b',
         aliases = ["block_size", "op-size"],
-        value_parser = size,
+        value_parser = object_size,
         value_name = "SIZE"
     )]
     op_bytes: Option<u64>,
@@ -142,7 +143,7 @@ pub(crate) struct BenchArgs {
         long = "object-size",
         short = 'O',
         alias = "object_size",
-        value_parser = size,
+        value_parser = object_size,
         value_name = "SIZE"
     )]
     object_bytes: Option<u64>,
@@ -222,7 +223,8 @@ pub(crate) struct CleanupArgs {
     /// iosonde, and the command that removes each
     #[arg(long, conflicts_with = "run_name", value_name = "NAME")]
     pub(crate) prefix: Option<String>,
-    /// Remove the whole pool, which a killed command made with --make-pool
+    /// Remove the whole pool, which a killed command made with --make-pool; without -p, remove all
+    /// such pools whose command has ended
     #[arg(long, conflicts_with_all = ["run_name", "prefix"])]
     pub(crate) made_pool: bool,
 }
@@ -269,12 +271,11 @@ impl BenchArgs {
     }
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    match bytes(text, Bytes::Binary) {
-        Ok(0) => Err("must be more than 0".to_owned()),
-        Ok(size) if size > 1 << 30 => Err("must be at most 1g".to_owned()),
-        Ok(size) => Ok(size),
-        Err(error) => Err(error.message),
+/// Parses the size of an object or of an operation on it.
+fn object_size(text: &str) -> Result<u64, String> {
+    match positive_size(text)? {
+        size if size > OBJECT_BYTES_MAX => Err("must be at most 1g".to_owned()),
+        size => Ok(size),
     }
 }
 

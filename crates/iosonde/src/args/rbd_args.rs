@@ -1,10 +1,9 @@
 //! The command line of `rbd bench`.
 
-use super::{AccessArgs, BenchFormat, ConsentArgs, KeepArgs};
+use super::{AccessArgs, BenchFormat, ConsentArgs, KeepArgs, positive_size};
 use crate::failure::CommandError;
 use clap::{Args, Subcommand};
 use iosonde_job::plan::Ceph;
-use iosonde_job::value::{Bytes, bytes};
 use iosonde_report::rbd::{ImageBenchHeader, ImageIoPattern, ImageIoType};
 use std::path::PathBuf;
 
@@ -50,14 +49,14 @@ pub(crate) struct ImageBenchArgs {
     #[arg(long, value_enum, value_name = "TYPE")]
     io_type: ImageIoType,
     /// Size of an operation
-    #[arg(long, default_value = "4K", value_parser = size, value_name = "SIZE")]
+    #[arg(long, default_value = "4K", value_parser = positive_size, value_name = "SIZE")]
     io_size: u64,
     /// Operations in flight
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024),
         value_name = "N")]
     io_threads: u32,
     /// Bytes of all operations
-    #[arg(long, default_value = "1G", value_parser = size, value_name = "SIZE")]
+    #[arg(long, default_value = "1G", value_parser = positive_size, value_name = "SIZE")]
     io_total: u64,
     /// Order of the offsets
     #[arg(long, value_enum, default_value_t = ImageIoPattern::Seq, value_name = "PATTERN")]
@@ -129,14 +128,6 @@ impl ImageBenchArgs {
             image: Some(image.to_owned()),
             ..Ceph::default()
         })
-    }
-}
-
-fn size(text: &str) -> Result<u64, String> {
-    match bytes(text, Bytes::Binary) {
-        Ok(0) => Err("must be more than 0".to_owned()),
-        Ok(size) => Ok(size),
-        Err(error) => Err(error.message),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Arguments of `iosonde run`.
 
 use super::{
-    BesideArgs, CephArgs, ClusterArgs, ColdArgs, KeepArgs, OutsideArgs, PodsArgs, WrittenArgs,
+    BesideArgs, CephArgs, ClusterArgs, ColdArgs, KeepArgs, OutsideArgs, PodsArgs, RenderArgs,
+    WrittenArgs,
 };
 use clap::Args;
 use std::path::PathBuf;
@@ -84,4 +85,6 @@ pub(crate) struct RunArgs {
     pub(crate) pods: PodsArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(crate) render: RenderArgs,
 }

@@ -1,8 +1,8 @@
 //! Arguments of `iosonde sweep`: its own, and every option of fio as an axis.
 
 use super::{
-    BesideArgs, CephArgs, ClusterArgs, ColdArgs, KeepArgs, OutsideArgs, PodsArgs, WrittenArgs,
-    seconds,
+    BesideArgs, CephArgs, ClusterArgs, ColdArgs, KeepArgs, OutsideArgs, PodsArgs, RenderArgs,
+    WrittenArgs, seconds,
 };
 use clap::{Args, CommandFactory};
 use iosonde_job::options::{self, ValueKind};
@@ -66,6 +66,9 @@ pub(crate) struct SweepArgs {
     /// Allow more than 10000 cells
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Print all cells with their latencies, and all advice; `iosonde show` prints them later
+    #[arg(long)]
+    pub(crate) details: bool,
     #[command(flatten)]
     pub(crate) written: WrittenArgs,
     #[command(flatten)]
@@ -85,6 +88,8 @@ pub(crate) struct SweepArgs {
     pub(crate) pods: PodsArgs,
     #[command(flatten)]
     pub(crate) ceph: CephArgs,
+    #[command(flatten)]
+    pub(crate) render: RenderArgs,
 }
 
 fn axis(text: &str) -> Result<(String, String), String> {

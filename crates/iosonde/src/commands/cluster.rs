@@ -1,6 +1,6 @@
 //! Targets in a Kubernetes cluster, for the commands that take any target.
 
-use crate::args::ClusterArgs;
+use crate::args::{ClusterArgs, VolumeModeArg};
 use crate::failure::CommandError;
 use flate2::read::ZlibDecoder;
 use iosonde_cluster::options::own_arch;
@@ -144,6 +144,9 @@ pub(crate) fn options_of_pods(
             "use sc://CLASS, or leave out --shared",
         ));
     }
+    if pods.is_some_and(|pods| pods.checks_shared_file) {
+        refuse_unshared_file(&target, args, pods.and_then(|pods| pods.count))?;
+    }
     if matches!(target, TargetUri::Pods { .. }) {
         refuse_options_of_new_pods(&target, args, pods)?;
     }
@@ -152,6 +155,27 @@ pub(crate) fn options_of_pods(
         options.access_mode = "ReadWriteMany".to_owned();
     }
     Ok(ClusterOptions { pods, ..options })
+}
+
+/// Refuses a shared file on a block device, or of one pod.
+fn refuse_unshared_file(
+    target: &TargetUri,
+    args: &ClusterArgs,
+    count: Option<u32>,
+) -> Result<(), CommandError> {
+    if args.volume_mode == Some(VolumeModeArg::Block) {
+        return Err(CommandError::usage(
+            format!("{target}: a block device has no files, which --shared=file requires"),
+            "leave out --volume-mode, or use --shared without =file",
+        ));
+    }
+    if count == Some(1) {
+        return Err(CommandError::usage(
+            format!("{target}: one pod shares no file"),
+            "use --pods 2 or more, or leave out --shared=file",
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses options that describe new pods or volumes, if the target is pods of the user.
@@ -185,6 +209,7 @@ pub(crate) fn with_selected_pods(
         count: u32::try_from(session.pod_count()).ok(),
         placement: PodPlacement::Any,
         shared: session.is_claim_shared(),
+        checks_shared_file: false,
     };
     ClusterOptions {
         pods: Some(pods),
@@ -428,6 +453,26 @@ mod tests {
     }
 
     #[test]
+    fn shared_file_needs_a_file_system_and_several_pods() {
+        let refused = |count, volume_mode| {
+            let args = ClusterArgs {
+                volume_mode,
+                ..ClusterArgs::default()
+            };
+            let pods = Pods {
+                count,
+                placement: PodPlacement::Any,
+                shared: true,
+                checks_shared_file: true,
+            };
+            let target = TargetUri::StorageClass("nfs".into());
+            options_of_pods(target, &args, Some(pods)).is_err()
+        };
+        assert!(refused(Some(2), Some(VolumeModeArg::Block)) && refused(Some(1), None));
+        assert!(!refused(Some(2), None) && !refused(None, None));
+    }
+
+    #[test]
     fn working_set_is_four_fifths_of_new_volume() {
         let mut options = ClusterOptions::new(TargetUri::StorageClass("fast".into()));
         assert_eq!(working_set(&options, 1, 4 << 30), Some(4 << 30));
@@ -443,6 +488,7 @@ mod tests {
             count: Some(4),
             placement: PodPlacement::Any,
             shared: true,
+            checks_shared_file: false,
         });
         assert_eq!(working_set(&options, 4, 4 << 30), Some(most / 4));
         options.target = TargetUri::HostPath("/mnt".into());

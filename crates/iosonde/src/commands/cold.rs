@@ -5,7 +5,7 @@ use crate::args::ClusterArgs;
 use crate::failure::CommandError;
 use iosonde_ceph::drop_osd_caches;
 use iosonde_cluster::PodSession;
-use iosonde_job::plan::CephAccess;
+use iosonde_job::plan::{CephAccess, Engine, Job};
 use iosonde_result::cache_state::{CacheLayer, ColdLayers};
 
 /// Refuses layers that a target does not have, and prints the rights that the others need.
@@ -23,18 +23,43 @@ pub(super) fn announce(
     if cold.node && names.is_empty() {
         return Err(no_nodes_of("the target of the jobs"));
     }
+    let is_simulated = |name: &String| name.starts_with("sim:");
+    if !names.is_empty() && names.iter().all(is_simulated) {
+        print_simulated(cold);
+        return Ok(());
+    }
     let has_pods = !names.is_empty() && !names.iter().any(|name| is_outside(&name));
     print_rights(cold, has_pods);
     Ok(())
 }
 
 /// As [`announce`], for the jobs of `iosonde fio`. `has_pods`: they run in pods.
-pub(super) fn announce_for_jobs(cold: ColdLayers, has_pods: bool) -> Result<(), CommandError> {
+pub(super) fn announce_for_jobs(
+    cold: ColdLayers,
+    has_pods: bool,
+    jobs: &[Job],
+) -> Result<(), CommandError> {
     if cold.node && !has_pods {
         return Err(no_nodes_of("the target of the jobs"));
     }
+    if !jobs.is_empty() && jobs.iter().all(|job| job.io.engine == Engine::Sim) {
+        print_simulated(cold);
+        return Ok(());
+    }
     print_rights(cold, has_pods);
     Ok(())
+}
+
+fn print_simulated(cold: ColdLayers) {
+    if let Some(note) = simulated(cold) {
+        eprintln!("note: {note}");
+    }
+}
+
+/// The effect on simulated devices. `None` without layers.
+fn simulated(cold: ColdLayers) -> Option<&'static str> {
+    let is_wanted = cold.client || cold.node || cold.osd;
+    is_wanted.then_some("--cold has no effect: a simulated device has no caches of this machine")
 }
 
 fn print_rights(cold: ColdLayers, has_pods: bool) {
@@ -121,6 +146,17 @@ mod tests {
         assert!(failure.text(false).contains("/mnt is not in a Kubernetes"));
         assert!(refused(&[]).is_some());
         assert!(refused(&["sc://fast"]).is_none());
+    }
+
+    #[test]
+    fn simulated_device_needs_no_right() {
+        let client = ColdLayers::from_layers(&[CacheLayer::Client]);
+        let note = simulated(client).unwrap();
+        assert!(
+            note.contains("no effect") && !note.contains("root"),
+            "{note}"
+        );
+        assert_eq!(simulated(ColdLayers::default()), None);
     }
 
     #[test]

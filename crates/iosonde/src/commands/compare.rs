@@ -11,11 +11,12 @@ use iosonde_report::comparison::{ComparisonDocument, PromiseSides, judge_side};
 use iosonde_report::figures::{label, percent};
 use iosonde_report::format::TextFormat;
 use iosonde_report::history::time;
-use iosonde_result::compare::{Comparison, compare_with_earlier_runs};
+use iosonde_result::compare::{Comparison, ComparisonRow, compare_with_earlier_runs};
 use jiff::tz::TimeZone;
 use sides::{Chosen, Studies, earlier_runs};
 
-/// Prints the comparison. With `--fail-if-slower`, fails if B is slower.
+/// Prints the comparison. With `--fail-if-slower`, fails if B is slower, or looks slower and no
+/// figure is decided.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     let store = args.store.store.as_deref();
     let promises = promises(&args.expect)?;
@@ -36,6 +37,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     let mut document = ComparisonDocument::new(&a.name, &b.name, &comparison);
     document.sweep = &studies.sweep;
     document.titles = studies.titles;
+    document.is_of_two_kinds = studies.is_of_two_kinds;
     document.expected = promises
         .iter()
         .map(|promise| {
@@ -43,7 +45,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
             PromiseSides::pair(promise, judge(&a), judge(&b))
         })
         .collect();
-    Output::Standard.write(&document.text(args.format))?;
+    let mut output = Output::Standard;
+    let style = output.style();
+    match args.format {
+        TextFormat::Table if !args.details => output.write_styled(&document.short_text(style))?,
+        format => output.write(&document.text(format))?,
+    }
     if comparison.rows.is_empty() {
         return Err(CommandError::usage(
             "the two results have no figure in common",
@@ -64,24 +71,38 @@ fn described(study: &StudyRecord) -> String {
     format!("{} of {}{machine}, {started}", study.kind, study.target)
 }
 
-/// Fails if B is slower by `share` or more, which sets the exit status for CI.
+/// Fails if B is slower by `share` or more, which sets the exit status for CI. Also fails, with
+/// another status, if no figure is decided and B looks slower by `share` or more.
 fn judge(comparison: &Comparison, share: f64) -> Result<(), CommandError> {
     let slower = comparison.slower_by(share);
-    if slower.is_empty() {
+    if !slower.is_empty() {
+        return Err(CommandError::Slower(format!(
+            "B is slower by {} or more: {}",
+            percent(share),
+            named(&slower)
+        )));
+    }
+    let apparent = comparison.looks_slower_by(share);
+    if apparent.is_empty() {
         return Ok(());
     }
-    let named: Vec<String> = slower
+    Err(CommandError::Undecided(format!(
+        "no figure is decided, but B looks slower by {} or more: {}",
+        percent(share),
+        named(&apparent)
+    )))
+}
+
+/// `job read IOPS by 9.1 %, job read p99 by 12 %`.
+fn named(rows: &[&ComparisonRow]) -> String {
+    let named: Vec<String> = rows
         .iter()
         .map(|row| {
             let name = label(row.subject.name(), row.measure);
             format!("{} {name} by {}", row.part, percent(row.slower_by()))
         })
         .collect();
-    Err(CommandError::Slower(format!(
-        "B is slower by {} or more: {}",
-        percent(share),
-        named.join(", ")
-    )))
+    named.join(", ")
 }
 
 #[cfg(test)]

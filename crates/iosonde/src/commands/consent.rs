@@ -90,7 +90,7 @@ fn real(path: &Path) -> PathBuf {
 }
 
 /// Reads the answer. An interrupt ends the wait.
-fn is_yes(interrupts: &dyn Fn() -> u32) -> Result<bool, CommandError> {
+pub(crate) fn is_yes(interrupts: &dyn Fn() -> u32) -> Result<bool, CommandError> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
         let mut line = String::new();

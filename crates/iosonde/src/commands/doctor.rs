@@ -49,7 +49,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     let activity = ActivitySnapshot::now(&system).since(&before);
     let mut conditions = conditions(&system, &targets, &activity);
     // A seccomp filter that forbids io_uring shows only when a ring is set up.
-    conditions.io_uring_error = try_one().err().map(|error| describe(&error));
+    let refused = try_one().err();
+    conditions.io_uring_errno = refused.as_ref().and_then(io::Error::raw_os_error);
+    conditions.io_uring_error = refused.as_ref().map(describe);
     let examined = |(path, info): (&PathBuf, TargetInfo)| ExaminedTarget {
         name: path.display().to_string(),
         access: access(&info),

@@ -43,7 +43,8 @@ pub(crate) fn run(words: &[OsString], keep: &KeepArgs) -> Result<(), CommandErro
 
 fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), CommandError> {
     let (remote_target, words) = target_options::split(words)?;
-    let engine_of_target = matches!(remote_target, Some(RemoteTarget::Ceph(_)));
+    let engine_of_target =
+        matches!(&remote_target, Some(RemoteTarget::Ceph(there)) if there.map.is_none());
     let mut parsed = parse_for(&words, engine_of_target, &SystemEnv::default())
         .map_err(|all| CommandError::Jobs(Box::new(all)))?;
     parsed.plan.count_stops();
@@ -75,7 +76,7 @@ fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Comm
     }
     let cold = cold::parse_layers(&command.cold)?;
     let has_pods = matches!(remote_target, Some(RemoteTarget::Pods(_)));
-    cold::announce_for_jobs(cold, has_pods)?;
+    cold::announce_for_jobs(cold, has_pods, &parsed.plan.jobs)?;
     match remote_target {
         None => {
             let runner = LocalRunner {
@@ -98,7 +99,10 @@ fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Comm
                 cold,
                 ..LocalRunner::default()
             };
-            let ended = placed.and_then(|()| measure(&plan, command, keep, runner, notes));
+            let ended = placed.and_then(|placed| {
+                let notes = notes.into_iter().chain(placed).collect();
+                measure(&plan, command, keep, runner, notes)
+            });
             made.remove_after(ended)
         }
         Some(RemoteTarget::Pods(there)) => match there.form() {

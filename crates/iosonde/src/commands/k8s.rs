@@ -2,8 +2,10 @@
 
 mod attach;
 mod collect;
+mod collected_documents;
 mod csi;
 mod image;
+mod in_pod;
 pub(crate) mod k8s_fio;
 mod lifecycle;
 
@@ -18,6 +20,7 @@ pub(crate) fn run(args: &K8sArgs) -> Result<(), CommandError> {
         K8sCommand::Csi(args) => csi::run(args),
         K8sCommand::Attach(args) => attach::run(args),
         K8sCommand::Collect(args) => collect::run(args),
+        K8sCommand::InPod(args) => in_pod::run(args),
         K8sCommand::Image(args) => image::run(args),
     }
 }

@@ -29,6 +29,9 @@ fn answer(args: &LimitsArgs) -> Result<String, CommandError> {
         if let Some(error) = machine.and_then(|name| limits.refuse_machine_without_disks(name)) {
             return Err(refused(error));
         }
+        if let Some(machine) = machine {
+            return Err(machine_alone(&limits, machine));
+        }
         if let Some(option) = args.about_a_product() {
             return Err(CommandError::usage(
                 format!("--{option} needs a product"),
@@ -51,6 +54,16 @@ fn answer(args: &LimitsArgs) -> Result<String, CommandError> {
         LimitsFormat::Csv => Ok(csv::promise(&promise)),
         LimitsFormat::Markdown => Ok(markdown::promise(&promise)),
     }
+}
+
+/// The usage error for a machine without a product: its limits differ between products.
+fn machine_alone(limits: &Limits, machine: &str) -> CommandError {
+    let products = limits.products_of_machine(machine);
+    let help = match products.is_empty() {
+        true => "name a product; `iosonde limits` lists all products".to_owned(),
+        false => format!("name one that {machine} takes: {}", products.join(", ")),
+    };
+    CommandError::usage("--machine needs a product", help)
 }
 
 /// The published limits, extended by a limits file.

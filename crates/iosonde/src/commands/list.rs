@@ -8,6 +8,7 @@ use iosonde_report::format::TextFormat;
 use iosonde_report::{history, spread};
 use iosonde_result::compare::MeasuredResult;
 use jiff::tz::TimeZone;
+use std::num::NonZeroUsize;
 
 /// Lists the matching results, oldest first.
 pub(crate) fn run(args: &ListArgs) -> Result<(), CommandError> {
@@ -22,7 +23,9 @@ pub(crate) fn run(args: &ListArgs) -> Result<(), CommandError> {
     let mut keys = Vec::new();
     let studies = match crate::commands::open_history(&place) {
         Ok(store) => {
-            let studies = store.list(&filter)?;
+            let mut studies = store.list(&filter)?;
+            let last = args.last.map_or(studies.len(), NonZeroUsize::get);
+            studies.drain(..studies.len().saturating_sub(last));
             if studies.is_empty() {
                 keys = store.keys()?;
             }
@@ -43,7 +46,9 @@ pub(crate) fn run(args: &ListArgs) -> Result<(), CommandError> {
         }
         return Ok(());
     }
-    let mut text = history::list(&studies, args.format, &TimeZone::system());
+    let mut output = Output::Standard;
+    let style = output.style();
+    let mut text = history::list(&studies, args.format, &TimeZone::system(), style);
     if args.format == TextFormat::Table && !filter.labels.is_empty() {
         let labels = filter
             .labels
@@ -55,11 +60,11 @@ pub(crate) fn run(args: &ListArgs) -> Result<(), CommandError> {
             text.push_str(&format!("\n{table}"));
         }
     }
-    Output::Standard.write(&text)
+    output.write(&text)
 }
 
 /// The first key of the filter that no result has, and all keys. `None`: there is no such key.
-fn unknown_key(filter: &Filter, keys: &[String]) -> Option<String> {
+pub(super) fn unknown_key(filter: &Filter, keys: &[String]) -> Option<String> {
     let mut wanted = filter.labels.iter().map(|(key, _)| key);
     let key = wanted.find(|key| !keys.is_empty() && !keys.contains(key))?;
     let help = known_keys(key, keys.iter().map(String::as_str));

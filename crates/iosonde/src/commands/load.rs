@@ -1,16 +1,16 @@
 //! `iosonde load`: latency over offered rates.
 
+use super::single_study::run_single_study;
 use super::target_session::{SizedTarget, TargetSession, setup_reporters};
-use super::{beforehand, cold, conclude_study, consent, nothing_found};
+use super::{beforehand, cold, conclude_study, consent, nothing_found, show_command};
 use crate::args::{ArrivalKind, LoadArgs, LoadKind};
 use crate::failure::CommandError;
 use crate::live::load_live::LoadLive;
 use crate::output::Output;
 use crate::signals::StopSignal;
-use iosonde_history::{HistoryHook, HistoryWriter, StoredRuns};
+use iosonde_history::HistoryWriter;
 use iosonde_report as report;
 use iosonde_report::format::TextFormat;
-use iosonde_study::StudyDriver;
 use iosonde_study::load::{
     Arrivals, LoadOptions, LoadPattern, LoadResult, MatrixOptions, Mix, run_load,
 };
@@ -45,16 +45,14 @@ pub(crate) fn run(args: &LoadArgs) -> Result<(), CommandError> {
         parties: target_session.parties(),
         ..options(args)
     };
-    history_writer.begin("load", &target.name);
-    let mut history_hook = HistoryHook {
-        writer: &mut history_writer,
-        stored: StoredRuns::All,
-    };
-    let driver = StudyDriver::new(&mut target_session, &mut live);
-    let driver = driver.with_neighbours(neighbours);
-    let mut driver = driver.with_hook(&mut history_hook);
-    let outcome = run_load(&mut driver, &target, &options);
-    drop(driver);
+    let outcome = run_single_study(
+        ("load", target.name.as_str()),
+        &mut target_session,
+        neighbours,
+        &mut live,
+        &mut history_writer,
+        |driver| run_load(driver, &target, &options),
+    );
     live.finish();
     let mut result = match outcome {
         Ok(result) => result,
@@ -71,14 +69,24 @@ pub(crate) fn run(args: &LoadArgs) -> Result<(), CommandError> {
     conclude_study(
         &mut history_writer,
         &result,
-        || print(args, &result, output),
+        |id| print(args, &result, id, output),
         |_| stop.conclude_study(result.error.clone(), failure),
         Box::new(target_session),
     )
 }
 
-fn print(args: &LoadArgs, result: &LoadResult, output: Output) -> Result<(), CommandError> {
+fn print(
+    args: &LoadArgs,
+    result: &LoadResult,
+    id: Option<&str>,
+    mut output: Output,
+) -> Result<(), CommandError> {
     let text = match args.written.format {
+        TextFormat::Table if !args.details => {
+            let details = show_command::details(id, &args.keep);
+            output.write_styled(&report::load::short(result, &details, output.style()))?;
+            return output.finish();
+        }
         TextFormat::Table => report::load::table(result),
         TextFormat::Json => report::load::json(result)?,
         TextFormat::Csv => report::load::csv(result),

@@ -1,16 +1,19 @@
 //! Pools and images that a command makes for its targets: `--make-pool`, `rbd://POOL/?size=SIZE`.
 //!
-//! Both are made before the command and removed after it, also after Ctrl-C and after errors.
+//! Both are made before the command and removed after it, also after Ctrl-C and after errors. With
+//! `--map`, images are mounted in between.
 
 use super::ceph::prefix;
+use super::mapped_storage::{ImageMapping, killed_notes, map_target, undo_all};
 use super::requested_image::requested_image;
+use crate::args::MapFormat;
 use crate::failure::CommandError;
 use crate::signals::StopSignal;
 use iosonde_ceph::{MadePool, NewPool, PoolKind, make_image, remove_image};
 use iosonde_job::TargetUri;
 use iosonde_job::plan::CephAccess;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Name of an image that is made, after the prefix of its run.
 pub(in crate::commands) const MADE_IMAGE: &str = "image";
@@ -25,6 +28,8 @@ pub(in crate::commands) struct MadeStorage {
     pools: Vec<MadePool>,
     /// Images, each with its pool.
     images: Vec<(String, String)>,
+    /// Images that are mounted on this machine.
+    mapped: Vec<ImageMapping>,
 }
 
 impl Drop for MadeStorage {
@@ -54,6 +59,7 @@ impl MadeStorage {
             access,
             pools: Vec::new(),
             images: Vec::new(),
+            mapped: Vec::new(),
         };
         if pools.is_empty() && requests.iter().all(Option::is_none) {
             return Ok(made);
@@ -89,6 +95,33 @@ impl MadeStorage {
         Ok(made)
     }
 
+    /// Maps and mounts the images of the targets, and names a directory on each image in `targets`
+    /// instead. Takes their names out of `consent`: the command does not write to the images.
+    pub(in crate::commands) fn map_images(
+        &mut self,
+        targets: &mut [String],
+        consent: &mut Vec<PathBuf>,
+        format: MapFormat,
+    ) -> Result<(), CommandError> {
+        // Ctrl-C must not end the process while it holds what it must remove.
+        let stop = StopSignal::listen()?;
+        for note in killed_notes(None) {
+            eprintln!("note: {note}");
+        }
+        for target in targets {
+            let uri = Path::new(target.as_str());
+            let is_named = consent.iter().any(|path| path == uri);
+            let how = (format, is_named);
+            let directory =
+                map_target(target.as_str(), how, &self.access, &stop, &mut self.mapped)?;
+            if let Some(directory) = directory {
+                consent.retain(|path| path != uri);
+                *target = directory.to_string_lossy().into_owned();
+            }
+        }
+        Ok(())
+    }
+
     /// Removes everything after the command has ended, and returns how the command ended.
     pub(in crate::commands) fn remove_after(
         mut self,
@@ -109,18 +142,23 @@ impl MadeStorage {
         }
     }
 
-    /// Removes images, then pools. Returns the failures.
+    /// Unmaps images, then removes images, then pools. Returns the failures. An image that stays
+    /// mapped is not removed, and neither is its pool: its mount would never answer again.
     fn remove_all(&mut self) -> Vec<CommandError> {
-        let mut failures = Vec::new();
+        let (mut failures, left) = undo_all(&mut self.mapped);
         for (pool, image) in std::mem::take(&mut self.images) {
             // The whole pool goes with its images.
-            if self.pools.iter().any(|made| made.pool() == pool) {
+            let is_in_made_pool = self.pools.iter().any(|made| made.pool() == pool);
+            if is_in_made_pool || left.contains(&(pool.clone(), image.clone())) {
                 continue;
             }
             let removed = remove_image(&pool, &image, &self.access);
             failures.extend(removed.err().map(CommandError::from));
         }
         for pool in std::mem::take(&mut self.pools) {
+            if left.iter().any(|(of_image, _)| of_image == pool.pool()) {
+                continue;
+            }
             failures.extend(pool.remove().err().map(CommandError::from));
         }
         failures

@@ -1,6 +1,7 @@
 //! `iosonde merge`: adds runs of one workload to one result, which is stored like any other.
 
 use super::keep_study;
+use super::numbered_runs::numbered_runs;
 use super::result_ref::ResultRef;
 use crate::args::MergeArgs;
 use crate::failure::CommandError;
@@ -65,7 +66,7 @@ impl SelectedRuns {
                         false => format!("{word}, result {number}"),
                     };
                     self.add_study(
-                        name,
+                        (name, None),
                         study,
                         "import the file, and name one run of its result",
                     )?;
@@ -83,18 +84,22 @@ impl SelectedRuns {
                 "leave the result out, or wait until its measurement ends",
             ));
         }
-        let last = loaded.study.runs.len();
-        let help = match last {
-            0 => "name a result of `iosonde fio`, or one run of another".to_owned(),
-            _ => format!("name one run of it, {name}.1 to {name}.{last}"),
+        // A study of one run has the same run with and without its number.
+        let id = format!("{}.{}", loaded.summary.id, loaded.run.unwrap_or(1));
+        let help = match loaded.study.runs.is_empty() {
+            true => "name a result of `iosonde fio`, or one run of another".to_owned(),
+            false => {
+                let runs = numbered_runs(&name, &loaded.study);
+                format!("name one run of it:\n{runs}")
+            }
         };
-        self.add_study(name, loaded.study, &help)
+        self.add_study((name, Some(id)), loaded.study, &help)
     }
 
-    /// Adds the only run of a study. `help` says how to choose one of several.
+    /// Adds the only run of a study, with its name and id. `help` tells how to choose one run.
     fn add_study(
         &mut self,
-        name: String,
+        (name, id): (String, Option<String>),
         study: StudyRecord,
         help: &str,
     ) -> Result<(), CommandError> {
@@ -121,6 +126,7 @@ impl SelectedRuns {
         }
         self.runs.push(RunToMerge {
             name,
+            id,
             kind,
             result: *result,
             members,

@@ -38,6 +38,14 @@ impl Outside {
         })
     }
 
+    /// The same permissions for a check or a plan, which lists the commands and runs none.
+    pub(super) fn for_listing(self) -> Outside {
+        Outside {
+            commands: true,
+            ..self
+        }
+    }
+
     /// An error for each access that is not permitted.
     pub(super) fn refused<'a>(&self, jobs: impl Iterator<Item = &'a Job>) -> Vec<CommandError> {
         let mut failures = Vec::new();
@@ -75,6 +83,7 @@ impl Outside {
             targets,
             logs: Some(self.logs.clone()),
             commands: self.commands,
+            ..Permissions::default()
         }
     }
 

@@ -4,6 +4,7 @@ mod combined_figure;
 mod figure;
 mod promised;
 
+use super::list::unknown_key;
 use crate::args::{PivotFormat, ShowArgs};
 use crate::failure::CommandError;
 use crate::output::Output;
@@ -26,10 +27,14 @@ pub(super) fn run(args: &ShowArgs, words: &[String]) -> Result<(), CommandError>
     let promises = Promises::from_args(&args.expect)?;
     let place = HistoryPath::find(args.store.store.as_deref())?;
     let store = crate::commands::open_history(&place)?;
-    let studies = store.list(&Filter {
+    let filter = Filter {
         labels: args.labels.clone(),
         ..Filter::default()
-    })?;
+    };
+    let studies = store.list(&filter)?;
+    if studies.is_empty() {
+        return Err(nothing_selected(&filter, &store.keys()?));
+    }
     check_keys(&studies, [&axes.0, &axes.1])?;
     let mut pivots = Vec::new();
     for (text, figure) in &figures {
@@ -110,6 +115,21 @@ fn figures(values: &[String]) -> Result<Vec<(String, FigureName)>, CommandError>
     values.iter().map(figure).collect()
 }
 
+/// The error for filters that no result matches, with the filters.
+fn nothing_selected(filter: &Filter, keys: &[String]) -> CommandError {
+    let labels = filter.labels.iter();
+    let given: Vec<String> = labels
+        .map(|(key, value)| format!("--label {key}={value}"))
+        .collect();
+    let problem = match given.is_empty() {
+        true => "the history has no results".to_owned(),
+        false => format!("no result matches {}", given.join(" ")),
+    };
+    let help = unknown_key(filter, keys);
+    let help = help.unwrap_or_else(|| "`iosonde list` lists all results with their labels".into());
+    CommandError::usage(problem, help)
+}
+
 /// Fails for a key that no result has, as it may be a typing error.
 fn check_keys(studies: &[StudySummary], axes: [&String; 2]) -> Result<(), CommandError> {
     let known: BTreeSet<&str> = studies.iter().flat_map(StudySummary::keys).collect();
@@ -184,4 +204,26 @@ fn table(
         pivot.cells.insert(at, cell);
     }
     Ok(pivot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_without_a_match_are_named() {
+        let keys = ["disk", "kind"].map(str::to_owned);
+        let text = |filter: &Filter| nothing_selected(filter, &keys).text(false);
+        insta::assert_snapshot!(text(&Filter::label("disk", "old")), @r"
+        error: no result matches --label disk=old
+        help: `iosonde list` lists all results with their labels
+        ");
+        let unknown = text(&Filter::label("disc", "old"));
+        assert!(
+            unknown.contains("no result has the key `disc`"),
+            "{unknown}"
+        );
+        let none = text(&Filter::default());
+        assert!(none.contains("the history has no results"), "{none}");
+    }
 }

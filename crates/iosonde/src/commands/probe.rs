@@ -1,5 +1,7 @@
 //! `iosonde probe`: finds the maximum rates of targets.
 
+mod probe_output;
+
 use super::ceph::remote_storage;
 use super::expect::promises;
 use super::finish_command;
@@ -17,8 +19,6 @@ use iosonde_history::{HistoryHook, HistoryWriter, StoredRuns, probe_document, ra
 use iosonde_job::{Neighbour, TargetUri};
 use iosonde_limits::Promise;
 use iosonde_machine::consent::Consent;
-use iosonde_report as report;
-use iosonde_report::format::Format;
 use iosonde_result::run_error::RunError;
 use iosonde_result::session::Session;
 use iosonde_study::probe::{
@@ -26,6 +26,7 @@ use iosonde_study::probe::{
 };
 use iosonde_study::promise_check::{PromiseCheck, PromiseOutcome};
 use iosonde_study::{StudyDriver, StudyError, StudyNeighbour};
+use probe_output::{is_short, print};
 use std::path::PathBuf;
 use std::sync::{RwLock, mpsc};
 use std::thread::ScopedJoinHandle;
@@ -74,26 +75,11 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), CommandError> {
     };
     beforehand::warn(&args.targets, &args.cluster);
     let mut concluded = Ok(());
-    let closed = probes.probe_all(history_writer, |results, failed| {
-        let written = print(args, results, output);
+    let closed = probes.probe_all(history_writer, |results, ids, failed| {
+        let written = print(args, results, ids, output);
         concluded = written.and(concluded_by(args, &stop, results, failed));
     })?;
     finish_command([concluded], closed)
-}
-
-fn print(
-    args: &ProbeArgs,
-    results: &[ProbeResult],
-    mut output: Output,
-) -> Result<(), CommandError> {
-    for result in results.iter().filter(|_| args.format == Format::Table) {
-        let text = report::probe::table::text_among(result, results);
-        output.write(&text)?;
-    }
-    match results.is_empty() {
-        true => output.finish(),
-        false => output.save(&report::probe::rest(results, args.format)?),
-    }
 }
 
 fn concluded_by(
@@ -138,6 +124,12 @@ fn fail_if_broken(results: &[ProbeResult]) -> Result<(), CommandError> {
     }
 }
 
+/// The result of a probe, and its id in the history if it is stored.
+struct EndedProbe {
+    result: ProbeResult,
+    id: Option<String>,
+}
+
 /// The probes of one command line.
 struct ProbeCommand<'a> {
     args: &'a ProbeArgs,
@@ -155,7 +147,7 @@ impl ProbeCommand<'_> {
     fn probe_all(
         &self,
         history_writer: HistoryWriter,
-        print: impl FnOnce(&[ProbeResult], Option<CommandError>),
+        print: impl FnOnce(&[ProbeResult], &[Option<String>], Option<CommandError>),
     ) -> Result<Result<(), RunError>, CommandError> {
         let history_writers = self.open_writers(history_writer)?;
         let printed = RwLock::new(());
@@ -179,14 +171,17 @@ impl ProbeCommand<'_> {
             drop(sender);
             let mut outcomes: Vec<_> = ended.iter().collect();
             outcomes.sort_by_key(|(who, _)| *who);
-            let (mut results, mut failed) = (Vec::new(), None);
+            let (mut results, mut ids, mut failed) = (Vec::new(), Vec::new(), None);
             for (_, outcome) in outcomes {
                 match outcome {
-                    Ok(result) => results.push(result),
+                    Ok(EndedProbe { result, id }) => {
+                        results.push(result);
+                        ids.push(id);
+                    }
                     Err(failure) => failed = failed.or(Some(failure)),
                 }
             }
-            print(&results, failed);
+            print(&results, &ids, failed);
             drop(is_printing);
             begun.into_iter().map(joined).fold(Ok(()), Result::and)
         });
@@ -225,7 +220,7 @@ impl ProbeCommand<'_> {
         &self,
         who: usize,
         history_writer: &mut HistoryWriter,
-        hand_on: &mut dyn FnMut(Result<ProbeResult, CommandError>),
+        hand_on: &mut dyn FnMut(Result<EndedProbe, CommandError>),
     ) -> Result<(), RunError> {
         let mut live = match self.args.targets.len() {
             1 => ProbeLive::new(self.stop.clone()),
@@ -254,7 +249,7 @@ impl ProbeCommand<'_> {
         who: usize,
         outcome: Result<ProbeResult, StudyError>,
         history_writer: &mut HistoryWriter,
-    ) -> Result<ProbeResult, CommandError> {
+    ) -> Result<EndedProbe, CommandError> {
         let mut result = match outcome {
             Ok(result) => result,
             Err(error) => {
@@ -271,12 +266,13 @@ impl ProbeCommand<'_> {
         result.expect(held);
         result.notes.extend(self.note_of_equals(who));
         let name = &self.args.targets[who];
-        self.kept(
-            name,
-            history_writer.finish(probe_document(&mut result).as_ref()),
-        );
+        let id = history_writer.finish(probe_document(&mut result).as_ref());
+        // The short report names the id itself.
+        if !is_short(self.args) || self.args.output.is_some() {
+            self.kept(name, id.as_deref());
+        }
         crate::commands::print_notes(history_writer);
-        Ok(result)
+        Ok(EndedProbe { result, id })
     }
 
     fn here(
@@ -284,7 +280,7 @@ impl ProbeCommand<'_> {
         who: usize,
         live: &mut ProbeLive,
         history_writer: &mut HistoryWriter,
-        hand_on: &mut dyn FnMut(Result<ProbeResult, CommandError>),
+        hand_on: &mut dyn FnMut(Result<EndedProbe, CommandError>),
     ) -> Result<Result<(), RunError>, CommandError> {
         let name = &self.args.targets[who];
         let consent = &self.args.consent.allow_overwrite;
@@ -323,7 +319,7 @@ impl ProbeCommand<'_> {
         (target, args): (TargetUri, &ClusterArgs),
         live: &mut ProbeLive,
         history_writer: &mut HistoryWriter,
-        hand_on: &mut dyn FnMut(Result<ProbeResult, CommandError>),
+        hand_on: &mut dyn FnMut(Result<EndedProbe, CommandError>),
     ) -> Result<Result<(), RunError>, CommandError> {
         // The pod is created in the first turn, not while another target is measured.
         let _turn = self.turns.come(who);
@@ -381,7 +377,7 @@ impl ProbeCommand<'_> {
         ))
     }
 
-    fn kept(&self, name: &str, id: Option<String>) {
+    fn kept(&self, name: &str, id: Option<&str>) {
         match id {
             Some(id) if self.args.targets.len() > 1 => {
                 eprintln!("{name}: stored in the history as {id}");
@@ -470,7 +466,7 @@ mod tests {
                 args: &args,
             };
             let history_writer = HistoryWriter::open(&args.keep.options()).ok().unwrap();
-            let closed = probes.probe_all(history_writer, |results, failed| {
+            let closed = probes.probe_all(history_writer, |results, _, failed| {
                 let counts = (results.len(), usize::from(failed.is_some()));
                 sender.send(counts).unwrap();
             });

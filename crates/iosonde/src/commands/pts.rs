@@ -1,5 +1,6 @@
 //! `iosonde pts`: preconditioning and steady state, after SNIA's specification.
 
+use super::single_study::run_single_study;
 use super::target_session::{SizedTarget, TargetSession, setup_reporters};
 use super::{beforehand, conclude_study, consent, nothing_found};
 use crate::args::{PresetKind, PtsArgs, PtsKind, PurgeKind};
@@ -7,11 +8,10 @@ use crate::failure::CommandError;
 use crate::live::pts_live::PtsLive;
 use crate::output::Output;
 use crate::signals::StopSignal;
-use iosonde_history::{HistoryHook, HistoryWriter, StoredRuns};
+use iosonde_history::HistoryWriter;
 use iosonde_report as report;
 use iosonde_report::format::TextFormat;
 use iosonde_result::cache_state::ColdLayers;
-use iosonde_study::StudyDriver;
 use iosonde_study::pts::{PtsOptions, PtsPreset, PtsResult, PtsTest, Purge, run_pts};
 
 /// Runs one test on one target and prints the result.
@@ -39,16 +39,14 @@ pub(crate) fn run(args: &PtsArgs) -> Result<(), CommandError> {
     let neighbours = target_session.neighbours(neighbour.as_ref())?;
     let SizedTarget { target, size_bytes } = target_session.all.remove(0);
     let options = options(args, size_bytes);
-    history_writer.begin("pts", &target.name);
-    let mut history_hook = HistoryHook {
-        writer: &mut history_writer,
-        stored: StoredRuns::All,
-    };
-    let driver = StudyDriver::new(&mut target_session, &mut live);
-    let driver = driver.with_neighbours(neighbours);
-    let mut driver = driver.with_hook(&mut history_hook);
-    let outcome = run_pts(&mut driver, &target, &options);
-    drop(driver);
+    let outcome = run_single_study(
+        ("pts", target.name.as_str()),
+        &mut target_session,
+        neighbours,
+        &mut live,
+        &mut history_writer,
+        |driver| run_pts(driver, &target, &options),
+    );
     live.finish();
     let mut result = match outcome {
         Ok(result) => result,
@@ -66,7 +64,7 @@ pub(crate) fn run(args: &PtsArgs) -> Result<(), CommandError> {
     conclude_study(
         &mut history_writer,
         &result,
-        || print(args, &result, output),
+        |_| print(args, &result, output),
         |_| stop.conclude_study(result.error.clone(), failure),
         Box::new(target_session),
     )

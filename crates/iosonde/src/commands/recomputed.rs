@@ -1,5 +1,6 @@
 //! `iosonde show RUN --from --to --percentiles`: figures computed anew from a stored run.
 
+use super::numbered_runs::numbered_runs;
 use crate::args::{PivotFormat, ShowArgs};
 use crate::failure::CommandError;
 use crate::output::Output;
@@ -42,10 +43,7 @@ pub(super) fn run(args: &ShowArgs, loaded: &Loaded) -> Result<(), CommandError> 
                 "{name} has {} runs, each with a time of its own",
                 runs.len()
             ),
-            format!(
-                "name one run, {name}.1 to {name}.{}",
-                loaded.study.runs.len()
-            ),
+            format!("name one run:\n{}", numbered_runs(&name, &loaded.study)),
         ));
     }
     let usual = USUAL_PERCENTILES.to_vec();

@@ -32,8 +32,8 @@ use iosonde_report::format::TextFormat;
 use iosonde_report::html::HtmlReportBuilder;
 use iosonde_report::sweep::listed;
 use iosonde_suite::{
-    BUILTIN, ExpectationVerdict, JudgedExpectation, MOST_RUNS, StepKind, Suite, SuiteExpectation,
-    SuiteResult, SuiteTarget, builtin, suite, suite_schema,
+    BUILTIN, ExpectationVerdict, JudgedExpectation, MOST_RUNS, StepKind, StepResult, Suite,
+    SuiteExpectation, SuiteResult, SuiteTarget, builtin, suite, suite_schema,
 };
 use measure::SuiteOutcome;
 use std::path::Path;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
         return output.save(&text);
     }
     let limits = limits::read(args.limits_file.as_deref())?;
-    let suite = read(args, &limits)?;
+    let suite = read(args, &limits, &SystemEnv::default())?;
     let names: Vec<String> = targets(args, &suite)
         .into_iter()
         .map(|one| one.name)
@@ -56,7 +56,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     let targets = targets(args, &suite);
     failures.extend(refuse_depths_without_effect(&suite, &targets).err());
     failures.extend(refuse_searches_in_pods(&suite, pods_of_suite(args, &suite)).err());
-    let outside = Outside::from_args(&args.outside, jobs(&suite))?;
+    let mut outside = Outside::from_args(&args.outside, jobs(&suite))?;
+    if runs_nothing(args) {
+        outside = outside.for_listing();
+    }
     failures.extend(outside.refused(jobs(&suite)));
     failures.extend(refused_commands(&suite, &targets, args));
     let (expected, wrong) = check_targets(args, &suite, &limits, &targets, &outside)?;
@@ -94,6 +97,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     let what = (&suite, &targets[..], &outside);
     let closed = measure::measure(args, what, judged, &stop, print)?;
     finish_command([printed], closed)
+}
+
+/// Whether the suite is only checked or planned.
+fn runs_nothing(args: &RunArgs) -> bool {
+    args.check || args.dry_run
 }
 
 /// One line for each command, setting and path outside of the targets.
@@ -288,7 +296,7 @@ fn conclude(args: &RunArgs, results: &[SuiteResult]) -> Result<(), CommandError>
         .filter_map(|step| Some((step, step.failure.as_ref()?)))
         .next()
     {
-        return Err(CommandError::Io(format!("{}: {failure}", step.name)));
+        return Err(CommandError::Io(step_error(step, failure, args)));
     }
     let is_missed = |judged: &&JudgedExpectation| match judged.verdict {
         ExpectationVerdict::Missed | ExpectationVerdict::NotMeasured => true,
@@ -306,6 +314,15 @@ fn conclude(args: &RunArgs, results: &[SuiteResult]) -> Result<(), CommandError>
         true => Ok(()),
         false => Err(CommandError::Undecided(undecided)),
     }
+}
+
+/// The error of a failed step. The table has the lines after the first, so they are not repeated.
+fn step_error(step: &StepResult, failure: &str, args: &RunArgs) -> String {
+    let shown = match args.written.format {
+        TextFormat::Table => failure.lines().next().unwrap_or_default(),
+        TextFormat::Json | TextFormat::Csv | TextFormat::Markdown => failure,
+    };
+    format!("{}: {shown}", step.name)
 }
 
 /// One line for each selected verdict.
@@ -369,8 +386,7 @@ fn unknown(name: &str) -> CommandError {
 }
 
 /// Reads the suite. A file precedes a built-in suite of the same name.
-fn read(args: &RunArgs, limits: &Limits) -> Result<Suite, CommandError> {
-    let env = SystemEnv::default();
+pub(super) fn read(args: &RunArgs, limits: &Limits, env: &dyn Env) -> Result<Suite, CommandError> {
     let name = args.suite.as_deref().unwrap_or_default();
     let (file, text) = match builtin(name) {
         Some(suite) if !Path::new(name).is_file() => (suite.file_name(), suite.text.to_owned()),
@@ -393,7 +409,7 @@ fn read(args: &RunArgs, limits: &Limits) -> Result<Suite, CommandError> {
     };
     let overrides = args.variables.iter().cloned().collect();
     let most_runs = if args.yes { usize::MAX } else { MOST_RUNS };
-    let suite = suite(&file, &text, &overrides, limits, most_runs, &env);
+    let suite = suite(&file, &text, &overrides, limits, most_runs, env);
     let mut suite = suite.map_err(|all| CommandError::Jobs(Box::new(all)))?;
     match args.beside.neighbour()? {
         Some(neighbour) => suite.set_neighbour(&neighbour),

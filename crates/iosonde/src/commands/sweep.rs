@@ -73,8 +73,18 @@ fn refuse_predictions_for_pods(args: &SweepArgs, has_pods: bool) -> Result<(), C
     ))
 }
 
-fn print(args: &SweepArgs, result: &SweepResult, output: Output) -> Result<(), CommandError> {
+fn print(
+    args: &SweepArgs,
+    result: &SweepResult,
+    id: Option<&str>,
+    mut output: Output,
+) -> Result<(), CommandError> {
     let text = match args.written.format {
+        TextFormat::Table if !args.details => {
+            let details = super::show_command::details(id, &args.keep);
+            output.write_styled(&report::sweep::short(result, &details, output.style()))?;
+            return output.finish();
+        }
         TextFormat::Table => report::sweep::table(result),
         TextFormat::Json => report::sweep::json(result)?,
         TextFormat::Csv => report::sweep::csv(result),
@@ -476,7 +486,7 @@ fn conclude(
     conclude_study(
         history_writer,
         &result,
-        || print(args, &result, output),
+        |id| print(args, &result, id, output),
         status,
         Box::new(session),
     )

@@ -168,6 +168,7 @@ mod tests {
             count: Some(2),
             placement: PodPlacement::Any,
             shared: false,
+            checks_shared_file: false,
         };
         let spread = Pods {
             placement: PodPlacement::Spread,
@@ -175,6 +176,7 @@ mod tests {
         };
         let shared = Pods {
             shared: true,
+            checks_shared_file: false,
             ..pods
         };
         let each = Pods {
@@ -325,6 +327,7 @@ mod tests {
                     count: Some(2),
                     placement: PodPlacement::Any,
                     shared: false,
+                    checks_shared_file: false,
                 }),
                 ..key.clone()
             },

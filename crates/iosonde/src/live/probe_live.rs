@@ -107,8 +107,11 @@ impl ProbeLive {
 impl ProbeLive {
     fn draw(&self) {
         if let Some(bar) = &self.bar {
-            // The width is read each time, since terminals are resized.
-            set_message(bar, &self.screen.lines(columns()).join("\n"));
+            // The width is read each time, since terminals are resized. The `^C` that a terminal
+            // prints wraps behind the last line, so that the first line stays when the view is
+            // removed: it is empty.
+            let lines = self.screen.lines(columns()).join("\n");
+            set_message(bar, &format!("\n{lines}"));
         }
     }
 

@@ -22,7 +22,7 @@ fn rows(text: &str) -> Vec<String> {
 #[test]
 fn probe_pair_rows_equal_compare_rows() {
     let scratch = Scratch::new("beside");
-    let probed = scratch.done(&["probe", FIRST, SECOND, "--runtime", "4s"]);
+    let probed = scratch.done(&["probe", FIRST, SECOND, "--runtime", "4s", "--details"]);
     let (_, beside) = probed.split_once("Side by side").unwrap();
     let listed = scratch.listed();
     let id = |line: &String| line.split(',').next().unwrap().to_owned();
@@ -34,14 +34,17 @@ fn probe_pair_rows_equal_compare_rows() {
         true => [a, b],
         false => [b, a],
     };
-    let compared = scratch.done(&["compare", &a, &b]);
+    let compared = scratch.done(&["compare", &a, &b, "--details"]);
     let all = rows(&compared);
     let headlines = rows(beside);
     assert!(headlines.len() >= 7, "{beside}");
     for row in &headlines {
         assert!(all.contains(row), "{row}\n{compared}");
     }
-    let total = format!("of {} figures; `iosonde compare` shows all", all.len());
+    let total = format!(
+        "of {} figures; `iosonde compare --details` shows all",
+        all.len()
+    );
     let reported = beside.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(reported.contains(&total), "{total}: {beside}");
     // Parts have titles, not keys.

@@ -40,7 +40,11 @@ fn compare_matches_sweeps_by_cell() {
     let device = "sim:read_us=200,read_dist=exp,parallel=8,read_bw=100m";
     sweep(&scratch, "a.json", device);
     sweep(&scratch, "b.json", &device.replace("us=200", "us=250"));
-    let output = scratch.run(&["compare", "a.json", "b.json"]);
+    let short = scratch.done(&["compare", "a.json", "b.json"]);
+    fits(&short);
+    assert!(short.starts_with("B is slower than A: A is "), "{short}");
+    assert!(short.contains("6 more rows: undecided"), "{short}");
+    let output = scratch.run(&["compare", "a.json", "b.json", "--details"]);
     assert!(output.status.success(), "{}", error(&output));
     let text = crate::common::out(&output);
     fits(&text);
@@ -77,6 +81,43 @@ fn compare_matches_sweeps_by_cell() {
     assert!(!p99.contains("undecided"), "{csv}");
 }
 
+/// The probe's random reads at depth 1 and 64 have cells of the sweep as partners.
+#[test]
+fn compare_matches_probe_with_sweep_by_pattern() {
+    let scratch = Scratch::new("curves-kinds");
+    let device = "sim:read_us=200,write_us=200,read_dist=exp,parallel=8";
+    scratch.done(&["probe", device, "--quick"]);
+    scratch.done(&[
+        "sweep",
+        &device.replace("read_us=200", "read_us=400"),
+        "--rw",
+        "randread",
+        "--bs",
+        "4k",
+        "--iodepth",
+        "1,64",
+        "--exhaustive",
+        "--runtime",
+        "8",
+    ]);
+    for (a, b, kinds, verdict) in [
+        ("latest~1", "latest", "A is a probe, B a sweep", "slower"),
+        ("latest", "latest~1", "A is a sweep, B a probe", "faster"),
+    ] {
+        let text = scratch.done(&["compare", a, b]);
+        fits(&text);
+        let start = format!("B is {verdict} than A: ");
+        assert!(text.starts_with(&start), "{text}");
+        let note = format!("{kinds}: only what both measured is compared.\n");
+        assert!(text.contains(&note), "{text}");
+        assert!(!text.contains("Only A has"), "{text}");
+        let csv = scratch.done(&["compare", a, b, "--format", "csv"]);
+        let rates = csv.lines().filter(|line| line.contains(",read,iops,"));
+        assert!(rates.count() >= 2, "{csv}");
+        assert!(!csv.contains("write"), "{csv}");
+    }
+}
+
 #[test]
 fn compare_matches_loads_by_rate() {
     let scratch = Scratch::new("curves-load");
@@ -96,7 +137,7 @@ fn compare_matches_loads_by_rate() {
             "p99<=2ms",
         ]);
     }
-    let text = scratch.done(&["compare", "latest~1", "latest"]);
+    let text = scratch.done(&["compare", "latest~1", "latest", "--details"]);
     fits(&text);
     insta::assert_snapshot!("loads", said(&text));
     let alike = scratch.done(&["compare", "latest", "latest", "--format", "json"]);

@@ -73,7 +73,7 @@ fn lost_load_target_keeps_earlier_points() {
     let scratch = Scratch::new("load-lost");
     let target = scratch.path("target");
     fs::create_dir(&target).unwrap();
-    let words = "load target --size 16m --rates 40,50,60 --runtime 1 --ramp 1";
+    let words = "load target --size 16m --rates 40,50,60 --runtime 1 --ramp 1 --details";
     let words: Vec<&str> = words.split(' ').collect();
     let mut child = scratch
         .command(&words)

@@ -20,6 +20,7 @@ mod pts;
 mod rados;
 mod report;
 mod suite_commands;
+mod suite_comparisons;
 mod suite_targets;
 mod suites;
 mod sweep;

@@ -99,7 +99,8 @@ fn wrong_option_of_a_neighbour_is_shown_with_its_position() {
 #[test]
 fn studies_report_the_neighbour_apart() {
     let scratch = Scratch::new("neighbour-studies");
-    for command in [&["probe", "--quick"][..], &["load", "--rates", "1k,2k"]] {
+    let probe = &["probe", "--quick", "--details"][..];
+    for command in [probe, &["load", "--rates", "1k,2k", "--details"]] {
         let words = [command, &[DEVICE, "--beside", "rw=randread direct=1"]].concat();
         let text = scratch.done(&words);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

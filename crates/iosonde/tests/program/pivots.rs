@@ -240,7 +240,7 @@ fn assert_unknown_figures_are_refused(scratch: &Scratch) {
         (
             "trim.iops",
             "help: the figures are iops, bw, lat, p50, p99, p99.9, max_iops, max_bw of capacity, \
-             r, randread, read; ",
+             l capacity, l rate, r, randread, read; ",
         ),
         (
             "trim.iops",

@@ -17,7 +17,7 @@ fn broken_promise_fails_with_option_and_is_stored() {
     assert!(
         out(&reported).contains("The promise is broken: read IOPS at 60 %, write IOPS at 60 %")
     );
-    let failed = scratch.run(&[&probe[..], &["--fail-if-broken"]].concat());
+    let failed = scratch.run(&[&probe[..], &["--fail-if-broken", "--details"]].concat());
     assert_eq!(failed.status.code(), Some(7));
     assert!(error(&failed).contains("gcp-pd-ssd: The promise is broken"));
     assert!(out(&failed).contains("of it"), "the result comes first");
@@ -100,7 +100,7 @@ fn stored_probe_is_compared_with_promise() {
 fn probe_of_two_targets_alternates_and_stores_both() {
     let scratch = Scratch::new("promise-turns");
     let other = SLOW.replace("9k", "6k");
-    let output = scratch.run(&["probe", SLOW, &other, "--runtime", "5"]);
+    let output = scratch.run(&["probe", SLOW, &other, "--runtime", "5", "--details"]);
     assert_eq!(output.status.code(), Some(0), "{}", error(&output));
     let reported = out(&output);
     let (_, beside) = reported.split_once("Side by side").unwrap();
@@ -156,7 +156,14 @@ fn interrupt_ends_both_probes_without_leftovers() {
 fn same_target_twice_is_a_a_test() {
     let scratch = Scratch::new("promise-again");
     fs::create_dir(scratch.0.join("data-dir")).unwrap();
-    let words = ["probe", "data-dir", "./data-dir", "--size", "16M"];
+    let words = [
+        "probe",
+        "data-dir",
+        "./data-dir",
+        "--size",
+        "16M",
+        "--details",
+    ];
     let output = scratch.run(&[&words[..], &["--quick", "--runtime", "50ms"]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", error(&output));
     let reported = out(&output);

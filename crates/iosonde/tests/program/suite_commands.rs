@@ -1,6 +1,6 @@
 //! Workloads of suites that are commands.
 
-use crate::common::{Scratch, error};
+use crate::common::{Scratch, error, out};
 
 /// A suite of one command, which prints a figure over time and the figure.
 fn suite(command: &str) -> String {
@@ -18,19 +18,14 @@ const COMMAND: &str = "for i in 1 2 3 4 5 6 7 8; do echo now 40$i; done; \
 fn command_runs_only_if_permitted() {
     let scratch = Scratch::new("command-refused");
     scratch.file("s.toml", &suite("touch ran; echo tps = 4"));
-    for words in [
-        &["run", "s.toml", "."][..],
-        &["run", "s.toml", ".", "--check"],
-        &["run", "s.toml", ".", "--dry-run"],
-    ] {
-        let output = scratch.run(words);
-        assert_eq!(output.status.code(), Some(2), "{words:?}");
-        let text = error(&output);
-        assert!(text.contains("runs a command: touch ran"), "{text}");
-        assert!(text.contains("--allow-commands"), "{text}");
-    }
+    let output = scratch.run(&["run", "s.toml", "."]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = error(&output);
+    assert!(text.contains("runs a command: touch ran"), "{text}");
+    assert!(text.contains("--allow-commands"), "{text}");
+    // A check and a plan run nothing, so they need no permission.
     for words in ["--check", "--dry-run"] {
-        let text = scratch.done(&["run", "s.toml", ".", "--allow-commands", words]);
+        let text = scratch.done(&["run", "s.toml", ".", words]);
         let line = "workload `db` runs a command on this machine: touch ran; echo tps = 4";
         assert!(text.contains(line), "{text}");
     }
@@ -75,6 +70,22 @@ fn command_without_a_figure_fails_with_its_last_lines() {
         let last = command.contains("1.2.3") || text.contains("its last lines");
         assert!(last, "{text}");
     }
+}
+
+/// The table and the error have a cause of several lines once.
+#[test]
+fn lines_of_a_failed_command_are_printed_once() {
+    let scratch = Scratch::new("command-failed-once");
+    let second = suite("echo lost the server; exit 3").replace("\"db\"", "\"other\"");
+    scratch.file("s.toml", &(suite("echo tps = 4") + &second));
+    let output = scratch.run(&["run", "s.toml", ".", "--allow-commands"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = out(&output) + &error(&output);
+    assert_eq!(text.matches("its last lines").count(), 1, "{text}");
+    assert!(
+        error(&output).contains("other: the command ended"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -4,15 +4,11 @@ use crate::common::{Scratch, error};
 
 /// Ten simulated seconds.
 fn measure(scratch: &Scratch, rw: &str) -> String {
-    measure_for(scratch, rw, "--runtime=10")
-}
-
-fn measure_for(scratch: &Scratch, rw: &str, runtime: &str) -> String {
     let words = [
         "fio",
         "--name=db",
         rw,
-        runtime,
+        "--runtime=10",
         "--size=64m",
         "--bs=4k",
         "--time_based",
@@ -70,8 +66,8 @@ fn window_outside_of_the_run_is_refused() {
 fn sum_of_runs_is_stored_and_unlike_runs_are_refused() {
     let scratch = Scratch::new("sum");
     let first = measure(&scratch, "--rw=randread");
-    // The same time would give the same simulated measurement.
-    let second = measure_for(&scratch, "--rw=randread", "--runtime=11");
+    // Both runs are equal, but they are two.
+    let second = measure(&scratch, "--rw=randread");
     let other = measure(&scratch, "--rw=randwrite");
     let words = [
         "merge", &first, &second, "--timing", "parallel", "--name", "both",
@@ -90,12 +86,14 @@ fn sum_of_runs_is_stored_and_unlike_runs_are_refused() {
     let json = scratch.done(&[&words[..], &["--format", "json"]].concat());
     let sum: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert!(sum["intervals"].as_array().unwrap().len() >= 20);
+    let run_of_first = format!("{first}.1");
     for (words, problem) in [
         (
             vec!["merge", &first, &other],
             "rw is randread and randwrite",
         ),
         (vec!["merge", &first, &first], "named twice"),
+        (vec!["merge", &first, &run_of_first], "same measurement"),
         (vec!["merge", &first], "at least two"),
     ] {
         let output = scratch.run(&words);

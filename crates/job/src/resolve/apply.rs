@@ -1,6 +1,6 @@
 //! Applies the options of one section to a job, and reports every error of the section.
 
-use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
+use crate::diagnostic::{Diagnostic, Diagnostics, OptionProblem, nearest};
 use crate::env::Env;
 use crate::options::{self, JobBuilder, OptionRow, OptionSupport, OptionValue, ValueKind, engines};
 use crate::plan::{Engine, GivenOption};
@@ -110,12 +110,13 @@ fn apply(
         if row.is_harmless(text) {
             return Ok(());
         }
-        let message = format!("the option `{}` is not supported: {reason}", row.name);
-        let error = Diagnostic::error(message).at(entry.span());
-        return Err(Box::new(match instead {
-            "" => error,
-            _ => error.help(format!("alternative: {instead}")),
-        }));
+        let unsupported = OptionProblem::Unsupported {
+            option: row.name,
+            reason,
+            instead,
+        };
+        let error = Diagnostic::error_from(unsupported).at(entry.span());
+        return Err(Box::new(error));
     }
     let may_stand_alone = matches!(row.kind, ValueKind::Flag | ValueKind::OptionalText);
     let is_blank = |text: &str| text.trim().is_empty();
@@ -143,32 +144,40 @@ fn swapped_suffix(
     ) || row.name == "bssplit";
     let value = entry.value.as_ref()?;
     let text = value.text.to_ascii_lowercase();
-    let swapped = ["kib", "mib", "gib", "tib", "pib"]
+    let suffix = ["kib", "mib", "gib", "tib", "pib"]
         .into_iter()
-        .find(|suffix| text.contains(suffix))?;
+        .find(|suffix| text.contains(*suffix))?;
     if !is_size || builder.bytes != Bytes::Binary {
         return None;
     }
-    let letter = &swapped[..1];
-    let message = format!("`{swapped}` means steps of 1000 with `kb_base=1024`, as in fio");
-    let warning = Diagnostic::warning(message).at(value.span);
-    Some(warning.help(format!(
-        "`{letter}` means steps of 1024; with `kb_base=1000`, `{swapped}` does"
-    )))
+    let swapped = OptionProblem::SwappedSuffix { suffix };
+    Some(Diagnostic::warning_from(swapped).at(value.span))
 }
 
 fn missing(entry: &OptionEntry, row: &OptionRow) -> Diagnostic {
-    let message = format!("`{}` needs a value: {}", row.name, row.kind.describe());
-    with_unset_vars(Diagnostic::error(message).at(entry.span()), entry)
+    let missing = OptionProblem::MissingValue {
+        option: row.name,
+        accepted: row.kind.describe(),
+    };
+    with_unset_vars(Diagnostic::error_from(missing).at(entry.span()), entry)
 }
 
 fn wrong(entry: &OptionEntry, row: &OptionRow, error: ValueError) -> Diagnostic {
     let value = entry.value.as_ref().map_or("", |value| value.text.as_str());
-    let (message, help) = match options::later::reason_of_value(row.name, value) {
-        Some(reason) => (format!("`{value}` is not supported: {reason}"), None),
-        None => (error.message, error.help),
-    };
-    let mut diagnostic = Diagnostic::error(format!("`{}`: {message}", row.name));
+    let option = row.name;
+    let mut diagnostic =
+        Diagnostic::error_from(match options::later::reason_of_value(option, value) {
+            Some(reason) => OptionProblem::UnsupportedValue {
+                option,
+                value: value.to_owned(),
+                reason,
+            },
+            None => OptionProblem::WrongValue {
+                option,
+                problem: error.message,
+                help: error.help,
+            },
+        });
     diagnostic.span = Some(match (&entry.value, error.part) {
         (Some(value), Some(part)) => value.part(part),
         (Some(value), None) if value.span.start < value.span.end => value.span,
@@ -178,9 +187,6 @@ fn wrong(entry: &OptionEntry, row: &OptionRow, error: ValueError) -> Diagnostic 
         && !value.verbatim
     {
         diagnostic = diagnostic.label(format!("this is `{}`", value.text));
-    }
-    if let Some(help) = help {
-        diagnostic = diagnostic.help(help);
     }
     with_unset_vars(diagnostic, entry)
 }
@@ -195,7 +201,7 @@ fn with_unset_vars(mut diagnostic: Diagnostic, entry: &OptionEntry) -> Diagnosti
 fn unknown(entry: &OptionEntry) -> Diagnostic {
     let name = &entry.name.text;
     let unknown = match name.is_empty() {
-        true => Diagnostic::error("the name of the option is missing"),
+        true => Diagnostic::error_from(OptionProblem::MissingName),
         false => Diagnostic::unknown_option(name),
     };
     let span = match entry.name.span {
@@ -213,6 +219,6 @@ fn unknown(entry: &OptionEntry) -> Diagnostic {
     }
     match nearest(name, options::list_options().flat_map(OptionRow::names)) {
         Some(meant) => error.help(format!("did you mean `{meant}`?")),
-        None => error.help("`--cmdhelp=all` lists the options"),
+        None => error.help("`iosonde fio --cmdhelp=all` lists the options"),
     }
 }

@@ -1,6 +1,7 @@
 //! Checks the rate options: which cannot be combined, and which is the smaller.
 
 use super::settle::JobFinisher;
+use crate::diagnostic::OptionConflict;
 use crate::options::JobBuilder;
 use crate::plan::{Direction, PerDirection};
 
@@ -10,7 +11,7 @@ impl JobFinisher<'_> {
         let has_any =
             |rates: &PerDirection<Option<u64>>| rates.iter().any(|(_, rate)| rate.is_some());
         // As in fio, the options cannot be combined even for different directions.
-        for (bytes, ios, names) in [
+        for (bytes, ios, options) in [
             (&s.rate_bytes, &s.rate_iops, ["rate", "rate_iops"]),
             (
                 &s.rate_min_bytes,
@@ -19,12 +20,10 @@ impl JobFinisher<'_> {
             ),
         ] {
             if has_any(bytes) && has_any(ios) {
-                let message = format!("`{}` and `{}` cannot be combined", names[0], names[1]);
-                return self.error(b, names[1], message);
+                return self.error(b, options[1], OptionConflict::Excluded { options });
             }
         }
         for direction in Direction::ALL {
-            let name = direction.name();
             let pairs = [
                 (
                     "rate_min",
@@ -43,8 +42,12 @@ impl JobFinisher<'_> {
                 if let (Some(min), Some(max)) = (min, max)
                     && min > max
                 {
-                    let message = format!("`{low}` is above `{high}` (for {name})");
-                    return self.error(b, low, message);
+                    let above = OptionConflict::MinimumAboveRate {
+                        low,
+                        high,
+                        direction: direction.name(),
+                    };
+                    return self.error(b, low, above);
                 }
             }
         }

@@ -1,7 +1,9 @@
 //! Rules between several options of a job: which overrides which, which cannot be combined.
 
 use super::MAX_FILES;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{
+    Diagnostic, DiagnosticCause, Diagnostics, EngineConflict, OptionConflict, VerifyConflict,
+};
 use crate::env::Env;
 use crate::options::JobBuilder;
 use crate::plan::*;
@@ -43,13 +45,18 @@ impl JobFinisher<'_> {
         b.given.get(option).copied().unwrap_or(self.header)
     }
 
-    pub(super) fn error(&mut self, b: &JobBuilder, option: &str, message: impl Into<String>) {
-        let error = Diagnostic::error(message).at(self.place(b, option));
+    pub(super) fn error(
+        &mut self,
+        b: &JobBuilder,
+        option: &str,
+        cause: impl Into<DiagnosticCause>,
+    ) {
+        let error = Diagnostic::error_from(cause).at(self.place(b, option));
         self.diagnostics.push(error);
     }
 
-    fn warn(&mut self, b: &JobBuilder, option: &str, message: impl Into<String>) {
-        let warning = Diagnostic::warning(message).at(self.place(b, option));
+    fn warn(&mut self, b: &JobBuilder, option: &str, cause: impl Into<DiagnosticCause>) {
+        let warning = Diagnostic::warning_from(cause).at(self.place(b, option));
         self.diagnostics.push(warning);
     }
 
@@ -69,16 +76,15 @@ impl JobFinisher<'_> {
         });
         for (winner, loser) in [("bssplit", "bs"), ("bssplit", "bsrange"), ("bsrange", "bs")] {
             if b.own.contains(loser) && b.is_given(winner) && !b.own.contains(winner) {
-                let message = format!("`{loser}` has no effect: `{winner}` overrides it");
-                self.warn(b, loser, message);
+                let overridden = OptionConflict::Overridden {
+                    option: loser,
+                    by: winner,
+                };
+                self.warn(b, loser, overridden);
             }
         }
         if b.job.workload.bs_unaligned && b.job.io.direct {
-            self.warn(
-                b,
-                "bs_unaligned",
-                "unaligned blocks may fail with `direct=1`",
-            );
+            self.warn(b, "bs_unaligned", OptionConflict::UnalignedDirect);
         }
     }
 
@@ -96,7 +102,7 @@ impl JobFinisher<'_> {
             files.invalidate = false;
         }
         if matches!(files.offset, BytesOrPercent::Percent(percent) if percent > 100.0) {
-            self.error(b, "offset", "the offset is beyond the end of the file");
+            self.error(b, "offset", OptionConflict::OffsetBeyondFile);
         }
         self.ends_of_files(b);
         self.size_against_block(b);
@@ -116,10 +122,7 @@ impl JobFinisher<'_> {
             ("offset_increment", bytes(files.offset_increment)),
         ] {
             if bytes > MAX_FILE_BYTES {
-                let message = format!(
-                    "{bytes} bytes exceed the maximum file size of {MAX_FILE_BYTES} bytes (8 EiB)"
-                );
-                self.error(b, option, message);
+                self.error(b, option, OptionConflict::BeyondLongestFile { bytes });
             }
         }
     }
@@ -127,7 +130,7 @@ impl JobFinisher<'_> {
     /// Checks that each file holds at least one block.
     fn size_against_block(&mut self, b: &JobBuilder) {
         let workload = &b.job.workload;
-        let smallest = workload
+        let block_bytes = workload
             .block_size
             .iter()
             .filter(|(direction, _)| workload.rw.has(*direction))
@@ -136,12 +139,10 @@ impl JobFinisher<'_> {
             .unwrap_or(0);
         let files = &b.job.files;
         if let Some(BytesOrPercent::Bytes(bytes)) = files.size
-            && bytes < smallest
+            && bytes < block_bytes
         {
-            let message = format!(
-                "the size of {bytes} bytes is smaller than the smallest block of {smallest} bytes"
-            );
-            return self.error(b, "size", message);
+            let below = OptionConflict::SizeBelowBlock { bytes, block_bytes };
+            return self.error(b, "size", below);
         }
         let (option, bytes) = match (files.filesize, files.size) {
             (Some((_, high)), _) => ("filesize", high),
@@ -151,11 +152,9 @@ impl JobFinisher<'_> {
             }
             _ => return,
         };
-        if bytes < smallest {
-            let message = format!(
-                "a file of {bytes} bytes is smaller than the smallest block of {smallest} bytes"
-            );
-            self.error(b, option, message);
+        if bytes < block_bytes {
+            let below = OptionConflict::FileBelowBlock { bytes, block_bytes };
+            self.error(b, option, below);
         }
     }
 
@@ -192,8 +191,13 @@ impl JobFinisher<'_> {
         }
         if buffers.dedupe_global && buffers.dedupe_working_set_percent.is_none() {
             buffers.dedupe_global = false;
-            let message = "`dedupe_global` has no effect without `dedupe_mode=working_set`";
-            self.warn(b, "dedupe_global", message);
+            let option = "dedupe_global";
+            let missing = "dedupe_mode=working_set";
+            self.warn(
+                b,
+                option,
+                OptionConflict::NoEffectWithout { option, missing },
+            );
         }
     }
 
@@ -221,15 +225,14 @@ impl JobFinisher<'_> {
         }
         let percent_given = io.cmdprio_percent.iter().any(|(_, percent)| *percent > 0);
         if percent_given && io.cmdprio_split.is_some() {
-            let message = "`cmdprio_percentage` and `cmdprio_bssplit` cannot be combined";
-            self.error(b, "cmdprio_bssplit", message);
+            let options = ["cmdprio_percentage", "cmdprio_bssplit"];
+            self.error(b, options[1], OptionConflict::Excluded { options });
         }
         self.depth_of_waiting_engines(b);
         self.ceph(b);
         for option in ["exec_prerun", "exec_postrun"] {
             if b.job.io.engine == Engine::Sim && b.is_given(option) {
-                let message = format!("`{option}` is not supported with the simulated device");
-                self.error(b, option, message);
+                self.error(b, option, EngineConflict::UnsupportedOnSim { option });
             }
         }
     }
@@ -247,17 +250,18 @@ impl JobFinisher<'_> {
             _ => None,
         };
         if let Some(option) = missing {
-            let message = format!("`ioengine={}` needs `{option}`", engine.name());
-            self.error(b, "ioengine", message);
+            let needs = OptionConflict::Needs {
+                setting: format!("ioengine={}", engine.name()),
+                missing: option,
+            };
+            self.error(b, "ioengine", needs);
         }
         b.job.io.ceph = Some(Box::new(b.ceph.clone()));
         for option in ["fill_device", "unlink_each_loop", "file_append", "opendir"] {
             if b.is_given(option) {
-                let message = format!(
-                    "`{option}` is not supported with `ioengine={}`",
-                    engine.name()
-                );
-                self.error(b, option, message);
+                let engine = engine.name();
+                let unsupported = EngineConflict::UnsupportedWithEngine { option, engine };
+                self.error(b, option, unsupported);
             }
         }
     }
@@ -267,36 +271,26 @@ impl JobFinisher<'_> {
             return;
         }
         let engine = b.job.io.engine;
+        if b.job.io.iodepth <= 1 || b.is_refused() {
+            return;
+        }
         let waits = matches!(
             engine,
             Engine::Sync | Engine::Psync | Engine::Pvsync | Engine::Pvsync2 | Engine::Mmap
         );
-        if waits && b.job.io.iodepth > 1 && b.job.io.offload && !b.is_refused() {
-            let message = format!(
-                "`io_submit_mode=offload` needs a thread per I/O to keep several I/Os of `{}` in \
-                 flight, and is not supported",
-                engine.name()
+        let is_posixaio = engine == Engine::Posixaio;
+        let engine = engine.name();
+        if waits && b.job.io.offload {
+            let offload = EngineConflict::OffloadToWaitingEngine { engine };
+            self.error(b, "io_submit_mode", offload);
+        } else if waits {
+            self.warn(
+                b,
+                "iodepth",
+                EngineConflict::DepthOfWaitingEngine { engine },
             );
-            let error = Diagnostic::error(message)
-                .at(self.place(b, "io_submit_mode"))
-                .help("use `ioengine=io_uring` or `ioengine=libaio`, which need no thread per I/O");
-            self.diagnostics.push(error);
-        } else if waits && b.job.io.iodepth > 1 && !b.is_refused() {
-            let message = format!(
-                "`{}` waits for each I/O, so the depth is 1 at any `iodepth`",
-                engine.name()
-            );
-            let warning = Diagnostic::warning(message)
-                .at(self.place(b, "iodepth"))
-                .help("use `ioengine=io_uring` or `ioengine=libaio` for a higher depth");
-            self.diagnostics.push(warning);
-        } else if engine == Engine::Posixaio && b.job.io.iodepth > 1 && !b.is_refused() {
-            let message = "the C library runs one I/O of `posixaio` at a time per file: the device \
-                           gets a depth of 1 per file, and latencies include the wait";
-            let warning = Diagnostic::warning(message)
-                .at(self.place(b, "iodepth"))
-                .help("use `ioengine=io_uring` or `ioengine=libaio` for a higher depth");
-            self.diagnostics.push(warning);
+        } else if is_posixaio {
+            self.warn(b, "iodepth", EngineConflict::DepthOfPosixaio);
         }
     }
 
@@ -322,15 +316,16 @@ impl JobFinisher<'_> {
         let endless = schedule.time_based && schedule.runtime_ns == 0;
         schedule.time_based &= !endless;
         if endless {
+            let option = "time_based";
+            let missing = "runtime";
             self.warn(
                 b,
-                "time_based",
-                "`time_based` has no effect without `runtime`",
+                option,
+                OptionConflict::NoEffectWithout { option, missing },
             );
         }
         if b.latency.target_ns > 0 && b.latency.window_ns == 0 {
-            let message = "`latency_window` is missing: each depth runs for 1 s";
-            self.warn(b, "latency_target", message);
+            self.warn(b, "latency_target", OptionConflict::NoLatencyWindow);
             if let Some(target) = &mut b.job.schedule.latency_target {
                 target.window_ns = SECOND_NS;
             }
@@ -340,14 +335,13 @@ impl JobFinisher<'_> {
     fn measure(&mut self, b: &mut JobBuilder) {
         let is_logging = b.job.measure.logs.is_any();
         if b.alternate_epoch && b.alternate_clock != 0 && is_logging {
-            let message = "only clock 0 (CLOCK_REALTIME) can be logged";
-            self.error(b, "log_alternate_epoch_clock_id", message);
+            let clock = OptionConflict::UnsupportedLogClock;
+            self.error(b, "log_alternate_epoch_clock_id", clock);
         }
         b.job.measure.logs.unix_epoch |= b.alternate_epoch;
         let logs = &b.job.measure.logs;
         if logs.hist.is_some() && logs.hist_ms == 0 {
-            let message = "the histogram log is empty without `log_hist_msec`";
-            self.warn(b, "write_hist_log", message);
+            self.warn(b, "write_hist_log", OptionConflict::EmptyHistogramLog);
         }
     }
 
@@ -356,22 +350,23 @@ impl JobFinisher<'_> {
         let pattern_alone = b.verify.pattern.is_some() && !b.is_given("verify");
         let method = match b.verify_method {
             None if pattern_alone => VerifyMethod::Pattern,
+            // fio then does no I/O, yet reports writes.
             None if b.verify.verify_only && b.job.workload.rw.has(Direction::Write) => {
-                return self.verify_only_without_method(b);
+                return self.error(b, "verify_only", VerifyConflict::OnlyWithoutMethod);
             }
             None => return,
             Some(method) => method,
         };
         if method == VerifyMethod::Pattern && b.verify.pattern.is_none() {
-            let message = "`verify=pattern` needs `verify_pattern`";
-            return self.error(b, "verify", message);
+            let needs = OptionConflict::Needs {
+                setting: "verify=pattern".to_owned(),
+                missing: "verify_pattern",
+            };
+            return self.error(b, "verify", needs);
         }
         if b.verify.verify_only && b.job.schedule.time_based {
-            self.error(
-                b,
-                "verify_only",
-                "`verify_only` and `time_based` cannot be combined",
-            );
+            let options = ["verify_only", "time_based"];
+            self.error(b, options[0], OptionConflict::Excluded { options });
         }
         b.verify.method = method;
         self.verify_interval(b);
@@ -380,24 +375,12 @@ impl JobFinisher<'_> {
         b.job.verify = Some(b.verify.clone());
     }
 
-    /// Refuses `verify_only` alone: fio then does no I/O, yet reports writes.
-    fn verify_only_without_method(&mut self, b: &JobBuilder) {
-        let message = "`verify_only` without `verify` would do no I/O";
-        let error = Diagnostic::error(message).at(self.place(b, "verify_only"));
-        self.diagnostics
-            .push(error.help("add verify= with the method of the job that wrote the data"));
-    }
-
     /// Warns about a job that never reaches its verify phase.
     fn verify_phase(&mut self, b: &JobBuilder) {
         let job = &b.job;
         let reads_back = b.verify.do_verify && job.workload.rw.has(Direction::Write);
         if reads_back && job.schedule.time_based && b.verify.backlog == 0 && !b.verify.verify_only {
-            let message = "no data is verified: with `time_based`, writes use the whole runtime";
-            let warning = Diagnostic::warning(message)
-                .at(self.place(b, "verify"))
-                .help("add `verify_backlog`, which verifies during the writes");
-            self.diagnostics.push(warning);
+            self.warn(b, "verify", VerifyConflict::NeverReached);
         }
     }
 
@@ -420,12 +403,10 @@ impl JobFinisher<'_> {
                 b.verify.interval_bytes = common;
             }
         } else if !common.is_multiple_of(wanted) {
-            b.verify.interval_bytes = greatest_common_divisor(common, wanted);
-            let message = format!(
-                "`verify_interval` does not divide the block sizes: {} bytes are used instead",
-                b.verify.interval_bytes
-            );
-            self.warn(b, "verify_interval", message);
+            let interval_bytes = greatest_common_divisor(common, wanted);
+            b.verify.interval_bytes = interval_bytes;
+            let reduced = VerifyConflict::IntervalReduced { interval_bytes };
+            self.warn(b, "verify_interval", reduced);
         }
     }
 
@@ -435,9 +416,7 @@ impl JobFinisher<'_> {
         let shares = !job.files.filenames.is_empty();
         let apart = job.files.offset_increment != BytesOrPercent::Bytes(0);
         if writes && shares && !apart && job.numjobs > 1 {
-            let message = "clones write the same file and may overwrite each other's blocks, which \
-                           verification reports as errors";
-            self.warn(b, "numjobs", message);
+            self.warn(b, "numjobs", VerifyConflict::SharedWriters);
         }
     }
 
@@ -446,31 +425,30 @@ impl JobFinisher<'_> {
         if b.replay.traces.is_empty() {
             let options = ["replay_no_stall", "replay_redirect", "replay_time_scale"];
             for option in options.into_iter().filter(|option| b.own.contains(option)) {
-                let message = format!("`{option}` has no effect without `read_iolog`");
-                self.warn(b, option, message);
+                let missing = "read_iolog";
+                self.warn(
+                    b,
+                    option,
+                    OptionConflict::NoEffectWithout { option, missing },
+                );
             }
             return;
         }
         if b.job.verify.is_some() {
-            let message = "`verify` does not work with `read_iolog`: a trace has no data";
-            self.error(b, "verify", message);
+            self.error(b, "verify", VerifyConflict::OfTrace);
         }
         let engine = b.job.io.engine;
         if engine.is_ceph() {
-            let message = format!(
-                "`{}` cannot replay a trace, because a trace opens files by name",
-                engine.name()
+            let engine = engine.name();
+            self.error(
+                b,
+                "read_iolog",
+                EngineConflict::TraceWithoutPaths { engine },
             );
-            let error = Diagnostic::error(message)
-                .at(self.place(b, "read_iolog"))
-                .help("map the image (`rbd map`) and set `replay_redirect` to the device");
-            self.diagnostics.push(error);
         }
         for option in ["loops", "time_based", "number_ios", "io_size"] {
             if b.own.contains(option) {
-                let message =
-                    format!("`{option}` has no effect: a trace is replayed once, as in fio");
-                self.warn(b, option, message);
+                self.warn(b, option, OptionConflict::TraceReplayedOnce { option });
             }
         }
         b.job.replay = Some(b.replay.clone());
@@ -479,8 +457,7 @@ impl JobFinisher<'_> {
     fn check_readonly(&mut self, b: &JobBuilder) {
         let rw = b.job.workload.rw;
         if self.readonly && (rw.has(Direction::Write) || rw.has(Direction::Trim)) {
-            let message = format!("`--readonly` forbids `rw={}`", rw.name());
-            self.error(b, "rw", message);
+            self.error(b, "rw", OptionConflict::ReadonlyWriter { rw: rw.name() });
         }
     }
 }

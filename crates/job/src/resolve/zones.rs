@@ -1,7 +1,7 @@
 //! Checks the zone options: a zone mode and a zone size need each other.
 
 use super::settle::JobFinisher;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, OptionConflict};
 use crate::options::JobBuilder;
 use crate::plan::StridedZones;
 
@@ -11,14 +11,21 @@ impl JobFinisher<'_> {
         let zones = &b.zones;
         if !zones.strided {
             if zones.size > 0 {
-                let message = "`zonesize` has no effect without `zonemode=strided`";
-                let error = Diagnostic::error(message).at(self.place(b, "zonesize"));
+                let no_effect = OptionConflict::NoEffectWithout {
+                    option: "zonesize",
+                    missing: "zonemode=strided",
+                };
+                let error = Diagnostic::error_from(no_effect).at(self.place(b, "zonesize"));
                 self.diagnostics.push(error.help("add zonemode=strided"));
             }
             return;
         }
         if zones.size == 0 {
-            return self.error(b, "zonemode", "`zonemode=strided` needs `zonesize`");
+            let needs = OptionConflict::Needs {
+                setting: "zonemode=strided".to_owned(),
+                missing: "zonesize",
+            };
+            return self.error(b, "zonemode", needs);
         }
         b.job.workload.zones = Some(StridedZones {
             zone_size_bytes: zones.size,

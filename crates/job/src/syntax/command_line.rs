@@ -2,7 +2,7 @@
 //! 4k`, `-bs=4k` and `--runt 3`.
 
 use super::{OptionEntry, Section, expand};
-use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
+use crate::diagnostic::{Diagnostic, Diagnostics, SyntaxProblem, nearest};
 use crate::env::Env;
 use crate::source::{Span, Spanned};
 
@@ -116,9 +116,10 @@ impl CommandLineParser<'_> {
             if takes_next && value.is_none() {
                 value = rest.next().cloned();
                 if value.is_none() {
-                    let message = format!("`{}` needs a value", name.text);
+                    let option = name.text.clone();
+                    let missing = SyntaxProblem::MissingArgument { option };
                     self.diagnostics
-                        .push(Diagnostic::error(message).at(name.span));
+                        .push(Diagnostic::error_from(missing).at(name.span));
                     continue;
                 }
             }
@@ -145,10 +146,11 @@ impl CommandLineParser<'_> {
                 None
             }
             several => {
-                let names: Vec<_> = several.iter().map(|known| known.name).collect();
-                let error = Diagnostic::error(format!("`{typed}` is ambiguous"))
-                    .at(name.span)
-                    .help(format!("use one of {}", names.join(", ")));
+                let ambiguous = SyntaxProblem::AmbiguousOption {
+                    typed: typed.to_owned(),
+                    names: several.iter().map(|known| known.name).collect(),
+                };
+                let error = Diagnostic::error_from(ambiguous).at(name.span);
                 self.diagnostics.push(error);
                 None
             }
@@ -214,6 +216,7 @@ fn halves(word: &Spanned) -> (Spanned, Option<Spanned>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostic::DiagnosticCause;
     use crate::env::FakeEnv;
     use crate::syntax::SectionKind;
     use proptest::prelude::*;
@@ -292,12 +295,19 @@ mod tests {
     #[test]
     fn prefixes_must_be_unique_and_exact_names_win() {
         let (_, diagnostics) = parsed("--rat=3");
-        assert!(diagnostics.to_string().contains("is ambiguous"));
+        let cause = diagnostics.list[0].cause.as_deref();
+        let is_ambiguous = matches!(
+            cause,
+            Some(DiagnosticCause::Syntax(SyntaxProblem::AmbiguousOption { typed, names }))
+                if typed == "rat" && names.contains(&"rate")
+        );
+        assert!(is_ambiguous, "{cause:?}");
         let (words, diagnostics) = parsed("--name=a --rate=3");
         assert!(diagnostics.list.is_empty());
         assert_eq!(text(&words.sections[0].entries[1]), "rate=3");
         let (_, diagnostics) = parsed("--ouptut=3");
-        assert!(diagnostics.to_string().contains("did you mean `--output`?"));
+        assert!(diagnostics.list[0].is_unknown_option());
+        assert_eq!(diagnostics.list[0].help, ["did you mean `--output`?"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Parses job files: `[section]` lines, `name=value` lines, comments and `include`.
 
 use super::{OptionEntry, Section, expand};
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, SyntaxProblem};
 use crate::env::Env;
 use crate::source::{Span, Spanned};
 
@@ -120,9 +120,8 @@ impl IniReader<'_> {
             &line.raw[..line.raw.rfind(']').map_or(0, |at| at + 1)]
         };
         let Some(name) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) else {
-            let error = Diagnostic::error("this section has no closing `]`")
-                .at(line.span(source))
-                .help("write the name as `[name]`, alone on its line");
+            let error = Diagnostic::error_from(SyntaxProblem::UnclosedSection);
+            let error = error.at(line.span(source));
             self.diagnostics.push(error);
             // The options below belong to this section, not to the section above.
             let name = Spanned::verbatim(line.text.trim_start_matches('['), line.span(source));
@@ -140,22 +139,21 @@ impl IniReader<'_> {
 
     fn include(&mut self, path: &str, span: Span, depth: usize) {
         if depth > MAX_INCLUDE_DEPTH {
-            let error = Diagnostic::error(format!("`{path}` is nested too deeply"))
-                .at(span)
-                .help(format!(
-                    "includes may be nested at most {MAX_INCLUDE_DEPTH} deep"
-                ));
+            let too_deep = SyntaxProblem::IncludeTooDeep {
+                path: path.to_owned(),
+                limit: MAX_INCLUDE_DEPTH,
+            };
+            let error = Diagnostic::error_from(too_deep).at(span);
             return self.diagnostics.push(error);
         }
         self.included += 1;
         if self.included > MAX_INCLUDES {
             // The first line above the limit reports the error; later lines do not repeat it.
             if self.included == MAX_INCLUDES + 1 {
-                let message = format!("the job file has more than {MAX_INCLUDES} includes");
-                let error = Diagnostic::error(message)
-                    .at(span)
-                    .help("include each file once, or write its options into the job file");
-                self.diagnostics.push(error);
+                let limit = MAX_INCLUDES;
+                let too_many = SyntaxProblem::TooManyIncludes { limit };
+                self.diagnostics
+                    .push(Diagnostic::error_from(too_many).at(span));
             }
             return;
         }
@@ -165,9 +163,8 @@ impl IniReader<'_> {
             .map(|slash| format!("{}/{path}", &self.path[..slash]));
         let is_open = |path: &String| self.open.contains(path);
         if self.open.iter().any(|open| open == path) || beside.as_ref().is_some_and(is_open) {
-            let error = Diagnostic::error(format!("`{path}` includes itself"))
-                .at(span)
-                .help("remove this line");
+            let path = path.to_owned();
+            let error = Diagnostic::error_from(SyntaxProblem::IncludesItself { path }).at(span);
             return self.diagnostics.push(error);
         }
         let mut found = self.env.read_file(path);
@@ -196,10 +193,8 @@ impl IniReader<'_> {
         let source = self.diagnostics.sources.add(path, text);
         for line in lines(text) {
             if line.raw.starts_with('[') {
-                let error = Diagnostic::error("an included file cannot have sections")
-                    .at(line.span(source))
-                    .help("an included file may contain only options and further `include` lines");
-                return self.diagnostics.push(error);
+                let error = Diagnostic::error_from(SyntaxProblem::SectionInInclude);
+                return self.diagnostics.push(error.at(line.span(source)));
             } else if let Some((path, span)) = include(source, &line) {
                 self.include(&path, span, depth + 1);
             } else {
@@ -215,11 +210,8 @@ impl IniReader<'_> {
             None if self.orphan_reported => {}
             None => {
                 self.orphan_reported = true;
-                let error =
-                    Diagnostic::error("an option precedes the first section of the job file")
-                        .at(line.span(source))
-                        .help("add `[global]` above the option to set it for all jobs");
-                self.diagnostics.push(error);
+                let error = Diagnostic::error_from(SyntaxProblem::OptionBeforeSection);
+                self.diagnostics.push(error.at(line.span(source)));
             }
         }
     }
@@ -287,20 +279,25 @@ fn halves(line: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn unreadable(what: &str, path: &str, error: &std::io::Error, from: Option<Span>) -> Diagnostic {
-    let diagnostic = Diagnostic::error(format!(
-        "cannot read the {what} `{path}`: {}",
-        crate::errno::describe(error)
-    ));
-    match from {
-        Some(span) => diagnostic.at(span),
-        None => diagnostic,
-    }
+fn unreadable(
+    kind: &'static str,
+    path: &str,
+    error: &std::io::Error,
+    from: Option<Span>,
+) -> Diagnostic {
+    let mut unreadable = Diagnostic::error_from(SyntaxProblem::UnreadableFile {
+        kind,
+        path: path.to_owned(),
+        error: crate::errno::describe(error),
+    });
+    unreadable.span = from;
+    unreadable
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostic::DiagnosticCause;
     use crate::env::FakeEnv;
     use crate::syntax::SectionKind;
     use proptest::prelude::*;
@@ -309,6 +306,14 @@ mod tests {
         let mut diagnostics = Diagnostics::default();
         let sections = parse("dir/test.fio", text.to_owned(), env, &mut diagnostics);
         (sections, diagnostics)
+    }
+
+    /// Returns the cause of the first diagnostic.
+    fn cause(diagnostics: &Diagnostics) -> SyntaxProblem {
+        match diagnostics.list[0].cause.as_deref() {
+            Some(DiagnosticCause::Syntax(problem)) => problem.clone(),
+            other => panic!("{other:?}"),
+        }
     }
 
     fn entries(section: &Section) -> Vec<(String, Option<String>)> {
@@ -387,8 +392,8 @@ mod tests {
             .file("dir/other.inc", "include loop.inc\n");
         let (_, diagnostics) = parsed("[a]\ninclude loop.inc\n", &env);
         assert_eq!(diagnostics.list.len(), 1, "{diagnostics}");
-        let error = diagnostics.to_string();
-        assert!(error.contains("`loop.inc` includes itself"), "{error}");
+        let path = "loop.inc".to_owned();
+        assert_eq!(cause(&diagnostics), SyntaxProblem::IncludesItself { path });
     }
 
     #[test]
@@ -400,11 +405,11 @@ mod tests {
         }
         assert!(parsed("[a]\ninclude 2.inc\n", &env).1.list.is_empty());
         let (_, diagnostics) = parsed("[a]\ninclude 1.inc\n", &env);
-        let error = diagnostics.to_string();
-        assert!(
-            error.contains("too deeply") && error.contains("16"),
-            "{error}"
-        );
+        let too_deep = SyntaxProblem::IncludeTooDeep {
+            path: "17.inc".to_owned(),
+            limit: 16,
+        };
+        assert_eq!(cause(&diagnostics), too_deep);
     }
 
     #[test]
@@ -417,8 +422,11 @@ mod tests {
         }
         let (_, diagnostics) = parsed("[a]\ninclude 1.inc\n", &env);
         assert_eq!(diagnostics.list.len(), 1, "{diagnostics}");
-        let error = diagnostics.to_string();
-        assert!(error.contains("more than 1000 includes"), "{error}");
+        let limit = 1000;
+        assert_eq!(
+            cause(&diagnostics),
+            SyntaxProblem::TooManyIncludes { limit }
+        );
         // The same file may be included repeatedly.
         let text = format!("[a]\n{}", "include 16.inc\n".repeat(1000));
         assert!(parsed(&text, &env).1.list.is_empty());
@@ -426,14 +434,19 @@ mod tests {
 
     #[test]
     fn structural_errors_are_reported() {
-        for (text, word) in [
-            ("rw=read\nbs=4k\n[a]\n", "precedes the first section"),
-            ("[a\nrw=read\n", "closing"),
-            ("[a]\ninclude nope\n", "include file `nope`"),
+        let missing = SyntaxProblem::UnreadableFile {
+            kind: "include file",
+            path: "nope".to_owned(),
+            error: crate::errno::describe(&std::io::ErrorKind::NotFound.into()),
+        };
+        for (text, expected) in [
+            ("rw=read\nbs=4k\n[a]\n", SyntaxProblem::OptionBeforeSection),
+            ("[a\nrw=read\n", SyntaxProblem::UnclosedSection),
+            ("[a]\ninclude nope\n", missing),
         ] {
             let (_, diagnostics) = parsed(text, &FakeEnv::new());
             assert_eq!(diagnostics.list.len(), 1, "{text}");
-            assert!(diagnostics.to_string().contains(word), "{diagnostics}");
+            assert_eq!(cause(&diagnostics), expected);
         }
     }
 

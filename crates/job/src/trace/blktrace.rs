@@ -4,7 +4,7 @@
 //! As in fio, only the queueing of requests counts. Other records describe later stages of the same
 //! requests.
 
-use super::{Timing, Trace, TraceError, TracedFile, TracedIo, TracedOp};
+use super::{Timing, Trace, TraceError, TraceProblem, TracedFile, TracedIo, TracedOp};
 use crate::plan::Direction;
 use std::collections::HashMap;
 
@@ -74,17 +74,17 @@ pub(super) fn parse(bytes: &[u8], order: Order) -> Result<Trace, TraceError> {
     let mut numbers = HashMap::new();
     let mut at = 0;
     while at < bytes.len() {
-        let error = |problem: &str| TraceError {
+        let error = |problem| TraceError {
             place: format!("byte {at}"),
-            problem: problem.to_owned(),
+            problem,
         };
         let record = bytes
             .get(at..at + RECORD)
-            .ok_or_else(|| error("the trace ends within a record"))?;
+            .ok_or_else(|| error(TraceProblem::CutRecord))?;
         match order.u32(record, 0) {
-            magic if magic & !0xff != MAGIC => return Err(error("the data is no record")),
+            magic if magic & !0xff != MAGIC => return Err(error(TraceProblem::NotRecord)),
             magic if magic & 0xff != VERSION => {
-                return Err(error("the record is not of version 7 of blktrace's format"));
+                return Err(error(TraceProblem::RecordVersion));
             }
             _ => {}
         }
@@ -94,7 +94,7 @@ pub(super) fn parse(bytes: &[u8], order: Order) -> Result<Trace, TraceError> {
             let offset = sector
                 .checked_mul(SECTOR)
                 .filter(|offset| *offset <= i64::MAX as u64 - u64::from(len))
-                .ok_or_else(|| error("the sector is too large"))?;
+                .ok_or_else(|| error(TraceProblem::SectorTooLarge))?;
             let device = order.u32(record, 36);
             let files = &mut trace.files;
             let file = *numbers.entry(device).or_insert_with(|| {

@@ -80,16 +80,40 @@ fn appended_trace_continues_after_the_first() {
 fn parse_errors_name_the_line() {
     let reported = |lines: &[&str]| {
         let error = text(lines).unwrap_err();
-        format!("{}: {}", error.place, error.problem)
+        (error.place, error.problem)
     };
+    let at = |line: u32, problem| (format!("line {line}"), problem);
     let v3 = "fio version 3 iolog";
-    assert!(reported(&["0 read 0 4096"]).starts_with("line 1: a trace starts with"));
-    assert!(reported(&[v3, "1 f erase 0 1"]).starts_with("line 2: unknown action `erase`"));
-    assert!(reported(&[v3, "", "x f read 0 1"]).starts_with("line 3: `x` is not a whole number"));
-    assert!(reported(&[v3, "1 f read"]).ends_with("`read` needs an offset and a length"));
-    assert!(reported(&[v3, "1 f wait 5 0"]).contains("version 3 has no `wait`"));
-    assert!(reported(&[v3, "1 f read 9223372036854775807 1"]).contains("too large"));
-    assert!(reported(&[v3, "1 f read 0 4294967296"]).contains("too large"));
+    assert_eq!(reported(&["0 read 0 4096"]), at(1, TraceProblem::NoHeader));
+    let action = "erase".to_owned();
+    assert_eq!(
+        reported(&[v3, "1 f erase 0 1"]),
+        at(2, TraceProblem::UnknownAction { action })
+    );
+    let word = "x".to_owned();
+    assert_eq!(
+        reported(&[v3, "", "x f read 0 1"]),
+        at(3, TraceProblem::NotNumber { word })
+    );
+    let action = "read".to_owned();
+    assert_eq!(
+        reported(&[v3, "1 f read"]),
+        at(2, TraceProblem::NoRange { action })
+    );
+    assert_eq!(
+        reported(&[v3, "1 f wait 5 0"]),
+        at(2, TraceProblem::WaitInVersion3)
+    );
+    let offset = 9_223_372_036_854_775_807;
+    assert_eq!(
+        reported(&[v3, "1 f read 9223372036854775807 1"]),
+        at(2, TraceProblem::OffsetTooLarge { offset })
+    );
+    let length = 4_294_967_296;
+    assert_eq!(
+        reported(&[v3, "1 f read 0 4294967296"]),
+        at(2, TraceProblem::LengthTooLarge { length })
+    );
 }
 
 #[test]
@@ -189,6 +213,7 @@ fn blktrace_records_are_read_in_either_byte_order() {
         assert_eq!(trace.ios, expected);
         let cut = parse(&bytes[..bytes.len() - 10]).unwrap_err();
         assert_eq!(cut.place, "byte 200");
+        assert_eq!(cut.problem, TraceProblem::CutRecord);
     }
 }
 

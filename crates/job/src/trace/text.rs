@@ -1,12 +1,10 @@
 //! Reads fio's text format. Each line is `FILE ACTION [OFFSET LENGTH]`; in version 3, the time in
 //! microseconds precedes it.
 
-use super::{Timing, Trace, TraceError, TracedFile, TracedIo, TracedOp};
+use super::trace_problem::{VERSION_2, VERSION_3};
+use super::{Timing, Trace, TraceError, TraceProblem, TracedFile, TracedIo, TracedOp};
 use crate::plan::Direction;
 use std::collections::{HashMap, HashSet};
-
-const VERSION_2: &str = "fio version 2 iolog";
-const VERSION_3: &str = "fio version 3 iolog";
 
 /// Reads a trace in text format.
 pub(super) fn parse(bytes: &[u8]) -> Result<Trace, TraceError> {
@@ -15,7 +13,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Trace, TraceError> {
     let stamped = match lines.next() {
         Some((first, _)) if first.starts_with(VERSION_2) => false,
         Some((first, _)) if first.starts_with(VERSION_3) => true,
-        _ => return Err(at(1, no_header())),
+        _ => return Err(at(1, TraceProblem::NoHeader)),
     };
     let mut reader = TraceReader::new(stamped);
     for (line, number) in lines {
@@ -24,17 +22,11 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Trace, TraceError> {
     Ok(reader.trace)
 }
 
-fn at(line: u64, problem: String) -> TraceError {
+fn at(line: u64, problem: TraceProblem) -> TraceError {
     TraceError {
         place: format!("line {line}"),
         problem,
     }
-}
-
-fn no_header() -> String {
-    format!(
-        "a trace starts with `{VERSION_3}` or `{VERSION_2}`, or is a binary file of blkparse -d"
-    )
 }
 
 struct TraceReader {
@@ -71,7 +63,7 @@ impl TraceReader {
         }
     }
 
-    fn line(&mut self, line: &str) -> Result<(), String> {
+    fn line(&mut self, line: &str) -> Result<(), TraceProblem> {
         if line.is_empty() {
             return Ok(());
         }
@@ -83,29 +75,33 @@ impl TraceReader {
             true => self.stamp(words.next().unwrap_or_default())?,
             false => self.paused_ns,
         };
-        let file = words.next().ok_or("the file name is missing")?;
-        let action = words.next().ok_or("the action is missing")?;
+        let file = words.next().ok_or(TraceProblem::NoFile)?;
+        let action = words.next().ok_or(TraceProblem::NoAction)?;
         let numbers = (words.next(), words.next());
         if words.next().is_some() {
-            return Err("the line has too many words".to_owned());
+            return Err(TraceProblem::TooManyWords);
         }
-        let (offset, len) = match (action, numbers) {
+        let (offset, length) = match (action, numbers) {
             ("open", (None, None)) => {
                 self.open(file);
                 return Ok(());
             }
             ("add" | "close" | "unlink", (None, None)) => return Ok(()),
             (_, (Some(offset), Some(len))) => (number(offset)?, number(len)?),
-            _ => return Err(format!("`{action}` needs an offset and a length")),
+            _ => {
+                let action = action.to_owned();
+                return Err(TraceProblem::NoRange { action });
+            }
         };
         if action == "wait" {
             return self.pause(offset);
         }
         let op = op(action)?;
-        let len = u32::try_from(len).map_err(|_| format!("the length {len} is too large"))?;
+        let too_large = |_| TraceProblem::LengthTooLarge { length };
+        let len = u32::try_from(length).map_err(too_large)?;
         let end = offset.checked_add(u64::from(len));
         if end.is_none_or(|end| end > i64::MAX as u64) {
-            return Err(format!("the offset {offset} is too large"));
+            return Err(TraceProblem::OffsetTooLarge { offset });
         }
         let reopened = self.reopened.remove(file);
         let file = self.file(file);
@@ -128,15 +124,15 @@ impl TraceReader {
 
     /// Reads a second header, written when another job appended to the file. Its times start at 0
     /// again.
-    fn again(&mut self, stamped: bool) -> Result<(), String> {
+    fn again(&mut self, stamped: bool) -> Result<(), TraceProblem> {
         if stamped != self.stamped {
-            return Err("the trace changes its version".to_owned());
+            return Err(TraceProblem::VersionChange);
         }
         self.base_ns = self.last_ns;
         Ok(())
     }
 
-    fn stamp(&mut self, word: &str) -> Result<u64, String> {
+    fn stamp(&mut self, word: &str) -> Result<u64, TraceProblem> {
         let at_ns = number(word)?
             .saturating_mul(1000)
             .saturating_add(self.base_ns);
@@ -144,9 +140,9 @@ impl TraceReader {
         Ok(at_ns)
     }
 
-    fn pause(&mut self, us: u64) -> Result<(), String> {
+    fn pause(&mut self, us: u64) -> Result<(), TraceProblem> {
         if self.stamped {
-            return Err("version 3 has no `wait`: its lines start with a time".to_owned());
+            return Err(TraceProblem::WaitInVersion3);
         }
         self.paused_ns = self.paused_ns.saturating_add(us.saturating_mul(1000));
         Ok(())
@@ -163,7 +159,7 @@ impl TraceReader {
     }
 }
 
-fn op(action: &str) -> Result<TracedOp, String> {
+fn op(action: &str) -> Result<TracedOp, TraceProblem> {
     Ok(match action {
         "read" => TracedOp::Data(Direction::Read),
         "write" => TracedOp::Data(Direction::Write),
@@ -172,15 +168,15 @@ fn op(action: &str) -> Result<TracedOp, String> {
         "datasync" => TracedOp::Datasync,
         "sync_file_range" => TracedOp::SyncFileRange,
         _ => {
-            return Err(format!(
-                "unknown action `{action}`; valid actions: read, write, trim, sync, datasync, \
-                 wait, add, open, close"
-            ));
+            return Err(TraceProblem::UnknownAction {
+                action: action.to_owned(),
+            });
         }
     })
 }
 
-fn number(word: &str) -> Result<u64, String> {
-    word.parse()
-        .map_err(|_| format!("`{word}` is not a whole number"))
+fn number(word: &str) -> Result<u64, TraceProblem> {
+    word.parse().map_err(|_| TraceProblem::NotNumber {
+        word: word.to_owned(),
+    })
 }

@@ -1,8 +1,8 @@
 //! Examinations of fixed machines, for tests of reports.
 
 use iosonde_result::doctor::{
-    ArrayState, DeviceConditions, DeviceTraffic, Examination, ExaminedTarget, MachineConditions,
-    Maintenance, ProcessTraffic, TargetAccess,
+    ArrayState, DeviceConditions, DeviceTraffic, Examination, ExaminedTarget, IdleState,
+    IoPathSettings, MachineConditions, Maintenance, ProcessTraffic, TargetAccess,
 };
 use iosonde_result::host::{
     CgroupLimits, Cpu, DeviceInfo, DeviceKind, DeviceNumber, FileSystemUsage, Host, IoLimit,
@@ -191,6 +191,7 @@ pub(super) fn laptop() -> Examination {
         on_battery: Some(true),
         clock_sources: vec!["tsc".into(), "hpet".into(), "acpi_pm".into()],
         io_uring_error: Some("Operation not permitted (EPERM)".into()),
+        io_uring_errno: Some(iosonde_job::errno::EPERM),
         io_uring_disabled: Some(2),
         aio_in_use: Some(65_530),
         aio_max: Some(65_536),
@@ -206,6 +207,15 @@ pub(super) fn laptop() -> Examination {
             pid: 812,
             what: "fstrim, which discards free blocks".into(),
         }],
+        io_path: IoPathSettings {
+            aspm_policy: Some("powersave".into()),
+            idle_states: vec![IdleState {
+                number: 3,
+                name: "C10".into(),
+                exit_latency_us: 890,
+            }],
+            ..IoPathSettings::default()
+        },
     };
     examined(host, conditions, vec![home(), backup()])
 }

@@ -2,6 +2,7 @@
 
 use super::{list, show};
 use crate::format::TextFormat;
+use crate::text_style::TextStyle;
 use iosonde_history::{
     Filter, HistoryHook, HistoryOptions, HistoryPath, HistoryWriter, Store, StoredRuns,
     StudyRecord, StudySummary, probe_document, read_documents,
@@ -144,21 +145,23 @@ fn shown() -> Vec<StudySummary> {
     all
 }
 
+fn list_in_utf8(studies: &[StudySummary], format: TextFormat) -> String {
+    let style = TextStyle::for_locale("C.UTF-8", false);
+    list(studies, format, &TimeZone::UTC, style)
+}
+
 #[test]
 fn list_formats_match_snapshots() {
     let all = shown();
-    let table = list(&all, TextFormat::Table, &TimeZone::UTC);
+    let table = list_in_utf8(&all, TextFormat::Table);
     assert!(
         table.lines().all(|line| line.chars().count() <= 80),
         "{table}"
     );
     insta::assert_snapshot!("list_table", table);
-    insta::assert_snapshot!("list_csv", list(&all, TextFormat::Csv, &TimeZone::UTC));
-    insta::assert_snapshot!(
-        "list_markdown",
-        list(&all, TextFormat::Markdown, &TimeZone::UTC)
-    );
-    let json = list(&all, TextFormat::Json, &TimeZone::UTC);
+    insta::assert_snapshot!("list_csv", list_in_utf8(&all, TextFormat::Csv));
+    insta::assert_snapshot!("list_markdown", list_in_utf8(&all, TextFormat::Markdown));
+    let json = list_in_utf8(&all, TextFormat::Json);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["results"][0]["id"], "1fa9c1b2d3");
     assert_eq!(json["results"].as_array().unwrap().len(), 3);
@@ -190,10 +193,37 @@ fn list_shortens_long_targets_in_the_middle() {
     let mut all = shown();
     all[0].target = "/mnt/a/very/long/path/that/leads/far/down/the/tree/to/the/disk-17".to_owned();
     all[0].finished_at_ms = None;
-    let table = list(&all, TextFormat::Table, &TimeZone::UTC);
+    let table = list_in_utf8(&all, TextFormat::Table);
     assert!(
         table.lines().all(|line| line.chars().count() <= 80),
         "{table}"
     );
     insta::assert_snapshot!("list_long", table);
+}
+
+#[test]
+fn list_in_ascii_locale_has_no_other_characters() {
+    let table = list(
+        &shown(),
+        TextFormat::Table,
+        &TimeZone::UTC,
+        TextStyle::PLAIN,
+    );
+    assert!(table.is_ascii() && table.contains("..."), "{table}");
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
+}
+
+#[test]
+fn list_shows_the_figure_of_a_command_without_rates() {
+    let mut all = shown();
+    all[0].headline.read_iops = None;
+    all[0].headline.write_iops = None;
+    all[0].headline.bytes_per_s = None;
+    all[0].headline.command = Some("400 tps".to_owned());
+    let table = list_in_utf8(&all, TextFormat::Table);
+    let row = table.lines().nth(1).unwrap();
+    assert!(row.contains("400 tps") && row.ends_with(" -"), "{table}");
 }

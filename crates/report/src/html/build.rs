@@ -74,11 +74,8 @@ impl HtmlReportBuilder {
         let before = result.expected.iter();
         let kept = before.filter(|held| !self.expected.contains(&held.promise));
         self.knees.extend(knees::convert_knees(source, &result));
-        let ceilings = ceilings(&result);
-        let ceilings = ceilings
-            .into_iter()
-            .map(|(name, text)| format!("{name}: {text}"));
-        let notes = ceilings.chain(result.notes.iter().cloned()).collect();
+        let ceilings = ceilings(&result).into_iter().map(|(_, text)| text);
+        let ceilings = ceilings.collect();
         let place = &result.target;
         self.promises
             .extend(kept.map(|held| page_promises::convert_check(held, place)));
@@ -107,7 +104,8 @@ impl HtmlReportBuilder {
             source: source.to_owned(),
             target: result.target,
             sentence: result.classification.sentence,
-            notes,
+            ceilings,
+            notes: result.notes,
             interrupted: result.interrupted,
             working_set_bytes: result.working_set.bytes,
         });
@@ -199,7 +197,6 @@ impl HtmlReportBuilder {
     /// Returns the report as an HTML file.
     pub fn html(mut self, title: Option<&str>) -> serde_json::Result<String> {
         self.join_suites();
-        name_apart(&mut self.runs);
         for promise in &self.expected {
             self.promises
                 .extend(page_promises::compare_runs(promise, &self.runs));
@@ -271,7 +268,8 @@ impl HtmlReportBuilder {
         let facts = facts::storage(&result)
             .into_iter()
             .chain(facts::caches(&result.caches))
-            .chain(facts::nfs(&result.nfs));
+            .chain(facts::nfs(&result.nfs))
+            .chain(result.shared_file.iter().flat_map(facts::shared_file));
         let fact_events = facts.map(|(name, text)| RunEvent {
             at_ns: 0,
             message: format!("{name}: {text}"),
@@ -406,37 +404,6 @@ fn place(result: &RunResult) -> String {
         );
     }
     places.join(", ")
-}
-
-/// Makes names unique by adding the target, the source and, if needed, a number.
-fn name_apart(runs: &mut [PageRun]) {
-    if differ(runs, |run| &run.place) {
-        for run in runs.iter_mut() {
-            run.name = format!("{}: {}", run.place, run.name);
-        }
-    }
-    let mut count: HashMap<String, usize> = HashMap::new();
-    for run in runs.iter() {
-        *count.entry(run.name.clone()).or_default() += 1;
-    }
-    let by_source = differ(runs, |run| &run.source);
-    for run in runs.iter_mut() {
-        if by_source && count[&run.name] > 1 {
-            run.name = format!("{} ({})", run.name, run.source);
-        }
-    }
-    let mut seen: HashMap<String, usize> = HashMap::new();
-    for run in runs.iter_mut() {
-        let times = seen.entry(run.name.clone()).or_default();
-        *times += 1;
-        if *times > 1 {
-            run.name = format!("{} #{times}", run.name);
-        }
-    }
-}
-
-fn differ(runs: &[PageRun], of: impl Fn(&PageRun) -> &String) -> bool {
-    runs.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]))
 }
 
 fn default_title(runs: &[PageRun]) -> String {

@@ -88,8 +88,7 @@ pub(super) struct PageResult {
 pub(super) struct PageSweep {
     /// File or id of the result.
     pub(super) source: String,
-    /// Name of the target, for the title of the page.
-    #[serde(skip)]
+    /// Name of the target.
     pub(super) target: String,
     /// Target, and number of measured cells.
     pub(super) headline: String,
@@ -140,8 +139,7 @@ pub(super) struct PageSweepCell {
 pub(super) struct PageLoad {
     /// File or id of the result.
     pub(super) source: String,
-    /// Name of the target, for the title of the page.
-    #[serde(skip)]
+    /// Name of the target.
     pub(super) target: String,
     /// Target and offered load.
     pub(super) headline: String,
@@ -216,6 +214,8 @@ pub(super) struct PageStudy {
     pub(super) target: String,
     /// Classification of the target in one sentence.
     pub(super) sentence: String,
+    /// Limits of the rate of each kind of I/O, one sentence each.
+    pub(super) ceilings: Vec<String>,
     pub(super) notes: Vec<String>,
     /// Whether the probe ended before all phases had run.
     pub(super) interrupted: bool,
@@ -226,7 +226,7 @@ pub(super) struct PageStudy {
 /// A run.
 #[derive(Debug, Serialize)]
 pub(super) struct PageRun {
-    /// Short name, unique among the runs.
+    /// Names of the jobs, or the phase of a probe. The page tells runs apart.
     pub(super) name: String,
     pub(super) source: String,
     /// Index of the study that contains the run.

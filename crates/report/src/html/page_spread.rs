@@ -16,6 +16,7 @@ pub(super) fn convert_spread(name: &str, results: &[MeasuredResult]) -> Option<P
                 unit: match measure {
                     Measure::Iops => PageUnit::Iops,
                     Measure::BytesPerS => PageUnit::BytesPerS,
+                    Measure::CommandFigure => PageUnit::Count,
                     _ => PageUnit::Ns,
                 },
                 mean: side.value,

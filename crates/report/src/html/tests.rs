@@ -55,6 +55,7 @@ fn page_has_one_placeholder_and_loads_nothing() {
     let page = empty_page().unwrap();
     assert!(page == include_str!("../../../../web/dist/report.html"));
     assert_eq!(page.matches(PLACE).count(), 1);
+    assert_eq!(page.matches(TEXT_PLACE).count(), 1);
     for loads in [
         "src=\"http",
         "href=\"http",
@@ -150,7 +151,7 @@ fn concurrent_jobs_have_a_sum_and_sequential_jobs_none() {
 }
 
 #[test]
-fn runs_share_plan_and_host_and_have_unique_names() {
+fn runs_share_plan_and_host() {
     let result = run(vec![job("same", "nvme", ReadWriteMode::Read, 1)]);
     let mut busier = result.clone();
     busier.host.memory_available_bytes = Some(1 << 30);
@@ -162,16 +163,25 @@ fn runs_share_plan_and_host_and_have_unique_names() {
     assert_eq!(document["plans"].as_array().unwrap().len(), 1);
     assert_eq!(document["hosts"].as_array().unwrap().len(), 1);
     assert_eq!(document["runs"][0]["memory_available_bytes"], 1 << 30);
-    let names: Vec<&str> = document["runs"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|run| run["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        names,
-        ["same (monday)", "same (tuesday)", "same (tuesday) #2"]
+    for run in document["runs"].as_array().unwrap() {
+        assert_eq!(run["name"], "same");
+    }
+}
+
+#[test]
+fn page_without_scripts_has_title_and_figures() {
+    let result = run(vec![job("<job>", "nvme", ReadWriteMode::Read, 4)]);
+    let mut builder = HtmlReportBuilder::default();
+    builder.run("one", result);
+    let page = builder.html(Some("Title & more")).unwrap();
+    let (_, rest) = page.split_once("<noscript>").unwrap();
+    let (text, _) = rest.split_once("</noscript>").unwrap();
+    assert!(text.contains("<h1>Title &amp; more</h1>"), "{text}");
+    assert!(
+        text.contains("<td>sim:nvme</td><td>&lt;job&gt;, read</td><td>4</td>"),
+        "{text}"
     );
+    assert!(!page.contains(TEXT_PLACE));
 }
 
 #[test]

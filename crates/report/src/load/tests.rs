@@ -4,9 +4,9 @@ use iosonde_study::load::{LoadOptions, LoadPattern, MatrixOptions, load};
 use iosonde_study::probe::{StudyTarget, StudyTargetKind};
 use iosonde_study::{StudyEvent, StudyObserver};
 
-const SECOND_NS: u64 = 1_000_000_000;
+pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
-fn options() -> LoadOptions {
+pub(super) fn options() -> LoadOptions {
     LoadOptions {
         pattern: LoadPattern {
             block_bytes: 4096,
@@ -28,7 +28,7 @@ fn options() -> LoadOptions {
     }
 }
 
-fn measured(device: &str, options: &LoadOptions) -> LoadResult {
+pub(super) fn measured(device: &str, options: &LoadOptions) -> LoadResult {
     let target = StudyTarget {
         name: format!("sim:{device}"),
         path: "sim".to_owned(),
@@ -77,7 +77,7 @@ fn matrix_report_is_a_heat_map() {
 }
 
 /// Options for one rate, offered for two seconds.
-fn at(rate: f64, objectives: &[&str]) -> LoadOptions {
+pub(super) fn at(rate: f64, objectives: &[&str]) -> LoadOptions {
     LoadOptions {
         rates: vec![rate],
         objectives: objectives.iter().map(|one| one.parse().unwrap()).collect(),

@@ -2,10 +2,11 @@
 
 use super::limits;
 use crate::facts;
-use iosonde_job::plan::Engine;
+use iosonde_job::plan::{Direction, Engine};
 use iosonde_result::cache_state::combine_caches;
-use iosonde_result::run::{RunResult, Verdict};
+use iosonde_result::run::{RunResult, Verdict, VerdictKind};
 use iosonde_result::storage::StorageUsed;
+use iosonde_result::verdict_cause::VerdictCause;
 use iosonde_study::probe::{ProbePhase, ProbeResult};
 
 /// Returns all known conditions.
@@ -44,7 +45,7 @@ pub(super) fn list_conditions(result: &ProbeResult) -> Vec<(&'static str, String
         pairs.push(("machine", facts::machine(&run.host)));
         pairs.extend(facts::bounds(&run.host));
     }
-    for verdict in verdicts(result) {
+    for verdict in findings(result, |_| true) {
         pairs.push(("finding", verdict));
     }
     for note in &result.notes {
@@ -94,13 +95,17 @@ fn how(result: &ProbeResult) -> String {
 }
 
 /// Findings of all phases without duplicates, with their phases. If three or more phases have a
-/// finding of one kind, the first represents all, even if their evidence differs.
-fn verdicts(result: &ProbeResult) -> Vec<String> {
+/// finding of one kind, the first represents all, even if their evidence differs. Phases that a
+/// cache served are all named, those that read apart from those that write. Findings of kinds that
+/// are not `wanted` are left out.
+pub(super) fn findings(result: &ProbeResult, wanted: fn(VerdictKind) -> bool) -> Vec<String> {
     const MANY: usize = 3;
     let found = || {
-        result.runs.iter().flat_map(|run| {
+        result.runs.iter().flat_map(move |run| {
             let verdicts = run.result.verdicts.iter();
-            let elsewhere = |verdict: &&Verdict| !limits::is_shown_here(run, verdict);
+            let elsewhere = move |verdict: &&Verdict| {
+                wanted(verdict.kind) && !limits::is_shown_here(run, verdict)
+            };
             verdicts
                 .filter(elsewhere)
                 .map(|verdict| (run.phase.title(), verdict))
@@ -112,8 +117,11 @@ fn verdicts(result: &ProbeResult) -> Vec<String> {
     let all = result.runs.len();
     for (title, verdict) in found() {
         let many = of_kind(verdict.kind).count() >= MANY;
-        let is_same = |other: &Verdict| match many {
-            true => other.kind == verdict.kind,
+        let is_cached = verdict.kind == VerdictKind::ServedFromCache;
+        let is_same = |other: &Verdict| match many || is_cached {
+            true => {
+                other.kind == verdict.kind && cached_direction(other) == cached_direction(verdict)
+            }
             false => has_same_text(other, verdict),
         };
         if said.iter().any(|other| is_same(other)) {
@@ -132,14 +140,25 @@ fn verdicts(result: &ProbeResult) -> Vec<String> {
         };
         lines.push(match alike.len() {
             count if count == all => format!("all phases{such_as}: {evidence}"),
-            count if count >= MANY => format!("{count} of {all} phases{such_as}: {evidence}"),
+            count if count >= MANY && !is_cached => {
+                format!("{count} of {all} phases{such_as}: {evidence}")
+            }
             _ => {
                 let titles: Vec<_> = alike.iter().map(|(title, _)| *title).collect();
-                format!("{}: {evidence}", titles.join("; "))
+                let of_first = if differs { "; in the first, " } else { ": " };
+                format!("{}{of_first}{evidence}", titles.join("; "))
             }
         });
     }
     lines
+}
+
+/// Direction of the I/O that a cache served, if the verdict names one.
+fn cached_direction(verdict: &Verdict) -> Option<Direction> {
+    match verdict.cause {
+        Some(VerdictCause::ServedFromCache { direction, .. }) => Some(direction),
+        _ => None,
+    }
 }
 
 /// Whether two verdicts read the same. Their causes may differ by less than the text shows.
@@ -151,6 +170,39 @@ fn has_same_text(one: &Verdict, other: &Verdict) -> bool {
 mod tests {
     use super::*;
     use iosonde_study::probe::ProbeBudget;
+
+    #[test]
+    fn phases_that_a_cache_served_are_all_named() {
+        let mut result = super::super::simulated::probed("hdd", ProbeBudget::QUICK);
+        let mut titles = Vec::new();
+        for run in &mut result.runs {
+            run.result.verdicts.clear();
+            let direction = run.phase.direction();
+            if run.phase == ProbePhase::Layout {
+                continue;
+            }
+            if direction == Direction::Write {
+                titles.push(run.phase.title());
+            }
+            let cause = VerdictCause::ServedFromCache {
+                direction,
+                job_bytes: 1 << 30,
+                device_bytes: titles.len() as u64,
+            };
+            run.result.verdicts.push(Verdict {
+                kind: VerdictKind::ServedFromCache,
+                evidence: format!("{direction:?}, {} on the device", titles.len()),
+                cause: Some(cause),
+            });
+        }
+        assert!(titles.len() >= 3, "{titles:?}");
+        let lines = findings(&result, |_| true);
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        let writes = lines.iter().find(|line| line.contains("Write")).unwrap();
+        for title in titles {
+            assert!(writes.contains(title), "{title}: {writes}");
+        }
+    }
 
     #[test]
     fn pool_conditions_name_cluster_and_library_not_o_direct() {

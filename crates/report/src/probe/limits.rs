@@ -23,11 +23,9 @@ pub(super) fn knees(result: &ProbeResult) -> Vec<(&'static str, String)> {
     pairs
 }
 
-/// Bottlenecks of the patterns. A bottleneck of several patterns is reported once.
-pub(super) fn bottlenecks(result: &ProbeResult) -> Vec<(&'static str, String)> {
+/// Bottlenecks of the patterns with the labels of their figures, that of most figures first.
+fn group_bottlenecks(result: &ProbeResult) -> Vec<(&Verdict, Vec<String>)> {
     let mut found: Vec<(&Verdict, Vec<String>)> = Vec::new();
-    // Number of figures in the table.
-    let all = result.figures.len();
     for phase in row::ORDER {
         let Some((figure, verdict)) = judged_phase(result, phase) else {
             continue;
@@ -39,6 +37,19 @@ pub(super) fn bottlenecks(result: &ProbeResult) -> Vec<(&'static str, String)> {
         }
     }
     found.sort_by_key(|(_, labels)| std::cmp::Reverse(labels.len()));
+    found
+}
+
+/// Kinds of the bottlenecks, in the order of [`bottlenecks`].
+pub(super) fn bottleneck_kinds(result: &ProbeResult) -> Vec<VerdictKind> {
+    let found = group_bottlenecks(result).into_iter();
+    found.map(|(verdict, _)| verdict.kind).collect()
+}
+
+/// Bottlenecks of the patterns. A bottleneck of several patterns is reported once.
+pub(super) fn bottlenecks(result: &ProbeResult) -> Vec<(&'static str, String)> {
+    // Number of figures in the table.
+    let all = result.figures.len();
     let sentence = |(verdict, labels): (&Verdict, Vec<String>)| {
         let limit = verdict.kind.limit().unwrap_or_default();
         // The evidence is that of the first figure, which is named if there are several.
@@ -53,7 +64,8 @@ pub(super) fn bottlenecks(result: &ProbeResult) -> Vec<(&'static str, String)> {
         };
         ("bottleneck", text)
     };
-    found.into_iter().map(sentence).collect()
+    let found = group_bottlenecks(result).into_iter();
+    found.map(sentence).collect()
 }
 
 /// Rates that more I/Os in flight do not raise, with the cause; once for patterns that share it.

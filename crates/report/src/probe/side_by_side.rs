@@ -129,7 +129,7 @@ fn headline_comparisons(results: &[ProbeResult], format: TextFormat) -> Vec<Stri
 }
 
 /// Keeps the maxima and the main figure of each phase, in the order of the table.
-fn of_headlines(first: &ProbeResult, comparison: Comparison) -> Comparison {
+pub(super) fn of_headlines(first: &ProbeResult, comparison: Comparison) -> Comparison {
     let all = comparison.rows.len();
     let mut rows: Vec<ComparisonRow> = Vec::new();
     for phase in row::ORDER {
@@ -149,7 +149,7 @@ fn of_headlines(first: &ProbeResult, comparison: Comparison) -> Comparison {
     let mut notes = comparison.notes;
     if rows.len() < all {
         notes.push(format!(
-            "{} of {all} figures; `iosonde compare` shows all of them",
+            "{} of {all} figures; `iosonde compare --details` shows all of them",
             rows.len()
         ));
     }
@@ -169,7 +169,7 @@ fn measure(figure: &PhaseFigure) -> Measure {
 }
 
 /// Table of the main figures of all targets.
-fn headlines(results: &[ProbeResult]) -> String {
+pub(super) fn headlines(results: &[ProbeResult]) -> String {
     let mut table = plain();
     let mut head = vec![Cell::new("")];
     head.extend(results.iter().map(|result| right(&result.target)));

@@ -1,4 +1,4 @@
-//! Report of a probe as text.
+//! Report of a probe as text, with all details.
 
 use super::{conditions, device, limits, row};
 use crate::nodes;
@@ -180,16 +180,23 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
              fdatasync (the preceding write: p50 {p50}).",
         ));
     }
-    // Includes runs whose error left no figure.
+    remarks.extend(failures(result));
+    remarks.extend(result.error.as_ref().map(crate::ended_by));
+    remarks
+}
+
+/// Errors that ended phases, with those that left no figure.
+pub(super) fn failures(result: &ProbeResult) -> Vec<String> {
+    let mut failures = Vec::new();
     for run in &result.runs {
         let mut workers = run.result.workers.iter();
         if let Some(failure) = workers.find_map(|worker| worker.error.as_ref()) {
-            remarks.push(format!(
+            failures.push(format!(
                 "{}: ended by an error: {}",
                 row::planned(run.phase),
                 failure.message
             ));
         }
     }
-    remarks
+    failures
 }

@@ -13,8 +13,8 @@ const LINES: u64 = 20;
 pub struct SecondRow {
     /// Number of the second, from 1. 0 is the start.
     sec: u64,
-    /// Operations in flight.
-    in_flight: u64,
+    /// Operations in flight at the end of the second. `None` if they were not counted.
+    in_flight: Option<u64>,
     /// Operations completed since the start.
     finished: u64,
     /// Bandwidth since the start, in MiB/s.
@@ -40,22 +40,28 @@ impl SecondRow {
             Some(median) => (general(self.mb), general(median)),
             None => ("0".to_owned(), "-".to_owned()),
         };
+        let in_flight = self.in_flight;
         format!(
             "{:>5} {:>7} {:>9} {:>9} {:>9} {mb:>9} {last:>11} {:>11}\n",
             self.sec,
-            self.in_flight,
-            self.finished + self.in_flight,
+            in_flight.map_or_else(|| "-".to_owned(), |count| count.to_string()),
+            self.started(),
             self.finished,
             general(self.mean_mb),
             general(self.mean_s),
         )
     }
 
+    /// Operations started since the start.
+    fn started(&self) -> u64 {
+        self.finished + self.in_flight.unwrap_or(0)
+    }
+
     pub(super) fn json(&self) -> Value {
         json!({
             "sec": self.sec,
             "cur_ops": self.in_flight,
-            "started": self.finished + self.in_flight,
+            "started": self.started(),
             "finished": self.finished,
             "avg_bw": self.mean_mb,
             "cur_bw": self.mb,
@@ -84,7 +90,7 @@ impl Seconds {
     pub fn new(head: &RadosHeader, ops: Option<u64>) -> Seconds {
         let start = SecondRow {
             sec: 0,
-            in_flight: 0,
+            in_flight: Some(0),
             finished: 0,
             mean_mb: 0.0,
             mb: 0.0,
@@ -130,16 +136,12 @@ impl Seconds {
         if length_s < 0.5 {
             return false;
         }
-        let left = self
-            .ops
-            .map_or(u64::MAX, |ops| ops.saturating_sub(self.finished));
         let elapsed_s = self.elapsed_ns as f64 / 1e9;
         let iops = ios as f64 / length_s;
         let median = interval.latency.percentile(50.0);
         self.rows.push(SecondRow {
             sec: self.rows.len() as u64,
-            // The queue is always full until the last operations.
-            in_flight: self.concurrent.min(left),
+            in_flight: interval.in_flight,
             finished: self.finished,
             mean_mb: self.finished as f64 * self.op_bytes / elapsed_s / MB,
             mb: iops * self.op_bytes / MB,
@@ -209,9 +211,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn random_reads_keep_the_queue_full_beyond_the_written_blocks() {
-        let mut head = RadosHeader {
-            mode: RadosMode::Rand,
+    fn row_has_the_counted_operations_in_flight() {
+        let head = RadosHeader {
+            mode: RadosMode::Seq,
             concurrent: 16,
             op_bytes: 4096,
             object_bytes: 4096,
@@ -219,18 +221,20 @@ mod tests {
             max_objects: 0,
             prefix: String::new(),
         };
-        let mut interval = Interval {
-            length_ns: 1_000_000_000,
-            ..Interval::default()
-        };
-        interval.directions.read.ios = 100;
-        let mut in_flight = |mode| {
-            head.mode = mode;
-            let mut seconds = Seconds::new(&head, Some(100));
+        let mut seconds = Seconds::new(&head, Some(1000));
+        let mut push = |in_flight: Option<u64>| {
+            let mut interval = Interval {
+                length_ns: 1_000_000_000,
+                in_flight,
+                ..Interval::default()
+            };
+            interval.directions.read.ios = 100;
             seconds.push(&interval);
-            seconds.rows.last().map(|row| row.in_flight)
+            let json = seconds.rows.last().map(SecondRow::json).unwrap();
+            (json["cur_ops"].as_u64(), json["started"].as_u64())
         };
-        assert_eq!(in_flight(RadosMode::Rand), Some(16));
-        assert_eq!(in_flight(RadosMode::Seq), Some(0));
+        assert_eq!(push(Some(15)), (Some(15), Some(115)));
+        assert_eq!(push(Some(3)), (Some(3), Some(203)));
+        assert_eq!(push(None), (None, Some(300)));
     }
 }

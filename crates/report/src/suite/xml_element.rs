@@ -1,9 +1,9 @@
-//! Elements of XML, whose attributes and text are escaped.
+//! Elements of XML and HTML, whose attributes and text are escaped.
 
 use iosonde_job::escape_control_characters;
 
 /// An element with its attributes.
-pub(super) struct XmlElement {
+pub(crate) struct XmlElement {
     name: &'static str,
     /// Attributes as written in a tag, each after a space.
     attributes: String,
@@ -11,7 +11,7 @@ pub(super) struct XmlElement {
 
 impl XmlElement {
     /// Creates an element without attributes.
-    pub(super) fn new(name: &'static str) -> XmlElement {
+    pub(crate) fn new(name: &'static str) -> XmlElement {
         XmlElement {
             name,
             attributes: String::new(),
@@ -19,29 +19,29 @@ impl XmlElement {
     }
 
     /// Adds an attribute.
-    pub(super) fn attribute(mut self, name: &str, value: &str) -> XmlElement {
+    pub(crate) fn attribute(mut self, name: &str, value: &str) -> XmlElement {
         let value = escape_xml(value);
         self.attributes.push_str(&format!(" {name}=\"{value}\""));
         self
     }
 
     /// Returns the tag that opens the element.
-    pub(super) fn opening_tag(&self) -> String {
+    pub(crate) fn opening_tag(&self) -> String {
         format!("<{}{}>", self.name, self.attributes)
     }
 
     /// Returns the element without content.
-    pub(super) fn empty(&self) -> String {
+    pub(crate) fn empty(&self) -> String {
         format!("<{}{}/>", self.name, self.attributes)
     }
 
     /// Returns the element around a text.
-    pub(super) fn with_text(&self, text: &str) -> String {
+    pub(crate) fn with_text(&self, text: &str) -> String {
         self.with_xml(&escape_xml(text))
     }
 
     /// Returns the element around other elements.
-    pub(super) fn with_xml(&self, xml: &str) -> String {
+    pub(crate) fn with_xml(&self, xml: &str) -> String {
         format!("{}{xml}</{}>", self.opening_tag(), self.name)
     }
 }

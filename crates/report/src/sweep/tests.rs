@@ -5,9 +5,9 @@ use iosonde_job::env::FakeEnv;
 use iosonde_study::probe::{StudyTarget, StudyTargetKind};
 use iosonde_study::sweep::{Base, SweepGrid, SweepOptions, SweepTarget, parse_axes, sweep};
 
-const SECOND_NS: u64 = 1_000_000_000;
+pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
-fn measured(device: &str, axes: &[(&str, &str)], options: &SweepOptions) -> SweepResult {
+pub(super) fn measured(device: &str, axes: &[(&str, &str)], options: &SweepOptions) -> SweepResult {
     let target = StudyTarget {
         name: format!("sim:{device}"),
         path: "sim".to_owned(),
@@ -26,7 +26,7 @@ fn measured(device: &str, axes: &[(&str, &str)], options: &SweepOptions) -> Swee
     sweep(&mut session, &targets, &grid, options, Vec::new(), &mut ()).unwrap()
 }
 
-fn options() -> SweepOptions {
+pub(super) fn options() -> SweepOptions {
     SweepOptions {
         exhaustive: false,
         runtime_ns: 10 * SECOND_NS,

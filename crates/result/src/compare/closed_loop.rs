@@ -18,6 +18,9 @@ const RECIPROCAL_WITHIN: f64 = 0.005;
 
 /// Gives the mean latency of each part the interval and verdict of its rate, or the reverse if only
 /// the latency has an interval, if both express one fact.
+///
+/// [`RECIPROCAL_WITHIN`] can be wider than an interval. Ratios that differ by more than the
+/// interval allows are two facts: each keeps its own interval, which contains it.
 pub(super) fn join_rates_and_latencies(rows: &mut [ComparisonRow]) {
     let rates: Vec<ComparisonRow> = rows.iter().filter(|row| is_rate(row)).cloned().collect();
     for rate in rates {
@@ -35,11 +38,12 @@ pub(super) fn join_rates_and_latencies(rows: &mut [ComparisonRow]) {
             None => (latency, own),
         };
         let source = rows[from].clone();
-        if !is_bounded(&source.ratio) {
+        let interval = reciprocal(&source.ratio);
+        if !is_bounded(&source.ratio) || !contains(interval, rows[to].ratio.value) {
             continue;
         }
         let target = &mut rows[to];
-        target.ratio.interval = reciprocal(&source.ratio);
+        target.ratio.interval = interval;
         target.joint.interval = reciprocal(&source.joint);
         target.verdict = source.verdict;
     }
@@ -143,12 +147,20 @@ impl RatioRelation {
     fn interval_around(&self, value: f64, source: &Ratio) -> Option<(f64, f64)> {
         let (low, high) = reciprocal(source)?;
         let power = -value.ln() / source.value.ln();
-        if self.powers.contains(&power) {
-            return Some((low.powf(power), high.powf(power)));
-        }
-        let around = |end: f64| value * (end * source.value).powf(self.usual);
-        Some((around(low), around(high)))
+        let (low, high) = match self.powers.contains(&power) {
+            true => (low.powf(power), high.powf(power)),
+            false => {
+                let around = |end: f64| value * (end * source.value).powf(self.usual);
+                (around(low), around(high))
+            }
+        };
+        // Powers round: an interval without width could end beside the value.
+        Some((low.min(value), high.max(value)))
     }
+}
+
+fn contains(interval: Option<(f64, f64)>, value: f64) -> bool {
+    interval.is_some_and(|(low, high)| (low..=high).contains(&value))
 }
 
 fn is_rate(row: &ComparisonRow) -> bool {
@@ -187,6 +199,7 @@ mod tests {
         Bounds, ComparisonVerdict, Figure, IntervalBasis, IoPattern, MeasuredResult, ResultPart,
         Subject, compare,
     };
+    use proptest::prelude::*;
 
     /// Returns a figure with an interval of this relative half-width.
     fn figure(measure: Measure, value: f64, share: Option<f64>) -> Figure {
@@ -352,6 +365,60 @@ mod tests {
         for change in [32.0, 0.8] {
             let [before, after] = joined_syncs([Some(0.16), Some(0.12)], [950.0, 760.0], change);
             assert_eq!(before, after, "{change}");
+        }
+    }
+
+    /// The rate is 1.645 times as high and the latency 0.610 times as long. The reciprocal interval
+    /// of the rate, 0.608 to 0.608, does not contain the ratio of the latency.
+    #[test]
+    fn latency_outside_of_the_rate_interval_keeps_its_own() {
+        let share = 0.0003;
+        let a = measured(1000.0, 1e6, [Some(share), Some(0.01)]);
+        let b = measured(1645.0, 0.61e6, [Some(share), Some(0.01)]);
+        let apart = rows(&a, &b, &matching(&a, &b).pairs);
+        let joined = compare(&a, &b).rows;
+        assert_eq!(joined, apart);
+        let (low, high) = joined[1].ratio.interval.unwrap();
+        assert!(
+            (low..=high).contains(&joined[1].ratio.value),
+            "{low} {high}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn joined_interval_contains_its_ratio(
+            rates in (10.0f64..1e6, 0.2f64..5.0),
+            latency_error in 0.99f64..1.01,
+            shares in (0.0f64..0.2, 0.0f64..0.2),
+            known in (any::<bool>(), any::<bool>()),
+        ) {
+            let shares = [known.0.then_some(shares.0), known.1.then_some(shares.1)];
+            let a = measured(rates.0, 1e9 / rates.0, shares);
+            let b_rate = rates.0 * rates.1;
+            let b = measured(b_rate, 1e9 / b_rate * latency_error, shares);
+            for row in compare(&a, &b).rows {
+                for ratio in [row.ratio, row.joint] {
+                    if let Some((low, high)) = ratio.interval {
+                        prop_assert!((low..=high).contains(&ratio.value), "{ratio:?}");
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn joined_sync_interval_contains_its_ratio(
+            sync_us in (100.0f64..10_000.0, 100.0f64..10_000.0),
+            shares in (0.0f64..0.2, 0.0f64..0.2),
+            known in (any::<bool>(), any::<bool>()),
+        ) {
+            let shares = [known.0.then_some(shares.0), known.1.then_some(shares.1)];
+            let [_, joined] = joined_syncs(shares, [sync_us.0, sync_us.1], 1.0);
+            for row in joined {
+                if let Some((low, high)) = row.ratio.interval {
+                    prop_assert!((low..=high).contains(&row.ratio.value), "{:?}", row.ratio);
+                }
+            }
         }
     }
 

@@ -121,6 +121,14 @@ impl ComparisonRow {
         !self.paired && !self.ratio.is_shown() && of_means.is_shown()
     }
 
+    /// Returns whether a side was interpolated instead of measured.
+    fn is_predicted(&self) -> bool {
+        [&self.a, &self.b].into_iter().any(|side| {
+            side.bounds
+                .is_some_and(|bounds| bounds.basis == IntervalBasis::Predicted)
+        })
+    }
+
     /// Returns by how much the second side is slower: 0.05 is a 5 % lower rate or higher latency.
     pub fn slower_by(&self) -> f64 {
         if self.measure.more_is_faster() {
@@ -138,26 +146,35 @@ impl Comparison {
     /// Returns the rows that are slower by `share` or more, and significantly so for the number of
     /// figures: of 100 comparisons of equals, at most 5 have any. Predicted figures are excluded.
     pub fn slower_by(&self, share: f64) -> Vec<&ComparisonRow> {
-        let is_drawn = |side: &ComparedSide| {
-            side.bounds
-                .is_some_and(|bounds| bounds.basis == IntervalBasis::Predicted)
-        };
         let is_one = |row: &&ComparisonRow| {
             let is_slower =
                 ComparisonVerdict::from_ratio(&row.joint, row.measure) == ComparisonVerdict::Slower;
-            is_slower && row.slower_by() >= share && !is_drawn(&row.a) && !is_drawn(&row.b)
+            is_slower && row.slower_by() >= share && !row.is_predicted()
         };
         self.rows.iter().filter(is_one).collect()
     }
 
-    /// Returns the least effort that decides rows that are undecided or have too short runs.
+    /// Returns the rows that look slower by `share` or more, if no measured row is decided: then an
+    /// empty [`Comparison::slower_by`] says nothing about the second side.
+    #[must_use]
+    pub fn looks_slower_by(&self, share: f64) -> Vec<&ComparisonRow> {
+        let measured = self.rows.iter().filter(|row| !row.is_predicted());
+        let mut measured: Vec<&ComparisonRow> = measured.collect();
+        let is_decided = |row: &&ComparisonRow| row.verdict != ComparisonVerdict::Undecided;
+        if measured.iter().any(is_decided) {
+            return Vec::new();
+        }
+        measured.retain(|row| row.slower_by() > 0.0 && row.slower_by() >= share);
+        measured
+    }
+
+    /// Returns the least effort that decides the undecided rows. `None` if all rows are decided.
     pub fn find_deciding_effort(&self) -> Option<String> {
-        let rows = &self.rows;
-        let sides = || rows.iter().flat_map(|row| [&row.a, &row.b]);
+        if self.count(ComparisonVerdict::Undecided) == 0 {
+            return None;
+        }
+        let sides = || self.rows.iter().flat_map(|row| [&row.a, &row.b]);
         let single = || sides().filter(|side| side.runs == 1);
-        let is_undecided = rows
-            .iter()
-            .any(|row| row.verdict == ComparisonVerdict::Undecided);
         let short = single().filter_map(|side| {
             side.bounds
                 .filter(|bounds| bounds.basis == IntervalBasis::Thirds)
@@ -166,20 +183,18 @@ impl Comparison {
             .map(|bounds| EFFECTIVE_SAMPLES_WANTED / (2.0 * bounds.freedom))
             .reduce(f64::max)
             .map(|factor| factor.ceil().max(2.0));
-        match longer {
-            Some(factor) => Some(format!(
+        Some(match longer {
+            Some(factor) => format!(
                 "Some runs are too short for a narrow interval. To decide: make each run \
-                 {factor:.0} times as long, or run each side 3 times with a label"
-            )),
-            None if is_undecided && single().next().is_some() => Some(
-                "To decide undecided rows: use longer runs, or run each side 3 times with a label"
-                    .to_owned(),
+                 {factor:.0} times as long (`--runtime`), or run each side 3 times with a label"
             ),
-            None if is_undecided => {
-                Some("To decide undecided rows: run each side more often".to_owned())
+            None if single().next().is_some() => {
+                "To decide undecided rows: use longer runs (`--runtime`), or run each side 3 times \
+                 with a label"
+                    .to_owned()
             }
-            None => None,
-        }
+            None => "To decide undecided rows: run each side more often".to_owned(),
+        })
     }
 
     /// Returns the number of rows with this verdict.

@@ -164,19 +164,22 @@ pub enum Subject {
     /// A stage in the life of volumes, which the name of the part says.
     #[serde(rename = "stage")]
     LifecycleStage,
+    /// A command of a suite.
+    Command,
 }
 
-const _: () = assert!(Subject::ALL.len() == Subject::LifecycleStage as usize + 1);
+const _: () = assert!(Subject::ALL.len() == Subject::Command as usize + 1);
 
 impl Subject {
     /// All subjects, in the order of reports.
-    pub const ALL: [Subject; 6] = [
+    pub const ALL: [Subject; 7] = [
         Subject::Read,
         Subject::Write,
         Subject::Trim,
         Subject::Mixed,
         Subject::Sync,
         Subject::LifecycleStage,
+        Subject::Command,
     ];
 
     /// Returns fio's name.
@@ -188,6 +191,7 @@ impl Subject {
             Subject::Mixed => "mixed",
             Subject::Sync => "sync",
             Subject::LifecycleStage => "stage",
+            Subject::Command => "command",
         }
     }
 }
@@ -238,11 +242,13 @@ pub enum Measure {
     /// 99.9th percentile of the completion latency.
     #[serde(rename = "clat_p99_9")]
     ClatP999,
+    /// The figure that a command printed, in its own unit, which is no unit of time.
+    CommandFigure,
 }
 
 impl Measure {
     /// All measures, in the order of reports.
-    pub const ALL: [Measure; 10] = [
+    pub const ALL: [Measure; 11] = [
         Measure::Iops,
         Measure::BytesPerS,
         Measure::LatMean,
@@ -253,6 +259,7 @@ impl Measure {
         Measure::ClatP50,
         Measure::ClatP99,
         Measure::ClatP999,
+        Measure::CommandFigure,
     ];
 
     /// Returns the name in files, as in JSON.
@@ -268,6 +275,7 @@ impl Measure {
             Measure::ClatP50 => "clat_p50",
             Measure::ClatP99 => "clat_p99",
             Measure::ClatP999 => "clat_p99_9",
+            Measure::CommandFigure => "command_figure",
         }
     }
 
@@ -284,6 +292,7 @@ impl Measure {
             Measure::ClatP50 => "p50 clat",
             Measure::ClatP99 => "p99 clat",
             Measure::ClatP999 => "p99.9 clat",
+            Measure::CommandFigure => "figure",
         }
     }
 
@@ -299,13 +308,17 @@ impl Measure {
             | Measure::ClatMean
             | Measure::ClatP50
             | Measure::ClatP99
-            | Measure::ClatP999 => self.title(),
+            | Measure::ClatP999
+            | Measure::CommandFigure => self.title(),
         }
     }
 
     /// Returns whether a larger value means a faster device.
     pub fn more_is_faster(self) -> bool {
-        matches!(self, Measure::Iops | Measure::BytesPerS)
+        matches!(
+            self,
+            Measure::Iops | Measure::BytesPerS | Measure::CommandFigure
+        )
     }
 
     /// Returns the corresponding measure of total latency, for a measure of completion latency.

@@ -12,6 +12,7 @@ use crate::series::{FEWEST_SAMPLES, is_rate_steady};
 use crate::stats::{LatencyStats, Moments};
 use iosonde_job::plan::{BlockSize, Direction, Job, PerDirection, UnifiedReporting};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// Returns the parts of a run: one per job name within a reporting group, in plan order. Jobs with
 /// `stats=0` and jobs that moved no data are left out.
@@ -51,9 +52,27 @@ pub fn parts(result: &RunResult) -> Vec<ResultPart> {
     parts
 }
 
+/// End of the names of parts that were measured beside a neighbour.
+const BESIDE: &str = " beside";
+
 /// Returns the name of a part that was measured beside a neighbour.
 pub fn name_beside(part: &str) -> String {
-    format!("{part} beside")
+    format!("{part}{BESIDE}")
+}
+
+/// Leaves out the parts of neighbours. Of the others, returns those that were measured alone, or
+/// all if there are none.
+#[must_use]
+pub fn without_neighbours(parts: &[ResultPart]) -> Vec<&ResultPart> {
+    let names = parts.iter().map(|part| part.name.as_str());
+    let beside: BTreeSet<&str> = names.filter_map(|name| name.strip_suffix(BESIDE)).collect();
+    let is_neighbour = |part: &ResultPart| {
+        let found = part.name.split_once(" of ");
+        found.is_some_and(|(_, of)| beside.contains(of))
+    };
+    let own = parts.iter().filter(|part| !is_neighbour(part));
+    let (alone, others): (Vec<_>, Vec<_>) = own.partition(|part| !part.name.ends_with(BESIDE));
+    if alone.is_empty() { others } else { alone }
 }
 
 /// Marks the parts of a run with a neighbour, and adds the neighbour's own part.

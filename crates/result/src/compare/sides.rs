@@ -149,7 +149,8 @@ impl FigurePair<'_> {
         let bounds = bounds_of_logs(&differences, IntervalBasis::Machines)?;
         let value = self.second.value / self.first.value;
         let wider = quantile(level, bounds.freedom) / quantile(LEVEL, bounds.freedom);
-        let half = (bounds.high / value).ln() * wider;
+        // Equal differences leave no width, and rounding must not make it negative.
+        let half = ((bounds.high / value).ln() * wider).max(0.0);
         Some(Ratio {
             value,
             interval: Some((value * (-half).exp(), value * half.exp())),

@@ -146,6 +146,45 @@ fn interval_that_reaches_zero_or_twice_the_value_is_not_known() {
     assert_eq!(comparison.rows[0].verdict, ComparisonVerdict::Undecided);
     let decides = comparison.find_deciding_effort().unwrap();
     assert!(decides.starts_with("To decide undecided rows"), "{decides}");
+    assert!(decides.contains("`--runtime`"), "{decides}");
+}
+
+/// The runs are a quarter as long as an interval needs, but their difference is shown.
+#[test]
+fn decided_rows_get_no_advice() {
+    let side = |value: f64| {
+        let bounds = Bounds {
+            low: value * 0.99,
+            high: value * 1.01,
+            freedom: 2.0,
+            repeat_factor: 1.0,
+            basis: IntervalBasis::Thirds,
+        };
+        let figures = vec![figure(Measure::Iops, value, Some(bounds))];
+        measured(None, vec![part("a", figures)])
+    };
+    let mut comparison = compare(&[side(100.0)], &[side(200.0)]);
+    assert_eq!(comparison.rows[0].verdict, ComparisonVerdict::Faster);
+    assert_eq!(comparison.find_deciding_effort(), None);
+    comparison.rows[0].verdict = ComparisonVerdict::Undecided;
+    let advice = comparison.find_deciding_effort().unwrap();
+    assert!(advice.contains("4 times as long"), "{advice}");
+}
+
+#[test]
+fn rows_look_slower_only_if_no_row_is_decided() {
+    let mut comparison = compare(&[one(763e3)], &[one(399.0)]);
+    assert_eq!(comparison.rows[0].verdict, ComparisonVerdict::Undecided);
+    assert!(comparison.slower_by(0.05).is_empty());
+    assert_eq!(comparison.looks_slower_by(0.05).len(), 1);
+    let equal = compare(&[one(399.0)], &[one(399.0)]);
+    assert!(equal.looks_slower_by(0.0).is_empty());
+    let faster = compare(&[one(399.0)], &[one(763e3)]);
+    assert!(faster.looks_slower_by(0.05).is_empty());
+    let mut decided = comparison.rows[0].clone();
+    decided.verdict = ComparisonVerdict::NoDifferenceShown;
+    comparison.rows.push(decided);
+    assert!(comparison.looks_slower_by(0.05).is_empty());
 }
 
 #[test]

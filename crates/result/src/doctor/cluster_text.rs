@@ -124,7 +124,7 @@ fn no_shared_class(provisioners: &[String]) -> FindingWords {
 }
 
 /// Returns the ways to a class with ReadWriteMany, first that of the provider.
-fn ways_to_share(provisioners: &[String]) -> String {
+pub(crate) fn ways_to_share(provisioners: &[String]) -> String {
     let any = |part: &str| provisioners.iter().any(|name| name.contains(part));
     let of_provider = if any("aws") {
         "Amazon EFS (efs.csi.aws.com), "

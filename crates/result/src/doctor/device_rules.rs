@@ -84,7 +84,7 @@ fn scheduler(device: &DeviceInfo) -> Option<Finding> {
     let scheduler = device.queue.as_ref()?.scheduler.as_deref()?;
     let severity = match scheduler {
         "bfq" | "cfq" => Warning,
-        "mq-deadline" | "kyber" if device.kind == DeviceKind::Nvme => Note,
+        other if other != "none" && device.kind == DeviceKind::Nvme => Note,
         _ => return None,
     };
     let better = if is_flash(device) {
@@ -115,15 +115,15 @@ fn narrow_link(device: &DeviceInfo) -> Option<Finding> {
     let slow = link
         .max_speed
         .as_deref()
-        .and_then(speed)
-        .zip(speed(&link.speed));
+        .and_then(link_gigatransfers)
+        .zip(link_gigatransfers(&link.speed));
     let slow = slow.is_some_and(|(max, now)| now < max);
     let cause = || DeviceCause::PcieLink { link: link.clone() };
     (narrow || slow).then(|| found(Warning, device, cause()))
 }
 
 /// Parses a link speed such as `8.0 GT/s PCIe`.
-fn speed(text: &str) -> Option<f64> {
+pub(super) fn link_gigatransfers(text: &str) -> Option<f64> {
     text.split(' ').next()?.parse().ok()
 }
 

@@ -93,7 +93,11 @@ fn write_cache(device: &str, kind: DeviceKind, transport: Option<Transport>) -> 
     let text = FindingWords::new(
         "write-cache",
         "the device has a volatile write cache",
-        "writes without fsync complete in the cache until it is full: a power failure loses them",
+        format!(
+            "writes without fsync complete in the cache until it is full: a power failure loses \
+             them{}",
+            power_loss_protection(kind, transport)
+        ),
     );
     let remedy = "for durable writes, use the figures with fdatasync";
     let command = match kind {
@@ -113,6 +117,19 @@ fn write_cache(device: &str, kind: DeviceKind, transport: Option<Transport>) -> 
             ))
             .command(command),
         None => text.remedy(remedy),
+    }
+}
+
+/// Returns what is known of the power-loss protection of a volatile write cache.
+fn power_loss_protection(kind: DeviceKind, transport: Option<Transport>) -> &'static str {
+    match (kind, transport) {
+        (DeviceKind::Nvme, Some(Transport::Pcie)) => {
+            "; an NVMe disk whose capacitors protect the cache usually reports none"
+        }
+        (DeviceKind::Ata, _) | (DeviceKind::Scsi, Some(Transport::Sas)) => {
+            ", unless the disk's capacitors protect it, which SATA and SAS do not report"
+        }
+        _ => "",
     }
 }
 

@@ -3,6 +3,7 @@
 //! Its schema is `docs/schema/doctor.json`. Facts that could not be read are `None` or empty lists.
 
 use super::finding_cause::FindingCause;
+use super::io_path_settings::{DeviceIoPath, IoPathSettings};
 use crate::host::{DeviceNumber, Host, TargetInfo};
 use crate::known_cause::read_known_cause;
 use schemars::JsonSchema;
@@ -144,6 +145,9 @@ pub struct MachineConditions {
     pub clock_sources: Vec<String>,
     /// Reason why io_uring is not usable, with the name of the errno. `None` if it is.
     pub io_uring_error: Option<String>,
+    /// errno of the refusal of io_uring. `None` in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_uring_errno: Option<i32>,
     /// `kernel.io_uring_disabled`: 1 forbids io_uring to unprivileged processes, 2 to all.
     pub io_uring_disabled: Option<u32>,
     /// Native AIO requests reserved by all processes (`aio-nr`).
@@ -158,6 +162,9 @@ pub struct MachineConditions {
     pub busiest: Vec<ProcessTraffic>,
     /// Temporary work on file systems or devices.
     pub maintenance: Vec<Maintenance>,
+    /// Settings that cost time per I/O of a fast device.
+    #[serde(default, skip_serializing_if = "IoPathSettings::is_unknown")]
+    pub io_path: IoPathSettings,
 }
 
 /// Activity and state of a device under a target.
@@ -177,6 +184,9 @@ pub struct DeviceConditions {
     pub celsius: Option<f64>,
     /// Temperature in degrees Celsius at which the device starts to throttle itself.
     pub celsius_limit: Option<f64>,
+    /// Settings of the device that cost time per I/O.
+    #[serde(default, skip_serializing_if = "DeviceIoPath::is_unknown")]
+    pub io_path: DeviceIoPath,
 }
 
 /// I/O rates of a device.

@@ -3,6 +3,7 @@
 //! The words are made in `finding_text.rs` and the files beside it.
 
 use super::cluster_cause::ClusterCause;
+use super::io_path_cause::{IoPathCause, IoUringRefusal};
 use crate::host::{DeviceKind, PathKind, PcieLink, Transport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,8 @@ pub enum FindingCause {
     Machine(MachineCause),
     /// A condition of a device.
     Device(DeviceCause),
+    /// A setting on the path of an I/O to a fast device.
+    IoPath(IoPathCause),
     /// A condition of a target.
     Target(TargetCause),
     /// A leftover, or a run in progress.
@@ -75,6 +78,9 @@ pub enum MachineCause {
         disabled_level: Option<u32>,
         /// Whether this process runs in a container.
         container: bool,
+        /// Origin of the refusal.
+        #[serde(default)]
+        refusal: IoUringRefusal,
     },
     /// Few requests of native AIO can be reserved.
     AioExhausted {

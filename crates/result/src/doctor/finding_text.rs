@@ -2,8 +2,8 @@
 
 use super::finding_cause::FindingCause;
 use super::{
-    ClusterCause, Finding, Severity, cluster_text, device_text, leftover_text, machine_text,
-    target_text,
+    ClusterCause, Finding, Severity, cluster_text, device_text, io_path_text, leftover_text,
+    machine_text, target_text,
 };
 
 impl Finding {
@@ -19,6 +19,7 @@ pub(super) fn finding(severity: Severity, subject: &str, cause: FindingCause) ->
     let text = match &cause {
         FindingCause::Machine(cause) => machine_text::describe(cause),
         FindingCause::Device(cause) => device_text::describe(cause, subject),
+        FindingCause::IoPath(cause) => io_path_text::describe(cause, subject),
         FindingCause::Target(cause) => target_text::describe(cause, subject),
         FindingCause::Leftover(cause) => leftover_text::describe(cause),
         FindingCause::Cluster(cause) => cluster_text::describe(cause),

@@ -6,6 +6,8 @@ use super::finding_cause::{
     TargetCause,
 };
 use super::finding_text::finding;
+use super::io_path_cause::{IoPathCause, IoUringRefusal};
+use super::io_path_settings::{IdleState, NumaPlacement};
 use super::{Finding, Severity};
 use crate::host::{DeviceKind, PathKind, PcieLink, Transport};
 
@@ -36,16 +38,19 @@ fn machine_causes() -> Vec<MachineCause> {
             error: Some("Operation not permitted (EPERM)".to_owned()),
             disabled_level: Some(2),
             container: false,
+            refusal: IoUringRefusal::Sysctl,
         },
         MachineCause::IoUring {
             error: Some("Operation not permitted (EPERM)".to_owned()),
             disabled_level: None,
             container: true,
+            refusal: IoUringRefusal::SeccompFilter,
         },
         MachineCause::IoUring {
             error: Some("Function not implemented (ENOSYS)".to_owned()),
             disabled_level: None,
             container: false,
+            refusal: IoUringRefusal::KernelWithout,
         },
     ]
 }
@@ -262,6 +267,72 @@ fn file_system_causes() -> Vec<TargetCause> {
     ]
 }
 
+fn io_path_causes() -> Vec<IoPathCause> {
+    let strict = |domain_type: Option<&str>| IoPathCause::IommuStrict {
+        group: 17,
+        domain_type: domain_type.map(str::to_owned),
+    };
+    let sleeping = |policy: &str, states: &[&str]| IoPathCause::LinkPowerSaving {
+        policy: Some(policy.to_owned()),
+        states: states.iter().map(|state| (*state).to_owned()).collect(),
+    };
+    let state = |number, name: &str, exit_latency_us| IdleState {
+        number,
+        name: name.to_owned(),
+        exit_latency_us,
+    };
+    let placed = |allowed_on_node| IoPathCause::RemoteCpus {
+        placement: NumaPlacement {
+            node: 1,
+            node_cpus: "16-31".to_owned(),
+            allowed_on_node,
+            allowed_elsewhere: 16,
+        },
+    };
+    let on_one_cpu = |irqs: &[u32]| IoPathCause::InterruptsOnOneCpu {
+        cpu: 0,
+        irqs: irqs.to_vec(),
+        cpus: 8,
+    };
+    vec![
+        strict(Some("DMA")),
+        strict(None),
+        IoPathCause::NoPollQueues,
+        IoPathCause::QueueOverhead {
+            nomerges: Some(0),
+            rq_affinity: Some(2),
+            counts_io: true,
+        },
+        sleeping("default", &["L1", "L1.2"]),
+        sleeping("powersave", &[]),
+        IoPathCause::DeepIdle {
+            states: vec![state(2, "C6", 133), state(3, "C8", 300)],
+        },
+        placed(0),
+        placed(16),
+        on_one_cpu(&[41, 42]),
+        on_one_cpu(&[41]),
+        IoPathCause::SmallLogicalBlocks {
+            logical_bytes: 512,
+            physical_bytes: 4096,
+        },
+    ]
+}
+
+fn refused_io_uring_causes() -> Vec<MachineCause> {
+    let refused = |errno: &str, container, refusal| MachineCause::IoUring {
+        error: Some(errno.to_owned()),
+        disabled_level: None,
+        container,
+        refusal,
+    };
+    vec![
+        refused("EPERM", false, IoUringRefusal::SeccompFilter),
+        refused("EACCES", false, IoUringRefusal::SecurityModule),
+        refused("EMFILE", false, IoUringRefusal::Unknown),
+    ]
+}
+
 fn leftover_causes() -> Vec<LeftoverCause> {
     let (bytes, age_s) = (1 << 30, Some(7200));
     let elsewhere = |is_boot_known| LeftoverCause::AnotherHost {
@@ -343,7 +414,10 @@ fn all_findings() -> Vec<Finding> {
     let leftover = leftover_causes().into_iter().map(FindingCause::Leftover);
     let cluster = cluster_causes().into_iter().map(FindingCause::Cluster);
     let causes = machine.chain(device).chain(target).chain(leftover);
-    let causes = causes.chain(cluster);
+    let io_path = io_path_causes().into_iter().map(FindingCause::IoPath);
+    let refused = refused_io_uring_causes();
+    let refused = refused.into_iter().map(FindingCause::Machine);
+    let causes = causes.chain(cluster).chain(io_path).chain(refused);
     causes
         .map(|cause| finding(Severity::Note, "x", cause))
         .collect()

@@ -2,9 +2,11 @@
 
 use super::finding_cause::{FindingCause, MachineCause};
 use super::finding_text;
+use super::io_path_cause::IoUringRefusal;
 use crate::doctor::Severity::{Note, Warning};
 use crate::doctor::{Finding, MachineConditions, Severity};
 use crate::host::Host;
+use iosonde_job::errno::{EACCES, ENOSYS, EPERM};
 
 fn found(severity: Severity, cause: MachineCause) -> Finding {
     finding_text::finding(severity, "machine", FindingCause::Machine(cause))
@@ -126,8 +128,32 @@ fn io_uring(host: &Host, now: &MachineConditions) -> Option<Finding> {
         error,
         disabled_level,
         container: host.platform.container,
+        refusal: io_uring_refusal(host, now, disabled_level),
     };
     Some(found(Warning, cause))
+}
+
+/// Mode of a process with seccomp filters in `/proc/self/status`.
+const SECCOMP_FILTER: u32 = 2;
+
+/// Distinguishes the origins of a refusal. The sysctl fails with EPERM, a seccomp filter with the
+/// errno of its profile: EPERM with Docker and containerd, ENOSYS with Podman.
+fn io_uring_refusal(
+    host: &Host,
+    now: &MachineConditions,
+    disabled_level: Option<u32>,
+) -> IoUringRefusal {
+    let is_filtered = now.io_path.seccomp_mode == Some(SECCOMP_FILTER);
+    // A kernel with io_uring has the sysctl since Linux 6.6.
+    let may_have_io_uring = now.io_uring_disabled.is_some() || kernel_before(host, 6, 6);
+    match now.io_uring_errno {
+        None | Some(EPERM) if disabled_level.is_some() => IoUringRefusal::Sysctl,
+        Some(EPERM) if is_filtered => IoUringRefusal::SeccompFilter,
+        Some(ENOSYS) if is_filtered && may_have_io_uring => IoUringRefusal::SeccompFilter,
+        Some(EPERM | EACCES) => IoUringRefusal::SecurityModule,
+        Some(ENOSYS) => IoUringRefusal::KernelWithout,
+        _ => IoUringRefusal::Unknown,
+    }
 }
 
 /// Requests that a job with a high iodepth reserves.

@@ -2,6 +2,7 @@
 
 use super::finding_cause::MachineCause;
 use super::finding_words::FindingWords;
+use super::io_path_cause::IoUringRefusal;
 use crate::words;
 
 pub(super) fn describe(cause: &MachineCause) -> FindingWords {
@@ -24,7 +25,8 @@ pub(super) fn describe(cause: &MachineCause) -> FindingWords {
             error,
             disabled_level,
             container,
-        } => io_uring(error.as_deref(), *disabled_level, *container),
+            refusal,
+        } => io_uring(error.as_deref(), *disabled_level, *container, *refusal),
         MachineCause::AioExhausted {
             reserved_requests,
             limit_requests,
@@ -130,7 +132,12 @@ fn dirty_pages(dirty_bytes: u64) -> FindingWords {
     .command("sync")
 }
 
-fn io_uring(error: Option<&str>, disabled_level: Option<u32>, container: bool) -> FindingWords {
+fn io_uring(
+    error: Option<&str>,
+    disabled_level: Option<u32>,
+    container: bool,
+    refusal: IoUringRefusal,
+) -> FindingWords {
     let evidence = match (disabled_level, error) {
         (Some(level), Some(error)) => {
             format!("io_uring is not available: {error}; kernel.io_uring_disabled is {level}")
@@ -144,17 +151,29 @@ fn io_uring(error: Option<&str>, disabled_level: Option<u32>, container: bool) -
         evidence,
         "slower system calls are used instead, which lowers the figures of a fast device",
     );
-    match (disabled_level, container) {
-        (Some(_), _) => text
+    match (refusal, disabled_level, container) {
+        (IoUringRefusal::Sysctl, ..) | (IoUringRefusal::Unknown, Some(_), _) => text
             .remedy("enable io_uring while you measure")
             .command("sudo sysctl -w kernel.io_uring_disabled=0"),
-        (None, true) => text.remedy(
+        (IoUringRefusal::SeccompFilter, _, true) => text.remedy(
             "the container's seccomp profile forbids io_uring: use a profile that allows \
-             io_uring_setup, io_uring_enter and io_uring_register",
+             io_uring_setup, io_uring_enter and io_uring_register, such as \
+             docs/seccomp/io-uring.json",
         ),
-        (None, false) => text.remedy(
-            "a seccomp filter forbids io_uring, or the kernel was built without it: run outside of \
-             the sandbox, or use another kernel",
+        (IoUringRefusal::SeccompFilter, _, false) => text.remedy(
+            "a seccomp filter forbids io_uring: in a systemd service, add SystemCallFilter=@aio; \
+             else run outside of the sandbox",
+        ),
+        (IoUringRefusal::SecurityModule, ..) => text
+            .remedy("a security module such as SELinux forbids io_uring: allow it in its policy")
+            .command("sudo dmesg | grep -iE 'avc|denied' | tail"),
+        (IoUringRefusal::KernelWithout, ..) => text.remedy(
+            "the kernel was built without io_uring, or a sandbox such as gVisor replaces it: use \
+             another kernel",
+        ),
+        (IoUringRefusal::Unknown, None, _) => text.remedy(
+            "a seccomp filter may forbid io_uring, the kernel may lack it, or a limit of this \
+             process (ulimit -a) may be reached",
         ),
     }
 }

@@ -3,8 +3,8 @@
 use super::findings;
 use crate::doctor::{
     ArrayState, DeviceCause, DeviceConditions, DeviceIoLimits, DeviceTraffic, Examination,
-    ExaminedLeftover, ExaminedTarget, Finding, FindingCause, LeftoverCause, LeftoverUser,
-    MachineCause, MadeBy, Maintenance, Severity, TargetAccess, TargetCause,
+    ExaminedLeftover, ExaminedTarget, Finding, FindingCause, IoUringRefusal, LeftoverCause,
+    LeftoverUser, MachineCause, MadeBy, Maintenance, Severity, TargetAccess, TargetCause,
 };
 use crate::host::{
     DeviceInfo, DeviceKind, DeviceNumber, FileSystemUsage, IoLimit, Locality, Mount, PathKind,
@@ -18,7 +18,11 @@ fn only(examined: &Examination) -> Vec<(String, Severity)> {
 
 /// Asserts that the changed empty examination has exactly this finding.
 #[track_caller]
-fn finds(id: &str, severity: Severity, change: impl FnOnce(&mut Examination)) -> Finding {
+pub(super) fn finds(
+    id: &str,
+    severity: Severity,
+    change: impl FnOnce(&mut Examination),
+) -> Finding {
     let mut examined = Examination::default();
     change(&mut examined);
     assert_eq!(only(&examined), [(id.to_owned(), severity)]);
@@ -26,14 +30,14 @@ fn finds(id: &str, severity: Severity, change: impl FnOnce(&mut Examination)) ->
 }
 
 #[track_caller]
-fn finds_nothing(change: impl FnOnce(&mut Examination)) {
+pub(super) fn finds_nothing(change: impl FnOnce(&mut Examination)) {
     let mut examined = Examination::default();
     change(&mut examined);
     assert_eq!(only(&examined), []);
 }
 
 /// Adds a target on one device.
-fn on_device(examined: &mut Examination, change: impl FnOnce(&mut DeviceInfo)) {
+pub(super) fn on_device(examined: &mut Examination, change: impl FnOnce(&mut DeviceInfo)) {
     let mut device = DeviceInfo {
         name: "sdx".into(),
         queue: Some(Queue::default()),
@@ -159,6 +163,7 @@ fn old_kernel_and_missing_io_uring_give_findings() {
         error: Some("(EPERM)".to_owned()),
         disabled_level: Some(2),
         container: false,
+        refusal: IoUringRefusal::Sysctl,
     };
     assert_eq!(disabled.cause, Some(FindingCause::Machine(cause)));
     // Level 1 applies only to unprivileged processes, and io_uring works here.
@@ -636,7 +641,8 @@ fn findings_are_sorted_by_severity_without_duplicates() {
 #[test]
 fn findings_of_docs_and_tests_are_equal() {
     let docs = include_str!("../../../../docs/doctor.md");
-    let tests: String = include_str!("tests.rs").split_whitespace().collect();
+    let tests = [include_str!("tests.rs"), include_str!("io_path_tests.rs")].concat();
+    let tests: String = tests.split_whitespace().collect();
     let is_id =
         |text: &&str| !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c == '-');
     let mut found: Vec<&str> = tests

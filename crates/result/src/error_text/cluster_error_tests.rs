@@ -471,6 +471,11 @@ fn manifest_errors_keep_their_words() {
             "leave out --shared, or render a Job",
         ),
         (
+            ClusterObstacle::NotRenderable(ManifestLimit::SharedFileCheck),
+            "the check of a shared file needs iosonde beside the pods",
+            "leave out --render, or use --shared without =file",
+        ),
+        (
             ClusterObstacle::NotRenderable(ManifestLimit::StatefulSetOnOneVolume),
             "the pods of this StatefulSet would use the same directory",
             "render a Job, or name a storage class",

@@ -11,6 +11,9 @@ impl ManifestLimit {
                  written"
             }
             ManifestLimit::SharedStatefulSet => "the pods of a StatefulSet have a claim each",
+            ManifestLimit::SharedFileCheck => {
+                "the check of a shared file needs iosonde beside the pods"
+            }
             ManifestLimit::StatefulSetOnOneVolume => {
                 "the pods of this StatefulSet would use the same directory"
             }
@@ -25,6 +28,7 @@ impl ManifestLimit {
                 "run it with iosonde, which does, or name a storage class"
             }
             ManifestLimit::SharedStatefulSet => "leave out --shared, or render a Job",
+            ManifestLimit::SharedFileCheck => "leave out --render, or use --shared without =file",
             ManifestLimit::StatefulSetOnOneVolume => "render a Job, or name a storage class",
             ManifestLimit::UnknownPodCount => {
                 "say how many pods, and that they are spread: --pods N --placement spread"

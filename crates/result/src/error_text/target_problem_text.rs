@@ -144,6 +144,7 @@ fn describe_permission(problem: &TargetProblem) -> Option<String> {
         }
         TargetProblem::NotAccessible { failure, .. } => failure.to_string(),
         TargetProblem::Ceph(problem) => problem.to_string(),
+        TargetProblem::Map(problem) => problem.to_string(),
         TargetProblem::Volume(problem) => problem.to_string(),
         TargetProblem::CephCall {
             action,
@@ -221,6 +222,7 @@ fn describe_study_target(problem: &TargetProblem) -> String {
         | TargetProblem::OutsideTargets { .. }
         | TargetProblem::NotAccessible { .. }
         | TargetProblem::Ceph(_)
+        | TargetProblem::Map(_)
         | TargetProblem::Volume(_)
         | TargetProblem::CephCall { .. }
         | TargetProblem::ObjectsNotRemoved { .. } => format!("{problem:?}"),
@@ -319,6 +321,7 @@ impl TargetProblem {
             }
             TargetProblem::CephCall { action, errno, .. } => action.remedy(*errno),
             TargetProblem::Ceph(problem) => return Some(problem.remedy()),
+            TargetProblem::Map(problem) => return Some(problem.remedy()),
             TargetProblem::Volume(problem) => return Some(problem.remedy()),
             _ => return None,
         };
@@ -369,6 +372,7 @@ impl TargetProblem {
             | TargetProblem::NotAccessible { .. }
             | TargetProblem::CephCall { .. }
             | TargetProblem::Ceph(_)
+            | TargetProblem::Map(_)
             | TargetProblem::Volume(_) => "use another target",
         };
         remedy.to_owned()

@@ -391,7 +391,9 @@ impl UnsupportedFeature {
                      {package})"
                 ));
             }
-            UnsupportedFeature::CachesNotDropped { layer, .. } => cold_remedy(*layer),
+            UnsupportedFeature::CachesNotDropped { layer, failure, .. } => {
+                cold_remedy(*layer, failure.errno())
+            }
             UnsupportedFeature::Cluster(obstacle) => return Some(obstacle.remedy()),
             UnsupportedFeature::UnknownScheme { .. } => {
                 "name a directory, a file or a block device"
@@ -454,12 +456,15 @@ impl UnsupportedFeature {
 }
 
 /// Returns the right that a layer needs.
-fn cold_remedy(layer: CacheLayer) -> &'static str {
+fn cold_remedy(layer: CacheLayer, errno: Option<i32>) -> &'static str {
     match layer {
         CacheLayer::Client => "run as root, or leave out `client`",
         CacheLayer::Node => {
             "use a namespace that admits privileged pods \
              (pod-security.kubernetes.io/enforce=privileged), or leave out `node`"
+        }
+        CacheLayer::Osd if errno == Some(errno::ETIMEDOUT) => {
+            "see `ceph health detail` for OSDs that are down or slow, or leave out `osd`"
         }
         CacheLayer::Osd => {
             "use a client with the capability osd 'allow *' (--ceph-client), or leave out `osd`"

@@ -66,6 +66,7 @@ impl fmt::Display for VolumeProblem {
             VolumeProblem::NoScratchDirectory { failure } => {
                 write!(formatter, "it cannot be made in the volume: {failure}")
             }
+            VolumeProblem::SharedFile(problem) => write!(formatter, "{problem}"),
         }
     }
 }
@@ -194,6 +195,7 @@ impl VolumeProblem {
             VolumeProblem::NoScratchDirectory { .. } => {
                 "let the pod's user write to the volume: --run-as"
             }
+            VolumeProblem::SharedFile(problem) => return problem.remedy(),
         };
         remedy.to_owned()
     }

@@ -20,7 +20,7 @@ pub struct FioDocument {
     pub version: String,
     /// Approximate start of the first job, in milliseconds since the Unix epoch.
     pub started_at_ms: u64,
-    /// Duration of the run, in whole seconds.
+    /// Duration of the run: in whole seconds, unless iosonde wrote the document.
     pub elapsed_ns: u64,
     /// File or directory of the jobs, if there is only one.
     pub target: Option<String>,
@@ -72,9 +72,11 @@ pub fn import(text: &str) -> Result<FioDocument, ImportError> {
     }
     let elapsed_s = jobs.iter().map(|job| unsigned(job.json, "elapsed")).max();
     let elapsed_ns = elapsed_s.unwrap_or(0).saturating_mul(1_000_000_000);
+    let estimated = || (started_at_ms(&json, &jobs, elapsed_ns), elapsed_ns);
+    let (started_at_ms, elapsed_ns) = own_time(&json).unwrap_or_else(estimated);
     Ok(FioDocument {
         version: json["fio version"].as_str().unwrap_or("fio").to_owned(),
-        started_at_ms: started_at_ms(&json, &jobs, elapsed_ns),
+        started_at_ms,
         elapsed_ns,
         target: only(jobs.iter().filter_map(ImportedJob::target)),
         machine: only(jobs.iter().filter_map(|job| text_of(job.json, "hostname"))),
@@ -226,6 +228,13 @@ fn in_bytes(bs: &str) -> String {
         Ok(bytes) => bytes.to_string(),
         Err(_) => bs.to_owned(),
     }
+}
+
+/// Start in milliseconds and duration in nanoseconds, if iosonde wrote the document.
+fn own_time(json: &Value) -> Option<(u64, u64)> {
+    let own = json.get("iosonde")?;
+    let number = |key| own.get(key).and_then(Value::as_u64);
+    number("started_at_ms").zip(number("elapsed_ns"))
 }
 
 fn started_at_ms(json: &Value, jobs: &[ImportedJob<'_>], elapsed_ns: u64) -> u64 {

@@ -19,7 +19,8 @@ use serde_json::{Map, Value, json as value};
 use std::io::{self, Write};
 
 /// Returns the output of `--output-format=json`, or `json+` if `plus`, with keys in fio's order and
-/// local times. The additional root member `iosonde` has the program, its verdicts and notes.
+/// local times. The additional root member `iosonde` has the program, its verdicts and notes, and
+/// the exact time of the run.
 pub fn json(result: &RunResult, plus: bool) -> Value {
     json_in(result, plus, &TimeZone::system())
 }
@@ -44,6 +45,11 @@ pub(super) fn json_in(result: &RunResult, plus: bool, zone: &TimeZone) -> Value 
     }
     let mut ours =
         value!({"program": result.program, "verdicts": result.verdicts, "notes": result.notes});
+    // A simulated run has no start. These identify any other run when the document is imported.
+    if result.started_at_ms > 0 {
+        ours["started_at_ms"] = value!(result.started_at_ms);
+        ours["elapsed_ns"] = value!(result.elapsed_ns);
+    }
     if let Some(used) = StorageUsed::from_run(result).filter(StorageUsed::is_service) {
         ours["storage"] = value!(used);
     }
@@ -58,6 +64,9 @@ pub(super) fn json_in(result: &RunResult, plus: bool, zone: &TimeZone) -> Value 
     }
     if !result.pods.is_empty() {
         ours["pods"] = pods::summary(&result.pods);
+    }
+    if let Some(checked) = &result.shared_file {
+        ours["shared_file"] = value!(checked);
     }
     if !result.nodes.is_empty() {
         let node = |node: &NodeResult| {

@@ -54,6 +54,7 @@ fn run(name: &str, start_s: u64, ios: u64, lat_ns: u64) -> RunToMerge {
             direct: true,
             registered_files: false,
             fixed_buffers: false,
+            flags: Vec::new(),
             ceph: None,
         },
         started_at_ms: start_s * 1000,
@@ -86,6 +87,7 @@ fn run(name: &str, start_s: u64, ios: u64, lat_ns: u64) -> RunToMerge {
         .collect();
     RunToMerge {
         name: name.to_owned(),
+        id: None,
         kind: "fio".to_owned(),
         result,
         members: Vec::new(),
@@ -162,6 +164,7 @@ fn run_and_a_sum_that_contains_it_are_refused() {
     let (result, summary) = merge_runs(runs, None).unwrap();
     let sum = RunToMerge {
         name: "sum".to_owned(),
+        id: None,
         kind: "fio".to_owned(),
         result,
         members: summary.runs,
@@ -178,6 +181,7 @@ fn run_and_a_sum_that_contains_it_are_refused() {
     assert!((iops - 5000.0 / 3.0).abs() < 0.01, "{iops}");
     let of_sums = RunToMerge {
         name: "of sums".to_owned(),
+        id: None,
         kind: "fio".to_owned(),
         result,
         members: summary.runs,
@@ -194,6 +198,50 @@ fn run_with_a_worker_of_no_job_is_not_read() {
     result.workers[0].job = 1;
     let text = serde_json::to_string(&result).unwrap();
     assert!(matches!(document::read(&text), Err(ReadError::Damaged(_))));
+}
+
+/// A simulated run: it has no start, so runs of one seed are equal.
+fn simulated(name: &str, id: Option<&str>) -> RunToMerge {
+    RunToMerge {
+        id: id.map(str::to_owned),
+        ..run(name, 0, 10_000, 50_000)
+    }
+}
+
+#[test]
+fn simulated_runs_of_one_seed_are_two_runs() {
+    let all = |ids: [Option<&str>; 2]| {
+        let runs = vec![simulated("a", ids[0]), simulated("b", ids[1])];
+        merge_runs(runs, Some(MergeTiming::Serial))
+    };
+    let (result, summary) = all([Some("1a.1"), Some("2b.1")]).unwrap();
+    assert_eq!(figure(&result, Measure::Iops), 1000.0);
+    // One run under two names, and runs of files, may be the same.
+    for ids in [[Some("1a.1"); 2], [None; 2]] {
+        assert!(matches!(all(ids), Err(MergeError::Twice { .. })), "{ids:?}");
+    }
+    let sum = RunToMerge {
+        members: summary.runs,
+        result,
+        ..simulated("sum", Some("3c.1"))
+    };
+    let third = simulated("c", Some("4d.1"));
+    assert!(merge_runs(vec![sum.clone(), third], Some(MergeTiming::Serial)).is_ok());
+    let contained = simulated("a", Some("1a.1"));
+    let error = merge_runs(vec![sum, contained], Some(MergeTiming::Serial)).unwrap_err();
+    assert!(matches!(error, MergeError::Contained { .. }), "{error:?}");
+}
+
+#[test]
+fn parallel_sum_of_serial_runs_names_their_times() {
+    let runs = || vec![run("a", 100, 10_000, 50_000), run("b", 200, 10_000, 50_000)];
+    let (sum, _) = merge_runs(runs(), Some(MergeTiming::Parallel)).unwrap();
+    assert_eq!(sum.notes.len(), 2, "{:?}", sum.notes);
+    let note = &sum.notes[1];
+    let is_named = note.contains("one after another") && note.contains("b from ");
+    assert!(is_named, "{note}");
+    let (sum, _) = merge_runs(runs(), Some(MergeTiming::Serial)).unwrap();
+    assert_eq!(sum.notes.len(), 1);
 }
 
 #[test]

@@ -394,6 +394,8 @@ pub enum ManifestLimit {
     ExistingBlockClaim,
     /// `--shared` with a StatefulSet, whose pods have a claim each.
     SharedStatefulSet,
+    /// `--shared=file`, whose check needs a client.
+    SharedFileCheck,
     /// Several pods of a StatefulSet on one volume.
     StatefulSetOnOneVolume,
     /// One pod per node: the number of nodes is unknown.

@@ -1,6 +1,6 @@
 //! Reasons why a path cannot be used as a target, as data.
 
-use super::{CephAction, CephProblem, SystemFailure, VolumeProblem};
+use super::{CephAction, CephProblem, MapProblem, SystemFailure, VolumeProblem};
 use iosonde_job::plan::Engine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -185,6 +185,8 @@ pub enum TargetProblem {
     },
     /// A pool or an image of Ceph cannot be used.
     Ceph(CephProblem),
+    /// An image of Ceph cannot be mapped through the kernel.
+    Map(MapProblem),
     /// A volume of a cluster cannot be used.
     Volume(VolumeProblem),
 }
@@ -192,6 +194,12 @@ pub enum TargetProblem {
 impl From<CephProblem> for TargetProblem {
     fn from(problem: CephProblem) -> TargetProblem {
         TargetProblem::Ceph(problem)
+    }
+}
+
+impl From<MapProblem> for TargetProblem {
+    fn from(problem: MapProblem) -> TargetProblem {
+        TargetProblem::Map(problem)
     }
 }
 

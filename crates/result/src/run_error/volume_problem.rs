@@ -1,6 +1,6 @@
 //! Reasons why a volume of a cluster cannot be used as a target, as data.
 
-use super::SystemFailure;
+use super::{RunError, SharedFileProblem, SystemFailure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -116,6 +116,8 @@ pub enum VolumeProblem {
         /// The error of the system.
         failure: SystemFailure,
     },
+    /// The pods cannot share a file of the volume, or one of them read a wrong byte.
+    SharedFile(Box<SharedFileProblem>),
 }
 
 impl VolumeProblem {
@@ -123,6 +125,7 @@ impl VolumeProblem {
     pub(super) fn errno(&self) -> Option<i32> {
         match self {
             VolumeProblem::NoScratchDirectory { failure } => failure.errno(),
+            VolumeProblem::SharedFile(problem) => problem.errno(),
             _ => None,
         }
     }
@@ -138,4 +141,13 @@ pub enum DeviceVolume {
     UnknownOfClass,
     /// A volume of a storage class.
     OfClass,
+}
+
+impl SharedFileProblem {
+    /// Returns the error of a run on this target.
+    #[must_use]
+    pub fn into_run_error(self, target: &str) -> RunError {
+        let cause = VolumeProblem::SharedFile(Box::new(self));
+        RunError::unusable_target(target, cause.into())
+    }
 }

@@ -40,6 +40,9 @@ pub struct Classification {
     /// Suitability by durable writes; `None` if not measured, or undecided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub durable_writes: Option<DurableWrites>,
+    /// The suitability in a sentence. Empty in results of older versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub suitability: String,
     /// The classification in a few sentences. The first begins with "This is".
     pub sentence: String,
 }
@@ -67,6 +70,7 @@ pub fn classify(evidence: &ClassEvidence) -> Classification {
         served_from_cache: evidence.served_from_cache,
         unwritten: evidence.unwritten,
         durable_writes: durable_writes::durable_writes(evidence),
+        suitability: suitability(evidence),
         sentence: sentence(evidence, &figures),
         reasons: figures,
     }
@@ -105,6 +109,15 @@ fn limit(evidence: &ClassEvidence) -> Option<String> {
             words::iops(reads)
         )
     })
+}
+
+/// The suitability in a sentence with its full stop. Reads from a cache leave it open.
+fn suitability(evidence: &ClassEvidence) -> String {
+    let is_of_cache = evidence.served_from_cache && !evidence.unwritten;
+    if is_of_cache && !evidence.is_in_memory() {
+        return "Suitability is not known: a cache served the reads.".to_owned();
+    }
+    format!("{}.", durable_writes::sentence(evidence))
 }
 
 fn sentence(evidence: &ClassEvidence, figures: &[String]) -> String {

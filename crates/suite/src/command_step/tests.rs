@@ -105,7 +105,8 @@ fn output_without_a_figure_is_an_error_with_its_last_lines() {
     let texts = [none, silent, text, failed, late]
         .map(|failure| format!("{failure}\nhelp: {}", failure.remedy()));
     insta::assert_snapshot!(texts.join("\n\n"), @r#"
-    no line of the output matches `^tps = ([0-9.]+)`; its last lines:
+    no line of the output matches `^tps = ([0-9.]+)`
+    its last lines:
       line 12
       line 13
       line 14
@@ -122,7 +123,8 @@ fn output_without_a_figure_is_an_error_with_its_last_lines() {
     `x`, which `line (.*)` finds, is not a number
     help: correct `figure` or `series` in the suite: its first group ( ) is the number
 
-    the command ended with status 1; its last lines:
+    the command ended with status 1
+    its last lines:
       pgbench: error: connection failed
     help: run the command by hand in the target's directory, and correct it in the suite
 

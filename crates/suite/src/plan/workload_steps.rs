@@ -125,7 +125,7 @@ impl SuitePlanner<'_> {
             let given = [(entry.key.clone(), values.text())];
             let read = iosonde_study::sweep::parse_axes(&given, &mut found);
             for mut one in found.list {
-                one.span = Some(match one.is_unknown_option {
+                one.span = Some(match one.is_unknown_option() {
                     true => entry.key_span,
                     false => entry.node.span,
                 });

@@ -4,9 +4,17 @@ use super::super::program::run_alone;
 use super::kube_cluster::Namespace;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// Text of the first line of a result, of both programs.
+const RESULT_MARK: &str = "IOPS=";
+/// Timeout of the removal of what a program has left. The grace period of a pod is 30 s.
+const NOTHING_LEFT_TIMEOUT: Duration = Duration::from_secs(120);
+/// Pause between two checks of what is left.
+const LEFT_PERIOD: Duration = Duration::from_millis(50);
 /// The pod of `kubectl run`, its container, and its claim.
 const POD: &str = "by-hand";
 /// A job that writes a new file. It needs no layout, so its first I/O is the first of the run.
@@ -114,29 +122,42 @@ impl KubeRuns<'_> {
         time_until_stamp(begun_ms, first_io_ms(&result)?, ended_ms)
     }
 
-    /// Total time of kubestr for a job.
+    /// Times of kubestr for a job.
     pub(super) fn kubestr(
         &self,
         kubestr: &Path,
         image: Option<&str>,
         job: &BenchJobFile,
-    ) -> Result<Duration> {
+    ) -> Result<JobTimes> {
         let mut command = self.namespace.command(kubestr);
         command.args(self.kubestr_words(job));
         if let Some(image) = image {
             command.args(["-i", image]);
         }
-        job.timed(command)
+        job.timed(command, || self.is_anything_left())
     }
 
-    /// Total time of `iosonde k8s fio` for a job, with the options of kubestr.
-    pub(super) fn as_kubestr(&self, job: &BenchJobFile) -> Result<Duration> {
+    /// Times of `iosonde k8s fio` for a job, with the options of kubestr.
+    pub(super) fn as_kubestr(&self, job: &BenchJobFile) -> Result<JobTimes> {
         let mut command = self.namespace.command(&self.iosonde);
         command.env("IOSONDE_NO_SAVE", "1").arg("k8s");
         command
             .args(self.kubestr_words(job))
             .args(["-i", &self.image]);
-        job.timed(command)
+        job.timed(command, || self.is_anything_left())
+    }
+
+    /// Whether the namespace has pods, claims or Jobs, or a volume is bound to one of its claims.
+    fn is_anything_left(&self) -> Result<bool> {
+        let objects = ["get", "pods,persistentvolumeclaims,jobs", "-o", "name"];
+        let (objects, _) = run_alone(self.namespace.kubectl().args(objects))?;
+        if !objects.trim().is_empty() {
+            return Ok(true);
+        }
+        let claimed = r#"jsonpath={range .items[*]}{.spec.claimRef.namespace}{"\n"}{end}"#;
+        let volumes = ["get", "persistentvolumes", "-o", claimed];
+        let (namespaces, _) = run_alone(self.namespace.kubectl().args(volumes))?;
+        Ok(namespaces.lines().any(|line| line == self.namespace.name))
     }
 
     /// Options that both programs accept.
@@ -155,6 +176,15 @@ impl KubeRuns<'_> {
         let words = words.iter().copied().chain([self.namespace.name.as_str()]);
         words.map(str::to_owned).collect()
     }
+}
+
+/// Times of a job, from the start of its command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct JobTimes {
+    /// Until the result is printed.
+    pub(super) result: Duration,
+    /// Until the program has ended and nothing is left in the cluster.
+    pub(super) nothing_left: Duration,
 }
 
 /// A job file and its runtime.
@@ -182,17 +212,57 @@ impl BenchJobFile {
         })
     }
 
-    /// Runs a program with this job and returns its duration.
-    fn timed(&self, mut command: std::process::Command) -> Result<Duration> {
+    /// Runs a program with this job and returns its times.
+    fn timed(
+        &self,
+        mut command: Command,
+        is_anything_left: impl Fn() -> Result<bool>,
+    ) -> Result<JobTimes> {
+        // A file never blocks the program, unlike an unread pipe.
+        let said = tempfile::NamedTempFile::new().context("a file for messages")?;
         let begun = Instant::now();
-        run_alone(&mut command)?;
-        let took = begun.elapsed();
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(said.reopen().context("opening the file for messages")?)
+            .spawn()
+            .with_context(|| format!("starting {command:?}"))?;
+        let output = child.stdout.take().context("the output is a pipe")?;
+        let mut result = None;
+        for line in BufReader::new(output).lines() {
+            let line = line.context("reading the output")?;
+            if result.is_none() && line.contains(RESULT_MARK) {
+                result = Some(begun.elapsed());
+            }
+        }
+        let status = child.wait().context("waiting for the program")?;
+        let ended = begun.elapsed();
+        let messages = std::fs::read_to_string(said.path()).unwrap_or_default();
+        ensure!(
+            status.success(),
+            "{command:?} ended with {status}: {}",
+            messages.trim()
+        );
+        let result = result.with_context(|| format!("{command:?} has printed no result"))?;
         // A program that fails silently would otherwise be the fastest.
         ensure!(
-            took > self.length,
-            "{command:?} was over before its job could be"
+            result > self.length,
+            "{command:?} had a result before its job could have one"
         );
-        Ok(took)
+        let mut nothing_left = ended;
+        while is_anything_left()? {
+            ensure!(
+                begun.elapsed() < ended + NOTHING_LEFT_TIMEOUT,
+                "{command:?} has left objects"
+            );
+            std::thread::sleep(LEFT_PERIOD);
+            // The begin of the check that finds nothing counts, not the time of kubectl.
+            nothing_left = begun.elapsed();
+        }
+        Ok(JobTimes {
+            result,
+            nothing_left,
+        })
     }
 }
 
@@ -248,15 +318,40 @@ mod tests {
         assert!(time_until_stamp(1000, 5001, 5000).is_err());
     }
 
+    fn printing(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
     #[test]
-    fn program_shorter_than_job_is_error() {
+    fn result_before_the_end_of_the_job_is_error() {
         let job = BenchJobFile::new(1).unwrap();
-        let error = job.timed(std::process::Command::new("true")).unwrap_err();
-        assert!(error.to_string().contains("over before"), "{error}");
+        let nothing = || Ok(false);
+        let error = job.timed(printing("echo IOPS=1"), nothing).unwrap_err();
+        assert!(error.to_string().contains("before its job"), "{error}");
+        let error = job.timed(printing("echo none"), nothing).unwrap_err();
+        assert!(error.to_string().contains("no result"), "{error}");
+        let error = job.timed(printing("echo why >&2; exit 3"), nothing);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("why"), "{error}");
+    }
+
+    #[test]
+    fn times_are_to_the_result_and_until_nothing_is_left() {
         let job = BenchJobFile {
             length: Duration::ZERO,
-            ..job
+            ..BenchJobFile::new(1).unwrap()
         };
-        job.timed(std::process::Command::new("true")).unwrap();
+        let checks = std::cell::Cell::new(0);
+        let is_anything_left = || {
+            checks.set(checks.get() + 1);
+            Ok(checks.get() < 3)
+        };
+        let script = "echo IOPS=1; sleep 0.3; echo IOPS=2";
+        let times = job.timed(printing(script), is_anything_left).unwrap();
+        assert!(times.result < Duration::from_millis(300), "{times:?}");
+        let least = Duration::from_millis(300) + 2 * LEFT_PERIOD;
+        assert!(times.nothing_left >= least, "{times:?}");
     }
 }

@@ -92,7 +92,12 @@ impl Coordinator<'_> {
         if let Some(watch) = &mut self.context.watch {
             watch.machine().sample(&interval);
         }
-        self.outcome.intervals.push(interval);
+        // Only live displays use the I/Os in flight. They are not stored, so that a result equals
+        // its stored copy.
+        self.outcome.intervals.push(Interval {
+            in_flight: None,
+            ..interval
+        });
     }
 
     /// Reports the workers' messages.

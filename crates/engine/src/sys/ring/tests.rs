@@ -16,8 +16,15 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// A ring over a file of ones.
+    /// A ring over a file of ones, whose calls use its plain descriptor.
     fn new() -> Fixture {
+        let mut fixture = Fixture::registered();
+        fixture.ring.descriptor.unregister();
+        fixture
+    }
+
+    /// A ring over a file of ones, whose calls use the index of its registered descriptor.
+    fn registered() -> Fixture {
         let mut slots = vec![Slot::IDLE; DEPTH as usize];
         for slot in &mut slots {
             (slot.op, slot.len) = (Op::Read, BYTES as u32);
@@ -27,8 +34,6 @@ impl Fixture {
             memory: IoMemory::map(DEPTH as usize, BYTES, 0, MemoryKind::Pages).unwrap(),
         };
         let mut ring = Ring::new(DEPTH, RingOptions::default(), &slab.memory).unwrap();
-        // Calls use the descriptor afterwards. Fails if it was not registered.
-        let _ = ring.ring.submitter().unregister_ring_fd();
         let mut file = tempfile::tempfile().unwrap();
         std::io::Write::write_all(&mut file, &[1; BYTES]).unwrap();
         ring.set_files(&[file.as_raw_fd()], false).unwrap();
@@ -91,6 +96,49 @@ fn persistent_submit_error_is_returned_by_reap() {
     assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP));
     // The kernel consumed nothing, so nothing is in flight.
     assert!(fixture.ring.await_in_flight());
+}
+
+#[test]
+fn registered_ring_needs_no_descriptor() {
+    let mut fixture = Fixture::registered();
+    assert!(
+        fixture.ring.flags().contains(&"registered_ring"),
+        "Linux 5.18 or newer"
+    );
+    let kept = fixture.break_ring();
+    fixture.submit(&[0, 1]);
+    assert_eq!(fixture.reap(2).unwrap(), [0, 1]);
+    fixture.replace(kept);
+    fixture.ring.descriptor.unregister();
+    assert!(!fixture.ring.flags().contains(&"registered_ring"));
+    fixture.submit(&[2]);
+    assert_eq!(fixture.reap(1).unwrap(), [2]);
+}
+
+#[test]
+fn dropped_rings_release_their_registration() {
+    // The kernel registers at most 16 rings of a thread.
+    for _ in 0..17 {
+        let fixture = Fixture::registered();
+        assert!(fixture.ring.descriptor.is_registered());
+    }
+}
+
+#[test]
+fn wait_with_timeout_returns_without_completions() {
+    for mut fixture in [Fixture::new(), Fixture::registered()] {
+        let mut done = Vec::new();
+        let timeout_ns = Some(1_000_000);
+        let memory = &mut fixture.slab.memory;
+        fixture.ring.reap(memory, 1, timeout_ns, &mut done).unwrap();
+        assert!(done.is_empty());
+        let error = fixture
+            .ring
+            .descriptor
+            .enter_within(0, 1, Duration::from_millis(1))
+            .unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ETIME));
+    }
 }
 
 #[test]

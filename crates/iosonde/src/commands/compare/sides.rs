@@ -6,10 +6,12 @@ use crate::failure::CommandError;
 use iosonde_history::{HistoryPath, Loaded, RunDocument, RunRecord, StudyRecord, StudySummary};
 use iosonde_report::comparison::runs_on;
 use iosonde_report::probe::row;
-use iosonde_result::compare::{Bounds, Figure, Measure, MeasuredResult, ResultPart, Subject};
+use iosonde_result::compare::{
+    Bounds, Figure, IoPattern, Measure, MeasuredResult, ResultPart, Subject,
+};
 use iosonde_result::storage::StorageUsed;
 use iosonde_study::load::{LatencyCurve, LoadMeasurement, LoadResult};
-use iosonde_study::probe::{ProbeResult, most};
+use iosonde_study::probe::{ProbeResult, most, most_of};
 use iosonde_study::sweep::{ComparedPart, SweepResult, compared};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -195,6 +197,8 @@ pub(super) struct Studies {
     pub(super) titles: BTreeMap<String, String>,
     /// Notes, each one sentence.
     pub(super) notes: Vec<String>,
+    /// Whether one side is of probes and the other of sweeps.
+    pub(super) is_of_two_kinds: bool,
 }
 
 impl Studies {
@@ -203,6 +207,9 @@ impl Studies {
     pub(super) fn from_sides(a: &mut Chosen, b: &mut Chosen) -> Studies {
         if a.is_of_probes() && b.is_of_probes() {
             return probes(a, b);
+        }
+        if let Some(studies) = probes_with_sweeps(a, b) {
+            return studies;
         }
         if let (Some(mine), Some(theirs)) = (
             a.read_all(StudyRecord::sweep),
@@ -223,14 +230,7 @@ fn probes(a: &mut Chosen, b: &mut Chosen) -> Studies {
     let mut titles = BTreeMap::new();
     // Titles of A replace those of B.
     for chosen in [b, a] {
-        for (result, (study, run)) in chosen.results.iter_mut().zip(&chosen.studies) {
-            // An interrupted probe has only its phases.
-            if let Some(probe) = study.probe(*run) {
-                titles.extend(row::titles(&probe));
-                let most = most(&probe, &result.parts);
-                result.parts.extend(most);
-            }
-        }
+        titles.extend(add_maxima(chosen));
     }
     Studies {
         titles,
@@ -238,15 +238,93 @@ fn probes(a: &mut Chosen, b: &mut Chosen) -> Studies {
     }
 }
 
+/// Adds the maxima of searches to the parts of probes, and returns the titles of all parts.
+fn add_maxima(chosen: &mut Chosen) -> BTreeMap<String, String> {
+    let mut titles = BTreeMap::new();
+    for (result, (study, run)) in chosen.results.iter_mut().zip(&chosen.studies) {
+        // An interrupted probe has only its phases.
+        if let Some(probe) = study.probe(*run) {
+            titles.extend(row::titles(&probe));
+            let most = most(&probe, &result.parts);
+            result.parts.extend(most);
+        }
+    }
+    titles
+}
+
+/// Compares the phases and maxima of probes with the cells and maxima of sweeps of the same
+/// pattern. `None` if the sides are of other kinds, or a sweep has several targets.
+fn probes_with_sweeps(a: &mut Chosen, b: &mut Chosen) -> Option<Studies> {
+    let (probes, sweeps, kinds) = match (a.is_of_probes(), b.is_of_probes()) {
+        (true, false) => (a, b, "A is a probe, B a sweep"),
+        (false, true) => (b, a, "A is a sweep, B a probe"),
+        _ => return None,
+    };
+    let found = sweeps.read_all(StudyRecord::sweep)?;
+    if found.iter().any(|sweep| sweep.targets.len() > 1) {
+        return None;
+    }
+    let titles = add_maxima(probes);
+    for (result, (study, run)) in probes.results.iter_mut().zip(&probes.studies) {
+        // Sweeps know no flushes, so a phase with flushes has no partner.
+        let has_flushes = |part: &ResultPart| {
+            let mut figures = part.figures.iter();
+            figures.any(|figure| figure.subject == Subject::Sync)
+        };
+        result.parts.retain(|part| !has_flushes(part));
+        if let Some(probe) = study.probe(*run) {
+            set_patterns_of_maxima(&probe, &mut result.parts);
+        }
+    }
+    let parts = parts_of_sweeps(sweeps, &found);
+    for (result, parts) in sweeps.results.iter_mut().zip(parts) {
+        // Curves that differ in another option than the pattern are no partners of a phase.
+        let is_single = |part: &&ComparedPart| {
+            let same = |each: &&ComparedPart| each.part.pattern == part.part.pattern;
+            parts.iter().filter(same).count() == 1
+        };
+        let single = parts.iter().filter(is_single);
+        result.parts = single.map(|each| each.part.clone()).collect();
+    }
+    Some(Studies {
+        titles,
+        notes: vec![format!("{kinds}: only what both measured is compared")],
+        is_of_two_kinds: true,
+        ..Studies::default()
+    })
+}
+
+/// Gives each maximum of a probe the pattern of a sweep's maximum: depth 0, and its jobs.
+fn set_patterns_of_maxima(probe: &ProbeResult, parts: &mut [ResultPart]) {
+    for knee in &probe.knees {
+        let phase = parts.iter().find(|part| part.name == knee.phase.key());
+        let Some(pattern) = phase.map(|part| part.pattern.clone()) else {
+            continue;
+        };
+        let name = most_of(knee.phase);
+        if let Some(most) = parts.iter_mut().find(|part| part.name == name) {
+            most.pattern = IoPattern {
+                iodepth: 0,
+                numjobs: knee.saturation.jobs,
+                ..pattern
+            };
+        }
+    }
+}
+
+/// Maxima and cells of each sweep of a side.
+fn parts_of_sweeps(chosen: &Chosen, found: &[SweepResult]) -> Vec<Vec<ComparedPart>> {
+    let studies = chosen.studies.iter().zip(found);
+    let parts = studies.map(|((study, _), found)| {
+        compared(found, &|job, iodepth| p99_bounds(&study.runs, job, iodepth))
+    });
+    parts.collect()
+}
+
 fn sweeps(a: (&mut Chosen, Vec<SweepResult>), b: (&mut Chosen, Vec<SweepResult>)) -> Studies {
     let mut sides: Vec<Vec<ComparedPart>> = Vec::new();
     for (chosen, found) in [a, b] {
-        let studies = chosen.studies.iter().zip(&found);
-        let mut parts: Vec<Vec<ComparedPart>> = studies
-            .map(|((study, _), found)| {
-                compared(found, &|job, iodepth| p99_bounds(&study.runs, job, iodepth))
-            })
-            .collect();
+        let mut parts = parts_of_sweeps(chosen, &found);
         for (result, parts) in chosen.results.iter_mut().zip(&parts) {
             result.parts = parts.iter().map(|each| each.part.clone()).collect();
         }

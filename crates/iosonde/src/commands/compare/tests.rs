@@ -6,6 +6,7 @@ use iosonde_history::{Filter, HistoryPath, Store};
 use iosonde_job::{env::FakeEnv, parse};
 use iosonde_report::comparison::ComparisonDocument;
 use iosonde_report::format::TextFormat;
+use iosonde_report::text_style::TextStyle;
 use iosonde_result::compare::{
     ComparisonVerdict, MeasuredResult, compare, is_same_plan_and_target, parts,
 };
@@ -156,6 +157,13 @@ fn probes_side_by_side() {
     let mut document = ComparisonDocument::new("probe of a", "probe of b", &comparison);
     document.titles = studies.titles;
     insta::assert_snapshot!("probes", document.text(TextFormat::Table));
+    let short = document.short_text(TextStyle::for_locale("C", false));
+    let start = "B is slower than A: A is 1.22";
+    assert!(short.starts_with(start), "{short}");
+    assert!(short.contains(" as fast in 5 of 39 rows;"), "{short}");
+    let rest = "14 more rows: no difference shown; 20 more rows: undecided.";
+    assert!(short.contains(rest), "{short}");
+    assert!(!short.contains("1M sequential"), "{short}");
 }
 
 /// A run on an image through librbd.
@@ -342,6 +350,25 @@ fn fio_results_have_no_series() {
     insta::assert_snapshot!("fio_results", document.text(TextFormat::Table));
 }
 
+/// Results of fio have no intervals, so a large difference must not pass as none.
+#[test]
+fn undecided_comparison_that_looks_slower_fails_with_status_12() {
+    let fio = include_str!("../../../../result/tests/fio-json/two-jobs.json");
+    let study = iosonde_history::read_documents(fio).unwrap().remove(0);
+    let sides = [study.measured("a"), study.measured("b")];
+    let mut comparison = compare(&sides[..1], &sides[1..]);
+    assert!(judge(&comparison, 0.0).is_ok());
+    comparison.rows[0].ratio.value = 0.001;
+    let failure = judge(&comparison, 0.05).unwrap_err();
+    assert!(matches!(failure, CommandError::Undecided(_)), "{failure:?}");
+    assert_eq!(failure.status(), 12);
+    let text = failure.text(false);
+    assert!(text.contains("a read IOPS by 100 %"), "{text}");
+    assert!(text.contains("`--runtime`,"), "{text}");
+    comparison.rows[1].verdict = ComparisonVerdict::NoDifferenceShown;
+    assert!(judge(&comparison, 0.05).is_ok());
+}
+
 #[test]
 fn comparison_table_fits_80_columns() {
     let long = "a".repeat(200);
@@ -349,10 +376,13 @@ fn comparison_table_fits_80_columns() {
     a.parts[0].name =
         "a_job_with_a_name_that_is_longer_than_what_most_people_would_call_a_job_that_reads".into();
     let comparison = compare(&[a], &[measured("read_us=40ms", 2, "n1")]);
-    let text = ComparisonDocument::new(&long, &long, &comparison).text(TextFormat::Table);
-    let widest = text
-        .lines()
-        .max_by_key(|line| line.chars().count())
-        .unwrap();
-    assert!(widest.chars().count() <= 80, "{widest}");
+    let document = ComparisonDocument::new(&long, &long, &comparison);
+    let short = document.short_text(TextStyle::for_locale("C", false));
+    for text in [document.text(TextFormat::Table), short] {
+        let widest = text
+            .lines()
+            .max_by_key(|line| line.chars().count())
+            .unwrap();
+        assert!(widest.chars().count() <= 80, "{widest}");
+    }
 }

@@ -34,6 +34,7 @@ pub(super) fn inspect_nodes(
         count: None,
         placement: PodPlacement::PerNode,
         shared: false,
+        checks_shared_file: false,
     });
     let options = cluster::options_of_pods(root, &args, None)?.for_node_inspection(pods);
     let mut live = PodLive::new("nodes");

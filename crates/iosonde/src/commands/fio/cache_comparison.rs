@@ -81,6 +81,10 @@ fn compared_pool(there: &OnCeph) -> Result<String, CommandError> {
             "--cache-compare does not fit to --make-pool: a new pool has no cache tier",
             "leave out --make-pool, and name the base pool of a tier",
         )),
+        _ if there.map.is_some() => Err(CommandError::usage(
+            "--cache-compare does not fit to --map: only a pool has a cache tier",
+            "leave out --map, and name the base pool of a tier",
+        )),
         TargetUri::Rados { pool, .. } => Ok(pool.clone()),
         other => Err(CommandError::usage(
             format!("--cache-compare does not fit to {other}: only a pool has a cache tier"),

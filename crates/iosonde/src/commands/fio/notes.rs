@@ -41,6 +41,7 @@ pub(super) fn of_result(result: &RunResult) -> Vec<String> {
     let is_news = result.caches.iter().any(LayerCache::is_news);
     let caches = facts::caches(&result.caches).filter(|_| is_news);
     let reported = storage.into_iter().chain(facts::nfs(&result.nfs));
+    let reported = reported.chain(result.shared_file.iter().flat_map(facts::shared_file));
     let reported = reported.chain(caches).chain(unknown);
     let tier = result.ceph.as_ref().and_then(|side| side.cache_tier);
     let reported = reported.chain(tier.map(|tier| ("cache tier", tier.to_string())));

@@ -1,24 +1,27 @@
 //! `iosonde fio --target ...`: the same job in Kubernetes pods or on a Ceph cluster.
 
 use super::run_and_report;
-use crate::args::{ClusterArgs, KeepArgs};
+use crate::args::{ClusterArgs, KeepArgs, MapFormat};
 use crate::commands::finish_command;
 use crate::commands::made_storage::MadeStorage;
+use crate::commands::mapped_storage::check_machine;
+use crate::commands::render::refuse_options_without_effect;
 use crate::commands::{ceph, cluster, cold, consent};
 use crate::failure::CommandError;
 use crate::live::pod_setup::PodLive;
 use crate::output::Output;
 use crate::signals::StopSignal;
 use iosonde_ceph::{PoolKind, relocate_to_ceph};
-use iosonde_cluster::render::{Form, Rendering};
+use iosonde_cluster::render::{Form, RenderedTask, Rendering};
 use iosonde_cluster::{PodSession, Pods, SetupEvent, SetupObserver};
 use iosonde_history::HistoryWriter;
 use iosonde_job::env::FakeEnv;
 use iosonde_job::parse::ParsedCommand;
+use iosonde_job::place::{foreign_engine, relocate_to_volume};
 use iosonde_job::plan::CephAccess;
 use iosonde_job::{CommandLine, Plan, TargetUri, parse};
 use iosonde_result::run::RunResult;
-use iosonde_result::run_error::RunError;
+use iosonde_result::run_error::{RunError, TargetProblem};
 use iosonde_result::session::Session;
 use std::path::{Path, PathBuf};
 
@@ -40,30 +43,49 @@ pub(super) struct OnCeph {
     pub(super) consent: Vec<PathBuf>,
     /// Kind of the pool, if the pool is made for the jobs.
     pub(super) pool_kind: Option<PoolKind>,
+    /// File system with which the image is measured, mapped through the kernel.
+    pub(super) map: Option<MapFormat>,
+    /// Directory on the mapped image.
+    pub(super) mapped: Option<String>,
     /// Whether the jobs run with the pool's cache tier, in `readproxy` mode, and without it.
     pub(super) is_cache_compared: bool,
 }
 
 impl OnCeph {
-    /// Makes the pool and the image that the target asks for. They become the target.
+    /// Makes the pool and the image that the target asks for. They become the target. Maps the
+    /// image with `--map`.
     pub(super) fn make_storage(&mut self) -> Result<MadeStorage, CommandError> {
         let mut target = self.target.to_string();
-        let made = MadeStorage::make(
-            std::slice::from_mut(&mut target),
-            &mut self.consent,
-            self.access.clone(),
-            self.pool_kind.as_ref(),
-        )?;
-        if let Some(made_target) = ceph::target(&target)? {
-            self.target = made_target;
+        let targets = std::slice::from_mut(&mut target);
+        if let Some(format) = self.map {
+            check_machine(targets, format)?;
+        }
+        let (access, kind) = (self.access.clone(), self.pool_kind.as_ref());
+        let mut made = MadeStorage::make(targets, &mut self.consent, access, kind)?;
+        if let Some(format) = self.map {
+            made.map_images(targets, &mut self.consent, format)?;
+        }
+        match ceph::target(&target)? {
+            Some(made_target) => self.target = made_target,
+            None => self.mapped = Some(target),
         }
         Ok(made)
     }
 
-    /// Relocates the files of a plan to the target.
-    pub(super) fn put(&self, plan: &mut Plan) -> Result<(), CommandError> {
-        relocate_to_ceph(plan, &self.target, &ceph::prefix()?);
-        Ok(())
+    /// Relocates the files of a plan to the target. Returns notes for the user.
+    pub(super) fn put(&self, plan: &mut Plan) -> Result<Vec<String>, CommandError> {
+        let Some(directory) = &self.mapped else {
+            relocate_to_ceph(plan, &self.target, &ceph::prefix()?);
+            return Ok(Vec::new());
+        };
+        for job in &plan.jobs {
+            if let Some(engine) = foreign_engine(job, false) {
+                let job = job.name.clone();
+                let problem = TargetProblem::EngineOfOtherTarget { job, engine };
+                return Err(RunError::unusable_target(directory, problem).into());
+            }
+        }
+        Ok(relocate_to_volume(plan, Some(directory.as_str())))
     }
 }
 
@@ -93,44 +115,11 @@ impl InPods {
         let text = job_file(parsed)?;
         let options = cluster::options_of_pods(self.target.clone(), &self.args, self.pods)?;
         let options = cluster::with_consent(options, &self.target.to_string(), &self.consent);
-        if options.watch_nodes.iter().flatten().next().is_some() {
-            return Err(CommandError::usage(
-                "--watch-node has no effect with --render: only an iosonde that runs the jobs \
-                 watches nodes",
-                "leave out --watch-node",
-            ));
-        }
-        if matches!(self.target, TargetUri::Pods { .. }) {
-            return Err(CommandError::usage(
-                "--render makes manifests of new pods, but the target is pods that exist",
-                "leave out --render, or name a volume: sc://CLASS, pvc://CLAIM",
-            ));
-        }
-        if self.args.create_namespace {
-            return Err(CommandError::usage(
-                "--create-namespace has no effect with --render: only an iosonde that runs the \
-                 jobs creates a namespace",
-                "leave out the option, and run `kubectl create namespace NAME` first",
-            ));
-        }
-        if !parsed.command.cold.is_empty() {
-            return Err(CommandError::usage(
-                "--cold has no effect with --render: only an iosonde that runs the jobs drops \
-                 caches",
-                "leave out --cold",
-            ));
-        }
-        if self.args.keep_failed {
-            return Err(CommandError::usage(
-                "--keep has no effect with --render: only an iosonde that runs the jobs removes \
-                 their pods",
-                "leave out --keep",
-            ));
-        }
+        let is_cold = !parsed.command.cold.is_empty();
+        refuse_options_without_effect(&options, &self.args, is_cold)?;
         let rendering = Rendering {
-            form,
             options: &options,
-            job_file: &text,
+            task: RenderedTask::JobFile { form, text: &text },
         };
         let path = parsed.command.output.as_deref().map(Path::new);
         Output::open(path)?.save_unchanged(rendering.yaml()?.as_bytes())
@@ -230,6 +219,28 @@ mod tests {
 
     fn words(line: &str) -> Vec<OsString> {
         line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn jobs_on_a_mapped_image_use_its_directory() {
+        let there = OnCeph {
+            target: "rbd://p/i".parse().unwrap(),
+            access: CephAccess::default(),
+            consent: Vec::new(),
+            pool_kind: None,
+            map: Some(MapFormat::Auto),
+            mapped: Some("/m/files".to_owned()),
+            is_cache_compared: false,
+        };
+        let plan = |line: &str| parse(&words(line), &FakeEnv::new()).unwrap().plan;
+        let mut local = plan("--name=a --size=1g --filename=/data/x");
+        let notes = there.put(&mut local).unwrap();
+        assert_eq!(notes, ["filename=/data/x is the file x in the volume"]);
+        assert_eq!(local.jobs[0].files.directories, ["/m/files"]);
+        assert_eq!(local.jobs[0].files.filenames, ["x"]);
+        let mut remote = plan("--name=a --size=1g --ioengine=rados --pool=p");
+        let error = there.put(&mut remote).unwrap_err();
+        assert_eq!(error.status(), 3);
     }
 
     #[test]

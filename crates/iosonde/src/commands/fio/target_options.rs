@@ -85,9 +85,17 @@ impl Words {
                 access: self.ceph.access(),
                 consent: self.allow_overwrite,
                 pool_kind: self.ceph.made_pool.make_pool,
+                map: self.ceph.map,
+                mapped: None,
                 is_cache_compared: self.cache_compare,
             };
             return Ok(RemoteTarget::Ceph(Box::new(there)));
+        }
+        if self.ceph.map.is_some() {
+            return Err(CommandError::usage(
+                format!("--map does not fit to {name}"),
+                "name an image of a Ceph cluster: --target rbd://POOL/IMAGE",
+            ));
         }
         if self.cache_compare {
             return Err(CommandError::usage(
@@ -179,6 +187,9 @@ fn takes(argument: &Arg, word: Option<&OsString>) -> bool {
     let is_optional = argument
         .get_num_args()
         .is_some_and(|range| range.min_values() == 0);
+    if argument.is_require_equals_set() {
+        return false;
+    }
     let is_value = |word: &OsString| {
         let values = argument.get_possible_values();
         values.iter().any(|value| word == value.get_name())
@@ -189,6 +200,7 @@ fn takes(argument: &Arg, word: Option<&OsString>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::MapFormat;
 
     fn words(line: &str) -> Vec<OsString> {
         line.split(' ').map(OsString::from).collect()
@@ -218,6 +230,12 @@ mod tests {
         let pods = remote_target.pods.unwrap();
         assert_eq!((pods.count, pods.shared), (Some(3), true));
         assert_eq!(rest, words("job.fio"), "a switch has no value");
+        let line = "--target sc://fast --pods 3 --shared file";
+        assert_eq!(
+            split(&words(line)).unwrap().1,
+            words("file"),
+            "the value needs ="
+        );
         let form = |line: &str| {
             let (remote_target, rest) = split(&words(line)).unwrap();
             assert_eq!(rest, words("job.fio"), "{line}");
@@ -270,6 +288,19 @@ mod tests {
         assert_eq!(there.access.timeout_s, 5);
         assert_eq!(there.consent, [PathBuf::from("rbd://p/i")]);
         assert_eq!(rest, words("a.fio"));
+    }
+
+    #[test]
+    fn map_fits_to_images_only() {
+        let (remote_target, rest) = split(&words("--target rbd://p/i --map a.fio")).unwrap();
+        let Some(RemoteTarget::Ceph(there)) = remote_target else {
+            panic!("{remote_target:?}");
+        };
+        assert_eq!(there.map, Some(MapFormat::Auto));
+        assert_eq!(rest, words("a.fio"));
+        let failure = split(&words("--target sc://fast --map=xfs a.fio")).unwrap_err();
+        assert_eq!(failure.status(), 2);
+        assert!(failure.text(false).contains("rbd://POOL/IMAGE"));
     }
 
     #[test]

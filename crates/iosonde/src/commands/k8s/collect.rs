@@ -1,12 +1,13 @@
 //! `iosonde k8s collect`: the results of rendered manifests.
 
+use super::collected_documents::report_documents;
 use crate::args::CollectArgs;
 use crate::commands::fio::{conclude, report};
 use crate::failure::CommandError;
 use crate::live::pod_setup::PodLive;
 use crate::output::Output;
 use crate::signals::StopSignal;
-use iosonde_cluster::{SetupEvent, SetupObserver, collect};
+use iosonde_cluster::{CollectedOutput, SetupEvent, SetupObserver, collect};
 use iosonde_history::HistoryWriter;
 use std::time::Duration;
 
@@ -23,7 +24,12 @@ pub(super) fn run(args: &CollectArgs) -> Result<(), CommandError> {
     if let Some(ns) = args.timeout {
         options.timeout = Duration::from_nanos(ns);
     }
-    let collected = collect(&options, args.run.as_deref(), watch)?;
+    let collected = match collect(&options, args.run.as_deref(), watch)? {
+        CollectedOutput::Job(collected) => collected,
+        CollectedOutput::Documents(documents) => {
+            return report_documents(&documents, args, output);
+        }
+    };
     for note in &collected.notes {
         eprintln!("note: {note}");
     }

@@ -142,3 +142,18 @@ fn machine_without_local_disks_needs_no_product() {
     let other = refusal("--machine n1-standard-2");
     assert!(other.contains("--machine needs a product"), "{other}");
 }
+
+#[test]
+fn machine_without_a_product_names_those_that_it_takes() {
+    let refused = refusal("--machine n2-standard-8");
+    let (_, help) = refused
+        .split_once("help: name one that n2-standard-8 takes: ")
+        .unwrap();
+    let products: Vec<&str> = help.trim().split(", ").collect();
+    assert!(products.contains(&"gcp-pd-ssd"), "{refused}");
+    assert!(products.contains(&"gcp-local-ssd-nvme"), "{refused}");
+    assert!(
+        !products.iter().any(|name| name.starts_with("aws-")),
+        "{refused}"
+    );
+}

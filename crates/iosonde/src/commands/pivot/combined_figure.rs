@@ -22,7 +22,7 @@ pub(super) fn combine_results(
         PivotOf::Mean => return geometric_mean(results),
         PivotOf::Best if asked.is_better_low() => *sorted.first()?,
         PivotOf::Best => *sorted.last()?,
-        // For equal times, the last one: repetitions are in order.
+        // Of equal times, the last one counts, since repetitions are in order.
         PivotOf::Latest => results
             .iter()
             .max_by_key(|(study, _)| study.started_at_ms)?,
@@ -84,28 +84,8 @@ fn geometric_mean(results: &[(&StudySummary, PivotFigure)]) -> Option<ComparedSi
 
 #[cfg(test)]
 mod tests {
+    use super::super::figure::tests::summary;
     use super::*;
-
-    fn summary(started_at_ms: u64) -> StudySummary {
-        StudySummary {
-            id: "0123456789".to_owned(),
-            short_id: "012345".to_owned(),
-            kind: "suite".to_owned(),
-            target: "sim:".to_owned(),
-            machine: None,
-            program: String::new(),
-            started_at_ms,
-            finished_at_ms: None,
-            is_running: false,
-            reached_ns: None,
-            imported_from: None,
-            labels: Default::default(),
-            facts: Default::default(),
-            parts: Vec::new(),
-            headline: Default::default(),
-            shown: Vec::new(),
-        }
-    }
 
     #[test]
     fn several_results_combine_by_pivot_of() {

@@ -319,7 +319,7 @@ fn found_by(store: &Store, study: &StudySummary) -> Result<Vec<StudyFigure>, Com
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use iosonde_result::compare::IoPattern;
     use iosonde_suite::FORMAT;
@@ -348,7 +348,8 @@ mod tests {
         }
     }
 
-    fn summary(started_at_ms: u64) -> StudySummary {
+    /// Returns a suite of the history without labels, facts and parts.
+    pub(in super::super) fn summary(started_at_ms: u64) -> StudySummary {
         StudySummary {
             id: "0123456789".to_owned(),
             short_id: "012345".to_owned(),
@@ -369,21 +370,25 @@ mod tests {
         }
     }
 
+    fn interrupted_suite(steps: Vec<StepResult>) -> SuiteResult {
+        SuiteResult {
+            format: FORMAT,
+            suite: "s".to_owned(),
+            about: None,
+            target: "sim:".to_owned(),
+            labels: Default::default(),
+            steps,
+            judged: Vec::new(),
+            beside: Vec::new(),
+            interrupted: true,
+        }
+    }
+
     /// An interrupted search yields no maximum. Each repetition yields its own figure.
     #[test]
     fn interrupted_search_yields_no_figure() {
         let highest = |steps: Vec<StepResult>| {
-            let suite = SuiteResult {
-                format: FORMAT,
-                suite: "s".to_owned(),
-                about: None,
-                target: "sim:".to_owned(),
-                labels: Default::default(),
-                steps,
-                judged: Vec::new(),
-                beside: Vec::new(),
-                interrupted: true,
-            };
+            let suite = interrupted_suite(steps);
             let figure = FigureName::parse("max_iops").ok().unwrap();
             let found = of_suite(&summary(0), &suite, &figure).unwrap().into_iter();
             found.map(|measured| measured.value).collect::<Vec<_>>()
@@ -417,17 +422,7 @@ mod tests {
             ..step(repetition, interrupted, 0.0)
         };
         let all = |steps: Vec<StepResult>| {
-            let suite = SuiteResult {
-                format: FORMAT,
-                suite: "s".to_owned(),
-                about: None,
-                target: "sim:".to_owned(),
-                labels: Default::default(),
-                steps,
-                judged: Vec::new(),
-                beside: Vec::new(),
-                interrupted: true,
-            };
+            let suite = interrupted_suite(steps);
             let study = StudySummary {
                 parts: vec![part(9.0)],
                 ..summary(0)

@@ -1,9 +1,10 @@
 //! `iosonde rados bench`.
 
-use super::bench_plan::{Live, ObjectStorage, plan};
+use super::bench_plan::{ObjectStorage, RadosRows, plan};
 use super::objects::{WrittenObjects, host_name, name, prefix};
 use super::pool::Pool;
 use crate::args::{AccessArgs, BenchArgs, BenchFormat};
+use crate::commands::bench_table::BenchTable;
 use crate::commands::ceph::remote_storage;
 use crate::commands::finish_command;
 use crate::failure::CommandError;
@@ -167,10 +168,11 @@ impl<'a> Benchmark<'a> {
             }
             BenchFormat::Json | BenchFormat::JsonPretty => None,
         };
-        let mut live = Live::new(&self.head, self.ops, lines, self.args.show_time, now);
+        let rows = RadosRows::new(&self.head, self.ops, self.args.show_time, now);
+        let mut live = BenchTable::new(rows, lines);
         let outcome = history_writer.run(&mut session, &plan, &mut live);
         let closed = Box::new(session).close();
-        let (seconds, shown) = live.finish(outcome.as_ref().ok());
+        let (RadosRows { seconds, .. }, shown) = live.finish(outcome.as_ref().ok());
         Ok(BenchMeasurement {
             outcome,
             closed,

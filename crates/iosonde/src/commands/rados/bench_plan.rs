@@ -1,15 +1,13 @@
-//! The benchmark as a plan of one job, and its live output.
+//! The benchmark as a plan of one job, and the rows of its table.
 
+use crate::commands::bench_table::TableRows;
 use crate::failure::CommandError;
-use crate::output::Output;
 use iosonde_job::Plan;
 use iosonde_job::parse;
 use iosonde_job::plan::{BufferFill, Ceph, Verify, VerifyMethod};
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_report::rados::{RadosHeader, RadosMode, Seconds};
 use iosonde_result::interval::Interval;
-use iosonde_result::observer::{Control, INTERVAL_NS_MAX, Observer, RunProgress};
-use iosonde_result::run::RunResult;
 use std::ffi::OsString;
 
 /// Bytes of a write without a limit on objects: more than any pool holds.
@@ -82,92 +80,43 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-/// Prints a line each second, or only collects the seconds.
-pub(super) struct Live<'a> {
+/// The table of `rados bench`.
+pub(super) struct RadosRows<'a> {
     head: &'a RadosHeader,
     /// The seconds so far.
     pub(super) seconds: Seconds,
-    /// Destination of lines. `None`: all is printed at the end.
-    lines: Option<&'a mut Output>,
     show_time: bool,
     now: fn() -> String,
-    begun: bool,
-    /// Intervals so far.
-    seen: usize,
-    failed: Option<CommandError>,
 }
 
-impl<'a> Live<'a> {
-    /// `lines`: destination of the lines, if they are printed live.
+impl<'a> RadosRows<'a> {
+    /// Creates the table. `now` returns the current time as text.
     pub(super) fn new(
         head: &'a RadosHeader,
         ops: Option<u64>,
-        lines: Option<&'a mut Output>,
         show_time: bool,
         now: fn() -> String,
-    ) -> Live<'a> {
-        Live {
+    ) -> RadosRows<'a> {
+        RadosRows {
             head,
             seconds: Seconds::new(head, ops),
-            lines,
             show_time,
             now,
-            begun: false,
-            seen: 0,
-            failed: None,
         }
     }
 
-    /// The seconds, and whether they could be written. The result has the last second.
-    pub(super) fn finish(
-        mut self,
-        result: Option<&RunResult>,
-    ) -> (Seconds, Result<(), CommandError>) {
-        let all = result.into_iter().flat_map(|result| &result.intervals);
-        for interval in all.skip(self.seen) {
-            self.interval(&interval);
-        }
-        (self.seconds, self.failed.map_or(Ok(()), Err))
-    }
-
-    /// Prints the head of the table before the first line.
-    fn begin(&mut self) {
-        if !std::mem::replace(&mut self.begun, true) {
-            let text = self.head.text();
-            self.print(&text);
-            self.print_second();
-        }
-    }
-
-    fn print_second(&mut self) {
-        let line = self.seconds.line(&(self.now)(), self.show_time);
-        self.print(&line);
-    }
-
-    fn print(&mut self, text: &str) {
-        if let Some(Err(failure)) = self.lines.as_mut().map(|out| out.write(text)) {
-            self.failed.get_or_insert(failure);
-        }
+    fn line(&self) -> String {
+        self.seconds.line(&(self.now)(), self.show_time)
     }
 }
 
-impl Observer for Live<'_> {
-    /// A line for each second, as `rados bench` prints.
-    fn interval_ns(&self, _plan: &Plan) -> u64 {
-        INTERVAL_NS_MAX
+impl TableRows for RadosRows<'_> {
+    /// As in `rados bench`, a row of the start follows the heading.
+    fn heading(&mut self) -> String {
+        self.head.text() + &self.line()
     }
 
-    fn progress(&mut self, _: &RunProgress<'_>) -> Control {
-        self.begin();
-        Control::Continue
-    }
-
-    fn interval(&mut self, interval: &Interval) -> Control {
-        self.begin();
-        self.seen += 1;
-        if self.seconds.push(interval) {
-            self.print_second();
-        }
-        Control::Continue
+    fn push(&mut self, interval: &Interval) -> Option<String> {
+        self.seconds.push(interval).then(|| self.line())
     }
 }

@@ -6,10 +6,13 @@ use super::pool::Pool;
 use crate::args::{AccessArgs, CleanupArgs};
 use crate::commands::ceph::run_of;
 use crate::commands::made_storage::MADE_IMAGE;
+use crate::commands::mapped_storage::killed_notes;
 use crate::failure::CommandError;
 use crate::output::Output;
 use crate::signals::StopSignal;
-use iosonde_ceph::{list_images, remove_image, remove_made_pool};
+use iosonde_ceph::{
+    LeftoverPools, list_images, remove_image, remove_leftover_pools, remove_made_pool,
+};
 use iosonde_result::run_error::RunError;
 
 /// `iosonde rados cleanup`.
@@ -18,9 +21,14 @@ pub(super) fn clean_up(args: &CleanupArgs, access: &AccessArgs) -> Result<(), Co
     args.prefix.as_deref().map_or(Ok(()), refuse_others)?;
     let stop = StopSignal::listen()?;
     if args.made_pool {
-        let name = access.pool()?;
-        remove_made_pool(name, &access.access())?;
-        return Output::Standard.write(&format!("Removed the pool {name}\n"));
+        let text = match access.pool_name() {
+            Some(name) => {
+                remove_made_pool(name, &access.access())?;
+                format!("Removed the pool {name}\n")
+            }
+            None => pools_text(&remove_leftover_pools(&access.access())?),
+        };
+        return Output::Standard.write(&text);
     }
     let pool = Pool::open(access)?;
     let removed = match &args.prefix {
@@ -38,6 +46,25 @@ pub(super) fn clean_up(args: &CleanupArgs, access: &AccessArgs) -> Result<(), Co
         text += &format!("{line}\n");
     }
     Output::Standard.write(&text)
+}
+
+/// Lines about the pools that `--make-pool` made.
+fn pools_text(pools: &LeftoverPools) -> String {
+    let removed = pools.removed.iter();
+    let removed = removed.map(|pool| format!("Removed the pool {pool}\n"));
+    let in_use = pools.in_use.iter();
+    let in_use = in_use.map(|pool| format!("pool {pool} is in use and stays\n"));
+    let unknown = pools.unknown.iter().map(|pool| {
+        format!(
+            "pool {pool} names no process. If its run has ended: iosonde rados -p {pool} cleanup \
+             --made-pool\n"
+        )
+    });
+    let lines: String = removed.chain(in_use).chain(unknown).collect();
+    match lines.is_empty() {
+        true => "Removed 0 pools\n".to_owned(),
+        false => lines,
+    }
 }
 
 /// Adds the images of killed runs, which have no namespace. Those of a named run are removed.
@@ -60,6 +87,8 @@ fn with_images(
             return Ok((removed, left));
         }
     };
+    // A mapped image cannot be removed.
+    left.extend(killed_notes(Some(pool)));
     let is_named = run_of(prefix).is_some();
     for image in images {
         let Some(run) = run_of(&image) else { continue };
@@ -115,4 +144,25 @@ fn remove_by_prefix(pool: &Pool, prefix: &str, stop: &StopSignal) -> Result<u64,
     let found = pool.objects.list(prefix);
     let found = found.map_err(|error| pool.failed(&error))?;
     pool.remove_objects(found.into_iter(), prefix, stop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn made_pools_are_listed_by_what_became_of_them() {
+        let names = |name: &str| vec![name.to_owned()];
+        let pools = LeftoverPools {
+            removed: names("a"),
+            in_use: names("b"),
+            unknown: names("c"),
+        };
+        assert_eq!(
+            pools_text(&pools),
+            "Removed the pool a\npool b is in use and stays\npool c names no process. If its run \
+             has ended: iosonde rados -p c cleanup --made-pool\n"
+        );
+        assert_eq!(pools_text(&LeftoverPools::default()), "Removed 0 pools\n");
+    }
 }

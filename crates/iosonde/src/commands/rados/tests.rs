@@ -1,6 +1,7 @@
 //! Output over simulated devices.
 
-use super::bench_plan::{Live, ObjectStorage, plan};
+use super::bench_plan::{ObjectStorage, RadosRows, plan};
+use crate::commands::bench_table::BenchTable;
 use crate::output::Output;
 use iosonde_engine::runner::LocalRunner;
 use iosonde_report::rados::{self, RadosHeader, RadosMode, RadosSummary, Seconds};
@@ -27,9 +28,10 @@ fn run(head: &RadosHeader, ops: Option<u64>, device: &str) -> (RunResult, Second
     let plan = plan(head, ops, true, ObjectStorage::Simulated(device.to_owned())).unwrap();
     let now = || "2026-01-02T03:04:05.678901+0000".to_owned();
     output.stream().unwrap();
-    let mut live = Live::new(head, ops, Some(&mut output), false, now);
+    let rows = RadosRows::new(head, ops, false, now);
+    let mut live = BenchTable::new(rows, Some(&mut output));
     let result = LocalRunner::default().open().run(&plan, &mut live).unwrap();
-    let (seconds, shown) = live.finish(Some(&result));
+    let (RadosRows { seconds, .. }, shown) = live.finish(Some(&result));
     shown.unwrap();
     let lines = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(path).unwrap();

@@ -1,7 +1,8 @@
 //! `iosonde rbd bench`.
 
-use super::image_bench_plan::{ImageLive, ImageStorage, plan};
+use super::image_bench_plan::{ImageRows, ImageStorage, plan};
 use crate::args::{AccessArgs, BenchFormat, ImageBenchArgs};
+use crate::commands::bench_table::BenchTable;
 use crate::commands::ceph::remote_storage;
 use crate::commands::finish_command;
 use crate::failure::CommandError;
@@ -42,9 +43,9 @@ pub(super) fn run(args: &ImageBenchArgs, access: &AccessArgs) -> Result<(), Comm
         }
         BenchFormat::Json | BenchFormat::JsonPretty => None,
     };
-    let mut live = ImageLive::new(&head, lines);
+    let mut live = BenchTable::new(ImageRows::new(&head), lines);
     let outcome = history_writer.run(&mut session, &plan, &mut live);
-    let (seconds, shown) = live.finish(outcome.as_ref().ok());
+    let (ImageRows { seconds, .. }, shown) = live.finish(outcome.as_ref().ok());
     let cpu_ns = processor_ns().saturating_sub(cpu_before_ns);
     let reported = match outcome {
         Ok(mut result) => {

@@ -1,15 +1,13 @@
-//! The benchmark of an image as a plan of one job, and its live output.
+//! The benchmark of an image as a plan of one job, and the rows of its table.
 
+use crate::commands::bench_table::TableRows;
 use crate::failure::CommandError;
-use crate::output::Output;
 use iosonde_job::Plan;
 use iosonde_job::parse;
 use iosonde_job::plan::Ceph;
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_report::rbd::{ImageBenchHeader, ImageIoPattern, ImageIoType, ImageSeconds};
 use iosonde_result::interval::Interval;
-use iosonde_result::observer::{Control, INTERVAL_NS_MAX, Observer, RunProgress};
-use iosonde_result::run::RunResult;
 use std::ffi::OsString;
 
 /// The storage of the benchmark.
@@ -112,79 +110,37 @@ fn words(head: &ImageBenchHeader, image_bytes: u64) -> Result<Vec<String>, Comma
     Ok(words)
 }
 
-/// Prints a line each second, or only collects the seconds.
-pub(super) struct ImageLive<'a> {
-    seconds: ImageSeconds,
-    /// Destination of lines. `None`: all is printed at the end.
-    lines: Option<&'a mut Output>,
-    /// Text to print before the first line.
-    heading: Option<String>,
-    /// Intervals so far.
-    seen: usize,
-    failed: Option<CommandError>,
+/// The table of `rbd bench`.
+pub(super) struct ImageRows<'a> {
+    head: &'a ImageBenchHeader,
+    /// The seconds so far.
+    pub(super) seconds: ImageSeconds,
 }
 
-impl<'a> ImageLive<'a> {
-    /// `lines`: destination of the lines, if they are printed live.
-    pub(super) fn new(head: &ImageBenchHeader, lines: Option<&'a mut Output>) -> ImageLive<'a> {
-        ImageLive {
+impl<'a> ImageRows<'a> {
+    /// Creates the table.
+    pub(super) fn new(head: &'a ImageBenchHeader) -> ImageRows<'a> {
+        ImageRows {
+            head,
             seconds: ImageSeconds::default(),
-            lines,
-            heading: Some(head.text()),
-            seen: 0,
-            failed: None,
-        }
-    }
-
-    /// The seconds, and whether they could be written. The result has the last second.
-    pub(super) fn finish(
-        mut self,
-        result: Option<&RunResult>,
-    ) -> (ImageSeconds, Result<(), CommandError>) {
-        let all = result.into_iter().flat_map(|result| &result.intervals);
-        for interval in all.skip(self.seen) {
-            self.interval(&interval);
-        }
-        (self.seconds, self.failed.map_or(Ok(()), Err))
-    }
-
-    fn begin(&mut self) {
-        if let Some(heading) = self.heading.take() {
-            self.print(&heading);
-        }
-    }
-
-    fn print(&mut self, text: &str) {
-        if let Some(Err(failure)) = self.lines.as_mut().map(|out| out.write(text)) {
-            self.failed.get_or_insert(failure);
         }
     }
 }
 
-impl Observer for ImageLive<'_> {
-    /// A line for each second, as `rbd bench` prints.
-    fn interval_ns(&self, _plan: &Plan) -> u64 {
-        INTERVAL_NS_MAX
+impl TableRows for ImageRows<'_> {
+    fn heading(&mut self) -> String {
+        self.head.text()
     }
 
-    fn progress(&mut self, _: &RunProgress<'_>) -> Control {
-        self.begin();
-        Control::Continue
-    }
-
-    fn interval(&mut self, interval: &Interval) -> Control {
-        self.begin();
-        self.seen += 1;
-        if let Some(line) = self.seconds.push(interval) {
-            self.print(&line);
-        }
-        Control::Continue
+    fn push(&mut self, interval: &Interval) -> Option<String> {
+        self.seconds.push(interval)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::bench_table::BenchTable;
     use iosonde_engine::runner::LocalRunner;
     use iosonde_report::rbd::{ImageBenchSummary, json};
     use iosonde_result::session::Session;
@@ -245,9 +201,9 @@ mod tests {
         let head = head(ImageIoType::ReadWrite, ImageIoPattern::Rand);
         let storage = ImageStorage::Simulated("ceph,capacity=none".to_owned());
         let plan = plan(&head, 1 << 30, storage).unwrap();
-        let mut live = ImageLive::new(&head, None);
+        let mut live = BenchTable::new(ImageRows::new(&head), None);
         let result = LocalRunner::default().open().run(&plan, &mut live).unwrap();
-        let (seconds, shown) = live.finish(Some(&result));
+        let (ImageRows { seconds, .. }, shown) = live.finish(Some(&result));
         shown.unwrap();
         let summary = ImageBenchSummary::new(&seconds, &result, Some(1_000_000_000));
         let text = summary.text(&head);

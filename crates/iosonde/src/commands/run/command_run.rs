@@ -18,6 +18,7 @@ use iosonde_suite::{
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid,
 };
+use signal_hook::consts::SIGINT;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -29,14 +30,53 @@ use std::time::{Duration, Instant};
 const POLL: Duration = Duration::from_millis(50);
 /// Time for the output of a command that has ended. Its children may hold the pipe open.
 const DRAIN_MAX: Duration = Duration::from_secs(2);
-/// Time that a command has to end after SIGTERM.
-const TERM_MAX: Duration = Duration::from_secs(5);
+/// Time that a command has to end after a signal, before it gets the next one.
+const SIGNAL_MAX: Duration = Duration::from_secs(5);
 /// Time between two checks whether it has ended.
-const TERM_POLL: Duration = Duration::from_millis(5);
+const END_POLL: Duration = Duration::from_millis(5);
 /// Longest line that is read as one.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 /// Lines that wait to be read.
 const WAITING_LINES_MAX: usize = 1024;
+
+/// A signal to the process group of a command, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum GroupSignal {
+    /// The first Ctrl-C.
+    Interrupt,
+    /// The second Ctrl-C, another signal, or the timeout of the command.
+    Terminate,
+    /// The third Ctrl-C, with which iosonde ends.
+    Kill,
+}
+
+impl GroupSignal {
+    fn signal(self) -> Signal {
+        match self {
+            GroupSignal::Interrupt => Signal::INT,
+            GroupSignal::Terminate => Signal::TERM,
+            GroupSignal::Kill => Signal::KILL,
+        }
+    }
+
+    /// Returns the signal for a command that has not ended after this one.
+    fn next(self) -> GroupSignal {
+        match self {
+            GroupSignal::Interrupt => GroupSignal::Terminate,
+            GroupSignal::Terminate | GroupSignal::Kill => GroupSignal::Kill,
+        }
+    }
+
+    /// Returns the signal that the user has asked for so far.
+    fn asked_for(stop: &StopSignal) -> GroupSignal {
+        let is_other = stop.signal().is_some_and(|signal| signal != SIGINT);
+        match stop.interrupt.count() {
+            _ if stop.is_ending() => GroupSignal::Kill,
+            0 | 1 if !is_other => GroupSignal::Interrupt,
+            _ => GroupSignal::Terminate,
+        }
+    }
+}
 
 /// A line of the output, with its time since the start of the command.
 type TimedLine = (u64, String);
@@ -83,11 +123,11 @@ impl<'a> CommandSession<'a> {
             }
             watch.sample_if_due();
             if self.stop.interrupt.is_requested() {
-                let _ = stop_group(&mut child);
+                let _ = stop_group(&mut child, GroupSignal::Interrupt, self.stop);
                 return Ok(None);
             }
             if begun.elapsed() > timeout {
-                let _ = stop_group(&mut child);
+                let _ = stop_group(&mut child, GroupSignal::Terminate, self.stop);
                 return Err(CommandFailure::TimedOut {
                     timeout_ns: self.step.timeout_ns,
                     last_lines: output.last_lines(),
@@ -98,7 +138,8 @@ impl<'a> CommandSession<'a> {
         watch.finish();
         drain(&lines, &mut output);
         // Processes in the background would disturb the next measurement.
-        let status = stop_group(&mut child).map_err(|error| not_started(&error))?;
+        let stopped = stop_group(&mut child, GroupSignal::Terminate, self.stop);
+        let status = stopped.map_err(|error| not_started(&error))?;
         if !status.success() {
             return Err(CommandFailure::Failed {
                 ending: ending(status),
@@ -222,30 +263,38 @@ fn has_ended(child: &Child) -> bool {
     )
 }
 
-/// Stops the shell, if it has not ended, and all processes of its group, and reaps the shell.
-/// Returns the status of the shell.
-fn stop_group(child: &mut Child) -> io::Result<ExitStatus> {
+/// Stops the shell, if it has not ended, and all processes of its group, and reaps the shell. The
+/// group gets stronger signals if it does not end, or as soon as the user asks for them. Returns
+/// the status of the shell.
+fn stop_group(child: &mut Child, first: GroupSignal, stop: &StopSignal) -> io::Result<ExitStatus> {
     let group = Pid::from_child(child);
+    let mut sent = first.max(GroupSignal::asked_for(stop));
     // A group without processes cannot be stopped.
-    let _ = kill_process_group(group, Signal::TERM);
-    let deadline = Instant::now() + TERM_MAX;
-    while !has_ended(child) && Instant::now() < deadline {
-        std::thread::sleep(TERM_POLL);
-    }
-    if !has_ended(child) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-    let status = child.wait()?;
-    // The shell may have ended before its children, which may ignore SIGTERM. While any of them is
-    // left, no other group gets the id.
-    while test_kill_process_group(group).is_ok() {
-        if Instant::now() >= deadline {
-            let _ = kill_process_group(group, Signal::KILL);
-            break;
+    let _ = kill_process_group(group, sent.signal());
+    let mut sent_at = Instant::now();
+    let mut status = None;
+    loop {
+        if status.is_none() && has_ended(child) {
+            status = Some(child.wait()?);
         }
-        std::thread::sleep(TERM_POLL);
+        // The shell may have ended before its children, which may ignore signals. While any of them
+        // is left, no other group gets the id.
+        if let Some(status) = status
+            && (sent == GroupSignal::Kill || test_kill_process_group(group).is_err())
+        {
+            return Ok(status);
+        }
+        let mut wanted = sent.max(GroupSignal::asked_for(stop));
+        if wanted == sent && sent_at.elapsed() >= SIGNAL_MAX {
+            wanted = sent.next();
+        }
+        if wanted > sent {
+            let _ = kill_process_group(group, wanted.signal());
+            (sent, sent_at) = (wanted, Instant::now());
+        } else {
+            std::thread::sleep(END_POLL);
+        }
     }
-    Ok(status)
 }
 
 /// The commands of a suite, with their workloads.
@@ -267,7 +316,7 @@ pub(super) fn listed_commands(suite: &Suite) -> String {
     lines.collect()
 }
 
-/// An error for each command that is not permitted, or that cannot use a target.
+/// An error for each command that cannot use a target, or that a run is not permitted to start.
 pub(super) fn refused_commands(
     suite: &Suite,
     targets: &[SuiteTarget],
@@ -275,7 +324,7 @@ pub(super) fn refused_commands(
 ) -> Vec<CommandError> {
     let mut failures = Vec::new();
     for (workload, command) in commands(suite) {
-        if !args.outside.allow_commands {
+        if !args.outside.allow_commands && !super::runs_nothing(args) {
             failures.push(CommandError::usage(
                 format!("workload `{workload}` runs a command: {}", command.run),
                 "add --allow-commands if you trust the suite, or leave the workload out",

@@ -108,6 +108,7 @@ impl CommandWatch {
                 ..MachineSeries::default()
             },
             pods: Vec::new(),
+            shared_file: None,
             nodes: Vec::new(),
             ceph: None,
             nfs: Vec::new(),

@@ -136,7 +136,11 @@ fn keep_or_remove_journal(lines: JournalFile, results: &[SuiteResult], interrupt
     let some_ended = steps().any(|step| step.failure.is_none() || !step.found.is_empty());
     if interrupted || some_failed && some_ended {
         if lines.is_kept() {
-            eprintln!("finished steps are stored; to continue, run the same command with --resume");
+            let stored = match steps().any(|step| step.is_whole()) {
+                true => "finished steps are stored; ",
+                false => "",
+            };
+            eprintln!("{stored}to continue, run the same command with --resume");
         }
     } else {
         lines.remove();

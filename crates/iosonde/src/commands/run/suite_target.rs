@@ -214,11 +214,13 @@ pub(super) fn pods_of_suite(args: &RunArgs, suite: &Suite) -> Option<Pods> {
             count: Some(count),
             placement: PodPlacement::Any,
             shared: false,
+            checks_shared_file: false,
         },
         SuitePods::PerNode => Pods {
             count: None,
             placement: PodPlacement::PerNode,
             shared: false,
+            checks_shared_file: false,
         },
     });
     args.pods.pods().or(of_suite)

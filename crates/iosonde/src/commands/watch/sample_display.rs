@@ -6,11 +6,19 @@ use super::watch_columns::{RowOrder, WatchColumn};
 use super::watch_sample::{WatchSample, WatchedDevice, WatchedMachine};
 use crate::args::{WatchFormat, WatchSection};
 use iosonde_report::csv::csv_line;
+use iosonde_report::text_table::wrapped;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 /// Characters of the time and the name before the columns of sar, and of a column.
 const SAR_WIDTHS: (usize, usize) = (21, 10);
+/// Characters of the time, and least characters of the name on a narrow terminal.
+const TIME_WIDTH: usize = 8;
+const NARROW_NAME: usize = 7;
+/// Columns that a narrow terminal keeps before all others.
+const FIRST_KEPT: [&str; 8] = [
+    "r/s", "rkB/s", "r_await", "w/s", "wkB/s", "w_await", "aqu-sz", "%util",
+];
 /// Rows after which a terminal gets the head of the table again, with `--total`.
 const ROWS_PER_HEAD: usize = 20;
 
@@ -82,19 +90,58 @@ impl Show {
             let others = section_tables(*section, sample);
             texts.extend(others.iter().map(|one| table(time, one, width)));
         }
-        let gap = if self.begun { "\n" } else { "" };
+        let before = match self.begun {
+            true => "\n".to_owned(),
+            false => self.left_out(sample, width),
+        };
         self.begun = true;
-        format!("{gap}{}", texts.join("\n"))
+        format!("{before}{}", texts.join("\n"))
+    }
+
+    /// Names the columns that the terminal has no room for. Empty if all fit.
+    fn left_out(&self, sample: &WatchSample, width: Option<usize>) -> String {
+        let mut tables = Vec::new();
+        for section in &self.view.sections {
+            if *section == WatchSection::Disks {
+                tables.push(self.devices(sample, false));
+            }
+            tables.extend(section_tables(*section, sample));
+        }
+        let Some(width) = width else {
+            return String::new();
+        };
+        let missing = tables.iter().filter_map(|of| {
+            let fitted = fitted(of, width)?;
+            let is_missing = |(name, _): &&(&'static str, usize)| {
+                fitted.columns.iter().all(|(kept, _)| kept != name)
+            };
+            let names: Vec<&str> = (of.columns.iter().filter(is_missing))
+                .map(|(name, _)| *name)
+                .collect();
+            (!names.is_empty()).then(|| format!("{} {}", of.title, names.join(" ")))
+        });
+        let missing: Vec<String> = missing.collect();
+        match missing.is_empty() {
+            true => String::new(),
+            false => wrapped(&format!(
+                "Left out to fit the terminal: {}. --columns chooses the columns of disks.",
+                missing.join("; ")
+            )),
+        }
     }
 
     /// One row for all devices. A file has the head once.
     fn total_row(&mut self, time: &str, sample: &WatchSample, width: Option<usize>) -> String {
         let text = table(time, &self.devices(sample, false), width);
         let is_head_due = !self.begun || (width.is_some() && self.rows >= ROWS_PER_HEAD);
+        let before = match self.begun {
+            true => String::new(),
+            false => self.left_out(sample, width),
+        };
         self.begun = true;
         if is_head_due {
             self.rows = 1;
-            return text;
+            return before + &text;
         }
         self.rows += 1;
         let row = text.split_once('\n').map_or("", |(_, row)| row);
@@ -185,15 +232,77 @@ fn terminal_width() -> Option<usize> {
     })
 }
 
+/// Whether a table has room for the widths of sar.
+fn has_room(of: &FigureTable, width: usize) -> bool {
+    let (before, each) = SAR_WIDTHS;
+    width >= before + each * of.columns.len()
+}
+
+/// A table that fits a narrow terminal: without the columns that have no room, and with the ends of
+/// long names. `None`: the table has room for the widths of sar.
+fn fitted(of: &FigureTable, width: usize) -> Option<FigureTable> {
+    if has_room(of, width) {
+        return None;
+    }
+    // The time and the name each end with a space.
+    let longest_name = (width.saturating_sub(TIME_WIDTH) / 2).max(NARROW_NAME + 1) - 1;
+    let shortened = |name: &str| match name.chars().count() {
+        count if count > longest_name => {
+            let end = name.chars().skip(count + 1 - longest_name);
+            std::iter::once('…').chain(end).collect()
+        }
+        _ => name.to_owned(),
+    };
+    let names: Vec<String> = of.rows.iter().map(|(name, _)| shortened(name)).collect();
+    let lengths = names.iter().map(|name| name.chars().count());
+    let name_width = lengths.fold(of.title.len().max(NARROW_NAME), usize::max) + 1;
+    let kept = kept_columns(&of.columns, width.saturating_sub(TIME_WIDTH + name_width));
+    let rows = names.into_iter().zip(&of.rows).map(|(name, (_, figures))| {
+        let figures = kept.iter().map(|at| figures[*at]).collect();
+        (name, figures)
+    });
+    Some(FigureTable {
+        title: of.title,
+        rows: rows.collect(),
+        columns: kept.iter().map(|at| of.columns[*at]).collect(),
+    })
+}
+
+/// Indices of the columns that have room, at least one.
+fn kept_columns(columns: &[(&'static str, usize)], room: usize) -> Vec<usize> {
+    let rank = |at: &usize| {
+        let found = FIRST_KEPT.iter().position(|name| *name == columns[*at].0);
+        found.unwrap_or(FIRST_KEPT.len())
+    };
+    let total: usize = columns.iter().map(|(_, width)| width).sum();
+    let mut order: Vec<usize> = (0..columns.len()).collect();
+    if total <= room {
+        return order;
+    }
+    order.sort_by_key(rank);
+    let (mut kept, mut taken) = (Vec::new(), 0);
+    for at in order {
+        let width = columns[at].1;
+        if kept.is_empty() || taken + width <= room {
+            taken += width;
+            kept.push(at);
+        }
+    }
+    kept.sort_unstable();
+    kept
+}
+
 /// A table as sar prints it, narrower if the terminal is.
 fn table(time: &str, of: &FigureTable, width: Option<usize>) -> String {
-    let (before, each) = SAR_WIDTHS;
-    let is_wide = width.is_none_or(|width| width >= before + each * of.columns.len());
+    let (_, each) = SAR_WIDTHS;
+    let fitted = width.and_then(|width| fitted(of, width));
+    let is_wide = fitted.is_none();
+    let of = fitted.as_ref().unwrap_or(of);
     let names = of.rows.iter().map(|(name, _)| name.chars().count());
     let longest = names.max().unwrap_or(0).max(of.title.len());
     let name_width = match is_wide {
         true => (longest + 1).max(13),
-        false => longest.max(7) + 1,
+        false => longest.max(NARROW_NAME) + 1,
     };
     let widths: Vec<usize> = match is_wide {
         true => of
@@ -204,7 +313,7 @@ fn table(time: &str, of: &FigureTable, width: Option<usize>) -> String {
         false => of.columns.iter().map(|(_, narrow)| *narrow).collect(),
     };
     let row = |first: &str, cells: Vec<String>| {
-        let mut text = format!("{time:<8}{first:>name_width$}");
+        let mut text = format!("{time:<TIME_WIDTH$}{first:>name_width$}");
         for (cell, width) in cells.iter().zip(widths.iter().copied()) {
             text.push_str(&format!("{cell:>width$}"));
         }
@@ -269,6 +378,37 @@ mod tests {
         let shown = show.tables("06:44:04", &long, Some(80));
         assert!(!shown.contains("nvme10n100"), "an idle one is left out");
         assert!(show.tables("06:44:05", &long, None).contains("nvme10n100"));
+    }
+
+    #[test]
+    fn wide_columns_and_names_fit_80_columns() {
+        let mut long = sample();
+        long.machines[0].devices[0].name = "a-volume-group-with-a-long-name/and-a-volume".into();
+        let mut show = Show::new(view(WatchFormat::Table, "iostat"));
+        let text = show.tables("06:44:04", &long, Some(80));
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        assert!(
+            text.contains("and-a-volume") && text.contains('…'),
+            "{text}"
+        );
+        assert!(text.contains("Left out to fit the terminal: DEV"), "{text}");
+        let next = show.tables("06:44:05", &long, Some(80));
+        assert!(!next.contains("Left out"), "{next}");
+        let mut show = Show::new(view(WatchFormat::Table, "iostat"));
+        let text = show.tables("06:44:04", &sample(), Some(80));
+        let mut lines = text.lines();
+        let head = lines.find(|line| line.starts_with("06:44:04")).unwrap();
+        let names: Vec<&str> = head.split_whitespace().skip(2).collect();
+        assert_eq!(names, FIRST_KEPT);
+        let mut show = Show::new(view(WatchFormat::Table, "iostat"));
+        assert!(
+            !show
+                .tables("06:44:04", &sample(), None)
+                .contains("Left out")
+        );
     }
 
     #[test]

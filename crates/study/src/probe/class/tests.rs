@@ -249,3 +249,19 @@ fn too_few_fsyncs_leave_suitability_undecided() {
     let said = [with(2.0 * MS, 10.5 * MS), with(0.4 * MS, 0.9 * MS)];
     insta::assert_snapshot!(said.join("\n"));
 }
+
+#[test]
+fn suitability_is_the_end_of_the_sentence() {
+    let found = classify(&nvme());
+    let is_end = found.sentence.ends_with(&found.suitability);
+    assert!(is_end && !found.suitability.is_empty(), "{found:?}");
+    let cached = ClassEvidence {
+        served_from_cache: true,
+        ..nvme()
+    };
+    let suitability = classify(&cached).suitability;
+    assert_eq!(
+        suitability,
+        "Suitability is not known: a cache served the reads."
+    );
+}

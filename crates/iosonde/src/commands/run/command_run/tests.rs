@@ -93,6 +93,43 @@ fn interrupted_command_has_no_result() {
     assert!(session.ended.is_none());
 }
 
+/// Interrupts a command that ignores `ignored` once it runs, as often as the third argument says.
+/// Returns the time until it has ended.
+fn time_to_stop(ignored: &str, interrupts: u32, is_ending: bool) -> Duration {
+    let suite = suite_of(
+        &format!("trap '' {ignored}; echo ready; exec sleep 60"),
+        "1m",
+    );
+    let (_, step) = commands(&suite).next().unwrap();
+    let stop = StopSignal::default();
+    let session = CommandSession::new(step, "/".to_owned(), &stop);
+    let mut child = session.spawn().unwrap();
+    let mut ready = [0; 6];
+    let from = child.stdout.as_mut().unwrap();
+    from.read_exact(&mut ready).unwrap();
+    (0..interrupts).for_each(|_| stop.interrupt.request());
+    if is_ending {
+        stop.record_end();
+    }
+    let begun = Instant::now();
+    stop_group(&mut child, GroupSignal::Interrupt, &stop).unwrap();
+    begun.elapsed()
+}
+
+#[test]
+fn interrupts_send_stronger_signals_to_the_command() {
+    assert!(time_to_stop("HUP", 1, false) < SIGNAL_MAX);
+    assert!(time_to_stop("INT", 2, false) < SIGNAL_MAX);
+    // The process exits two seconds after the third Ctrl-C.
+    assert!(time_to_stop("INT TERM", 3, true) < Duration::from_secs(2));
+}
+
+#[test]
+fn command_that_ignores_the_interrupt_is_terminated_later() {
+    let took = time_to_stop("INT", 1, false);
+    assert!(took >= SIGNAL_MAX && took < 2 * SIGNAL_MAX, "{took:?}");
+}
+
 #[test]
 fn commands_are_listed_with_their_workloads() {
     let listed = listed_commands(&suite_of("pgbench -P 1 bench", "1m"));

@@ -1,0 +1,133 @@
+//! Pools that killed runs made: found by the metadata of their application, removed if their owner
+//! is gone.
+
+use crate::access::connect;
+use crate::error::{CephAction, CephError};
+use crate::made_pool::{all_pools, delete_or_name, pool_facts, query, uri};
+use crate::pool_facts::{PoolFacts, find_pool, has_manager, is_in_use};
+use crate::pool_owner::{PoolOwner, find_owner};
+use crate::sys::rados::RadosCluster;
+use iosonde_job::plan::CephAccess;
+use iosonde_result::run_error::{CephProblem, RunError};
+use serde_json::{Value, json};
+
+/// Target in errors that concern no single pool.
+const OPTION: &str = "--made-pool";
+
+/// Pools of a cluster that `--make-pool` made, by what became of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftoverPools {
+    /// Pools whose owner was gone, which were removed.
+    pub removed: Vec<String>,
+    /// Pools in use, which stay.
+    pub in_use: Vec<String>,
+    /// Pools that name no owner, which stay: their run may be making them.
+    pub unknown: Vec<String>,
+}
+
+/// Removes all pools of a cluster that `--make-pool` made and whose owner is gone.
+///
+/// # Errors
+/// A cluster that does not answer, or refuses a removal.
+pub fn remove_leftover_pools(access: &CephAccess) -> Result<LeftoverPools, RunError> {
+    let failed = |error: CephError| error.on(OPTION);
+    let cluster = connect(access).map_err(failed)?;
+    let pools = all_pools(&cluster).map_err(failed)?;
+    let mut leftovers = LeftoverPools::default();
+    for (pool, facts) in made_pools(&pools) {
+        let owner = find_owner(&cluster, &pool).map_err(|error| error.on(&uri(&pool)))?;
+        match owner {
+            PoolOwner::Unknown => leftovers.unknown.push(pool),
+            PoolOwner::Gone if !has_client_io(&cluster, &pool)? => {
+                delete_or_name(&cluster, &pool, facts.rule.as_deref())?;
+                leftovers.removed.push(pool);
+            }
+            PoolOwner::Alive | PoolOwner::Gone => leftovers.in_use.push(pool),
+        }
+    }
+    Ok(leftovers)
+}
+
+/// Removes a pool that a killed run made.
+///
+/// # Errors
+/// A pool that `--make-pool` did not make or that is in use, or a cluster that refuses the removal.
+pub fn remove_made_pool(pool: &str, access: &CephAccess) -> Result<(), RunError> {
+    let uri = uri(pool);
+    let failed = |error: CephError| error.on(&uri);
+    let cluster = connect(access).map_err(failed)?;
+    let found = pool_facts(&cluster, pool).map_err(failed)?;
+    let Some(facts) = found else {
+        let missing = CephError::Call {
+            action: CephAction::OpenPool(pool.to_owned()),
+            errno: libc::ENOENT,
+            said: String::new(),
+        };
+        return Err(failed(missing));
+    };
+    if facts.run.is_none() {
+        let cause = CephProblem::PoolNotMade;
+        return Err(RunError::unusable_target(uri, cause.into()));
+    }
+    let refusal = match find_owner(&cluster, pool).map_err(failed)? {
+        PoolOwner::Alive => Some("its run goes on, or was killed less than 30 s ago"),
+        _ if has_client_io(&cluster, pool)? => Some("clients use the pool, so its run may go on"),
+        PoolOwner::Gone | PoolOwner::Unknown => None,
+    };
+    match refusal {
+        None => delete_or_name(&cluster, pool, facts.rule.as_deref()),
+        Some(said) => {
+            let cause = CephProblem::PoolNotRemoved {
+                pool: pool.to_owned(),
+                errno: libc::EBUSY,
+                said: said.to_owned(),
+            };
+            Err(RunError::unusable_target(uri, cause.into()))
+        }
+    }
+}
+
+/// Pools that `--make-pool` made, in the answer to `osd pool ls detail`.
+fn made_pools(pools: &Value) -> Vec<(String, PoolFacts)> {
+    let listed = pools.as_array().into_iter().flatten();
+    let names = listed.filter_map(|pool| pool["pool_name"].as_str());
+    let made = names.filter_map(|name| {
+        let facts = find_pool(pools, name).filter(|facts| facts.run.is_some());
+        Some((name.to_owned(), facts?))
+    });
+    made.collect()
+}
+
+/// Whether clients did I/O on a pool in the last seconds, as far as a manager reports it.
+fn has_client_io(cluster: &RadosCluster, pool: &str) -> Result<bool, RunError> {
+    let failed = |error: CephError| error.on(&uri(pool));
+    let status = query(cluster, &json!({"prefix": "status", "format": "json"})).map_err(failed)?;
+    if !has_manager(&status) {
+        return Ok(false);
+    }
+    let command = json!({"prefix": "osd pool stats", "pool_name": pool, "format": "json"});
+    let stats = query(cluster, &command).map_err(failed)?;
+    Ok(is_in_use(&stats, pool))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn made_pools_are_those_with_the_number_of_a_run() {
+        let pools = json!([
+            {"pool_id": 2, "pool_name": "testbench", "application_metadata": {"rbd": {}}},
+            {
+                "pool_id": 7, "pool_name": "made",
+                "application_metadata": {
+                    "rbd": {"iosonde_run": "iosonde-0123456789-"},
+                },
+            },
+        ]);
+        let found = made_pools(&pools);
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["made"]);
+        assert!(made_pools(&Value::Null).is_empty());
+    }
+}

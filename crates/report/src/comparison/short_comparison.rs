@@ -1,0 +1,232 @@
+//! A comparison on one screen: the verdict, then the rows that differ, the largest first.
+
+use super::ComparisonDocument;
+use super::advantage::{advantage, certainty, range};
+use crate::text_style::{TextRole, TextStyle};
+use crate::text_table::wrapped;
+use iosonde_job::escape_control_characters;
+use iosonde_result::compare::{Comparison, ComparisonRow, ComparisonVerdict};
+use iosonde_study::words;
+
+/// Most rows that the table shows.
+const ROWS_MAX: usize = 12;
+
+/// Ratio from which the figures of an undecided row count as different.
+const LOOKS_DIFFERENT_RATIO_MIN: f64 = 1.05;
+
+/// The verdict in one sentence, whose start has a colour.
+struct VerdictSentence {
+    start: &'static str,
+    /// `None`: the sentence has no colour.
+    meaning: Option<TextRole>,
+    rest: String,
+}
+
+/// Returns the verdict, the names of the sides, the rows that differ, and the count of the others.
+pub(super) fn text(document: &ComparisonDocument<'_>, style: TextStyle) -> String {
+    let comparison = document.comparison;
+    let paragraph = |text: &str| wrapped(&escape_control_characters(text));
+    let mut text = verdict(comparison).text(style);
+    text.push('\n');
+    text.push_str(&paragraph(&format!("A  {}", document.a)));
+    text.push_str(&paragraph(&format!("B  {}", document.b)));
+    let rows = largest(comparison);
+    if !rows.is_empty() {
+        text.push_str(&format!("\n{}", document.rows(&rows, style)));
+    }
+    let rest = rest(comparison, rows.len());
+    let notes = document.notes();
+    if rest.is_some() || !notes.is_empty() {
+        text.push('\n');
+    }
+    for line in rest.iter().chain(&notes) {
+        text.push_str(&paragraph(line));
+    }
+    for expected in &document.expected {
+        let table = expected.table();
+        text.push_str(&format!("\n{}", escape_control_characters(&table)));
+    }
+    text
+}
+
+fn differs(row: &ComparisonRow) -> bool {
+    matches!(
+        row.verdict,
+        ComparisonVerdict::Faster | ComparisonVerdict::Slower
+    )
+}
+
+/// Returns the rows with the largest differences, and the rows of each part together.
+fn largest(comparison: &Comparison) -> Vec<ComparisonRow> {
+    let differing = comparison.rows.iter().filter(|row| differs(row));
+    let mut rows: Vec<&ComparisonRow> = differing.collect();
+    rows.sort_by(|a, b| advantage(b.ratio.value).total_cmp(&advantage(a.ratio.value)));
+    rows.truncate(ROWS_MAX);
+    let mut parts: Vec<&str> = Vec::new();
+    for row in rows.iter().copied() {
+        if !parts.contains(&row.part.as_str()) {
+            parts.push(&row.part);
+        }
+    }
+    rows.sort_by_key(|row| parts.iter().position(|part| *part == row.part));
+    rows.into_iter().cloned().collect()
+}
+
+/// Counts the rows that the table does not show. `None` if it shows all, or no row differs.
+fn rest(comparison: &Comparison, shown: usize) -> Option<String> {
+    let count = |verdict| comparison.count(verdict);
+    let differing = count(ComparisonVerdict::Faster) + count(ComparisonVerdict::Slower);
+    debug_assert!(shown <= differing);
+    if comparison.rows.is_empty() {
+        return None;
+    }
+    if shown == 0 {
+        return Some("`--details` prints all rows.".to_owned());
+    }
+    let counts = [
+        (differing - shown, "smaller differences"),
+        (
+            count(ComparisonVerdict::NoDifferenceShown),
+            "no difference shown",
+        ),
+        (count(ComparisonVerdict::Undecided), "undecided"),
+    ];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts
+        .map(|(count, what)| format!("{}: {what}", words::counted(count, "more row")))
+        .collect();
+    let all = counts.join("; ");
+    (!all.is_empty()).then(|| format!("{all}. `--details` prints all rows."))
+}
+
+/// Returns which side is faster, by how much, in how many rows, and how certain that is.
+fn verdict(comparison: &Comparison) -> VerdictSentence {
+    let rows = &comparison.rows;
+    let count = |verdict| comparison.count(verdict);
+    let (faster, slower) = (
+        count(ComparisonVerdict::Faster),
+        count(ComparisonVerdict::Slower),
+    );
+    let all = words::counted(rows.len(), "row");
+    let by = |verdict| range_of_advantages(rows.iter().filter(|row| row.verdict == verdict));
+    let (start, meaning, rest) = match (faster, slower) {
+        (0, 0) => return without_difference(comparison),
+        (_, 0) => (
+            "B is faster",
+            TextRole::Good,
+            format!(
+                " than A: {} as fast in {faster} of {all}",
+                by(ComparisonVerdict::Faster)
+            ),
+        ),
+        (0, _) => (
+            "B is slower",
+            TextRole::Bad,
+            format!(
+                " than A: A is {} as fast in {slower} of {all}",
+                by(ComparisonVerdict::Slower)
+            ),
+        ),
+        _ => (
+            "Neither is faster in all rows",
+            TextRole::Unsure,
+            format!(
+                ": B is {} as fast in {faster} of {all}, A {} in {slower}",
+                by(ComparisonVerdict::Faster),
+                by(ComparisonVerdict::Slower)
+            ),
+        ),
+    };
+    let is_unsure = |row: &&ComparisonRow| differs(row) && !row.joint.is_shown();
+    let unsure = rows.iter().filter(is_unsure).count();
+    VerdictSentence {
+        start,
+        meaning: Some(meaning),
+        rest: format!("{rest}; {}.", certainty(unsure, faster + slower)),
+    }
+}
+
+/// The verdict on sides of which no row differs.
+fn without_difference(comparison: &Comparison) -> VerdictSentence {
+    let all = words::counted(comparison.rows.len(), "row");
+    let undecided = comparison.count(ComparisonVerdict::Undecided);
+    if let Some(rest) = apparent_difference(comparison) {
+        return VerdictSentence {
+            start: "Undecided",
+            meaning: Some(TextRole::Unsure),
+            rest,
+        };
+    }
+    let (start, meaning, rest) = match (comparison.rows.len(), undecided) {
+        (0, _) => (
+            "A and B have no common figure",
+            Some(TextRole::Unsure),
+            ".".to_owned(),
+        ),
+        (_, 0) => ("No difference shown", None, format!(" in {all}.")),
+        _ => (
+            "No difference shown",
+            Some(TextRole::Unsure),
+            format!(": {undecided} of {all} undecided."),
+        ),
+    };
+    VerdictSentence {
+        start,
+        meaning,
+        rest,
+    }
+}
+
+/// Returns which side looks faster in undecided rows. `None` if their figures are alike.
+fn apparent_difference(comparison: &Comparison) -> Option<String> {
+    let looks_different = |row: &&ComparisonRow| {
+        row.verdict == ComparisonVerdict::Undecided
+            && advantage(row.ratio.value) >= LOOKS_DIFFERENT_RATIO_MIN
+    };
+    let different = comparison.rows.iter().filter(looks_different);
+    let (slower, faster): (Vec<_>, Vec<_>) = different.partition(|row| row.slower_by() > 0.0);
+    let all = words::counted(comparison.rows.len(), "row");
+    let by = |rows: &[&ComparisonRow]| range_of_advantages(rows.iter().copied());
+    let apparent = match (faster.len(), slower.len()) {
+        (0, 0) => return None,
+        (count, 0) => format!(
+            "B looks faster than A: {} as fast in {count} of {all}",
+            by(&faster)
+        ),
+        (0, count) => format!(
+            "B looks slower than A: A is {} as fast in {count} of {all}",
+            by(&slower)
+        ),
+        (faster_count, slower_count) => format!(
+            "B looks {} as fast in {faster_count} of {all}, A {} in {slower_count}",
+            by(&faster),
+            by(&slower)
+        ),
+    };
+    Some(format!(
+        ". {apparent}, but their intervals are missing or too wide."
+    ))
+}
+
+/// `1.09 to 1.15 times`: the smallest and the largest advantage of some rows.
+fn range_of_advantages<'a>(rows: impl Iterator<Item = &'a ComparisonRow>) -> String {
+    let advantages = rows.map(|row| advantage(row.ratio.value));
+    let (least, most) = advantages.fold((f64::INFINITY, 0.0f64), |(least, most), each| {
+        (least.min(each), most.max(each))
+    });
+    range(least, most)
+}
+
+impl VerdictSentence {
+    /// Returns the wrapped sentence with its line end.
+    fn text(&self, style: TextStyle) -> String {
+        let text = wrapped(&format!("{}{}", self.start, self.rest));
+        match (self.meaning, text.strip_prefix(self.start)) {
+            (Some(meaning), Some(rest)) => format!("{}{rest}", style.paint(meaning, self.start)),
+            _ => text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! Knee of a load study: the offered rate beyond which latency grows faster than the rate.
+//!
+//! The knee is the rate with the highest ratio of rate to p99, as in Kleinrock's power (L.
+//! Kleinrock, ICC 1979), which is the ratio of rate to mean latency.
+
+use super::{is_judged, share_of};
+use iosonde_study::load::{LoadMeasurement, LoadResult};
+use iosonde_study::words;
+
+/// Smallest number of rates with a p99 that can show a knee.
+const RATES_LEAST: usize = 3;
+/// Factor by which p99 has grown at the rate that is named beside the knee.
+const GROWN: f64 = 2.0;
+
+/// The knee of a load study.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct KneeRate {
+    /// Offered I/Os per second.
+    pub(super) rate: f64,
+    /// 99th percentile of the latency.
+    pub(super) p99_ns: f64,
+    beyond: BeyondKnee,
+}
+
+/// Behaviour at higher rates.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum BeyondKnee {
+    /// The latency is higher.
+    Slower { rate: f64, p99_ns: f64 },
+    /// The target fell behind.
+    FellBehind { rate: f64 },
+}
+
+/// Offered rate and p99 of each rate that the target sustained.
+fn sustained(result: &LoadResult) -> Vec<(f64, f64)> {
+    let points = result.points.iter().filter(|point| is_judged(point));
+    let rates =
+        points.filter_map(|point| Some((point.offered.total(), point.percentile_ns(99.0)?)));
+    rates.collect()
+}
+
+/// Whether the target did not keep up with the rate. A failed run does not show it.
+pub(super) fn has_fallen_behind(point: &LoadMeasurement) -> bool {
+    !point.kept_up && !point.interrupted && point.failure.is_none()
+}
+
+impl KneeRate {
+    /// Returns `None` if the rates are too few, or if none is beyond the knee.
+    pub(super) fn of_result(result: &LoadResult) -> Option<KneeRate> {
+        let known = sustained(result);
+        if known.len() < RATES_LEAST {
+            return None;
+        }
+        let power = |(rate, p99_ns): (f64, f64)| rate / p99_ns.max(f64::MIN_POSITIVE);
+        let best = known.iter().copied();
+        let (rate, p99_ns) = best.max_by(|a, b| power(*a).total_cmp(&power(*b)))?;
+        let mut higher = known.iter().filter(|(other, _)| *other > rate);
+        let grown = higher.clone().find(|(_, ns)| *ns >= GROWN * p99_ns);
+        let slower = grown.or_else(|| higher.rfind(|(_, ns)| *ns > p99_ns));
+        let slower = slower.map(|(rate, p99_ns)| BeyondKnee::Slower {
+            rate: *rate,
+            p99_ns: *p99_ns,
+        });
+        let behind = result
+            .points
+            .iter()
+            .filter(|point| has_fallen_behind(point));
+        let behind = behind.map(|point| point.offered.total());
+        let behind = behind.filter(|other| *other > rate).min_by(f64::total_cmp);
+        let behind = behind.map(|rate| BeyondKnee::FellBehind { rate });
+        Some(KneeRate {
+            rate,
+            p99_ns,
+            beyond: slower.or(behind)?,
+        })
+    }
+
+    /// Returns the knee as a sentence.
+    pub(super) fn sentence(&self, capacity_iops: Option<f64>) -> String {
+        let share = capacity_iops.map_or(String::new(), |capacity| {
+            let share = share_of(self.rate, capacity).replace('%', " %");
+            format!(" ({share} of capacity)")
+        });
+        let beyond = match self.beyond {
+            BeyondKnee::Slower { rate, p99_ns } => {
+                format!("{} at {}", words::latency(p99_ns), words::iops(rate))
+            }
+            BeyondKnee::FellBehind { rate } => {
+                format!("the target fell behind at {}", words::iops(rate))
+            }
+        };
+        format!(
+            "near {} IOPS{share}: p99 is {}, {beyond}",
+            words::iops(self.rate),
+            words::latency(self.p99_ns)
+        )
+    }
+}
+
+/// Names the highest sustained rate of a study that shows no knee.
+pub(super) fn without_knee(result: &LoadResult) -> Option<String> {
+    let (rate, p99_ns) = *sustained(result)
+        .iter()
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    Some(format!(
+        "none shown: p99 is {} at {} IOPS, the highest sustained rate",
+        words::latency(p99_ns),
+        words::iops(rate)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentence_names_what_lies_beyond_the_knee() {
+        let knee = |beyond: BeyondKnee| KneeRate {
+            rate: 3500.0,
+            p99_ns: 1.45e6,
+            beyond,
+        };
+        let slower = BeyondKnee::Slower {
+            rate: 4500.0,
+            p99_ns: 4.09e6,
+        };
+        assert_eq!(
+            knee(slower).sentence(Some(5000.0)),
+            "near 3.50k IOPS (70 % of capacity): p99 is 1.45 ms, 4.09 ms at 4.50k"
+        );
+        let behind = BeyondKnee::FellBehind { rate: 5500.0 };
+        assert_eq!(
+            knee(behind).sentence(None),
+            "near 3.50k IOPS: p99 is 1.45 ms, the target fell behind at 5.50k"
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! Short report of a load study: the latency curve, its knee and the objectives. [`super::table`]
+//! has all details.
+
+use super::knee_rate::{KneeRate, without_knee};
+use super::latency_chart::LatencyChart;
+use super::{curve, headline, marked_notes, matrix, notes, objective};
+use crate::probe::short_report::hanging_lines::{HangingLines, NAME_COLUMNS, note_lines};
+use crate::text_style::TextStyle;
+use crate::text_table::wrapped;
+use iosonde_job::escape_control_characters;
+use iosonde_study::load::LoadResult;
+use iosonde_study::words;
+
+/// Most lines of a report with a chart and the table of all rates.
+const LINES_MAX: usize = 25;
+/// Largest number of lines of the knee and of each objective.
+const SECTION_LINES: usize = 2;
+/// Largest number of lines of notes, unless the first note is longer.
+const NOTE_LINES: usize = 4;
+
+/// Returns the report as text of at most 80 columns. Control characters of names and notes are
+/// escaped. The table of all rates is left out if the report has a chart and would exceed 25 lines.
+/// `details` is the command or the option that shows what is left out.
+#[must_use]
+pub fn short(result: &LoadResult, details: &str, style: TextStyle) -> String {
+    let chart = LatencyChart::from_result(result);
+    let knee = KneeRate::of_result(result);
+    let head = wrapped(&escape_control_characters(&headline(result)));
+    let mut lines: Vec<String> = head.lines().map(str::to_owned).collect();
+    if let Some(chart) = &chart {
+        lines.push(String::new());
+        lines.extend(chart.lines(knee.as_ref(), style));
+    }
+    let mut answers = sections(result, knee.as_ref(), chart.is_some());
+    let table: Vec<String> = curve(result).lines().map(str::to_owned).collect();
+    // The marks of the notes refer to rows of the table.
+    let marked = note_lines(&notes(result), NOTE_LINES, details);
+    let count = lines.len() + answers.len() + marked.len() + table.len();
+    match chart.is_none() || count < LINES_MAX {
+        true => {
+            lines.extend(table);
+            answers.extend(marked);
+        }
+        false => {
+            let marked = marked_notes(result, "");
+            answers.extend(note_lines(&marked, NOTE_LINES, details));
+            let rates = words::counted(result.points.len(), "rate");
+            answers.push(format!("{:NAME_COLUMNS$}{rates}: {details}", "table"));
+        }
+    }
+    if let Some(found) = &result.matrix {
+        lines.push(String::new());
+        lines.extend(matrix::text(found).lines().map(str::to_owned));
+    }
+    if !answers.is_empty() {
+        lines.push(String::new());
+    }
+    lines.extend(answers);
+    lines.join("\n") + "\n"
+}
+
+/// The knee and the objectives.
+fn sections(result: &LoadResult, knee: Option<&KneeRate>, has_chart: bool) -> Vec<String> {
+    let knee = match knee {
+        Some(knee) => Some(knee.sentence(result.capacity_iops)),
+        None => without_knee(result).filter(|_| has_chart),
+    };
+    let knee = knee.map(|text| ("knee", text));
+    let objectives = result.objectives.iter();
+    let objectives = objectives.map(|found| ("slo", objective(found)));
+    let sections = knee.into_iter().chain(objectives);
+    sections
+        .flat_map(|(name, text)| HangingLines::new(name, &text, SECTION_LINES).lines)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+use super::super::tests::{at, measured, options};
+use super::*;
+use iosonde_study::load::LoadOptions;
+
+const UTF8: TextStyle = TextStyle {
+    utf8: true,
+    color: false,
+};
+const ASCII: TextStyle = TextStyle {
+    utf8: false,
+    color: false,
+};
+/// Columns before the plot.
+const MARGIN_COLUMNS: usize = 10;
+
+/// Report of a result that is stored.
+fn short(result: &LoadResult, style: TextStyle) -> String {
+    super::short(result, "iosonde show 8ee054", style)
+}
+
+fn check_layout(result: &LoadResult) {
+    for style in [UTF8, ASCII] {
+        let text = short(result, style);
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest.unwrap_or(0) <= 80, "{text}");
+        assert!(style.utf8 || text.is_ascii(), "{text}");
+        let chart = LatencyChart::from_result(result);
+        let knee = KneeRate::of_result(result);
+        let lines = chart.map(|chart| chart.lines(knee.as_ref(), style).len());
+        assert!(lines.unwrap_or(0) <= 12, "{text}");
+    }
+}
+
+#[test]
+fn knee_mark_stands_at_the_column_of_the_knee() {
+    let result = measured("net-iops-cap", &options());
+    check_layout(&result);
+    let knee = KneeRate::of_result(&result).unwrap();
+    assert!((3400.0..3600.0).contains(&knee.rate), "{knee:?}");
+    let drawn = result.points.iter();
+    let drawn = drawn.filter(|point| point.percentile_ns(99.0).is_some());
+    let drawn: Vec<f64> = drawn.map(|point| point.offered.total()).collect();
+    let rates = || drawn.iter().copied();
+    let (low, high) = (
+        rates().fold(f64::MAX, f64::min),
+        rates().fold(0.0, f64::max),
+    );
+    let share = (knee.rate - low) / (high - low);
+    let column = MARGIN_COLUMNS + (share * 67.0).round() as usize;
+    let text = short(&result, UTF8);
+    let marked = text.lines().find(|line| line.contains('▲')).unwrap();
+    assert_eq!(
+        marked.chars().position(|sign| sign == '▲'),
+        Some(column),
+        "{text}"
+    );
+    let has_point = |line: &str| {
+        let sign = line.chars().nth(column);
+        line.contains('│') && matches!(sign, Some('●' | '◉'))
+    };
+    assert!(text.lines().any(has_point), "{text}");
+}
+
+#[test]
+fn table_of_a_long_study_is_left_to_details() {
+    let result = measured("net-iops-cap", &options());
+    let text = short(&result, UTF8);
+    assert!(text.lines().count() <= 25, "{text}");
+    assert!(!text.contains("p99.9"), "{text}");
+    let rates = result.points.len();
+    let rates = format!("\ntable    {rates} rates: iosonde show 8ee054\n");
+    assert!(text.contains(&rates), "{text}");
+    let knee = "\nknee     near 3.50k IOPS (70 % of capacity): p99 is ";
+    assert!(text.contains(knee), "{text}");
+    assert!(
+        text.contains("\nslo      p99 <= 3.00 ms: met up to "),
+        "{text}"
+    );
+    assert!(text.contains("× fell behind"), "{text}");
+}
+
+#[test]
+fn load_of_few_rates_is_shown_as_a_table() {
+    let one = measured("net-iops-cap", &at(1000.0, &[]));
+    let text = short(&one, UTF8);
+    assert!(text.contains("p99.9") && !text.contains('●'), "{text}");
+    assert!(!text.contains("knee"), "{text}");
+    check_layout(&one);
+    let three = LoadOptions {
+        rates: vec![1000.0, 2000.0, 3000.0],
+        ..at(0.0, &[])
+    };
+    let result = measured("net-iops-cap", &three);
+    let text = short(&result, UTF8);
+    assert!(text.contains("p99.9") && text.contains('●'), "{text}");
+    assert!(text.lines().count() <= 25, "{text}");
+    check_layout(&result);
+}
+
+#[test]
+fn long_target_and_notes_stay_within_80_columns() {
+    let mut result = measured("net-iops-cap", &at(1000.0, &["p99=3ms"]));
+    result.target = format!("/mnt/{}\u{1b}[31m", "x".repeat(300));
+    result.notes = vec!["note ".repeat(100); 3];
+    check_layout(&result);
+    assert!(!short(&result, UTF8).contains('\u{1b}'));
+    assert!(short(&result, UTF8).contains("more note"));
+}

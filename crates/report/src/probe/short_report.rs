@@ -1,0 +1,261 @@
+//! Short report of probes: one screen per target. [`super::table`] has all details.
+
+pub(crate) mod hanging_lines;
+mod notable;
+mod rate_table;
+mod run_shape;
+#[cfg(test)]
+mod tests;
+mod winner;
+
+use super::table;
+use crate::text_style::{TextRole, TextStyle};
+use crate::text_table::COLUMNS;
+use hanging_lines::{HangingLines, NAME_COLUMNS, fitted};
+use iosonde_study::probe::ProbeResult;
+use iosonde_study::promise_check::PromiseOutcome;
+use iosonde_study::words;
+
+/// Most lines of the report of one target, with the line that names the stored result.
+const LINES_MAX: usize = 25;
+/// Most lines of a brief report of one target, with the line that names the stored result.
+const BRIEF_LINES: usize = 15;
+/// Most lines of notes.
+const NOTE_LINES: usize = 3;
+/// Lines that are kept for notes: the first line, and the number of the others.
+const NOTE_LINES_MIN: usize = 2;
+/// Most lines of maximum and promises, each.
+const SECTION_LINES: usize = 2;
+/// Most lines of limit and verdict, each, if the screen has room. Else they have as many as a
+/// section.
+const LONG_SECTION_LINES: usize = 3;
+
+/// Report of all targets of a probe on one screen per target, or less.
+#[derive(Debug, Clone, Copy)]
+pub struct ShortReport<'a> {
+    /// Results, one per target.
+    pub results: &'a [ProbeResult],
+    /// Id of each result in the history. `None`: it is not stored.
+    pub ids: &'a [Option<String>],
+    /// Options of the history that the next command needs, e.g. ` --store FILE`.
+    pub store_options: &'a str,
+    /// Whether to print only the table, the maximum and the verdict.
+    pub brief: bool,
+    /// Characters and colours of the destination.
+    pub style: TextStyle,
+}
+
+impl ShortReport<'_> {
+    /// Returns the text. Control characters of names and notes are escaped.
+    #[must_use]
+    pub fn text(&self) -> String {
+        debug_assert_eq!(self.results.len(), self.ids.len());
+        let mut lines = winner::lines(self.results, self.style);
+        for (result, id) in self.results.iter().zip(self.ids) {
+            if !lines.is_empty() {
+                lines.push(String::new());
+            }
+            lines.extend(match self.brief {
+                true => self.brief_lines(result, id.as_deref()),
+                false => self.lines(result, id.as_deref()),
+            });
+        }
+        lines.push(self.kept());
+        lines.join("\n") + "\n"
+    }
+
+    /// Lines of one target. The notes give way to limit and verdict.
+    fn lines(&self, result: &ProbeResult, id: Option<&str>) -> Vec<String> {
+        let ending = self.ending(id);
+        let mut lines = vec![head(result)];
+        let warning = self.warning(result, SECTION_LINES);
+        let note_lines = NOTE_LINES - warning.len();
+        lines.extend(warning);
+        lines.push(String::new());
+        lines.extend(rate_table::lines(result, self.style));
+        lines.extend(rate_table::legend(result, self.style).map(str::to_owned));
+        lines.push(String::new());
+        if let Some(text) = notable::maximum(result) {
+            lines.extend(HangingLines::ended_with("maximum", &text, SECTION_LINES, &ending).lines);
+        }
+        let promises = self.promises(result, SECTION_LINES, &ending);
+        let found = notable::notes(result);
+        // The last line names the stored result.
+        let room = LINES_MAX.saturating_sub(lines.len() + promises.len() + 1);
+        let for_notes = if found.is_empty() { 0 } else { NOTE_LINES_MIN };
+        let long = limit_and_verdict(result, room.saturating_sub(for_notes), &ending);
+        let note_lines = note_lines.min(room.saturating_sub(long.len() + 1)).max(1);
+        lines.extend(long);
+        lines.extend(promises);
+        lines.extend(notes(&found, &self.details(id), note_lines));
+        lines
+    }
+
+    /// The command or the option that shows the whole result.
+    fn details(&self, id: Option<&str>) -> String {
+        match id {
+            Some(id) => format!("iosonde show {id}{}", self.store_options),
+            None => "--details".to_owned(),
+        }
+    }
+
+    /// End of a text that is cut short: ` … (iosonde show ID)`.
+    fn ending(&self, id: Option<&str>) -> String {
+        format!(" {} ({})", self.style.ellipsis(), self.details(id))
+    }
+
+    /// Table, maximum and verdict of one target.
+    fn brief_lines(&self, result: &ProbeResult, id: Option<&str>) -> Vec<String> {
+        let ending = self.ending(id);
+        let mut lines = vec![head(result)];
+        lines.extend(self.warning(result, 1));
+        lines.extend(rate_table::lines(result, self.style));
+        lines.extend(rate_table::legend(result, self.style).map(str::to_owned));
+        // The last line names the stored result.
+        let mut room = BRIEF_LINES.saturating_sub(lines.len() + 1);
+        let promises = self.promises(result, 1, &ending);
+        let verdict = notable::verdict(result);
+        room = room.saturating_sub(promises.len() + 1);
+        if let Some(maximum) = notable::maximum(result) {
+            let most = room.clamp(1, SECTION_LINES);
+            let maximum = HangingLines::ended_with("maximum", &maximum, most, &ending).lines;
+            room = room.saturating_sub(maximum.len());
+            lines.extend(maximum);
+        }
+        let most = room.min(1) + 1;
+        lines.extend(HangingLines::ended_with("verdict", verdict, most, &ending).lines);
+        lines.extend(promises);
+        lines
+    }
+
+    /// Warns if something else than the device answered the reads. A brief report has no notes, so
+    /// its warning names everything that makes figures wrong.
+    fn warning(&self, result: &ProbeResult, most: usize) -> Vec<String> {
+        let warning = match self.brief {
+            true => notable::brief_warning(result),
+            false => table::answered_instead(result),
+        };
+        let warning = warning.map(|text| HangingLines::new("warning", &text, most).lines);
+        let lines = warning.unwrap_or_default().into_iter();
+        lines
+            .map(|line| self.style.paint(TextRole::Bad, &line))
+            .collect()
+    }
+
+    /// Outcomes of the promises, at most `most` lines. A shortened line ends with `ending`.
+    fn promises(&self, result: &ProbeResult, most: usize, ending: &str) -> Vec<String> {
+        let checks = notable::promises(result);
+        let is_single = checks.len() == 1;
+        let shown = if checks.len() > most { most - 1 } else { most };
+        let mut lines = Vec::new();
+        for check in checks.iter().take(shown) {
+            let text = notable::promise_in_words(check, is_single);
+            let room = if is_single { most } else { 1 };
+            let meaning = match check.outcome {
+                PromiseOutcome::Kept => TextRole::Good,
+                PromiseOutcome::Unclear => TextRole::Unsure,
+                PromiseOutcome::Broken => TextRole::Bad,
+            };
+            let text = HangingLines::ended_with("promise", &text, room, ending).lines;
+            lines.extend(
+                text.into_iter()
+                    .map(|line| self.style.paint(meaning, &line)),
+            );
+        }
+        let hidden = || checks.iter().skip(shown);
+        if hidden().next().is_some() {
+            let broken = hidden().filter(|check| check.outcome == PromiseOutcome::Broken);
+            let noun = if shown == 0 {
+                "promise"
+            } else {
+                "more promise"
+            };
+            let text = format!(
+                "{}, {} of them broken: --details",
+                words::counted(hidden().count(), noun),
+                broken.count()
+            );
+            lines.extend(HangingLines::new("promise", &text, 1).lines);
+        }
+        lines
+    }
+
+    /// Names the stored results and the next command.
+    fn kept(&self) -> String {
+        let ids: Option<Vec<&str>> = self.ids.iter().map(Option::as_deref).collect();
+        let options = self.store_options;
+        match ids.as_deref() {
+            None => "result   not stored".to_owned(),
+            Some([first, second]) => {
+                format!("result   {first} {second}: iosonde compare {first} {second}{options}")
+            }
+            Some([id]) => format!("result   {id}: iosonde report {id} -o report.html{options}"),
+            Some(ids) => {
+                let ids = ids.join(" ");
+                format!("results  iosonde report {ids} -o report.html{options}")
+            }
+        }
+    }
+}
+
+/// Target, device, working set and time in one line. The description of the device gives way.
+fn head(result: &ProbeResult) -> String {
+    let size = words::bytes(result.working_set.bytes);
+    let runs = result.runs.iter().map(|run| run.result.elapsed_ns);
+    let searches = result.knees.iter().map(|knee| knee.spent_ns());
+    let spent_ns: u64 = runs.chain(searches).sum();
+    let facts = format!("; {size} working set, {}", words::wait(spent_ns));
+    let device = match result.classification.device.as_str() {
+        "" => result.classification.class.words(),
+        device => device,
+    };
+    let targets = result.runs.iter().rev();
+    let target = targets.filter_map(|run| run.result.targets.first()).next();
+    let file_system = target.and_then(|target| target.mount.as_ref());
+    let file_system = file_system.map_or(String::new(), |mount| format!("{} on ", mount.fs_type));
+    let named = format!("{}: {file_system}{device}", result.target);
+    let room = usize::from(COLUMNS).saturating_sub(facts.chars().count());
+    format!("{}{facts}", fitted(&named, room))
+}
+
+/// Limit and verdict in at most `room` lines, but each may have two. The verdict comes first if
+/// only one of them can have three.
+fn limit_and_verdict(result: &ProbeResult, room: usize, ending: &str) -> Vec<String> {
+    let limit = notable::limit(result).filter(|text| !text.is_empty());
+    let for_limit = limit.as_ref().map_or(0, |_| SECTION_LINES);
+    let lines = |name: &str, text: &str, room: usize| {
+        if text.is_empty() {
+            return Vec::new();
+        }
+        let most = room.clamp(SECTION_LINES, LONG_SECTION_LINES);
+        HangingLines::ended_with(name, text, most, ending).lines
+    };
+    let room_of_verdict = room.saturating_sub(for_limit);
+    let verdict = lines("verdict", notable::verdict(result), room_of_verdict);
+    let room_of_limit = room.saturating_sub(verdict.len());
+    let mut all = lines("limit", limit.as_deref().unwrap_or_default(), room_of_limit);
+    all.extend(verdict);
+    all
+}
+
+/// The first notes, and the number of the others with `details`, the command that shows them.
+fn notes(notes: &[String], details: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let (mut hidden, mut is_cut) = (0, false);
+    for note in notes {
+        let shown = HangingLines::new("note", note, most - lines.len());
+        if shown.is_cut && !lines.is_empty() {
+            hidden += 1;
+            continue;
+        }
+        is_cut |= shown.is_cut;
+        lines.extend(shown.lines);
+    }
+    let more = match (hidden, is_cut) {
+        (0, false) => return lines,
+        (0, true) => "the whole note".to_owned(),
+        _ => words::counted(hidden, "more note"),
+    };
+    lines.push(format!("{:NAME_COLUMNS$}{more}: {details}", ""));
+    lines
+}

@@ -1,0 +1,198 @@
+//! Lines of a name and a text with a hanging indent, at most 80 columns wide.
+
+use crate::text_table::COLUMNS;
+use iosonde_job::escape_control_characters;
+use iosonde_study::words;
+
+/// Columns of the names, with the blanks after them.
+pub(crate) const NAME_COLUMNS: usize = 9;
+/// End of a text that is cut short.
+const CUT: &str = " ...";
+
+/// Lines of one text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HangingLines {
+    pub(crate) lines: Vec<String>,
+    /// Whether the text was cut short.
+    pub(crate) is_cut: bool,
+}
+
+impl HangingLines {
+    /// Wraps a text after its name and cuts it after `most` lines. Control characters in it are
+    /// escaped.
+    pub(crate) fn new(name: &str, text: &str, most: usize) -> HangingLines {
+        HangingLines::ended_with(name, text, most, CUT)
+    }
+
+    /// As [`HangingLines::new`], but a text that is cut short ends with `ending`.
+    pub(crate) fn ended_with(name: &str, text: &str, most: usize, ending: &str) -> HangingLines {
+        let width = usize::from(COLUMNS) - NAME_COLUMNS;
+        let mut wrapped = wrapped_words(text, width);
+        let is_cut = wrapped.len() > most;
+        wrapped.truncate(most);
+        if let (true, Some(last)) = (is_cut, wrapped.last_mut()) {
+            *last = cut(last, width, ending);
+        }
+        let line = |(index, text): (usize, &String)| {
+            let name = if index == 0 { name } else { "" };
+            format!("{name:<NAME_COLUMNS$}{text}")
+        };
+        HangingLines {
+            lines: wrapped.iter().enumerate().map(line).collect(),
+            is_cut,
+        }
+    }
+}
+
+/// Lines of the notes that fit into `most` lines, and the number of the others with `details`, the
+/// command that shows them. A first note that is longer is shown as a whole.
+pub(crate) fn note_lines(notes: &[String], most: usize, details: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut hidden = 0;
+    for note in notes {
+        let shown = HangingLines::new("note", note, usize::MAX).lines;
+        if lines.is_empty() || lines.len() + shown.len() <= most {
+            lines.extend(shown);
+        } else {
+            hidden += 1;
+        }
+    }
+    if hidden > 0 {
+        let more = words::counted(hidden, "more note");
+        lines.push(format!("{:NAME_COLUMNS$}{more}: {details}", ""));
+    }
+    lines
+}
+
+/// Escapes the control characters of a text and cuts it to one line of `width` columns. A bracket
+/// that would stay open is left out.
+pub(crate) fn fitted(text: &str, width: usize) -> String {
+    let text = escape_control_characters(text).replace(['\n', '\t'], " ");
+    if text.chars().count() <= width {
+        return text;
+    }
+    let line = cut(&text, width, CUT);
+    match line.rfind('(') {
+        Some(open) if open > 0 && !line[open..].contains(')') => {
+            format!("{}{CUT}", line[..open].trim_end())
+        }
+        _ => line,
+    }
+}
+
+/// Appends the ending of a text that is cut short. The text before it gives way. An ending that
+/// needs more than half the line is replaced by the sign of a cut.
+fn cut(text: &str, width: usize, ending: &str) -> String {
+    let is_long = ending.chars().count() > width / 2;
+    let ending = if is_long { CUT } else { ending };
+    let room = width.saturating_sub(ending.chars().count());
+    let kept: String = text.chars().take(room).collect();
+    let is_inside_word = text.chars().nth(room).is_some_and(|next| next != ' ');
+    let kept = match kept.rsplit_once(' ') {
+        Some((words, _)) if is_inside_word => words,
+        _ => kept.as_str(),
+    };
+    format!("{}{ending}", kept.trim_end())
+}
+
+/// Words of a text in lines. A word that is wider than a line is broken.
+fn wrapped_words(text: &str, width: usize) -> Vec<String> {
+    let text = escape_control_characters(text);
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        let mut characters: Vec<char> = word.chars().collect();
+        if used > 0 && used + 1 + characters.len() > width {
+            lines.push(String::new());
+            used = 0;
+        }
+        while characters.len() > width {
+            let rest = characters.split_off(width);
+            lines.push(String::new());
+            let before = lines.len() - 2;
+            lines[before] = characters.into_iter().collect();
+            characters = rest;
+        }
+        let blank = if used > 0 { " " } else { "" };
+        used += blank.len() + characters.len();
+        if let Some(line) = lines.last_mut() {
+            line.push_str(blank);
+            line.extend(characters);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_wrapped_and_cut_at_words() {
+        let text = "word ".repeat(40);
+        let all = HangingLines::new("note", &text, 9);
+        assert!(!all.is_cut);
+        assert!(all.lines[0].starts_with("note     word word"));
+        assert!(all.lines[1].starts_with("         word word"));
+        assert!(all.lines.iter().all(|line| line.chars().count() <= 80));
+        let count = all.lines.join(" ").matches("word").count();
+        assert_eq!(count, 40);
+        let cut = HangingLines::new("note", &text, 2);
+        assert_eq!(cut.lines.len(), 2);
+        assert!(cut.is_cut && cut.lines[1].ends_with("word ..."), "{cut:?}");
+        assert!(cut.lines[1].chars().count() <= 80);
+    }
+
+    #[test]
+    fn long_words_and_control_characters_stay_in_their_lines() {
+        let text = format!("a {} \u{1b}[31m b", "x".repeat(200));
+        let lines = HangingLines::new("", &text, 9).lines;
+        assert!(lines.iter().all(|line| line.chars().count() <= 80));
+        let joined = lines.join("");
+        assert_eq!(joined.matches('x').count(), 200);
+        assert!(!joined.contains('\u{1b}'), "{joined}");
+        assert_eq!(fitted("short", 80), "short");
+        assert_eq!(
+            fitted(&"y".repeat(100), 20),
+            format!("{} ...", "y".repeat(16))
+        );
+    }
+
+    #[test]
+    fn text_that_is_cut_ends_with_its_ending() {
+        let text = "word ".repeat(40);
+        let ending = " ... (iosonde show 460130)";
+        let cut = HangingLines::ended_with("limit", &text, 2, ending);
+        assert!(cut.is_cut);
+        assert!(
+            cut.lines[1].ends_with("word ... (iosonde show 460130)"),
+            "{cut:?}"
+        );
+        assert!(cut.lines[1].chars().count() <= 80);
+        let whole = HangingLines::ended_with("limit", "word", 2, ending);
+        assert_eq!(whole.lines, ["limit    word"]);
+        let long = format!(" ... (iosonde show 460130 --store {})", "x".repeat(60));
+        let cut = HangingLines::ended_with("limit", &text, 2, &long);
+        assert!(cut.lines[1].ends_with("word ..."), "{cut:?}");
+    }
+
+    #[test]
+    fn bracket_that_would_stay_open_is_left_out() {
+        let text = "ext4 on a virtual disk (vda, 100 GiB)";
+        assert_eq!(fitted(text, 34), "ext4 on a virtual disk ...");
+        assert_eq!(fitted(text, 80), text);
+        assert_eq!(fitted("a disk (vda) behind others", 20), "a disk (vda) ...");
+    }
+
+    #[test]
+    fn notes_beyond_the_room_are_counted() {
+        let notes: Vec<String> = (0..4).map(|each| format!("note {each}")).collect();
+        let lines = note_lines(&notes, 2, "iosonde show 8ee054");
+        assert_eq!(lines[..2], ["note     note 0", "note     note 1"]);
+        assert_eq!(lines[2..], ["         2 more notes: iosonde show 8ee054"]);
+        let long = [format!("ended by an error: {}", "word ".repeat(60))];
+        let text = note_lines(&long, 2, "").join(" ");
+        assert_eq!(text.matches("word").count(), 60);
+        assert_eq!(note_lines(&[], 2, ""), [""; 0]);
+    }
+}

@@ -1,0 +1,307 @@
+use super::*;
+use crate::probe::simulated::probed;
+use iosonde_limits::Limits;
+use iosonde_result::run::{Verdict, VerdictKind};
+use iosonde_study::probe::{ProbeBudget, ProbePhase};
+use iosonde_study::promise_check::PromiseCheck;
+
+const UTF8: TextStyle = TextStyle {
+    utf8: true,
+    color: false,
+};
+const ASCII: TextStyle = TextStyle {
+    utf8: false,
+    color: false,
+};
+
+fn ids(count: usize) -> Vec<Option<String>> {
+    (0..count)
+        .map(|each| Some(format!("46013{each}")))
+        .collect()
+}
+
+fn report(results: &[ProbeResult], brief: bool, style: TextStyle) -> String {
+    let ids = ids(results.len());
+    let report = ShortReport {
+        results,
+        ids: &ids,
+        store_options: "",
+        brief,
+        style,
+    };
+    report.text()
+}
+
+fn widest(text: &str) -> usize {
+    let columns = text.lines().map(|line| line.chars().count());
+    columns.max().unwrap_or(0)
+}
+
+fn check_layout(result: &ProbeResult) {
+    let results = std::slice::from_ref(result);
+    for style in [UTF8, ASCII] {
+        for (brief, most) in [(false, LINES_MAX), (true, BRIEF_LINES)] {
+            let text = report(results, brief, style);
+            assert!(text.lines().count() <= most, "{text}");
+            assert!(widest(&text) <= 80, "{text}");
+            assert!(style.utf8 || text.is_ascii(), "{text}");
+            let has_spark = |line: &str| line.starts_with("4k ") || line.starts_with("1M ");
+            for line in text.lines().filter(|line| style.utf8 || !has_spark(line)) {
+                assert!(!line.contains('!') && !line.contains('*'), "{text}");
+            }
+            assert!(!text.contains(">100"), "{text}");
+            assert!(
+                text.contains("maximum  ") && text.contains("verdict  "),
+                "{text}"
+            );
+            let last = text.lines().last().unwrap();
+            assert_eq!(
+                last,
+                "result   460130: iosonde report 460130 -o report.html"
+            );
+        }
+    }
+}
+
+#[test]
+fn report_of_each_preset_fits_one_screen() {
+    const PRESETS: [&str; 10] = [
+        "hdd",
+        "sata-ssd",
+        "nvme",
+        "net-iops-cap",
+        "net-bw-cap",
+        "burst",
+        "raid",
+        "ceph",
+        "nfs",
+        "throttled",
+    ];
+    for preset in PRESETS {
+        check_layout(&probed(preset, ProbeBudget::QUICK));
+    }
+    check_layout(&probed("hdd", ProbeBudget::NORMAL));
+}
+
+#[test]
+fn fullest_report_fits_one_screen() {
+    let mut result = probed("hdd", ProbeBudget::NORMAL);
+    for run in &mut result.runs {
+        for kind in [
+            VerdictKind::Steal,
+            VerdictKind::Fallback,
+            VerdictKind::Device,
+        ] {
+            let title = run.phase.title();
+            run.result.verdicts.push(Verdict {
+                kind,
+                evidence: format!("{kind:?} of {title}: {}", "evidence ".repeat(20)),
+                cause: None,
+            });
+        }
+    }
+    for figure in &mut result.figures {
+        figure.settled = Some(false);
+        figure.sure = Some(false);
+        figure.iops.error = None;
+    }
+    result.target = "t".repeat(200);
+    result.interrupted = true;
+    result.classification.served_from_cache = true;
+    result.classification.suitability = "suitable ".repeat(40);
+    let products = ["gcp-pd-ssd:375GiB,machine=n1,vcpus=8", "aws-gp2:100GiB"];
+    for product in [products[0], products[1], products[0]] {
+        let promise = Limits::published()
+            .evaluate(&product.parse().unwrap())
+            .unwrap();
+        let check = PromiseCheck::from_probe(&promise, &result);
+        result.expected.push(check);
+    }
+    check_layout(&result);
+    let text = report(&[result], false, UTF8);
+    assert!(text.contains("warning  A cache served the reads"), "{text}");
+    assert!(text.contains("more notes: iosonde show 460130"), "{text}");
+    assert!(text.contains("more promises, "), "{text}");
+    assert!(text.contains(" ~") && !text.contains('±'), "{text}");
+}
+
+#[test]
+fn finding_that_makes_figures_wrong_is_never_hidden() {
+    let mut result = probed("nvme", ProbeBudget::QUICK);
+    result.notes = (0..9).map(|each| format!("note {each}")).collect();
+    let phase = ProbePhase::RandomWrite;
+    let run = result.runs.iter_mut().find(|run| run.phase == phase);
+    let verdicts = &mut run.unwrap().result.verdicts;
+    let mut add = |kind: VerdictKind| {
+        verdicts.push(Verdict {
+            kind,
+            evidence: format!("{kind:?} {}", "evidence ".repeat(20)),
+            cause: None,
+        });
+    };
+    add(VerdictKind::Steal);
+    add(VerdictKind::ServedFromCache);
+    let several = "Doubtful figures: cache, stolen CPU time\n";
+    let full = report(std::slice::from_ref(&result), false, UTF8);
+    assert!(full.contains(&format!("note     {several}")), "{full}");
+    let brief = report(std::slice::from_ref(&result), true, UTF8);
+    assert!(brief.contains(&format!("warning  {several}")), "{brief}");
+    result.classification.served_from_cache = true;
+    let brief = report(std::slice::from_ref(&result), true, UTF8);
+    assert!(brief.contains(&format!("warning  {several}")), "{brief}");
+    // A single finding is the first note.
+    result.classification.served_from_cache = false;
+    let run = result.runs.iter_mut().find(|run| run.phase == phase);
+    let verdicts = &mut run.unwrap().result.verdicts;
+    verdicts.retain(|verdict| verdict.kind != VerdictKind::ServedFromCache);
+    let full = report(&[result], false, UTF8);
+    let notes: Vec<&str> = full
+        .lines()
+        .filter(|line| line.starts_with("note "))
+        .collect();
+    assert!(notes[0].contains("Steal evidence"), "{full}");
+}
+
+#[test]
+fn table_has_shape_and_known_digits_of_each_figure() {
+    let mut result = probed("hdd", ProbeBudget::QUICK);
+    let text = report(std::slice::from_ref(&result), false, UTF8);
+    let row = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name));
+        line.unwrap().to_owned()
+    };
+    assert!(row(&text, "1M seq. read").ends_with(" steady"), "{text}");
+    assert!(row(&text, "4k fdatasync").contains(" ±"), "{text}");
+    let legend = "- is not known: fewer than ten I/Os were slower; ~ has no known interval.";
+    assert!(text.contains("- is not known: fewer than ten"), "{text}");
+    assert_eq!(text.contains(legend), text.contains(" ~"), "{text}");
+    assert!(
+        text.contains("maximum  not searched: --quick skips it"),
+        "{text}"
+    );
+    for figure in &mut result.figures {
+        figure.iops.error = Some(0.1 * figure.iops.mean);
+    }
+    let text = report(&[result], false, ASCII);
+    assert!(row(&text, "1M seq. read").ends_with(" noisy"), "{text}");
+    assert!(row(&text, "1M seq. read").contains(" +-"), "{text}");
+}
+
+#[test]
+fn long_limit_and_verdict_have_three_lines_and_name_the_rest() {
+    let mut result = probed("nvme", ProbeBudget::QUICK);
+    result.classification.suitability = "suitable ".repeat(20);
+    let text = report(std::slice::from_ref(&result), false, UTF8);
+    assert_eq!(text.matches("suitable").count(), 20, "{text}");
+    result.classification.suitability = "suitable ".repeat(60);
+    let text = report(std::slice::from_ref(&result), false, UTF8);
+    let mut verdict = text
+        .lines()
+        .skip_while(|line| !line.starts_with("verdict  "));
+    let third = verdict.nth(2).unwrap();
+    assert!(
+        third.ends_with("suitable … (iosonde show 460130)"),
+        "{text}"
+    );
+    let text = report(std::slice::from_ref(&result), false, ASCII);
+    assert!(
+        text.contains("suitable ... (iosonde show 460130)\n"),
+        "{text}"
+    );
+    let lines = limit_and_verdict(&result, 0, " ...");
+    assert!(lines.len() <= 2 * SECTION_LINES, "{lines:?}");
+}
+
+#[test]
+fn legend_names_only_signs_of_the_table() {
+    let mut result = probed("nvme", ProbeBudget::QUICK);
+    result
+        .figures
+        .retain(|figure| figure.phase == ProbePhase::RandomRead);
+    let sign =
+        |result: &ProbeResult| rate_table::legend(result, UTF8).map(|text| text.contains('~'));
+    result.figures[0].iops.error = None;
+    assert_eq!(sign(&result), Some(true));
+    let table = rate_table::lines(&result, UTF8);
+    assert!(table[1].matches(" ~").count() >= 2, "{table:?}");
+    result.figures.clear();
+    assert_eq!(sign(&result), None);
+}
+
+#[test]
+fn pair_of_targets_begins_with_the_winner() {
+    let results = [
+        probed("nvme", ProbeBudget::QUICK),
+        probed("hdd", ProbeBudget::QUICK),
+    ];
+    let text = report(&results, false, UTF8);
+    assert!(text.starts_with("A  sim:nvme\nB  sim:hdd\n\nwinner   A: faster in 7 of 7 figures, "));
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("certain: all differences"), "{text}");
+    assert!(widest(&text) <= 80, "{text}");
+    let last = text.lines().last().unwrap();
+    assert_eq!(
+        last,
+        "result   460130 460131: iosonde compare 460130 460131"
+    );
+    let same = [results[1].clone(), results[1].clone()];
+    let text = report(&same, true, ASCII);
+    assert!(
+        text.contains("winner   none: no difference shown"),
+        "{text}"
+    );
+    assert!(text.is_ascii() && widest(&text) <= 80, "{text}");
+}
+
+#[test]
+fn three_targets_are_each_compared_with_the_first() {
+    let fast = probed("nvme", ProbeBudget::QUICK);
+    let slow = probed("hdd", ProbeBudget::QUICK);
+    let text = report(&[slow.clone(), fast, slow], true, UTF8);
+    assert!(
+        text.contains("A and B  B: faster in 7 of 7 figures"),
+        "{text}"
+    );
+    assert!(
+        text.contains("A and C  none: no difference shown"),
+        "{text}"
+    );
+    assert!(widest(&text) <= 80, "{text}");
+    let last = text.lines().last().unwrap();
+    assert!(last.ends_with("iosonde report 460130 460131 460132 -o report.html"));
+}
+
+#[test]
+fn report_that_is_not_stored_names_details() {
+    let mut result = probed("nvme", ProbeBudget::QUICK);
+    result.notes = (0..9).map(|each| format!("note {each}")).collect();
+    let report = ShortReport {
+        results: &[result],
+        ids: &[None],
+        store_options: "",
+        brief: false,
+        style: UTF8,
+    };
+    let text = report.text();
+    assert!(text.contains("6 more notes: --details"), "{text}");
+    assert_eq!(report.ending(None), " … (--details)");
+    assert!(text.ends_with("result   not stored\n"), "{text}");
+}
+
+#[test]
+fn hostile_target_cannot_colour_the_report() {
+    let mut result = probed("nvme", ProbeBudget::QUICK);
+    result.target = "x\u{1b}[31m\ny".to_owned();
+    let style = TextStyle {
+        utf8: true,
+        color: true,
+    };
+    let text = report(&[result.clone()], false, style);
+    assert!(text.contains("\u{1b}[32msteady\u{1b}[0m"), "{text}");
+    assert!(text.starts_with("x\\u001b[31m"), "{text}");
+    let plain = report(&[result], false, UTF8);
+    assert!(!plain.contains('\u{1b}'), "{plain}");
+    let unpainted = text.replace("\u{1b}[32m", "").replace("\u{1b}[33m", "");
+    let unpainted = unpainted.replace("\u{1b}[31m", "").replace("\u{1b}[0m", "");
+    assert_eq!(unpainted, plain);
+}

@@ -1,0 +1,207 @@
+//! Several targets: which wins, by how much, and whether that is certain.
+
+use super::hanging_lines::{HangingLines, fitted};
+use super::rate_table::{percentile, short_label};
+use crate::comparison::advantage::{advantage, certainty, range};
+use crate::known_digits::{BANDWIDTH_UNITS, RATE_UNITS, with_interval};
+use crate::probe::{row, side_by_side};
+use crate::text_style::TextStyle;
+use crate::text_table::COLUMNS;
+use iosonde_job::escape_control_characters;
+use iosonde_result::compare::{Comparison, ComparisonRow, ComparisonVerdict, Measure};
+use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult};
+use iosonde_study::words;
+
+/// Most lines of one comparison in words.
+const SENTENCE_LINES: usize = 2;
+/// Smallest block size of a phase whose main figure is a bandwidth.
+const BANDWIDTH_BYTES: u64 = 1 << 20;
+/// Cells of a line: name, depth, both targets, and the faster one.
+type PairCells = [String; 5];
+
+/// Lines above the reports of several targets. None for a single target.
+pub(super) fn lines(results: &[ProbeResult], style: TextStyle) -> Vec<String> {
+    if results.len() < 2 {
+        return Vec::new();
+    }
+    let width = usize::from(COLUMNS);
+    let named = |(index, result): (usize, &ProbeResult)| {
+        fitted(&format!("{}  {}", letter(index), result.target), width)
+    };
+    let mut lines: Vec<String> = results.iter().enumerate().map(named).collect();
+    lines.push(String::new());
+    let is_pair = results.len() == 2;
+    for (index, (other, comparison)) in side_by_side::comparisons(results).into_iter().enumerate() {
+        let headlines = side_by_side::of_headlines(&results[0], comparison);
+        let second = letter(index + 1);
+        let name = match is_pair {
+            true => "winner".to_owned(),
+            false => format!("A and {second}"),
+        };
+        let sentence = winner_in_words(&headlines, &second);
+        lines.extend(HangingLines::new(&name, &sentence, SENTENCE_LINES).lines);
+        if is_pair {
+            lines.push(String::new());
+            lines.extend(table((&results[0], other), &headlines, style));
+        }
+    }
+    if !is_pair {
+        lines.push(String::new());
+        let table = side_by_side::headlines(results);
+        let table = escape_control_characters(&table);
+        lines.extend(table.lines().map(|line| line.trim_end().to_owned()));
+    }
+    lines
+}
+
+/// Short name of a target: `A`, or `T27` beyond the alphabet.
+fn letter(index: usize) -> String {
+    match u8::try_from(index) {
+        Ok(index @ ..26) => char::from(b'A' + index).to_string(),
+        _ => format!("T{}", index + 1),
+    }
+}
+
+/// Names the winner of A and another target, how much faster it is, and how certain that is.
+fn winner_in_words(headlines: &Comparison, second: &str) -> String {
+    let rows = &headlines.rows;
+    let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
+    let first_wins = count(ComparisonVerdict::Slower);
+    let second_wins = count(ComparisonVerdict::Faster);
+    let all = words::counted(rows.len(), "figure");
+    let who = match (first_wins, second_wins) {
+        (0, 0) => {
+            let undecided = count(ComparisonVerdict::Undecided);
+            return match undecided {
+                0 => format!("none: no difference shown in {all}"),
+                _ => format!("none: no difference shown, {undecided} of {all} undecided"),
+            };
+        }
+        (wins, 0) => format!("A: faster in {wins} of {all}"),
+        (0, wins) => format!("{second}: faster in {wins} of {all}"),
+        _ => format!("none: A is faster in {first_wins} of {all}, {second} in {second_wins}"),
+    };
+    let decided = || rows.iter().filter(|row| is_decided(row));
+    let advantages = decided().map(|row| advantage(row.ratio.value));
+    let (least, most) = advantages.fold((f64::INFINITY, 0.0f64), |(least, most), each| {
+        (least.min(each), most.max(each))
+    });
+    let by = range(least, most);
+    let unsure = decided().filter(|row| !row.joint.is_shown()).count();
+    let certainty = certainty(unsure, first_wins + second_wins);
+    format!("{who}, {by} as fast; {certainty}")
+}
+
+fn is_decided(row: &ComparisonRow) -> bool {
+    matches!(
+        row.verdict,
+        ComparisonVerdict::Faster | ComparisonVerdict::Slower
+    )
+}
+
+/// The main figure of each phase on both sides, and the faster side.
+fn table(
+    (first, second): (&ProbeResult, &ProbeResult),
+    headlines: &Comparison,
+    style: TextStyle,
+) -> Vec<String> {
+    let mut rows: Vec<PairCells> = vec![["", "depth", "A", "B", "faster"].map(str::to_owned)];
+    for phase in row::ORDER {
+        let row = headlines.rows.iter().find(|row| row.part == phase.key());
+        let figures = first.figure(phase).zip(second.figure(phase));
+        let Some((row, (a, b))) = row.zip(figures) else {
+            continue;
+        };
+        let value = |figure| main_figure(figure, row.measure, style);
+        rows.push([
+            short_label(a),
+            depths(phase, a, b),
+            value(a),
+            value(b),
+            faster_side(row),
+        ]);
+    }
+    let mut widths = [0; 5];
+    for cells in &rows {
+        for (width, cell) in widths.iter_mut().zip(cells) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let line = |[name, depth, a, b, faster]: &PairCells| {
+        let [of_name, of_depth, of_a, of_b, _] = widths;
+        let line = format!("{name:<of_name$} {depth:>of_depth$} {a:>of_a$} {b:>of_b$}  {faster}");
+        fitted(&line, usize::from(COLUMNS))
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Depth of both sides, which differ on slow targets: `64`, `64, 8`.
+fn depths(phase: ProbePhase, a: &PhaseFigure, b: &PhaseFigure) -> String {
+    debug_assert!(a.phase == phase && b.phase == phase);
+    match a.iodepth == b.iodepth {
+        true => a.iodepth.to_string(),
+        false => format!("{}, {}", a.iodepth, b.iodepth),
+    }
+}
+
+fn main_figure(figure: &PhaseFigure, measure: Measure, style: TextStyle) -> String {
+    let latency = row::latency(figure);
+    match measure {
+        Measure::LatP50 => {
+            let p50 = percentile(latency.p50_ns, latency.p50_between_ns);
+            format!("p50 {p50}")
+        }
+        _ if figure.block_bytes >= BANDWIDTH_BYTES => {
+            let rate = figure.bytes_per_s;
+            with_interval(rate.mean, rate.error, BANDWIDTH_UNITS, style.plus_minus())
+        }
+        _ => {
+            let rate = figure.iops;
+            with_interval(rate.mean, rate.error, RATE_UNITS, style.plus_minus())
+        }
+    }
+}
+
+/// `A 1.09 to 1.15 times`: the faster side and the interval of its advantage.
+fn faster_side(row: &ComparisonRow) -> String {
+    let side = match row.verdict {
+        ComparisonVerdict::Slower => "A",
+        ComparisonVerdict::Faster => "B",
+        undecided => return undecided.words().to_owned(),
+    };
+    let (low, high) = row
+        .ratio
+        .interval
+        .unwrap_or((row.ratio.value, row.ratio.value));
+    let [one, other] = [low, high].map(advantage);
+    let (least, most) = (one.min(other), one.max(other));
+    // Only the end that decides the side is known of a wide interval.
+    match most > 2.0 * advantage(row.ratio.value) {
+        true => format!("{side} over {} times", words::three_digits(least)),
+        false => format!("{side} {}", range(least, most)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letter_beyond_the_alphabet_is_a_number() {
+        assert_eq!(letter(0), "A");
+        assert_eq!(letter(25), "Z");
+        assert_eq!(letter(26), "T27");
+    }
+
+    #[test]
+    fn comparison_without_rows_has_no_winner() {
+        let nothing = Comparison {
+            rows: Vec::new(),
+            only_in_a: Vec::new(),
+            only_in_b: Vec::new(),
+            notes: Vec::new(),
+        };
+        let words = winner_in_words(&nothing, "B");
+        assert_eq!(words, "none: no difference shown in 0 figures");
+    }
+}

@@ -1,0 +1,403 @@
+//! Heat tables of a sweep: the rate of each cell with a shade, over two axes.
+
+use super::grid::is_anything;
+use super::named;
+use super::recommendation::{CellAddress, label};
+use crate::known_digits::{RATE_UNITS, UnitLadder, known_digits};
+use crate::text_style::{TextRole, TextStyle};
+use crate::text_table::COLUMNS;
+use iosonde_study::sweep::{CellBasis, LARGE_BYTES, SweepCell, SweepResult};
+use iosonde_study::words;
+
+/// Shares of the highest rate of a table from which the next shade begins.
+const SHADE_SHARES: [f64; 4] = [0.25, 0.5, 0.75, 0.97];
+/// Largest number of tables, each of at most 80 columns.
+const TABLES_MAX: usize = 3;
+/// Largest number of rows of a table.
+const ROWS_MAX: usize = 20;
+/// Largest width of a row's label.
+const ROW_LABEL_COLUMNS: usize = 24;
+/// Largest width of a column's header.
+const HEADER_COLUMNS: usize = 16;
+/// Mark of a recommended cell.
+const RECOMMENDED: char = '*';
+/// Bandwidths are in one unit, so that a table has one scale.
+const MEBIBYTES: &UnitLadder = &[(1_048_576.0, "")];
+
+/// A table: the cells that share the values of all other axes.
+struct HeatTable {
+    title: String,
+    /// Labels of the rows and of the columns.
+    rows: Vec<String>,
+    columns: Vec<String>,
+    cells: Vec<PlacedCell>,
+}
+
+/// A cell and its place in a table.
+struct PlacedCell {
+    row: usize,
+    column: usize,
+    address: CellAddress,
+}
+
+/// Axes of the rows and the columns, as indices.
+struct HeatAxes {
+    row: usize,
+    column: Option<usize>,
+}
+
+/// Returns the first tables, the number of the others with `details`, the command that shows them,
+/// and the legend.
+pub(super) fn lines(
+    result: &SweepResult,
+    recommended: &[CellAddress],
+    details: &str,
+    style: TextStyle,
+) -> Vec<String> {
+    let axes = HeatAxes::new(result);
+    let mut lines = Vec::new();
+    let (mut shown, mut hidden) = (0, 0);
+    for table in tables(result, &axes) {
+        let drawn = DrawnTable::new(result, &table, &axes, recommended, style);
+        for part in drawn.parts(details) {
+            if shown < TABLES_MAX {
+                lines.push(String::new());
+                lines.extend(part);
+                shown += 1;
+            } else {
+                hidden += 1;
+            }
+        }
+    }
+    let legend = legend(&lines, style);
+    if hidden > 0 {
+        let more = words::counted(hidden, "more table");
+        lines.extend([String::new(), format!("{more}: {details}")]);
+    }
+    lines.push(String::new());
+    lines.extend(legend);
+    lines
+}
+
+/// Explains the shades and the signs that the lines hold.
+fn legend(lines: &[String], style: TextStyle) -> Vec<String> {
+    let [lowest, low, middle, high, highest] = style.shades();
+    let shades = format!(
+        "{highest} 97 % of the table's highest rate or more, {high} 75 %, {middle} 50 %, \
+         {low} 25 %, {lowest} less"
+    );
+    let has = |sign: char| lines.iter().any(|line| line.contains(sign));
+    let mut words = lines.iter().flat_map(|line| line.split_whitespace());
+    let signs = [
+        (has(RECOMMENDED), "* recommended"),
+        (has('~'), "~ predicted, or measured without an interval"),
+        (words.any(|word| word == "-"), "- not known"),
+    ];
+    let signs: Vec<&str> = signs
+        .into_iter()
+        .filter_map(|(is_used, text)| is_used.then_some(text))
+        .collect();
+    let signs = Some(signs.join("; ")).filter(|text| !text.is_empty());
+    std::iter::once(shades).chain(signs).collect()
+}
+
+impl HeatAxes {
+    /// Rows are depths if there are several. Columns are jobs or blocks if there are several.
+    fn new(result: &SweepResult) -> HeatAxes {
+        let depth = result.axes.len() - 1;
+        let is_several = |index: &usize| result.axes[*index].values.len() > 1;
+        let several: Vec<usize> = (0..=depth).filter(is_several).collect();
+        let row = match several.contains(&depth) {
+            true => depth,
+            false => several.first().copied().unwrap_or(depth),
+        };
+        let others: Vec<usize> = several.into_iter().filter(|index| *index != row).collect();
+        let named = |name: &str| {
+            let mut indices = others.iter().copied();
+            indices.find(|index| result.axes[*index].name == name)
+        };
+        HeatAxes {
+            row,
+            column: named("numjobs")
+                .or_else(|| named("bs"))
+                .or_else(|| others.last().copied()),
+        }
+    }
+}
+
+/// Value of an axis at a cell.
+fn value(result: &SweepResult, axis: usize, address: CellAddress) -> String {
+    let curve = &result.curves[address.curve];
+    match curve.values.get(axis) {
+        Some(value) => value.clone(),
+        None => curve.cells[address.cell].iodepth.to_string(),
+    }
+}
+
+fn tables(result: &SweepResult, axes: &HeatAxes) -> Vec<HeatTable> {
+    let mut tables: Vec<HeatTable> = Vec::new();
+    let counts = result.curves.iter().map(|curve| curve.cells.len());
+    let addresses = counts
+        .enumerate()
+        .flat_map(|(curve, count)| (0..count).map(move |cell| CellAddress { curve, cell }));
+    for address in addresses {
+        let is_shared = |index: &usize| {
+            *index != axes.row
+                && Some(*index) != axes.column
+                && result.axes[*index].values.len() > 1
+        };
+        let shared = (0..result.axes.len()).filter(is_shared);
+        let names: Vec<String> = shared
+            .map(|index| named(&result.axes[index].name, &value(result, index, address)))
+            .collect();
+        let title = names.join(" ");
+        let position = tables.iter().rposition(|table| table.title == title);
+        let position = position.unwrap_or_else(|| {
+            tables.push(HeatTable {
+                title,
+                rows: Vec::new(),
+                columns: Vec::new(),
+                cells: Vec::new(),
+            });
+            tables.len() - 1
+        });
+        let table = &mut tables[position];
+        let column = axes.column.map_or(String::new(), |index| {
+            named(&result.axes[index].name, &value(result, index, address))
+        });
+        let placed = PlacedCell {
+            row: position_of(&mut table.rows, value(result, axes.row, address)),
+            column: position_of(&mut table.columns, column),
+            address,
+        };
+        table.cells.push(placed);
+    }
+    tables
+}
+
+/// Position of a label, which is added if it is new.
+fn position_of(labels: &mut Vec<String>, label: String) -> usize {
+    let known = labels.iter().rposition(|other| *other == label);
+    known.unwrap_or_else(|| {
+        labels.push(label);
+        labels.len() - 1
+    })
+}
+
+/// Figure of a cell as text, with the number behind it.
+#[derive(Debug, Clone, PartialEq)]
+struct CellFigure {
+    rate: f64,
+    text: String,
+    /// Whether the figure is predicted or has no interval.
+    is_unsure: bool,
+}
+
+impl CellFigure {
+    /// Returns `None` if the rate is not known.
+    fn new(cell: &SweepCell, is_bandwidth: bool) -> Option<CellFigure> {
+        let iops = cell.iops.filter(|_| !is_anything(cell))?;
+        let scale = match is_bandwidth {
+            true => cell.bytes_per_s? / iops.mean.max(f64::MIN_POSITIVE),
+            false => 1.0,
+        };
+        let units = if is_bandwidth { MEBIBYTES } else { RATE_UNITS };
+        let (rate, half) = (iops.mean * scale, iops.error.map(|error| error * scale));
+        let text = known_digits(rate, half, units);
+        let is_predicted = cell.basis == CellBasis::Predicted;
+        let sign = if is_predicted && !text.starts_with('~') {
+            "~"
+        } else {
+            ""
+        };
+        Some(CellFigure {
+            rate,
+            is_unsure: is_predicted || text.starts_with('~'),
+            text: format!("{sign}{text}"),
+        })
+    }
+}
+
+/// Index of the shade of a rate. A higher rate never has a lower shade.
+fn shade(rate: f64, highest: f64) -> usize {
+    let share = rate / highest.max(f64::MIN_POSITIVE);
+    SHADE_SHARES.iter().filter(|least| share >= **least).count()
+}
+
+/// Cells of a table as text.
+struct DrawnTable {
+    title: String,
+    /// Labels of the rows below the name of their axis, all of the same width.
+    labels: Vec<String>,
+    /// Each column: its header, then its cells.
+    columns: Vec<Vec<String>>,
+    /// Width of each column without colours.
+    width: usize,
+}
+
+impl DrawnTable {
+    fn new(
+        result: &SweepResult,
+        table: &HeatTable,
+        axes: &HeatAxes,
+        recommended: &[CellAddress],
+        style: TextStyle,
+    ) -> DrawnTable {
+        let curve = |cell: &PlacedCell| &result.curves[cell.address.curve];
+        let is_bandwidth = (table.cells.iter()).any(|cell| curve(cell).block_bytes >= LARGE_BYTES);
+        let unit = if is_bandwidth { "MiB/s" } else { "IOPS" };
+        let figures: Vec<(&PlacedCell, Option<CellFigure>)> = (table.cells.iter())
+            .map(|cell| {
+                let figures = &curve(cell).cells[cell.address.cell];
+                (cell, CellFigure::new(figures, is_bandwidth))
+            })
+            .collect();
+        let known = || figures.iter().filter_map(|(_, figure)| figure.as_ref());
+        let highest = known().map(|figure| figure.rate).fold(0.0, f64::max);
+        let digits = known().map(|figure| figure.text.chars().count());
+        let digits = digits.max().unwrap_or(1);
+        let headers: Vec<String> = match axes.column {
+            Some(_) => (table.columns.iter())
+                .map(|name| label(name, HEADER_COLUMNS))
+                .collect(),
+            None => vec![unit.to_owned()],
+        };
+        let widest = headers.iter().map(|header| header.chars().count()).max();
+        let width = widest.unwrap_or(0).max(digits + " ██".chars().count());
+        let empty = vec![" ".repeat(width + 1); table.rows.len()];
+        let mut columns: Vec<Vec<String>> = headers
+            .iter()
+            .map(|header| {
+                let header = std::iter::once(format!("{header:>width$} "));
+                header.chain(empty.iter().cloned()).collect()
+            })
+            .collect();
+        for (cell, figure) in &figures {
+            let mark = match recommended.contains(&cell.address) {
+                true => RECOMMENDED,
+                false => ' ',
+            };
+            let text = painted(figure.as_ref(), highest, width, style);
+            columns[cell.column][cell.row + 1] = format!("{text}{mark}");
+        }
+        let has_unit_in_title = axes.column.is_some();
+        DrawnTable {
+            title: match (has_unit_in_title, table.title.is_empty()) {
+                (true, true) => unit.to_owned(),
+                (true, false) => {
+                    let room = usize::from(COLUMNS) - ": MiB/s".len();
+                    format!("{}: {unit}", label(&table.title, room))
+                }
+                (false, _) => label(&table.title, usize::from(COLUMNS)),
+            },
+            labels: labels(&result.axes[axes.row].name, &table.rows),
+            columns,
+            width,
+        }
+    }
+
+    /// Returns the tables of at most 80 columns that show all columns.
+    fn parts(&self, details: &str) -> Vec<Vec<String>> {
+        let used = self.labels.first().map_or(0, |label| label.chars().count());
+        // A column has a blank before it and a mark after it.
+        let room = usize::from(COLUMNS) - used;
+        let count = (room / (self.width + 2)).max(1);
+        let parts = self.columns.chunks(count);
+        parts.map(|columns| self.part(columns, details)).collect()
+    }
+
+    fn part(&self, columns: &[Vec<String>], details: &str) -> Vec<String> {
+        let title = Some(self.title.clone()).filter(|title| !title.is_empty());
+        let mut lines: Vec<String> = title.into_iter().collect();
+        for (row, label) in self.labels.iter().enumerate().take(ROWS_MAX + 1) {
+            let cells: String = columns
+                .iter()
+                .map(|column| format!(" {}", column[row]))
+                .collect();
+            lines.push(format!("{label}{cells}").trim_end().to_owned());
+        }
+        let hidden = self.labels.len().saturating_sub(ROWS_MAX + 1);
+        if hidden > 0 {
+            let more = words::counted(hidden, "more row");
+            lines.push(format!("{more}: {details}"));
+        }
+        lines
+    }
+}
+
+/// Figure and shade of a cell, aligned to the right.
+fn painted(figure: Option<&CellFigure>, highest: f64, width: usize, style: TextStyle) -> String {
+    let Some(figure) = figure else {
+        return format!("{:>digits$}   ", "-", digits = width - 3);
+    };
+    let level = shade(figure.rate, highest);
+    let shades = style.shades()[level].to_string().repeat(2);
+    let text = format!("{} {shades}", figure.text);
+    let blanks = " ".repeat(width - text.chars().count());
+    let text = match (figure.is_unsure, level == SHADE_SHARES.len()) {
+        (true, _) => style.paint(TextRole::Unsure, &text),
+        (false, true) => style.paint(TextRole::Good, &text),
+        (false, false) => text,
+    };
+    format!("{blanks}{text}")
+}
+
+/// Name of the axis and labels of its rows, aligned to the right.
+fn labels(axis: &str, rows: &[String]) -> Vec<String> {
+    let names = std::iter::once(axis).chain(rows.iter().map(String::as_str));
+    let names: Vec<String> = names.map(|name| label(name, ROW_LABEL_COLUMNS)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max();
+    let width = width.unwrap_or(0);
+    names.iter().map(|name| format!("{name:>width$}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shades_rise_with_the_rate() {
+        let levels: Vec<usize> = (0..=1000u32)
+            .map(|rate| shade(f64::from(rate), 1000.0))
+            .collect();
+        assert!(levels.is_sorted());
+        assert_eq!((levels[0], levels[249], levels[250]), (0, 0, 1));
+        assert_eq!((levels[969], levels[970], levels[1000]), (3, 4, 4));
+        assert_eq!(shade(0.0, 0.0), 0);
+    }
+
+    #[test]
+    fn long_label_keeps_its_end() {
+        let path = format!("/mnt/{}/data", "x".repeat(100));
+        let short = label(&path, 24);
+        assert_eq!(short.chars().count(), 24);
+        assert!(short.starts_with("...") && short.ends_with("/data"));
+        assert_eq!(label("/data", 24), "/data");
+        assert!(!label("a\u{1b}[31m", 24).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn columns_beyond_80_make_another_table() {
+        let column = |name: usize| vec![format!("{name:>12} "); 3];
+        let table = DrawnTable {
+            title: "title".to_owned(),
+            labels: vec![
+                "iodepth".to_owned(),
+                "      1".to_owned(),
+                "      2".to_owned(),
+            ],
+            columns: (0..9).map(column).collect(),
+            width: 12,
+        };
+        let parts = table.parts("--details");
+        assert_eq!(parts.len(), 2);
+        let lines = || parts.iter().flatten();
+        assert!(lines().all(|line| line.chars().count() <= 80));
+        let shown = |name: usize| {
+            lines()
+                .filter(|line| line.contains(&format!(" {name}")))
+                .count()
+        };
+        assert_eq!(shown(8), 3);
+    }
+}

@@ -1,0 +1,266 @@
+//! Recommended depth and number of jobs of each workload, from measured cells only.
+
+use super::named;
+use crate::text_style::TextStyle;
+use iosonde_job::escape_control_characters;
+use iosonde_study::sweep::{Axis, CellBasis, CurveState, SweepCell, SweepResult};
+
+/// Smallest share of the highest rate that a recommended cell reaches.
+const SHARE_LEAST: f64 = 0.95;
+/// Smallest share of the highest rate that the interval of a recommended cell allows.
+const SHARE_BOUND_LEAST: f64 = 0.9;
+/// Largest relative error of a highest rate that supports a recommendation.
+const MAXIMUM_ERROR_MOST: f64 = 0.2;
+/// A cell has a lower latency if it has at most this share of the other.
+const LOWER_LATENCY_MOST: f64 = 0.95;
+/// Largest width of the name of a workload.
+const SUBJECT_COLUMNS: usize = 40;
+
+/// Position of a cell in a sweep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CellAddress {
+    /// Index of the curve.
+    pub(super) curve: usize,
+    /// Index of the cell in its curve.
+    pub(super) cell: usize,
+}
+
+/// Recommendation for one workload: all axes but `numjobs` and `iodepth`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Recommendation {
+    /// Values that distinguish the workload from others. Empty if there is one workload.
+    subject: String,
+    /// Cell that the measured cells support.
+    pub(super) outcome: RecommendedCell,
+    /// Whether the search of a curve was cut off.
+    is_cut_off: bool,
+}
+
+/// Cell that the measured cells of a workload support.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum RecommendedCell {
+    /// A cell with almost the highest rate and a lower latency.
+    BelowMaximum {
+        /// The cell.
+        address: CellAddress,
+        /// Share of the highest measured rate, and half its interval.
+        rate_share: (f64, f64),
+        /// Share of the mean latency of the cell with the highest rate.
+        latency_share: f64,
+    },
+    /// The cell with the highest rate.
+    Maximum {
+        /// The cell.
+        address: CellAddress,
+        /// Whether a cell of lower latency may reach the rate too.
+        has_rival: bool,
+    },
+    /// The highest rate is not known well enough. Its relative error, if known.
+    Undecided(Option<f64>),
+}
+
+/// A measured cell with its figures.
+#[derive(Debug, Clone, Copy)]
+struct MeasuredCell {
+    address: CellAddress,
+    rate: f64,
+    /// Relative error of the rate.
+    error: Option<f64>,
+    latency_ns: f64,
+    in_flight: u64,
+}
+
+/// Returns a recommendation for each workload that has a choice of cells.
+pub(super) fn recommendations(result: &SweepResult) -> Vec<Recommendation> {
+    let mut workloads: Vec<(Vec<&str>, Vec<usize>)> = Vec::new();
+    for (index, curve) in result.curves.iter().enumerate() {
+        let axes = result.axes.iter().zip(&curve.values);
+        let kept = axes.filter(|(axis, _)| axis.name != "numjobs");
+        let values: Vec<&str> = kept.map(|(_, value)| value.as_str()).collect();
+        match workloads.iter_mut().find(|(other, _)| *other == values) {
+            Some((_, curves)) => curves.push(index),
+            None => workloads.push((values, vec![index])),
+        }
+    }
+    let recommended = workloads.iter().filter_map(|(_, curves)| {
+        let outcome = outcome(&measured_cells(result, curves))?;
+        let state = |index: &usize| result.curves[*index].state;
+        Some(Recommendation {
+            subject: subject(result, *curves.first()?),
+            outcome,
+            is_cut_off: curves
+                .iter()
+                .any(|index| state(index) != CurveState::Complete),
+        })
+    });
+    recommended.collect()
+}
+
+fn subject(result: &SweepResult, curve: usize) -> String {
+    let pairs = result.axes.iter().zip(&result.curves[curve].values);
+    let several = pairs.filter(|(axis, _)| axis.name != "numjobs" && axis.values.len() > 1);
+    let names: Vec<String> = several
+        .map(|(axis, value)| named(&axis.name, value))
+        .collect();
+    label(&names.join(" "), SUBJECT_COLUMNS)
+}
+
+fn measured_cells(result: &SweepResult, curves: &[usize]) -> Vec<MeasuredCell> {
+    let of_curve = |index: &usize| {
+        let (index, curve) = (*index, &result.curves[*index]);
+        let cells = curve.cells.iter().enumerate();
+        cells.filter_map(move |(cell, figures)| {
+            let address = CellAddress { curve: index, cell };
+            MeasuredCell::new(address, curve.numjobs, figures)
+        })
+    };
+    curves.iter().flat_map(of_curve).collect()
+}
+
+impl MeasuredCell {
+    fn new(address: CellAddress, numjobs: u32, cell: &SweepCell) -> Option<MeasuredCell> {
+        let rate = cell.iops.filter(|_| cell.basis == CellBasis::Measured)?;
+        Some(MeasuredCell {
+            address,
+            rate: rate.mean,
+            error: rate.relative_error(),
+            latency_ns: cell.mean_latency_ns?,
+            in_flight: u64::from(numjobs) * u64::from(cell.iodepth),
+        })
+    }
+}
+
+/// Returns `None` for fewer than two cells, which leave no choice.
+fn outcome(cells: &[MeasuredCell]) -> Option<RecommendedCell> {
+    if cells.len() < 2 {
+        return None;
+    }
+    let most = cells.iter().max_by(|a, b| a.rate.total_cmp(&b.rate))?;
+    let error = most.error.filter(|error| *error <= MAXIMUM_ERROR_MOST);
+    let Some(error) = error.filter(|_| most.rate > 0.0) else {
+        return Some(RecommendedCell::Undecided(most.error));
+    };
+    let share = |cell: &MeasuredCell| cell.rate / most.rate;
+    let half = |cell: &MeasuredCell| Some(share(cell) * cell.error?.hypot(error));
+    let is_near = |cell: &MeasuredCell| {
+        cell.latency_ns <= most.latency_ns * LOWER_LATENCY_MOST && share(cell) >= SHARE_LEAST
+    };
+    let is_sure = |cell: &MeasuredCell| {
+        half(cell).is_some_and(|half| share(cell) - half >= SHARE_BOUND_LEAST)
+    };
+    let near: Vec<&MeasuredCell> = cells.iter().filter(|cell| is_near(cell)).collect();
+    let sure = near.iter().filter(|cell| is_sure(cell));
+    let best = sure.min_by(|a, b| {
+        let latencies = a.latency_ns.total_cmp(&b.latency_ns);
+        latencies.then(a.in_flight.cmp(&b.in_flight))
+    });
+    Some(match best {
+        Some(cell) => RecommendedCell::BelowMaximum {
+            address: cell.address,
+            rate_share: (share(cell), half(cell).unwrap_or_default()),
+            latency_share: cell.latency_ns / most.latency_ns,
+        },
+        None => RecommendedCell::Maximum {
+            address: most.address,
+            has_rival: !near.is_empty(),
+        },
+    })
+}
+
+impl Recommendation {
+    /// Returns the recommended cell, if the intervals support one.
+    pub(super) fn address(&self) -> Option<CellAddress> {
+        match self.outcome {
+            RecommendedCell::BelowMaximum { address, .. }
+            | RecommendedCell::Maximum { address, .. } => Some(address),
+            RecommendedCell::Undecided(_) => None,
+        }
+    }
+
+    /// Returns the recommendation as a sentence.
+    pub(super) fn sentence(&self, result: &SweepResult, style: TextStyle) -> String {
+        let finding = match self.outcome {
+            RecommendedCell::BelowMaximum {
+                address,
+                rate_share: (share, half),
+                latency_share,
+            } => format!(
+                "{}: {} of the maximum at {}",
+                options(result, address),
+                percent(share, half, style),
+                latency(latency_share)
+            ),
+            RecommendedCell::Maximum {
+                address,
+                has_rival: false,
+            } => format!(
+                "{}: the maximum; lower latency costs more than 5 % of it",
+                options(result, address)
+            ),
+            RecommendedCell::Maximum { address, .. } => format!(
+                "{}: the maximum; cells of lower latency may reach it too: use a longer --runtime",
+                options(result, address)
+            ),
+            RecommendedCell::Undecided(Some(error)) => format!(
+                "undecided: the highest rate is known to {}{:.0} % only; use a longer --runtime",
+                style.plus_minus(),
+                (error * 100.0).ceil()
+            ),
+            RecommendedCell::Undecided(None) => {
+                "undecided: the highest rate has no interval; use a longer --runtime".to_owned()
+            }
+        };
+        let space = if self.subject.is_empty() { "" } else { ": " };
+        let end = if self.is_cut_off {
+            "; the search was cut off"
+        } else {
+            ""
+        };
+        format!("{}{space}{finding}{end}", self.subject)
+    }
+}
+
+/// Options that select a cell, as fio names them.
+fn options(result: &SweepResult, address: CellAddress) -> String {
+    let curve = &result.curves[address.curve];
+    let depth = curve.cells[address.cell].iodepth;
+    let has_jobs = |axis: &Axis| axis.name == "numjobs" && axis.values.len() > 1;
+    match result.axes.iter().any(has_jobs) {
+        true => format!("iodepth={depth}, numjobs={}", curve.numjobs),
+        false => format!("iodepth={depth}"),
+    }
+}
+
+/// Formats a share with half its interval, unless that rounds to zero: `98 %`, `97 ±2 %`.
+fn percent(share: f64, half: f64, style: TextStyle) -> String {
+    let (percent, half_percent) = (share * 100.0, half * 100.0);
+    match half_percent < 0.5 {
+        true => format!("{percent:.0} %"),
+        false => format!(
+            "{percent:.0} {}{:.0} %",
+            style.plus_minus(),
+            half_percent.ceil()
+        ),
+    }
+}
+
+fn latency(share: f64) -> String {
+    match share {
+        0.475..0.525 => "half its latency".to_owned(),
+        share if share < 0.01 => "less than 1 % of its latency".to_owned(),
+        share => format!("{:.0} % of its latency", share * 100.0),
+    }
+}
+/// Escapes control characters and keeps the end of a long name, where paths differ.
+pub(super) fn label(text: &str, width: usize) -> String {
+    const CUT: &str = "...";
+    let text = escape_control_characters(text).replace(['\n', '\t'], " ");
+    let count = text.chars().count();
+    match count > width {
+        true => {
+            let kept = text.chars().skip(count + CUT.len() - width);
+            CUT.chars().chain(kept).collect()
+        }
+        false => text,
+    }
+}

@@ -1,0 +1,231 @@
+use super::super::recommendation::RecommendedCell;
+use super::super::tests::{SECOND_NS, measured, options};
+use super::*;
+use iosonde_study::sweep::{Axis, SweepOptions};
+
+const UTF8: TextStyle = TextStyle {
+    utf8: true,
+    color: false,
+};
+const ASCII: TextStyle = TextStyle {
+    utf8: false,
+    color: false,
+};
+
+/// Report of a result that is stored.
+fn short(result: &SweepResult, style: TextStyle) -> String {
+    super::short(result, "iosonde show 8ee054", style)
+}
+
+/// Checks that the report has at most 80 columns and the characters of its style.
+fn check_layout(result: &SweepResult) {
+    for style in [UTF8, ASCII] {
+        let text = short(result, style);
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest.unwrap_or(0) <= 80, "{text}");
+        assert!(style.utf8 || text.is_ascii(), "{text}");
+        let colored = TextStyle {
+            color: true,
+            ..style
+        };
+        let mut plain = short(result, colored);
+        for code in ["\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m", "\u{1b}[0m"] {
+            plain = plain.replace(code, "");
+        }
+        assert_eq!(plain, text);
+    }
+}
+
+/// A sweep over four depths with these rates, relative errors and latencies in microseconds.
+fn sweep_of(cells: [(f64, Option<f64>, f64); 4]) -> SweepResult {
+    let every = SweepOptions {
+        exhaustive: true,
+        runtime_ns: SECOND_NS,
+        ..options()
+    };
+    let mut result = measured("net-iops-cap", &[("iodepth", "1,2,4,8")], &every);
+    let made = result.curves[0].cells.iter_mut().zip(cells);
+    for (cell, (rate, error, latency_us)) in made {
+        let iops = cell.iops.as_mut().unwrap();
+        iops.mean = rate;
+        iops.error = error.map(|share| share * rate);
+        cell.mean_latency_ns = Some(latency_us * 1000.0);
+    }
+    result
+}
+
+#[test]
+fn recommendation_names_cell_below_the_maximum() {
+    let sure = Some(0.002);
+    let result = sweep_of([
+        (1000.0, sure, 1000.0),
+        (2000.0, sure, 1000.0),
+        (3920.0, sure, 1020.0),
+        (4000.0, sure, 2040.0),
+    ]);
+    let text = short(&result, UTF8);
+    assert!(text.contains("\n      4 3.92k ██*\n"), "{text}");
+    assert!(text.contains("\n      1 1.00k ░░\n"), "{text}");
+    let advice = "\nadvice   iodepth=4: 98 % of the maximum at half its latency\n";
+    assert!(text.contains(advice), "{text}");
+    check_layout(&result);
+}
+
+#[test]
+fn recommendation_is_undecided_without_intervals() {
+    let outcome = |error: Option<f64>, near: Option<f64>| {
+        let result = sweep_of([
+            (1000.0, Some(0.01), 1000.0),
+            (2000.0, Some(0.01), 1000.0),
+            (3920.0, near, 1020.0),
+            (4000.0, error, 2040.0),
+        ]);
+        let found = recommendations(&result).remove(0);
+        (found.outcome.clone(), found.sentence(&result, ASCII))
+    };
+    let (found, text) = outcome(None, Some(0.01));
+    assert_eq!(found, RecommendedCell::Undecided(None));
+    assert!(text.starts_with("undecided: "), "{text}");
+    let (found, text) = outcome(Some(0.335), Some(0.01));
+    assert!(matches!(found, RecommendedCell::Undecided(Some(_))));
+    assert!(text.contains("known to +-34 % only"), "{text}");
+    for near in [None, Some(0.15)] {
+        let (found, text) = outcome(Some(0.01), near);
+        let has_rival = matches!(
+            found,
+            RecommendedCell::Maximum {
+                has_rival: true,
+                ..
+            }
+        );
+        assert!(
+            has_rival && text.starts_with("iodepth=8: "),
+            "{found:?}: {text}"
+        );
+    }
+    let (_, text) = outcome(Some(0.03), Some(0.03));
+    assert!(
+        text.starts_with("iodepth=4: 98 +-5 % of the maximum"),
+        "{text}"
+    );
+}
+
+#[test]
+fn recommended_percentages_match_the_cells() {
+    let axes = [("bs", "4k,64k"), ("numjobs", "1,4"), ("iodepth", "1..32")];
+    let result = measured("nfs", &axes, &options());
+    let advice = recommendations(&result);
+    assert_eq!(advice.len(), 2);
+    for found in &advice {
+        let address = found.address().unwrap();
+        let cell = &result.curves[address.curve].cells[address.cell];
+        let is_block = |index: &usize| {
+            result.curves[*index].values[0] == result.curves[address.curve].values[0]
+        };
+        let curves = (0..result.curves.len()).filter(is_block);
+        let cells = curves.flat_map(|index| &result.curves[index].cells);
+        let known = cells.filter(|cell| cell.measured_ns > 0);
+        let rate = |cell: &iosonde_study::sweep::SweepCell| cell.iops.unwrap().mean;
+        let most = known.max_by(|a, b| rate(a).total_cmp(&rate(b))).unwrap();
+        let sentence = found.sentence(&result, UTF8);
+        match found.outcome {
+            RecommendedCell::BelowMaximum { latency_share, .. } => {
+                let percent = format!(": {:.0} ", 100.0 * rate(cell) / rate(most));
+                assert!(sentence.contains(&percent), "{sentence}");
+                let latency = cell.mean_latency_ns.unwrap() / most.mean_latency_ns.unwrap();
+                assert!((latency - latency_share).abs() < 1e-9, "{sentence}");
+            }
+            _ => assert_eq!(rate(cell), rate(most), "{sentence}"),
+        }
+        let options = format!("iodepth={}, numjobs=", cell.iodepth);
+        assert!(sentence.contains(&options), "{sentence}");
+    }
+    let text = short(&result, UTF8);
+    assert_eq!(text.matches('*').count(), 3, "{text}");
+    check_layout(&result);
+}
+
+/// Reads `26.9k` and the shade after it from each cell of a table.
+fn cells_with_shades(text: &str) -> Vec<(f64, usize)> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let shades = UTF8.shades();
+    let pairs = words.windows(2).filter_map(|pair| {
+        let mut signs = pair[1].chars();
+        let (first, second) = (signs.next()?, signs.next()?);
+        let level = shades.iter().position(|shade| *shade == first)?;
+        // The digits of a figure without an interval are too few to compare it.
+        let rate: f64 = match pair[0].strip_suffix('k') {
+            Some(thousands) => 1000.0 * thousands.parse::<f64>().ok()?,
+            None => pair[0].parse().ok()?,
+        };
+        (first == second).then_some((rate, level))
+    });
+    pairs.collect()
+}
+
+#[test]
+fn printed_shades_are_monotone_in_the_figures() {
+    let axes = [("numjobs", "1,2,4"), ("iodepth", "1..32")];
+    let result = measured("nfs", &axes, &options());
+    let mut cells = cells_with_shades(&short(&result, UTF8));
+    assert!(cells.len() >= 8, "{cells:?}");
+    cells.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    assert!(cells.is_sorted_by_key(|cell| cell.1), "{cells:?}");
+    assert!(cells[0].1 < cells[cells.len() - 1].1, "{cells:?}");
+}
+
+#[test]
+fn further_tables_are_folded_with_their_count() {
+    let axes = [
+        ("rw", "randread,randwrite"),
+        ("bs", "4k,8k"),
+        ("numjobs", "1,2"),
+        ("iodepth", "1,2"),
+    ];
+    let result = measured("net-iops-cap", &axes, &options());
+    let text = short(&result, UTF8);
+    assert!(text.contains("randwrite 4k: IOPS\n"), "{text}");
+    assert!(!text.contains("randwrite 8k: IOPS\n"), "{text}");
+    assert!(
+        text.contains("\n1 more table: iosonde show 8ee054\n"),
+        "{text}"
+    );
+    check_layout(&result);
+}
+
+#[test]
+fn long_names_stay_within_80_columns() {
+    let axes = [
+        ("rw", "randread,randwrite"),
+        ("bs", "4k,64k"),
+        ("iodepth", "1..8"),
+    ];
+    let mut result = measured("net-iops-cap", &axes, &options());
+    let name = |index: usize| format!("/mnt/{}\u{1b}[31m/{index}", "x".repeat(300));
+    result.targets = vec![name(0), name(1)];
+    for (index, curve) in result.curves.iter_mut().enumerate() {
+        curve.values[0] = name(index / 2);
+    }
+    result.axes[0] = Axis {
+        name: "target".to_owned(),
+        values: result.targets.clone(),
+    };
+    result.notes = vec!["note ".repeat(100); 3];
+    check_layout(&result);
+    // Names as titles of tables, of rows, and of columns.
+    let text = short(&result, UTF8);
+    assert!(text.contains("/1: MiB/s"), "{text}");
+    // A long name leaves room for the recommendation.
+    let advised = text.lines().filter(|line| line.starts_with("advice "));
+    let advised: Vec<&str> = advised.collect();
+    assert_eq!(advised.len(), 4, "{text}");
+    let has_outcome = |line: &&str| line.contains(": iodepth=") || line.contains(": undecided");
+    assert!(advised.iter().all(has_outcome), "{text}");
+    result.axes.swap(0, 1);
+    for curve in &mut result.curves {
+        curve.values.swap(0, 1);
+    }
+    check_layout(&result);
+    result.axes[0].name = "direct".to_owned();
+    check_layout(&result);
+}

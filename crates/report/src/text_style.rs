@@ -1,0 +1,112 @@
+//! Characters and colours of text for a terminal. A colour repeats what the words say.
+
+/// Characters and colours that the destination of a text shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextStyle {
+    /// Whether characters beyond ASCII are shown.
+    pub(crate) utf8: bool,
+    /// Whether colours are shown.
+    pub(crate) color: bool,
+}
+
+/// TextRole of a word that has a colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextRole {
+    /// The figure or the outcome is good.
+    Good,
+    /// The figure or the outcome is in doubt.
+    Unsure,
+    /// The figure or the outcome is bad.
+    Bad,
+}
+
+impl TextStyle {
+    /// ASCII without colours.
+    pub(crate) const PLAIN: TextStyle = TextStyle {
+        utf8: false,
+        color: false,
+    };
+
+    /// Returns the style for a locale: the first value that is set of `LC_ALL`, `LC_CTYPE` and
+    /// `LANG`. Without a locale the style is ASCII, like the locale `C`.
+    #[must_use]
+    pub fn for_locale(locale: &str, color: bool) -> TextStyle {
+        let locale = locale.to_ascii_lowercase();
+        TextStyle {
+            utf8: locale.contains("utf-8") || locale.contains("utf8"),
+            color,
+        }
+    }
+
+    /// Returns the sign between a figure and half its interval.
+    pub(crate) fn plus_minus(self) -> &'static str {
+        if self.utf8 { "±" } else { "+-" }
+    }
+
+    /// Returns the sign for characters that are left out.
+    pub(crate) fn ellipsis(self) -> &'static str {
+        if self.utf8 { "…" } else { "..." }
+    }
+
+    /// Returns the bars of a sparkline, from the lowest to the highest.
+    pub(crate) fn bars(self) -> &'static [char] {
+        const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+        const ASCII: [char; 7] = ['.', ':', '-', '=', '+', '*', '#'];
+        if self.utf8 { &BLOCKS } else { &ASCII }
+    }
+
+    /// Returns the shades of a heat table, from the lowest to the highest rate.
+    pub(crate) fn shades(self) -> [char; 5] {
+        const BLOCKS: [char; 5] = ['·', '░', '▒', '▓', '█'];
+        const ASCII: [char; 5] = ['.', ':', '-', '=', '#'];
+        if self.utf8 { BLOCKS } else { ASCII }
+    }
+
+    /// Returns the text in the colour of its meaning. The text must hold no control characters.
+    pub(crate) fn paint(self, meaning: TextRole, text: &str) -> String {
+        if !self.color {
+            return text.to_owned();
+        }
+        let color = match meaning {
+            TextRole::Good => 32,
+            TextRole::Unsure => 33,
+            TextRole::Bad => 31,
+        };
+        format!("\x1b[{color}m{text}\x1b[0m")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locale_without_utf8_is_ascii() {
+        for locale in ["de_DE.UTF-8", "C.utf8", "en_US.UTF8"] {
+            let style = TextStyle::for_locale(locale, false);
+            assert!(style.utf8, "{locale}");
+            assert_eq!(style.plus_minus(), "±");
+            assert_eq!(style.ellipsis(), "…");
+        }
+        for locale in ["", "C", "POSIX", "de_DE.ISO-8859-1"] {
+            let style = TextStyle::for_locale(locale, false);
+            assert!(!style.utf8, "{locale}");
+            assert!(style.plus_minus().is_ascii());
+            assert!(style.ellipsis().is_ascii());
+            assert!(style.bars().iter().all(char::is_ascii));
+            assert!(style.shades().iter().all(char::is_ascii));
+        }
+    }
+
+    #[test]
+    fn colour_needs_a_terminal_that_shows_it() {
+        let plain = TextStyle::for_locale("C", false);
+        assert_eq!(plain.paint(TextRole::Bad, "falling"), "falling");
+        let colored = TextStyle::for_locale("C", true);
+        let meanings = [TextRole::Good, TextRole::Unsure, TextRole::Bad];
+        let mut painted = meanings.map(|meaning| colored.paint(meaning, "x")).to_vec();
+        assert!(painted.iter().all(|text| text.ends_with("x\x1b[0m")));
+        painted.dedup();
+        assert_eq!(painted.len(), 3);
+    }
+}

@@ -1,0 +1,381 @@
+// Draws a plot as SVG of a given width.
+
+import type { Theme } from '../theme';
+import { horizontalAxis, leftOf, verticalAxis } from './axes';
+import { colorOf, element, FONT_PX, LINE_PX, path, round, write, type Place } from './elements';
+import { dashOf, seriesOf, type Bars, type Cell, type Line, type Mark, type Plot } from './plot';
+import type { Strip } from './plot';
+import { place } from './scales';
+import { capped, textWidth } from './text';
+
+/** Narrower charts have a legend instead of names at the ends of lines. */
+const LABELS_FROM_PX = 480;
+/** Share of the chart's width that names at the left or right fill at most. */
+const NAMES_SHARE = 0.34;
+/** Share of a category's width that its bars fill. */
+const FILLED = 0.82;
+
+export interface Drawn {
+  svg: SVGSVGElement;
+  width: number;
+  height: number;
+  /** Whether all names of series stand in the chart, so that it needs no legend. */
+  labelled: boolean;
+  /** Pixels of a value on the horizontal axis, and on the vertical one of the first strip. */
+  x: (value: number) => number;
+  y: (value: number) => number;
+  top: number;
+  bottom: number;
+}
+
+/** Draws the plot; `head` is room above it in pixels. */
+export function drawPlot(
+  plot: Plot,
+  width: number,
+  theme: Theme,
+  hidden: Set<string>,
+  head = 0,
+): Drawn {
+  const shown = seriesOf(plot).filter((series) => !hidden.has(series.name));
+  const all = seriesOf(plot);
+  const most = width * NAMES_SHARE;
+  const longest = Math.max(0, ...plot.strips.flatMap(({ marks }) => marks.map(labelWidth)));
+  const labelled = plot.labels && all.length > 0 && width >= LABELS_FROM_PX && longest + 24 <= most;
+  const edge = plot.x.scale.kind === 'names' ? 8 : textWidth(plot.x.scale.ticks.at(-1)?.text) / 2;
+  const ends = Math.max(
+    0,
+    ...plot.strips.flatMap(({ marks }) => marks.flatMap((mark) => endTexts(mark))),
+  );
+  const right = width - Math.max(10, edge + 4, labelled ? longest + 24 : 0, ends);
+  const left = leftOf(plot, most);
+  const x = (value: number) => left + place(plot.x.scale, value) * (right - left);
+  const body = element('g', {});
+  let top = head + 8;
+  let first: { y: Drawn['y']; top: number } | undefined;
+  plot.strips.forEach((strip, index) => {
+    if (strip.title !== '') {
+      body.append(write(2, top + 10, capped(strip.title, width - 4), { fill: theme.muted }));
+      top += 20;
+    }
+    const from = top + (strip.y.scale.kind === 'names' ? 0 : 4);
+    const bottom = from + strip.height;
+    const up = (value: number) => {
+      const share = place(strip.y.scale, value);
+      return strip.y.scale.down ? from + share * strip.height : bottom - share * strip.height;
+    };
+    first ??= { y: up, top: from };
+    const at: Place = { theme, left, right, top: from, bottom, x, y: up, hidden };
+    body.append(...verticalAxis(strip, at, most));
+    const isLast = index + 1 === plot.strips.length;
+    const { below, nodes } = horizontalAxis(plot, at, isLast);
+    body.append(...nodes, ...marksOf(strip, at));
+    if (labelled) body.append(...endLabels(strip, at, shown.length > 1 || plot.strips.length > 1));
+    top = bottom + below + (isLast ? 0 : 8);
+  });
+  const height = Math.ceil(top + 4);
+  const svg = element(
+    'svg',
+    {
+      xmlns: 'http://www.w3.org/2000/svg',
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      'font-family': 'system-ui, sans-serif',
+      'font-size': FONT_PX,
+    },
+    body,
+  ) as SVGSVGElement;
+  return {
+    svg,
+    width,
+    height,
+    labelled,
+    x,
+    y: first?.y ?? (() => 0),
+    top: first?.top ?? 0,
+    bottom: top,
+  };
+}
+
+function marksOf(strip: Strip, at: Place): Node[] {
+  const bars = strip.marks.filter(
+    (mark): mark is Bars => mark.kind === 'bars' && !at.hidden.has(mark.name),
+  );
+  const taken: [number, number][] = [];
+  return strip.marks.flatMap((mark): Node[] => {
+    if ('name' in mark && at.hidden.has(mark.name)) return [];
+    const color = 'slot' in mark ? colorOf(at.theme, mark.slot) : at.theme.text;
+    switch (mark.kind) {
+      case 'line':
+        return lineNodes(mark, color, at);
+      case 'band':
+        return mark.points.length < 2 ? [] : [bandNode(mark.points, color, mark.opacity, at)];
+      case 'whiskers':
+        return mark.points.map(([x, low, high]) =>
+          whisker(at.x(x), at.y(low), at.y(high), color, false),
+        );
+      case 'bars':
+        return barNodes(mark, bars.indexOf(mark), bars.length, at);
+      case 'cells':
+        return mark.cells.flatMap((cell) => cellNodes(cell, at));
+      case 'rule':
+        return ruleNodes(mark.value, mark.text, at, taken);
+      case 'span':
+        return spanNodes(mark.from, mark.to, mark.text, at);
+      case 'moment':
+        return [
+          element(
+            'path',
+            {
+              d: `M${round(at.x(mark.at))} ${round(at.top)}V${round(at.bottom)}`,
+              stroke: at.theme.muted,
+              'stroke-dasharray': '1 3',
+              'stroke-width': 1.5,
+            },
+            titled(mark.text),
+          ),
+        ];
+    }
+  });
+}
+
+function titled(words: string): SVGElement {
+  const made = element('title', {});
+  made.textContent = words;
+  return made;
+}
+
+function lineNodes(line: Line, color: string, at: Place): Node[] {
+  let d = '';
+  let isDown = false;
+  let before = 0;
+  for (const { x, y } of line.points) {
+    if (y === null) {
+      isDown = false;
+      continue;
+    }
+    const [left, top] = [round(at.x(x)), round(at.y(y))];
+    if (!isDown) d += `M${left} ${top}`;
+    else if (line.step) d += top === before ? `H${left}` : `H${left}V${top}`;
+    else d += `L${left} ${top}`;
+    isDown = true;
+    before = top;
+  }
+  if (d === '') return [];
+  const nodes: Node[] = [];
+  if (line.filled) {
+    const [first, last] = [line.points[0], line.points.at(-1)];
+    const base = round(at.bottom);
+    const closed = `${d}H${round(at.x(last?.x ?? 0))}V${base}H${round(at.x(first?.x ?? 0))}Z`;
+    nodes.push(path(closed, { fill: color, 'fill-opacity': 0.1 }));
+  }
+  nodes.push(
+    path(d, {
+      class: 'line',
+      stroke: color,
+      'stroke-width': 2,
+      'stroke-dasharray': dashOf(line.slot),
+      'stroke-linejoin': 'round',
+    }),
+  );
+  if (line.dots)
+    for (const { x, y, hollow } of line.points)
+      if (y !== null)
+        nodes.push(
+          element('circle', {
+            cx: round(at.x(x)),
+            cy: round(at.y(y)),
+            r: 3.5,
+            fill: hollow ? at.theme.background : color,
+            stroke: color,
+            'stroke-width': 1.5,
+          }),
+        );
+  return nodes;
+}
+
+function bandNode(
+  points: [number, number, number][],
+  fill: string,
+  opacity: number,
+  at: Place,
+): Node {
+  const line = (index: 1 | 2) =>
+    points.map((point) => `${round(at.x(point[0]))} ${round(at.y(point[index]))}`);
+  const d = `M${[...line(2), ...line(1).reverse()].join('L')}Z`;
+  return path(d, { fill, 'fill-opacity': opacity });
+}
+
+/** An interval with caps; `a` and `b` are its ends. */
+function whisker(
+  middle: number,
+  a: number,
+  b: number,
+  stroke: string,
+  lying: boolean,
+  cap = 4,
+): Node {
+  const [m, from, to] = [round(middle), round(a), round(b)];
+  const d = lying
+    ? `M${from} ${m - cap}v${2 * cap}M${to} ${m - cap}v${2 * cap}M${from} ${m}H${to}`
+    : `M${m - cap} ${from}h${2 * cap}M${m - cap} ${to}h${2 * cap}M${m} ${from}V${to}`;
+  return path(d, { stroke, 'stroke-width': 1.3 });
+}
+
+function barNodes(mark: Bars, index: number, count: number, at: Place): Node[] {
+  const [one, two] = mark.lying ? [at.y(0), at.y(1)] : [at.x(0), at.x(1)];
+  const width = Math.min((Math.abs(two - one) * FILLED) / count, mark.lying ? 20 : 56);
+  const inner = Math.max(1, width - Math.min(3, 0.15 * width));
+  const nodes: Node[] = [];
+  const base = mark.lying ? at.left : at.bottom;
+  const along = (value: number) =>
+    mark.lying ? Math.max(at.left, at.x(value)) : Math.min(at.bottom, at.y(value));
+  for (const bar of mark.bars) {
+    const middle = (mark.lying ? at.y(bar.at) : at.x(bar.at)) + (index - (count - 1) / 2) * width;
+    const color = colorOf(at.theme, bar.slot ?? mark.slot);
+    const [end, side] = [along(bar.value), round(middle - inner / 2)];
+    const length = round(Math.max(1, Math.abs(end - base)));
+    const shape = mark.lying
+      ? `M${base} ${side}h${length}v${round(inner)}h${-length}Z`
+      : `M${side} ${round(base)}v${-length}h${round(inner)}v${length}Z`;
+    nodes.push(
+      path(
+        shape,
+        bar.predicted
+          ? { class: 'bar', fill: at.theme.background, stroke: color, 'stroke-dasharray': '3 3' }
+          : { class: 'bar', fill: color },
+      ),
+    );
+    const cap = Math.min(4, width / 4);
+    if (bar.between) {
+      const [low, high] = bar.between.map(along) as [number, number];
+      nodes.push(whisker(middle, low, high, at.theme.text, mark.lying, cap));
+    }
+    if (bar.limit !== null) nodes.push(...limitNodes(middle, width, along(bar.limit), at, mark));
+    if (bar.text !== undefined) {
+      const to = Math.max(end, bar.between ? along(bar.between[1]) : 0, ...limitEnd(bar, along));
+      nodes.push(write(to + 7, middle + 4, bar.text, { fill: at.theme.text }));
+    }
+  }
+  return nodes;
+}
+
+const limitEnd = (bar: { limit: number | null }, along: (value: number) => number) =>
+  bar.limit === null ? [] : [along(bar.limit)];
+
+/** A promised limit across a bar. Its outline keeps it visible on any bar. */
+function limitNodes(middle: number, width: number, end: number, at: Place, mark: Bars): Node[] {
+  const from = round(middle - width / 2);
+  const d = mark.lying
+    ? `M${round(end)} ${from}v${round(width)}`
+    : `M${from} ${round(end)}h${round(width)}`;
+  return [
+    path(d, { stroke: at.theme.background, 'stroke-width': 5 }),
+    path(d, { class: 'limit', stroke: at.theme.text, 'stroke-width': 2 }),
+  ];
+}
+
+/** Colours of heat maps from low to high: one hue, legible in grey too. */
+const HEAT = { light: ['#eaf2fc', '#0b4a94'], dark: ['#1d2b3d', '#8cc4ff'] } as const;
+
+function cellNodes(cell: Cell, at: Place): Node[] {
+  const [width, height] = [at.x(1) - at.x(0), Math.abs(at.y(1) - at.y(0))];
+  const [x, y] = [at.x(cell.column), at.y(cell.row)];
+  const [low, high] = HEAT[at.theme.dark ? 'dark' : 'light'];
+  const channels = [1, 3, 5].map((start) => {
+    const [from, to] = [low, high].map((color) => parseInt(color.slice(start, start + 2), 16));
+    return Math.round((from ?? 0) + ((to ?? 0) - (from ?? 0)) * (cell.share ?? 0));
+  });
+  const luminance = 0.299 * channels[0]! + 0.587 * channels[1]! + 0.114 * channels[2]!;
+  const fill = cell.share === null ? at.theme.faint : `rgb(${channels.join(', ')})`;
+  const ink = cell.share === null ? at.theme.text : luminance > 125 ? '#101820' : '#ffffff';
+  const size = Math.min(FONT_PX, ((width - 4) / textWidth(cell.text)) * FONT_PX);
+  const nodes: Node[] = [
+    path(
+      `M${round(x - width / 2 + 1)} ${round(y - height / 2 + 1)}` +
+        `h${round(width - 2)}v${round(height - 2)}h${round(2 - width)}Z`,
+      cell.predicted ? { fill, stroke: at.theme.line, 'stroke-dasharray': '3 3' } : { fill },
+    ),
+  ];
+  // A number that would be too small to read is in the table and the tooltip only.
+  if (size >= 7)
+    nodes.push(
+      write(x, y + 4, cell.text, { fill: ink, 'font-size': round(size), 'text-anchor': 'middle' }),
+    );
+  return nodes;
+}
+
+/** A dashed limit. Its name is left out where it would cover another name. */
+function ruleNodes(value: number, words: string, at: Place, taken: [number, number][]): Node[] {
+  const y = at.y(value);
+  const line = path(`M${round(at.left)} ${round(y)}H${round(at.right)}`, {
+    stroke: at.theme.text,
+    'stroke-width': 1.2,
+    'stroke-dasharray': '6 3',
+  });
+  const text = capped(words, at.right - at.left - 8);
+  if (taken.some(([from, to]) => y - 18 < to && y > from)) return [line];
+  taken.push([y - 18, y]);
+  return [line, write(at.left + 6, y - 5, text, { fill: at.theme.text })];
+}
+
+function spanNodes(from: number, to: number, words: string, at: Place): Node[] {
+  const [left, right] = [at.x(from), at.x(to)];
+  const nodes: Node[] = [
+    element('rect', {
+      x: round(left),
+      y: round(at.top),
+      width: round(Math.max(0, right - left)),
+      height: round(at.bottom - at.top),
+      fill: at.theme.faint,
+      'fill-opacity': 0.7,
+    }),
+  ];
+  if (textWidth(words) + 8 < right - left)
+    nodes.push(
+      write((left + right) / 2, at.bottom - 6, words, {
+        fill: at.theme.muted,
+        'text-anchor': 'middle',
+      }),
+    );
+  return nodes;
+}
+
+/** Room for texts at the ends of horizontal bars. */
+function endTexts(mark: Mark): number[] {
+  if (mark.kind !== 'bars') return [];
+  return mark.bars.map((bar) => (bar.text === undefined ? 0 : textWidth(bar.text) + 16));
+}
+
+const labelWidth = (mark: Mark) => (mark.kind === 'line' ? textWidth(mark.label ?? mark.name) : 0);
+
+/** Names at the right ends of lines, moved apart where they would overlap. */
+function endLabels(strip: Strip, at: Place, needed: boolean): Node[] {
+  if (!needed) return [];
+  const labels = strip.marks
+    .flatMap((mark) => {
+      if (mark.kind !== 'line' || at.hidden.has(mark.name)) return [];
+      const last = mark.points.findLast((point) => point.y !== null);
+      if (!last) return [];
+      const [x, y] = [at.x(last.x), at.y(last.y ?? 0)];
+      return [{ name: mark.label ?? mark.name, slot: mark.slot, x, y, at: y }];
+    })
+    .sort((a, b) => a.y - b.y);
+  let free = at.top;
+  for (const label of labels) {
+    label.at = Math.max(label.y, free);
+    free = label.at + LINE_PX;
+  }
+  let limit = at.bottom + 4;
+  for (const label of labels.reverse()) {
+    label.at = Math.min(label.at, limit);
+    limit = label.at - LINE_PX;
+  }
+  return labels.flatMap(({ name, slot, x, y, at: top }) => [
+    path(`M${round(x + 4)} ${round(y)}L${round(at.right + 12)} ${round(top)}h6`, {
+      stroke: colorOf(at.theme, slot),
+      'stroke-width': 1,
+    }),
+    write(at.right + 22, top + 4, name, { fill: at.theme.text }),
+  ]);
+}

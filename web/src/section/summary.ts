@@ -1,0 +1,238 @@
+// The first screen: what was measured where, the answer, and reasons for doubt.
+
+import { percentile, type Fact, type Load, type Report, type Sweep } from '../document';
+import { h } from '../dom';
+import { bandwidth, bytes, duration, iops, moment, quantity } from '../format';
+import { isLargeFigure, groupBy, type Row } from '../rows';
+import { deviceName, subjectsOf } from '../subjects';
+import { withError } from '../chart/parts';
+
+/** Most tiles. More figures are in the table only. */
+const TILES = 12;
+/** Most rows and columns of the table that compares subjects. */
+const COMPARED_SUBJECTS = 16;
+const COMPARED_WORKLOADS = 8;
+
+/** Host, device, file system, kernel and date in one line. */
+export function about(report: Report): string {
+  const hosts = report.hosts.flatMap((host) => (host['architecture'] === '' ? [] : [host]));
+  const text = (fact: Fact | undefined, name: string) => String(fact?.[name] ?? '');
+  const [host] = hosts;
+  const targets = report.targets.flat();
+  const devices = [...new Set(targets.map(described))].filter((name) => name !== '');
+  const kernels = [...new Set(hosts.map((one) => text(one, 'kernel')))].filter(Boolean);
+  const parts = [
+    hosts.length > 1 ? `${hosts.length} hosts` : text(host, 'hostname'),
+    devices.length > 3 ? `${devices.length} devices` : devices.join('; '),
+    kernels.length > 2 ? `${kernels.length} kernels` : kernels.map((one) => `Linux ${one}`).join(),
+    measuredAt(report),
+    counted(report),
+  ];
+  return parts.filter((part) => part !== '').join(' · ');
+}
+
+/** Device, model and file system: `nvme0n1 (Samsung SSD 980), ext4`. */
+function described(target: Fact): string {
+  const [device] = (target['devices'] ?? []) as { model?: string | null }[];
+  const [name, ...others] = deviceName(target).split(', ');
+  const model = device?.model ? ` (${device.model.trim()})` : '';
+  return [`${name}${model}`, ...others].filter((text) => text !== '').join(', ');
+}
+
+function measuredAt(report: Report): string {
+  const all = [...report.runs, ...report.kept].map((one) => one.started_at_ms);
+  const times = all.filter((ms) => ms > 0);
+  if (all.length === 0) return '';
+  return times.length > 0 ? moment(Math.min(...times)) : 'simulated';
+}
+
+function counted(report: Report): string {
+  const measured = report.runs.filter((run) => !run.preparation).length;
+  const many = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
+  if (measured > 0) return many(measured, 'run');
+  if (report.kept.length > 0) return many(report.kept.length, 'result');
+  return report.sweeps.length + report.loads.length > 0 ? 'files without their single runs' : '';
+}
+
+/** The verdict on each target in a sentence, and what bounds its rates. */
+export function verdicts(report: Report): HTMLElement[] {
+  const isOne = report.studies.length === 1;
+  return report.studies.map((study) => {
+    const [first, ...others] = study.ceilings;
+    const bound = (text: string) => h('p', {}, h('strong', {}, 'Bottleneck: '), text);
+    const more =
+      others.length === 0
+        ? null
+        : h(
+            'details',
+            {},
+            h('summary', {}, `${others.length} more: what bounds the other rates`),
+            ...others.map(bound),
+          );
+    return h(
+      'div',
+      { class: isOne ? 'lead' : 'lead small' },
+      h(
+        'p',
+        {},
+        isOne ? null : h('strong', {}, `${study.subject}: `),
+        study.sentence,
+        ` Measured on ${bytes(study.working_set_bytes)}.`,
+        study.interrupted ? h('strong', {}, ' It was interrupted: figures are missing.') : null,
+      ),
+      first === undefined ? null : bound(first),
+      more,
+    );
+  });
+}
+
+interface Tile {
+  name: string;
+  value: string;
+  more: string;
+}
+
+/** Headline figures of a report about one subject. */
+export function tiles(report: Report, rows: Row[]): HTMLElement | null {
+  const shown = [
+    ...rows.map(tileOf),
+    ...report.sweeps.flatMap(sweepTiles),
+    ...report.loads.flatMap(loadTiles),
+  ];
+  if (shown.length === 0 || shown.length > TILES) return null;
+  return h(
+    'dl',
+    { class: 'tiles' },
+    ...shown.map((tile) =>
+      h('div', {}, h('dt', {}, tile.name), h('dd', {}, tile.value, h('small', {}, tile.more))),
+    ),
+  );
+}
+
+function tileOf(row: Row): Tile {
+  const { figure } = row;
+  const isLarge = isLargeFigure(figure);
+  const rate = isLarge ? figure.bytes_per_s : figure.iops;
+  const unit = isLarge ? 'bytes_per_s' : 'iops';
+  const value = `${quantity(rate.mean, unit)}${isLarge ? '' : ' IOPS'}`;
+  return { name: row.phase, value, more: [interval(rate), depthOf(row), tailOf(row)].join('') };
+}
+
+const depthOf = (row: Row) => (row.depth > 0 ? `depth ${row.depth}` : '');
+
+function tailOf(row: Row): string {
+  const tail = percentile(row.figure.latency, 0.01);
+  return tail === null ? '' : `, p99\u00a0${duration(tail).replace(' ', '\u00a0')}`;
+}
+
+function interval(rate: { mean: number; error: number | null }): string {
+  if (rate.error === null || rate.mean <= 0) return '';
+  const share = (100 * rate.error) / rate.mean;
+  return `± ${share < 0.095 ? '<0.1' : share.toFixed(1)} %, `;
+}
+
+function sweepTiles(sweep: Sweep): Tile[] {
+  return sweep.curves.flatMap((curve) => {
+    const known = curve.cells.flatMap((cell) =>
+      cell.iops && cell.basis === 'measured' ? [{ cell, iops: cell.iops }] : [],
+    );
+    if (known.length === 0) return [];
+    const best = known.reduce((most, each) => (each.iops.mean > most.iops.mean ? each : most));
+    const isLarge = curve.block_bytes >= 64 << 10 && best.cell.bytes_per_s !== null;
+    return [
+      {
+        name: `${curve.values.join(' ')}, most`,
+        value: isLarge
+          ? bandwidth(best.cell.bytes_per_s ?? 0)
+          : `${withError({ mean: best.iops.mean, error: null }, 'iops')} IOPS`,
+        more: `${interval(best.iops)}depth ${best.cell.iodepth}`,
+      },
+    ];
+  });
+}
+
+function loadTiles(load: Load): Tile[] {
+  const kept = load.points.filter((point) => point.kept_up);
+  const [first] = kept;
+  const found: Tile[] = [];
+  if (load.capacity_iops !== null)
+    found.push({
+      name: 'capacity',
+      value: `${iops(load.capacity_iops)} IOPS`,
+      more: 'closed loop',
+    });
+  if (!first) return found;
+  const most = kept.reduce((best, each) => (each.offered_per_s > best.offered_per_s ? each : best));
+  const p99 = (point: typeof first) => point.percentiles_ns[2] ?? null;
+  const told = (point: typeof first) => (p99(point) === null ? '–' : duration(p99(point) ?? 0));
+  const least = kept.reduce((best, each) =>
+    each.offered_per_s < best.offered_per_s ? each : best,
+  );
+  return [
+    ...found,
+    {
+      name: 'highest rate kept up with',
+      value: `${iops(most.offered_per_s)}/s`,
+      more: 'open loop',
+    },
+    { name: 'p99 at that rate', value: told(most), more: 'from the intended start' },
+    { name: `p99 at ${iops(least.offered_per_s)}/s`, value: told(least), more: 'lightly loaded' },
+  ];
+}
+
+/** The same workloads of several subjects: a row for each, with the best of a column marked. */
+export function comparisonTable(report: Report, rows: Row[]): HTMLElement | null {
+  const subjects = subjectsOf(report).filter((name) =>
+    rows.some((row) => row.run.subject === name),
+  );
+  const workloads = [...groupBy(rows, (row) => `${row.phase}\n${row.workload}`)]
+    .map(([, group]) => group)
+    .filter((group) => new Set(group.map((row) => row.run.subject)).size > 1)
+    .slice(0, COMPARED_WORKLOADS);
+  if (subjects.length < 2 || subjects.length > COMPARED_SUBJECTS || workloads.length === 0)
+    return null;
+  const head = workloads.map((group) => {
+    const [row] = group;
+    return h(
+      'th',
+      { scope: 'col' },
+      row?.phase ?? '',
+      h('small', {}, row && isLargeFigure(row.figure) ? 'bandwidth, p99' : 'IOPS, p99'),
+    );
+  });
+  const lines = subjects.map((subject) => {
+    const cells = workloads.map((group) => {
+      const row = group.find((each) => each.run.subject === subject);
+      return row ? compared(row, group) : h('td', {}, '–');
+    });
+    return h('tr', {}, h('th', { scope: 'row' }, subject), ...cells);
+  });
+  return h(
+    'div',
+    { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Comparison of targets' },
+    h(
+      'table',
+      { class: 'compared' },
+      h('caption', {}, 'The highest rate of each column is bold; bars are shares of it.'),
+      h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Target'), ...head)),
+      h('tbody', {}, ...lines),
+    ),
+  );
+}
+
+function compared(row: Row, group: Row[]): HTMLElement {
+  const isLarge = isLargeFigure(row.figure);
+  const rate = (each: Row) => (isLarge ? each.figure.bytes_per_s : each.figure.iops).mean;
+  const most = Math.max(...group.map(rate));
+  const share = most > 0 ? (100 * rate(row)) / most : 0;
+  const text = quantity(rate(row), isLarge ? 'bytes_per_s' : 'iops');
+  const tail = percentile(row.figure.latency, 0.01);
+  const cell = h(
+    'td',
+    {},
+    rate(row) >= most * 0.995 ? h('strong', {}, text) : text,
+    h('small', {}, tail === null ? '–' : duration(tail)),
+  );
+  cell.style.setProperty('--share', `${Math.max(1, share).toFixed(1)}%`);
+  return cell;
+}
