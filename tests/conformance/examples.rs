@@ -295,7 +295,8 @@ fn table() -> String {
          Every job file of Debian's package `fio-examples` (3.33), and what `iosonde fio` does \
          with it. The test suite runs\n\
          each one with smaller sizes, shorter times and other paths. Made from the table in\n\
-         `tests/conformance/examples.rs`: `IOSONDE_UPDATE=1 cargo test -p iosonde-e2e the_docs`.\n\
+         `tests/conformance/examples.rs`:\n\
+         `IOSONDE_UPDATE=1 cargo test --test conformance example_table`.\n\
          \n\
          | example | outcome |\n| --- | --- |\n",
     );
