@@ -9,7 +9,7 @@ mod file_content;
 mod file_rounds;
 mod shared_file_check;
 
-pub use crate::wrong_byte::{FileConsistency, SharedFileAction, WrongByte, WrongByteOrigin};
+pub use crate::shared_file_fault::{FileConsistency, SharedFileAction, WrongByte, WrongByteOrigin};
 pub use file_content::RangeContent;
 pub use file_rounds::{MEMBERS_MAX, MemberStep};
 pub use shared_file_check::{SharedFileFailure, check_shared_file};

@@ -1,7 +1,7 @@
 //! Reasons why pods cannot share a file, as data.
 
 use super::SystemFailure;
-use crate::wrong_byte::{FileConsistency, SharedFileAction, WrongByte};
+use crate::shared_file_fault::{FileConsistency, SharedFileAction, WrongByte};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

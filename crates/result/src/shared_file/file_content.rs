@@ -1,7 +1,7 @@
 //! Contents of a shared file. Each 8 bytes are one little-endian number: the number of the write in
 //! the upper 16 bits, the pod in the next 16 bits, and the place in the file in the lower 32 bits.
 
-use crate::wrong_byte::{WrongByte, WrongByteOrigin};
+use crate::shared_file_fault::{WrongByte, WrongByteOrigin};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! A wrong byte of a shared file, and the step that found it.
+//! Faults of a shared file: the broken promise with its wrong byte, or the failed step.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
