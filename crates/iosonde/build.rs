@@ -3,6 +3,9 @@
 //! Only builds of the profiles `release` and `quick` include it, so that checks, tests and fuzz
 //! targets do not wait. A program without it uses the file in `IOSONDE_AGENT`. At build time, the
 //! variable names a file to embed.
+//!
+//! A release also has the agent of the other architecture: `IOSONDE_AGENT_X86_64` and
+//! `IOSONDE_AGENT_AARCH64` name agents that were built before. `cargo xtask dist` sets both.
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -14,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-env-changed=IOSONDE_AGENT");
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=IOSONDE_AGENT");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let embedded = out.join("agent.zlib");
     if is_release_for_lld() {
@@ -24,9 +27,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         // query of iosonde passes another function with the same code.
         println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
     }
-    if let Some(given) = env::var_os("IOSONDE_AGENT") {
-        println!("cargo::rerun-if-changed={}", Path::new(&given).display());
-        compress(Path::new(&given), &embedded)?;
+    let architecture = env::var("CARGO_CFG_TARGET_ARCH")?;
+    let (own, other) = agent_variables(&architecture);
+    embed_other(other, &out.join("agent-other.zlib"))?;
+    if let Some(given) = own
+        .and_then(given_agent)
+        .or_else(|| given_agent("IOSONDE_AGENT"))
+    {
+        compress(&given, &embedded)?;
     } else if embeds_agent(&out)? {
         let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..");
         for part in [
@@ -50,6 +58,33 @@ fn main() -> Result<(), Box<dyn Error>> {
         fs::write(embedded, [])?;
     }
     Ok(())
+}
+
+/// Returns the variables with the agents of this architecture and of the other one. An architecture
+/// without releases has none of its own.
+fn agent_variables(architecture: &str) -> (Option<&'static str>, Option<&'static str>) {
+    let (x86, arm) = ("IOSONDE_AGENT_X86_64", "IOSONDE_AGENT_AARCH64");
+    match architecture {
+        "x86_64" => (Some(x86), Some(arm)),
+        "aarch64" => (Some(arm), Some(x86)),
+        _ => (None, None),
+    }
+}
+
+/// Returns the agent that the variable names. The build is repeated if either changes.
+fn given_agent(variable: &str) -> Option<PathBuf> {
+    println!("cargo::rerun-if-env-changed={variable}");
+    let given = PathBuf::from(env::var_os(variable)?);
+    println!("cargo::rerun-if-changed={}", given.display());
+    Some(given)
+}
+
+/// Embeds the agent of the other architecture, if one was built. Else the file is empty.
+fn embed_other(variable: Option<&str>, embedded: &Path) -> Result<(), Box<dyn Error>> {
+    match variable.and_then(given_agent) {
+        Some(agent) => compress(&agent, embedded),
+        None => Ok(fs::write(embedded, [])?),
+    }
 }
 
 /// Returns the directory of the profile: OUT_DIR is TARGET-DIR/[TRIPLE/]PROFILE/build/NAME/out.

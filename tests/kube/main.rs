@@ -14,6 +14,7 @@ mod lifecycle;
 mod manifests;
 mod namespaces;
 mod pods;
+mod release_images;
 mod studies;
 mod targets;
 

@@ -35,6 +35,13 @@ done < <(ldd "$iosonde" | grep -o '/[^ ]*')
 (cd "$state" && ./mkimage.sh images/iosonde.tar docker.io/library/iosonde:test "$client" \
     '{"Entrypoint":["/usr/bin/iosonde"]}') || exit 1
 rm -rf "$client"
+# Images of a release: IOSONDE_DIST names the target/dist that `cargo xtask dist` wrote.
+rm -f "$state"/images/release-*.tar
+if [[ -n ${IOSONDE_DIST:-} ]]; then
+    for image in "$IOSONDE_DIST"/*-image.tar; do
+        cp "$image" "$state/images/release-$(basename "$image")" || exit 1
+    done
+fi
 timeout 240 "$state/up.sh" --nodes 2 --provisioners --csi || {
     tail -n 5 "$state"/run/n1/log/*.log "$state"/run/csi/*.log
     echo "the cluster did not start"

@@ -31,11 +31,11 @@ fn is_complete(screen: &str) -> bool {
 fn is_clean(terminal: &Terminal) {
     let screen = terminal.screen();
     assert!(terminal.has_cursor(), "the cursor is hidden: {screen}");
-    for remains in ["now ", "> "] {
+    for remains in ["now ", "> ", "depth   "] {
         let left = screen.lines().any(|line| line.starts_with(remains));
         assert!(!left, "{remains:?} is left: {screen}");
     }
-    let is_first_line = |line: &str| line.contains(" left, Ctrl-C stops early:");
+    let is_first_line = |line: &str| line.contains(" left, Ctrl-C stops early");
     assert!(!screen.lines().any(is_first_line), "it is left: {screen}");
 }
 
@@ -85,7 +85,11 @@ fn ctrl_z_and_fg_repeat_phase() {
         terminal.types(&format!(
             "{program} probe --no-save --quick --details --size=32m --runtime=3\n"
         ));
-        let measures = terminal.until(|screen| screen.contains("> 1M sequential read"));
+        // The row has a rate once the run of its phase reports one.
+        let measures = terminal.until(|screen| {
+            let row = screen.split("> 1M sequential read").nth(1);
+            row.is_some_and(|row| row.chars().take(40).collect::<String>().contains("iB/s"))
+        });
         ensure(measures, || format!("{terminal:?}"))?;
         terminal.types("\x1a");
         let is_stopped = terminal.until(|screen| screen.contains("Stopped"));
@@ -105,6 +109,103 @@ fn ctrl_z_and_fg_repeat_phase() {
         assert!(!sent.contains("nothing was measured"), "{sent}");
         Ok(())
     });
+}
+
+#[test]
+fn targets_share_one_view_that_follows_window_size() {
+    let scratch = Scratch::shared();
+    for name in ["one", "two"] {
+        std::fs::create_dir(scratch.work().join(name)).expect("a directory");
+    }
+    let mut terminal = run(&scratch, &format!("{PROBE} one two")).on_terminal(40, 80);
+    // Rows of the view are as wide as the terminal, so the screen joins them.
+    let shows_both = |screen: &str| {
+        screen.contains("2 targets in turns") && screen.contains(" 1 /") && screen.contains(" 2 /")
+    };
+    assert!(terminal.until(shows_both), "{terminal:?}");
+    terminal.resize(40, 40);
+    let is_narrow = |screen: &str| {
+        screen.split("> ").skip(1).any(|row| {
+            let row: String = row.chars().take(38).collect();
+            row.contains("IOPS") || row.contains("iB/s")
+        })
+    };
+    assert!(terminal.until(is_narrow), "{terminal:?}");
+    assert!(terminal.wait().success(), "{terminal:?}");
+    is_clean(&terminal);
+    assert_eq!(scratch.files(), Vec::<String>::new());
+}
+
+#[test]
+fn simulated_targets_leave_the_terminal_clean() {
+    let scratch = Scratch::shared();
+    for columns in [40, 80, 120] {
+        let line = "probe --no-save --quick sim:hdd sim:sata-ssd";
+        let mut terminal = run(&scratch, line).on_terminal(60, columns);
+        assert!(terminal.wait().success(), "{terminal:?}");
+        is_clean(&terminal);
+        let sent = terminal.sent();
+        assert!(sent.contains("2 sim:sata-ssd"), "{sent}");
+        // The device of the second target is surely faster.
+        assert!(
+            sent.contains("2 sim:sata-ssd leads") || columns == 40,
+            "{sent}"
+        );
+    }
+}
+
+#[test]
+fn sweep_shows_a_heat_table_that_fills() {
+    let scratch = Scratch::shared();
+    let line = "sweep . --no-save --size 32m --rw randread --bs 4k,64k --iodepth 1,4 \
+                --exhaustive --runtime 3";
+    let mut terminal = run(&scratch, line).on_terminal(40, 80);
+    let fills = terminal.until(|screen| {
+        let has_header = screen.contains("depth   1   4  ");
+        has_header && screen.contains("left, Ctrl-C") && screen.contains("now ")
+    });
+    assert!(fills, "{terminal:?}");
+    assert!(terminal.wait().success(), "{terminal:?}");
+    is_clean(&terminal);
+}
+
+#[test]
+fn ctrl_c_restores_terminal_of_several_targets() {
+    let scratch = Scratch::shared();
+    for name in ["one", "two"] {
+        std::fs::create_dir(scratch.work().join(name)).expect("a directory");
+    }
+    let mut terminal = run(&scratch, &format!("{PROBE} one two")).on_terminal(40, 80);
+    let measures = |screen: &str| screen.contains("2 targets in turns") && screen.contains("IOPS");
+    assert!(terminal.until(measures), "{terminal:?}");
+    terminal.types("\x03");
+    assert_eq!(terminal.wait().code(), Some(130), "{terminal:?}");
+    is_clean(&terminal);
+    assert_eq!(scratch.files(), Vec::<String>::new());
+}
+
+#[test]
+fn ctrl_z_clears_the_view_and_fg_brings_it_back() {
+    let scratch = Scratch::shared();
+    let words = ["bash", "--norc", "--noprofile", "-i"].map(OsString::from);
+    let mut terminal = Invocation::new(&scratch, words.into()).on_terminal(40, 100);
+    let program = iosonde().display();
+    terminal.types(&format!(
+        "{program} probe --no-save --quick --size=32m --runtime=2\n"
+    ));
+    let is_drawn = |screen: &str| screen.contains(" left, Ctrl-C stops early");
+    assert!(terminal.until(is_drawn), "{terminal:?}");
+    terminal.types("\x1a");
+    let is_stopped = |screen: &str| screen.contains("Stopped") && !is_drawn(screen);
+    assert!(terminal.until(is_stopped), "{terminal:?}");
+    assert!(terminal.has_cursor(), "{terminal:?}");
+    terminal.types("fg\n");
+    assert!(terminal.until(is_drawn), "{terminal:?}");
+    let has_ended = |screen: &str| screen.contains("verdict  ") && !is_drawn(screen);
+    assert!(terminal.until(has_ended), "{terminal:?}");
+    terminal.types("exit\n");
+    terminal.wait();
+    is_clean(&terminal);
 }
 
 #[test]

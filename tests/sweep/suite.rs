@@ -101,11 +101,13 @@ fn suite_alternates_between_targets() {
     fs::write(&suite, text).expect("a suite");
     let ran = kept(&scratch, &format!("run {} --format json", suite.display())).ok();
     let names = ["a", "b"].map(|name| scratch.work().join(name).display().to_string());
-    let turns: Vec<&str> = (ran.stderr.lines().filter(|line| line.starts_with('['))).collect();
+    // A line with the result of a step has its figures behind two blanks.
+    let is_start = |line: &&str| line.contains(": [") && !line.contains("  ");
+    let turns: Vec<&str> = ran.stderr.lines().filter(is_start).collect();
     let expected: Vec<String> = [("w", 0), ("w", 1), ("s", 0), ("s", 1)]
         .iter()
         .enumerate()
-        .map(|(index, (step, target))| format!("[{}/4] {step} on {}", index + 1, names[*target]))
+        .map(|(index, (step, target))| format!("{}: [{}/4] {step}", names[*target], index + 1))
         .collect();
     assert_eq!(turns, expected, "{ran}");
     let document = json(&ran.stdout);

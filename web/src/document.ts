@@ -8,6 +8,8 @@ export interface Report {
   plans: Plan[];
   studies: Study[];
   runs: Run[];
+  /** Expectations of suites, those that are not met first. */
+  expectations: Expectation[];
   promises: Promised[];
   spreads: Spread[];
   sweeps: Sweep[];
@@ -17,6 +19,20 @@ export interface Report {
   pivots: Pivot[];
   /** Stored results that the pivots use. */
   kept: Kept[];
+}
+
+/** Verdict on an expectation of a suite. */
+export interface Expectation {
+  suite: string;
+  /** Labels of the target, or its name. */
+  target: string;
+  expectation: string;
+  figure: string;
+  /** `met`, `missed`, `undecided` or `not measured`. */
+  verdict: string;
+  /** Tick, cross or question mark. */
+  mark: string;
+  evidence: string;
 }
 
 /** One figure of many results by two of their labels. */
@@ -109,6 +125,8 @@ export interface Load {
   subject: string;
   headline: string;
   capacity_iops: number | null;
+  /** Offered rate at the knee; `null` if the study shows none. */
+  knee_per_s: number | null;
   points: LoadPoint[];
   notes: string[];
   matrix: LoadMatrix | null;

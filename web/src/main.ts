@@ -17,7 +17,7 @@ import { machines, plans, runs } from './section/conditions';
 import { findings } from './section/findings';
 import { headline } from './section/headline';
 import { pivotContent } from './section/pivots';
-import { about, comparisonTable, tiles, verdicts } from './section/summary';
+import { about, comparisonTable, expectationList, tiles, verdicts } from './section/summary';
 import { listed, loadContent, sweepContent } from './section/sweeps';
 import './style.css';
 import { prepared, subjectsOf } from './subjects';
@@ -166,16 +166,18 @@ function numbered(report: Report): (title: string, subject: string, count: numbe
 }
 
 function summarySection(report: Report, rows: Row[]): Section | null {
+  const judged = expectationList(report);
   const said = verdicts(report);
   const found = findings(report);
   const compared = comparisonTable(report, rows);
   const shown = subjectsOf(report).length > 1 ? compared : tiles(report, rows);
-  if (said.length === 0 && !found && !shown) return null;
+  if (said.length === 0 && !judged && !found && !shown) return null;
   const isMany = said.length > VERDICTS;
   return {
     id: 'summary',
     title: subjectsOf(report).length > 1 ? 'Comparison' : 'Summary',
     content: () => [
+      judged,
       ...(isMany ? [] : said),
       shown,
       isMany

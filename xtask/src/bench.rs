@@ -3,23 +3,31 @@
 //! The speed of a shared machine drifts by half within minutes. The programs therefore run in turn,
 //! ratios are computed run by run, and the cost of an I/O is counted in CPU time.
 
+mod aligned_block;
+pub(crate) mod bare_calls;
 pub(crate) mod bare_loop;
 mod bars;
 mod bench_target;
 pub(crate) mod ceph;
 mod cpu;
+mod free_cpus;
 mod kube;
+mod many_jobs;
 mod program;
 mod ratio;
+mod readme_table;
 mod report;
 mod sys;
 mod xorshift;
 
 use anyhow::{Context, Result, bail, ensure};
-use bars::{bars, smoke_bars};
+use bars::{Bar, bars, smoke_bars};
 use bench_target::{BenchTarget, BenchTargetKind};
+use free_cpus::{FreeCpus, allowed_cpus};
+use many_jobs::ManyJobsComparison;
 use nix::libc;
 use program::{ComparedBinary, ComparedProgram, LoopShape, ProgramRuns};
+use readme_table::BenchConditions;
 use report::{ProgramSeries, TargetComparison};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -64,6 +72,16 @@ pub(crate) struct Arguments {
     /// Also write everything here, as JSON
     #[arg(long)]
     json: Option<PathBuf>,
+    /// Write the table of the README from the runs on the target sparse
+    #[arg(long, conflicts_with = "smoke")]
+    readme: bool,
+}
+
+impl Arguments {
+    /// Whether a target is measured.
+    fn wants(&self, kind: BenchTargetKind) -> bool {
+        self.targets.is_empty() || self.targets.contains(&kind)
+    }
 }
 
 /// Programs other than fio.
@@ -80,9 +98,13 @@ enum BenchSubcommand {
 struct FioBenchDocument {
     fio_version: String,
     kernel: String,
+    /// Processors that the programs may use.
+    cpus: usize,
     runs: usize,
     seconds: f64,
     findings: Vec<TargetComparison>,
+    /// Start of many jobs, if the target null was measured.
+    many_jobs: Option<ManyJobsComparison>,
 }
 
 /// Runs the benchmark and returns whether all bars were met.
@@ -100,6 +122,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     ensure!(
         rounds > 0 && seconds > 0.0 && size_mib > 0,
         "there is nothing to run"
+    );
+    ensure!(
+        !arguments.readme || arguments.wants(BenchTargetKind::Sparse),
+        "--readme needs the target sparse"
     );
     let bench = Bench {
         programs: ProgramRuns {
@@ -120,28 +146,46 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     let mut document = FioBenchDocument {
         fio_version: version(&arguments.fio)?,
         kernel: kernel(),
+        cpus: allowed_cpus(),
         runs: rounds,
         seconds,
         findings: Vec::new(),
+        many_jobs: None,
     };
     println!(
         "{} on Linux {}: 4 KiB random reads, depth 64 unless named; \
          {rounds} runs of {seconds} s each, in turn; 95 % intervals",
         document.fio_version, document.kernel
     );
-    for kind in BenchTargetKind::ALL {
-        if arguments.targets.is_empty() || arguments.targets.contains(&kind) {
-            let finding = bench.target(kind)?;
-            print!("{}", finding.text());
-            document.findings.push(finding);
-        }
-    }
+    bench.measure(arguments, &mut document)?;
     write_json(arguments.json.as_deref(), &document)?;
+    if arguments.readme {
+        write_readme(&document)?;
+    }
     let mut verdicts = document
         .findings
         .iter()
         .flat_map(|finding| &finding.verdicts);
     Ok(verdicts.all(|verdict| verdict.met))
+}
+
+/// Writes the table of the README.
+fn write_readme(document: &FioBenchDocument) -> Result<()> {
+    let sparse = BenchTargetKind::Sparse.name();
+    let comparison = document
+        .findings
+        .iter()
+        .find(|finding| finding.target == sparse)
+        .context("the target sparse was not measured")?;
+    let conditions = BenchConditions {
+        fio_version: &document.fio_version,
+        kernel: &document.kernel,
+        cpus: document.cpus,
+        runs: document.runs,
+        seconds: document.seconds,
+    };
+    let path = crate::repository::root().join("README.md");
+    readme_table::write(&path, comparison, conditions)
 }
 
 /// Writes a document as JSON to a path, if there is one.
@@ -161,21 +205,46 @@ struct Bench {
 }
 
 impl Bench {
+    /// Measures the wanted targets, and prints each result.
+    fn measure(&self, arguments: &Arguments, document: &mut FioBenchDocument) -> Result<()> {
+        for kind in BenchTargetKind::ALL {
+            if arguments.wants(kind) {
+                let finding = self.target(kind)?;
+                print!("{}", finding.text());
+                document.findings.push(finding);
+            }
+        }
+        if arguments.wants(BenchTargetKind::Null) {
+            let many_jobs =
+                ManyJobsComparison::measure(&self.programs, self.rounds, &self.interrupted)?;
+            print!("{}", many_jobs.text());
+            document.many_jobs = Some(many_jobs);
+        }
+        Ok(())
+    }
+
     fn target(&self, kind: BenchTargetKind) -> Result<TargetComparison> {
         let target = match BenchTarget::make(kind, &self.directory, self.size_bytes)? {
             Ok(target) => target,
             Err(missing) => return Ok(TargetComparison::skipped(kind, missing.0)),
         };
-        let series = self.series(kind, &target)?;
-        let bars = if self.smoke {
+        let mut bars = if self.smoke {
             smoke_bars(kind)
         } else {
             bars(kind)
         };
+        let mut not_judged = None;
+        if bars.iter().any(Bar::needs_two_cpus) {
+            not_judged = FreeCpus::measure()?.refusal_of_two_workers();
+        }
+        if not_judged.is_some() {
+            bars.retain(|bar| !bar.needs_two_cpus());
+        }
         let finding = TargetComparison {
             description: target.description.clone(),
             skipped: None,
-            series,
+            series: self.series(kind, &target)?,
+            not_judged,
             ..TargetComparison::skipped(kind, String::new())
         };
         Ok(finding.judged(&bars))
@@ -210,14 +279,20 @@ impl Bench {
 fn programs(kind: BenchTargetKind, has_before: bool) -> Vec<ComparedProgram> {
     let shapes: &[LoopShape] = match kind {
         BenchTargetKind::Sparse => &LoopShape::ALL,
+        BenchTargetKind::Null => &[LoopShape::Plain, LoopShape::TwoWorkers],
         _ => &[LoopShape::Plain],
     };
-    let mut programs = vec![ComparedProgram::FIO];
+    let has_bare_loops = kind == BenchTargetKind::Sparse;
+    let mut programs = Vec::new();
     for shape in shapes {
         let binaries = [
+            (ComparedBinary::Fio, true),
             (ComparedBinary::Iosonde, true),
             (ComparedBinary::IosondeBefore, has_before),
-            (ComparedBinary::BareLoop, kind == BenchTargetKind::Sparse),
+            (
+                ComparedBinary::BareLoop,
+                has_bare_loops && shape.has_bare_loop(),
+            ),
         ];
         let running = binaries.into_iter().filter(|(_, runs)| *runs);
         programs.extend(running.map(|(binary, _)| ComparedProgram::new(binary, *shape)));
@@ -235,7 +310,7 @@ fn interruptions() -> Result<Arc<AtomicBool>> {
 }
 
 /// The build directory: the parent of the profile's directory that holds this program.
-fn build_directory() -> Result<PathBuf> {
+pub(crate) fn build_directory() -> Result<PathBuf> {
     let this = std::env::current_exe().context("finding this program")?;
     let directory = this
         .ancestors()
@@ -292,11 +367,12 @@ mod tests {
     #[test]
     fn earlier_build_runs_in_turn_with_each_shape() {
         let programs_on = |kind, has_before| programs(kind, has_before).len();
-        assert_eq!(programs_on(BenchTargetKind::Null, false), 2);
-        assert_eq!(programs_on(BenchTargetKind::Null, true), 3);
-        assert_eq!(programs_on(BenchTargetKind::Sparse, false), 1 + 4 * 2);
+        assert_eq!(programs_on(BenchTargetKind::Written, false), 2);
+        assert_eq!(programs_on(BenchTargetKind::Null, false), 2 * 2);
+        assert_eq!(programs_on(BenchTargetKind::Null, true), 2 * 3);
+        assert_eq!(programs_on(BenchTargetKind::Sparse, false), 7 * 3 + 2);
         let all = programs(BenchTargetKind::Sparse, true);
-        assert_eq!(all.len(), 1 + 4 * 3);
+        assert_eq!(all.len(), 7 * 4 + 3);
         for shape in LoopShape::ALL {
             let before = ComparedProgram::new(ComparedBinary::IosondeBefore, shape);
             assert!(all.contains(&before), "{shape:?}");

@@ -20,6 +20,8 @@ mod phrase_table;
 mod phrases;
 mod public_items;
 mod rust_file;
+#[cfg(test)]
+mod site_tests;
 mod syntax_reader;
 mod unsafe_code;
 

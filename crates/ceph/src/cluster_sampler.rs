@@ -148,7 +148,7 @@ fn reach(access: &CephAccess) -> Reached {
     let found = connect(access).and_then(|cluster| Ok((cluster.clone(), cluster.fsid()?)));
     found.map_err(|error| {
         let remedy = match error {
-            CephError::Library { .. } => error.remedy(),
+            CephError::Library { .. } | CephError::NotBuilt => error.remedy(),
             _ => "set --ceph-conf, --ceph-client and --ceph-keyring to connect to it".to_owned(),
         };
         let why = format!("{error}; {remedy}");

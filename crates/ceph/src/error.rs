@@ -16,6 +16,8 @@ pub enum CephError {
         /// Message of the loader.
         reason: String,
     },
+    /// This program was built without the feature `librados`.
+    NotBuilt,
     /// A call failed.
     Call {
         /// Operation that failed.
@@ -70,6 +72,7 @@ impl CephError {
                 reason: reason.clone(),
             }
             .into(),
+            CephError::NotBuilt => UnsupportedFeature::BuiltWithoutCeph.into(),
             CephError::Call {
                 action,
                 errno,

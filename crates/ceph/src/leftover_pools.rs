@@ -48,11 +48,12 @@ pub fn remove_leftover_pools(access: &CephAccess) -> Result<LeftoverPools, RunEr
     Ok(leftovers)
 }
 
-/// Removes a pool that a killed run made.
+/// Removes a pool that a killed run made. Returns whether the pool names no owner: its run was
+/// killed while it made the pool.
 ///
 /// # Errors
 /// A pool that `--make-pool` did not make or that is in use, or a cluster that refuses the removal.
-pub fn remove_made_pool(pool: &str, access: &CephAccess) -> Result<(), RunError> {
+pub fn remove_made_pool(pool: &str, access: &CephAccess) -> Result<bool, RunError> {
     let uri = uri(pool);
     let failed = |error: CephError| error.on(&uri);
     let cluster = connect(access).map_err(failed)?;
@@ -69,13 +70,17 @@ pub fn remove_made_pool(pool: &str, access: &CephAccess) -> Result<(), RunError>
         let cause = CephProblem::PoolNotMade;
         return Err(RunError::unusable_target(uri, cause.into()));
     }
-    let refusal = match find_owner(&cluster, pool).map_err(failed)? {
+    let owner = find_owner(&cluster, pool).map_err(failed)?;
+    let refusal = match owner {
         PoolOwner::Alive => Some("its run goes on, or was killed less than 30 s ago"),
         _ if has_client_io(&cluster, pool)? => Some("clients use the pool, so its run may go on"),
         PoolOwner::Gone | PoolOwner::Unknown => None,
     };
     match refusal {
-        None => delete_or_name(&cluster, pool, facts.rule.as_deref()),
+        None => {
+            delete_or_name(&cluster, pool, facts.rule.as_deref())?;
+            Ok(owner == PoolOwner::Unknown)
+        }
         Some(said) => {
             let cause = CephProblem::PoolNotRemoved {
                 pool: pool.to_owned(),

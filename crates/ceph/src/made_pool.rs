@@ -203,7 +203,8 @@ fn prepare_and_rename(
 ) -> Result<(PoolFacts, RadosWatch), RunError> {
     let failed = |error: CephError| error.on(&uri(name));
     let facts = set_up(cluster, unnamed, rule).map_err(failed)?;
-    if !wait_until_active(cluster, (unnamed.pool, facts.pgs), interrupt) {
+    let is_active = wait_until_active(cluster, (unnamed.pool, facts.pgs), interrupt);
+    if !is_active.map_err(failed)? {
         let cause = CephProblem::PoolNotActive {
             wait_s: ACTIVE_WAIT.as_secs(),
             size: facts.size,
@@ -390,28 +391,70 @@ pub(crate) fn pool_facts(
 }
 
 /// Waits until all placement groups of a pool accept I/O, so that no measurement includes their
-/// creation. Returns whether they do, as far as the cluster reports it.
+/// creation. Returns whether they do, as far as the cluster reports it. Fails if the manager does
+/// not answer before the timeout of the client.
 fn wait_until_active(
     cluster: &RadosCluster,
     (pool, pgs): (&str, u64),
     interrupt: &Interrupt,
-) -> bool {
+) -> Result<bool, CephError> {
     let status = query(cluster, &json!({"prefix": "status", "format": "json"}));
     if !status.is_ok_and(|status| has_manager(&status)) {
-        return true;
+        return Ok(true);
     }
     let command = json!({"prefix": "pg ls-by-pool", "poolstr": pool, "format": "json"});
     let deadline = Instant::now() + ACTIVE_WAIT;
     while Instant::now() < deadline {
-        let is_waited_for = match query(cluster, &command) {
-            Ok(listed) => is_becoming_active(&listed, pgs),
-            // The manager does not know the pool yet.
-            Err(error) => error.errno() == Some(libc::ENOENT),
-        };
+        let is_waited_for = is_waited_for(query(cluster, &command), pgs)?;
         if !is_waited_for || interrupt.is_requested() {
-            return true;
+            return Ok(true);
         }
         std::thread::sleep(ACTIVE_QUERY_INTERVAL);
     }
-    false
+    Ok(false)
+}
+
+/// Whether the placement groups of a pool are waited for after this answer of the manager.
+fn is_waited_for(answer: Result<Value, CephError>, pgs: u64) -> Result<bool, CephError> {
+    match answer {
+        Ok(listed) => Ok(is_becoming_active(&listed, pgs)),
+        Err(error) => match error.errno() {
+            // The manager does not know the pool yet.
+            Some(libc::ENOENT) => Ok(true),
+            // A manager that hangs counts as available until the monitors replace it.
+            Some(libc::ETIMEDOUT) => Err(of_action(
+                error,
+                CephAction::Query("the manager".to_owned()),
+            )),
+            // The client may lack the right to ask.
+            _ => Ok(false),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(errno: i32) -> Result<Value, CephError> {
+        Err(CephError::Call {
+            action: CephAction::Query("the monitors".to_owned()),
+            errno,
+            said: String::new(),
+        })
+    }
+
+    #[test]
+    fn manager_that_does_not_answer_ends_the_wait_with_its_name() {
+        assert!(is_waited_for(failed(libc::ENOENT), 8).unwrap());
+        assert!(!is_waited_for(failed(libc::EACCES), 8).unwrap());
+        let error = is_waited_for(failed(libc::ETIMEDOUT), 8).unwrap_err();
+        let CephError::Call { action, errno, .. } = error else {
+            panic!("another error");
+        };
+        let CephAction::Query(daemon) = action else {
+            panic!("another action");
+        };
+        assert_eq!((daemon.as_str(), errno), ("the manager", libc::ETIMEDOUT));
+    }
 }

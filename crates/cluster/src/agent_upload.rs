@@ -3,11 +3,13 @@
 use crate::api;
 use crate::connection::{BUFFER_BYTES, SILENCE, UPLOAD, exec, read_to_end};
 use crate::node_readiness::{NodeReadiness, node_not_ready};
-use crate::options::AgentProgram;
+use crate::options::{AgentProgram, arch_of_machine};
+use crate::pod_command::{Printed, output_of};
+use crate::refusal::refuse;
 use crate::run_objects::RunObjects;
 use iosonde_job::lowercase_hex;
 use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition};
-use iosonde_result::run_error::{ClusterRequest, RunError};
+use iosonde_result::run_error::{ClusterObstacle, ClusterRequest, RunError};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -21,6 +23,58 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 const PIECE_BYTES: usize = 64 << 10;
 
 const _: () = assert!(PIECE_BYTES <= BUFFER_BYTES);
+
+/// Attempts to ask a pod for its architecture, if connections break.
+const ARCH_ATTEMPTS: u32 = 5;
+
+/// Returns the agent for the processors of the pod's node. The pod reports its architecture, since
+/// many users may not read nodes.
+pub(crate) async fn select_agent<'a>(
+    objects: &RunObjects,
+    pod: &str,
+    agents: &'a [AgentProgram<'a>],
+) -> Result<&'a AgentProgram<'a>, RunError> {
+    let mut attempt = 1;
+    loop {
+        let place = (pod, objects.container(pod));
+        match output_of(&objects.pods(), place, &["uname", "-m"]).await {
+            Ok(Printed {
+                bytes,
+                end: Some(_),
+            }) => {
+                return find_agent(String::from_utf8_lossy(&bytes).trim(), agents);
+            }
+            Ok(_) if attempt == ARCH_ATTEMPTS => return find_agent("", agents),
+            Err(error) if attempt == ARCH_ATTEMPTS || !api::is_away(&error) => {
+                return Err(api::failed(ClusterRequest::SendAgent, &error));
+            }
+            Ok(_) | Err(_) => sleep(RETRY_DELAY).await,
+        }
+        attempt += 1;
+    }
+}
+
+/// Returns the agent for a machine that `uname -m` names. An image without `uname` gets the first,
+/// that of this program's architecture.
+fn find_agent<'a>(
+    machine: &str,
+    agents: &'a [AgentProgram<'a>],
+) -> Result<&'a AgentProgram<'a>, RunError> {
+    let arch = arch_of_machine(machine);
+    let mut fitting = agents.iter();
+    match (fitting.find(|agent| agent.arch == arch), agents.first()) {
+        (Some(agent), _) => Ok(agent),
+        (None, Some(first)) if machine.is_empty() => Ok(first),
+        (None, _) => refuse(ClusterObstacle::OtherArchitecture {
+            nodes: vec![arch.to_owned()],
+            agent: agents
+                .iter()
+                .map(|agent| agent.arch)
+                .collect::<Vec<_>>()
+                .join(" and "),
+        }),
+    }
+}
 
 /// Uploads the agent into the pod, whose container waits for it. The pod verifies the checksum. The
 /// upload is repeated if the connection breaks or makes no progress.
@@ -144,6 +198,20 @@ mod tests {
     use std::io::Write;
     use std::process::{Command, Stdio};
     use tokio::io::AsyncReadExt;
+
+    #[test]
+    fn agent_is_selected_by_the_machine_of_the_pod() {
+        let agents = ["amd64", "arm64"].map(|arch| AgentProgram { bytes: b"", arch });
+        let found = |machine| find_agent(machine, &agents).map(|agent| agent.arch);
+        assert_eq!(found("aarch64"), Ok("arm64"));
+        assert_eq!(found("x86_64"), Ok("amd64"));
+        assert_eq!(found(""), Ok("amd64"), "an image without uname");
+        let expected = ClusterObstacle::OtherArchitecture {
+            nodes: vec!["s390x".to_owned()],
+            agent: "amd64 and arm64".to_owned(),
+        };
+        assert_eq!(found("s390x"), Err(RunError::from(expected)));
+    }
 
     #[test]
     fn upload_times_out_only_without_progress() {

@@ -68,6 +68,7 @@ impl KubeCluster {
         config.proxy_url = proxy::proxy(&config.cluster_url, said.as_deref(), variable)
             .map_err(|problem| ClusterObstacle::InvalidProxy { problem })?;
         config.connect_timeout = Some(Duration::from_secs(10));
+        omit_unused_certificates(&mut config);
         let namespace = options
             .namespace
             .clone()
@@ -81,6 +82,15 @@ impl KubeCluster {
             context,
             server,
         })
+    }
+}
+
+/// Sets no root certificates where none are verified: without TLS, or on request. kube would load
+/// those of the system, and fail where there are none, as in a container from scratch.
+fn omit_unused_certificates(config: &mut Config) {
+    let is_plain = config.cluster_url.scheme_str() == Some("http");
+    if (is_plain || config.accept_invalid_certs) && config.root_cert.is_none() {
+        config.root_cert = Some(Vec::new());
     }
 }
 
@@ -130,6 +140,10 @@ fn unusable(error: &dyn std::error::Error, is_proxy_invalid: bool) -> RunError {
     // A word of webpki, which has no kind for it.
     if error.contains("UnsupportedCertVersion") {
         return ClusterObstacle::OldClientCertificate.into();
+    }
+    // A word of rustls-platform-verifier, for which kube has no kind either.
+    if error.contains("No CA certificates were loaded") {
+        return ClusterObstacle::NoRootCertificates.into();
     }
     // kube quotes paths twice.
     let error = error.replace("'\"", "'").replace("\"'", "'");
@@ -187,6 +201,20 @@ mod tests {
             request_line.join().unwrap().trim_end(),
             "CONNECT api.example.com:6443 HTTP/1.1"
         );
+    }
+
+    #[test]
+    fn unverified_server_needs_no_root_certificates() {
+        let runtime = super::runtime().unwrap();
+        runtime.block_on(async {
+            let mut config = Config::new("https://api.example.com:6443".parse().unwrap());
+            omit_unused_certificates(&mut config);
+            assert_eq!(config.root_cert, None, "the server is verified");
+            config.accept_invalid_certs = true;
+            omit_unused_certificates(&mut config);
+            assert_eq!(config.root_cert, Some(Vec::new()));
+            assert!(client(config, ANSWER_TIMEOUT, SILENT_BODY).is_ok());
+        });
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl<'a> CsiSession<'a> {
             session,
             class,
             retains_volumes,
-            cluster: runner.options.clone(),
+            cluster: runner.options.clone().limited_to_archs(&runner.archs()),
             options,
             labels,
             lease,

@@ -1,7 +1,7 @@
 //! Runs plans in pods of the user: finds them, starts an agent in each over exec, and removes the
 //! agent and the files of the run at the end. Nothing else in the pods is changed.
 
-use crate::agent_upload::send_agent;
+use crate::agent_upload::{select_agent, send_agent};
 use crate::api;
 use crate::connect::runtime;
 use crate::connection::{SILENCE, read_to_end};
@@ -149,7 +149,9 @@ impl ClusterRunner<'_> {
         if selected.has_agent {
             start_agent_of_image(objects, pod_name, selected).await?;
         } else {
-            let sent = send_agent(objects, pod_name, &self.agent).await;
+            let selected_agent = select_agent(objects, pod_name, self.agents).await;
+            let agent = selected_agent.map_err(|error| error_of_pod(error, pod_name))?;
+            let sent = send_agent(objects, pod_name, agent).await;
             sent.map_err(|error| error_of_pod(error, pod_name))?;
             let script = start_script(
                 selected,

@@ -19,7 +19,7 @@ use crate::connect::{KubeCluster, runtime};
 use crate::event_signal::EventSignal;
 use crate::leftovers;
 use crate::manifest::{AgentStart, RunSpec};
-use crate::options::{ClusterOptions, PodPlacement, Pods, own_arch};
+use crate::options::{ClusterOptions, PodPlacement, Pods};
 use crate::pod_set::{come_in, new_id};
 use crate::preflight::{self, Facts, Readiness, Right};
 use crate::run_objects::RunObjects;
@@ -97,13 +97,14 @@ pub struct LifecycleSession<'a> {
 impl<'a> LifecycleSession<'a> {
     /// Checks the classes and the rights, creates the Job and waits for its pod. Each class is a
     /// name for the user and the options of its volumes, whose target is the class. `most` is the
-    /// largest number of volumes at the same time.
+    /// largest number of volumes at the same time. `archs` are the architectures of the nodes.
     ///
     /// # Errors
     /// If a class cannot be measured, a right is missing, or the pod does not start.
     pub fn open(
         classes: Vec<(String, ClusterOptions)>,
         most: u32,
+        archs: &[&str],
         mut observer: SetupObserver<'a>,
     ) -> Result<LifecycleSession<'a>, RunError> {
         debug_assert!(!classes.is_empty() && most > 0);
@@ -116,7 +117,7 @@ impl<'a> LifecycleSession<'a> {
         let mut prepared = Vec::new();
         let mut ready = Readiness::default();
         for ((name, options), facts) in classes.into_iter().zip(facts) {
-            let (class, of_class) = judge_class(facts, name, options, most)?;
+            let (class, of_class) = judge_class(facts, (name, options), most, archs)?;
             for note in &of_class.notes {
                 (observer.tell)(SetupEvent::Note(note));
             }
@@ -251,7 +252,8 @@ fn spec_of_class<'s>(
         id: &objects.id,
         namespace: &objects.cluster.namespace,
         image: &prepared.image,
-        arch: own_arch(),
+        // The options limit the nodes.
+        archs: &[],
         pods: 1,
         may_claim: true,
         // The shell of the image runs the commands, and no agent is sent.
@@ -327,9 +329,9 @@ pub(crate) fn is_retaining(facts: &Facts, options: &ClusterOptions) -> bool {
 /// Checks whether volumes of a class can be measured.
 fn judge_class(
     mut facts: Facts,
-    name: String,
-    options: ClusterOptions,
+    (name, options): (String, ClusterOptions),
     most: u32,
+    archs: &[&str],
 ) -> Result<(PreparedClass, Readiness), RunError> {
     let TargetUri::StorageClass(class_name) = &options.target else {
         let cause = VolumeProblem::NotAClass;
@@ -354,7 +356,7 @@ fn judge_class(
         }),
         ..options.clone()
     };
-    let ready = facts.judge(&judged_options, own_arch())?;
+    let ready = facts.judge(&judged_options, archs)?;
     // If this user may not read the class, its claims are not awaited before their pods exist.
     let binds_late = class
         .is_none_or(|class| class.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer"));
@@ -366,7 +368,7 @@ fn judge_class(
             expands: class.map(|class| class.allow_volume_expansion == Some(true)),
         },
         image: ready.image.clone(),
-        options,
+        options: options.limited_to_archs(archs),
     };
     Ok((prepared, ready))
 }

@@ -12,7 +12,7 @@ pub use crate::quantity::{Quantity, quantity, quantity_bytes};
 pub(crate) use command::AgentStart;
 pub(crate) use iosonde_job::place::DEVICE;
 
-use crate::options::{ClusterOptions, PodPlacement};
+use crate::options::{ARCH_LABEL, ClusterOptions, PodPlacement};
 use crate::patch::patched;
 use agent_directory::{AGENT_VOLUME, temporary_directory};
 use iosonde_job::TargetUri;
@@ -65,8 +65,8 @@ pub(crate) struct RunSpec<'a> {
     pub(crate) namespace: &'a str,
     /// Image of the container.
     pub(crate) image: &'a str,
-    /// Architecture of the agent, as node labels name it.
-    pub(crate) arch: &'a str,
+    /// Architectures of the agents, as node labels name them. Empty: no agent is sent.
+    pub(crate) archs: &'a [&'a str],
     /// Number of pods.
     pub(crate) pods: u32,
     /// Whether this user may create claims.
@@ -239,7 +239,10 @@ impl RunSpec<'_> {
         let secrets: Vec<LocalObjectReference> =
             wanted.image_pull_secrets.iter().map(secret).collect();
         let mut node_selector = self.options.node_selector.clone();
-        node_selector.insert("kubernetes.io/arch".to_owned(), self.arch.to_owned());
+        // Several need an affinity.
+        if let [arch] = self.archs {
+            node_selector.insert(ARCH_LABEL.to_owned(), (*arch).to_owned());
+        }
         node_selector.insert("kubernetes.io/os".to_owned(), "linux".to_owned());
         let placement = self
             .options

@@ -130,7 +130,7 @@ impl Nodes {
         let mut make = |options: ClusterOptions| {
             let runner = ClusterRunner {
                 options,
-                agent: like.agent,
+                agents: like.agents,
             };
             // The waiting text above already names the node.
             let mut notes = |event: SetupEvent<'_>| {

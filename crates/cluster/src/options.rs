@@ -5,11 +5,15 @@ pub mod pod;
 use iosonde_job::TargetUri;
 use iosonde_result::cache_state::ColdLayers;
 pub use k8s_openapi::api::core::v1::Toleration;
+use pod::NodeSelectorRequirement;
 pub use pod::PodOptions;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Label of a node with the architecture of its processors.
+pub(crate) const ARCH_LABEL: &str = "kubernetes.io/arch";
 
 /// Cluster, volume and properties of the pods.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,6 +141,28 @@ impl ClusterOptions {
         }
     }
 
+    /// Limits pods without an agent to nodes of these architectures, like the pods with one: their
+    /// image may exist for no other.
+    pub(crate) fn limited_to_archs(mut self, archs: &[&str]) -> ClusterOptions {
+        debug_assert!(
+            archs.iter().all(|arch| !arch.is_empty()),
+            "each agent is for an architecture"
+        );
+        let key = ARCH_LABEL.to_owned();
+        match archs {
+            [] => {}
+            [arch] => {
+                self.node_selector.insert(key, (*arch).to_owned());
+            }
+            several => self.pod.node_affinity.push(NodeSelectorRequirement {
+                key,
+                operator: "In".to_owned(),
+                values: Some(several.iter().map(|arch| (*arch).to_owned()).collect()),
+            }),
+        }
+        self
+    }
+
     /// Returns the options of pods that list disks and mounts of their nodes: the root directory of
     /// the node, read-only, is their volume. Their cluster, placement and image are kept.
     pub fn for_node_inspection(&self, pods: Option<Pods>) -> ClusterOptions {
@@ -237,9 +263,33 @@ pub struct AgentProgram<'a> {
     pub arch: &'a str,
 }
 
-/// Returns the architecture of this program, as node labels name it.
-pub fn own_arch() -> &'static str {
-    match std::env::consts::ARCH {
+impl<'a> AgentProgram<'a> {
+    /// Describes this executable, by the header that each ELF file has. A file of another format is
+    /// taken for a program of this machine.
+    pub fn from_bytes(bytes: &'a [u8]) -> AgentProgram<'a> {
+        AgentProgram {
+            bytes,
+            arch: elf_arch(bytes).unwrap_or_else(own_arch),
+        }
+    }
+}
+
+/// Returns the architecture of an ELF executable, if the agent is built for it.
+fn elf_arch(bytes: &[u8]) -> Option<&'static str> {
+    const MACHINE_OFFSET: usize = 18;
+    if !bytes.starts_with(b"\x7fELF") {
+        return None;
+    }
+    match bytes.get(MACHINE_OFFSET..MACHINE_OFFSET + 2)? {
+        [62, 0] => Some("amd64"),
+        [183, 0] => Some("arm64"),
+        _ => None,
+    }
+}
+
+/// Returns the architecture that `uname -m` prints, as node labels name it.
+pub(crate) fn arch_of_machine(machine: &str) -> &str {
+    match machine {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
         "powerpc64" => "ppc64le",
@@ -247,9 +297,40 @@ pub fn own_arch() -> &'static str {
     }
 }
 
+/// Returns the architecture of this program, as node labels name it.
+pub fn own_arch() -> &'static str {
+    arch_of_machine(std::env::consts::ARCH)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn agent_architecture_is_read_from_its_header() {
+        let mut header = vec![0; 64];
+        header[..4].copy_from_slice(b"\x7fELF");
+        for (machine, arch) in [(62, "amd64"), (183, "arm64"), (243, own_arch())] {
+            header[18] = machine;
+            assert_eq!(AgentProgram::from_bytes(&header).arch, arch);
+        }
+        assert_eq!(AgentProgram::from_bytes(b"#!/bin/sh").arch, own_arch());
+        assert_eq!(arch_of_machine("aarch64"), "arm64");
+    }
+
+    #[test]
+    fn pods_without_an_agent_are_limited_to_the_architectures_of_agents() {
+        let limited = |archs: &[&str]| {
+            ClusterOptions::new("sc://fast".parse().unwrap()).limited_to_archs(archs)
+        };
+        let one = limited(&["amd64"]);
+        assert_eq!(one.node_selector[ARCH_LABEL], "amd64");
+        assert!(one.pod.node_affinity.is_empty());
+        let several = limited(&["amd64", "arm64"]);
+        assert!(several.node_selector.is_empty());
+        let required = pod::requirement("kubernetes.io/arch in (amd64,arm64)").unwrap();
+        assert_eq!(several.pod.node_affinity, [required]);
+    }
 
     #[test]
     fn tolerations_are_written_as_taints() {

@@ -1,15 +1,16 @@
 //! [`ClusterRunner`]: checks a cluster, creates pods and waits until their agents answer.
 
-use crate::agent_upload::send_agent;
+use crate::agent_upload::{select_agent, send_agent};
 use crate::connect::{KubeCluster, runtime};
 use crate::connection::{Connection, Retry};
 use crate::diagnose::ObservedPod;
 use crate::event_signal::EventSignal;
 use crate::free_room::ShareFacts;
+use crate::image::carries_agent;
 use crate::manifest::{AgentStart, RunSpec};
 use crate::namespace;
 use crate::node_readiness::node_not_ready;
-use crate::options::{AgentProgram, ClusterOptions};
+use crate::options::{AgentProgram, ClusterOptions, own_arch};
 use crate::pod_selection::select_pods;
 use crate::preflight::{self, NodeLabels, Readiness};
 use crate::run_objects::{API_OUTAGE_MAX, RunObjects};
@@ -33,13 +34,13 @@ const END_REPORTED: Duration = Duration::from_secs(4);
 /// First connections of an agent that may end before its greeting.
 const CUT_CONNECTIONS_MAX: u32 = 3;
 
-/// Options and agent from which sessions in a cluster are opened.
+/// Options and agents from which sessions in a cluster are opened.
 #[derive(Debug, Clone)]
 pub struct ClusterRunner<'a> {
     /// Cluster, volume and pods.
     pub options: ClusterOptions,
-    /// The program that runs in the pods.
-    pub agent: AgentProgram<'a>,
+    /// The programs that run in the pods: one for each architecture whose nodes can be measured.
+    pub agents: &'a [AgentProgram<'a>],
 }
 
 /// The pods of a run, with connected agents.
@@ -76,14 +77,15 @@ impl ClusterRunner<'_> {
         }
         let runtime = runtime()?;
         let options = with_namespace(&self.options);
-        let (cluster, ready) = self.await_readiness(&runtime, &options, watch)?;
+        let archs = self.archs();
+        let (cluster, ready) = self.await_readiness(&runtime, &options, &archs, watch)?;
         let id = new_id();
         let namespace = cluster.namespace.clone();
         let spec = RunSpec {
             id: &id,
             namespace: &namespace,
             image: &ready.image,
-            arch: self.agent.arch,
+            archs: &archs,
             pods: ready.pods,
             may_claim: ready.may_claim,
             start: AgentStart::of_image(&ready.image),
@@ -105,7 +107,7 @@ impl ClusterRunner<'_> {
         }
         let begun = runtime.block_on(async {
             objects.create(&spec).await?;
-            let agents = (&self.agent, &ready.node_labels);
+            let agents = (self.agents, &ready.node_labels);
             let (pods, wanted) = begin(&objects, &spec, agents, watch).await?;
             let mut origin = VolumeOrigin::Unknown;
             if spec.is_block() {
@@ -134,17 +136,32 @@ impl ClusterRunner<'_> {
         }
     }
 
+    /// Returns the architectures that the pods may have. An image with an agent has the first, as
+    /// `k8s image` builds it.
+    pub(crate) fn archs(&self) -> Vec<&str> {
+        match self.options.image.as_deref() {
+            Some(image) if carries_agent(image) => {
+                vec![match self.agents.first() {
+                    Some(agent) => agent.arch,
+                    None => own_arch(),
+                }]
+            }
+            _ => self.agents.iter().map(|agent| agent.arch).collect(),
+        }
+    }
+
     /// Connects to the cluster, judges whether a run is possible, and shows the notes on it.
     fn await_readiness(
         &self,
         runtime: &Runtime,
         options: &ClusterOptions,
+        archs: &[&str],
         watch: &mut SetupObserver<'_>,
     ) -> Result<(KubeCluster, Readiness), RunError> {
         (watch.tell)(SetupEvent::Waiting("the cluster's answer"));
         let (cluster, ready) = runtime.block_on(unless_interrupted(
             watch.interrupts,
-            query_readiness(options, self.agent.arch),
+            query_readiness(options, archs),
         ))?;
         for note in &ready.notes {
             (watch.tell)(SetupEvent::Note(note));
@@ -228,7 +245,7 @@ pub struct PreflightResult {
 /// If the run is not possible, or the cluster does not answer.
 pub fn check(
     options: &ClusterOptions,
-    arch: &str,
+    archs: &[&str],
     interrupts: &dyn Fn() -> u32,
 ) -> Result<PreflightResult, RunError> {
     if let TargetUri::Pods { selector, path } = &options.target {
@@ -240,7 +257,7 @@ pub fn check(
         });
     }
     let options = with_namespace(options);
-    let asked = unless_interrupted(interrupts, query_readiness(&options, arch));
+    let asked = unless_interrupted(interrupts, query_readiness(&options, archs));
     let (_, ready) = runtime()?.block_on(asked)?;
     Ok(PreflightResult {
         notes: ready.notes,
@@ -251,11 +268,11 @@ pub fn check(
 /// Connects to the cluster and judges whether a run is possible.
 async fn query_readiness(
     options: &ClusterOptions,
-    arch: &str,
+    archs: &[&str],
 ) -> Result<(KubeCluster, Readiness), RunError> {
     let cluster = KubeCluster::connect(options).await?;
     let facts = preflight::query_facts(&cluster, options).await?;
-    let ready = facts.judge(options, arch)?;
+    let ready = facts.judge(options, archs)?;
     Ok((cluster, ready))
 }
 
@@ -263,7 +280,7 @@ async fn query_readiness(
 async fn begin(
     objects: &RunObjects,
     spec: &RunSpec<'_>,
-    (agent, node_labels): (&AgentProgram<'_>, &NodeLabels),
+    (agents, node_labels): (&[AgentProgram<'_>], &NodeLabels),
     watch: &mut SetupObserver<'_>,
 ) -> Result<(Vec<StartedPod>, Vec<WatchedNode>), RunError> {
     let timeout = spec.options.timeout;
@@ -283,7 +300,7 @@ async fn begin(
     pods.sort_by_key(|(index, _)| *index);
     let starting = pods
         .iter()
-        .map(|(index, pod)| start(objects, spec, (agent, node_labels), *index, pod));
+        .map(|(index, pod)| start(objects, spec, (agents, node_labels), *index, pod));
     let nodes = async { Ok(nodes_to_watch(spec.options, objects, claims).await) };
     let begun = try_join(try_join_all(starting), nodes);
     unless_interrupted(watch.interrupts, begun).await
@@ -301,13 +318,18 @@ fn claims_of(observed_pods: &[ObservedPod]) -> Vec<PersistentVolumeClaim> {
 async fn start(
     objects: &RunObjects,
     spec: &RunSpec<'_>,
-    (agent, node_labels): (&AgentProgram<'_>, &NodeLabels),
+    (agents, node_labels): (&[AgentProgram<'_>], &NodeLabels),
     index: u32,
     pod: &Pod,
 ) -> Result<StartedPod, RunError> {
     let name = pod.metadata.name.clone().unwrap_or_default();
     let started = async {
         if spec.start == AgentStart::Streamed {
+            // A single agent has selected the nodes.
+            let agent = match agents {
+                [agent] => agent,
+                several => select_agent(objects, &name, several).await?,
+            };
             send_agent(objects, &name, agent).await?;
         }
         connect(objects, &name).await

@@ -372,21 +372,22 @@ fn review(namespace: &str, (verb, group, resource, sub): Right) -> SelfSubjectAc
 }
 
 impl Facts {
-    /// Decides whether the run may begin, and with which parameters.
+    /// Decides whether the run may begin, and with which parameters. `archs` are the architectures
+    /// of the agents, as node labels name them: empty if no agent is sent.
     ///
     /// # Errors
     /// If the run cannot succeed, with cause and remedy.
     pub(crate) fn judge(
         &self,
         options: &ClusterOptions,
-        arch: &str,
+        archs: &[&str],
     ) -> Result<Readiness, RunError> {
         // A missing namespace is checked later: its creator may be granted permissions.
         if !self.lacks_namespace {
             self.judge_rights()?;
         }
         let mut ready = Readiness {
-            pods: self.pods(options, arch)?,
+            pods: self.pods(options, archs)?,
             may_claim: self.may_claim,
             makes_namespace: self.lacks_namespace,
             ..Readiness::default()
@@ -418,12 +419,12 @@ impl Facts {
             );
             ready.notes.push(said);
         }
-        self.judge_nodes(options, arch)?;
-        self.judge_ephemeral_storage(options, arch)?;
+        self.judge_nodes(options, archs)?;
+        self.judge_ephemeral_storage(options, archs)?;
         ready.node_labels = self.node_labels();
         ready.image = match &options.image {
             Some(image) => image.clone(),
-            None => self.image(options, arch),
+            None => self.image(options, archs),
         };
         Ok(ready)
     }

@@ -59,6 +59,13 @@ pub struct Rendering<'a> {
     pub task: RenderedTask<'a>,
 }
 
+/// Largest sum of the values of a ConfigMap.
+const CONFIG_MAP_BYTES_MAX: u64 = 1 << 20;
+
+/// Largest sum of the files that `kubectl apply` stores a second time, as JSON, in an annotation.
+/// An annotation holds 256 KiB, and JSON may double the length of a text.
+const CLIENT_APPLY_BYTES_MAX: u64 = 128 << 10;
+
 /// Comment at the top of the manifests, with placeholders.
 const HEAD: &str = "\
 # A storage benchmark on TARGET: COUNT.
@@ -78,6 +85,10 @@ impl Rendering<'_> {
         judge_mode(self.options)?;
         let image = self.image()?;
         let pods = self.pods()?;
+        let bytes = self.files_bytes();
+        if bytes > CONFIG_MAP_BYTES_MAX {
+            return cannot_hold(ManifestLimit::FilesTooLarge { bytes });
+        }
         let draft = self.manifests("00000000", image, pods)?;
         let digest = Sha256::digest(draft.as_bytes());
         let id = lowercase_hex(&digest[..4]);
@@ -92,6 +103,10 @@ impl Rendering<'_> {
             .replace("ID", &id)
             .replace("COUNT", &count)
             .replace("TARGET", &target);
+        let head = match bytes > CLIENT_APPLY_BYTES_MAX {
+            true => head.replace("apply -f FILE  ", "apply --server-side -f FILE"),
+            false => head,
+        };
         Ok(head + &self.manifests(&id, image, pods)?)
     }
 
@@ -144,7 +159,7 @@ impl Rendering<'_> {
             id,
             namespace: self.options.namespace.as_deref().unwrap_or_default(),
             image,
-            arch: own_arch(),
+            archs: &[own_arch()],
             pods,
             may_claim: false,
             start: AgentStart::ByItself {
@@ -171,6 +186,16 @@ impl Rendering<'_> {
             },
         });
         Ok(parts.iter().map(|part| format!("---\n{part}")).collect())
+    }
+
+    /// Returns the size of the files that the pods read.
+    fn files_bytes(&self) -> u64 {
+        match self.task {
+            RenderedTask::JobFile { text, .. } => text.len() as u64,
+            RenderedTask::Command(command) => {
+                command.files.values().map(|text| text.len() as u64).sum()
+            }
+        }
     }
 
     /// Returns the files that the pods read.
@@ -355,6 +380,37 @@ mod tests {
         };
         assert!(has(true, "--allow-overwrite"));
         assert!(!has(false, "--allow-overwrite") && !has(true, "--allow-in-use"));
+    }
+
+    #[test]
+    fn files_above_the_size_of_a_config_map_are_refused() {
+        let options = options("sc://fast", None);
+        let render = |text: &str| {
+            let form = Form::Job;
+            let task = RenderedTask::JobFile { form, text };
+            let options = &options;
+            Rendering { options, task }.yaml()
+        };
+        let fits = "#".repeat(1 << 20);
+        let text = render(&fits).unwrap();
+        assert!(text.contains("kubectl apply --server-side -f FILE "));
+        let bytes = (1 << 20) + 1;
+        let limit = ManifestLimit::FilesTooLarge { bytes };
+        let refused = RunError::from(ClusterObstacle::NotRenderable(limit));
+        assert_eq!(render(&(fits + "#")), Err(refused));
+        let half = "x".repeat(600 << 10);
+        let command = RenderedCommand {
+            files: [("a", &half), ("b", &half)]
+                .map(|(path, text)| (path.to_owned(), text.clone()))
+                .into(),
+            ..RenderedCommand::default()
+        };
+        let task = RenderedTask::Command(&command);
+        let options = &options;
+        let refused = Rendering { options, task }.yaml().unwrap_err();
+        let bytes = 1200 << 10;
+        let limit = ManifestLimit::FilesTooLarge { bytes };
+        assert_eq!(refused, ClusterObstacle::NotRenderable(limit).into());
     }
 
     #[test]

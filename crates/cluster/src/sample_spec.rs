@@ -11,7 +11,7 @@ pub(crate) fn with_spec(options: &ClusterOptions, check: impl FnOnce(&RunSpec<'_
         id: "3f2a9c00",
         namespace: "lab",
         image: "busybox",
-        arch: "amd64",
+        archs: &["amd64"],
         pods: 1,
         may_claim: true,
         start: AgentStart::Streamed,

@@ -11,6 +11,7 @@ mod pending_layout;
 mod planned_files;
 mod region;
 mod resolve;
+mod rw_flag_check;
 mod traced_files;
 
 pub use crate::worker_files::{FileKind, FileUse, WorkerFiles};
@@ -25,3 +26,4 @@ pub use pending_layout::PendingLayout;
 pub use planned_files::PlannedFiles;
 pub(crate) use resolve::{fills_all, resolve_beside};
 pub use resolve::{needs_data, resolve};
+pub(crate) use rw_flag_check::check_rw_flags;

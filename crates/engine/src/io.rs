@@ -40,6 +40,9 @@ pub(crate) trait Backend {
     /// their loop is measured in nanoseconds.
     const PUBLISHES_IN_FLIGHT: bool = false;
 
+    /// Whether the worker may carry out single I/Os in a row and count them afterwards.
+    const SINGLE_IOS: bool = false;
+
     /// Submits a batch. Returns the number of slots taken from the front: fewer if a queue is full.
     ///
     /// # Panics

@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod aio;
+mod aio_ring;
 pub(crate) mod block;
 mod bus_error;
 pub(crate) mod mapping;

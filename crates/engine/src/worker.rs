@@ -21,6 +21,7 @@ pub(crate) mod pacing;
 mod phases;
 pub(crate) mod recorder;
 pub(crate) mod replay;
+mod single_ios;
 mod submit;
 #[cfg(test)]
 mod tests;
@@ -42,6 +43,7 @@ use crate::worker::latency_depth::DepthControl;
 use crate::worker::pacing::Pacer;
 use crate::worker::recorder::Recorder;
 use crate::worker::replay::Replayer;
+use crate::worker::single_ios::SingleIos;
 use crate::worker::verification::Verification;
 pub(crate) use crate::worker::worker_output::{WorkerOutput, WorkerSnapshot};
 use crate::worker::write_contents::Contents;
@@ -204,6 +206,8 @@ pub(crate) struct Worker<B, C> {
     /// See `is_special`.
     special: bool,
     clock: C,
+    /// The fast path of depth 1, if the job may take it.
+    singles: Option<Box<SingleIos>>,
     done: Vec<Completion>,
     /// Prepared slots that the backend has not accepted yet.
     batch: Vec<u32>,
@@ -277,9 +281,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             }
             _ => WorkerPhase::Main,
         };
+        let (plain, special) = (is_plain(&parts), is_special(&parts));
         Worker {
-            plain: is_plain(&parts),
-            special: is_special(&parts),
+            singles: SingleIos::new::<B>(&parts, plain && !special),
+            plain,
+            special,
             backend,
             clock,
             phase,
@@ -344,6 +350,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let ending = self.is_ending();
         if ending && self.phase == WorkerPhase::Main {
             self.note_end();
+        }
+        if self.may_run_singles(ending) {
+            return self.run_singles();
         }
         loop {
             if !ending && !self.source_exhausted {

@@ -4,7 +4,9 @@
 mod loop_device;
 
 use iosonde_engine::runner::LocalRunner;
-use iosonde_job::plan::{BytesOrPercent, Job, Plan, ReadWrite, ReadWriteMode};
+use iosonde_job::plan::{
+    BlockSize, BytesOrPercent, Engine, Job, PerDirection, Plan, ReadWrite, ReadWriteMode,
+};
 use iosonde_machine::cache::{ByteTraffic, moved, served_from_cache};
 use iosonde_machine::consent::Consent;
 use iosonde_machine::disk_util::disk_util;
@@ -14,8 +16,8 @@ use iosonde_machine::proc_root::System;
 use iosonde_machine::write_hold::DeviceHolds;
 use iosonde_machine::write_obstacles::{Obstacle, Refusal, check_writable, overridden};
 use iosonde_result::host::{DeviceKind, TargetInfo};
-use iosonde_result::run::VerdictKind;
-use iosonde_result::run_error::{IdentityChange, RunError, WriteRefusal};
+use iosonde_result::run::{VerdictKind, WorkerResult};
+use iosonde_result::run_error::{IdentityChange, RunError, TargetProblem, WriteRefusal};
 use iosonde_result::session::Session;
 use loop_device::{Loop, run};
 use std::fs::File;
@@ -425,4 +427,108 @@ fn repeated_buffered_reads_give_served_from_cache() {
             .collect::<Vec<_>>(),
         [VerdictKind::ServedFromCache]
     );
+}
+
+/// Bytes that a device has discarded.
+fn discarded_bytes(device: &Loop) -> u64 {
+    let name = device.path().trim_start_matches("/dev/").to_owned();
+    let stat = std::fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
+    let sectors = stat.split_whitespace().nth(13).unwrap();
+    sectors.parse::<u64>().unwrap() * 512
+}
+
+/// Runs 256 trims or pairs of trim and write on a device. Returns the result of the worker.
+fn trim(device: &Loop, mode: ReadWriteMode, engine: Engine) -> WorkerResult {
+    let mut job = Job::new("trim");
+    job.files.filenames = vec![device.path().to_owned()];
+    job.files.size = Some(BytesOrPercent::Bytes(16 << 20));
+    job.workload.rw = ReadWrite { mode, random: true };
+    job.workload.block_size = PerDirection::from_value(BlockSize::Fixed(64 << 10));
+    (job.io.engine, job.io.iodepth, job.io.direct) = (engine, 16, true);
+    let plan = Plan {
+        jobs: vec![job],
+        ..Plan::default()
+    };
+    let mut session = LocalRunner {
+        consent: Consent::to_overwrite([&device.device]),
+        ..LocalRunner::default()
+    }
+    .open();
+    let mut workers = session.run(&plan, &mut ()).unwrap().workers;
+    assert_eq!(workers[0].error, None);
+    workers.remove(0)
+}
+
+#[test]
+#[ignore = "needs root and loop devices"]
+fn trims_by_the_ring_reach_the_device_at_depth() {
+    let device = Loop::new(&[]);
+    let before = discarded_bytes(&device);
+    let worker = trim(&device, ReadWriteMode::Trim, Engine::IoUring);
+    assert_eq!(worker.directions.trim.total_ios, 256);
+    assert_eq!(worker.directions.trim.io_bytes, 16 << 20);
+    assert_eq!(discarded_bytes(&device) - before, 16 << 20);
+    let flags = &worker.backend.flags;
+    let by_ring = flags.iter().any(|flag| flag == "uring_discard");
+    let reason = worker.backend.reason.as_deref().unwrap_or_default();
+    let by_call = reason.contains("blocking discards");
+    assert_ne!(by_ring, by_call, "{:?}", worker.backend);
+    // 16 and more in flight have the fifth class (16 to 31).
+    assert!(worker.iodepth_level[4] > 0, "{:?}", worker.iodepth_level);
+    let other = trim(&device, ReadWriteMode::Trim, Engine::Libaio);
+    assert_eq!(other.directions.trim.total_ios, 256);
+}
+
+#[test]
+#[ignore = "needs root and loop devices"]
+fn trimwrite_by_the_ring_keeps_the_written_data() {
+    let device = Loop::new(&["--direct-io=on"]);
+    let worker = trim(&device, ReadWriteMode::TrimWrite, Engine::IoUring);
+    let (trims, writes) = (&worker.directions.trim, &worker.directions.write);
+    assert_eq!(
+        (trims.io_bytes, trims.total_ios),
+        (writes.io_bytes, writes.total_ios)
+    );
+    assert!(writes.total_ios > 0);
+    let data = std::fs::read(&device.device).unwrap();
+    let blocks = data.chunks(64 << 10);
+    let written = blocks.filter(|block| block.iter().any(|byte| *byte != 0));
+    assert_eq!(
+        written.count() as u64,
+        writes.total_ios,
+        "no trim follows its write"
+    );
+}
+
+#[test]
+#[ignore = "needs root and loop devices"]
+fn device_without_atomic_writes_is_refused_before_the_run() {
+    let device = Loop::new(&[]);
+    let mut job = Job::new("atomic");
+    job.files.filenames = vec![device.path().to_owned()];
+    job.workload.rw = ReadWrite {
+        mode: ReadWriteMode::Write,
+        random: false,
+    };
+    (job.io.engine, job.io.direct, job.io.atomic) = (Engine::IoUring, true, true);
+    let plan = Plan {
+        jobs: vec![job],
+        ..Plan::default()
+    };
+    let mut session = LocalRunner {
+        consent: Consent::to_overwrite([&device.device]),
+        ..LocalRunner::default()
+    }
+    .open();
+    let refused = session.run(&plan, &mut ());
+    assert!(
+        matches!(
+            &refused,
+            Err(RunError::UnusableTarget { cause, .. })
+                if matches!(**cause, TargetProblem::NoAtomicWrites { .. })
+        ),
+        "{refused:?}"
+    );
+    let data = std::fs::read(&device.device).unwrap();
+    assert!(data.iter().all(|byte| *byte == 0));
 }

@@ -18,6 +18,7 @@ mod limits_args;
 mod load_args;
 mod merge_args;
 mod outside_args;
+mod plot_args;
 mod pts_args;
 mod rados_args;
 mod rbd_args;
@@ -44,6 +45,7 @@ pub(crate) use limits_args::*;
 pub(crate) use load_args::*;
 pub(crate) use merge_args::*;
 pub(crate) use outside_args::*;
+pub(crate) use plot_args::*;
 pub(crate) use pts_args::*;
 pub(crate) use rados_args::*;
 pub(crate) use rbd_args::*;
@@ -71,9 +73,15 @@ Examples:
 Results go to standard output; messages and progress go to standard error. The exit status is 0 on \
 success; docs/exit-status.md lists the others.";
 
+/// The version that `--version` prints. A build without Ceph says so.
+const VERSION: &str = match cfg!(feature = "ceph") {
+    true => env!("CARGO_PKG_VERSION"),
+    false => concat!(env!("CARGO_PKG_VERSION"), " (without Ceph)"),
+};
+
 /// Measures storage the way it will be used.
 #[derive(Debug, Parser)]
-#[command(name = "iosonde", version, about, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "iosonde", version = VERSION, about, after_help = EXAMPLES, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: CliCommand,
@@ -128,8 +136,16 @@ pub(crate) enum CliCommand {
     /// Measure storage classes of a Kubernetes cluster, with kubestr's flags
     K8s(K8sArgs),
     /// Benchmark a Ceph pool, with the command line of `rados bench`
+    #[cfg_attr(
+        not(feature = "ceph"),
+        command(about = "Benchmark a Ceph pool (not in this build, which is without Ceph)")
+    )]
     Rados(RadosArgs),
     /// Benchmark an image of a Ceph pool, with the command line of `rbd bench`
+    #[cfg_attr(
+        not(feature = "ceph"),
+        command(about = "Benchmark a Ceph image (not in this build, which is without Ceph)")
+    )]
     Rbd(RbdArgs),
     /// Print the limits that a vendor publishes for a volume
     #[command(after_help = LIMITS_EXAMPLES)]
@@ -156,6 +172,9 @@ pub(crate) enum CliCommand {
     /// Write a report of results: one HTML file that works offline
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
+    /// Draw one chart of results as an SVG or PNG file
+    #[command(after_help = PLOT_EXAMPLES)]
+    Plot(PlotArgs),
     /// Print a completion script for a shell
     ///
     /// For example: iosonde completions bash > /etc/bash_completion.d/iosonde
@@ -165,7 +184,11 @@ pub(crate) enum CliCommand {
     },
     /// Print the manual page; `man -l -` displays it
     #[command(hide = true)]
-    Man,
+    Man {
+        /// Write the page of each command into this directory instead
+        #[arg(long, value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
 }
 
 const PROBE_EXAMPLES: &str = "\

@@ -8,6 +8,7 @@ mod cold;
 pub(crate) mod compare;
 mod consent;
 pub(crate) mod doctor;
+mod embedded_agents;
 mod expect;
 pub(crate) mod export;
 pub(crate) mod fio;
@@ -23,6 +24,7 @@ pub(crate) mod merge;
 mod numbered_runs;
 mod outside;
 mod pivot;
+pub(crate) mod plot;
 pub(crate) mod probe;
 pub(crate) mod pts;
 pub(crate) mod rados;
@@ -48,6 +50,7 @@ use crate::args::{
 };
 use crate::failure::CommandError;
 use crate::output::Output;
+use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use iosonde_history::{HistoryPath, HistoryWriter, Store, StoreError, absolute};
 use iosonde_result::run_error::RunError;
@@ -82,6 +85,7 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), CommandError> {
         CliCommand::Rbd(args) => rbd::run(&args),
         CliCommand::Limits(args) => limits::run(&args),
         CliCommand::Report(args) => report::run(&args),
+        CliCommand::Plot(args) => plot::run(&args),
         CliCommand::List(args) => list::run(&args),
         CliCommand::Show(args) => show::run(&args),
         CliCommand::Compare(args) => compare::run(&args),
@@ -94,13 +98,19 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), CommandError> {
             clap_complete::generate(shell, &mut Cli::command(), "iosonde", &mut script);
             Output::Standard.write_unchanged(&script)
         }
-        CliCommand::Man => {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command())
-                .render(&mut page)
-                .map_err(anyhow::Error::from)?;
-            Output::Standard.write_unchanged(&page)
-        }
+        CliCommand::Man { directory } => match directory {
+            Some(directory) => {
+                let written = clap_mangen::generate_to(Cli::command(), &directory);
+                Ok(written.with_context(|| format!("cannot write to {}", directory.display()))?)
+            }
+            None => {
+                let mut page = Vec::new();
+                clap_mangen::Man::new(Cli::command())
+                    .render(&mut page)
+                    .map_err(anyhow::Error::from)?;
+                Output::Standard.write_unchanged(&page)
+            }
+        },
     }
 }
 

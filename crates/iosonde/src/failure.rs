@@ -2,12 +2,14 @@
 //!
 //! docs/exit-status.md is the table for users; a test compares the two.
 
+mod failure_remedy;
+
 use crate::last_signal;
+use crate::terminal_text;
 use iosonde_history::StoreError;
 use iosonde_job::control_characters::is_escaped;
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_job::errno::describe;
-use iosonde_machine::write_obstacles::lasting_name;
 use iosonde_result::run_error::{ClusterObstacle, RunError, UnsupportedFeature};
 use iosonde_study::StudyError;
 use iosonde_study::probe::WorkingSetError;
@@ -16,7 +18,7 @@ use signal_hook::consts::{SIGINT, SIGPIPE};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Why the program fails.
 #[derive(Debug)]
@@ -34,17 +36,16 @@ pub(crate) enum CommandError {
     Jobs(Box<Diagnostics>),
     /// A run has no result.
     Run(RunError),
-    /// A probe has no result.
-    /// A load study has no result.
-    /// A SNIA test has no result.
+    /// A probe, sweep, load study or SNIA test has no result.
     Study(StudyError),
-    /// A sweep has no result.
     /// The result has been printed and contains this error.
     Io(String),
     /// A command of a suite failed or printed no figure.
     Command(CommandFailure),
     /// A result cannot be written to its file.
     Output(PathBuf, std::io::Error),
+    /// A result cannot be written to standard output.
+    StandardOutput(std::io::Error),
     /// A signal or the user ended the run. The measurements so far have been printed.
     Interrupted(i32),
     /// An operation on the history failed.
@@ -104,16 +105,6 @@ pub(crate) mod status {
     pub(crate) const SIGNAL: u8 = 128;
 }
 
-/// Returns targets as arguments of `--allow-overwrite`, devices by their persistent names.
-fn lasting_names(targets: &[String]) -> String {
-    let name = |target: &String| match target.contains("://") {
-        true => target.clone(),
-        false => lasting_name(Path::new(target)).display().to_string(),
-    };
-    let names: Vec<String> = targets.iter().map(name).collect();
-    names.join(" --allow-overwrite ")
-}
-
 impl CommandError {
     /// A usage error with its remedy.
     pub(crate) fn usage(problem: impl Into<String>, help: impl Into<String>) -> CommandError {
@@ -141,9 +132,10 @@ impl CommandError {
             CommandError::Study(StudyError::Relocation(_)) => status::USAGE,
             CommandError::Study(_) | CommandError::Io(_) | CommandError::Command(_) => status::IO,
             CommandError::Store(error) if error.is_usage() => status::USAGE,
-            CommandError::Output(..) | CommandError::Store(_) | CommandError::Other(_) => {
-                status::INTERNAL
-            }
+            CommandError::Output(..)
+            | CommandError::StandardOutput(_)
+            | CommandError::Store(_)
+            | CommandError::Other(_) => status::INTERNAL,
             CommandError::Slower(_) => status::SLOWER,
             CommandError::Broken(_) => status::BROKEN,
             CommandError::Unfit(_) => status::UNFIT,
@@ -174,7 +166,13 @@ impl CommandError {
         let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let plain = self.text(false);
         match color && !plain.contains(is_escaped) {
-            true => drop(writeln!(std::io::stderr(), "{}", self.text(true))),
+            true => {
+                let mut text = self.text(true);
+                if let Some(columns) = terminal_text::columns(std::io::stderr()) {
+                    text = terminal_text::wrapped_messages(&text, columns);
+                }
+                drop(writeln!(std::io::stderr(), "{text}"));
+            }
             // Control characters must be escaped, and `eprintln` escapes colours as well.
             false => eprintln!("{plain}"),
         }
@@ -235,41 +233,13 @@ impl CommandError {
             CommandError::Store(error) => error.to_string(),
             CommandError::Command(failure) => failure.to_string(),
             CommandError::Output(path, error) => format!("{}: {}", path.display(), describe(error)),
+            CommandError::StandardOutput(error) => {
+                format!("standard output: {}", describe(error))
+            }
             CommandError::Interrupted(_) => {
                 "interrupted: figures, if there are any, cover the time until then".to_owned()
             }
             CommandError::Other(error) => describe_chain(error),
-        }
-    }
-
-    fn remedy(&self) -> Option<String> {
-        match self {
-            CommandError::Usage { help, .. } => Some(help.clone()),
-            CommandError::Run(error) | CommandError::Study(StudyError::Run(error)) => {
-                Some(error.remedy())
-            }
-            CommandError::Study(StudyError::WriteRefused { targets, writer }) => Some(format!(
-                "{}, or permit overwriting its data with --allow-overwrite {}",
-                writer.alternative(),
-                lasting_names(targets)
-            )),
-            CommandError::Study(StudyError::WorkingSet { .. }) => {
-                Some("choose another size with --size, or another directory".to_owned())
-            }
-            CommandError::Study(StudyError::Relocation(misplaced)) => {
-                Some(misplaced.remedy().to_owned())
-            }
-            CommandError::Undecided(_) => Some(
-                "measure longer (`--runtime`, in a suite `runtime`), repeat more often, or reduce \
-                 the other load on the machine"
-                    .to_owned(),
-            ),
-            CommandError::Store(error) => error.remedy(),
-            CommandError::Command(failure) => Some(failure.remedy().to_owned()),
-            CommandError::Output(..) => {
-                Some("name a writable file in an existing directory".to_owned())
-            }
-            _ => None,
         }
     }
 }

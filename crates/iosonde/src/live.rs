@@ -1,18 +1,20 @@
 //! Progress displays on standard error. They only read the engine's reports, so that no display
 //! changes the measurement.
 
+mod activity;
 pub(crate) mod fio_live;
 pub(crate) mod load_live;
+mod pod_rows;
 pub(crate) mod pod_setup;
 pub(crate) mod pods;
 pub(crate) mod probe_live;
 pub(crate) mod pts_live;
+mod study_view;
 pub(crate) mod suite_live;
 pub(crate) mod sweep_live;
 pub(crate) mod time_left;
+pub(crate) mod view;
 
-use indicatif::ProgressBar;
-use iosonde_job::escape_control_characters;
 use iosonde_machine::write_obstacles;
 use iosonde_study::probe::{StudyTarget, StudyTargetKind};
 use iosonde_study::words;
@@ -20,11 +22,6 @@ use std::path::Path;
 
 /// Line on Ctrl-C before a study begins.
 const STOP_HINT: &str = "Ctrl-C stops early and prints the results so far";
-
-/// Sets the text of a bar. Escapes control characters, since titles hold names given by users.
-fn set_message(bar: &ProgressBar, text: &str) {
-    bar.set_message(escape_control_characters(text).into_owned());
-}
 
 /// Returns a warning of the data that is lost if a target is overwritten. `None`: none is known.
 pub(crate) fn overwrite_warning(path: &str) -> Option<String> {

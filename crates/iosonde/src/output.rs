@@ -3,6 +3,7 @@
 //! Texts from outside are escaped here: see [`iosonde_job::control_characters`].
 
 use crate::failure::CommandError;
+use crate::terminal_text;
 use iosonde_job::escape_control_characters;
 use iosonde_report::text_style::TextStyle;
 use std::fmt;
@@ -125,10 +126,7 @@ impl Output {
                         READER_GONE.store(true, Relaxed);
                         Ok(())
                     }
-                    Err(error) => Err(CommandError::Output(
-                        PathBuf::from("standard output"),
-                        error,
-                    )),
+                    Err(error) => Err(CommandError::StandardOutput(error)),
                 }
             }
             Output::Stream(path, file) => file
@@ -254,10 +252,17 @@ fn without_links(path: &Path) -> io::Result<Option<PathBuf>> {
     ))
 }
 
-/// Writes text to standard error, with control characters escaped. Errors are ignored.
+/// Writes text to standard error, with control characters escaped. Messages are wrapped to the
+/// width of a terminal. Errors are ignored.
 pub(crate) fn write_to_stderr(text: fmt::Arguments<'_>) {
     let text = text.to_string();
-    let _ = io::stderr().write_all(escape_control_characters(&text).as_bytes());
+    let mut text = escape_control_characters(&text);
+    if let Some(columns) = terminal_text::columns(io::stderr()) {
+        text = terminal_text::wrapped_messages(&text, columns).into();
+    }
+    crate::drawn_view::write_above(|| {
+        let _ = io::stderr().write_all(text.as_bytes());
+    });
 }
 
 /// Whether standard error is a terminal that can be redrawn.

@@ -1,14 +1,17 @@
 //! Ctrl-C and SIGTERM, passed to the engine as an interrupt.
 
+use crate::drawn_view::leave_terminal;
 use crate::failure::CommandError;
 use crate::last_signal;
+use crate::output::is_live_terminal;
 use iosonde_engine::interrupt::Interrupt;
 use iosonde_study::CutShort;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
+use rustix::process::{getpgrp, getppid, getsid};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
-use std::io::{IsTerminal, Write};
-use std::sync::Arc;
+use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The interrupt that a signal triggers.
@@ -34,13 +37,19 @@ impl StopSignal {
     fn listen_to(signals: &[i32]) -> anyhow::Result<StopSignal> {
         let stop = StopSignal::default();
         iosonde_ceph::stop_connects_on(&stop.interrupt);
-        let mut signals = Signals::new(signals)?;
+        let stops = is_live_terminal().then_some(&SIGTSTP);
+        let mut signals = Signals::new(signals.iter().chain(stops))?;
         let received = stop.clone();
         std::thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
                 let mut interrupt_count = InterruptCount::default();
                 for signal in &mut signals {
+                    if signal == SIGTSTP {
+                        // A blocked terminal must not block this thread, as below.
+                        std::thread::spawn(stop_process);
+                        continue;
+                    }
                     last_signal::record(signal);
                     received.interrupt.request();
                     if interrupt_count.record_signal(signal) {
@@ -94,6 +103,31 @@ impl StopSignal {
     }
 }
 
+/// Time after `fg` in which signals belong to the stop before.
+const ONE_STOP: Duration = Duration::from_millis(200);
+
+/// Time of the last `fg`.
+static CONTINUED: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// Stops the process on Ctrl-Z, after the live view is removed from the terminal. `fg` brings it
+/// back. Without job control nothing could continue the process, so Ctrl-Z is ignored then, as the
+/// kernel does for an orphaned process group.
+fn stop_process() {
+    let session = getsid(None).ok();
+    let is_of_session = |parent| getsid(Some(parent)).ok() == session;
+    let has_job_control = session != Some(getpgrp()) && getppid().is_some_and(is_of_session);
+    if has_job_control {
+        leave_terminal(|| {
+            let mut continued = CONTINUED.lock().unwrap_or_else(PoisonError::into_inner);
+            // A command whose storage is made for it listens twice: one Ctrl-Z stops it once.
+            if continued.is_none_or(|at| at.elapsed() >= ONE_STOP) {
+                let _ = signal_hook::low_level::emulate_default_handler(SIGTSTP);
+                *continued = Some(Instant::now());
+            }
+        });
+    }
+}
+
 /// Time after the note during which Ctrl-C is ignored, since a held key repeats.
 const CONSIDERED: Duration = Duration::from_secs(1);
 /// Time to clean up and to print leftovers before the process exits.
@@ -124,8 +158,7 @@ impl InterruptCount {
                 }
                 // A blocked terminal must not block this thread, which waits for the next signal.
                 std::thread::spawn(|| {
-                    let _ = writeln!(
-                        std::io::stderr(),
+                    eprintln!(
                         "note: stopping: waiting for I/Os in flight. Press Ctrl-C again to quit \
                          now without a result; created files may be left behind"
                     );

@@ -134,6 +134,8 @@ impl Default for IoMethod {
             sync: SyncMode::None,
             uring: UringOptions::default(),
             nowait: false,
+            uncached: false,
+            atomic: false,
             cmdprio_percent: PerDirection::from_value(0),
             cmdprio: PerDirection::from_value(IoPriority { class: 1, level: 0 }),
             cmdprio_split: None,

@@ -9,6 +9,9 @@ use crate::options::{self, OptionRow, OptionSupport, engines};
 use crate::syntax::command_line::Arity;
 use std::fmt::Write;
 
+/// Column where the descriptions of [`usage`] begin.
+pub const DOC_COLUMN: usize = 30;
+
 /// `--help`: the usage line and the program's options. `program` is the name of the program.
 pub fn usage(program: &str) -> String {
     let mut text = format!("{program} [options] [job options] <job file(s)>\n\n");
@@ -22,7 +25,8 @@ pub fn usage(program: &str) -> String {
             (value, _) => format!("={value}"),
         };
         let name = format!("--{}{value}", option.name);
-        let _ = writeln!(text, "  {name:<28}{}", option.doc);
+        let width = DOC_COLUMN - 2;
+        let _ = writeln!(text, "  {name:<width$}{}", option.doc);
     }
     text
 }
@@ -127,12 +131,12 @@ mod tests {
              value: size; read,write,trim
            default: 4096
         ");
-        insta::assert_snapshot!(command_help(Some("atomic")).unwrap(), @r"
-        atomic: Write with O_ATOMIC.
-             value: 0 or 1
+        insta::assert_snapshot!(command_help(Some("write_barrier")).unwrap(), @r"
+        write_barrier: Make every Nth write a barrier.
+             value: whole number from 0
            default: 0
-              here: not supported: the kernel never got O_ATOMIC
-           nearest: direct=1
+              here: not supported: Linux has no barrier writes
+           nearest: fdatasync=N
         ");
         assert!(
             command_help(Some("iodpth"))

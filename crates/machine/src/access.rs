@@ -1,5 +1,6 @@
 //! The access that this process has to a target, tested without leaving a file behind.
 
+use super::atomic_writes::{atomic_write_limits, limits_of_open_file};
 use super::consent::Consent;
 use super::write_obstacles::{Refusal, check_writable};
 use iosonde_job::errno::describe;
@@ -8,6 +9,7 @@ use iosonde_result::host::{PathKind, TargetInfo};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// Tests the access to a target of this machine.
@@ -22,8 +24,12 @@ pub fn access(target: &TargetInfo) -> TargetAccess {
 }
 
 fn open(path: &Path, flags: OFlags) -> Result<(), Errno> {
+    open_file(path, flags).map(drop)
+}
+
+fn open_file(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let mode = Mode::RUSR | Mode::WUSR;
-    rustix::fs::open(path, flags | OFlags::CLOEXEC | OFlags::NONBLOCK, mode).map(drop)
+    rustix::fs::open(path, flags | OFlags::CLOEXEC | OFlags::NONBLOCK, mode)
 }
 
 fn error_text(result: Result<(), Errno>) -> Option<String> {
@@ -39,11 +45,13 @@ fn check_directory(path: &Path) -> TargetAccess {
         made,
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL)
     );
-    let direct = match open(path, nameless | OFlags::DIRECT) {
-        Ok(()) => Some(true),
+    let opened = open_file(path, nameless | OFlags::DIRECT);
+    let direct = match &opened {
+        Ok(_) => Some(true),
         Err(Errno::INVAL) if made.is_ok() => Some(false),
         Err(_) => None,
     };
+    let atomic_writes = opened.ok().and_then(limits_of_open_file);
     let written = if unknown { permission(path) } else { made };
     let read = open(path, OFlags::RDONLY | OFlags::DIRECTORY);
     TargetAccess {
@@ -51,6 +59,7 @@ fn check_directory(path: &Path) -> TargetAccess {
         read_errno: read.err().map(Errno::raw_os_error),
         write_error: error_text(written),
         direct,
+        atomic_writes,
         obstacles: Vec::new(),
         remedy: None,
     }
@@ -78,6 +87,7 @@ fn check_data(path: &Path, write_error: Option<String>) -> TargetAccess {
         read_errno: read.err().map(Errno::raw_os_error),
         write_error,
         direct,
+        atomic_writes: atomic_write_limits(path).ok().flatten(),
         obstacles: obstacles.iter().map(ToString::to_string).collect(),
         remedy: refusal.as_ref().map(Refusal::remedy),
     }

@@ -17,6 +17,7 @@
 //!   devices, [`processors`], [`psi`] (pressure stall information), [`clocks`].
 //! * [`conditions`], [`activity`] and [`access`] collect the facts for `iosonde doctor`, and
 //!   `io_path` those of fast devices.
+//! * [`atomic_writes`] reads the limits of atomic writes of a file or device.
 //! * [`system_env`] answers queries of job files. [`bounded_read`] reads external files with a size
 //!   limit. [`spill_file`] is the temporary file of long runs. [`drop_caches`] empties the caches
 //!   of the kernel.
@@ -29,6 +30,7 @@
 
 pub mod access;
 pub mod activity;
+pub mod atomic_writes;
 pub mod block_device;
 pub mod bounded_read;
 pub mod cache;

@@ -18,6 +18,10 @@ use std::time::{Duration, Instant};
 const DIRECT_ALIGNMENT_BYTES: usize = 4096;
 /// Longest lock step, whatever the request says.
 const LOCK_DURATION_MAX: Duration = Duration::from_secs(60);
+/// First and last pause before a write is repeated to change the file's time. The pauses double:
+/// together they exceed two seconds, the coarsest time of a file system.
+const REWRITE_PAUSE_MIN: Duration = Duration::from_millis(5);
+const REWRITE_PAUSE_MAX: Duration = Duration::from_millis(1280);
 
 /// A member of the check, and its view of the file.
 #[derive(Debug)]
@@ -141,8 +145,17 @@ impl SharedFileMember {
         match consistency {
             FileConsistency::CloseToOpen => {
                 let file = self.open(true)?;
-                let written = file.write_all_at(buffer.bytes(), content.offset_bytes);
-                written.and_then(|()| file.sync_all()).map_err(failed)?;
+                let bytes: &[u8] = buffer.bytes();
+                let modified = || file.metadata().and_then(|metadata| metadata.modified());
+                let write = || {
+                    file.write_all_at(bytes, content.offset_bytes)?;
+                    file.sync_all()?;
+                    modified()
+                };
+                let before = modified();
+                let written =
+                    before.and_then(|time| write_with_new_time(time, write, std::thread::sleep));
+                written.map_err(failed)?;
             }
             FileConsistency::Immediate => {
                 let file = self.direct_file()?;
@@ -210,6 +223,22 @@ impl SharedFileMember {
         sample.elapsed_ns = begun.elapsed().as_nanos() as u64;
         Ok(SharedFileReply::Locked(Box::new(sample)))
     }
+}
+
+/// Writes until the time of the file differs from that before. NFS promises that a reader sees a
+/// closed file by its time: on a server whose times are whole seconds, a second write within the
+/// same second may stay hidden, which is no fault. `write` returns the time after the write.
+fn write_with_new_time<T: PartialEq>(
+    before: T,
+    mut write: impl FnMut() -> io::Result<T>,
+    mut pause: impl FnMut(Duration),
+) -> io::Result<()> {
+    let mut time = REWRITE_PAUSE_MIN;
+    while write()? == before && time <= REWRITE_PAUSE_MAX {
+        pause(time);
+        time *= 2;
+    }
+    Ok(())
 }
 
 fn set_lock(file: &File, lock: FileLock, operation: FlockOperation) -> Result<(), Errno> {
@@ -302,6 +331,30 @@ mod tests {
     fn members(path: &Path, count: usize) -> Vec<SharedFileMember> {
         let member = |_| SharedFileMember::new(path.to_owned());
         (0..count).map(member).collect()
+    }
+
+    /// Writes at this time to a file whose times are multiples of `unit_ms`. Returns how often, and
+    /// whether the time of the file changed.
+    fn rewritten(begin_ms: u64, unit_ms: u64) -> (u32, bool) {
+        let clock = std::cell::Cell::new(begin_ms);
+        let time = || clock.get() / unit_ms;
+        let (before, mut writes) = (time(), 0);
+        let write = || {
+            writes += 1;
+            Ok(time())
+        };
+        let pause = |pause: Duration| clock.set(clock.get() + pause.as_millis() as u64);
+        write_with_new_time(before, write, pause).unwrap();
+        (writes, time() != before)
+    }
+
+    #[test]
+    fn write_within_the_same_second_is_repeated_in_the_next() {
+        assert_eq!(rewritten(7000, 1000), (9, true));
+        assert_eq!(rewritten(7990, 1000), (3, true));
+        assert_eq!(rewritten(8000, 2000), (10, true));
+        // A file system that never changes the time does not hold up the check.
+        assert_eq!(rewritten(1, u64::MAX), (10, false));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::text_table::{pairs, plain, render, wrapped};
 use comfy_table::ColumnConstraint::Absolute;
 use comfy_table::Width::Fixed;
 use iosonde_result::doctor::{Examination, ExaminedTarget, Finding, Severity};
+use iosonde_result::words;
 
 /// Returns the report as text of 80 columns.
 pub fn text(examined: &Examination) -> String {
@@ -78,7 +79,14 @@ fn target_facts(target: &ExaminedTarget) -> Vec<facts::Fact> {
         Some(false) => "O_DIRECT is refused",
         None => "whether O_DIRECT works shows only in a run",
     };
-    all.push(("I/O", direct.to_owned()));
+    let atomic = target.access.atomic_writes.map_or(String::new(), |limits| {
+        let (min, max) = (
+            words::bytes(limits.min_bytes),
+            words::bytes(limits.max_bytes),
+        );
+        format!(", atomic writes of {min} to {max}")
+    });
+    all.push(("I/O", format!("{direct}{atomic}")));
     all
 }
 

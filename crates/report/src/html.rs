@@ -4,8 +4,8 @@
 //! is committed, so a build needs no Node. `web/check.sh` proves that it matches its source.
 
 mod build;
-mod curve;
-mod document;
+pub(crate) mod curve;
+pub(crate) mod document;
 mod foreign;
 mod knees;
 mod page_csi;
@@ -19,6 +19,7 @@ mod page_promises;
 mod page_pts;
 mod page_series;
 mod page_spread;
+mod page_suite;
 mod page_sweep;
 mod page_text;
 mod slice_groups;

@@ -19,6 +19,7 @@ pub mod load;
 pub mod markdown_table;
 pub mod nodes;
 pub mod pivot;
+pub mod plot;
 pub mod pods;
 pub mod probe;
 mod promise;

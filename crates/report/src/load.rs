@@ -17,6 +17,7 @@ use crate::{INTERRUPTED, ended_by, facts};
 use iosonde_result::run::VerdictKind;
 use iosonde_study::load::{Arrivals, LoadMeasurement, LoadResult, Mix, ObjectiveAnswer, Offered};
 use iosonde_study::words;
+use knee_rate::KneeRate;
 use serde::Serialize;
 
 /// Percentiles in the tables.
@@ -157,6 +158,11 @@ fn latency(ns: Option<f64>) -> String {
     ns.map_or("-".to_owned(), words::latency)
 }
 
+/// Offered rate at the knee. `None` if the study shows none.
+pub(crate) fn knee_per_s(result: &LoadResult) -> Option<f64> {
+    KneeRate::of_result(result).map(|knee| knee.rate)
+}
+
 /// Describes the result of an objective.
 pub fn objective(found: &ObjectiveAnswer) -> String {
     let (objective, answer) = (found.objective, found.answer);
@@ -209,7 +215,7 @@ fn notes_on_objectives(result: &LoadResult) -> Vec<String> {
     let most = result.points.iter().map(|point| point.runs).max();
     if let Some(most) = most.filter(|most| *most > 1) {
         notes.push(format!(
-            "Rates near the limit of an objective were offered up to {most} times. Their rows \
+            "Rates near the bound of an objective were offered up to {most} times. Their rows \
              include the I/Os of all runs."
         ));
     }

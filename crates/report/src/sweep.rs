@@ -2,6 +2,7 @@
 
 mod advice;
 mod announced;
+mod filling_grid;
 mod grid;
 mod heat_table;
 mod recommendation;
@@ -11,6 +12,7 @@ mod working_set;
 
 pub use advice::{lines as advice_lines, listed, text as advice_text};
 pub use announced::{announced, dry_run};
+pub use filling_grid::FillingGrid;
 pub(crate) use grid::is_anything;
 pub use grid::knee;
 pub use short_sweep::short;
@@ -23,7 +25,7 @@ use crate::{early_ending, facts};
 use iosonde_result::ceph::CephSide;
 use iosonde_study::saturation::{CellRecord, Saturation};
 use iosonde_study::sweep::{
-    CellBasis, CurvePlan, CurveResult, CurveState, LARGE_BYTES, SweepDocument, SweepResult,
+    Axis, CellBasis, CurvePlan, CurveResult, CurveState, LARGE_BYTES, SweepDocument, SweepResult,
 };
 use iosonde_study::words;
 
@@ -151,6 +153,11 @@ pub fn headline(result: &SweepResult) -> String {
             words::counted(all, "cell"),
             words::chosen(result.options.runtime_ns)
         ),
+        false if measured == all => format!(
+            "{}, measured in {}",
+            words::counted(all, "cell"),
+            words::duration(result.spent_ns as f64 / 1e9)
+        ),
         false => format!(
             "{}, {measured} of them measured in {}",
             words::counted(all, "cell"),
@@ -160,12 +167,16 @@ pub fn headline(result: &SweepResult) -> String {
     format!("{}: {how}.", what(result))
 }
 
-/// Values that distinguish a curve from others, as text.
-pub fn unit_name(values: &[String]) -> String {
-    match values.is_empty() {
-        true => "curve".to_owned(),
-        false => values.join(" "),
-    }
+/// Values that distinguish a curve from others, as text. Empty if there is one curve.
+pub fn unit_name(axes: &[Axis], values: &[String]) -> String {
+    let several = axes
+        .iter()
+        .zip(values)
+        .filter(|(axis, _)| axis.values.len() > 1);
+    let names: Vec<String> = several
+        .map(|(axis, value)| named(&axis.name, value))
+        .collect();
+    names.join(" ")
 }
 
 /// Describes the result of a curve.
@@ -178,22 +189,24 @@ pub fn sentence(result: &SweepResult, curve: &CurveResult) -> Option<String> {
         CurveState::Complete => "",
         _ => "; the search was cut off",
     };
-    let pairs = result.axes.iter().zip(&curve.values);
-    let several = pairs.filter(|(axis, _)| axis.values.len() > 1);
-    let name: Vec<String> = several
-        .map(|(axis, value)| named(&axis.name, value))
-        .collect();
+    let is_bandwidth = curve.block_bytes >= LARGE_BYTES;
+    let finding = finding(&result.axes, &curve.values, found, is_bandwidth);
+    Some(format!("{finding}{end}"))
+}
+
+/// Describes what the search of a curve has found, while the sweep runs and in its report.
+fn finding(axes: &[Axis], values: &[String], found: &Saturation, is_bandwidth: bool) -> String {
+    let name = unit_name(axes, values);
     let subject = match name.is_empty() {
         true => "the rate ".to_owned(),
-        false => format!("{}: ", name.join(" ")),
+        false => format!("{name}: "),
     };
     // The subject names the number of jobs.
     let alone = Saturation {
         jobs: 1,
         ..found.clone()
     };
-    let finding = alone.sentence(curve.block_bytes >= LARGE_BYTES);
-    Some(format!("{subject}{finding}{end}"))
+    format!("{subject}{}", alone.sentence(is_bandwidth))
 }
 
 /// Advice for figures that are not known, once for all curves.
@@ -216,21 +229,19 @@ fn named(axis: &str, value: &str) -> String {
 }
 
 /// One line about a complete curve.
-pub fn curve_line(plan: &CurvePlan, saturation: &Saturation) -> String {
-    let name = unit_name(&plan.values);
-    let mut alone = saturation.clone();
-    alone.jobs = 1;
+pub fn curve_line(axes: &[Axis], plan: &CurvePlan, saturation: &Saturation) -> String {
     let block = saturation.maximum_bytes_per_s.mean / saturation.maximum.mean.max(1.0);
-    format!("{name}: {}", alone.sentence(block >= LARGE_BYTES as f64))
+    finding(axes, &plan.values, saturation, block >= LARGE_BYTES as f64)
 }
 
 /// One line about a measured cell.
-pub fn cell_line(plan: &CurvePlan, record: &CellRecord) -> String {
-    let name = unit_name(&plan.values);
+pub fn cell_line(axes: &[Axis], plan: &CurvePlan, record: &CellRecord) -> String {
     let cell = record.cell();
+    let depth = format!("depth {}", cell.iodepth);
+    let name = [unit_name(axes, &plan.values), depth].join(" ");
     format!(
-        "{name} depth {}: {} IOPS, {}, mean latency {}",
-        cell.iodepth,
+        "{}: {} IOPS, {}, mean latency {}",
+        name.trim_start(),
         words::iops(cell.iops.mean),
         words::bandwidth(cell.bytes_per_s.mean),
         words::latency(cell.latency.mean_ns)

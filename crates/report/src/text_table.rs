@@ -47,12 +47,48 @@ pub fn pairs(pairs: &[(&str, String)]) -> String {
     render(&table)
 }
 
-/// Wraps a paragraph at 80 columns.
+/// Blank at which no line breaks.
+const UNBROKEN_BLANK: &str = "\u{a0}";
+
+/// Wraps a paragraph at 80 columns. A command between backticks stays on one line.
 pub fn wrapped(text: &str) -> String {
     let mut table = plain();
-    table.add_row([text]);
+    table.add_row([unbroken_commands(text)]);
     for column in table.column_iter_mut() {
         column.set_padding((0, 0));
     }
-    render(&table)
+    render(&table).replace(UNBROKEN_BLANK, " ")
+}
+
+/// Replaces the blanks of commands between backticks.
+fn unbroken_commands(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    // A single backtick begins no command.
+    if parts.len().is_multiple_of(2) {
+        return text.to_owned();
+    }
+    let command = |(index, part): (usize, &&str)| match index % 2 {
+        1 => part.replace(' ', UNBROKEN_BLANK),
+        _ => (*part).to_owned(),
+    };
+    let parts: Vec<String> = parts.iter().enumerate().map(command).collect();
+    parts.join("`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_between_backticks_is_not_wrapped() {
+        let text = format!(
+            "{}run `iosonde probe /data --runtime 13`.",
+            "word ".repeat(13)
+        );
+        let lines = wrapped(&text);
+        assert!(
+            lines.contains("run\n`iosonde probe /data --runtime 13`."),
+            "{lines}"
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! Words of a [`RunError`]: the text of each problem, and the action to take.
 
+mod cache_drop_text;
 mod ceph_problem_text;
 mod cluster_obstacle_text;
 mod manifest_limit_text;
@@ -208,6 +209,8 @@ fn describe_path_remedy(errno: Option<i32>, is_root: bool) -> &'static str {
 mod ceph_error_tests;
 #[cfg(test)]
 mod cluster_error_tests;
+#[cfg(test)]
+mod connection_error_tests;
 #[cfg(test)]
 mod map_error_tests;
 #[cfg(test)]

@@ -132,8 +132,8 @@ pub struct BackendUsed {
     pub registered_files: bool,
     /// Whether buffers were registered with the kernel.
     pub fixed_buffers: bool,
-    /// Flags in force of the io_uring (`defer_taskrun`, `no_sqarray`, `registered_ring`, ...), of
-    /// the open files (`noatime`) and of the clock (`tsc`).
+    /// Flags in force of the io_uring (`defer_taskrun`, `no_sqarray`, `registered_ring`,
+    /// `uring_discard`, ...), of the open files (`noatime`) and of the clock (`tsc`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
     /// The Ceph cluster, for the engines `rados` and `rbd`.

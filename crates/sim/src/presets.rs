@@ -23,7 +23,7 @@ pub const PRESETS: &[DevicePreset] = &[
     },
     DevicePreset {
         name: "sata-ssd",
-        doc: "SSD behind SATA: the link is the limit of large I/Os",
+        doc: "SSD behind SATA: the link is the bottleneck of large I/Os",
         text: "capacity=960g,parallel=8,read_us=90,read_dist=lognormal:0.2,write_us=50,\
                write_dist=lognormal:0.3,trim_us=500,fsync_us=500,read_bw=150m,write_bw=150m,\
                link_bw=530m,buffer=64m,flush_bw=450m",

@@ -3,6 +3,7 @@
 use crate::probe_budget::ProbeBudget;
 use crate::probe_phase::ProbePhase;
 use crate::study_target::StudyTarget;
+use crate::sweep_axis::Axis;
 use crate::sweep_target::SweepTarget;
 use crate::time_range::TimeRange;
 use std::ops::Add;
@@ -126,6 +127,8 @@ pub struct PtsAnnouncement {
 pub struct SweepAnnouncement<'a> {
     /// Targets that are laid out or overwritten.
     pub targets: &'a [SweepTarget],
+    /// Axes of the grid. The last is the depth.
+    pub axes: &'a [Axis],
     /// Number of curves.
     pub curves: usize,
     /// Number of cells.

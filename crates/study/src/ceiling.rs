@@ -185,11 +185,23 @@ pub(crate) fn probe_ceilings(
         .filter(|figure| figure.phase != ProbePhase::SyncedWrite)
         .map(|figure| (figure.phase, from_figure(figure, limit(figure.phase))));
     let all = of_knees.chain(of_figures);
+    let maximum = |phase: ProbePhase, block_bytes: u64| {
+        let is_it = |knee: &&Knee| knee.phase == phase && phase.block_bytes() == block_bytes;
+        Some(knees.iter().find(is_it)?.saturation.known_maximum()?.mean)
+    };
     let measured: Vec<CeilingMeasurement> = all
         .filter(|(phase, _)| is_targets(*phase))
-        .map(|(_, measured)| measured)
+        .map(|(phase, found)| with_known_rate(found, maximum(phase, found.block_bytes)))
         .collect();
     ceilings(&measured, held)
+}
+
+/// Replaces a rate near the known maximum by it, so that a report has one figure for a plateau.
+fn with_known_rate(measured: CeilingMeasurement, maximum: Option<f64>) -> CeilingMeasurement {
+    match maximum.filter(|maximum| is_same(measured.iops, *maximum, SAME)) {
+        Some(iops) => CeilingMeasurement { iops, ..measured },
+        None => measured,
+    }
 }
 
 fn is_on_this_side(limit: VerdictKind) -> bool {

@@ -31,6 +31,7 @@ mod stopped;
 mod study_neighbour;
 mod study_target;
 pub mod sweep;
+mod sweep_axis;
 mod sweep_target;
 #[cfg(test)]
 mod test_targets;

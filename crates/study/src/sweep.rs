@@ -32,6 +32,7 @@ pub use crate::announcement::SweepAnnouncement;
 pub use crate::ceiling::LARGE_BYTES;
 pub use crate::figures::curve_plan::CurvePlan;
 pub use crate::relocation_error::RelocationError;
+pub use crate::sweep_axis::Axis;
 pub use crate::sweep_target::{JobExtent, SweepTarget};
 pub use advice::{
     Advice, AdvisedCell, BlockSizeMaximum, BlocksAdvice, BoundBy, Parallel, ParallelAdvice,
@@ -39,7 +40,7 @@ pub use advice::{
 };
 pub use announce::{QUIET_WAIT_CELL_MAX, announcement, planned_time, quiet_wait_max};
 pub use axis::given_twice;
-pub use axis::{Axis, TARGET, WORKING_SET, parse_axes, size_name};
+pub use axis::{TARGET, WORKING_SET, parse_axes, size_name};
 pub use cache::{Between, CacheAnswer, CacheFinding};
 pub use compared_parts::{CellBoundsLookup, ComparedPart, compared};
 pub use consent::consent;

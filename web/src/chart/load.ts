@@ -4,7 +4,7 @@ import type { Load } from '../document';
 import { iops, quantity } from '../format';
 import { heatMap } from './heat';
 import type { Drawing, Spec } from './panel';
-import { stopsOf, type Line } from './plot';
+import { stopsOf, type Line, type Mark } from './plot';
 import { linear, logarithmic } from './scales';
 
 const LINES: { name: string; of: (point: Load['points'][number]) => number | null }[] = [
@@ -77,10 +77,14 @@ function draw(load: Load): Drawing {
     filled: false,
     dots: true,
   }));
+  const knee = load.knee_per_s;
+  const marks: Mark[] =
+    knee === null ? lines : [...lines, { kind: 'moment', at: knee, text: `knee: ${iops(knee)}` }];
   return {
     summary:
       kept.length > 0
-        ? `Kept up with up to ${iops(most)} I/Os per second.`
+        ? `Kept up with up to ${iops(most)} I/Os per second.` +
+          (knee === null ? '' : ` The dotted line is the knee: ${iops(knee)}.`)
         : 'No rate was kept up with.',
     plot: {
       x: {
@@ -93,7 +97,7 @@ function draw(load: Load): Drawing {
           title: '',
           height: 260,
           y: { title: '', scale: logarithmic(all, 'ns'), lines: true },
-          marks: lines,
+          marks,
         },
       ],
       labels: true,

@@ -19,21 +19,21 @@ const MANY = 20;
 const KINDS: { [kind: string]: string } = {
   served_from_cache: 'served from cache',
   unwritten_data: 'unwritten data',
-  generator: 'generator was the limit',
+  generator: 'generator was the bottleneck',
   throttled: 'throttled',
   allowance: 'flat top',
   interference: 'interference',
-  device: 'limit: device',
-  queue_depth: 'limit: queue depth',
-  network: 'limit: network or server',
-  osds: 'limit: OSDs',
-  job_limit: 'limit: the job',
-  unclear: 'limit: unclear',
+  device: 'bottleneck: device',
+  queue_depth: 'bottleneck: queue depth',
+  network: 'bottleneck: network or server',
+  osds: 'bottleneck: OSDs',
+  job_limit: 'bottleneck: the job',
+  unclear: 'bottleneck: unclear',
   fallback: 'fallback',
   unsteady: 'unsteady',
 };
 
-/** Verdicts that name the limit of a healthy run: no warning. */
+/** Verdicts that name the bottleneck of a healthy run: no warning. */
 const PLAIN = new Set([
   'fallback',
   'allowance',

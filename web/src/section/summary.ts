@@ -54,6 +54,33 @@ function counted(report: Report): string {
   return report.sweeps.length + report.loads.length > 0 ? 'files without their single runs' : '';
 }
 
+/** The expectations of suites with tick or cross; those that are not met come first. */
+export function expectationList(report: Report): HTMLElement | null {
+  const all = report.expectations;
+  if (all.length === 0) return null;
+  const moods: { [mark: string]: string } = { '✓': 'good', '?': 'warn', '✗': 'bad' };
+  const met = all.filter((each) => each.mark === '✓').length;
+  const isOne = new Set(all.map((each) => each.target)).size === 1;
+  return h(
+    'div',
+    { class: 'lead', id: 'expectations' },
+    h('p', {}, h('strong', {}, `${met} of ${all.length} expectations met`)),
+    h(
+      'ul',
+      { class: 'findings' },
+      ...all.map((each) =>
+        h(
+          'li',
+          {},
+          h('span', { class: `chip ${moods[each.mark] ?? ''}` }, `${each.mark} ${each.verdict}`),
+          isOne ? '' : `${each.target}: `,
+          `${each.expectation} (${each.figure}): ${each.evidence}`,
+        ),
+      ),
+    ),
+  );
+}
+
 /** The verdict on each target in a sentence, and what bounds its rates. */
 export function verdicts(report: Report): HTMLElement[] {
   const isOne = report.studies.length === 1;

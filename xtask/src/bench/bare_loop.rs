@@ -9,6 +9,7 @@
     reason = "entries and buffers are handed to the kernel by address"
 )]
 
+use super::aligned_block::{AlignedBlock, BLOCK_BYTES};
 use super::cpu::CpuTime;
 use super::sys::{RingCalls, read_entry};
 use super::xorshift::next_xorshift;
@@ -21,10 +22,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const BLOCK_BYTES: u64 = 4096;
 /// Rounds between two reads of the clock.
 const ROUNDS_PER_CLOCK_READ: u32 = 64;
 
@@ -87,28 +87,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     Ok(true)
 }
 
-#[derive(Clone)]
-#[repr(C, align(4096))]
-struct AlignedBlock([u8; BLOCK_BYTES as usize]);
-
 /// Reads random blocks for the requested time.
 pub(super) fn read(arguments: &Arguments) -> Result<BareLoopResult> {
     let mut flags = Vec::new();
-    let file = open_file(arguments, &mut flags)
+    let wants_noatime = !arguments.without.contains(&LoopFeature::Noatime);
+    let file = open_file(&arguments.file, wants_noatime, &mut flags)
         .with_context(|| format!("opening {}", arguments.file.display()))?;
     let mut bare = Bare::new(&file, arguments, &mut flags)?;
     let batch = arguments.batch.unwrap_or(arguments.depth);
     let fewest = arguments.batch.unwrap_or(1);
-    let before = CpuTime::measure(UsageWho::RUSAGE_SELF)?;
-    let start = Instant::now();
-    let length = Duration::from_millis(arguments.milliseconds);
-    while start.elapsed() < length {
-        for _ in 0..ROUNDS_PER_CLOCK_READ {
-            bare.round(batch, fewest)?;
-        }
-    }
-    let elapsed_ns = start.elapsed().as_nanos() as u64;
-    let cpu = CpuTime::measure(UsageWho::RUSAGE_SELF)? - before;
+    let (elapsed_ns, cpu) = time_rounds(arguments.milliseconds, || bare.round(batch, fewest))?;
     Ok(BareLoopResult {
         ios: bare.ios,
         elapsed_ns,
@@ -117,15 +105,38 @@ pub(super) fn read(arguments: &Arguments) -> Result<BareLoopResult> {
     })
 }
 
-/// Opens the file with O_DIRECT, and with O_NOATIME if this user owns it.
-fn open_file(arguments: &Arguments, flags: &mut Vec<&'static str>) -> io::Result<File> {
+/// Repeats a round for some time. Returns the elapsed nanoseconds and the CPU time.
+#[inline(always)]
+pub(super) fn time_rounds(
+    milliseconds: u64,
+    mut round: impl FnMut() -> Result<()>,
+) -> Result<(u64, CpuTime)> {
+    let before = CpuTime::measure(UsageWho::RUSAGE_SELF)?;
+    let start = Instant::now();
+    let length = Duration::from_millis(milliseconds);
+    while start.elapsed() < length {
+        for _ in 0..ROUNDS_PER_CLOCK_READ {
+            round()?;
+        }
+    }
+    let elapsed_ns = start.elapsed().as_nanos() as u64;
+    let cpu = CpuTime::measure(UsageWho::RUSAGE_SELF)? - before;
+    Ok((elapsed_ns, cpu))
+}
+
+/// Opens a file with O_DIRECT, and with O_NOATIME if it is wanted and this user owns the file.
+pub(super) fn open_file(
+    path: &Path,
+    wants_noatime: bool,
+    flags: &mut Vec<&'static str>,
+) -> io::Result<File> {
     let open = |noatime: i32| {
         File::options()
             .read(true)
             .custom_flags(libc::O_DIRECT | noatime)
-            .open(&arguments.file)
+            .open(path)
     };
-    if !arguments.without.contains(&LoopFeature::Noatime) {
+    if wants_noatime {
         match open(libc::O_NOATIME) {
             Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
             opened => {
@@ -189,7 +200,7 @@ impl Bare {
         let file_blocks = arguments.size_bytes / BLOCK_BYTES;
         ensure!(file_blocks > 0 && depth > 0, "there is nothing to read");
         ensure!(arguments.batch != Some(0), "a batch has at least one I/O");
-        let mut buffers = vec![AlignedBlock([0; BLOCK_BYTES as usize]); depth as usize];
+        let mut buffers = vec![AlignedBlock::ZEROED; depth as usize];
         let ring = build_ring(arguments, flags).context("making an io_uring")?;
         ring.submitter()
             .register_files(&[file.as_raw_fd()])

@@ -4,6 +4,7 @@ use super::bench_target::BenchTargetKind;
 use super::program::{ComparedBinary, ComparedProgram, LoopShape, RunSample};
 use super::ratio::IntervalEstimate;
 use serde::Serialize;
+use std::cmp::Ordering;
 
 /// A compared figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -40,6 +41,8 @@ impl ComparedFigure {
 pub(super) enum RatioBound {
     AtMost(f64),
     AtLeast(f64),
+    /// From the first to the second.
+    Between(f64, f64),
 }
 
 impl RatioBound {
@@ -48,14 +51,29 @@ impl RatioBound {
         match self {
             RatioBound::AtMost(most) => format!("at most {most}"),
             RatioBound::AtLeast(least) => format!("at least {least}"),
+            RatioBound::Between(least, most) => format!("from {least} to {most}"),
         }
     }
 
     /// Whether a ratio is within the bound.
     pub(super) fn admits(self, ratio: f64) -> bool {
-        match self {
-            RatioBound::AtMost(most) => ratio <= most,
-            RatioBound::AtLeast(least) => ratio >= least,
+        self.compare(ratio) == Ordering::Equal
+    }
+
+    /// Where a ratio lies: below the admitted ratios, among them (`Equal`) or above.
+    fn compare(self, ratio: f64) -> Ordering {
+        let (least, most) = match self {
+            RatioBound::AtMost(most) => (f64::NEG_INFINITY, most),
+            RatioBound::AtLeast(least) => (least, f64::INFINITY),
+            RatioBound::Between(least, most) => (least, most),
+        };
+        debug_assert!(least <= most, "a bound admits a ratio");
+        if ratio < least {
+            Ordering::Less
+        } else if ratio <= most {
+            Ordering::Equal
+        } else {
+            Ordering::Greater
         }
     }
 }
@@ -71,27 +89,90 @@ pub(super) struct Bar {
 
 impl Bar {
     const fn beside_fio(figure: ComparedFigure, limit: RatioBound) -> Bar {
+        Bar::beside_fio_with(LoopShape::Plain, figure, limit)
+    }
+
+    /// A figure beside fio's with the same shape.
+    const fn beside_fio_with(shape: LoopShape, figure: ComparedFigure, limit: RatioBound) -> Bar {
         Bar {
             figure,
-            of: ComparedProgram::IOSONDE,
-            over: ComparedProgram::FIO,
+            of: ComparedProgram::new(ComparedBinary::Iosonde, shape),
+            over: ComparedProgram::new(ComparedBinary::Fio, shape),
             limit,
         }
     }
 
     /// IOPS beside the bare loop with the same shape.
-    const fn beside_bare_loop(shape: LoopShape, least: f64) -> Bar {
+    const fn beside_bare_loop(shape: LoopShape, limit: RatioBound) -> Bar {
         Bar {
             figure: ComparedFigure::Iops,
             of: ComparedProgram::new(ComparedBinary::Iosonde, shape),
             over: ComparedProgram::new(ComparedBinary::BareLoop, shape),
-            limit: RatioBound::AtLeast(least),
+            limit,
         }
+    }
+
+    /// Whether the bar needs two free processors.
+    pub(super) fn needs_two_cpus(&self) -> bool {
+        self.of.shape == LoopShape::TwoWorkers
     }
 }
 
 /// Most user CPU per I/O, as a share of fio's.
 const USER_CPU_SHARE: f64 = 0.1;
+
+/// Most user CPU per I/O of engines with a system call for each I/O, as a share of fio's.
+const USER_CPU_SHARE_OF_SINGLE_CALLS: f64 = 0.5;
+
+/// IOPS of engines with a system call for each I/O, as a share of fio's.
+const IOPS_OF_SINGLE_CALLS: f64 = 1.1;
+
+/// Most IOPS beside a bare loop. A loop that is slower than this is no limit.
+const MOST_OVER_BARE_LOOP: f64 = 1.1;
+
+/// IOPS of two workers on two processors, as a multiple of one worker's.
+const TWO_WORKERS: Bar = Bar {
+    figure: ComparedFigure::Iops,
+    of: ComparedProgram::new(ComparedBinary::Iosonde, LoopShape::TwoWorkers),
+    over: ComparedProgram::IOSONDE,
+    limit: RatioBound::AtLeast(1.9),
+};
+
+/// Least IOPS beside the bare loop, by shape.
+const BARE_LOOP_SHARES: [(LoopShape, f64); 7] = [
+    (LoopShape::InBatches, 0.97),
+    (LoopShape::Plain, 0.9),
+    (LoopShape::Depth4, 0.9),
+    (LoopShape::Depth1, 0.85),
+    (LoopShape::Libaio, 0.9),
+    (LoopShape::LibaioDepth1, 0.85),
+    (LoopShape::Psync, 0.85),
+];
+
+/// Bars of the sparse file: beside fio, the bare loops and one worker.
+fn sparse_bars() -> Vec<Bar> {
+    let mut bars = vec![Bar::beside_fio(
+        ComparedFigure::Iops,
+        RatioBound::AtLeast(1.6),
+    )];
+    bars.extend(BARE_LOOP_SHARES.map(|(shape, least)| {
+        Bar::beside_bare_loop(shape, RatioBound::Between(least, MOST_OVER_BARE_LOOP))
+    }));
+    for shape in [LoopShape::LibaioDepth1, LoopShape::Psync] {
+        bars.push(Bar::beside_fio_with(
+            shape,
+            ComparedFigure::UserCpu,
+            RatioBound::AtMost(USER_CPU_SHARE_OF_SINGLE_CALLS),
+        ));
+        bars.push(Bar::beside_fio_with(
+            shape,
+            ComparedFigure::Iops,
+            RatioBound::AtLeast(IOPS_OF_SINGLE_CALLS),
+        ));
+    }
+    bars.push(TWO_WORKERS);
+    bars
+}
 
 /// The bars for a kind of target.
 pub(super) fn bars(kind: BenchTargetKind) -> Vec<Bar> {
@@ -100,22 +181,14 @@ pub(super) fn bars(kind: BenchTargetKind) -> Vec<Bar> {
         RatioBound::AtMost(USER_CPU_SHARE),
     )];
     match kind {
-        BenchTargetKind::Null => bars.push(Bar::beside_fio(
-            ComparedFigure::Iops,
-            RatioBound::AtLeast(4.0),
-        )),
-        BenchTargetKind::Sparse => {
+        BenchTargetKind::Null => {
             bars.push(Bar::beside_fio(
                 ComparedFigure::Iops,
-                RatioBound::AtLeast(1.6),
+                RatioBound::AtLeast(4.0),
             ));
-            bars.extend([
-                Bar::beside_bare_loop(LoopShape::InBatches, 0.97),
-                Bar::beside_bare_loop(LoopShape::Plain, 0.9),
-                Bar::beside_bare_loop(LoopShape::Depth4, 0.9),
-                Bar::beside_bare_loop(LoopShape::Depth1, 0.85),
-            ]);
+            bars.push(TWO_WORKERS);
         }
+        BenchTargetKind::Sparse => bars.extend(sparse_bars()),
         BenchTargetKind::Written => {
             bars.push(Bar::beside_fio(
                 ComparedFigure::TotalCpu,
@@ -160,10 +233,11 @@ pub(super) struct BarVerdict {
 
 /// Compares a ratio with its bar.
 pub(super) fn judge(bar: Bar, ratio: IntervalEstimate) -> BarVerdict {
-    let met = bar.limit.admits(ratio.value);
-    let sure = ratio
-        .interval
-        .is_some_and(|(low, high)| bar.limit.admits(low) == met && bar.limit.admits(high) == met);
+    let side = bar.limit.compare(ratio.value);
+    let met = side == Ordering::Equal;
+    let sure = ratio.interval.is_some_and(|(low, high)| {
+        bar.limit.compare(low) == side && bar.limit.compare(high) == side
+    });
     BarVerdict {
         bar,
         ratio,
@@ -199,6 +273,35 @@ mod tests {
     }
 
     #[test]
+    fn two_sided_bound_admits_only_the_middle() {
+        let bar = Bar::beside_bare_loop(LoopShape::Psync, RatioBound::Between(0.85, 1.1));
+        assert_eq!(bar.limit.text(), "from 0.85 to 1.1");
+        for (estimate, met, sure) in [
+            (ratio(0.9, 1.0, 1.05), true, true),
+            (ratio(0.8, 0.9, 1.0), true, false),
+            (ratio(0.5, 1.0, 1.5), true, false),
+            (ratio(1.0, 1.2, 1.4), false, false),
+            (ratio(0.8, 1.2, 1.4), false, false),
+            (ratio(1.15, 1.2, 1.3), false, true),
+            (ratio(0.6, 0.7, 0.8), false, true),
+        ] {
+            let verdict = judge(bar, estimate);
+            assert_eq!((verdict.met, verdict.sure), (met, sure), "{estimate:?}");
+        }
+    }
+
+    #[test]
+    fn two_workers_are_held_to_one_on_null_and_sparse() {
+        for kind in BenchTargetKind::ALL {
+            let expected = matches!(kind, BenchTargetKind::Null | BenchTargetKind::Sparse);
+            let bars = bars(kind);
+            let bar = bars.iter().find(|bar| bar.needs_two_cpus());
+            assert_eq!(bar.is_some(), expected, "{kind:?}");
+            assert!(bar.is_none_or(|bar| bar.limit == RatioBound::AtLeast(1.9)));
+        }
+    }
+
+    #[test]
     fn user_time_is_bounded_on_every_target() {
         for kind in BenchTargetKind::ALL {
             assert!(bars(kind).contains(&Bar::beside_fio(
@@ -212,6 +315,9 @@ mod tests {
     fn loop_shapes_are_held_against_the_bare_loop() {
         let bars = bars(BenchTargetKind::Sparse);
         for shape in LoopShape::ALL {
+            if !shape.has_bare_loop() {
+                continue;
+            }
             let bare = ComparedProgram::new(ComparedBinary::BareLoop, shape);
             let bar = bars.iter().find(|bar| bar.over == bare);
             let of = bar.map(|bar| bar.of);

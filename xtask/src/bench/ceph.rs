@@ -2,10 +2,13 @@
 //!
 //! The cluster limits the rate of both, so the cost of a client is its CPU time: that of the whole
 //! process with its connection, since librados has own threads. For small writes, librados uses
-//! most of it: there a bare client runs too and shows the lower bound.
+//! most of it: there a bare client runs too and shows the lower bound. Another one shows that of
+//! librbd, for reads of an image.
 
 pub(crate) mod bare_client;
+pub(crate) mod bare_image;
 mod ceph_cluster;
+mod image_runs;
 mod rados_runs;
 
 use super::bars::RatioBound;
@@ -13,10 +16,11 @@ use super::ratio::IntervalEstimate;
 use super::report::{interval, word};
 use anyhow::{Result, bail, ensure};
 use ceph_cluster::CephBenchCluster;
-use rados_runs::{ComparedClient, RadosSample, RadosWork};
+use image_runs::{BenchImage, IMAGE_WORK, ImageComparison};
+use rados_runs::{ComparedClient, RadosRuns, RadosSample, RadosWork};
 use serde::Serialize;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Largest allowed ratio of CPU time per operation, iosonde to the bare client.
 const MOST_OVER_LEAST: f64 = 1.15;
@@ -50,6 +54,14 @@ pub(crate) struct Arguments {
     json: Option<PathBuf>,
 }
 
+/// Output of `--json`.
+#[derive(Debug, Serialize)]
+struct CephBenchDocument {
+    rados: Vec<RadosComparison>,
+    /// Reads of an image.
+    image: Option<ImageComparison>,
+}
+
 /// Results of one kind of work.
 #[derive(Debug, Serialize)]
 struct RadosComparison {
@@ -76,13 +88,14 @@ struct RatioVerdict {
 }
 
 impl RatioVerdict {
-    /// Judges CPU time by its mean. A rate misses its bar only when the whole interval does, as
+    /// Judges CPU time by its mean. A rate misses its bars only when the whole interval does, as
     /// equally fast programs lie on either side of 1 by chance.
     fn judge(ratio: IntervalEstimate, limit: Option<RatioBound>) -> RatioVerdict {
         let (low, high) = ratio.interval.unwrap_or((ratio.value, ratio.value));
         let met = limit.is_none_or(|limit| match limit {
             RatioBound::AtLeast(_) => limit.admits(high),
             RatioBound::AtMost(_) => limit.admits(ratio.value),
+            RatioBound::Between(least, most) => high >= least && low <= most,
         });
         debug_assert!(low <= high);
         RatioVerdict { ratio, limit, met }
@@ -216,11 +229,38 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
          {rounds} runs of up to {seconds} s each, in turn; 95 % intervals",
         cluster.description
     );
-    let runs = rados_runs::RadosRuns {
+    let runs = RadosRuns {
         cluster: &cluster,
         iosonde,
         seconds,
     };
+    let rados = compare_rados(&runs, arguments, rounds, &interrupted)?;
+    let image = if IMAGE_WORK.contains(&arguments.only) {
+        let samples = BenchImage::create(&runs)?.measure(rounds, &interrupted)?;
+        let comparison = ImageComparison::compare(samples, !arguments.smoke);
+        print!("{}", comparison.text());
+        Some(comparison)
+    } else {
+        None
+    };
+    ensure!(
+        !rados.is_empty() || image.is_some(),
+        "no work's name has `{}` in it",
+        arguments.only
+    );
+    let document = CephBenchDocument { rados, image };
+    super::write_json(arguments.json.as_deref(), &document)?;
+    Ok(document.rados.iter().all(RadosComparison::is_good)
+        && document.image.is_none_or(|image| image.is_good()))
+}
+
+/// Compares the kinds of work of `rados bench`, and prints the results.
+fn compare_rados(
+    runs: &RadosRuns<'_>,
+    arguments: &Arguments,
+    rounds: usize,
+    interrupted: &AtomicBool,
+) -> Result<Vec<RadosComparison>> {
     let mut findings = Vec::new();
     for work in RadosWork::list_kinds(arguments.smoke) {
         if !work.name().contains(&arguments.only) {
@@ -243,13 +283,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
         print!("{}", finding.text(&work));
         findings.push(finding);
     }
-    ensure!(
-        !findings.is_empty(),
-        "no work's name has `{}` in it",
-        arguments.only
-    );
-    super::write_json(arguments.json.as_deref(), &findings)?;
-    Ok(findings.iter().all(RadosComparison::is_good))
+    Ok(findings)
 }
 
 #[cfg(test)]

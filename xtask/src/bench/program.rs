@@ -22,11 +22,23 @@ pub(super) enum ComparedBinary {
     Iosonde,
     /// An earlier build of iosonde (`--before`).
     IosondeBefore,
-    /// The bare loop, with registered file and buffers.
+    /// The bare loop: calls of the engine and little else.
     BareLoop,
 }
 
-/// iodepth and batches of a job.
+impl ComparedBinary {
+    /// Name of the executable in tables.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            ComparedBinary::Fio => "fio",
+            ComparedBinary::Iosonde => "iosonde",
+            ComparedBinary::IosondeBefore => "before",
+            ComparedBinary::BareLoop => "bare loop",
+        }
+    }
+}
+
+/// iodepth, batches, engine and workers of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum LoopShape {
@@ -38,23 +50,72 @@ pub(super) enum LoopShape {
     Depth4,
     /// Depth 1.
     Depth1,
+    /// libaio at depth 64.
+    Libaio,
+    /// libaio at depth 1.
+    LibaioDepth1,
+    /// pread(2).
+    Psync,
+    /// Two threads with the job of `Plain`.
+    TwoWorkers,
 }
 
 impl LoopShape {
     /// All shapes in the order of measurement.
-    pub(super) const ALL: [LoopShape; 4] = [
+    pub(super) const ALL: [LoopShape; 8] = [
         LoopShape::Plain,
         LoopShape::InBatches,
         LoopShape::Depth4,
         LoopShape::Depth1,
+        LoopShape::Libaio,
+        LoopShape::LibaioDepth1,
+        LoopShape::Psync,
+        LoopShape::TwoWorkers,
     ];
 
     fn depth(self) -> u32 {
         match self {
-            LoopShape::Plain | LoopShape::InBatches => 64,
+            LoopShape::Plain | LoopShape::InBatches | LoopShape::Libaio | LoopShape::TwoWorkers => {
+                64
+            }
             LoopShape::Depth4 => 4,
-            LoopShape::Depth1 => 1,
+            LoopShape::Depth1 | LoopShape::LibaioDepth1 | LoopShape::Psync => 1,
         }
+    }
+
+    /// `ioengine` of the job on files.
+    pub(super) fn engine(self) -> &'static str {
+        match self {
+            LoopShape::Plain
+            | LoopShape::InBatches
+            | LoopShape::Depth4
+            | LoopShape::Depth1
+            | LoopShape::TwoWorkers => "io_uring",
+            LoopShape::Libaio | LoopShape::LibaioDepth1 => "libaio",
+            LoopShape::Psync => "psync",
+        }
+    }
+
+    /// Whether there is a bare loop with this job.
+    pub(super) fn has_bare_loop(self) -> bool {
+        self != LoopShape::TwoWorkers
+    }
+
+    /// Options of the job beside engine and depth.
+    fn extra_words(self) -> Vec<String> {
+        let words: &[&str] = match self {
+            LoopShape::InBatches => {
+                let batch = format!("--iodepth_batch_submit={BATCH}");
+                return vec![
+                    batch,
+                    "--registerfiles".to_owned(),
+                    "--fixedbufs".to_owned(),
+                ];
+            }
+            LoopShape::TwoWorkers => &["--numjobs=2", "--thread=1", "--group_reporting"],
+            _ => &[],
+        };
+        words.iter().map(|word| (*word).to_owned()).collect()
     }
 
     /// Addition to the name of the executable in the table.
@@ -64,6 +125,10 @@ impl LoopShape {
             LoopShape::InBatches => ", batches of 16",
             LoopShape::Depth4 => ", depth 4",
             LoopShape::Depth1 => ", depth 1",
+            LoopShape::Libaio => ", libaio",
+            LoopShape::LibaioDepth1 => ", libaio, depth 1",
+            LoopShape::Psync => ", psync",
+            LoopShape::TwoWorkers => ", two workers",
         }
     }
 }
@@ -76,10 +141,7 @@ pub(super) struct ComparedProgram {
 }
 
 impl ComparedProgram {
-    /// fio, without batch options.
-    pub(super) const FIO: ComparedProgram =
-        ComparedProgram::new(ComparedBinary::Fio, LoopShape::Plain);
-    /// iosonde with the same job.
+    /// iosonde at depth 64, without batch options.
     pub(super) const IOSONDE: ComparedProgram =
         ComparedProgram::new(ComparedBinary::Iosonde, LoopShape::Plain);
 
@@ -90,13 +152,7 @@ impl ComparedProgram {
 
     /// Name of the program in tables.
     pub(super) fn name(self) -> String {
-        let binary = match self.binary {
-            ComparedBinary::Fio => "fio",
-            ComparedBinary::Iosonde => "iosonde",
-            ComparedBinary::IosondeBefore => "before",
-            ComparedBinary::BareLoop => "bare loop",
-        };
-        format!("{binary}{}", self.shape.suffix())
+        format!("{}{}", self.binary.name(), self.shape.suffix())
     }
 }
 
@@ -133,26 +189,33 @@ impl ProgramRuns {
     pub(super) fn run(&self, program: ComparedProgram, target: &BenchTarget) -> Result<ProgramRun> {
         let report = tempfile::NamedTempFile::new().context("a file for the report")?;
         let shape = program.shape;
-        let mut command = match program.binary {
-            ComparedBinary::Fio => Command::new(&self.fio),
-            ComparedBinary::Iosonde => fio_of(&self.iosonde),
-            ComparedBinary::IosondeBefore => {
-                let before = self.before.as_deref();
-                fio_of(before.context("there is no earlier build")?)
-            }
-            ComparedBinary::BareLoop => return self.run_bare(shape, target),
-        };
-        command.args(self.job(shape, target, report.path()));
-        if shape == LoopShape::InBatches {
-            command.arg(format!("--iodepth_batch_submit={BATCH}"));
-            command.args(["--registerfiles", "--fixedbufs"]);
+        if program.binary == ComparedBinary::BareLoop {
+            return self.run_bare(shape, target);
         }
+        let mut command = self.fio_command(program.binary)?;
+        command.args(self.job(shape, target, report.path()));
         let (_, used) = run_alone(&mut command)?;
         let text = std::fs::read_to_string(report.path()).context("reading the report")?;
         let sample =
-            sample_of_report(&text, used).with_context(|| format!("the report of {command:?}"))?;
+            read_report(&text, used).with_context(|| format!("the report of {command:?}"))?;
         let flags = Vec::new();
         Ok(ProgramRun { sample, flags })
+    }
+
+    /// The command of a program that takes fio's options.
+    pub(super) fn fio_command(&self, binary: ComparedBinary) -> Result<Command> {
+        match binary {
+            ComparedBinary::Fio => Ok(Command::new(&self.fio)),
+            ComparedBinary::Iosonde => Ok(fio_of(&self.iosonde)),
+            ComparedBinary::IosondeBefore => {
+                let before = self.before.as_deref();
+                let mut command = fio_of(before.context("there is no earlier build")?);
+                // The features of the ring in this variable are measured against the default.
+                command.env_remove("IOSONDE_RING_OPTIONS");
+                Ok(command)
+            }
+            ComparedBinary::BareLoop => bail!("the bare loop takes no options of fio"),
+        }
     }
 
     /// Options of the job, which fio and iosonde both accept.
@@ -172,11 +235,12 @@ impl ProgramRuns {
         match &target.engine {
             BenchEngine::Null => words.push("--ioengine=null".to_owned()),
             BenchEngine::IoUring(path) => words.extend([
-                "--ioengine=io_uring".to_owned(),
+                format!("--ioengine={}", shape.engine()),
                 "--direct=1".to_owned(),
                 format!("--filename={}", path.display()),
             ]),
         }
+        words.extend(shape.extra_words());
         words
     }
 
@@ -186,7 +250,11 @@ impl ProgramRuns {
         };
         let this = std::env::current_exe().context("finding this program")?;
         let mut command = Command::new(this);
-        command.args(["bare-loop", "--file"]).arg(path);
+        match shape.engine() {
+            "io_uring" => command.arg("bare-loop"),
+            engine => command.args(["bare-calls", "--engine", engine]),
+        };
+        command.arg("--file").arg(path);
         command.arg(format!("--size-bytes={}", target.size_bytes));
         command.arg(format!("--milliseconds={}", self.length.as_millis()));
         command.arg(format!("--depth={}", shape.depth()));
@@ -235,7 +303,7 @@ pub(super) fn run_alone(command: &mut Command) -> Result<(String, CpuTime)> {
 }
 
 /// Reads JSON of fio or iosonde. fio prints messages before the JSON.
-fn sample_of_report(text: &str, used: CpuTime) -> Result<RunSample> {
+pub(super) fn read_report(text: &str, used: CpuTime) -> Result<RunSample> {
     let start = text.find("{\n").context("there is no JSON")?;
     let report: Value = serde_json::from_str(&text[start..])?;
     let job = &report["jobs"][0];
@@ -262,6 +330,7 @@ fn sample_of_report(text: &str, used: CpuTime) -> Result<RunSample> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bench_target::BenchTargetKind;
     use super::*;
 
     const REPORT: &str = r#"note: something fio had to say
@@ -272,7 +341,7 @@ mod tests {
 
     #[test]
     fn report_gives_cpu_time_per_io() {
-        let sample = sample_of_report(
+        let sample = read_report(
             REPORT,
             CpuTime {
                 user_us: 300_000.0,
@@ -287,6 +356,42 @@ mod tests {
     }
 
     #[test]
+    fn job_words_name_engine_depth_and_workers() {
+        let runs = ProgramRuns {
+            fio: "fio".into(),
+            iosonde: "iosonde".into(),
+            before: None,
+            length: Duration::from_secs(1),
+        };
+        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let target = BenchTarget::make(BenchTargetKind::Sparse, directory.path(), 1 << 20).unwrap();
+        let Ok(target) = target else { return };
+        for (shape, expected) in [
+            (LoopShape::Plain, ["--ioengine=io_uring", "--iodepth=64"]),
+            (LoopShape::Libaio, ["--ioengine=libaio", "--iodepth=64"]),
+            (
+                LoopShape::LibaioDepth1,
+                ["--ioengine=libaio", "--iodepth=1"],
+            ),
+            (LoopShape::Psync, ["--ioengine=psync", "--iodepth=1"]),
+            (LoopShape::TwoWorkers, ["--numjobs=2", "--group_reporting"]),
+            (
+                LoopShape::InBatches,
+                ["--iodepth_batch_submit=16", "--fixedbufs"],
+            ),
+        ] {
+            let words = runs.job(shape, &target, Path::new("report"));
+            for word in expected {
+                assert!(
+                    words.iter().any(|each| each == word),
+                    "{shape:?}: {words:?}"
+                );
+            }
+        }
+        assert!(runs.fio_command(ComparedBinary::IosondeBefore).is_err());
+    }
+
+    #[test]
     fn failed_or_idle_job_gives_no_sample() {
         for (good, bad) in [
             ("\"error\": 0", "\"error\": 5"),
@@ -294,10 +399,7 @@ mod tests {
             ("usr_cpu", "cpu"),
         ] {
             let report = REPORT.replace(good, bad);
-            assert!(
-                sample_of_report(&report, CpuTime::default()).is_err(),
-                "{bad}"
-            );
+            assert!(read_report(&report, CpuTime::default()).is_err(), "{bad}");
         }
     }
 

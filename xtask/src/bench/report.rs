@@ -35,6 +35,8 @@ pub(super) struct TargetComparison {
     pub(super) skipped: Option<String>,
     pub(super) series: Vec<ProgramSeries>,
     pub(super) verdicts: Vec<BarVerdict>,
+    /// Reason why a bar was not judged.
+    pub(super) not_judged: Option<String>,
 }
 
 impl TargetComparison {
@@ -46,6 +48,7 @@ impl TargetComparison {
             skipped: Some(reason),
             series: Vec::new(),
             verdicts: Vec::new(),
+            not_judged: None,
         }
     }
 
@@ -63,7 +66,18 @@ impl TargetComparison {
         self.series.iter().find(|series| series.program == program)
     }
 
-    fn ratio(
+    /// The mean of a figure, or nothing if the program did not run.
+    pub(super) fn mean(
+        &self,
+        figure: ComparedFigure,
+        program: ComparedProgram,
+    ) -> Option<IntervalEstimate> {
+        let series = self.find_series(program)?;
+        Some(series.mean(|sample| figure.read_sample(sample)))
+    }
+
+    /// The ratio of a figure of two programs, or nothing if one of them did not run.
+    pub(super) fn ratio(
         &self,
         figure: ComparedFigure,
         of: ComparedProgram,
@@ -96,6 +110,21 @@ impl TargetComparison {
         format!("  {} / {}: {}\n", of.name(), over.name(), ratios.join(", "))
     }
 
+    /// The flags of the first bare loop of each engine, with the name of the loop.
+    fn flags_by_engine(&self) -> Vec<(String, &[String])> {
+        let mut engines = Vec::new();
+        let mut flags = Vec::new();
+        for series in self.series.iter().filter(|series| !series.flags.is_empty()) {
+            let engine = series.program.shape.engine();
+            if !engines.contains(&engine) {
+                engines.push(engine);
+                let name = format!("{} of {engine}", series.program.binary.name());
+                flags.push((name, series.flags.as_slice()));
+            }
+        }
+        flags
+    }
+
     /// The finding as a table.
     pub(super) fn text(&self) -> String {
         let mut text = format!("\n{} ({})\n", self.target, self.description);
@@ -122,16 +151,18 @@ impl TargetComparison {
         for shape in LoopShape::ALL {
             let of = ComparedProgram::new(ComparedBinary::Iosonde, shape);
             let before = ComparedProgram::new(ComparedBinary::IosondeBefore, shape);
-            if matches!(shape, LoopShape::Plain | LoopShape::InBatches) {
-                text.push_str(&self.ratios(of, ComparedProgram::FIO));
-            }
+            let fio = ComparedProgram::new(ComparedBinary::Fio, shape);
+            text.push_str(&self.ratios(of, fio));
             text.push_str(&self.ratios(of, before));
         }
-        if let Some(bare) = self.series.iter().find(|series| !series.flags.is_empty()) {
-            let _ = writeln!(text, "  bare loop: {}", bare.flags.join(", "));
+        for (name, flags) in self.flags_by_engine() {
+            let _ = writeln!(text, "  {name}: {}", flags.join(", "));
         }
         for verdict in &self.verdicts {
             text.push_str(&line(verdict));
+        }
+        if let Some(reason) = &self.not_judged {
+            let _ = writeln!(text, "  {reason}");
         }
         text
     }
@@ -210,11 +241,12 @@ mod tests {
 
     #[test]
     fn finding_reports_missed_bars() {
+        let fio = ComparedProgram::new(ComparedBinary::Fio, LoopShape::Plain);
         let finding = TargetComparison {
             description: "null engine".to_owned(),
             skipped: None,
             series: vec![
-                series(ComparedProgram::FIO, 0.4, 2e6),
+                series(fio, 0.4, 2e6),
                 series(ComparedProgram::IOSONDE, 0.02, 6e6),
             ],
             ..TargetComparison::skipped(BenchTargetKind::Null, String::new())
@@ -257,7 +289,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("  bare loop: no_sqarray, noatime\n"),
+            text.contains("  bare loop of io_uring: no_sqarray, noatime\n"),
             "{text}"
         );
     }

@@ -1,9 +1,14 @@
-//! io_uring_enter(2) without the C library, and entries of its queue, for the bare loop.
+//! System calls and libraries of the bare loops: io_uring_enter(2) without the C library, entries
+//! of its queue, and in the modules those of other engines and of processes.
 //!
-//! A copy of what `crates/engine/src/sys/ring/enter.rs` does, because the engine is held against
-//! the bare loop: a change of the one must not change the other.
+//! A copy of what `crates/engine/src/sys` does, because the engine is held against the bare loops:
+//! a change of the one must not change the other.
 
 #![expect(unsafe_code, reason = "system calls take structures by address")]
+
+pub(super) mod aio_calls;
+pub(super) mod child_usage;
+pub(super) mod rbd_calls;
 
 use io_uring::{IoUring, opcode, squeue};
 use nix::libc;

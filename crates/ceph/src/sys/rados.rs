@@ -150,11 +150,15 @@ functions! {
     }
 }
 
-/// Loads a library permanently, with the functions that `find` looks up.
+/// Loads a library permanently, with the functions that `find` looks up. Fails in a build without
+/// the feature `librados`, which otherwise compiles the whole crate.
 pub(super) fn load<T>(
     (name, package): (&'static str, &'static str),
     find: impl Fn(&Library) -> Result<T, libloading::Error>,
 ) -> Result<T, CephError> {
+    if !cfg!(feature = "librados") {
+        return Err(CephError::NotBuilt);
+    }
     let failed = |error: libloading::Error| CephError::Library {
         library: name,
         package,

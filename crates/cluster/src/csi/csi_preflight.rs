@@ -5,7 +5,7 @@ use crate::api;
 use crate::connect::KubeCluster;
 use crate::lifecycle::rights_role::{cluster_role_manifest, role_manifest};
 use crate::lifecycle::{RETAINED_RIGHTS, STATIC_PROVISIONER, find_class, is_retaining};
-use crate::options::{ClusterOptions, PodPlacement, Pods, own_arch};
+use crate::options::{ClusterOptions, PodPlacement, Pods};
 use crate::preflight::{self, Facts, Right};
 use crate::setup_observer::{SetupEvent, SetupObserver, unless_interrupted};
 use crate::survey::drivers::snapshot_classes;
@@ -112,7 +112,8 @@ pub(super) fn check_services(
         }),
         ..cluster.clone()
     };
-    facts.judge(&judged, own_arch())?;
+    // The session judges the nodes by its agents.
+    facts.judge(&judged, &[])?;
     let driver = class.map(|class| class.provisioner.clone());
     let unusable = |problem: VolumeProblem| RunError::unusable_target(&name, problem.into());
     if driver.as_deref() == Some(STATIC_PROVISIONER) {
@@ -202,7 +203,10 @@ fn cluster_rights(options: &CsiOptions, retains: bool) -> Vec<Right> {
     let of_snapshots = SNAPSHOT_CLASS_RIGHTS
         .into_iter()
         .filter(|_| options.uses_snapshots());
-    let of_volumes = RETAINED_RIGHTS.into_iter().filter(|_| retains);
+    // The session waits for the removal of a volume without a watch.
+    let of_volumes = RETAINED_RIGHTS
+        .into_iter()
+        .filter(|(verb, ..)| retains && *verb != "watch");
     of_snapshots.chain(of_volumes).collect()
 }
 
@@ -358,7 +362,7 @@ mod tests {
         assert!(!plain.contains("snapshot"), "{plain}");
         assert!(!plain.contains("ClusterRole"), "{plain}");
         let retained = roles("lab", &options(&[DataService::Clone]), true);
-        let volumes = "resources: [persistentvolumes], verbs: [get, list, watch, patch]";
+        let volumes = "resources: [persistentvolumes], verbs: [get, list, patch]";
         assert!(retained.contains(volumes), "{retained}");
         let all = roles("lab", &options(&DataService::ALL), false);
         assert!(all.contains("resources: [volumesnapshots]"), "{all}");

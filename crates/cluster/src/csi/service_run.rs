@@ -19,7 +19,7 @@ use super::service_objects::{
 use super::written_data::{check_message, read_printed, read_time_ns, sum_script, write_script};
 use crate::lifecycle::lifecycle_manifest::{claim_name, pod_name};
 use crate::manifest::{AgentStart, CONTAINER, RunSpec, quantity};
-use crate::options::{ClusterOptions, own_arch};
+use crate::options::ClusterOptions;
 use crate::pod_command::output_of;
 use crate::run_objects::RunObjects;
 use crate::setup_observer::TICK;
@@ -392,7 +392,8 @@ impl ServiceRun {
             id: &self.objects.id,
             namespace: &self.objects.cluster.namespace,
             image: &self.image,
-            arch: own_arch(),
+            // The options limit the nodes, and no agent is sent.
+            archs: &[],
             pods: 1,
             may_claim: true,
             start: AgentStart::Streamed,

@@ -1,6 +1,7 @@
 //! Nodes for the pods of a run: node affinity, and placement relative to each other.
 
 use super::RunSpec;
+use crate::options::ARCH_LABEL;
 use crate::options::PodPlacement;
 use k8s_openapi::api::core::v1::{
     Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PodAffinity,
@@ -24,7 +25,14 @@ impl RunSpec<'_> {
     }
 
     fn node_affinity(&self) -> Option<NodeAffinity> {
-        let wanted = &self.options.pod.node_affinity;
+        let mut wanted = self.options.pod.node_affinity.clone();
+        if self.archs.len() > 1 {
+            wanted.push(NodeSelectorRequirement {
+                key: ARCH_LABEL.to_owned(),
+                operator: "In".to_owned(),
+                values: Some(self.archs.iter().map(|arch| (*arch).to_owned()).collect()),
+            });
+        }
         let by_name = |node: &String| NodeSelectorRequirement {
             key: "metadata.name".to_owned(),
             operator: "In".to_owned(),
@@ -34,7 +42,7 @@ impl RunSpec<'_> {
         (named.is_some() || !wanted.is_empty()).then(|| NodeAffinity {
             required_during_scheduling_ignored_during_execution: Some(NodeSelector {
                 node_selector_terms: vec![NodeSelectorTerm {
-                    match_expressions: (!wanted.is_empty()).then(|| wanted.clone()),
+                    match_expressions: (!wanted.is_empty()).then_some(wanted),
                     match_fields: named.map(|named| vec![named]),
                 }],
             }),

@@ -7,13 +7,21 @@ const IMAGE: &str = "docker.io/library/busybox:1.36";
 static KNOWN: BTreeMap<String, String> = BTreeMap::new();
 
 fn job(target: &str, change: impl FnOnce(&mut ClusterOptions)) -> serde_json::Value {
+    job_for_archs(&["amd64"], target, change)
+}
+
+fn job_for_archs(
+    archs: &[&str],
+    target: &str,
+    change: impl FnOnce(&mut ClusterOptions),
+) -> serde_json::Value {
     let mut options = ClusterOptions::new(target.parse().unwrap());
     change(&mut options);
     let spec = RunSpec {
         id: "3f2a9c",
         namespace: "bench",
         image: IMAGE,
-        arch: "amd64",
+        archs,
         pods: options.pods.and_then(|pods| pods.count).unwrap_or(1),
         may_claim: false,
         start: AgentStart::of_image(IMAGE),
@@ -90,6 +98,18 @@ fn node_selector_includes_the_agent_architecture() {
     let selector = &pod(&job)["nodeSelector"];
     assert_eq!(selector["kubernetes.io/arch"], "amd64");
     assert_eq!(selector["disk"], "ssd");
+}
+
+#[test]
+fn agents_of_several_architectures_select_nodes_by_affinity() {
+    let job = job_for_archs(&["amd64", "arm64"], "sc://fast", |_| {});
+    let pod = pod(&job);
+    assert!(pod["nodeSelector"].get("kubernetes.io/arch").is_none());
+    let required =
+        &pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    let expression = &required["nodeSelectorTerms"][0]["matchExpressions"][0];
+    assert_eq!(expression["key"], "kubernetes.io/arch");
+    assert_eq!(expression["values"], serde_json::json!(["amd64", "arm64"]));
 }
 
 #[test]
@@ -206,7 +226,7 @@ fn pods_that_share_a_claim_have_a_directory_each() {
         id: "3f2a9c",
         namespace: "bench",
         image: "busybox",
-        arch: "amd64",
+        archs: &["amd64"],
         pods: 2,
         may_claim: false,
         start: AgentStart::Streamed,
@@ -233,7 +253,7 @@ fn single_pod_claim_is_created_before_the_pod() {
             id: "3f2a9c",
             namespace: "bench",
             image: IMAGE,
-            arch: "amd64",
+            archs: &["amd64"],
             pods,
             may_claim,
             start: AgentStart::of_image(IMAGE),
@@ -288,7 +308,7 @@ fn agent_image_starts_without_a_shell() {
         id: "3f2a9c",
         namespace: "bench",
         image,
-        arch: "amd64",
+        archs: &["amd64"],
         pods: 1,
         may_claim: false,
         start: AgentStart::of_image(image),

@@ -112,7 +112,7 @@ fn make_privileged(
 ) -> Result<PodSet, RunError> {
     let runner = ClusterRunner {
         options: privileged(watcher(&like.options, node, Some(namespace))),
-        agent: like.agent,
+        agents: like.agents,
     };
     let tell = &mut *watch.tell;
     // The waiting text already names the node.

@@ -99,7 +99,7 @@ impl ClusterRunner<'_> {
         ));
         let runner = ClusterRunner {
             options: self.options.for_node_inspection(None),
-            agent: self.agent,
+            agents: self.agents,
         };
         // The notes on the pod were shown for the run.
         let mut ignore = |_: SetupEvent<'_>| {};

@@ -18,7 +18,7 @@ impl Facts {
     pub(super) fn judge_ephemeral_storage(
         &self,
         options: &ClusterOptions,
-        arch: &str,
+        archs: &[&str],
     ) -> Result<(), RunError> {
         // A patch may change the request, or choose nodes that an autoscaler has yet to make.
         if options.pod_patch.is_some() {
@@ -29,7 +29,7 @@ impl Facts {
         };
         let nodes = self.nodes.iter().flatten();
         let mut largest: Option<(u64, &Node)> = None;
-        for node in nodes.filter(|node| takes_a_pod(node, options, arch)) {
+        for node in nodes.filter(|node| takes_a_pod(node, options, archs)) {
             let Some(bytes) = allocatable_ephemeral_bytes(node) else {
                 return Ok(());
             };
@@ -102,7 +102,7 @@ mod tests {
     fn request_above_the_allocatable_of_all_nodes_is_refused() {
         let small = facts(&[Some("40Gi"), Some("90Gi")]);
         let judge = |facts: &Facts, options: &ClusterOptions| {
-            facts.judge_ephemeral_storage(options, "amd64")
+            facts.judge_ephemeral_storage(options, &["amd64"])
         };
         assert_eq!(judge(&small, &emptydir(90)), Ok(()));
         let expected = refuse(ClusterObstacle::EphemeralStorageTooSmall {
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn request_is_accepted_if_the_amount_of_a_node_is_unknown() {
         let judge = |facts: &Facts, options: &ClusterOptions| {
-            facts.judge_ephemeral_storage(options, "amd64")
+            facts.judge_ephemeral_storage(options, &["amd64"])
         };
         let unknown = facts(&[Some("40Gi"), None]);
         assert_eq!(judge(&unknown, &emptydir(200)), Ok(()));

@@ -15,7 +15,7 @@ pub(super) const FALLBACK_IMAGE: &str = "busybox";
 
 impl Facts {
     /// Returns the requested number of pods, or one for each suitable node.
-    pub(super) fn pods(&self, options: &ClusterOptions, arch: &str) -> Result<u32, RunError> {
+    pub(super) fn pods(&self, options: &ClusterOptions, archs: &[&str]) -> Result<u32, RunError> {
         let Some(pods) = options.pods else {
             return Ok(1);
         };
@@ -25,12 +25,18 @@ impl Facts {
         let Some(nodes) = &self.nodes else {
             return refuse(ClusterObstacle::NodesNotListed);
         };
-        let fitting = nodes.iter().filter(|node| takes_a_pod(node, options, arch));
+        let fitting = nodes
+            .iter()
+            .filter(|node| takes_a_pod(node, options, archs));
         // `judge_nodes` explains it if no node is suitable.
         Ok(fitting.count().max(1) as u32)
     }
 
-    pub(super) fn judge_nodes(&self, options: &ClusterOptions, arch: &str) -> Result<(), RunError> {
+    pub(super) fn judge_nodes(
+        &self,
+        options: &ClusterOptions,
+        archs: &[&str],
+    ) -> Result<(), RunError> {
         let Some(nodes) = &self.nodes else {
             return Ok(());
         };
@@ -47,7 +53,7 @@ impl Facts {
         }
         let fitting: Vec<&&Node> = selected
             .iter()
-            .filter(|node| node_arch(node) == arch)
+            .filter(|node| has_agent_for(node, archs))
             .collect();
         if fitting.is_empty() {
             let mut found: Vec<&str> = selected.iter().map(|node| node_arch(node)).collect();
@@ -55,7 +61,7 @@ impl Facts {
             found.dedup();
             return refuse(ClusterObstacle::OtherArchitecture {
                 nodes: found.into_iter().map(str::to_owned).collect(),
-                agent: arch.to_owned(),
+                agent: archs.join(" and "),
             });
         }
         // A pod that tolerates every taint is also admitted to a cordoned node.
@@ -70,9 +76,9 @@ impl Facts {
     }
 
     /// Returns an image with a shell that a node already has, which saves the pull.
-    pub(super) fn image(&self, options: &ClusterOptions, arch: &str) -> String {
+    pub(super) fn image(&self, options: &ClusterOptions, archs: &[&str]) -> String {
         let nodes = self.nodes.iter().flatten();
-        let fitting = nodes.filter(|node| takes_a_pod(node, options, arch));
+        let fitting = nodes.filter(|node| takes_a_pod(node, options, archs));
         let names: Vec<&String> = fitting
             .filter_map(|node| node.status.as_ref()?.images.as_ref())
             .flatten()
@@ -105,6 +111,11 @@ fn is_selected(node: &Node, options: &ClusterOptions) -> bool {
     selector.all(|(key, value)| label(node, key) == Some(value))
         && affinity.all(|requirement| pod::holds(requirement, labels))
         && named.is_none_or(|named| node.metadata.name.as_ref() == Some(named))
+}
+
+/// Whether one of the agents runs on the node. Without agents, any node will do.
+fn has_agent_for(node: &Node, archs: &[&str]) -> bool {
+    archs.is_empty() || archs.contains(&node_arch(node))
 }
 
 fn node_arch(node: &Node) -> &str {
@@ -149,9 +160,9 @@ pub(crate) fn node_labels(node: &Node) -> BTreeMap<String, String> {
 }
 
 /// Whether a pod of the run could be placed on this node.
-pub(super) fn takes_a_pod(node: &Node, options: &ClusterOptions, arch: &str) -> bool {
+pub(super) fn takes_a_pod(node: &Node, options: &ClusterOptions, archs: &[&str]) -> bool {
     is_selected(node, options)
-        && node_arch(node) == arch
+        && has_agent_for(node, archs)
         && is_usable(node)
         && is_tolerated(node, options)
 }
@@ -217,20 +228,24 @@ mod tests {
             ..Facts::default()
         };
         let mut options = ClusterOptions::new("emptydir://".parse().unwrap());
-        assert_eq!(facts.pods(&options, "amd64"), Ok(1), "one pod by default");
+        assert_eq!(
+            facts.pods(&options, &["amd64"]),
+            Ok(1),
+            "one pod by default"
+        );
         options.pods = Some(Pods {
             count: None,
             placement: PodPlacement::PerNode,
             shared: false,
             checks_shared_file: false,
         });
-        assert_eq!(facts.pods(&options, "amd64"), Ok(2));
+        assert_eq!(facts.pods(&options, &["amd64"]), Ok(2));
         options.tolerations = toleration("dedicated").into_iter().collect();
-        assert_eq!(facts.pods(&options, "amd64"), Ok(3));
+        assert_eq!(facts.pods(&options, &["amd64"]), Ok(3));
         options.pods.as_mut().unwrap().count = Some(7);
-        assert_eq!(facts.pods(&options, "amd64"), Ok(7));
+        assert_eq!(facts.pods(&options, &["amd64"]), Ok(7));
         options.pods.as_mut().unwrap().count = None;
-        let unknown = Facts::default().pods(&options, "amd64").unwrap_err();
+        let unknown = Facts::default().pods(&options, &["amd64"]).unwrap_err();
         assert_eq!(unknown, RunError::from(ClusterObstacle::NodesNotListed));
     }
 }

@@ -52,7 +52,7 @@ fn facts(change: impl FnOnce(&mut Value)) -> Facts {
 
 fn judge(facts: &Facts, target: &str) -> Result<Readiness, RunError> {
     let options = ClusterOptions::new(target.parse().unwrap());
-    facts.judge(&options, "amd64")
+    facts.judge(&options, &["amd64"])
 }
 
 /// Returns the error for a target.
@@ -136,7 +136,7 @@ fn files_that_cannot_fit_the_volume_are_refused_with_a_size_that_can() {
             option: "-z",
             gib_suffix: "Gi",
         });
-        facts.judge(&options, "amd64").map(drop)
+        facts.judge(&options, &["amd64"]).map(drop)
     };
     assert_eq!(judge("sc://fast", 4), Ok(()));
     let refused = judge("sc://fast", 8).unwrap_err();
@@ -317,12 +317,12 @@ fn node_selector_limits_the_usable_nodes() {
     let facts = facts(|_| {});
     let mut options = ClusterOptions::new("sc://fast".parse().unwrap());
     options.node_selector = [("disk".to_owned(), "ssd".to_owned())].into();
-    assert!(facts.judge(&options, "amd64").is_ok());
+    assert!(facts.judge(&options, &["amd64"]).is_ok());
     options.node_selector = [("disk".to_owned(), "hdd".to_owned())].into();
     let no_node = ClusterObstacle::NoLabelledNode {
         labels: vec!["disk=hdd".to_owned()],
     };
-    let error = facts.judge(&options, "amd64").unwrap_err();
+    let error = facts.judge(&options, &["amd64"]).unwrap_err();
     assert_eq!(error, RunError::from(no_node));
 }
 
@@ -353,7 +353,7 @@ fn affinity_and_modes_are_judged_before_anything_is_made() {
     let refused = |target: &str, change: fn(&mut ClusterOptions)| {
         let mut options = ClusterOptions::new(target.parse().unwrap());
         change(&mut options);
-        facts(|_| {}).judge(&options, "amd64")
+        facts(|_| {}).judge(&options, &["amd64"])
     };
     let in_zone = |options: &mut ClusterOptions, zones: &str| {
         let text = format!("topology.kubernetes.io/zone in ({zones})");
@@ -361,12 +361,12 @@ fn affinity_and_modes_are_judged_before_anything_is_made() {
     };
     let mut options = ClusterOptions::new("sc://fast".parse().unwrap());
     in_zone(&mut options, "z1,z9");
-    assert!(facts(|_| {}).judge(&options, "amd64").is_ok());
+    assert!(facts(|_| {}).judge(&options, &["amd64"]).is_ok());
     in_zone(&mut options, "z8,z9");
     let no_node = ClusterObstacle::NoLabelledNode {
         labels: vec!["topology.kubernetes.io/zone in (z8,z9)".to_owned()],
     };
-    let error = facts(|_| {}).judge(&options, "amd64").unwrap_err();
+    let error = facts(|_| {}).judge(&options, &["amd64"]).unwrap_err();
     assert_eq!(error, RunError::from(no_node));
     for target in ["emptydir://", "hostpath:///mnt"] {
         let error = refused(target, |options| options.volume_mode = VolumeMode::Block).unwrap_err();
@@ -426,24 +426,24 @@ fn restricted_namespace_refuses_root_for_block_device() {
             json!({"pod-security.kubernetes.io/enforce": "restricted"});
     });
     let mut options = ClusterOptions::new("sc://fast".parse().unwrap());
-    assert!(restricted.judge(&options, "amd64").is_ok());
+    assert!(restricted.judge(&options, &["amd64"]).is_ok());
     options.volume_mode = VolumeMode::Block;
-    let error = restricted.judge(&options, "amd64").unwrap_err();
+    let error = restricted.judge(&options, &["amd64"]).unwrap_err();
     let forbidden = |is_block| VolumeProblem::RootForbidden { is_block };
     assert_eq!(error, unusable("sc://fast", forbidden(true)));
     let mut directory = ClusterOptions::new("emptydir://".parse().unwrap());
     directory.run_as = Some(0);
-    let error = restricted.judge(&directory, "amd64").unwrap_err();
+    let error = restricted.judge(&directory, &["amd64"]).unwrap_err();
     assert_eq!(error, unusable("emptydir://", forbidden(false)));
     options.run_as = Some(1000);
-    assert!(restricted.judge(&options, "amd64").is_ok());
+    assert!(restricted.judge(&options, &["amd64"]).is_ok());
 }
 
 #[test]
 fn immediate_binding_with_node_selector_gives_a_note() {
     let mut options = ClusterOptions::new("sc://fast".parse().unwrap());
     options.node_selector = [("disk".to_owned(), "ssd".to_owned())].into();
-    let early = facts(|_| {}).judge(&options, "amd64").unwrap();
+    let early = facts(|_| {}).judge(&options, &["amd64"]).unwrap();
     assert!(
         early.notes[0].contains("before the pod has a node"),
         "{:?}",
@@ -451,7 +451,7 @@ fn immediate_binding_with_node_selector_gives_a_note() {
     );
     let late =
         facts(|facts| facts["classes"][0]["volumeBindingMode"] = json!("WaitForFirstConsumer"));
-    assert!(late.judge(&options, "amd64").unwrap().notes.is_empty());
+    assert!(late.judge(&options, &["amd64"]).unwrap().notes.is_empty());
 }
 
 #[test]
@@ -500,9 +500,9 @@ fn block_claim_requires_block_mode_and_no_other_user() {
     assert_eq!(error, unusable("pvc://raw", VolumeProblem::ClaimIsBlock));
     let mut options = ClusterOptions::new("pvc://raw".parse().unwrap());
     options.volume_mode = VolumeMode::Block;
-    assert!(facts.judge(&options, "amd64").is_ok());
+    assert!(facts.judge(&options, &["amd64"]).is_ok());
     facts.claim_users = claim_users::users(&raw, &pods, None);
-    let error = facts.judge(&options, "amd64").unwrap_err();
+    let error = facts.judge(&options, &["amd64"]).unwrap_err();
     let in_use = VolumeProblem::UsedByPod {
         pod: "db-0".to_owned(),
     };
@@ -569,7 +569,7 @@ fn shared_file_on_class_of_one_node_is_refused() {
             shared: true,
             checks_shared_file: true,
         });
-        facts.judge(&options, "amd64")
+        facts.judge(&options, &["amd64"])
     };
     let refused = judge("ebs.csi.aws.com", "ReadWriteMany").unwrap_err();
     let problem = SharedFileProblem::OneNodeDriver {

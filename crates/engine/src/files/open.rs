@@ -2,6 +2,7 @@
 
 use super::created::{CreatedFiles, FileOpenError};
 use super::file_errors::{ignore_unsupported, must_not_create, target_error};
+use super::rw_flag_check::check_rw_flags;
 use crate::io::FileHandle;
 use crate::sys::block;
 use crate::worker_files::{FileKind, FileUse, WorkerFiles};
@@ -76,6 +77,8 @@ pub fn open_files(
         });
         set.files.push(opened);
     }
+    // Files that the layout or the calls above have created were not checked before.
+    check_rw_flags(job, worker)?;
     Ok(set)
 }
 

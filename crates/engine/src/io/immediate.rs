@@ -40,6 +40,7 @@ impl<C: ImmediateIo> ImmediateBackend<C> {
 impl<C: ImmediateIo> Backend for ImmediateBackend<C> {
     const SYNCHRONOUS: bool = C::SYNCHRONOUS;
     const CARRIES_OUT_IN_SUBMIT: bool = C::CARRIES_OUT_IN_SUBMIT;
+    const SINGLE_IOS: bool = C::SYNCHRONOUS;
 
     #[inline]
     fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize> {

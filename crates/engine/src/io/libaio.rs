@@ -3,6 +3,7 @@
 use super::file_calls::trim_or_sync_range;
 use super::{Backend, Completion, FileHandle, Op, Slab};
 use crate::sys::aio::AioContext;
+use crate::sys::rw::RwFlags;
 use std::io;
 use std::os::fd::RawFd;
 
@@ -20,10 +21,10 @@ impl LibaioBackend {
     /// A backend for `depth` I/Os in flight.
     pub(crate) fn new(
         depth: u32,
-        nowait: bool,
+        rw_flags: RwFlags,
         sync_range_flags: u32,
     ) -> io::Result<LibaioBackend> {
-        let context = AioContext::new(depth as usize, if nowait { libc::RWF_NOWAIT } else { 0 })?;
+        let context = AioContext::new(depth as usize, rw_flags)?;
         let finished = Vec::with_capacity(depth as usize);
         Ok(LibaioBackend {
             context,
@@ -44,6 +45,7 @@ impl LibaioBackend {
 
 impl Backend for LibaioBackend {
     const SYNCHRONOUS: bool = false;
+    const SINGLE_IOS: bool = true;
 
     fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize> {
         let mut taken = 0;

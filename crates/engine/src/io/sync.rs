@@ -40,7 +40,7 @@ impl Sync {
     fn next_call(&mut self) -> Call {
         match self.call {
             Call::Vectored2(flags) if self.rng.percent(self.polling_percent) => {
-                Call::Vectored2(flags | libc::RWF_HIPRI)
+                Call::Vectored2(flags.with(libc::RWF_HIPRI))
             }
             call => call,
         }

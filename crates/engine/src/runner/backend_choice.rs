@@ -12,8 +12,9 @@ use crate::io::remote::RemoteBackend;
 use crate::io::sync::{Sync, Vsync};
 use crate::io::{Backend, FileHandle, Slab};
 use crate::remote_storage::RemoteStorage;
-use crate::sys::ring::RingOptions;
-use crate::sys::rw::Call;
+use crate::sys::ring::{MinWait, RingOptions};
+use crate::sys::rw::{Call, RwFlags};
+use crate::worker::Refill;
 use iosonde_job::plan::{Direction, Engine, Job};
 use iosonde_result::run::BackendUsed;
 use iosonde_result::run_error::{RefusedEngine, RunError, UnsupportedFeature};
@@ -40,22 +41,22 @@ pub(super) fn depth(job: &Job) -> u32 {
     }
 }
 
-/// Creates a job's backend. With `files_change` the files are opened and closed during the run.
+/// Creates a job's backend.
 pub(super) fn choose(
     job: &Job,
     slab: &Slab,
     files: &WorkerFiles,
     handles: &[FileHandle],
-    files_change: bool,
+    circumstances: BackendCircumstances,
     (remote, interrupt): (Option<&dyn RemoteStorage>, &Arc<Interrupt>),
 ) -> Result<(AnyBackend, BackendUsed), RunError> {
     if let Some(remote) = remote.filter(|_| job.io.engine.is_ceph()) {
         return on_remote(remote, job, files, slab, interrupt);
     }
     let (mut backend, mut used) = match job.io.engine {
-        Engine::Auto => automatic(job, slab, files_change)?,
+        Engine::Auto => automatic(job, slab, circumstances)?,
         engine => {
-            let backend = named(job, engine, slab, files_change)
+            let backend = named(job, engine, slab, circumstances)
                 .map_err(|error| unavailable(job, engine, &error))?;
             (backend, used(job, engine, &[]))
         }
@@ -106,15 +107,34 @@ fn in_words(reasons: &[String]) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
+/// Properties of a worker that its backend depends on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BackendCircumstances {
+    /// Whether files are opened and closed during the run.
+    pub(super) files_change: bool,
+    /// When the worker submits I/Os for free slots.
+    pub(super) refill: Refill,
+}
+
+/// Returns the engines of `ioengine=auto` that have the flags of the job's reads and writes, the
+/// best first.
+fn engines_of_auto(job: &Job) -> &'static [Engine] {
+    match (job.io.uncached, job.io.atomic) {
+        (true, _) => &[Engine::IoUring],
+        (false, true) => &[Engine::IoUring, Engine::Libaio],
+        (false, false) => &[Engine::IoUring, Engine::Libaio, Engine::Psync],
+    }
+}
+
 /// Selects io_uring, else libaio, else psync; the result gives the reason.
 fn automatic(
     job: &Job,
     slab: &Slab,
-    files_change: bool,
+    circumstances: BackendCircumstances,
 ) -> Result<(AnyBackend, BackendUsed), RunError> {
     let mut refused: Vec<RefusedEngine> = Vec::new();
-    for engine in [Engine::IoUring, Engine::Libaio, Engine::Psync] {
-        match named(job, engine, slab, files_change) {
+    for engine in engines_of_auto(job).iter().copied() {
+        match named(job, engine, slab, circumstances) {
             Ok(backend) => {
                 let reasons: Vec<String> = refused.iter().map(RefusedEngine::to_string).collect();
                 return Ok((backend, used(job, engine, &reasons)));
@@ -128,36 +148,36 @@ fn automatic(
     Err(UnsupportedFeature::NoEngine { refused }.into())
 }
 
-fn named(job: &Job, engine: Engine, slab: &Slab, files_change: bool) -> io::Result<AnyBackend> {
+fn named(
+    job: &Job,
+    engine: Engine,
+    slab: &Slab,
+    circumstances: BackendCircumstances,
+) -> io::Result<AnyBackend> {
     let io = &job.io;
     let depth = slab.slots.len() as u32;
     let rw = job.workload.rw;
     let sync_flags = sync_range_flags(job);
+    let rw_flags = RwFlags::from_job(io);
     Ok(match engine {
         Engine::IoUring | Engine::Auto => {
-            let options = RingOptions {
-                iopoll: io.uring.hipri,
-                sqpoll: io.uring.sqthread_poll,
-                sqpoll_cpu: io.uring.sqthread_poll_cpu,
-                nowait: io.nowait,
-                force_async: io.uring.force_async,
-                vectored: io.uring.nonvectored == Some(false),
-                sync_range_flags: sync_flags,
-            };
-            let files = io.uring.registerfiles.unwrap_or(!files_change);
+            let options = ring_options(job, circumstances);
+            let files = io
+                .uring
+                .registerfiles
+                .unwrap_or(!circumstances.files_change);
             let buffers = io.uring.fixedbufs.unwrap_or(true);
             let uring = IoUringBackend::new(depth, options, files, buffers, slab)?;
             AnyBackend::Uring(Box::new(uring))
         }
-        Engine::Libaio => AnyBackend::Aio(LibaioBackend::new(depth, io.nowait, sync_flags)?),
+        Engine::Libaio => AnyBackend::Aio(LibaioBackend::new(depth, rw_flags, sync_flags)?),
         Engine::Posixaio => AnyBackend::PosixAio(PosixAio::new(depth, sync_flags)),
         Engine::Sync => one_by_one(Sync::new(Call::Seek, sync_flags)),
         Engine::Psync => one_by_one(Sync::new(Call::Positioned, sync_flags)),
         Engine::Pvsync => one_by_one(Sync::new(Call::Vectored, sync_flags)),
         Engine::Pvsync2 => {
-            let flags = if io.nowait { libc::RWF_NOWAIT } else { 0 };
             let percent = if io.uring.hipri { io.hipri_percent } else { 0 };
-            let sync = Sync::new(Call::Vectored2(flags), sync_flags).polling(percent);
+            let sync = Sync::new(Call::Vectored2(rw_flags), sync_flags).polling(percent);
             one_by_one(sync)
         }
         Engine::Vsync => {
@@ -174,6 +194,54 @@ fn named(job: &Job, engine: Engine, slab: &Slab, files_change: bool) -> io::Resu
             return Err(io::Error::from_raw_os_error(libc::ENOSYS));
         }
     })
+}
+
+fn ring_options(job: &Job, circumstances: BackendCircumstances) -> RingOptions {
+    let io = &job.io;
+    let switches = RingSwitches::from_text(&std::env::var(RING_SWITCHES).unwrap_or_default());
+    let BackendCircumstances {
+        files_change,
+        refill,
+    } = circumstances;
+    let min_wait = MinWait {
+        slots: refill.slots,
+        wait_us: (refill.hold_ns / 1_000) as u32,
+    };
+    let holds_back = refill.slots > 1 && min_wait.wait_us > 0;
+    RingOptions {
+        iopoll: io.uring.hipri,
+        sqpoll: io.uring.sqthread_poll,
+        sqpoll_cpu: io.uring.sqthread_poll_cpu,
+        rw_flags: RwFlags::from_job(io),
+        force_async: io.uring.force_async,
+        vectored: io.uring.nonvectored == Some(false),
+        sync_range_flags: sync_range_flags(job),
+        // A file that is opened during the run is not probed.
+        discards: job.workload.rw.has(Direction::Trim) && !files_change,
+        no_iowait: switches.no_iowait,
+        min_wait: (switches.min_wait && holds_back).then_some(min_wait),
+    }
+}
+
+/// Environment variable with which `cargo xtask bench` measures a feature of the ring alone.
+const RING_SWITCHES: &str = "IOSONDE_RING_OPTIONS";
+
+/// Features of the ring that only a benchmark switches on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct RingSwitches {
+    no_iowait: bool,
+    min_wait: bool,
+}
+
+impl RingSwitches {
+    /// Reads names of features, separated by commas. Unknown names have no effect.
+    fn from_text(text: &str) -> RingSwitches {
+        let names = |name: &str| text.split(',').any(|each| each == name);
+        RingSwitches {
+            no_iowait: names("no-iowait"),
+            min_wait: names("min-wait"),
+        }
+    }
 }
 
 fn one_by_one(sync: Sync) -> AnyBackend {
@@ -219,4 +287,48 @@ fn unavailable(job: &Job, engine: Engine, error: &io::Error) -> RunError {
         failure: error.into(),
     }
     .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn auto_engines_have_the_flags_of_the_job() {
+        let mut job = Job::new("x");
+        assert_eq!(engines_of_auto(&job).len(), 3);
+        job.io.atomic = true;
+        let with_atomic = engines_of_auto(&job);
+        assert_eq!(with_atomic, [Engine::IoUring, Engine::Libaio]);
+        job.io.uncached = true;
+        assert_eq!(engines_of_auto(&job), [Engine::IoUring]);
+    }
+
+    #[test]
+    fn ring_switches_are_off_unless_named() {
+        let switches = RingSwitches::from_text;
+        assert_eq!(switches(""), RingSwitches::default());
+        assert_eq!(switches("iowait"), RingSwitches::default());
+        let both = RingSwitches {
+            no_iowait: true,
+            min_wait: true,
+        };
+        assert_eq!(switches("no-iowait,min-wait"), both);
+        let min_wait = switches("min-wait");
+        assert!(min_wait.min_wait && !min_wait.no_iowait);
+    }
+
+    #[test]
+    fn only_trimming_jobs_discard_through_the_ring() {
+        let circumstances = |files_change| BackendCircumstances {
+            files_change,
+            refill: Refill::AT_ONCE,
+        };
+        let mut job = Job::new("x");
+        assert!(!ring_options(&job, circumstances(false)).discards);
+        job.workload.rw.mode = iosonde_job::plan::ReadWriteMode::Trim;
+        assert!(ring_options(&job, circumstances(false)).discards);
+        assert!(!ring_options(&job, circumstances(true)).discards);
+        assert_eq!(ring_options(&job, circumstances(false)).min_wait, None);
+    }
 }

@@ -33,13 +33,16 @@ struct LogLimit {
     cut: Mutex<BTreeSet<PathBuf>>,
 }
 
-/// A log that ends with a whole line once the limit is reached. Later lines are dropped.
+/// A log that ends with a whole line once the limit is reached or a write fails. Later lines are
+/// dropped.
 #[derive(Debug)]
 pub(super) struct LimitedLog {
     file: File,
     path: PathBuf,
     limit: Arc<LogLimit>,
-    is_at_line_start: bool,
+    /// Bytes of the last line, if it goes on in the next write.
+    open_line_bytes: u64,
+    /// Whether later lines are dropped.
     is_cut: bool,
 }
 
@@ -106,7 +109,7 @@ impl OpenLogs {
             file,
             path: path.to_owned(),
             limit: self.limit.clone(),
-            is_at_line_start: true,
+            open_line_bytes: 0,
             is_cut: false,
         };
         let file = Arc::new(Mutex::new(BufWriter::new(file)));
@@ -140,7 +143,7 @@ impl LimitedLog {
         }
         let is_whole = match granted.checked_sub(1) {
             Some(last) => bytes[last] == b'\n',
-            None => self.is_at_line_start,
+            None => self.open_line_bytes == 0,
         };
         let line_end = bytes[granted..].iter().position(|byte| *byte == b'\n');
         let end = match (is_whole, line_end) {
@@ -153,14 +156,38 @@ impl LimitedLog {
         self.limit.record_cut(&self.path);
         end
     }
+
+    /// Counts bytes that the file has got.
+    fn count_written(&mut self, written: &[u8]) {
+        match written.iter().rposition(|byte| *byte == b'\n') {
+            Some(line_end) => self.open_line_bytes = (written.len() - line_end - 1) as u64,
+            None => self.open_line_bytes += written.len() as u64,
+        }
+    }
+
+    /// Removes the part of the last line after a write failed, e.g. of a full file system.
+    fn remove_open_line(&mut self) {
+        self.is_cut = true;
+        let open_bytes = std::mem::take(&mut self.open_line_bytes);
+        let shortened = self.file.metadata().and_then(|metadata| {
+            let length = metadata.len().saturating_sub(open_bytes);
+            self.file.set_len(length)
+        });
+        // The caller reports the error of the write. A pipe cannot be shortened.
+        let _ = shortened;
+    }
 }
 
 impl Write for LimitedLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.is_cut && !bytes.is_empty() {
             let end = self.bytes_to_write(bytes);
-            self.file.write_all(&bytes[..end])?;
-            self.is_at_line_start = bytes.last() == Some(&b'\n');
+            let (count, written) = write_counted(&mut self.file, &bytes[..end]);
+            self.count_written(&bytes[..count]);
+            if written.is_err() {
+                self.remove_open_line();
+            }
+            written?;
         }
         Ok(bytes.len())
     }
@@ -170,9 +197,89 @@ impl Write for LimitedLog {
     }
 }
 
+/// Writes bytes until an error. Returns how many were written, also in the case of an error.
+fn write_counted(file: &mut impl Write, bytes: &[u8]) -> (usize, io::Result<()>) {
+    let mut count = 0;
+    while count < bytes.len() {
+        match file.write(&bytes[count..]) {
+            Ok(0) => return (count, Err(io::ErrorKind::WriteZero.into())),
+            Ok(more) => count += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (count, Err(error)),
+        }
+    }
+    (count, Ok(()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A file on a file system with this much space.
+    struct SmallFile<'a> {
+        file: &'a mut File,
+        left_bytes: usize,
+    }
+
+    impl Write for SmallFile<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.left_bytes == 0 {
+                return Err(io::Error::from_raw_os_error(libc::ENOSPC));
+            }
+            let end = bytes.len().min(self.left_bytes);
+            self.left_bytes -= end;
+            self.file.write(&bytes[..end])
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn partial_write_of_a_full_file_system_leaves_whole_lines() {
+        let scratch = tempfile::tempdir().unwrap();
+        // The open line is in this write, or began in the one before.
+        for (before, bytes, left_bytes, expected) in [
+            ("1, 2\n", "3, 4\n5, 6\n", 7, "1, 2\n3, 4\n"),
+            ("1, 2\n3, ", "400000\n", 2, "1, 2\n"),
+            ("1, 2\n3, ", "400000\n", 0, "1, 2\n"),
+            ("1, 2\n", "3, 4\n5, 6\n", 5, "1, 2\n3, 4\n"),
+        ] {
+            let path = scratch.path().join("a_bw.log");
+            let mut log = LimitedLog {
+                file: File::create(&path).unwrap(),
+                path: path.clone(),
+                limit: OpenLogs::new(None).limit,
+                open_line_bytes: 0,
+                is_cut: false,
+            };
+            log.write_all(before.as_bytes()).unwrap();
+            let mut file = SmallFile {
+                file: &mut log.file,
+                left_bytes,
+            };
+            let (count, written) = write_counted(&mut file, bytes.as_bytes());
+            assert_eq!(count, left_bytes);
+            assert_eq!(written.unwrap_err().raw_os_error(), Some(libc::ENOSPC));
+            log.count_written(&bytes.as_bytes()[..count]);
+            log.remove_open_line();
+            // A buffer tries again when it is dropped.
+            log.write_all(bytes.as_bytes()).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn log_on_a_full_device_reports_the_error_once() {
+        let logs = OpenLogs::new(None);
+        let file = logs.open_log(Path::new("/dev/full")).unwrap();
+        let mut file = file.lock().unwrap();
+        file.write_all(b"1, 2\n").unwrap();
+        let error = file.flush().unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+        file.flush().unwrap();
+    }
 
     #[test]
     fn logs_above_the_limit_end_with_a_whole_line_and_are_named() {

@@ -1,6 +1,7 @@
 //! Builds the parts of a worker from its job and files.
 
-use super::{JobClone, backend_choice};
+use super::JobClone;
+use super::backend_choice::{self, BackendCircumstances};
 use crate::counters::WorkerCounters;
 use crate::files::{CachedFiles, FileUse, OpenFileCache, WorkerFiles, target_error};
 use crate::io::{Slab, Slot};
@@ -15,7 +16,7 @@ use crate::worker::replay::Replayer;
 use crate::worker::verification::Verification;
 use crate::worker::write_contents::Contents;
 use crate::worker::{DepthRules, Refill, WorkerLimits, WorkerParts};
-use iosonde_job::plan::{Direction, Engine, Job, MeasureOptions, Memory, Plan};
+use iosonde_job::plan::{Direction, Engine, Job, MeasureOptions, Memory, Plan, ReadWriteMode};
 use iosonde_job::trace::Trace;
 use iosonde_machine::space::is_memory;
 use iosonde_result::run_error::{BufferMemory, PathAction, RunError, UnsupportedFeature};
@@ -272,8 +273,15 @@ fn depth_rules(job: &Job, depth: u32, in_memory: bool) -> DepthRules {
         complete_max: job.io.batch_complete_max.unwrap_or(u32::MAX),
         refill: refill(job, depth, in_memory),
         low: job.io.iodepth_low.unwrap_or(depth).clamp(1, depth),
-        serialize_overlap: job.io.serialize_overlap,
+        serialize_overlap: job.io.serialize_overlap || writes_follow_trims(job, depth),
     }
+}
+
+/// Whether a write waits for the trim of its block, which io_uring may carry out asynchronously.
+/// Other engines return from the submission of a trim when it is complete.
+fn writes_follow_trims(job: &Job, depth: u32) -> bool {
+    let may_discard_later = matches!(job.io.engine, Engine::Auto | Engine::IoUring);
+    depth > 1 && may_discard_later && job.workload.rw.mode == ReadWriteMode::TrimWrite
 }
 
 /// Returns the conditions that end a worker with this start.
@@ -323,6 +331,19 @@ fn refill(job: &Job, depth: u32, in_memory: bool) -> Refill {
     }
 }
 
+/// Returns the properties of a worker that its backend depends on. With `files_change` the files
+/// are opened and closed during the run.
+pub(super) fn circumstances(
+    job: &Job,
+    files: &WorkerFiles,
+    files_change: bool,
+) -> BackendCircumstances {
+    BackendCircumstances {
+        files_change,
+        refill: refill(job, backend_choice::depth(job), are_in_memory(files)),
+    }
+}
+
 /// Whether all files are on a file system in memory.
 fn are_in_memory(files: &WorkerFiles) -> bool {
     let in_memory = |file: &FileUse| is_memory(&file.path);
@@ -333,7 +354,7 @@ fn are_in_memory(files: &WorkerFiles) -> bool {
 mod tests {
     use super::*;
     use crate::files::FileKind;
-    use iosonde_job::plan::{LatencyTarget, ReadWrite, ReadWriteMode};
+    use iosonde_job::plan::{LatencyTarget, ReadWrite};
     use iosonde_workload::FileRegion;
 
     #[test]
@@ -364,6 +385,20 @@ mod tests {
         let mut job = Job::new("x");
         job.io.engine = Engine::Rados;
         assert_eq!(end_sync_files(&job, &files, true), [0]);
+    }
+
+    #[test]
+    fn trimwrite_of_io_uring_writes_after_the_trim() {
+        let mut job = Job::new("x");
+        job.workload.rw.mode = ReadWriteMode::TrimWrite;
+        let waits = |job: &Job| depth_rules(job, 8, false).serialize_overlap;
+        assert!(!waits(&job), "psync trims before it returns");
+        job.io.engine = Engine::IoUring;
+        assert!(waits(&job));
+        job.workload.rw.mode = ReadWriteMode::Trim;
+        assert!(!waits(&job));
+        job.io.serialize_overlap = true;
+        assert!(waits(&job));
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Linux native AIO (io_submit(2), io_getevents(2)) by its raw system calls.
 
+use super::aio_ring::{AioEvent, AioRing};
 use super::memory::{IoMemory, KeptMapping};
 use crate::slot::Completion;
 use crate::sys::memory::Slab;
+use crate::sys::rw::RwFlags;
 use iosonde_workload::Op;
 use std::io;
 use std::os::fd::RawFd;
@@ -33,36 +35,26 @@ struct ControlBlock {
 
 const _: () = assert!(size_of::<ControlBlock>() == 64, "as in the kernel's header");
 
-/// struct io_event of linux/aio_abi.h.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct AioEvent {
-    data: u64,
-    object: u64,
-    result: i64,
-    result2: i64,
-}
-
-const _: () = assert!(size_of::<AioEvent>() == 32, "as in the kernel's header");
-
 /// An AIO context with room for a fixed number of I/Os.
 pub(crate) struct AioContext {
     id: libc::c_ulong,
     blocks: Box<[ControlBlock]>,
     pointers: Vec<*const ControlBlock>,
     events: Box<[AioEvent]>,
-    /// RWF flags on reads and writes.
-    rw_flags: i32,
+    /// Where the kernel puts completions. `None`: they are read by io_getevents(2) only.
+    ring: Option<AioRing>,
+    rw_flags: RwFlags,
     /// The buffers of the first submission.
     memory: Option<KeptMapping>,
 }
 
 // SAFETY: the context is an id. `pointers` point into `blocks`, which stays in place on the heap.
+// The ring belongs to the process, and only the owner of this value reads it.
 unsafe impl Send for AioContext {}
 
 impl AioContext {
     /// Creates a context for `depth` I/Os in flight.
-    pub(crate) fn new(depth: usize, rw_flags: i32) -> io::Result<AioContext> {
+    pub(crate) fn new(depth: usize, rw_flags: RwFlags) -> io::Result<AioContext> {
         let mut id: libc::c_ulong = 0;
         // SAFETY: io_setup writes one context id.
         if unsafe { libc::syscall(libc::SYS_io_setup, depth as libc::c_long, &mut id) } < 0 {
@@ -73,6 +65,9 @@ impl AioContext {
             blocks: vec![ControlBlock::default(); depth].into_boxed_slice(),
             pointers: Vec::with_capacity(depth),
             events: vec![AioEvent::default(); depth].into_boxed_slice(),
+            // SAFETY: the context is destroyed when this value is dropped, which has the only
+            // reader and makes all calls.
+            ring: unsafe { AioRing::of_context(id) },
             rw_flags,
             memory: None,
         })
@@ -147,18 +142,55 @@ impl AioContext {
             } else {
                 (slot.offset + u64::from(slot.moved)) as i64
             },
-            rw_flags: if data == 0 { 0 } else { self.rw_flags },
+            rw_flags: match slot.op {
+                Op::Read | Op::Write => self.rw_flags.select(slot.op == Op::Write),
+                _ => 0,
+            },
             reqprio: slot.priority as i16,
             flags: if slot.priority != 0 { FLAG_IOPRIO } else { 0 },
             ..ControlBlock::default()
         }
     }
 
-    /// Appends completions: at least `min` unless `timeout_ns` passes first.
+    /// Appends completions: at least `min` unless `timeout_ns` passes first. Enters the kernel only
+    /// to wait, if it can.
     ///
     /// # Panics
     /// If the memory is not that of the submissions.
     pub(crate) fn reap(
+        &mut self,
+        memory: &mut IoMemory,
+        min: usize,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
+        let taken = self.take_from_ring(memory, done);
+        if self.ring.is_some() && taken >= min {
+            return Ok(());
+        }
+        self.wait(memory, min - taken, timeout_ns, done)
+    }
+
+    /// Appends the completions that the ring has. Returns their number.
+    #[inline(always)]
+    fn take_from_ring(&mut self, memory: &mut IoMemory, done: &mut Vec<Completion>) -> usize {
+        let Some(ring) = &mut self.ring else {
+            return 0;
+        };
+        let kept = self.memory.as_ref();
+        let mut taken = 0;
+        while taken < self.events.len()
+            && let Some(event) = ring.take()
+        {
+            assert!(kept.is_some_and(|kept| kept.is_of(memory)));
+            complete(event, memory, done);
+            taken += 1;
+        }
+        taken
+    }
+
+    /// Appends completions by io_getevents(2): at least `min` unless `timeout_ns` passes first.
+    fn wait(
         &mut self,
         memory: &mut IoMemory,
         min: usize,
@@ -196,15 +228,21 @@ impl AioContext {
         let kept = self.memory.as_ref();
         assert!(count == 0 || kept.is_some_and(|kept| kept.is_of(memory)));
         for event in &self.events[..count as usize] {
-            let slot = event.data as u32;
-            memory.end_io(slot);
-            done.push(Completion {
-                slot,
-                result: event.result as i32,
-            });
+            complete(*event, memory, done);
         }
         Ok(())
     }
+}
+
+/// Marks the slot of an event as no longer in flight, and appends its completion.
+#[inline(always)]
+fn complete(event: AioEvent, memory: &mut IoMemory, done: &mut Vec<Completion>) {
+    let slot = event.data as u32;
+    memory.end_io(slot);
+    done.push(Completion {
+        slot,
+        result: event.result as i32,
+    });
 }
 
 impl Drop for AioContext {
@@ -212,5 +250,66 @@ impl Drop for AioContext {
         // SAFETY: the id is that of io_setup. The call waits for I/O in flight, so the kernel does
         // not access the buffers afterwards. Linux offers no deadline for it.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.id) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::slot::Slot;
+    use crate::sys::memory::MemoryKind;
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+
+    const BYTES: usize = 512;
+    const SLOTS: u32 = 3;
+    /// More I/Os than the kernel's ring has entries for so small a context.
+    const ROUNDS: u32 = 2000;
+
+    /// Reads three parts of a file again and again, with or without the ring.
+    fn read_in_rounds(has_ring: bool) {
+        let mut file = tempfile::tempfile().unwrap();
+        for slot in 0..SLOTS {
+            file.write_all(&[slot as u8 + 1; BYTES]).unwrap();
+        }
+        let slot = |index: u32| Slot {
+            offset: u64::from(index) * BYTES as u64,
+            len: BYTES as u32,
+            ..Slot::IDLE
+        };
+        let mut slab = Slab {
+            slots: (0..SLOTS).map(slot).collect(),
+            memory: IoMemory::map(SLOTS as usize, BYTES, 0, MemoryKind::Pages).unwrap(),
+        };
+        let mut context = AioContext::new(SLOTS as usize, RwFlags::default()).unwrap();
+        assert!(context.ring.is_some(), "Linux maps a ring");
+        if !has_ring {
+            context.ring = None;
+        }
+        for _ in 0..ROUNDS {
+            let fds = [file.as_raw_fd()];
+            assert_eq!(context.submit(&mut slab, &[0, 1, 2], &fds).unwrap(), 3);
+            let mut done = Vec::new();
+            while done.len() < 3 {
+                let left = 3 - done.len();
+                let memory = &mut slab.memory;
+                context.reap(memory, left, None, &mut done).unwrap();
+            }
+            context.reap(&mut slab.memory, 0, None, &mut done).unwrap();
+            done.sort_unstable_by_key(|completion: &Completion| completion.slot);
+            let slots: Vec<u32> = done.iter().map(|completion| completion.slot).collect();
+            assert_eq!(slots, [0, 1, 2], "each I/O completes once");
+            for completion in done {
+                assert_eq!(completion.result, BYTES as i32);
+                let buffer = slab.memory.slot(completion.slot, BYTES);
+                assert_eq!(buffer, [completion.slot as u8 + 1; BYTES]);
+            }
+        }
+    }
+
+    #[test]
+    fn completions_of_the_ring_and_of_the_call_are_the_same() {
+        read_in_rounds(true);
+        read_in_rounds(false);
     }
 }

@@ -3,9 +3,10 @@
 use std::io;
 use std::os::fd::RawFd;
 
-const BLKDISCARD: libc::c_ulong = 0x1277;
-const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
-const BLKFLSBUF: libc::c_ulong = 0x1261;
+// The type is unsigned with glibc, and signed with musl.
+const BLKDISCARD: libc::Ioctl = 0x1277;
+const BLKGETSIZE64: libc::Ioctl = 0x8008_1272_u32 as libc::Ioctl;
+const BLKFLSBUF: libc::Ioctl = 0x1261;
 
 /// fcntl(2) command that sets the write lifetime hint of an inode.
 const F_SET_RW_HINT: libc::c_int = 1024 + 12;

@@ -1,5 +1,6 @@
 //! An io_uring: one submission queue, one completion queue, registered files and buffers.
 
+mod discard;
 mod enter;
 mod setup;
 #[cfg(test)]
@@ -9,13 +10,14 @@ mod tests;
 
 use crate::slot::{Completion, Slot};
 use crate::sys::memory::{IoMemory, KeptMapping, Slab};
+pub(crate) use discard::probe_discard;
 use enter::RingDescriptor;
 use io_uring::squeue::{PushError, SubmissionQueue};
 use io_uring::types::{Fd, Fixed, FsyncFlags};
 use io_uring::{IoUring, opcode, squeue};
 use iosonde_workload::Op;
-pub(crate) use setup::RingOptions;
 pub use setup::try_one;
+pub(crate) use setup::{MinWait, RingOptions};
 use setup::{SetupFlags, build_newest};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -72,7 +74,7 @@ macro_rules! operation {
     ($maker:ident, $fd:expr, $slab:ident, $slot:ident, $index:ident) => {{
         let offset = $slot.offset + u64::from($slot.moved);
         let ioprio = $slot.priority;
-        let flags = $maker.rw_flags() as i32;
+        let flags = $maker.options.rw_flags.select($slot.op == Op::Write);
         match $slot.op {
             Op::Read => {
                 let vector = $maker.vector($slab, $slot, $index);
@@ -96,9 +98,8 @@ macro_rules! operation {
                 .offset($slot.offset)
                 .flags($maker.options.sync_range_flags)
                 .build(),
-            // The backend carries out trims by system calls: an opcode for them is newer than
-            // io_uring.
-            Op::Trim => opcode::Nop::new().build(),
+            // Of a device that accepts it: the backend carries out other trims by system calls.
+            Op::Trim => $maker.discard($slot),
         }
     }};
 }
@@ -108,6 +109,7 @@ pub(crate) struct Ring {
     ring: IoUring,
     descriptor: RingDescriptor,
     flags: SetupFlags,
+    min_wait: Option<MinWait>,
     maker: EntryMaker,
     /// Entries pushed to the submission queue whose completions have not been reaped.
     in_flight: usize,
@@ -135,8 +137,14 @@ impl Ring {
             iov_base: std::ptr::null_mut(),
             iov_len: 0,
         };
+        let mut descriptor = RingDescriptor::register(ring.as_raw_fd(), options.sqpoll);
+        if options.no_iowait && ring.params().is_feature_no_iowait() {
+            descriptor.leave_iowait();
+        }
+        let has_min_wait = ring.params().is_feature_min_timeout();
         Ok(Ring {
-            descriptor: RingDescriptor::register(ring.as_raw_fd(), options.sqpoll),
+            descriptor,
+            min_wait: options.min_wait.filter(|_| has_min_wait),
             ring,
             flags: SetupFlags {
                 deferred: flags.deferred && !options.sqpoll,
@@ -201,6 +209,8 @@ impl Ring {
             ("defer_taskrun", self.flags.deferred),
             ("no_sqarray", self.flags.no_sqarray),
             ("registered_ring", self.descriptor.is_registered()),
+            ("no_iowait", self.descriptor.leaves_iowait()),
+            ("min_wait", self.min_wait.is_some()),
         ];
         let in_force = flags.into_iter().filter(|(_, is_in_force)| *is_in_force);
         in_force.map(|(name, _)| name).collect()
@@ -280,12 +290,17 @@ impl Ring {
 
     fn wait(&mut self, min: usize, timeout_ns: Option<u64>) -> io::Result<bool> {
         let (queued, min) = (self.ring.submission().len() as u32, min as u32);
-        let returned = match timeout_ns {
-            Some(ns) => {
+        let returned = match (timeout_ns, self.min_wait) {
+            (Some(ns), _) => {
                 let timeout = Duration::from_nanos(ns);
                 self.descriptor.enter_within(queued, min, timeout)
             }
-            None => self.descriptor.enter(queued, min),
+            (None, Some(rule)) if min > 0 => {
+                let several = min.max(self.missing_slots(rule));
+                self.descriptor
+                    .enter_min_wait(queued, several, rule.wait_us)
+            }
+            (None, _) => self.descriptor.enter(queued, min),
         };
         match returned {
             Ok(()) => Ok(false),
@@ -293,6 +308,12 @@ impl Ring {
             Err(error) if retry(&error) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// Completions until as many slots are free as end a [`MinWait`], at most those in flight.
+    fn missing_slots(&self, rule: MinWait) -> u32 {
+        let free = self.maker.vectors.len().saturating_sub(self.in_flight) as u32;
+        rule.slots.saturating_sub(free).min(self.in_flight as u32)
     }
 
     #[inline]
@@ -402,11 +423,7 @@ impl EntryMaker {
         } else {
             squeue::Flags::empty()
         };
-        let (fd, place) = if self.registered_files {
-            (slot.file as i32, squeue::Flags::FIXED_FILE)
-        } else {
-            (self.files[slot.file as usize], squeue::Flags::empty())
-        };
+        let (fd, place) = self.descriptor(slot.file);
         TransferEntry {
             opcode,
             flags: (forced | place).bits(),
@@ -415,7 +432,7 @@ impl EntryMaker {
             offset: slot.offset + u64::from(slot.moved),
             address: address.addr() as u64,
             length,
-            rw_flags: self.rw_flags(),
+            rw_flags: self.options.rw_flags.select(slot.op == Op::Write) as u32,
             user_data: u64::from(index),
             buffer_index: 0,
             personality: 0,
@@ -440,11 +457,13 @@ impl EntryMaker {
         entry.user_data(u64::from(index))
     }
 
-    fn rw_flags(&self) -> u32 {
-        if self.options.nowait {
-            libc::RWF_NOWAIT as u32
+    /// Returns the number of a file as an entry names it: an index if the files are registered.
+    #[inline(always)]
+    fn descriptor(&self, file: u32) -> (i32, squeue::Flags) {
+        if self.registered_files {
+            (file as i32, squeue::Flags::FIXED_FILE)
         } else {
-            0
+            (self.files[file as usize], squeue::Flags::empty())
         }
     }
 

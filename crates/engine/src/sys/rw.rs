@@ -1,6 +1,7 @@
 //! Synchronous system calls that read or write one slot, or several contiguous ones.
 
 use super::memory::IoMemory;
+use iosonde_job::plan::IoMethod;
 use std::io;
 use std::os::fd::RawFd;
 
@@ -13,8 +14,48 @@ pub(crate) enum Call {
     Positioned,
     /// preadv(2), pwritev(2).
     Vectored,
-    /// preadv2(2), pwritev2(2) with these RWF flags.
-    Vectored2(i32),
+    /// preadv2(2), pwritev2(2) with these flags.
+    Vectored2(RwFlags),
+}
+
+/// Flags of single reads and writes (`RWF_*`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct RwFlags {
+    /// Flags of reads.
+    pub(crate) read: i32,
+    /// Flags of writes.
+    pub(crate) write: i32,
+}
+
+impl RwFlags {
+    /// The flags that a job requests. The kernel refuses RWF_ATOMIC on reads.
+    pub(crate) fn from_job(io: &IoMethod) -> RwFlags {
+        let bit = |is_on: bool, flag: i32| if is_on { flag } else { 0 };
+        let both = bit(io.nowait, libc::RWF_NOWAIT) | bit(io.uncached, libc::RWF_DONTCACHE);
+        RwFlags {
+            read: both,
+            write: both | bit(io.atomic, libc::RWF_ATOMIC),
+        }
+    }
+
+    /// Adds a flag to reads and writes.
+    pub(crate) fn with(self, flag: i32) -> RwFlags {
+        RwFlags {
+            read: self.read | flag,
+            write: self.write | flag,
+        }
+    }
+
+    /// Returns the flags of a direction.
+    #[inline(always)]
+    pub(crate) fn select(self, is_write: bool) -> i32 {
+        if is_write { self.write } else { self.read }
+    }
+
+    /// Whether writes are atomic.
+    pub(crate) fn has_atomic_writes(self) -> bool {
+        self.write & libc::RWF_ATOMIC != 0
+    }
 }
 
 /// One read or write of a slot.
@@ -64,8 +105,10 @@ pub(crate) fn transfer(memory: &mut IoMemory, io: Transfer, call: Call) -> i32 {
             (Call::Positioned, true) => libc::pwrite(io.fd, address, length, offset),
             (Call::Vectored, false) => libc::preadv(io.fd, &vector, 1, offset),
             (Call::Vectored, true) => libc::pwritev(io.fd, &vector, 1, offset),
-            (Call::Vectored2(flags), false) => libc::preadv2(io.fd, &vector, 1, offset, flags),
-            (Call::Vectored2(flags), true) => libc::pwritev2(io.fd, &vector, 1, offset, flags),
+            (Call::Vectored2(flags), false) => libc::preadv2(io.fd, &vector, 1, offset, flags.read),
+            (Call::Vectored2(flags), true) => {
+                libc::pwritev2(io.fd, &vector, 1, offset, flags.write)
+            }
         }
     };
     outcome(moved as i64)
@@ -148,5 +191,27 @@ fn outcome(returned: i64) -> i32 {
             .unwrap_or(libc::EIO)
     } else {
         returned as i32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn atomic_flag_is_on_writes_only() {
+        let flags = RwFlags::from_job(&IoMethod {
+            nowait: true,
+            uncached: true,
+            atomic: true,
+            ..IoMethod::default()
+        });
+        let both = libc::RWF_NOWAIT | libc::RWF_DONTCACHE;
+        assert_eq!(flags.select(false), both);
+        assert_eq!(flags.select(true), both | libc::RWF_ATOMIC);
+        assert!(flags.has_atomic_writes());
+        let plain = RwFlags::from_job(&IoMethod::default());
+        assert_eq!(plain, RwFlags::default());
+        assert!(!plain.with(libc::RWF_HIPRI).has_atomic_writes());
     }
 }

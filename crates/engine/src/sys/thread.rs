@@ -104,8 +104,8 @@ pub(crate) fn set_fine_timers() {
 
 /// The calling thread's id.
 pub(crate) fn id() -> u32 {
-    // SAFETY: the call takes no pointer to memory.
-    unsafe { libc::gettid() as u32 }
+    // Not libc::gettid, which glibc has since 2.30 only.
+    rustix::thread::gettid().as_raw_pid().cast_unsigned()
 }
 
 fn check(returned: libc::c_long) -> io::Result<()> {

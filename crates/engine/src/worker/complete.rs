@@ -58,7 +58,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     /// Fails the worker after an error of the reap call, whatever errors the job ignores. The slots
     /// stay in use, as the kernel may still write to their buffers.
     #[cold]
-    fn fail_wait(&mut self, error: &std::io::Error) -> WorkerStep {
+    pub(super) fn fail_wait(&mut self, error: &std::io::Error) -> WorkerStep {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
         let lost = std::mem::take(&mut self.in_flight);
         self.publish_in_flight();

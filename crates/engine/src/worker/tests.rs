@@ -2,4 +2,5 @@
 
 mod allocations;
 mod lost_completions;
+mod single_io_rows;
 mod worker_parts;

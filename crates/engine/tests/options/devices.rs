@@ -171,3 +171,44 @@ fn device_sizes_and_offsets_match_fio() {
     assert_eq!(count("size=1g"), 256, "a device does not grow");
     assert_eq!(count("numjobs=4\noffset_increment=25%\nsize=25%"), 256);
 }
+
+#[test]
+fn uncached_job_runs_or_is_refused_before_its_first_io() {
+    let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    for engine in ["io_uring", "pvsync2"] {
+        let text = format!(
+            "[x]\nfilename={engine}\nsize=1m\nbs=4k\nrw=write\nuncached=1\nioengine={engine}\n"
+        );
+        match run_watched(scratch.path(), &text, &mut ()) {
+            Ok(result) => assert_eq!(counts(&result), (0, 256), "{engine}"),
+            Err(error) => {
+                let problem = target_problem(&error);
+                assert!(
+                    matches!(problem, TargetProblem::UncachedRefused { .. }),
+                    "{engine}: {problem:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn atomic_job_without_support_leaves_its_file_unchanged() {
+    let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = scratch.path().join("f");
+    let before = vec![7; 1 << 20];
+    std::fs::write(&path, &before).unwrap();
+    // ext4 and XFS have no atomic writes below their block size.
+    let text = "[x]\nfilename=f\nsize=1m\nbssplit=512/50:256k/50\nrw=write\ndirect=1\natomic=1\n\
+                ioengine=io_uring\n";
+    let error = run_watched(scratch.path(), text, &mut ()).unwrap_err();
+    let problem = target_problem(&error);
+    assert!(
+        matches!(
+            problem,
+            TargetProblem::NoAtomicWrites { .. } | TargetProblem::AtomicBlockSize { .. }
+        ),
+        "{problem:?}"
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}

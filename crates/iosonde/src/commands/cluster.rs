@@ -1,38 +1,22 @@
 //! Targets in a Kubernetes cluster, for the commands that take any target.
 
+use super::embedded_agents::agents;
 use crate::args::{ClusterArgs, VolumeModeArg};
 use crate::failure::CommandError;
-use flate2::read::ZlibDecoder;
 use iosonde_cluster::options::own_arch;
 use iosonde_cluster::{
-    AgentProgram, ClusterOptions, ClusterRunner, NeededSpace, PodPlacement, PodSession, Pods,
-    PreflightResult, SetupObserver,
+    ClusterOptions, ClusterRunner, NeededSpace, PodPlacement, PodSession, Pods, PreflightResult,
+    SetupObserver,
 };
 use iosonde_job::outside_access::{OutsideAccess, outside_accesses};
 use iosonde_job::plan::Job;
 use iosonde_job::volume_space::least_volume_bytes;
 use iosonde_job::{Plan, TargetUri};
 use iosonde_result::cache_state::ColdLayers;
-use iosonde_result::run_error::{AccessPurpose, RunError, TargetProblem, UnsupportedFeature};
+use iosonde_result::run_error::UnsupportedFeature;
 use iosonde_result::wire::PathInfo;
 use iosonde_study::probe::{StudyTarget, StudyTargetKind};
-use std::borrow::Cow;
-use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::LazyLock;
-
-/// The agent that the build has embedded, compressed (zlib). Empty in a development build.
-static EMBEDDED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/agent.zlib"));
-
-/// The embedded agent, decompressed at its first use.
-static AGENT: LazyLock<Vec<u8>> =
-    LazyLock::new(|| decompressed(EMBEDDED).expect("the build script has compressed the agent"));
-
-fn decompressed(zlib: &[u8]) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    ZlibDecoder::new(zlib).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
 
 /// Parses a URI of a target in a cluster. `None` for any other name.
 pub(crate) fn target(name: &str) -> Result<Option<TargetUri>, CommandError> {
@@ -110,7 +94,15 @@ pub(crate) fn check(
     interrupts: &dyn Fn() -> u32,
 ) -> Result<PreflightResult, CommandError> {
     let options = options_of_pods(target, args, pods)?;
-    Ok(iosonde_cluster::check(&options, own_arch(), interrupts)?)
+    Ok(iosonde_cluster::check(&options, &archs(), interrupts)?)
+}
+
+/// Returns the architectures of the agents. Commands that send no agent run without one, too.
+pub(crate) fn archs() -> Vec<&'static str> {
+    match agents() {
+        Ok(agents) => agents.iter().map(|agent| agent.arch).collect(),
+        Err(_) => vec![own_arch()],
+    }
 }
 
 /// Creates one pod or several, each with the target's volume.
@@ -118,13 +110,9 @@ pub(crate) fn open_pods<'w>(
     options: ClusterOptions,
     watch: SetupObserver<'w>,
 ) -> Result<PodSession<'w>, CommandError> {
-    let bytes = agent()?;
     let runner = ClusterRunner {
         options,
-        agent: AgentProgram {
-            bytes: &bytes,
-            arch: own_arch(),
-        },
+        agents: &agents()?,
     };
     Ok(runner.open(watch)?)
 }
@@ -261,28 +249,6 @@ pub(crate) fn note_of_pods(session: &PodSession<'_>, options: &ClusterOptions) -
     })
 }
 
-/// The agent's executable, which is copied into pods.
-pub(crate) fn agent() -> Result<Cow<'static, [u8]>, CommandError> {
-    if let Some(path) = std::env::var_os("IOSONDE_AGENT") {
-        let read = std::fs::read(&path).map(Cow::Owned);
-        return read.map_err(|error| {
-            CommandError::Run(RunError::unusable_target(
-                path.to_string_lossy().into_owned(),
-                TargetProblem::NotAccessible {
-                    failure: (&error).into(),
-                    purpose: AccessPurpose::AgentProgram,
-                },
-            ))
-        });
-    }
-    if EMBEDDED.is_empty() {
-        return Err(CommandError::Run(
-            UnsupportedFeature::NoEmbeddedAgent.into(),
-        ));
-    }
-    Ok(Cow::Borrowed(AGENT.as_slice()))
-}
-
 /// Describes the volume of the pod as the target of a probe.
 pub(crate) fn probe_target(
     name: &str,
@@ -385,19 +351,8 @@ pub(crate) fn refuse_traces_and_commands(plan: &Plan) -> Result<(), CommandError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flate2::Compression;
     use iosonde_job::env::FakeEnv;
-
-    #[test]
-    fn decompressed_agent_equals_its_source() {
-        let agent: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
-        let mut zlib = Vec::new();
-        let mut encoder = flate2::read::ZlibEncoder::new(&agent[..], Compression::best());
-        encoder.read_to_end(&mut zlib).unwrap();
-        assert!(zlib.len() < agent.len());
-        assert_eq!(decompressed(&zlib).unwrap(), agent);
-        assert!(decompressed(&zlib[..zlib.len() / 2]).is_err());
-    }
+    use iosonde_result::run_error::RunError;
 
     #[test]
     fn commands_of_jobs_for_pods_are_refused() {

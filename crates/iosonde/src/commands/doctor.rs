@@ -108,6 +108,12 @@ fn epoch_ms() -> u64 {
 /// Identifies a target. Fails if it is missing or cannot be measured: findings would be useless.
 fn existing(path: &Path) -> Result<TargetInfo, CommandError> {
     let name = path.display().to_string();
+    if name.starts_with("sim:") {
+        return Err(CommandError::usage(
+            format!("{name} is a simulated device, which has nothing to examine"),
+            format!("name a directory, file or device, or run `iosonde probe {name}`"),
+        ));
+    }
     if let Some((scheme, _)) = name.split_once("://") {
         return Err(CommandError::Run(
             UnsupportedFeature::UnknownScheme {
@@ -190,6 +196,18 @@ mod tests {
         };
         assert_eq!(refused("sc://fast"), RunError::from(unknown_scheme));
         assert!(existing(Path::new(".")).is_ok());
+    }
+
+    /// It was reported as a missing file.
+    #[test]
+    fn simulated_device_is_explained() {
+        let failure = existing(Path::new("sim:nvme")).unwrap_err();
+        assert_eq!(failure.status(), 2);
+        assert_eq!(
+            failure.text(false),
+            "error: sim:nvme is a simulated device, which has nothing to examine\n\
+             help: name a directory, file or device, or run `iosonde probe sim:nvme`"
+        );
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::fio_document::document;
 use crate::live::fio_live::FioLive;
 use crate::output::{Output, is_reader_gone};
 use crate::signals::StopSignal;
+use crate::terminal_text::{self, COLUMNS_MAX};
 use iosonde_engine::runner::LocalRunner;
 use iosonde_history::{HistoryWriter, target_here};
 use iosonde_job::cmdline::Action;
@@ -125,7 +126,12 @@ fn action_text(action: &Action) -> Result<Option<String>, CommandError> {
         // Scripts compare this line with known versions of fio; a further word makes them fail.
         // `iosonde --version` names iosonde.
         Action::Version => format!("{}\n", fio::VERSION),
-        Action::Help => help::usage("iosonde fio") + &target_options::help_of_targets(),
+        Action::Help => {
+            let columns = terminal_text::columns(std::io::stdout()).unwrap_or(COLUMNS_MAX);
+            let usage = help::usage("iosonde fio");
+            let usage = terminal_text::wrapped_table(&usage, columns, help::DOC_COLUMN);
+            usage + &target_options::help_of_targets(columns)
+        }
         Action::CommandHelp(name) => help::command_help(name.as_deref()).map_err(unknown)?,
         Action::EngineHelp(name) => help::engine_help(name.as_deref()).map_err(unknown)?,
     }))

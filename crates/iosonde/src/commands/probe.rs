@@ -11,6 +11,7 @@ use crate::args::{ClusterArgs, ProbeArgs};
 use crate::failure::CommandError;
 use crate::live::pod_setup::PodLive;
 use crate::live::probe_live::ProbeLive;
+use crate::live::probe_live::targets_view::TargetsView;
 use crate::output::Output;
 use crate::signals::StopSignal;
 use iosonde_cluster::{SetupEvent, SetupObserver};
@@ -72,6 +73,7 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), CommandError> {
         neighbour,
         stop: &stop,
         turns: Turns::new(args.targets.len(), args.seed),
+        view: (args.targets.len() > 1).then(|| TargetsView::new(&args.targets)),
     };
     beforehand::warn(&args.targets, &args.cluster);
     let mut concluded = Ok(());
@@ -139,6 +141,8 @@ struct ProbeCommand<'a> {
     neighbour: Option<Neighbour>,
     stop: &'a StopSignal,
     turns: Turns,
+    /// The live view of several targets.
+    view: Option<TargetsView>,
 }
 
 impl ProbeCommand<'_> {
@@ -181,6 +185,9 @@ impl ProbeCommand<'_> {
                     Err(failure) => failed = failed.or(Some(failure)),
                 }
             }
+            if let Some(view) = &self.view {
+                view.clear();
+            }
             print(&results, &ids, failed);
             drop(is_printing);
             begun.into_iter().map(joined).fold(Ok(()), Result::and)
@@ -199,8 +206,7 @@ impl ProbeCommand<'_> {
             return Ok(vec![history_writer]);
         }
         eprintln!(
-            "{} targets take turns, phase by phase, so that drift of the machine affects all \
-             equally",
+            "{} targets take turns phase by phase: drift of the machine affects all equally",
             targets.len()
         );
         crate::commands::print_notes(&mut history_writer);
@@ -222,9 +228,9 @@ impl ProbeCommand<'_> {
         history_writer: &mut HistoryWriter,
         hand_on: &mut dyn FnMut(Result<EndedProbe, CommandError>),
     ) -> Result<(), RunError> {
-        let mut live = match self.args.targets.len() {
-            1 => ProbeLive::new(self.stop.clone()),
-            _ => ProbeLive::of_several(who + 1, self.stop.clone()),
+        let mut live = match &self.view {
+            None => ProbeLive::new(self.stop.clone()),
+            Some(view) => ProbeLive::of_several(who, view.clone(), self.stop.clone()),
         };
         let name = &self.args.targets[who];
         let present = self.turns.leave_on_drop(who);
@@ -463,6 +469,7 @@ mod tests {
                 neighbour: None,
                 stop: &stop,
                 turns: Turns::new(args.targets.len(), args.seed),
+                view: None,
                 args: &args,
             };
             let history_writer = HistoryWriter::open(&args.keep.options()).ok().unwrap();

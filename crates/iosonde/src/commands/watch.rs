@@ -11,13 +11,12 @@ mod watch_request;
 mod watch_sample;
 
 use crate::args::{WatchArgs, WatchFormat, WatchSection};
-use crate::commands::cluster::agent;
+use crate::commands::embedded_agents::agents;
 use crate::failure::CommandError;
 use crate::live::pod_setup::PodLive;
 use crate::output::{Output, is_reader_gone};
 use crate::signals::StopSignal;
-use iosonde_cluster::options::own_arch;
-use iosonde_cluster::{AgentProgram, ClusterOptions, ClusterRunner, SetupEvent, SetupObserver};
+use iosonde_cluster::{ClusterOptions, ClusterRunner, SetupEvent, SetupObserver};
 use sample_display::Show;
 use sample_source::{LocalSource, NodeSource, SampleSource};
 use section_tables::missing_reason;
@@ -59,17 +58,14 @@ fn watch_nodes(
         tell: &mut |event: SetupEvent<'_>| pod_live.show_event(event),
         interrupts: &|| stop.interrupt.count(),
     };
-    let bytes = agent()?;
+    let agents = agents()?;
     let runner = ClusterRunner {
         options: ClusterOptions {
             image: args.image.clone(),
             watch_nodes: Some(wanted.nodes.clone()),
             ..args.cluster.options()
         },
-        agent: AgentProgram {
-            bytes: &bytes,
-            arch: own_arch(),
-        },
+        agents: &agents,
     };
     let session = runner.open_nodes(observer)?;
     let mut source = NodeSource::new(session, &wanted.devices);

@@ -164,7 +164,7 @@ impl Observer for FioLive<'_> {
             if !progress.pods.is_empty() {
                 self.pods = self.pods.take().or_else(PodsLive::new);
             }
-            match &self.pods {
+            match &mut self.pods {
                 Some(pods) => {
                     let jobs = self.plan.jobs.iter().map(|job| job.name.clone());
                     let jobs: Vec<String> = jobs.collect();

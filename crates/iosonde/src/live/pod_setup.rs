@@ -1,18 +1,14 @@
 //! Setup and removal of a pod: one line redrawn on a terminal, otherwise a line per step.
 
-use super::set_message;
-use crate::output::is_live_terminal;
-use indicatif::{ProgressBar, ProgressStyle};
+use super::view::LiveView;
 use iosonde_cluster::SetupEvent;
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::Duration;
 
 /// Shows on standard error the event that a pod session waits for.
 pub(crate) struct PodLive {
     name: String,
-    is_terminal: bool,
-    line: Option<ProgressBar>,
+    view: LiveView,
     last: String,
     /// Notes for the caller. `None`: prints notes at once, and steps too if there is no terminal.
     collected: Option<CollectedNotes>,
@@ -34,8 +30,7 @@ impl PodLive {
     pub(crate) fn new(name: &str) -> PodLive {
         PodLive {
             name: name.to_owned(),
-            is_terminal: is_live_terminal(),
-            line: None,
+            view: LiveView::new(),
             last: String::new(),
             collected: None,
         }
@@ -61,7 +56,7 @@ impl PodLive {
                 self.clear();
                 match &self.collected {
                     Some(notes) => notes.0.borrow_mut().push(note.to_owned()),
-                    None => say(&format!("note: {note}")),
+                    None => self.view.line(&format!("note: {note}")),
                 }
             }
             SetupEvent::Over => self.clear(),
@@ -70,43 +65,20 @@ impl PodLive {
 
     /// Shows a text that changes often. Does nothing if standard error is no terminal.
     pub(crate) fn redraw(&mut self, text: &str) {
-        if self.is_terminal {
+        if self.view.is_live() {
             self.wait(&format!("{}: {text}", self.name));
         }
     }
 
     fn wait(&mut self, text: &str) {
-        if !self.is_terminal {
-            if self.collected.is_none() {
-                say(text);
-            }
-            return;
+        self.view.wait(text);
+        if !self.view.is_live() && self.collected.is_none() {
+            self.view.line(text);
         }
-        let line = self.line.get_or_insert_with(|| {
-            let line = ProgressBar::new_spinner();
-            if let Ok(style) = ProgressStyle::with_template("{wide_msg} {elapsed}") {
-                line.set_style(style);
-            }
-            line.enable_steady_tick(Duration::from_millis(250));
-            line
-        });
-        set_message(line, text);
     }
 
     fn clear(&mut self) {
         self.last.clear();
-        if let Some(line) = self.line.take() {
-            line.finish_and_clear();
-        }
+        self.view.clear();
     }
-}
-
-impl Drop for PodLive {
-    fn drop(&mut self) {
-        self.clear();
-    }
-}
-
-fn say(text: &str) {
-    eprintln!("{text}");
 }

@@ -1,169 +1,27 @@
 //! State of several pods: a table with a line per pod, redrawn on a terminal.
 
-use super::set_message;
-use crate::output::is_live_terminal;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use iosonde_result::observer::{PodProgress, WorkerState};
-use iosonde_study::words;
-use std::fmt::Write;
+use super::pod_rows::rows;
+use super::view::LiveView;
+use iosonde_result::observer::PodProgress;
 
-/// Maximum number of pods in the table.
-const MOST: usize = 16;
-
-/// Block of lines on standard error.
+/// Lines on standard error.
 pub(crate) struct PodsLive {
-    bar: ProgressBar,
+    view: LiveView,
 }
 
 impl PodsLive {
     /// Returns `None` if standard error is no terminal.
     pub(crate) fn new() -> Option<PodsLive> {
-        is_live_terminal().then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4));
-            if let Ok(style) = ProgressStyle::with_template("{msg}") {
-                bar.set_style(style);
-            }
-            PodsLive { bar }
-        })
+        let view = LiveView::new();
+        view.is_live().then_some(PodsLive { view })
     }
 
     /// Draws the table below a line about all pods. `jobs` are the names of the plan's jobs.
-    pub(crate) fn show(&self, all: &str, pods: &[PodProgress], jobs: &[String]) {
-        set_message(&self.bar, &format!("{all}\n{}", rows(pods, jobs)));
-    }
-}
-
-impl Drop for PodsLive {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-/// Returns a table of 80 columns. Of more than `MOST` pods it holds the slowest, and finished ones
-/// only if there is room. `jobs` are the names of the plan's jobs.
-pub(crate) fn rows(pods: &[PodProgress], jobs: &[String]) -> String {
-    let mut shown: Vec<&PodProgress> = pods.iter().collect();
-    if pods.len() > MOST {
-        shown.sort_by_key(|pod| (is_over(pod), ios(pod), pod.number));
-        shown.truncate(MOST);
-        shown.sort_by_key(|pod| pod.number);
-    }
-    let mut text = format!(
-        "{:>4} {:<16} {:<19} {:>7} {:>11} {:>8} {:>8}",
-        "pod", "node", "state", "IOPS", "bandwidth", "p50", "p99"
-    );
-    for pod in &shown {
-        let latency = |which: fn((u64, u64)) -> u64| {
-            let ns = pod.latency_ns.map(which);
-            ns.map_or("-".to_owned(), |ns| words::latency(ns as f64))
-        };
-        let bytes: u64 = pod.rate.iter().map(|(_, counts)| counts.bytes).sum();
-        let _ = write!(
-            text,
-            "\n{:>4} {:<16} {:<19} {:>7} {:>11} {:>8} {:>8}",
-            pod.number,
-            cut(&pod.node, 16),
-            cut(&state(pod, jobs), 19),
-            words::iops(ios(pod) as f64),
-            match bytes {
-                0 => "-".to_owned(),
-                moved => words::bandwidth(moved as f64),
-            },
-            latency(|(p50, _)| p50),
-            latency(|(_, p99)| p99),
-        );
-    }
-    if shown.len() < pods.len() {
-        let _ = write!(text, "\n     and {} faster pods", pods.len() - shown.len());
-    }
-    text
-}
-
-fn is_over(pod: &PodProgress) -> bool {
-    pod.state.is_some_and(WorkerState::is_over)
-}
-
-fn ios(pod: &PodProgress) -> u64 {
-    pod.rate.iter().map(|(_, counts)| counts.ios).sum()
-}
-
-/// Describes the state of a pod; with the job's name if the plan has several jobs.
-fn state(pod: &PodProgress, jobs: &[String]) -> String {
-    let state = match pod.state {
-        None => "no report yet",
-        Some(WorkerState::NotStarted) => "waits",
-        Some(WorkerState::Layout) => "lays out",
-        Some(WorkerState::Ready) => "ready",
-        Some(WorkerState::Ramp) => "ramps up",
-        Some(WorkerState::Running) => "runs",
-        Some(WorkerState::Verifying) => "verifies",
-        Some(WorkerState::Syncing) => "flushes",
-        Some(WorkerState::Finished) => "done",
-        Some(WorkerState::Failed) => "failed",
-    };
-    match (jobs.get(pod.job), is_over(pod)) {
-        (Some(job), false) if jobs.len() > 1 && pod.state.is_some() => format!("{state} {job}"),
-        _ => state.to_owned(),
-    }
-}
-
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some(_) => text.chars().take(most - 1).chain(['~']).collect(),
-        None => text.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use iosonde_job::plan::PerDirection;
-    use iosonde_result::interval::IntervalCounts;
-
-    fn pod(number: usize, state: Option<WorkerState>, ios: u64) -> PodProgress {
-        let read = IntervalCounts {
-            ios,
-            bytes: 4096 * ios,
-        };
-        PodProgress {
-            number,
-            node: format!("worker-{number}.lab.example.com"),
-            state,
-            job: 1,
-            rate: PerDirection {
-                read,
-                ..PerDirection::default()
-            },
-            latency_ns: (ios > 0).then_some((85_000, 1_230_000)),
-            left_ns: None,
-        }
-    }
-
-    #[test]
-    fn pod_rows_hold_a_line_per_pod() {
-        let pods = [
-            pod(0, Some(WorkerState::Running), 12_345),
-            pod(1, Some(WorkerState::Layout), 0),
-            pod(2, None, 0),
-            pod(3, Some(WorkerState::Finished), 0),
-        ];
-        let jobs = ["fill".to_owned(), "random-read".to_owned()];
-        let text = rows(&pods, &jobs);
-        assert!(text.lines().all(|line| line.chars().count() < 80), "{text}");
-        insta::assert_snapshot!("pods", text);
-    }
-
-    #[test]
-    fn pod_rows_of_many_pods_hold_the_slowest() {
-        let pods: Vec<PodProgress> = (0..500)
-            .map(|number| pod(number, Some(WorkerState::Running), 1000 - number as u64))
-            .collect();
-        let text = rows(&pods, &["a".to_owned()]);
-        assert_eq!(text.lines().count(), 18, "{text}");
-        assert!(
-            text.contains(" 499 worker-499") && text.contains(" 484 worker-484"),
-            "{text}"
-        );
-        assert!(text.ends_with("and 484 faster pods"), "{text}");
+    pub(crate) fn show(&mut self, all: &str, pods: &[PodProgress], jobs: &[String]) {
+        self.view.redraw(false, |_| {
+            let table = rows(pods, jobs);
+            let lines = std::iter::once(all).chain(table.lines());
+            lines.map(str::to_owned).collect()
+        });
     }
 }

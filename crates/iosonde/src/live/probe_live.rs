@@ -1,41 +1,33 @@
-//! Progress of a probe: a screen redrawn on a terminal, otherwise a line every few seconds.
+//! Progress of a probe: a screen redrawn on a terminal, otherwise a line every few seconds. The
+//! probes of several targets share one view.
 
-mod probe_activity;
 #[cfg(test)]
 mod report_tests;
 mod screen;
+pub(crate) mod targets_view;
 
-use super::{overwrite_warning, set_message};
-use crate::output::is_live_terminal;
+use super::activity::LiveActivity;
+use super::overwrite_warning;
+use super::view::LiveView;
 use crate::signals::StopSignal;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use iosonde_job::escape_control_characters;
 use iosonde_report::probe::row;
-use iosonde_result::interval::{Interval, IntervalCounts};
 use iosonde_result::observer::RunProgress;
 use iosonde_study::probe::{Knee, PhaseFigure, ProbeAnnouncement, ProbePhase, StudyTargetKind};
 use iosonde_study::saturation::CurveCell;
 use iosonde_study::{Announcement, StudyEvent, StudyFinding, StudyObserver, StudyStep, words};
-use probe_activity::ProbeActivity;
-use screen::{Screen, USUAL_COLUMNS};
+use screen::Screen;
+#[cfg(test)]
 use std::io::Write;
-
-/// Minimum time between two lines if standard error is no terminal.
-const LINE_EVERY_NS: u64 = 3_000_000_000;
+use targets_view::TargetsView;
 
 /// Shows the progress of a probe.
 pub(crate) struct ProbeLive {
     stop: StopSignal,
-    /// Bar that draws the screen. `None` if standard error is no terminal.
-    bar: Option<ProgressBar>,
+    view: LiveView,
+    /// Index of the target and the shared view if several targets are probed.
+    together: Option<(usize, TargetsView)>,
     screen: Screen,
-    activity: ProbeActivity,
-    lines: Box<dyn Write>,
-    /// Prefix of each line: the target's number if several targets are probed.
-    prefix: String,
-    /// Time of the phase at which the next line is due, and the relative error of its rate so far.
-    next_line_ns: u64,
-    known: Option<f64>,
+    activity: LiveActivity,
     /// Current phase, or the phase whose knee is searched.
     phase: ProbePhase,
     /// Whether the search for the pattern's knee runs, and the time measured in it.
@@ -46,36 +38,30 @@ pub(crate) struct ProbeLive {
 impl ProbeLive {
     /// Creates a display on standard error: a screen on a terminal, otherwise lines.
     pub(crate) fn new(stop: StopSignal) -> Self {
-        let mut live = ProbeLive::on(Box::new(std::io::stderr()), stop);
-        if is_live_terminal() {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4));
-            // The template has no colours, so it needs no variant for terminals without colours.
-            if let Ok(style) = ProgressStyle::with_template("{msg}") {
-                bar.set_style(style);
-            }
-            live.bar = Some(bar);
-        }
-        live
+        ProbeLive::with(LiveView::new(), stop)
     }
 
-    /// Creates a display for a target that takes turns: each line begins with the target's number.
-    pub(crate) fn of_several(number: usize, stop: StopSignal) -> Self {
-        let mut live = ProbeLive::on(Box::new(std::io::stderr()), stop);
-        live.prefix = format!("{number}: ");
+    /// Creates a display for the target `index`, which takes turns with others: each line begins
+    /// with the target's number.
+    pub(crate) fn of_several(index: usize, together: TargetsView, stop: StopSignal) -> Self {
+        let mut live = ProbeLive::new(stop);
+        live.together = Some((index, together));
         live
     }
 
     /// Creates a display that writes lines to `lines`.
-    pub(crate) fn on(lines: Box<dyn Write>, stop: StopSignal) -> Self {
+    #[cfg(test)]
+    pub(crate) fn on(lines: Box<dyn Write + Send>, stop: StopSignal) -> Self {
+        ProbeLive::with(LiveView::plain(lines), stop)
+    }
+
+    fn with(view: LiveView, stop: StopSignal) -> Self {
         ProbeLive {
             stop,
-            bar: None,
-            lines,
-            prefix: String::new(),
+            view,
+            together: None,
             screen: Screen::default(),
-            activity: ProbeActivity::default(),
-            next_line_ns: 0,
-            known: None,
+            activity: LiveActivity::default(),
             phase: ProbePhase::Layout,
             searching: false,
             searched_ns: 0,
@@ -84,132 +70,107 @@ impl ProbeLive {
 
     /// Removes the screen.
     pub(crate) fn finish(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
+        self.view.clear();
+        if let Some((index, together)) = &self.together {
+            together.complete(*index);
         }
     }
 
-    fn line(&mut self, text: &str) {
-        let text = format!("{}{text}", self.prefix);
-        let wrapped = iosonde_report::text_table::wrapped(&escape_control_characters(&text));
-        let text = wrapped.trim_end();
-        match &self.bar {
-            // If the terminal is gone, the bar draws nothing and the line is lost.
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => {
-                // Errors are ignored: the result is printed later.
-                let _ = writeln!(self.lines, "{text}");
-            }
-        }
-    }
-}
-
-impl ProbeLive {
-    fn draw(&self) {
-        if let Some(bar) = &self.bar {
-            // The width is read each time, since terminals are resized. The `^C` that a terminal
-            // prints wraps behind the last line, so that the first line stays when the view is
-            // removed: it is empty.
-            let lines = self.screen.lines(columns()).join("\n");
-            set_message(bar, &format!("\n{lines}"));
-        }
+    fn line(&self, text: &str) {
+        let text = match &self.together {
+            Some((index, _)) => format!("{}: {text}", index + 1),
+            None => text.to_owned(),
+        };
+        let text = iosonde_job::escape_control_characters(&text);
+        let wrapped = iosonde_report::text_table::wrapped(&text);
+        self.view.line(wrapped.trim_end());
     }
 
-    /// Writes a provisional rate if a line is due and no screen is drawn.
-    fn provisional(&mut self, phase: ProbePhase, at_ns: u64, rate: &str) {
-        if at_ns < self.next_line_ns {
-            return;
+    /// Whether the redrawn lines keep the results. Those of several targets show the last one only.
+    fn keeps_results(&self) -> bool {
+        self.view.is_live() && self.together.is_none()
+    }
+
+    fn draw(&mut self, is_news: bool) {
+        let screen = &self.screen;
+        match &self.together {
+            Some((index, together)) => together.update(*index, screen, is_news),
+            None => self.view.redraw(is_news, |columns| screen.lines(columns)),
         }
-        self.next_line_ns = at_ns + LINE_EVERY_NS;
-        let known = self.known.map_or(String::new(), |error| {
-            format!(", {} so far", row::within(error))
-        });
-        self.line(&format!("{:<28} {rate}, provisional{known}", phase.title()));
     }
 }
 
 impl ProbeLive {
     fn announce(&mut self, announcement: &ProbeAnnouncement<'_>) {
         self.screen = Screen::new(announcement);
-        if self.bar.is_some() {
-            self.activity = ProbeActivity::observe_target(announcement.target);
+        if self.view.is_live() {
+            let target = announcement.target;
+            let place = (target.name.as_str(), target.path.as_str(), &target.kind);
+            self.activity = LiveActivity::observe([place]);
         }
-        for text in announced(announcement, !self.prefix.is_empty()) {
+        for text in announced(announcement, self.together.is_some()) {
             self.line(&text);
         }
     }
 
-    fn begin_phase(&mut self, phase: ProbePhase) {
-        self.phase = phase;
-        self.next_line_ns = LINE_EVERY_NS;
-        self.known = None;
-        self.searching = false;
-        self.screen.begin(phase, false);
+    fn begin(&mut self, phase: ProbePhase, searching: bool) {
+        (self.phase, self.searching, self.searched_ns) = (phase, searching, 0);
+        self.view.begin_step();
+        self.screen.begin(phase, searching);
+        let is_synced = phase == ProbePhase::SyncedWrite;
+        self.activity.begin_direction(phase.direction(), is_synced);
+        self.draw(true);
+    }
+
+    fn begin_cell(&mut self, jobs: u32, iodepth: u32) {
+        self.screen.next_run(row::cell(jobs, iodepth));
         self.activity.begin();
-        self.draw();
     }
 
     fn progress(&mut self, progress: &RunProgress<'_>) {
         let phase = self.phase;
-        let rate = rate_now(phase, progress);
-        if self.bar.is_some() {
-            let now = self.activity.words(&progress.rate[phase.direction()]);
-            self.screen.progress(progress, rate, now);
-            self.draw();
-        } else if let Some(rate) = rate.filter(|_| !self.searching) {
-            self.provisional(phase, progress.at_ns, &rate);
+        let is_bandwidth = phase.block_bytes() >= 1 << 20;
+        let settling = self.activity.settling(progress, is_bandwidth);
+        if self.view.is_live() {
+            let now = self.activity.words(progress);
+            self.screen
+                .progress(progress, settling.unwrap_or_default(), now);
+            self.draw(false);
+        } else if let Some((rate, known)) = settling.filter(|_| !self.searching) {
+            self.view.plain_line(progress.at_ns, || {
+                let line = format!("{:<28} {rate:<12} {known}", phase.title());
+                format!("{} so far", line.trim_end())
+            });
         }
-    }
-
-    fn interval(&mut self, interval: &Interval) {
-        // A search measures other depths.
-        if self.bar.is_some() && !self.searching {
-            self.activity.interval(self.phase, interval);
-        }
-    }
-
-    fn confidence(&mut self, relative_error: f64) {
-        self.known = Some(relative_error);
-        self.screen.confidence(relative_error);
     }
 
     fn figure(&mut self, figure: &PhaseFigure) {
         self.screen.figure(figure);
-        if self.bar.is_none() {
+        if let Some((index, together)) = &self.together {
+            together.figure(*index, figure);
+        }
+        if !self.keeps_results() {
             self.line(&row::one_line(figure));
         }
-        self.draw();
-    }
-
-    fn begin_search(&mut self, phase: ProbePhase) {
-        self.phase = phase;
-        self.next_line_ns = LINE_EVERY_NS;
-        self.searching = true;
-        self.searched_ns = 0;
-        self.screen.begin(phase, true);
-        self.activity.begin();
+        self.draw(true);
     }
 
     fn cell(&mut self, cell: &CurveCell) {
-        let phase = self.phase;
         self.searched_ns += cell.measured_ns;
-        if self.bar.is_none() && self.searched_ns >= self.next_line_ns {
-            self.next_line_ns = self.searched_ns + LINE_EVERY_NS;
+        let phase = self.phase;
+        self.view.plain_line(self.searched_ns, || {
             let at = format!("{}, {}", phase.title(), row::cell(cell.jobs, cell.iodepth));
-            self.line(&format!("{at:<28} {}", row::rate(phase, cell.iops.mean)));
-        }
+            format!("{at:<28} {}", row::rate(phase, cell.iops.mean))
+        });
     }
 
     fn knee(&mut self, knee: &Knee) {
         self.screen.knee(knee);
-        if self.bar.is_none() {
-            self.line(&format!(
-                "{}: maximum {}",
-                knee.phase.title(),
-                row::knee(knee)
-            ));
+        if !self.keeps_results() {
+            let maximum = row::knee(knee);
+            self.line(&format!("{}: maximum {maximum}", knee.phase.title()));
         }
-        self.draw();
+        self.draw(true);
     }
 
     /// Prints a note.
@@ -223,16 +184,14 @@ impl StudyObserver for ProbeLive {
         match *event {
             StudyEvent::Announced(Announcement::Probe(extent)) => self.announce(&extent),
             StudyEvent::StepStarted { step, .. } => match step {
-                StudyStep::Phase(phase) => self.begin_phase(phase),
-                StudyStep::KneeSearch(phase) => self.begin_search(phase),
+                StudyStep::Phase(phase) => self.begin(phase, false),
+                StudyStep::KneeSearch(phase) => self.begin(phase, true),
                 _ => {}
             },
             StudyEvent::Progress(progress) => self.progress(progress),
-            StudyEvent::Interval(interval) => self.interval(interval),
-            StudyEvent::Confidence { relative_error } => self.confidence(relative_error),
-            StudyEvent::CellStarted { jobs, iodepth, .. } => {
-                self.screen.next_run(row::cell(jobs, iodepth));
-            }
+            StudyEvent::Interval(interval) => self.activity.interval(interval),
+            StudyEvent::Confidence { relative_error } => self.activity.confidence(relative_error),
+            StudyEvent::CellStarted { jobs, iodepth, .. } => self.begin_cell(jobs, iodepth),
             StudyEvent::CellMeasured(cell) => self.cell(cell),
             StudyEvent::Found(StudyFinding::Figure(figure)) => self.figure(figure),
             StudyEvent::Found(StudyFinding::Knee(knee)) => self.knee(knee),
@@ -309,26 +268,4 @@ fn announced(announcement: &ProbeAnnouncement<'_>, is_in_turns: bool) -> Vec<Str
 /// Whether the target is a snapshot of a Ceph image, which no consent makes writable.
 fn is_snapshot(target: &str) -> bool {
     target.starts_with("rbd://") && target.contains('@')
-}
-
-/// Columns of the terminal.
-fn columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr());
-    match size.map_or(0, |size| usize::from(size.ws_col)) {
-        0 => USUAL_COLUMNS,
-        columns => columns,
-    }
-}
-
-/// Returns the current rate, or `None` if no I/O completes.
-fn rate_now(phase: ProbePhase, progress: &RunProgress<'_>) -> Option<String> {
-    let now = progress.rate[phase.direction()];
-    if now == IntervalCounts::default() {
-        return None;
-    }
-    Some(if phase.block_bytes() >= 1 << 20 {
-        words::bandwidth(now.bytes as f64)
-    } else {
-        format!("{} IOPS", words::iops(now.ios as f64))
-    })
 }

@@ -1,141 +1,53 @@
-//! Progress of a SNIA test: one line redrawn on a terminal, and a line per round.
+//! Progress of a SNIA test: the running step, and a line per round.
 
-use super::time_left::TimeLeft;
-use super::{STOP_HINT, extent_line, set_message};
-use crate::output::is_live_terminal;
-use crate::signals::StopSignal;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use super::study_view::{StudyExtent, StudySteps, StudyView};
+use super::{STOP_HINT, extent_line};
 use iosonde_report::pts::round_line;
-use iosonde_result::observer::RunProgress;
-use iosonde_study::probe::StudyTarget;
-use iosonde_study::pts::{PtsAnnouncement, SeriesResult};
-use iosonde_study::{Announcement, StudyEvent, StudyFinding, StudyObserver, StudyStep, words};
-
-/// Interval of progress lines of a long step if standard error is no terminal.
-const LINE_EVERY_NS: u64 = 10_000_000_000;
+use iosonde_study::pts::PtsAnnouncement;
+use iosonde_study::{Announcement, StudyFinding, StudyStep, TimeRange, words};
 
 /// Shows a test on standard error.
-pub(crate) struct PtsLive {
-    stop: StopSignal,
-    bar: Option<ProgressBar>,
-    title: String,
-    planned_ns: Option<u64>,
-    next_line_ns: u64,
-    left: TimeLeft,
-}
+pub(crate) type PtsLive = StudyView<PtsSteps>;
 
-impl PtsLive {
-    /// Creates a display: a redrawn line if standard error is a terminal, otherwise lines only.
-    pub(crate) fn new(stop: StopSignal) -> PtsLive {
-        let bar = is_live_terminal().then(|| {
-            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(4));
-            // The template has no colours, so it needs no variant for terminals without colours.
-            if let Ok(style) = ProgressStyle::with_template("{msg:60!} [{bar:14}]") {
-                bar.set_style(style.progress_chars("=> "));
-            }
-            bar
-        });
-        PtsLive {
-            stop,
-            bar,
-            title: String::new(),
-            planned_ns: None,
-            next_line_ns: 0,
-            left: TimeLeft::default(),
-        }
-    }
+/// Steps of a SNIA test.
+#[derive(Default)]
+pub(crate) struct PtsSteps;
 
-    /// Removes the redrawn line.
-    pub(crate) fn finish(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
-    }
-
-    /// Prints a line above the redrawn line.
-    pub(crate) fn line(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => eprintln!("{text}"),
-        }
-    }
-}
-
-impl PtsLive {
-    fn announce(&self, target: &StudyTarget, extent: &PtsAnnouncement) {
+impl StudySteps for PtsSteps {
+    fn announce(&mut self, announcement: &Announcement<'_>) -> Option<StudyExtent> {
+        let Announcement::Pts { target, extent } = announcement else {
+            return None;
+        };
         // A test writes to all targets.
-        self.line(&extent_line(target, extent.bytes, true));
-        self.line(&length(extent));
-        self.line(STOP_HINT);
+        let target_line = extent_line(target, extent.bytes, true);
+        let lines = vec![target_line, length(extent), STOP_HINT.to_owned()];
+        let planned = TimeRange::default();
+        Some(StudyExtent::of_target(target, lines, planned))
     }
 
-    fn begin(&mut self, step: StudyStep<'_>, planned_ns: Option<u64>) {
-        (self.title, self.planned_ns) = (title(step), planned_ns);
-        self.next_line_ns = LINE_EVERY_NS;
-        if let Some(bar) = &self.bar {
-            bar.set_length(planned_ns.unwrap_or(0));
-            bar.set_position(0);
-            set_message(bar, &self.title);
-        }
+    fn begin(&mut self, step: StudyStep<'_>) -> String {
+        title(step)
     }
 
-    fn progress(&mut self, progress: &RunProgress<'_>) {
-        let bytes: f64 = progress
-            .rate
-            .iter()
-            .map(|(_, counts)| counts.bytes as f64)
-            .sum();
-        let rate = words::bandwidth(bytes);
-        let message = format!("{}  {rate}{}", self.title, self.left.words());
-        if let Some(bar) = &self.bar {
-            match (self.planned_ns, progress.done) {
-                (Some(planned_ns), _) => bar.set_position(progress.at_ns.min(planned_ns)),
-                (None, Some(done)) => {
-                    bar.set_length(1000);
-                    bar.set_position((done * 1000.0) as u64);
-                }
-                (None, None) => {}
-            }
-            set_message(bar, &message);
-        } else if self.planned_ns.is_none() && progress.at_ns >= self.next_line_ns {
-            self.next_line_ns = progress.at_ns + LINE_EVERY_NS;
-            self.line(&message);
-        }
+    fn is_bandwidth(&self) -> bool {
+        true
     }
 
-    fn round(&self, series: &SeriesResult) {
+    /// The announced time excludes purges and fills, so the first estimate is printed.
+    fn is_timed(&self, _step: StudyStep<'_>) -> bool {
+        false
+    }
+
+    fn found(&mut self, finding: StudyFinding<'_>) -> Option<String> {
+        let StudyFinding::Round(series) = finding else {
+            return None;
+        };
         // A write saturation test has thousands of rounds, so most of them print no line.
         let count = series.rounds.len();
-        if count <= 25
+        let is_shown = count <= 25
             || count.is_multiple_of(60)
-            || series.steady.is_none() && count.is_multiple_of(10)
-        {
-            self.line(&round_line(series));
-        }
-    }
-}
-
-impl StudyObserver for PtsLive {
-    fn event(&mut self, event: &StudyEvent<'_>) {
-        match event {
-            StudyEvent::Announced(Announcement::Pts { target, extent }) => {
-                self.announce(target, extent);
-            }
-            StudyEvent::StepStarted { step, planned_ns } => self.begin(*step, *planned_ns),
-            StudyEvent::TimeLeft(left) => {
-                if let Some(line) = self.left.take(*left) {
-                    self.line(&line);
-                }
-            }
-            StudyEvent::Progress(progress) => self.progress(progress),
-            StudyEvent::Found(StudyFinding::Round(series)) => self.round(series),
-            StudyEvent::Note(note) => self.line(&format!("note: {note}")),
-            _ => {}
-        }
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.stop.interrupt.is_requested()
+            || series.steady.is_none() && count.is_multiple_of(10);
+        is_shown.then(|| round_line(series))
     }
 }
 
@@ -183,7 +95,6 @@ fn length(announcement: &PtsAnnouncement) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_study::TimeRange;
 
     #[test]
     fn length_names_rounds_purge_and_fill() {

@@ -1,85 +1,158 @@
-//! Progress of a suite: one line redrawn on a terminal, and a line when a step starts.
+//! Progress of a suite: the running step with its rate, and a line when a step starts.
 
-use super::set_message;
-use crate::output::is_live_terminal;
+use super::activity::LiveActivity;
+use super::study_view::RunningStep;
+use super::view::{LiveView, head_line};
 use crate::signals::StopSignal;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, RunProgress};
-use iosonde_study::words;
+use iosonde_study::TimeRange;
 
 /// Shows a suite on standard error.
 pub(crate) struct SuiteLive {
     stop: StopSignal,
-    bar: Option<ProgressBar>,
+    view: LiveView,
     title: String,
-    planned_ns: Option<u64>,
+    activity: LiveActivity,
+    planned: Option<TimeRange>,
+    /// Planned time of the steps after this one.
+    later: TimeRange,
+    running: RunningStep,
 }
 
 impl SuiteLive {
-    /// Creates a display; [`SuiteLive::begin`] adds the redrawn line on a terminal.
+    /// Creates a display.
     pub(crate) fn new(stop: StopSignal) -> SuiteLive {
         SuiteLive {
             stop,
-            bar: None,
+            view: LiveView::new(),
             title: String::new(),
-            planned_ns: None,
+            activity: LiveActivity::default(),
+            planned: None,
+            later: TimeRange::default(),
+            running: RunningStep::default(),
         }
     }
 
-    /// Prints the title of jobs that start and take at most `planned_ns`.
-    pub(crate) fn begin(&mut self, title: &str, planned_ns: Option<u64>) {
-        (self.title, self.planned_ns) = (title.to_owned(), planned_ns);
+    /// Prints the title of jobs that start. `planned` is their time, and `later` that of the steps
+    /// after them.
+    pub(crate) fn begin(&mut self, title: &str, planned: Option<TimeRange>, later: TimeRange) {
+        (self.title, self.planned, self.later) = (title.to_owned(), planned, later);
+        self.running = RunningStep {
+            title: "all jobs".to_owned(),
+            planned_ns: planned.map(|planned| planned.most_ns),
+            ..RunningStep::default()
+        };
+        self.activity.begin();
+        self.view.begin_step();
         self.line(title);
-        self.bar = is_live_terminal().then(|| {
-            let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr_with_hz(4));
-            // The template has no colours, so it needs no variant for terminals without colours.
-            if let Ok(style) = ProgressStyle::with_template("{msg:56!} [{bar:16}]") {
-                bar.set_style(style.progress_chars("=> "));
-            }
-            bar
-        });
     }
 
-    /// Removes the redrawn line after the jobs have ended.
+    /// Removes the redrawn lines after the jobs have ended.
     pub(crate) fn finish(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
+        self.view.clear();
     }
 
-    /// Prints a line above the redrawn line.
+    /// Prints a line above the redrawn lines.
     pub(crate) fn line(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => eprintln!("{text}"),
-        }
+        self.view.line(text);
     }
 
     /// Whether the user has requested to stop.
     pub(crate) fn is_over(&self) -> bool {
         self.stop.interrupt.is_requested()
     }
+
+    /// Takes the progress of the jobs. The time that the run estimates is better than the plan's.
+    fn update(&mut self, progress: &RunProgress<'_>) {
+        let estimate = progress.left_ns.map(|left_ns| progress.at_ns + left_ns);
+        self.running.planned_ns = estimate.or(self.running.planned_ns);
+        self.running.update(progress, &mut self.activity, false);
+    }
+
+    /// Time left of the suite. Empty: it is not known.
+    fn left(&self) -> String {
+        let step = self.planned.unwrap_or_default();
+        let at_ns = self.running.at_ns;
+        let left = TimeRange {
+            least_ns: step.least_ns.saturating_sub(at_ns),
+            most_ns: step.most_ns.saturating_sub(at_ns),
+        } + self.later;
+        match left.most_ns {
+            0 => String::new(),
+            _ => left.words(),
+        }
+    }
 }
 
 impl Observer for SuiteLive {
     fn progress(&mut self, progress: &RunProgress<'_>) -> Control {
-        if let Some(bar) = &self.bar {
-            let ios: u64 = progress.rate.iter().map(|(_, counts)| counts.ios).sum();
-            let bytes: u64 = progress.rate.iter().map(|(_, counts)| counts.bytes).sum();
-            bar.set_length(1000);
-            bar.set_position(match (progress.done, self.planned_ns) {
-                (Some(done), _) => (done * 1000.0) as u64,
-                (None, Some(planned_ns)) => {
-                    progress.at_ns.min(planned_ns) * 1000 / planned_ns.max(1)
-                }
-                (None, None) => 0,
+        if self.view.is_live() {
+            self.update(progress);
+            let (left, title, running) = (self.left(), &self.title, &self.running);
+            self.view.redraw(false, |columns| {
+                let head = head_line(title, &left, columns);
+                let lines = std::iter::once(head).chain(running.lines(columns));
+                lines.collect()
             });
-            let (iops, bandwidth) = (words::iops(ios as f64), words::bandwidth(bytes as f64));
-            set_message(bar, &format!("{}  {iops} IOPS  {bandwidth}", self.title));
+        } else {
+            let (activity, title) = (&self.activity, &self.title);
+            self.view.plain_line(progress.at_ns, || {
+                let (rate, known) = activity.settling(progress, false).unwrap_or_default();
+                format!("{title}  {rate} {known}").trim_end().to_owned()
+            });
         }
         match self.is_over() {
             true => Control::Stop,
             false => Control::Continue,
         }
+    }
+
+    fn interval(&mut self, interval: &Interval) -> Control {
+        self.activity.interval(interval);
+        Control::Continue
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_job::plan::PerDirection;
+    use iosonde_result::interval::IntervalCounts;
+
+    #[test]
+    fn suite_view_shows_time_left_of_step_and_suite() {
+        let second = 1_000_000_000;
+        let mut live = SuiteLive::new(StopSignal::default());
+        live.begin(
+            "/data: [2/3] mixed",
+            Some(TimeRange::from_steps(10, 10, second)),
+            TimeRange::from_steps(60, 60, second),
+        );
+        let read = IntervalCounts {
+            ios: 84_200,
+            bytes: 84_200 << 12,
+        };
+        let progress = RunProgress {
+            at_ns: 5 * second,
+            workers: &[],
+            rate: PerDirection {
+                read,
+                ..PerDirection::default()
+            },
+            left_ns: None,
+            done: None,
+            pods: &[],
+        };
+        live.update(&progress);
+        assert_eq!(
+            head_line(&live.title, &live.left(), 80),
+            "/data: [2/3] mixed  about 1 min 5 s left, Ctrl-C stops early"
+        );
+        let now = "now 84.2k IOPS, 329 MiB/s";
+        let wide = "> all jobs                     84.2k IOPS               [======      ] 5 s";
+        assert_eq!(live.running.lines(80), [wide, now]);
+        let narrow = "> all jobs           84.2k IOPS   5 s";
+        assert_eq!(live.running.lines(40), [narrow, now]);
     }
 }

@@ -59,10 +59,10 @@ impl TimeLeft {
         line
     }
 
-    /// Text for the redrawn line: `  27 s to 2 min left`. Empty without an estimate.
-    pub(crate) fn words(&self) -> String {
-        let now = self.now.map(|now| now.at(Instant::now()));
-        now.map_or(String::new(), |left| format!("  {} left", left.words()))
+    /// Remaining time by now: `27 s to 2 min`. `None` without an estimate.
+    pub(crate) fn words(&self) -> Option<String> {
+        let now = self.now?.at(Instant::now());
+        Some(now.words())
     }
 }
 

@@ -81,6 +81,25 @@ fn compare_matches_sweeps_by_cell() {
     assert!(!p99.contains("undecided"), "{csv}");
 }
 
+/// A sweep to depth 16 has no maximum that compares with one to depth 64.
+#[test]
+fn sweeps_of_different_depths_compare_by_common_cells() {
+    let scratch = Scratch::new("curves-depths");
+    let device = "sim:read_us=200,read_dist=exp,parallel=64";
+    for depths in ["1,4,16", "1,4,64"] {
+        let words = ["sweep", device, "--iodepth", depths, "--exhaustive"];
+        scratch.done(&[&words[..], &["--runtime", "4"]].concat());
+    }
+    let text = scratch.done(&["compare", "latest~1", "latest"]);
+    let note = "A has depths up to 16, B up to 64: only cells that both measured are compared.";
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&text).contains(note), "{text}");
+    assert!(!text.contains("B is faster"), "{text}");
+    let csv = scratch.done(&["compare", "latest~1", "latest", "--format", "csv"]);
+    assert!(csv.contains("iodepth 4\""), "{csv}");
+    assert!(!csv.contains("maximum"), "{csv}");
+}
+
 /// The probe's random reads at depth 1 and 64 have cells of the sweep as partners.
 #[test]
 fn compare_matches_probe_with_sweep_by_pattern() {

@@ -42,6 +42,24 @@ fn failed_run_leaves_previous_result() {
     study(&["limits", "no-such-type", "-o", "result"]);
 }
 
+/// Help that could not be written ended with status 0.
+#[test]
+fn full_standard_output_fails_with_one_error() {
+    let scratch = Scratch::new("outputs-full");
+    for words in ["--help", "fio --help", "limits"] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = scratch.command(&words).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(5), "{words:?}");
+        assert_eq!(
+            error(&output),
+            "error: standard output: No space left on device (ENOSPC)\n\
+             help: redirect the output to a file on a disk with free space\n",
+            "{words:?}"
+        );
+    }
+}
+
 /// Starts the program with these arguments, split at spaces.
 fn started(scratch: &Scratch, words: &str) -> Child {
     let words: Vec<&str> = words.split(' ').collect();

@@ -331,7 +331,7 @@ fn complete_suite_is_not_resumed_and_failures_are_listed() {
     };
     let target = NET;
     let all = lines(&["run", "suite.toml", target]);
-    assert!(all.contains("[5/5] log on"), "{all}");
+    assert!(all.contains(": [5/5] log"), "{all}");
     // A complete suite cannot be resumed.
     let complete = lines(&["run", "suite.toml", target, "--resume"]);
     assert!(

@@ -268,13 +268,15 @@ pub const ROWS: &[OptionRow] = &[
         |b, v| v.text_to(&mut b.job.io.sim),
     )
     .engines(&["sim"]),
-    OptionRow::unsupported(
+    OptionRow::new(
         "uncached",
         ValueKind::Int(0, 1),
         "0",
-        "Drop the pages of each I/O from the page cache after it.",
-        "the flag is refused by most kernels",
-        "direct=1",
+        "Drop the pages of each buffered I/O from the page cache after it (RWF_DONTCACHE).",
+        |b, v| {
+            b.job.io.uncached = v.int(0..=1)? == 1;
+            Ok(())
+        },
     )
     .engines(&["pvsync2", "io_uring", "io_uring_cmd"]),
     OptionRow::unsupported(

@@ -139,13 +139,13 @@ pub const ROWS: &[OptionRow] = &[
             )
         },
     ),
-    OptionRow::unsupported(
+    OptionRow::new(
         "atomic",
         ValueKind::Bool,
         "0",
-        "Write with O_ATOMIC.",
-        "the kernel never got O_ATOMIC",
-        "direct=1",
+        "Write each block completely or not at all, also if the power fails (RWF_ATOMIC). Needs \
+         direct=1. `iosonde doctor` names the block sizes that a file or device accepts.",
+        |b, v| v.bool_to(&mut b.job.io.atomic),
     ),
     OptionRow::new(
         "numjobs",

@@ -110,6 +110,12 @@ pub struct IoMethod {
     pub uring: UringOptions,
     /// `nowait`: RWF_NOWAIT.
     pub nowait: bool,
+    /// `uncached`: RWF_DONTCACHE on buffered reads and writes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uncached: bool,
+    /// `atomic`: RWF_ATOMIC on writes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub atomic: bool,
     /// `cmdprio_percentage`, for reads and writes.
     pub cmdprio_percent: PerDirection<u8>,
     /// `cmdprio_class` and `cmdprio`: the priority of those I/Os. The default is real time, level

@@ -229,6 +229,7 @@ impl JobFinisher<'_> {
             self.error(b, options[1], OptionConflict::Excluded { options });
         }
         self.depth_of_waiting_engines(b);
+        self.rw_flags(b);
         self.ceph(b);
         for option in ["exec_prerun", "exec_postrun"] {
             if b.job.io.engine == Engine::Sim && b.is_given(option) {
@@ -263,6 +264,34 @@ impl JobFinisher<'_> {
                 let unsupported = EngineConflict::UnsupportedWithEngine { option, engine };
                 self.error(b, option, unsupported);
             }
+        }
+    }
+
+    /// Checks `atomic` and `uncached`. As in fio, `atomic` has no effect on a job that only reads.
+    fn rw_flags(&mut self, b: &mut JobBuilder) {
+        let engine = b.job.io.engine;
+        let has_flags = matches!(
+            engine,
+            Engine::Auto | Engine::IoUring | Engine::Libaio | Engine::Pvsync2
+        );
+        if b.job.io.atomic && !has_flags {
+            let (option, engine) = ("atomic", engine.name());
+            let unsupported = EngineConflict::UnsupportedWithEngine { option, engine };
+            self.error(b, option, unsupported);
+        } else if b.job.io.atomic && !b.job.workload.rw.has(Direction::Write) {
+            b.job.io.atomic = false;
+        } else if b.job.io.atomic && !b.job.io.direct {
+            let needs = OptionConflict::Needs {
+                setting: "atomic=1".to_owned(),
+                missing: "direct=1",
+            };
+            self.error(b, "atomic", needs);
+        }
+        if b.job.io.uncached && b.job.io.direct {
+            b.job.io.uncached = false;
+            let (option, missing) = ("uncached", "direct=0");
+            let no_effect = OptionConflict::NoEffectWithout { option, missing };
+            self.warn(b, option, no_effect);
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod limits;
 mod replay_options;
+mod rw_flags;
 mod without_effect;
 
 use crate::cmdline::IdleProfile;

@@ -4,7 +4,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// `_IOWR('f', 11, struct fiemap)`.
-const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
+// The type is unsigned with glibc, and signed with musl.
+const FS_IOC_FIEMAP: libc::Ioctl = 0xc020_660b_u32 as libc::Ioctl;
 /// Writes dirty pages back first, so that the result describes the storage.
 const FLAG_SYNC: u32 = 0x1;
 const EXTENT_LAST: u32 = 0x1;

@@ -1,5 +1,6 @@
 //! How many times as fast the faster side is, and how certain that is.
 
+use iosonde_result::compare::{Comparison, ComparisonRow, ComparisonVerdict};
 use iosonde_study::words;
 
 /// How many times as fast the faster side is: rates grow with speed, latencies fall.
@@ -16,8 +17,24 @@ pub(crate) fn range(least: f64, most: f64) -> String {
     }
 }
 
+/// Whether the row decides which side is faster.
+pub(crate) fn differs(row: &ComparisonRow) -> bool {
+    matches!(
+        row.verdict,
+        ComparisonVerdict::Faster | ComparisonVerdict::Slower
+    )
+}
+
+/// Certainty of a comparison. It counts all rows, also those that a short report leaves out, so
+/// that each report of two results says the same.
+pub(crate) fn certainty_of(comparison: &Comparison) -> String {
+    let differing = || comparison.rows.iter().filter(|row| differs(row));
+    let unsure = differing().filter(|row| !row.joint.is_shown()).count();
+    certainty(unsure, differing().count())
+}
+
 /// Certainty of `differences`, of which `unsure` are not shown by intervals that hold together.
-pub(crate) fn certainty(unsure: usize, differences: usize) -> String {
+fn certainty(unsure: usize, differences: usize) -> String {
     debug_assert!(unsure <= differences);
     match unsure {
         0 => "certain: all differences together hold at 95 %".to_owned(),
@@ -31,6 +48,52 @@ pub(crate) fn certainty(unsure: usize, differences: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_result::compare::{ComparedSide, Measure, Ratio, Subject};
+
+    /// A row that differs. `joint` is its interval that holds for all rows together.
+    fn row(joint: (f64, f64)) -> ComparisonRow {
+        let side = ComparedSide {
+            value: 1.0,
+            bounds: None,
+            runs: 1,
+            machines: 1,
+            spread: None,
+            unsettled: false,
+            earlier_runs: None,
+        };
+        let ratio = |interval| Ratio {
+            value: 1.2,
+            interval: Some(interval),
+        };
+        ComparisonRow {
+            part: "a".to_owned(),
+            subject: Subject::Read,
+            measure: Measure::Iops,
+            a: side.clone(),
+            b: side,
+            ratio: ratio((1.1, 1.3)),
+            joint: ratio(joint),
+            paired: false,
+            verdict: ComparisonVerdict::Faster,
+        }
+    }
+
+    /// `probe A B` counted its main figures only, and was certain where `compare` was not.
+    #[test]
+    fn certainty_counts_rows_that_a_short_report_leaves_out() {
+        let mut comparison = Comparison {
+            rows: vec![row((1.05, 1.4)), row((0.9, 1.5))],
+            only_in_a: Vec::new(),
+            only_in_b: Vec::new(),
+            notes: Vec::new(),
+        };
+        assert_eq!(
+            certainty_of(&comparison),
+            "not certain: 1 of 2 differences may be chance"
+        );
+        comparison.rows.pop();
+        assert!(certainty_of(&comparison).starts_with("certain"));
+    }
 
     #[test]
     fn advantage_is_the_same_for_rates_and_latencies() {

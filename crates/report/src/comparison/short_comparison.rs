@@ -1,7 +1,7 @@
 //! A comparison on one screen: the verdict, then the rows that differ, the largest first.
 
 use super::ComparisonDocument;
-use super::advantage::{advantage, certainty, range};
+use super::advantage::{advantage, certainty_of, differs, range};
 use crate::text_style::{TextRole, TextStyle};
 use crate::text_table::wrapped;
 use iosonde_job::escape_control_characters;
@@ -47,13 +47,6 @@ pub(super) fn text(document: &ComparisonDocument<'_>, style: TextStyle) -> Strin
         text.push_str(&format!("\n{}", escape_control_characters(&table)));
     }
     text
-}
-
-fn differs(row: &ComparisonRow) -> bool {
-    matches!(
-        row.verdict,
-        ComparisonVerdict::Faster | ComparisonVerdict::Slower
-    )
 }
 
 /// Returns the rows with the largest differences, and the rows of each part together.
@@ -137,12 +130,10 @@ fn verdict(comparison: &Comparison) -> VerdictSentence {
             ),
         ),
     };
-    let is_unsure = |row: &&ComparisonRow| differs(row) && !row.joint.is_shown();
-    let unsure = rows.iter().filter(is_unsure).count();
     VerdictSentence {
         start,
         meaning: Some(meaning),
-        rest: format!("{rest}; {}.", certainty(unsure, faster + slower)),
+        rest: format!("{rest}; {}.", certainty_of(comparison)),
     }
 }
 

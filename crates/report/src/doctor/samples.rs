@@ -395,6 +395,7 @@ fn backup() -> ExaminedTarget {
             read_errno: Some(iosonde_job::errno::EACCES),
             write_error: Some("Permission denied (EACCES)".into()),
             direct: None,
+            atomic_writes: None,
             obstacles: vec!["/dev/md127 is mounted at /backup".into()],
             remedy: Some("if the file system is not needed, unmount it: umount /backup".into()),
         },

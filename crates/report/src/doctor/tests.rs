@@ -1,6 +1,6 @@
 //! Reports on fixed machines.
 
-use super::{json, samples, text};
+use super::{json, samples, target_facts, text};
 use iosonde_result::doctor;
 
 #[test]
@@ -24,4 +24,17 @@ fn json_holds_all_and_follows_its_schema() {
     let read: doctor::Examination = serde_json::from_str(&document).unwrap();
     assert_eq!(read, samples::laptop());
     insta::assert_snapshot!("server_json", json(&samples::server()));
+}
+
+#[test]
+fn atomic_write_limits_follow_the_kind_of_io() {
+    let mut target = samples::server().targets.remove(0);
+    target.access.atomic_writes = Some(doctor::AtomicWriteLimits {
+        min_bytes: 512,
+        max_bytes: 64 << 10,
+    });
+    let facts = target_facts(&target);
+    let (name, value) = facts.last().unwrap();
+    assert_eq!(*name, "I/O");
+    assert_eq!(value, "O_DIRECT works, atomic writes of 512 B to 64 KiB");
 }

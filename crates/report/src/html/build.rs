@@ -1,12 +1,12 @@
 //! Builder of the report: adds results one by one and keeps only the data that the page draws.
 
 use super::document::{
-    PageFigure, PageLoad, PagePivot, PagePromise, PageRate, PageReport, PageResult, PageRun,
-    PageSeries, PageSpread, PageStudy, PageSweep,
+    PageExpectation, PageFigure, PageLoad, PagePivot, PagePromise, PageRate, PageReport,
+    PageResult, PageRun, PageSeries, PageSpread, PageStudy, PageSweep,
 };
 use super::{
     foreign, knees, page, page_csi, page_figures, page_lifecycle, page_load, page_machine,
-    page_pivot, page_promises, page_pts, page_series, page_spread, page_sweep,
+    page_pivot, page_promises, page_pts, page_series, page_spread, page_suite, page_sweep,
 };
 use crate::facts;
 use crate::pivot as tables;
@@ -36,6 +36,8 @@ pub struct HtmlReportBuilder {
     plans: DistinctValues<Plan>,
     studies: Vec<PageStudy>,
     runs: Vec<PageRun>,
+    /// Expectations of suites.
+    expectations: Vec<PageExpectation>,
     /// Promises that probes were compared with.
     promises: Vec<PagePromise>,
     /// Spread of the results that share a label.
@@ -63,6 +65,15 @@ impl HtmlReportBuilder {
     /// Adds a single run. `source` is its file or id.
     pub fn run(&mut self, source: &str, result: RunResult) {
         let place = place(&result);
+        self.run_on(source, place, result);
+    }
+
+    /// Adds a run of a suite, whose target has a better name than its working file.
+    pub fn run_of_suite(&mut self, source: &str, suite: &SuiteResult, result: RunResult) {
+        self.run_on(source, page_suite::place(suite), result);
+    }
+
+    fn run_on(&mut self, source: &str, place: String, result: RunResult) {
         let name = job_names(&result.plan);
         let run = self.taken(source, name, place, result);
         self.runs.push(run);
@@ -116,8 +127,10 @@ impl HtmlReportBuilder {
         self.sweeps.push(page_sweep::convert_sweep(source, result));
     }
 
-    /// Adds the sweeps of a suite. The page draws sweeps of a step on several targets as one.
+    /// Adds the expectations and the sweeps of a suite. The page draws sweeps of a step on several
+    /// targets as one.
     pub fn suite(&mut self, source: &str, result: &SuiteResult) {
+        self.expectations.extend(page_suite::convert_suite(result));
         for step in &result.steps {
             let Some(found) = &step.sweep else {
                 continue;
@@ -195,14 +208,22 @@ impl HtmlReportBuilder {
     }
 
     /// Returns the report as an HTML file.
-    pub fn html(mut self, title: Option<&str>) -> serde_json::Result<String> {
+    pub fn html(self, title: Option<&str>) -> serde_json::Result<String> {
+        page(&self.into_page_report(title))
+    }
+
+    /// Returns the data of the page.
+    pub(crate) fn into_page_report(mut self, title: Option<&str>) -> PageReport {
         self.join_suites();
         for promise in &self.expected {
             self.promises
                 .extend(page_promises::compare_runs(promise, &self.runs));
         }
+        // Those of all suites that are not met come first.
+        self.expectations
+            .sort_by_key(|each| page_suite::rank(each.mark));
         let title = title.map_or_else(|| self.default_title(), str::to_owned);
-        page(&PageReport {
+        PageReport {
             program: crate::json_document::PROGRAM,
             title,
             hosts: self.hosts.rows,
@@ -210,6 +231,7 @@ impl HtmlReportBuilder {
             plans: self.plans.rows,
             studies: self.studies,
             runs: self.runs,
+            expectations: self.expectations,
             promises: self.promises,
             spreads: self.spreads,
             sweeps: self.sweeps,
@@ -217,7 +239,7 @@ impl HtmlReportBuilder {
             loads: self.loads,
             pivots: self.pivots,
             kept: self.kept,
-        })
+        }
     }
 
     /// Adds a pivot table.

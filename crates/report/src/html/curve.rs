@@ -15,9 +15,23 @@ const STEPS: [f64; 11] = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.1
 /// Shares of slower I/Os at which a distribution of `count` values is sampled: 1 (percentile 0),
 /// 0.9, ... 0.1 (percentile 90), 0.09, ..., as long as at least one value is slower.
 fn tails(count: u64) -> impl Iterator<Item = f64> {
-    (0..)
-        .flat_map(|decade| STEPS.map(|step| step * 0.1f64.powi(decade)))
-        .take_while(move |tail| tail * count as f64 >= 1.0 - 1e-9)
+    curve_tails().take_while(move |tail| tail * count as f64 >= 1.0 - 1e-9)
+}
+
+/// All shares of slower I/Os of a [`PageLatency::curve_ns`], which ends before they do.
+pub(crate) fn curve_tails() -> impl Iterator<Item = f64> {
+    (0..).flat_map(|decade| STEPS.map(|step| step * 0.1f64.powi(decade)))
+}
+
+/// Bounds of a coarse bucket: the first is included, the second is not.
+pub(crate) fn bucket_range(index: usize) -> (u64, u64) {
+    let sub = 1usize << SUB_BITS;
+    if index < 2 * sub {
+        return (index as u64, index as u64 + 1);
+    }
+    let width = 1u64 << ((index >> SUB_BITS) - 1);
+    let from = (sub + (index & (sub - 1))) as u64 * width;
+    (from, from.saturating_add(width))
 }
 
 /// Returns the percentiles at decreasing shares of slower values, in one pass over the histogram.
@@ -131,6 +145,8 @@ mod tests {
         for value in [0, 7, 8, 15, 16, 255, 256, 1000, 123_456_789] {
             let fine = index_of(value);
             assert_eq!(coarse(lowest(fine)), coarse(value), "{value}");
+            let (from, end) = bucket_range(coarse(value));
+            assert!((from..end).contains(&value), "{value}: {from} to {end}");
         }
     }
 }

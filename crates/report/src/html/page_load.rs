@@ -1,7 +1,7 @@
 //! Load studies for the page.
 
 use super::document::{LoadCell, LoadMatrix, LoadPoint, PageLoad};
-use crate::load::{headline, notes, objective};
+use crate::load::{headline, knee_per_s, notes, objective};
 use iosonde_study::load::{LoadMeasurement, LoadResult, Matrix};
 
 /// Converts a load study from `source`.
@@ -12,6 +12,7 @@ pub(super) fn convert_load(source: &str, result: &LoadResult) -> PageLoad {
         target: result.target.clone(),
         headline: headline(result),
         capacity_iops: result.capacity_iops,
+        knee_per_s: knee_per_s(result),
         points: result.points.iter().map(point).collect(),
         notes: objectives.chain(notes(result)).collect(),
         matrix: result.matrix.as_ref().map(matrix),

@@ -24,6 +24,11 @@ const COLUMNS: [&str; 7] = [
 /// Returns the HTML elements of the text.
 pub(super) fn page_text(report: &PageReport) -> String {
     let mut elements = vec![element("h1", &report.title)];
+    elements.extend(report.expectations.iter().map(|each| {
+        let (mark, verdict, target) = (each.mark, each.verdict, &each.target);
+        let judged = format!("{} ({}): {}", each.expectation, each.figure, each.evidence);
+        element("p", &format!("{mark} {verdict}, {target}: {judged}"))
+    }));
     for study in &report.studies {
         let sentence = format!("{}: {}", study.target, study.sentence);
         elements.push(element("p", &sentence));

@@ -58,7 +58,8 @@ const ASCII: ChartCharacters = ChartCharacters {
 struct ChartPoint {
     rate: f64,
     p50_ns: f64,
-    p99_ns: f64,
+    /// `None`: too few I/Os were measured for a p99.
+    p99_ns: Option<f64>,
 }
 
 /// Latencies over rates, with their ranges.
@@ -73,14 +74,14 @@ pub(super) struct LatencyChart {
 }
 
 impl LatencyChart {
-    /// Returns `None` if fewer than two sustained rates have a p99.
+    /// Returns `None` if fewer than two sustained rates have a latency.
     pub(super) fn from_result(result: &LoadResult) -> Option<LatencyChart> {
         let judged = result.points.iter().filter(|point| is_judged(point));
         let points = judged.filter_map(|point| {
             Some(ChartPoint {
                 rate: point.offered.total(),
                 p50_ns: point.percentile_ns(50.0)?.max(1.0),
-                p99_ns: point.percentile_ns(99.0)?.max(1.0),
+                p99_ns: point.percentile_ns(99.0).map(|ns| ns.max(1.0)),
             })
         });
         let mut points: Vec<ChartPoint> = points.collect();
@@ -92,8 +93,10 @@ impl LatencyChart {
         let behind: Vec<f64> = behind.map(|point| point.offered.total()).collect();
         let rates = points.iter().map(|point| point.rate);
         let rates = range(rates.chain(behind.iter().copied()));
-        let latencies = points.iter().flat_map(|point| [point.p50_ns, point.p99_ns]);
-        let latencies_ns = range(latencies);
+        let latencies = points
+            .iter()
+            .flat_map(|point| [Some(point.p50_ns), point.p99_ns]);
+        let latencies_ns = range(latencies.flatten());
         let has_range = rates.1 > rates.0 && rates.0 > 0.0 && latencies_ns.1 > latencies_ns.0;
         (points.len() >= POINTS_LEAST && has_range).then_some(LatencyChart {
             points,
@@ -158,11 +161,15 @@ impl LatencyChart {
 
     fn plot(&self, characters: &ChartCharacters) -> Vec<Vec<char>> {
         let mut plot = vec![vec![' '; PLOT_COLUMNS]; PLOT_ROWS];
-        let figures: [fn(&ChartPoint) -> f64; 2] = [|point| point.p50_ns, |point| point.p99_ns];
+        let figures: [fn(&ChartPoint) -> Option<f64>; 2] =
+            [|point| Some(point.p50_ns), |point| point.p99_ns];
         for latency_ns in figures {
-            for pair in self.points.windows(2) {
-                let (first, last) = (self.column(pair[0].rate), self.column(pair[1].rate));
-                let (from, to) = (latency_ns(&pair[0]), latency_ns(&pair[1]));
+            let known = self.points.iter();
+            let known = known.filter_map(|point| Some((point.rate, latency_ns(point)?)));
+            let known: Vec<(f64, f64)> = known.collect();
+            for pair in known.windows(2) {
+                let ((rate, from), (next_rate, to)) = (pair[0], pair[1]);
+                let (first, last) = (self.column(rate), self.column(next_rate));
                 let between = (first..last).map(|column| {
                     let share = (column - first) as f64 / (last - first) as f64;
                     (column, self.row(from * (to / from).powf(share)))
@@ -176,7 +183,10 @@ impl LatencyChart {
             plot[self.row(point.p50_ns)][self.column(point.rate)] = characters.p50;
         }
         for point in &self.points {
-            let place = &mut plot[self.row(point.p99_ns)][self.column(point.rate)];
+            let Some(p99_ns) = point.p99_ns else {
+                continue;
+            };
+            let place = &mut plot[self.row(p99_ns)][self.column(point.rate)];
             *place = match *place == characters.p50 {
                 true => characters.both,
                 false => characters.p99,
@@ -245,7 +255,7 @@ mod tests {
         let point = |rate: f64, p99_ns: f64| ChartPoint {
             rate,
             p50_ns: 1e5,
-            p99_ns,
+            p99_ns: Some(p99_ns),
         };
         LatencyChart {
             points: vec![point(rates.0, 1e5), point(rates.1, 1e8)],
@@ -268,6 +278,16 @@ mod tests {
         for row in 0..PLOT_ROWS {
             assert_eq!(linear.row(linear.latency_ns(row)), row);
         }
+    }
+
+    #[test]
+    fn rate_without_p99_keeps_its_median() {
+        let mut few = chart((1000.0, 5000.0));
+        few.points[0].p99_ns = None;
+        let plot = few.plot(&ASCII);
+        // The median is drawn, and no line leads to a p99 that is missing.
+        assert_eq!((plot[7][0], plot[0][67], plot[7][67]), ('o', '#', 'o'));
+        assert!(plot[..7].iter().all(|row| !row.contains(&ASCII.line)));
     }
 
     #[test]

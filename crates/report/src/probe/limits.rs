@@ -83,7 +83,7 @@ pub fn ceilings(result: &ProbeResult) -> Vec<(&'static str, String)> {
     }
     let sentence = |(ceiling, names): (&Ceiling, Vec<String>)| {
         let text = format!("{}: {}", names.join(", "), ceiling.evidence);
-        ("ceiling", text)
+        ("bottleneck", text)
     };
     found.into_iter().map(sentence).collect()
 }

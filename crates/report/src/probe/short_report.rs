@@ -26,7 +26,7 @@ const NOTE_LINES: usize = 3;
 const NOTE_LINES_MIN: usize = 2;
 /// Most lines of maximum and promises, each.
 const SECTION_LINES: usize = 2;
-/// Most lines of limit and verdict, each, if the screen has room. Else they have as many as a
+/// Most lines of bottleneck and verdict, each, if the screen has room. Else they have as many as a
 /// section.
 const LONG_SECTION_LINES: usize = 3;
 
@@ -64,7 +64,7 @@ impl ShortReport<'_> {
         lines.join("\n") + "\n"
     }
 
-    /// Lines of one target. The notes give way to limit and verdict.
+    /// Lines of one target. The notes give way to bottleneck and verdict.
     fn lines(&self, result: &ProbeResult, id: Option<&str>) -> Vec<String> {
         let ending = self.ending(id);
         let mut lines = vec![head(result)];
@@ -83,7 +83,7 @@ impl ShortReport<'_> {
         // The last line names the stored result.
         let room = LINES_MAX.saturating_sub(lines.len() + promises.len() + 1);
         let for_notes = if found.is_empty() { 0 } else { NOTE_LINES_MIN };
-        let long = limit_and_verdict(result, room.saturating_sub(for_notes), &ending);
+        let long = bottleneck_and_verdict(result, room.saturating_sub(for_notes), &ending);
         let note_lines = note_lines.min(room.saturating_sub(long.len() + 1)).max(1);
         lines.extend(long);
         lines.extend(promises);
@@ -185,14 +185,14 @@ impl ShortReport<'_> {
         let ids: Option<Vec<&str>> = self.ids.iter().map(Option::as_deref).collect();
         let options = self.store_options;
         match ids.as_deref() {
-            None => "result   not stored".to_owned(),
+            None => "result     not stored".to_owned(),
             Some([first, second]) => {
-                format!("result   {first} {second}: iosonde compare {first} {second}{options}")
+                format!("result     {first} {second}: iosonde compare {first} {second}{options}")
             }
-            Some([id]) => format!("result   {id}: iosonde report {id} -o report.html{options}"),
+            Some([id]) => format!("result     {id}: iosonde report {id} -o report.html{options}"),
             Some(ids) => {
                 let ids = ids.join(" ");
-                format!("results  iosonde report {ids} -o report.html{options}")
+                format!("results    iosonde report {ids} -o report.html{options}")
             }
         }
     }
@@ -218,11 +218,11 @@ fn head(result: &ProbeResult) -> String {
     format!("{}{facts}", fitted(&named, room))
 }
 
-/// Limit and verdict in at most `room` lines, but each may have two. The verdict comes first if
-/// only one of them can have three.
-fn limit_and_verdict(result: &ProbeResult, room: usize, ending: &str) -> Vec<String> {
-    let limit = notable::limit(result).filter(|text| !text.is_empty());
-    let for_limit = limit.as_ref().map_or(0, |_| SECTION_LINES);
+/// Bottleneck and verdict in at most `room` lines, but each may have two. The verdict comes first
+/// if only one of them can have three.
+fn bottleneck_and_verdict(result: &ProbeResult, room: usize, ending: &str) -> Vec<String> {
+    let bottleneck = notable::bottleneck(result).filter(|text| !text.is_empty());
+    let for_bottleneck = bottleneck.as_ref().map_or(0, |_| SECTION_LINES);
     let lines = |name: &str, text: &str, room: usize| {
         if text.is_empty() {
             return Vec::new();
@@ -230,10 +230,11 @@ fn limit_and_verdict(result: &ProbeResult, room: usize, ending: &str) -> Vec<Str
         let most = room.clamp(SECTION_LINES, LONG_SECTION_LINES);
         HangingLines::ended_with(name, text, most, ending).lines
     };
-    let room_of_verdict = room.saturating_sub(for_limit);
+    let room_of_verdict = room.saturating_sub(for_bottleneck);
     let verdict = lines("verdict", notable::verdict(result), room_of_verdict);
-    let room_of_limit = room.saturating_sub(verdict.len());
-    let mut all = lines("limit", limit.as_deref().unwrap_or_default(), room_of_limit);
+    let room_of_bottleneck = room.saturating_sub(verdict.len());
+    let text = bottleneck.as_deref().unwrap_or_default();
+    let mut all = lines("bottleneck", text, room_of_bottleneck);
     all.extend(verdict);
     all
 }

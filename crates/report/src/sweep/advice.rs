@@ -188,7 +188,7 @@ fn blocks(result: &SweepResult, advice: &BlocksAdvice) -> String {
         .collect();
     let turning = words::bytes((advice.turning_bytes / 1024.0).round() as u64 * 1024);
     format!(
-        "{}: {first}{others}; blocks of {turning} would reach both limits",
+        "{}: {first}{others}; blocks of {turning} would reach both maxima",
         subject(result, &advice.values, &["bs", "numjobs"]),
     )
 }

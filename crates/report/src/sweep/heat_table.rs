@@ -219,7 +219,7 @@ impl CellFigure {
 }
 
 /// Index of the shade of a rate. A higher rate never has a lower shade.
-fn shade(rate: f64, highest: f64) -> usize {
+pub(super) fn shade(rate: f64, highest: f64) -> usize {
     let share = rate / highest.max(f64::MIN_POSITIVE);
     SHADE_SHARES.iter().filter(|least| share >= **least).count()
 }

@@ -3,6 +3,7 @@
 use super::named;
 use crate::text_style::TextStyle;
 use iosonde_job::escape_control_characters;
+use iosonde_study::saturation::Saturation;
 use iosonde_study::sweep::{Axis, CellBasis, CurveState, SweepCell, SweepResult};
 
 /// Smallest share of the highest rate that a recommended cell reaches.
@@ -57,6 +58,8 @@ pub(super) enum RecommendedCell {
     },
     /// The highest rate is not known well enough. Its relative error, if known.
     Undecided(Option<f64>),
+    /// The search of the fastest curve ended at this cell, and deeper ones may be faster.
+    DeeperUnmeasured(CellAddress),
 }
 
 /// A measured cell with its figures.
@@ -83,7 +86,7 @@ pub(super) fn recommendations(result: &SweepResult) -> Vec<Recommendation> {
         }
     }
     let recommended = workloads.iter().filter_map(|(_, curves)| {
-        let outcome = outcome(&measured_cells(result, curves))?;
+        let outcome = checked_outcome(result, &measured_cells(result, curves))?;
         let state = |index: &usize| result.curves[*index].state;
         Some(Recommendation {
             subject: subject(result, *curves.first()?),
@@ -130,6 +133,18 @@ impl MeasuredCell {
     }
 }
 
+/// Like [`outcome`], but a cell is only recommended if its curve was measured beyond the fastest.
+fn checked_outcome(result: &SweepResult, cells: &[MeasuredCell]) -> Option<RecommendedCell> {
+    let outcome = outcome(cells)?;
+    let fastest = cells.iter().max_by(|a, b| a.rate.total_cmp(&b.rate))?;
+    let found = result.curves[fastest.address.curve].saturation.as_ref();
+    let is_supported = !matches!(outcome, RecommendedCell::Undecided(_));
+    match found.is_some_and(Saturation::is_open_ended) && is_supported {
+        true => Some(RecommendedCell::DeeperUnmeasured(fastest.address)),
+        false => Some(outcome),
+    }
+}
+
 /// Returns `None` for fewer than two cells, which leave no choice.
 fn outcome(cells: &[MeasuredCell]) -> Option<RecommendedCell> {
     if cells.len() < 2 {
@@ -173,7 +188,7 @@ impl Recommendation {
         match self.outcome {
             RecommendedCell::BelowMaximum { address, .. }
             | RecommendedCell::Maximum { address, .. } => Some(address),
-            RecommendedCell::Undecided(_) => None,
+            RecommendedCell::Undecided(_) | RecommendedCell::DeeperUnmeasured(_) => None,
         }
     }
 
@@ -194,11 +209,12 @@ impl Recommendation {
                 address,
                 has_rival: false,
             } => format!(
-                "{}: the maximum; lower latency costs more than 5 % of it",
+                "{}: the highest measured rate; lower latency costs more than 5 % of it",
                 options(result, address)
             ),
             RecommendedCell::Maximum { address, .. } => format!(
-                "{}: the maximum; cells of lower latency may reach it too: use a longer --runtime",
+                "{}: the highest measured rate; cells of lower latency may reach it too: use a \
+                 longer --runtime",
                 options(result, address)
             ),
             RecommendedCell::Undecided(Some(error)) => format!(
@@ -209,6 +225,11 @@ impl Recommendation {
             RecommendedCell::Undecided(None) => {
                 "undecided: the highest rate has no interval; use a longer --runtime".to_owned()
             }
+            RecommendedCell::DeeperUnmeasured(address) => format!(
+                "undecided: more than {} was not measured in the time and may be faster; use a \
+                 longer --runtime",
+                options(result, address)
+            ),
         };
         let space = if self.subject.is_empty() { "" } else { ": " };
         let end = if self.is_cut_off {

@@ -119,11 +119,25 @@ pub struct TargetAccess {
     pub write_error: Option<String>,
     /// Whether it can be opened with O_DIRECT. `None` if the test would leave a file behind.
     pub direct: Option<bool>,
+    /// Limits of atomic writes to the file or device, or to a new file in the directory. `None` if
+    /// it has no atomic writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub atomic_writes: Option<AtomicWriteLimits>,
     /// Reasons that require consent before the target is overwritten: its users and its contents.
     pub obstacles: Vec<String>,
     /// Action needed before the target can be overwritten. `None` if nothing prevents it.
     #[serde(default)]
     pub remedy: Option<String>,
+}
+
+/// Sizes of writes that are completed or not done at all, also if the power fails (RWF_ATOMIC). A
+/// write has a power of two of bytes, and its position is a multiple of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AtomicWriteLimits {
+    /// Smallest write in bytes.
+    pub min_bytes: u64,
+    /// Largest write in bytes.
+    pub max_bytes: u64,
 }
 
 /// Activity and settings of a machine during an examination.

@@ -274,6 +274,17 @@ fn remedy_of_a_ceph_call_depends_on_action_and_errno() {
 }
 
 #[test]
+fn build_without_ceph_names_the_build_with_it() {
+    let error = RunError::from(UnsupportedFeature::BuiltWithoutCeph);
+    assert_eq!(error.to_string(), "this iosonde was built without Ceph");
+    assert_eq!(
+        error.remedy(),
+        "install the archive or package for glibc (linux-gnu instead of linux-static), or build \
+         with `cargo build --release`"
+    );
+}
+
+#[test]
 fn missing_ceph_library_names_its_package() {
     let error = RunError::from(UnsupportedFeature::CephLibrary {
         library: text("librbd.so.1"),

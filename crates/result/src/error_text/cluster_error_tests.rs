@@ -245,8 +245,8 @@ fn node_errors_keep_their_words() {
                 nodes: texts(&["arm64", "s390x"]),
                 agent: text("amd64"),
             },
-            "the nodes are arm64 and s390x, but the agent at hand runs on amd64",
-            "use an iosonde that was built for these nodes",
+            "the nodes are arm64 and s390x, but this iosonde has an agent for amd64",
+            "use a released iosonde: a build from source has its own agent only",
         ),
         (
             ClusterObstacle::NoUsableNode,

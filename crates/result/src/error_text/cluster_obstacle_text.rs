@@ -24,6 +24,10 @@ impl fmt::Display for ClusterObstacle {
                 "the client certificate of the kubeconfig has X.509 version 1, but TLS needs \
                  version 3",
             ),
+            ClusterObstacle::NoRootCertificates => formatter.write_str(
+                "the kubeconfig has no certificate authority, and this system has no root \
+                 certificates",
+            ),
             ClusterObstacle::InvalidProxy { problem } => formatter.write_str(problem),
             ClusterObstacle::NoConnectionThread { failure } => {
                 write!(formatter, "no thread can be made: {failure}")
@@ -81,7 +85,7 @@ fn describe_node_or_claim(
         }
         ClusterObstacle::OtherArchitecture { nodes, agent } => write!(
             formatter,
-            "the nodes are {}, but the agent at hand runs on {agent}",
+            "the nodes are {}, but this iosonde has an agent for {agent}",
             nodes.join(" and ")
         ),
         ClusterObstacle::NoUsableNode => {
@@ -175,7 +179,7 @@ fn describe_run_or_manifest(
                 "the image {image} does not carry the agent, by its name"
             ),
         },
-        ClusterObstacle::NotRenderable(limit) => formatter.write_str(limit.problem()),
+        ClusterObstacle::NotRenderable(limit) => formatter.write_str(&limit.problem()),
         ClusterObstacle::ManifestNotWritten { error } => {
             write!(formatter, "a manifest cannot be written: {error}")
         }
@@ -200,6 +204,7 @@ fn describe_run_or_manifest(
         | ClusterObstacle::ClaimOutsideLimits { .. }
         | ClusterObstacle::NoSuchContext { .. }
         | ClusterObstacle::OldClientCertificate
+        | ClusterObstacle::NoRootCertificates
         | ClusterObstacle::CleanUpForbidden { .. }
         | ClusterObstacle::QuotaNeedsAmount { .. }
         | ClusterObstacle::VolumeTooSmall { .. }
@@ -230,6 +235,10 @@ impl ClusterObstacle {
             ClusterObstacle::OldClientCertificate => {
                 "sign it again with an extension, e.g. `openssl x509 -req -extfile` with \
                  basicConstraints=CA:FALSE, or use a token"
+            }
+            ClusterObstacle::NoRootCertificates => {
+                "add certificate-authority-data to the kubeconfig, or set SSL_CERT_FILE to a file \
+                 with root certificates"
             }
             ClusterObstacle::CleanUpForbidden { .. } => {
                 "ask for the role for --clean in docs/kubernetes.md, or choose another namespace \
@@ -284,7 +293,7 @@ impl ClusterObstacle {
                  are chosen with --pod-patch"
             }
             ClusterObstacle::OtherArchitecture { .. } => {
-                "use an iosonde that was built for these nodes"
+                "use a released iosonde: a build from source has its own agent only"
             }
             ClusterObstacle::NoUsableNode | ClusterObstacle::NoSuchNode { similar: None, .. } => {
                 "see `kubectl get nodes`"
@@ -377,6 +386,7 @@ impl ClusterObstacle {
             | ClusterObstacle::ClaimOutsideLimits { .. }
             | ClusterObstacle::NoSuchContext { .. }
             | ClusterObstacle::OldClientCertificate
+            | ClusterObstacle::NoRootCertificates
             | ClusterObstacle::CleanUpForbidden { .. }
             | ClusterObstacle::QuotaNeedsAmount { .. }
             | ClusterObstacle::EphemeralStorageTooSmall { .. }

@@ -1,11 +1,18 @@
 //! Words of a [`ManifestLimit`].
 
 use crate::run_error::ManifestLimit;
+use crate::words;
+use std::borrow::Cow;
 
 impl ManifestLimit {
     /// Returns what the manifest cannot hold, and why.
-    pub(super) fn problem(self) -> &'static str {
-        match self {
+    pub(super) fn problem(self) -> Cow<'static, str> {
+        let text = match self {
+            ManifestLimit::FilesTooLarge { bytes } => {
+                let size = words::bytes(bytes);
+                let text = format!("the job file or suite has {size}, and a ConfigMap holds 1 MiB");
+                return text.into();
+            }
             ManifestLimit::ExistingBlockClaim => {
                 "no program would check whether another pod uses this block device before it is \
                  written"
@@ -18,7 +25,8 @@ impl ManifestLimit {
                 "the pods of this StatefulSet would use the same directory"
             }
             ManifestLimit::UnknownPodCount => "how many nodes there are is not known to a manifest",
-        }
+        };
+        text.into()
     }
 
     /// Returns the action to take.
@@ -33,6 +41,27 @@ impl ManifestLimit {
             ManifestLimit::UnknownPodCount => {
                 "say how many pods, and that they are spread: --pods N --placement spread"
             }
+            ManifestLimit::FilesTooLarge { .. } => {
+                "leave out --render to run it with iosonde, or split the file into smaller ones"
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_too_large_keep_their_words() {
+        let limit = ManifestLimit::FilesTooLarge { bytes: 2 << 20 };
+        assert_eq!(
+            limit.problem(),
+            "the job file or suite has 2 MiB, and a ConfigMap holds 1 MiB"
+        );
+        assert_eq!(
+            limit.remedy(),
+            "leave out --render to run it with iosonde, or split the file into smaller ones"
+        );
     }
 }

@@ -285,3 +285,34 @@ fn image_refusals_name_users_and_contents() {
         ),
     ]);
 }
+
+#[test]
+fn rw_flag_errors_name_the_limits() {
+    check(&[
+        (
+            on_path(TargetProblem::NoAtomicWrites { job: text("a") }),
+            "/t: job a has atomic=1, but there are no atomic writes here",
+            "omit atomic, or use a target for which `iosonde doctor` names atomic writes (Linux \
+             6.13, ext4 or XFS on a device that has them)",
+        ),
+        (
+            on_path(TargetProblem::AtomicBlockSize {
+                job: text("a"),
+                block_bytes: 512,
+                min_bytes: 4096,
+                max_bytes: 16384,
+            }),
+            "/t: job a has atomic=1 and blocks of 512 bytes; an atomic write has a power of two, \
+             4096 to 16384 bytes",
+            "use bs=16384",
+        ),
+        (
+            on_path(TargetProblem::UncachedRefused {
+                job: text("a"),
+                errno: 95,
+            }),
+            "/t: job a has uncached=1, which is refused: EOPNOTSUPP",
+            "omit uncached, or use a file on Linux 6.14 with ext4, XFS or btrfs",
+        ),
+    ]);
+}

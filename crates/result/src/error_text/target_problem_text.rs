@@ -24,6 +24,7 @@ impl fmt::Display for FileHarm {
 impl fmt::Display for TargetProblem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = describe_file(self)
+            .or_else(|| describe_rw_flag(self))
             .or_else(|| describe_trace(self))
             .or_else(|| describe_permission(self))
             .unwrap_or_else(|| describe_study_target(self));
@@ -96,6 +97,31 @@ fn describe_size(file_bytes: Option<u64>) -> String {
         Some(bytes) => format!("the file has {bytes} bytes"),
         None => "the file does not exist".to_owned(),
     }
+}
+
+/// Describes a problem with `atomic` or `uncached`. `None` for other problems.
+fn describe_rw_flag(problem: &TargetProblem) -> Option<String> {
+    Some(match problem {
+        TargetProblem::NoAtomicWrites { job } => {
+            format!("job {job} has atomic=1, but there are no atomic writes here")
+        }
+        TargetProblem::AtomicBlockSize {
+            job,
+            block_bytes,
+            min_bytes,
+            max_bytes,
+        } => format!(
+            "job {job} has atomic=1 and blocks of {block_bytes} bytes; an atomic write has a power \
+             of two, {min_bytes} to {max_bytes} bytes"
+        ),
+        TargetProblem::UncachedRefused { job, errno } => {
+            format!(
+                "job {job} has uncached=1, which is refused: {}",
+                errno_name(*errno)
+            )
+        }
+        _ => return None,
+    })
 }
 
 /// Describes a problem with a trace. `None` for other problems.
@@ -208,6 +234,9 @@ fn describe_study_target(problem: &TargetProblem) -> String {
         | TargetProblem::OffsetAfterFilesize { .. }
         | TargetProblem::OffsetOverMaximum { .. }
         | TargetProblem::LayoutForbidden { .. }
+        | TargetProblem::NoAtomicWrites { .. }
+        | TargetProblem::AtomicBlockSize { .. }
+        | TargetProblem::UncachedRefused { .. }
         | TargetProblem::CreationForbidden
         | TargetProblem::ChangedByOthers { .. }
         | TargetProblem::CreatedByOthers
@@ -234,6 +263,7 @@ impl TargetProblem {
     pub(super) fn remedy(&self) -> String {
         self.file_remedy()
             .map(str::to_owned)
+            .or_else(|| self.rw_flag_remedy())
             .or_else(|| self.trace_or_permission_remedy())
             .unwrap_or_else(|| self.study_target_remedy())
     }
@@ -274,6 +304,22 @@ impl TargetProblem {
             TargetProblem::CreatedByOthers => {
                 "use another file; or run the job again after that program has ended, to use the \
                  file"
+            }
+            _ => return None,
+        })
+    }
+
+    /// Returns the action for a problem with `atomic` or `uncached`. `None` for other problems.
+    fn rw_flag_remedy(&self) -> Option<String> {
+        Some(match self {
+            TargetProblem::NoAtomicWrites { .. } => {
+                "omit atomic, or use a target for which `iosonde doctor` names atomic writes \
+                 (Linux 6.13, ext4 or XFS on a device that has them)"
+                    .to_owned()
+            }
+            TargetProblem::AtomicBlockSize { max_bytes, .. } => format!("use bs={max_bytes}"),
+            TargetProblem::UncachedRefused { .. } => {
+                "omit uncached, or use a file on Linux 6.14 with ext4, XFS or btrfs".to_owned()
             }
             _ => return None,
         })
@@ -356,6 +402,9 @@ impl TargetProblem {
             | TargetProblem::OffsetAfterFilesize { .. }
             | TargetProblem::OffsetOverMaximum { .. }
             | TargetProblem::LayoutForbidden { .. }
+            | TargetProblem::NoAtomicWrites { .. }
+            | TargetProblem::AtomicBlockSize { .. }
+            | TargetProblem::UncachedRefused { .. }
             | TargetProblem::CreationForbidden
             | TargetProblem::PseudoFileSystem { .. }
             | TargetProblem::ChangedByOthers { .. }

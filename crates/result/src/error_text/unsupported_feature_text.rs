@@ -1,6 +1,6 @@
 //! Words of an [`UnsupportedFeature`].
 
-use crate::cache_state::CacheLayer;
+use super::cache_drop_text::cold_remedy;
 use crate::run_error::{BufferMemory, NumberedUnit, RefusedEngine, UnsupportedFeature};
 use iosonde_job::errno;
 use iosonde_job::outside_access::describe_access;
@@ -180,6 +180,9 @@ fn describe_target_option(
         UnsupportedFeature::NotCephTarget { target } => {
             write!(formatter, "{target} is not a Ceph target")
         }
+        UnsupportedFeature::BuiltWithoutCeph => {
+            formatter.write_str("this iosonde was built without Ceph")
+        }
         UnsupportedFeature::CephLibrary {
             library, reason, ..
         } => write!(formatter, "{library} cannot be loaded: {reason}"),
@@ -268,6 +271,7 @@ fn describe_pod_or_study(
         | UnsupportedFeature::OptionOfOtherTarget { .. }
         | UnsupportedFeature::NoPool { .. }
         | UnsupportedFeature::NotCephTarget { .. }
+        | UnsupportedFeature::BuiltWithoutCeph
         | UnsupportedFeature::CephLibrary { .. }
         | UnsupportedFeature::CachesNotDropped { .. }
         | UnsupportedFeature::Cluster(_)
@@ -385,6 +389,10 @@ impl UnsupportedFeature {
             }
             UnsupportedFeature::NoPool { .. } => "add pool=",
             UnsupportedFeature::NotCephTarget { .. } => "use rados://POOL or rbd://POOL/IMAGE",
+            UnsupportedFeature::BuiltWithoutCeph => {
+                "install the archive or package for glibc (linux-gnu instead of linux-static), or \
+                 build with `cargo build --release`"
+            }
             UnsupportedFeature::CephLibrary { package, .. } => {
                 return Some(format!(
                     "install the package with the library (Debian, Ubuntu: apt-get install \
@@ -447,27 +455,11 @@ impl UnsupportedFeature {
             | UnsupportedFeature::OptionOfOtherTarget { .. }
             | UnsupportedFeature::NoPool { .. }
             | UnsupportedFeature::NotCephTarget { .. }
+            | UnsupportedFeature::BuiltWithoutCeph
             | UnsupportedFeature::CephLibrary { .. }
             | UnsupportedFeature::CachesNotDropped { .. }
             | UnsupportedFeature::Cluster(_)
             | UnsupportedFeature::UnknownScheme { .. } => "omit the feature",
-        }
-    }
-}
-
-/// Returns the right that a layer needs.
-fn cold_remedy(layer: CacheLayer, errno: Option<i32>) -> &'static str {
-    match layer {
-        CacheLayer::Client => "run as root, or leave out `client`",
-        CacheLayer::Node => {
-            "use a namespace that admits privileged pods \
-             (pod-security.kubernetes.io/enforce=privileged), or leave out `node`"
-        }
-        CacheLayer::Osd if errno == Some(errno::ETIMEDOUT) => {
-            "see `ceph health detail` for OSDs that are down or slow, or leave out `osd`"
-        }
-        CacheLayer::Osd => {
-            "use a client with the capability osd 'allow *' (--ceph-client), or leave out `osd`"
         }
     }
 }

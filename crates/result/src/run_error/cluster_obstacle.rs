@@ -32,6 +32,8 @@ pub enum ClusterObstacle {
     },
     /// The client certificate of the kubeconfig is of version 1.
     OldClientCertificate,
+    /// Neither the kubeconfig nor the system has certificates to verify the API server by.
+    NoRootCertificates,
     /// The address of the proxy is invalid.
     InvalidProxy {
         /// The address and its error.
@@ -400,4 +402,9 @@ pub enum ManifestLimit {
     StatefulSetOnOneVolume,
     /// One pod per node: the number of nodes is unknown.
     UnknownPodCount,
+    /// Job files or a suite above the size of a ConfigMap.
+    FilesTooLarge {
+        /// Size of the files.
+        bytes: u64,
+    },
 }

@@ -54,6 +54,29 @@ pub enum TargetProblem {
         /// Size that the job needs.
         needed_bytes: u64,
     },
+    /// `atomic=1`, and neither the file system nor the device has atomic writes.
+    NoAtomicWrites {
+        /// Name of the job.
+        job: String,
+    },
+    /// A block of a job with `atomic=1` is no power of two within the limits of the file or device.
+    AtomicBlockSize {
+        /// Name of the job.
+        job: String,
+        /// Size of the block.
+        block_bytes: u64,
+        /// Smallest atomic write.
+        min_bytes: u64,
+        /// Largest atomic write.
+        max_bytes: u64,
+    },
+    /// `uncached=1`, and the kernel or the file system refuses it.
+    UncachedRefused {
+        /// Name of the job.
+        job: String,
+        /// The error of the kernel.
+        errno: i32,
+    },
     /// The file does not exist, and `allow_file_create=0` forbids creating it.
     CreationForbidden,
     /// The path is on a pseudo file system.
@@ -213,9 +236,9 @@ impl TargetProblem {
     /// Returns the errno of the failed call, if a call failed.
     pub(super) fn errno(&self) -> Option<i32> {
         match self {
-            TargetProblem::NoReplayDevice { errno } | TargetProblem::CephCall { errno, .. } => {
-                Some(*errno)
-            }
+            TargetProblem::NoReplayDevice { errno }
+            | TargetProblem::UncachedRefused { errno, .. }
+            | TargetProblem::CephCall { errno, .. } => Some(*errno),
             TargetProblem::NotAccessible { failure, .. } => failure.errno(),
             TargetProblem::Ceph(problem) => problem.errno(),
             TargetProblem::Volume(problem) => problem.errno(),

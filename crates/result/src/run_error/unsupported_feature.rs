@@ -237,6 +237,8 @@ pub enum UnsupportedFeature {
         /// Name of the job.
         job: String,
     },
+    /// A Ceph target, but this program was built without Ceph.
+    BuiltWithoutCeph,
     /// A library of Ceph is missing or has another version.
     CephLibrary {
         /// File name of the library.

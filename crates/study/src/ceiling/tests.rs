@@ -56,6 +56,24 @@ fn same_iops_at_larger_blocks_mean_throttle() {
                                               same 2.99k IOPS; a throttle of IOPS, not the device");
 }
 
+/// A probe named 2.95k IOPS as the maximum and 3.00k IOPS as the rate of the plateau.
+#[test]
+fn plateau_has_the_rate_of_the_known_maximum() {
+    let all = volume().into_iter();
+    let all: Vec<_> = all
+        .map(|each| with_known_rate(each, Some(2950.0)))
+        .collect();
+    let found = only(&all, &[]);
+    assert_eq!(found.per_s, 2950.0);
+    assert!(
+        found.evidence.starts_with("2.95k IOPS with 8 and"),
+        "{}",
+        found.evidence
+    );
+    assert_eq!(all[1].iops, 2800.0, "another rate stays");
+    assert_eq!(with_known_rate(all[1], None), all[1]);
+}
+
 #[test]
 fn iops_falling_with_block_size_mean_device() {
     let mut all = volume();

@@ -11,6 +11,18 @@ const MS: f64 = 1e6;
 /// An fdatasync that returns sooner cannot have reached a medium.
 const FLUSH_NS_MIN: f64 = 8.0 * US;
 
+/// Limits of the classes.
+const LIMITS_NS: [f64; 3] = [MS, 10.0 * MS, 50.0 * MS];
+/// Calls of fdatasync that put ten beyond the 99th percentile, and half as many again: its interval
+/// then ends below the slowest calls.
+const CALLS_FOR_P99: f64 = 1500.0;
+/// Factor of the time that halves an interval whose width is not known.
+const TIME_FACTOR_UNKNOWN: f64 = 4.0;
+/// Smallest factor of the time that is worth another measurement.
+const TIME_FACTOR_MIN: f64 = 2.0;
+/// Longest runtime that is advised.
+const RUNTIME_S_MAX: f64 = 3600.0;
+
 /// Suitability by the latency of durable writes, the fastest class first.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -113,11 +125,53 @@ fn undecided(evidence: &ClassEvidence, p99_ns: f64) -> String {
         Some(_) => format!("fdatasync takes {time} at p99 in a disturbed run"),
         None => format!("fdatasync takes {time} at p99, with an unknown interval"),
     };
-    let what = match evidence.noisy {
-        true => "measure again on an idle machine and device",
-        false => "use a longer --runtime",
+    let remedy = match evidence.noisy {
+        true => "measure again on an idle machine and device".to_owned(),
+        false => longer_probe(evidence),
     };
-    format!("Suitability for databases and etcd is undecided: {why}; {what}")
+    format!("Suitability for databases and etcd is undecided: {why}; {remedy}")
+}
+
+/// The command that measures long enough. A phase must not end early: a steady rate says nothing
+/// about the 99th percentile.
+fn longer_probe(evidence: &ClassEvidence) -> String {
+    match runtime_needed_s(evidence) {
+        Some(seconds) if seconds > RUNTIME_S_MAX => {
+            "more than an hour of --runtime would decide it".to_owned()
+        }
+        Some(seconds) => {
+            let target = match evidence.target_arguments.as_str() {
+                "" => String::new(),
+                target => format!(" {target}"),
+            };
+            format!("run `iosonde probe{target} --precision 0 --runtime {seconds:.0}`")
+        }
+        None => "use a longer --runtime".to_owned(),
+    }
+}
+
+/// Measured time in seconds after which the class is probably known: enough calls for a 99th
+/// percentile, whose interval shrinks with the square root of their number. `None` without calls.
+fn runtime_needed_s(evidence: &ClassEvidence) -> Option<f64> {
+    let (calls, measured_ns) = evidence.sync_calls.filter(|(calls, _)| *calls > 0)?;
+    let by_count = CALLS_FOR_P99 / calls as f64;
+    let by_interval = match evidence.sync_p99_between_ns {
+        Some((low, high)) => {
+            let p99_ns = evidence.sync_p99_ns?;
+            let inside = LIMITS_NS
+                .iter()
+                .filter(|limit| (low..=high).contains(*limit));
+            let distances = inside.map(|limit| (limit - p99_ns).abs());
+            let nearest = distances
+                .fold(f64::INFINITY, f64::min)
+                .max(f64::MIN_POSITIVE);
+            ((high - low) / 2.0 / nearest).powi(2)
+        }
+        None if evidence.sync_is_few => 1.0,
+        None => TIME_FACTOR_UNKNOWN,
+    };
+    let factor = by_count.max(by_interval).max(TIME_FACTOR_MIN);
+    Some((measured_ns as f64 / 1e9 * factor).ceil())
 }
 
 /// The latency of fdatasync at p99, or the longest if too few were measured.

@@ -3,6 +3,7 @@
 use crate::figures::phase_figure::PhaseFigure;
 use crate::figures::phase_run::PhaseRun;
 use crate::probe_phase::ProbePhase;
+use crate::study_target::{StudyTarget, StudyTargetKind};
 use iosonde_job::plan::Engine;
 use iosonde_result::device_class::{DeviceClass, DeviceDescription};
 use iosonde_result::run::{RunResult, VerdictKind};
@@ -35,6 +36,10 @@ pub struct ClassEvidence {
     pub sync_p99_between_ns: Option<(f64, f64)>,
     /// Whether too few fdatasync were measured for a 99th percentile.
     pub sync_is_few: bool,
+    /// Number of fdatasync, and the measured time in nanoseconds.
+    pub sync_calls: Option<(u64, u64)>,
+    /// Arguments of `iosonde probe` that name the target, quoted for a shell. Empty if unknown.
+    pub target_arguments: String,
     /// 99th percentile of writes at depth 1 to a pool, where an acknowledged write is durable.
     pub durable_write_p99_ns: Option<f64>,
     /// Whether a cache of this machine answered reads.
@@ -49,7 +54,11 @@ pub struct ClassEvidence {
 
 impl ClassEvidence {
     /// Collects the facts from the figures and runs of a probe.
-    pub(super) fn from_figures(figures: &[PhaseFigure], runs: &[PhaseRun]) -> ClassEvidence {
+    pub(super) fn from_figures(
+        target: &StudyTarget,
+        figures: &[PhaseFigure],
+        runs: &[PhaseRun],
+    ) -> ClassEvidence {
         let find = |phase| figures.iter().find(|figure| figure.phase == phase);
         let rate = |phase| find(phase).map(|figure| figure.iops.mean);
         let spread = |phase| find(phase).and_then(|figure| figure.iops.spread);
@@ -75,6 +84,9 @@ impl ClassEvidence {
                 .and_then(|sync| sync.p99_between_ns)
                 .map(|(low, high)| (low as f64, high as f64)),
             sync_is_few: sync.is_some_and(|sync| sync.p99_ns.is_none()),
+            sync_calls: find(ProbePhase::SyncedWrite)
+                .and_then(|figure| Some((figure.sync_latency?.count, figure.measured_ns))),
+            target_arguments: target_arguments(target),
             durable_write_p99_ns: find(ProbePhase::WriteLatency)
                 .filter(|_| {
                     results()
@@ -96,6 +108,25 @@ impl ClassEvidence {
     /// Whether the target is memory, which loses its data at a restart.
     pub(super) fn is_in_memory(&self) -> bool {
         self.device.class == DeviceClass::Memory
+    }
+}
+
+fn target_arguments(target: &StudyTarget) -> String {
+    let name = shell_quoted(&target.name);
+    match target.kind {
+        StudyTargetKind::Existing { consent: true, .. } => {
+            format!("{name} --allow-overwrite {name}")
+        }
+        _ => name,
+    }
+}
+
+/// Quotes a word unless a shell reads it unchanged.
+fn shell_quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/.:_-=,+@".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 
@@ -140,4 +171,30 @@ fn is_noisy(figures: &[PhaseFigure], runs: &[PhaseRun]) -> bool {
     });
     let mut vague = figures.iter().filter(|figure| decides(figure.phase));
     held_by_others || vague.any(is_vague)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn target_arguments_paste_into_a_shell() {
+        let target = |name: &str, kind: StudyTargetKind| StudyTarget {
+            name: name.to_owned(),
+            path: name.to_owned(),
+            kind,
+        };
+        let directory = StudyTargetKind::Directory { free_bytes: 1 };
+        assert_eq!(target_arguments(&target("/a b", directory)), "'/a b'");
+        let device = StudyTargetKind::Existing {
+            bytes: 1,
+            device: true,
+            consent: true,
+        };
+        assert_eq!(
+            target_arguments(&target("/dev/sdx", device)),
+            "/dev/sdx --allow-overwrite /dev/sdx"
+        );
+        assert_eq!(shell_quoted("it's"), r"'it'\''s'");
+    }
 }

@@ -129,7 +129,7 @@ impl Study for ProbeStudy<'_> {
         if self.figures.is_empty() && (interrupted || ending.error.is_some()) {
             return Err(ending.into_error(&self.target.name));
         }
-        let evidence = ClassEvidence::from_figures(&self.figures, &self.runs);
+        let evidence = ClassEvidence::from_figures(self.target, &self.figures, &self.runs);
         let ceilings = ceiling::probe_ceilings(&self.knees, &self.figures, &self.runs, &[]);
         Ok(ProbeResult {
             format: FORMAT,

@@ -1,7 +1,7 @@
 //! Advice on depth, number of jobs and block size, from the measured curves.
 
-use super::axis::Axis;
 use super::curve_result::{CellBasis, CurveResult, SweepCell};
+use crate::sweep_axis::Axis;
 use crate::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

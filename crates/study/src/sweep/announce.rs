@@ -27,7 +27,7 @@ pub fn quiet_wait_max(planned_ns: u64) -> Duration {
 /// If a pattern writes to a target that must not be overwritten.
 pub fn announcement<'a>(
     targets: &'a [SweepTarget],
-    grid: &SweepGrid,
+    grid: &'a SweepGrid,
     options: &SweepOptions,
 ) -> Result<SweepAnnouncement<'a>, StudyError> {
     consent(targets, grid)?;
@@ -37,12 +37,13 @@ pub fn announcement<'a>(
 /// Returns the announcement of a new sweep with consent to write.
 pub(super) fn extent<'a>(
     targets: &'a [SweepTarget],
-    grid: &SweepGrid,
+    grid: &'a SweepGrid,
     options: &SweepOptions,
 ) -> SweepAnnouncement<'a> {
     let writing = grid.curves.iter().filter(|plan| writes(plan));
     SweepAnnouncement {
         targets,
+        axes: &grid.axes,
         curves: grid.curves.len(),
         cells: grid.cells(),
         planned: planned_time(grid, options),

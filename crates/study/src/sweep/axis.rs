@@ -1,10 +1,9 @@
 //! Axes and their notation: `4k,16k,64k`, `1..512`, `1..32+4`.
 
+use crate::sweep_axis::Axis;
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics, nearest};
 use iosonde_job::options::{self, OptionSupport, ValueKind};
 use iosonde_job::value::{Bytes, bytes};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// Name of the axis of several targets.
@@ -26,15 +25,6 @@ const OWN: [(&str, &str); 5] = [
     ("filename", "use the files or devices as targets"),
     ("directory", "use the directories as targets"),
 ];
-
-/// Option and the values that it takes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Axis {
-    /// Name of the option as in fio, or `target` or `job`.
-    pub name: String,
-    /// Values, in the order given.
-    pub values: Vec<String>,
-}
 
 /// Parses `(option, values)` pairs. Errors go to `diagnostics`. Axes with errors are left out.
 pub fn parse_axes(given: &[(String, String)], diagnostics: &mut Diagnostics) -> Vec<Axis> {

@@ -7,9 +7,10 @@
 mod fit;
 mod popularity;
 
-use super::axis::{Axis, WORKING_SET};
+use super::axis::WORKING_SET;
 use super::curve_result::{CellBasis, CurveResult, SweepCell};
 use crate::figures::curve_plan::CurvePlan;
+use crate::sweep_axis::Axis;
 use fit::{Fit, Hits, WorkingSetLatency, fitted};
 use iosonde_job::plan::{BlockSize, BytesOrPercent, Direction, Job, ReadWriteMode};
 use popularity::HitCurve;

@@ -1,7 +1,7 @@
 //! Detects axes without effect on any cell.
 
-use super::axis::Axis;
 use crate::figures::curve_plan::CurvePlan;
+use crate::sweep_axis::Axis;
 use iosonde_job::diagnostic::Diagnostic;
 use iosonde_job::plan::{Direction, Job};
 

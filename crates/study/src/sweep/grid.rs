@@ -1,11 +1,12 @@
 //! [`SweepGrid`]: the jobs of all curves, from a base workload and axes.
 
-use super::axis::{Axis, JOB, TARGET, WORKING_SET};
+use super::axis::{JOB, TARGET, WORKING_SET};
 use super::effect::without_effect;
 use super::place::{place, reach};
 use crate::StudyError;
 use crate::figures::curve_plan::CurvePlan;
 use crate::study_target::StudyTargetKind;
+use crate::sweep_axis::Axis;
 use crate::sweep_target::{JobExtent, SweepTarget};
 use iosonde_job::Env;
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics};

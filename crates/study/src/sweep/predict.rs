@@ -1,16 +1,17 @@
 //! Predicts cells that were not measured from measured ones.
 
-use super::axis::Axis;
 use super::curve_result::{CellBasis, CellRate, CurveResult, SweepCell};
 use crate::figures::cell::CurveCell;
 use crate::figures::saturation_result::Saturation;
+use crate::sweep_axis::Axis;
 use iosonde_job::value::{Bytes, bytes};
 
 /// Smallest relative error of a prediction beyond the deepest measured cell.
 const BEYOND: f64 = 0.1;
 
 /// Returns the cells of a curve. The fitted curve predicts rates, within the bounds of the measured
-/// neighbours, which hold if the rate does not fall with the depth.
+/// neighbours, which hold if the rate does not fall with the depth. Where the rate still rises at
+/// the deepest measured cell, nothing bounds deeper ones: they stay unknown.
 pub(super) fn along(depths: &[u32], found: &Saturation) -> Vec<SweepCell> {
     let known: Vec<&CurveCell> = found.cells.iter().collect();
     depths
@@ -39,6 +40,7 @@ fn between(iodepth: u32, known: &[&CurveCell], found: &Saturation) -> SweepCell 
     let depth = f64::from(iodepth);
     let bounds = match (below, above) {
         (Some(below), Some(above)) => (low(below).min(low(above)), high(below).max(high(above))),
+        (Some(_), None) if found.is_open_ended() => return SweepCell::unknown(iodepth),
         (Some(below), None) => (
             below.iops.mean * (1.0 - BEYOND),
             high(below) * (1.0 + BEYOND),

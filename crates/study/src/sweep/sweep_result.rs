@@ -1,10 +1,10 @@
 //! [`SweepResult`]: result of a sweep, and its JSON document.
 
 use super::advice::Advice;
-use super::axis::Axis;
 use super::cache::CacheFinding;
 use super::curve_result::{CellBasis, CurveResult, CurveState};
 use super::sweep_options::SweepOptions;
+use crate::sweep_axis::Axis;
 use iosonde_result::ceph::CephSide;
 use iosonde_result::run_error::RunError;
 use iosonde_result::storage::StorageUsed;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Operations in flight.
-const CONCURRENT: &str = "16";
+pub(super) const CONCURRENT: &str = "16";
 /// Multiple of the run time for writing objects to read, so that `seq` does not run out of them.
 const TIMES_TO_READ: u32 = 3;
 
@@ -266,7 +266,7 @@ impl RadosRuns<'_> {
 }
 
 /// Operations and seconds from a program's JSON. `rados bench` prefixes a line and quotes numbers.
-fn ops_and_seconds(text: &str) -> Result<(f64, f64)> {
+pub(super) fn ops_and_seconds(text: &str) -> Result<(f64, f64)> {
     let start = text.find('{').context("there is no JSON")?;
     let report: Value = serde_json::from_str(&text[start..])?;
     let number = |names: &[&str]| {

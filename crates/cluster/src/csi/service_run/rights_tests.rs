@@ -7,9 +7,20 @@ use crate::fake_api::{ApiAnswer, UsedRight, list, serve};
 use crate::leftovers::remove_retained_volumes_of;
 use crate::lifecycle::extend_lease;
 use crate::run_objects::list_events;
+use kube::Resource;
 use kube::api::ListParams;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+/// Resources and verbs whose requests are not part of the session. The classes are listed before
+/// it. Newer servers require `create` of pods/exec for a command that the client starts with GET.
+const USED_ELSEWHERE: [(&str, &str); 3] = [
+    ("pods/exec", "create"),
+    ("storageclasses", "list"),
+    ("volumesnapshotclasses", "list"),
+];
 
 /// Returns the object of a request, in its final state.
 fn answer(request: &str) -> ApiAnswer {
@@ -32,6 +43,17 @@ fn answer(request: &str) -> ApiAnswer {
     ApiAnswer::Document(match request {
         _ if is_exec || request.contains("/persistentvolumes/") => return ApiAnswer::Status(404),
         _ if request.contains("/persistentvolumes") => return list(&[retained]),
+        _ if request.contains("watch=true") => {
+            let kind = match request {
+                _ if request.contains("/pods") => "Pod",
+                _ if request.contains("/persistentvolumeclaims") => "PersistentVolumeClaim",
+                _ => "VolumeSnapshot",
+            };
+            let mut later = object(kind, json!({}));
+            later["metadata"]["resourceVersion"] = json!("6");
+            let event = json!({"type": "MODIFIED", "object": later});
+            return ApiAnswer::Watch(Duration::ZERO, vec![event]);
+        }
         _ if request.contains("/events") => return list(&[]),
         _ if request.contains("/volumesnapshots") && request.contains("labelSelector") => {
             return list(&[object("VolumeSnapshot", json!({}))]);
@@ -120,6 +142,66 @@ async fn use_all_services(run: &ServiceRun, objects: &RunObjects) {
         .unwrap();
     let removed = remove_retained_volumes_of(&objects.cluster, &objects.id).await;
     assert_eq!(removed, Ok(1));
+}
+
+/// Waits for the second version of an object, which only a watch reports.
+async fn watch_object<K>(run: &ServiceRun, api: &Api<K>)
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    let judge = |object: &K| match object.meta().resource_version.as_deref() {
+        Some("6") => ObjectState::Reached(()),
+        _ => ObjectState::Waiting,
+    };
+    let wait = run.begin_wait(&["x"]);
+    assert!(wait.wait(api, "x", judge).await.is_ok());
+}
+
+/// Sends the requests of waits that do not end at once, and of a pod that is lost.
+async fn use_watches(objects: &RunObjects) {
+    let mut run = run_on(objects);
+    run.cluster.timeout = Duration::from_secs(60);
+    watch_object(&run, &objects.pods()).await;
+    watch_object(&run, &run.claims()).await;
+    watch_object(&run, &snapshots(&objects.cluster)).await;
+    // The server's answers are no lists.
+    let _ = objects.observe_pods().await;
+}
+
+/// Returns the rights that the rules of the roles grant.
+fn granted_rights(roles: &str) -> BTreeSet<UsedRight> {
+    let rules = roles.lines().filter_map(|line| {
+        let (group, rest) = line
+            .strip_prefix("- {apiGroups: [\"")?
+            .split_once("\"], resources: [")?;
+        let (resource, verbs) = rest.split_once("], verbs: [")?;
+        Some((group, resource, verbs.trim_end_matches("]}")))
+    });
+    let rights = rules.flat_map(|(group, resource, verbs)| {
+        verbs.split(", ").map(move |verb| UsedRight {
+            verb: verb.to_owned(),
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+        })
+    });
+    rights.collect()
+}
+
+#[test]
+fn printed_roles_grant_no_right_that_a_session_leaves_unused() {
+    let runtime = crate::connect::runtime().unwrap();
+    let (objects, requests) = serve(&runtime, |request, _| answer(request));
+    let run = run_on(&objects);
+    runtime.block_on(use_all_services(&run, &objects));
+    runtime.block_on(use_watches(&objects));
+    let granted = granted_rights(&roles("bench", &run.options, true));
+    assert!(granted.len() > 20, "{granted:?}");
+    let used = requests.used_rights();
+    let unused: Vec<&UsedRight> = granted
+        .difference(&used)
+        .filter(|right| !USED_ELSEWHERE.contains(&(right.resource.as_str(), right.verb.as_str())))
+        .collect();
+    assert!(unused.is_empty(), "{unused:?}");
 }
 
 /// Whether a rule of the roles grants the right.

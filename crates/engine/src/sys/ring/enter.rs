@@ -20,6 +20,8 @@ const SQ_WAKEUP: u32 = 2;
 const EXT_ARG: u32 = 8;
 /// IORING_ENTER_REGISTERED_RING.
 const REGISTERED_RING: u32 = 16;
+/// IORING_ENTER_NO_IOWAIT.
+const NO_IOWAIT: u32 = 128;
 /// IORING_REGISTER_RING_FDS.
 const REGISTER_RING_FDS: u32 = 20;
 /// IORING_UNREGISTER_RING_FDS.
@@ -78,6 +80,17 @@ impl RingDescriptor {
         self.flags & REGISTERED_RING != 0
     }
 
+    /// Stops counting waits as waits for I/O, which raise the frequency of an idle CPU on some
+    /// machines. The kernel must have the feature.
+    pub(super) fn leave_iowait(&mut self) {
+        self.flags |= NO_IOWAIT;
+    }
+
+    /// Whether waits do not count as waits for I/O.
+    pub(super) fn leaves_iowait(&self) -> bool {
+        self.flags & NO_IOWAIT != 0
+    }
+
     /// Releases the index, which keeps the ring open until the thread ends.
     pub(super) fn unregister(&mut self) {
         if !self.is_registered() {
@@ -105,18 +118,27 @@ impl RingDescriptor {
     /// Submits `queued` entries and waits for `min` completions, at most `timeout` (ETIME).
     pub(super) fn enter_within(&self, queued: u32, min: u32, timeout: Duration) -> io::Result<()> {
         let time = Timespec::from(timeout);
-        let arguments = SubmitArgs::new().timespec(&time);
+        self.enter_with(queued, min, &SubmitArgs::new().timespec(&time))
+    }
+
+    /// Submits `queued` entries and waits for `min` completions. After `wait_us` microseconds, one
+    /// completion is enough. The kernel must have the feature.
+    pub(super) fn enter_min_wait(&self, queued: u32, min: u32, wait_us: u32) -> io::Result<()> {
+        self.enter_with(queued, min, &SubmitArgs::new().min_wait_usec(wait_us))
+    }
+
+    fn enter_with(&self, queued: u32, min: u32, arguments: &SubmitArgs<'_, '_>) -> io::Result<()> {
         let flags = self.flags | EXT_ARG;
-        // SAFETY: `SubmitArgs` is a transparent `struct io_uring_getevents_arg`. It and the timeout
-        // live through the call, and no signal mask is passed.
+        // SAFETY: `SubmitArgs` is a transparent `struct io_uring_getevents_arg`. It and its timeout
+        // are borrowed through the call, and no signal mask is passed.
         let result = unsafe {
             io_uring_enter(
                 self.number,
                 queued,
                 min,
                 flags,
-                (&raw const arguments).cast(),
-                size_of_val(&arguments),
+                std::ptr::from_ref(arguments).cast(),
+                size_of_val(arguments),
             )
         };
         checked(result)

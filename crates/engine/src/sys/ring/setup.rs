@@ -1,5 +1,6 @@
 //! Options and setup of an io_uring.
 
+use crate::sys::rw::RwFlags;
 use io_uring::IoUring;
 use std::io;
 
@@ -12,14 +13,29 @@ pub(crate) struct RingOptions {
     pub(crate) sqpoll: bool,
     /// CPU of that kernel thread.
     pub(crate) sqpoll_cpu: Option<u32>,
-    /// RWF_NOWAIT on reads and writes.
-    pub(crate) nowait: bool,
+    /// Flags of reads and writes.
+    pub(crate) rw_flags: RwFlags,
     /// Every Nth I/O is forced to a kernel worker (IOSQE_ASYNC). 0: none.
     pub(crate) force_async: u32,
     /// Use vectored opcodes (`nonvectored=0`).
     pub(crate) vectored: bool,
     /// Flags of sync_file_range(2).
     pub(crate) sync_range_flags: u32,
+    /// Discard ranges of block devices through the ring, if kernel and device can.
+    pub(crate) discards: bool,
+    /// Do not count waits as waits for I/O (IORING_ENTER_NO_IOWAIT, Linux 6.15).
+    pub(crate) no_iowait: bool,
+    /// Wait a short time for several completions (Linux 6.12). `None`: return with the first.
+    pub(crate) min_wait: Option<MinWait>,
+}
+
+/// A wait that ends with the first completion after a time, or earlier with several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MinWait {
+    /// Number of free slots that ends the wait.
+    pub(crate) slots: u32,
+    /// The time in microseconds.
+    pub(crate) wait_us: u32,
 }
 
 /// Setup flags of newer kernels.
@@ -34,7 +50,7 @@ pub(super) struct SetupFlags {
 }
 
 impl SetupFlags {
-    const NONE: SetupFlags = SetupFlags {
+    pub(super) const NONE: SetupFlags = SetupFlags {
         deferred: false,
         no_sqarray: false,
     };
@@ -80,7 +96,7 @@ fn with_fallback<T>(
     Err(refusal)
 }
 
-fn build(entries: u32, options: RingOptions, flags: SetupFlags) -> io::Result<IoUring> {
+pub(super) fn build(entries: u32, options: RingOptions, flags: SetupFlags) -> io::Result<IoUring> {
     let mut builder = IoUring::builder();
     // A slot is in flight once, so there is never a completion more than entries. The kernel's
     // default of twice as many touches twice the memory.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::sys::memory::MemoryKind;
+use crate::sys::rw::RwFlags;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -213,7 +214,7 @@ fn is_mapped(address: *const u8) -> bool {
 fn built(maker: &EntryMaker, slab: &Slab, index: u32, forced: bool) -> squeue::Entry {
     let slot = &slab.slots[index as usize];
     let (address, length) = remaining(slab, slot, index);
-    let flags = maker.rw_flags() as i32;
+    let flags = maker.options.rw_flags.select(slot.op == Op::Write);
     macro_rules! build {
         ($opcode:ident, $fd:expr, $pointer:expr $(, $buffer:expr)?) => {
             opcode::$opcode::new($fd, $pointer, length $(, $buffer)?)
@@ -277,7 +278,13 @@ fn handwritten_entry_equals_the_built_one() {
         let is_set = |bit: u32| combination & (1 << bit) != 0;
         maker.fixed_buffers = is_set(0);
         maker.registered_files = is_set(1);
-        maker.options.nowait = is_set(2);
+        maker.options.rw_flags = match is_set(2) {
+            true => RwFlags {
+                read: libc::RWF_NOWAIT,
+                write: libc::RWF_NOWAIT | libc::RWF_ATOMIC,
+            },
+            false => RwFlags::default(),
+        };
         let forced = is_set(3);
         for index in 0..DEPTH {
             let slot = slab.slots[index as usize];
@@ -292,4 +299,90 @@ fn handwritten_entry_equals_the_built_one() {
         16 * DEPTH as usize,
         "each combination has its own entry"
     );
+}
+
+#[test]
+fn handwritten_discard_equals_the_built_command() {
+    let mut fixture = Fixture::new();
+    let maker = &mut fixture.ring.maker;
+    maker.files = vec![5, i32::MAX];
+    for (offset, len, file) in [(0, 512, 0), (1 << 40, u32::MAX, 1), (4096, 1 << 20, 1)] {
+        fixture.slab.slots[1] = Slot {
+            op: Op::Trim,
+            offset,
+            len,
+            file,
+            priority: 0x4003,
+            ..Slot::IDLE
+        };
+        let slot = fixture.slab.slots[1];
+        let mut command = [0; 16];
+        command[..8].copy_from_slice(&u64::from(len).to_ne_bytes());
+        macro_rules! build_on {
+            ($fd:expr) => {
+                opcode::UringCmd16::new($fd, 0x1200)
+                    .cmd(command)
+                    .addr(Some(offset))
+                    .build()
+            };
+        }
+        for registered in [false, true] {
+            maker.registered_files = registered;
+            let written = maker.other(&fixture.slab, &slot, 1, registered);
+            let built = match registered {
+                true => build_on!(Fixed(file)).flags(squeue::Flags::ASYNC),
+                false => build_on!(Fd(maker.files[file as usize])),
+            };
+            let built = built.user_data(1);
+            assert_eq!(bytes_of(written), bytes_of(built), "{slot:?}, {registered}");
+        }
+    }
+}
+
+/// A ring of `DEPTH` slots with these options.
+fn ring_with(options: RingOptions) -> Ring {
+    let memory = IoMemory::map(DEPTH as usize, BYTES, 0, MemoryKind::Pages).unwrap();
+    Ring::new(DEPTH, options, &memory).unwrap()
+}
+
+#[test]
+fn wait_features_are_named_if_the_kernel_has_them() {
+    let rule = MinWait {
+        slots: 2,
+        wait_us: 10,
+    };
+    let plain = ring_with(RingOptions::default());
+    let ring = ring_with(RingOptions {
+        no_iowait: true,
+        min_wait: Some(rule),
+        ..RingOptions::default()
+    });
+    let parameters = ring.ring.params();
+    for (name, is_known) in [
+        ("no_iowait", parameters.is_feature_no_iowait()),
+        ("min_wait", parameters.is_feature_min_timeout()),
+    ] {
+        assert_eq!(ring.flags().contains(&name), is_known, "{name}");
+        assert!(!plain.flags().contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn min_wait_returns_with_fewer_completions_than_slots() {
+    let mut fixture = Fixture::registered();
+    let rule = MinWait {
+        slots: DEPTH,
+        wait_us: 1_000,
+    };
+    fixture.ring.min_wait = fixture
+        .ring
+        .ring
+        .params()
+        .is_feature_min_timeout()
+        .then_some(rule);
+    assert_eq!(fixture.ring.missing_slots(rule), 0, "nothing is in flight");
+    fixture.submit(&[0, 1]);
+    assert_eq!(fixture.ring.missing_slots(rule), 2, "of two in flight");
+    assert_eq!(fixture.reap(2).unwrap(), [0, 1]);
+    assert_eq!(fixture.ring.in_flight, 0);
 }

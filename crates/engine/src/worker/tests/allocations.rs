@@ -9,7 +9,7 @@ use crate::io::null::Null;
 use crate::io::sync::{Sync, Vsync};
 use crate::io::{Backend, FileHandle};
 use crate::sys::ring::RingOptions;
-use crate::sys::rw::Call;
+use crate::sys::rw::{Call, RwFlags};
 use crate::worker::clock::RealClock;
 use crate::worker::{Worker, WorkerParts, WorkerStep};
 use iosonde_job::plan::*;
@@ -114,14 +114,18 @@ fn assert_allocates_nothing(job: &Job) {
         assert_eq!(uring.refused(), [""; 0]);
         check("io_uring", run(uring, deep, clock));
     }
-    let aio = LibaioBackend::new(DEPTH, false, 0).unwrap();
+    let aio = LibaioBackend::new(DEPTH, RwFlags::default(), 0).unwrap();
     check(
         "libaio",
         run(ready(aio, &handles), worker_parts(DEPTH), clock),
     );
     let vsync = ready(ImmediateBackend::new(Vsync::new(DEPTH, 0), DEPTH), &handles);
     check("vsync", run(vsync, worker_parts(DEPTH), clock));
-    for call in [Call::Seek, Call::Positioned, Call::Vectored2(0)] {
+    for call in [
+        Call::Seek,
+        Call::Positioned,
+        Call::Vectored2(RwFlags::default()),
+    ] {
         let sync = ready(ImmediateBackend::new(Sync::new(call, 0), 1), &handles);
         check("sync", run(sync, worker_parts(1), clock));
     }

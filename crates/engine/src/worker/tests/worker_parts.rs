@@ -2,7 +2,7 @@
 
 use crate::io::{Slab, Slot};
 use crate::sys::memory::{IoMemory, MemoryKind};
-use crate::worker::clock::{Clock, RealClock};
+use crate::worker::clock::Clock;
 use crate::worker::counters::WorkerCounters;
 use crate::worker::io_log::IoLog;
 use crate::worker::pacing::Pacer;
@@ -19,7 +19,7 @@ pub(crate) const FILE_BYTES: u64 = 1 << 20;
 pub(crate) const DEPTH: u32 = 16;
 
 /// Parts of a worker on one file, for a backend with `depth` I/Os in flight.
-pub(crate) fn parts(job: &Job, depth: u32, clock: &RealClock) -> WorkerParts {
+pub(crate) fn parts(job: &Job, depth: u32, clock: &impl Clock) -> WorkerParts {
     let seeds = Seeds::new(&job.workload, 0, 1);
     let layout = FileLayout::whole_file(FILE_BYTES);
     let generator = Generator::new(job, &layout, seeds).unwrap();

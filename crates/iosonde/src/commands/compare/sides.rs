@@ -322,20 +322,40 @@ fn parts_of_sweeps(chosen: &Chosen, found: &[SweepResult]) -> Vec<Vec<ComparedPa
 }
 
 fn sweeps(a: (&mut Chosen, Vec<SweepResult>), b: (&mut Chosen, Vec<SweepResult>)) -> Studies {
+    let depths = [deepest(&a.1), deepest(&b.1)];
+    let is_same_range = depths[0] == depths[1];
     let mut sides: Vec<Vec<ComparedPart>> = Vec::new();
     for (chosen, found) in [a, b] {
         let mut parts = parts_of_sweeps(chosen, &found);
+        if !is_same_range {
+            // A maximum at any depth depends on the depths that were measured.
+            let cells = |parts: &mut Vec<ComparedPart>| parts.retain(|each| each.iodepth.is_some());
+            parts.iter_mut().for_each(cells);
+        }
         for (result, parts) in chosen.results.iter_mut().zip(&parts) {
             result.parts = parts.iter().map(|each| each.part.clone()).collect();
         }
         sides.push(parts.remove(0));
     }
-    let notes = knees(&sides[0], &sides[1]);
+    let mut notes = knees(&sides[0], &sides[1]);
+    if let ([Some(mine), Some(theirs)], false) = (depths, is_same_range) {
+        notes.push(format!(
+            "A has depths up to {mine}, B up to {theirs}: only cells that both measured are \
+             compared"
+        ));
+    }
     Studies {
         sweep: sides.remove(0),
         notes,
         ..Studies::default()
     }
+}
+
+/// Deepest depth of the sweeps, measured or not.
+fn deepest(found: &[SweepResult]) -> Option<u32> {
+    let curves = found.iter().flat_map(|sweep| &sweep.curves);
+    let cells = curves.flat_map(|curve| &curve.cells);
+    cells.map(|cell| cell.iodepth).max()
 }
 
 /// Bounds of a cell's 99th percentile, from the last of its runs.

@@ -50,9 +50,10 @@ enum Rendered {
     StatefulSet,
 }
 
-/// Help on the options of remote targets, which fio lacks.
-pub(super) fn help_of_targets() -> String {
-    let mut command = Words::command().help_template("{all-args}").term_width(100);
+/// Help on the options of remote targets, which fio lacks. Lines have at most `columns` columns.
+pub(super) fn help_of_targets(columns: usize) -> String {
+    let command = Words::command().help_template("{all-args}");
+    let mut command = command.term_width(columns);
     let options = command.render_help();
     format!("\nOptions of targets in a cluster, only with --target or --in:\n\n{options}\n")
 }
@@ -80,6 +81,12 @@ impl Words {
     fn remote_target(self) -> Result<RemoteTarget, CommandError> {
         let name = self.target_name()?;
         if let Some(target) = ceph::target(&name)? {
+            if self.render.is_some() {
+                return Err(CommandError::usage(
+                    format!("--render makes manifests for Kubernetes, but {name} is in Ceph"),
+                    "leave out --render, or name a volume: --target sc://CLASS or pvc://CLAIM",
+                ));
+            }
             let there = OnCeph {
                 target,
                 access: self.ceph.access(),
@@ -256,8 +263,22 @@ mod tests {
     }
 
     #[test]
+    fn render_of_a_ceph_target_is_refused_before_it_is_made() {
+        for target in ["rbd://p/?size=1g", "rados://p"] {
+            let line = format!("--target {target} --render job.fio");
+            let refused = split(&words(&line)).unwrap_err();
+            assert_eq!(refused.status(), 2);
+            let text = refused.text(false);
+            assert!(
+                text.contains(target) && text.contains("sc://CLASS"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
     fn help_lists_the_options_of_remote_targets() {
-        let text = help_of_targets();
+        let text = help_of_targets(100);
         for option in [
             "--target",
             "--pods",

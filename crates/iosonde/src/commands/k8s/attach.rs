@@ -70,7 +70,7 @@ impl Observer for Following {
         if !progress.pods.is_empty() {
             self.pods = self.pods.take().or_else(PodsLive::new);
         }
-        match &self.pods {
+        match &mut self.pods {
             Some(pods) => pods.show(&text, progress.pods, &[]),
             None => self.line.redraw(&text),
         }

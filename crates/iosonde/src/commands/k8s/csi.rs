@@ -1,16 +1,16 @@
 //! `iosonde k8s csi`: snapshot, restore, clone and expansion of volumes of a class.
 
 use crate::args::{CsiArgs, VolumeModeArg};
-use crate::commands::cluster::{agent, one_cluster, refuse_what_stays_behind};
+use crate::commands::cluster::{one_cluster, refuse_what_stays_behind};
+use crate::commands::embedded_agents::agents;
 use crate::commands::{discard, finish_command, keep_study};
 use crate::failure::CommandError;
 use crate::live::pod_setup::PodLive;
 use crate::output::Output;
 use crate::signals::StopSignal;
 use iosonde_cluster::image::carries_agent;
-use iosonde_cluster::options::own_arch;
 use iosonde_cluster::{
-    AgentProgram, ClusterOptions, ClusterRunner, CsiOptions, CsiSession, SetupEvent, SetupObserver,
+    ClusterOptions, ClusterRunner, CsiOptions, CsiSession, SetupEvent, SetupObserver,
 };
 use iosonde_history::HistoryWriter;
 use iosonde_job::{Plan, TargetUri, parse};
@@ -54,20 +54,17 @@ pub(super) fn run(args: &CsiArgs) -> Result<(), CommandError> {
     let stop = StopSignal::listen()?;
     let mut history_writer = HistoryWriter::open(&args.keep.options())?;
     let output = Output::open(args.output.as_deref())?;
-    let bytes = agent()?;
+    let agents = agents()?;
     let runner = ClusterRunner {
         options: cluster_options,
-        agent: AgentProgram {
-            bytes: &bytes,
-            arch: own_arch(),
-        },
+        agents: &agents,
     };
     let pod_live = RefCell::new(PodLive::new("csi"));
     let observer = SetupObserver {
         tell: &mut |event: SetupEvent<'_>| pod_live.borrow_mut().show_event(event),
         interrupts: &|| stop.interrupt.count(),
     };
-    eprintln!("{}", announcement(&options));
+    eprintln!("{}", announcement(&args.class, &options));
     let mut session = CsiSession::open(&runner, args.class.clone(), options, observer)?;
     for (key, value) in session.labels() {
         history_writer.label(key, value);
@@ -227,12 +224,13 @@ fn relocated_plan(
 }
 
 /// Describes what will be done.
-fn announcement(options: &CsiOptions) -> String {
+fn announcement(class: &str, options: &CsiOptions) -> String {
     let services: Vec<&str> = options.services.iter().map(|one| one.title()).collect();
     let sizes = options.data_bytes.iter().map(|bytes| words::bytes(*bytes));
     let rounds = usize::try_from(options.rounds).unwrap_or(usize::MAX);
     format!(
-        "measures {} with {} of data, {} each; Ctrl-C stops early and prints the results so far",
+        "{class}: measures {} with {} of data, {} each; Ctrl-C stops early and prints the results \
+         so far",
         services.join(", "),
         sizes.collect::<Vec<_>>().join(", "),
         words::counted(rounds, "round")
@@ -271,8 +269,9 @@ mod tests {
         let expected = [DataService::Snapshot, DataService::Expand];
         assert_eq!(options.services, expected);
         assert_eq!(options.data_bytes, [64 << 20, 1 << 30]);
-        let text = announcement(&options);
-        let expected = "measures snapshot, expand with 64 MiB, 1 GiB of data, 3 rounds each; ";
+        let text = announcement("sc://a", &options);
+        let expected =
+            "sc://a: measures snapshot, expand with 64 MiB, 1 GiB of data, 3 rounds each; ";
         assert!(text.starts_with(expected), "{text}");
         assert!(service_options(&args("x sc://a --data-size 100k")).is_err());
     }

@@ -1,7 +1,7 @@
 //! `iosonde k8s lifecycle`: how long each stage in the life of a volume takes.
 
 use crate::args::LifecycleArgs;
-use crate::commands::cluster::one_cluster;
+use crate::commands::cluster::{archs, one_cluster};
 use crate::commands::{discard, finish_command, keep_study};
 use crate::failure::CommandError;
 use crate::live::pod_setup::PodLive;
@@ -35,8 +35,9 @@ pub(super) fn run(args: &LifecycleArgs) -> Result<(), CommandError> {
         tell: &mut |event: SetupEvent<'_>| pod_live.show_event(event),
         interrupts: &|| stop.interrupt.count(),
     };
-    eprintln!("{}", announcement(&options, classes.len(), most));
-    let mut session = LifecycleSession::open(classes, most, observer)?;
+    let names: Vec<&str> = classes.iter().map(|(name, _)| name.as_str()).collect();
+    eprintln!("{}", announcement(&names, &options, most));
+    let mut session = LifecycleSession::open(classes, most, &archs(), observer)?;
     for (key, value) in session.labels() {
         history_writer.label(key, value);
     }
@@ -107,11 +108,12 @@ fn distinct_counts(counts: &[u32]) -> Vec<u32> {
 }
 
 /// Describes what will be created.
-fn announcement(options: &LifecycleOptions, classes: usize, most: u32) -> String {
-    let volumes = usize::try_from(options.volume_count(classes)).unwrap_or(usize::MAX);
+fn announcement(classes: &[&str], options: &LifecycleOptions, most: u32) -> String {
+    let volumes = usize::try_from(options.volume_count(classes.len())).unwrap_or(usize::MAX);
     format!(
-        "creates and removes {} of {}, at most {most} at the same time; Ctrl-C stops early and \
-         prints the results so far",
+        "{}: creates and removes {} of {}, at most {most} at the same time; Ctrl-C stops early \
+         and prints the results so far",
+        classes.join(", "),
         words::counted(volumes, "volume"),
         words::bytes(options.claim_bytes)
     )
@@ -147,9 +149,11 @@ mod tests {
             rounds: Some(2),
             claim_bytes: 1 << 30,
         };
-        let text = announcement(&options, 2, 10);
+        let text = announcement(&["sc://a", "sc://b"], &options, 10);
         assert!(
-            text.starts_with("creates and removes 44 volumes of 1 GiB, at most 10 at"),
+            text.starts_with(
+                "sc://a, sc://b: creates and removes 44 volumes of 1 GiB, at most 10 at"
+            ),
             "{text}"
         );
     }

@@ -1,7 +1,7 @@
 //! The steps that map an image and mount its file system, and those that undo them in reverse
 //! order.
 
-use super::map_directory::MapDirectory;
+use super::map_directory::{MAP_MAX, MapDirectory};
 use super::program_runner::{ProgramCall, ProgramFailure, ProgramRunner, shell_word};
 use crate::commands::ceph::run_of;
 use iosonde_job::plan::CephAccess;
@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Limits of the programs.
-const MAP_MAX: Duration = Duration::from_secs(120);
 const FORMAT_MAX: Duration = Duration::from_secs(900);
 const MOUNT_MAX: Duration = Duration::from_secs(300);
 /// Number of attempts to unmap. udev and blkid(8) open a device for a moment after it is closed.

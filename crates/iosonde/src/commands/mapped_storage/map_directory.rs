@@ -14,7 +14,10 @@ use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+/// Longest time of `rbd map` and of `rbd unmap`.
+pub(super) const MAP_MAX: Duration = Duration::from_secs(120);
 /// Directory of all mappings on this machine.
 pub(super) const MAP_ROOT: &str = "/run/iosonde-map";
 /// Name of the lock file.
@@ -134,13 +137,23 @@ pub(super) fn killed_mappings(root: &Path, system: &System) -> Vec<KilledMapping
         // A lock that is held, or missing because a run is about to create it.
         let _lock = take_lock_within(path, LOCK).ok().flatten()?;
         let found = killed_mapping(path, system);
-        if found.is_none() {
+        if found.is_none() && !may_be_mapping(path) {
             // Removing it is not the purpose of the command: the next run tries again.
             let _ = remove_directory(path);
         }
         found
     });
     killed.collect()
+}
+
+/// Whether `rbd map` may still run for a killed run: it outlives iosonde, and no device is
+/// recorded.
+fn may_be_mapping(path: &Path) -> bool {
+    let record = path.join(RECORD);
+    let has_device = fs::read_to_string(&record).is_ok_and(|text| text.lines().count() > 1);
+    let modified = fs::metadata(&record).and_then(|metadata| metadata.modified());
+    let age = modified.ok().and_then(|time| time.elapsed().ok());
+    !has_device && age.is_some_and(|age| age < MAP_MAX)
 }
 
 /// The mapping of a directory whose run has ended. `None`: it was undone.
@@ -187,6 +200,7 @@ fn killed_mapping(path: &Path, system: &System) -> Option<KilledMapping> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::SystemTime;
 
     /// A machine that maps the images to /dev/rbd0, /dev/rbd1, ... and has a mount.
     fn machine(root: &Path, images: &[&str], mount_point: Option<&Path>) -> System {
@@ -240,6 +254,12 @@ mod tests {
         let made = "iosonde-00000000aa-image";
         drop(MapDirectory::create(&root, "iosonde-2", &format!("rbd://fast/{made}")).unwrap());
         drop(MapDirectory::create(&root, "iosonde-3", "rbd://fast/gone").unwrap());
+        drop(MapDirectory::create(&root, "iosonde-4", "rbd://fast/mapped-soon").unwrap());
+        let gone = File::options()
+            .write(true)
+            .open(root.join("iosonde-3").join(RECORD))
+            .unwrap();
+        gone.set_modified(SystemTime::now() - 2 * MAP_MAX).unwrap();
         let system = machine(&scratch, &["disk", made], Some(&mount_point));
         let notes: Vec<String> = killed_mappings(&root, &system)
             .iter()
@@ -260,6 +280,7 @@ mod tests {
             ]
         );
         assert!(root.join("iosonde-1").exists() && !root.join("iosonde-3").exists());
+        assert!(root.join("iosonde-4").exists(), "`rbd map` may go on");
         fs::remove_dir_all(&scratch).unwrap();
     }
 

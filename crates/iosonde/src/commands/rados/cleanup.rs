@@ -23,8 +23,8 @@ pub(super) fn clean_up(args: &CleanupArgs, access: &AccessArgs) -> Result<(), Co
     if args.made_pool {
         let text = match access.pool_name() {
             Some(name) => {
-                remove_made_pool(name, &access.access())?;
-                format!("Removed the pool {name}\n")
+                let lacks_owner = remove_made_pool(name, &access.access())?;
+                removed_pool_text(name, lacks_owner)
             }
             None => pools_text(&remove_leftover_pools(&access.access())?),
         };
@@ -46,6 +46,15 @@ pub(super) fn clean_up(args: &CleanupArgs, access: &AccessArgs) -> Result<(), Co
         text += &format!("{line}\n");
     }
     Output::Standard.write(&text)
+}
+
+/// The line about a pool that was named and removed.
+fn removed_pool_text(pool: &str, lacks_owner: bool) -> String {
+    let cause = match lacks_owner {
+        true => "; it named no process, so its run ended before the pool was complete",
+        false => "",
+    };
+    format!("Removed the pool {pool}{cause}\n")
 }
 
 /// Lines about the pools that `--make-pool` made.
@@ -149,6 +158,16 @@ fn remove_by_prefix(pool: &Pool, prefix: &str, stop: &StopSignal) -> Result<u64,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn removed_pool_without_owner_is_explained() {
+        assert_eq!(removed_pool_text("a", false), "Removed the pool a\n");
+        assert_eq!(
+            removed_pool_text("a", true),
+            "Removed the pool a; it named no process, so its run ended before the pool was \
+             complete\n"
+        );
+    }
 
     #[test]
     fn made_pools_are_listed_by_what_became_of_them() {

@@ -76,14 +76,18 @@ fn kept(report: &mut HtmlReportBuilder, source: &str, study: StudyRecord, run: O
     if let Some(result) = study.csi(run) {
         report.csi(source, &result);
     }
-    if let Some(result) = study.suite(run) {
-        report.suite(source, &result);
+    let suite = study.suite(run);
+    if let Some(result) = &suite {
+        report.suite(source, result);
     }
     let is_grid = sweep.is_some() || load.is_some() || pts.is_some();
     for run in study.runs {
         match run.document {
             RunDocument::Run(result) if is_grid => report.of_grid(source, *result),
-            RunDocument::Run(result) => report.run(source, *result),
+            RunDocument::Run(result) => match &suite {
+                Some(suite) => report.run_of_suite(source, suite, *result),
+                None => report.run(source, *result),
+            },
             // Stored documents of fio were parsed before, so this does not fail.
             RunDocument::Fio(json) => {
                 if let Ok(found) = import(&json.to_string()) {

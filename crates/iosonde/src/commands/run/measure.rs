@@ -23,7 +23,7 @@ use iosonde_machine::consent::Consent;
 use iosonde_report::suite::plan;
 use iosonde_result::run_error::RunError;
 use iosonde_result::session::Session;
-use iosonde_study::{RunPurpose, run_with_hooks};
+use iosonde_study::{RunPurpose, TimeRange, run_with_hooks};
 use iosonde_suite::{
     Baselines, CommandStep, StepKind, StepOutcome, StepResult, Suite, SuiteExpectation,
     SuiteResult, SuiteStep, SuiteTarget,
@@ -174,6 +174,11 @@ impl Runner<'_> {
         let count: usize = steps.iter().map(|step| step.repetitions as usize).sum();
         let target_count = target_runs.len();
         self.is_alone = count * target_count == 1;
+        let planned = steps.iter().map(|step| {
+            let time = step.planned_time().unwrap_or_default();
+            time.times(u64::from(step.repetitions) * target_count as u64)
+        });
+        let mut later = planned.fold(TimeRange::default(), |sum, each| sum + each);
         let mut number = 0;
         for repetition in 1..=most {
             for (index, step) in steps.iter().enumerate() {
@@ -182,6 +187,11 @@ impl Runner<'_> {
                 }
                 for (target, target_run) in target_runs.iter_mut().enumerate() {
                     number += 1;
+                    let own = step.planned_time().unwrap_or_default();
+                    later = TimeRange {
+                        least_ns: later.least_ns.saturating_sub(own.least_ns),
+                        most_ns: later.most_ns.saturating_sub(own.most_ns),
+                    };
                     let step_key = (target, index, repetition);
                     let is_it = |line: &SuiteJournalLine| {
                         line.outcome.is_some() && line.step_key() == step_key
@@ -193,13 +203,13 @@ impl Runner<'_> {
                         return;
                     }
                     let title = format!(
-                        "[{number}/{}] {} on {}",
+                        "{}: [{number}/{}] {}",
+                        target_run.target.name,
                         count * target_count,
-                        step.name,
-                        target_run.target.name
+                        step.name
                     );
                     self.take_back(target_run, step_key, step, known);
-                    self.run_step(target_run, step_key, step, &title);
+                    self.run_step(target_run, step_key, step, (title.as_str(), later));
                 }
             }
         }
@@ -244,11 +254,10 @@ impl Runner<'_> {
         target_run: &mut TargetRun<'_>,
         step_key: StepKey,
         step: &SuiteStep,
-        title: &str,
+        (title, later): (&str, TimeRange),
     ) {
         let (target, index, repetition) = step_key;
-        let planned = step.planned_time();
-        self.live.begin(title, planned.map(|time| time.most_ns));
+        self.live.begin(title, step.planned_time(), later);
         let outcome = self.outcome(target_run, step_key, step);
         self.live.finish();
         let result = match outcome {

@@ -1,16 +1,10 @@
 //! Screen of a probe: a line per step and a line of current activity, as wide as the terminal.
 
-use crate::live::pods::rows;
+use crate::live::view::{StepRow, activity_lines, head_line};
 use iosonde_report::probe::row;
 use iosonde_result::observer::{PodProgress, RunProgress};
 use iosonde_study::probe::{Knee, PhaseFigure, ProbeAnnouncement, ProbePhase};
 use iosonde_study::{TimeRange, words};
-
-/// Width of the screen if the terminal reports none.
-pub(super) const USUAL_COLUMNS: usize = 80;
-/// Width of the current step's bar, and minimum width of the screen for a bar.
-const BAR: usize = 12;
-const COLUMNS_WITH_BAR: usize = 76;
 
 /// Steps of a probe and their progress.
 #[derive(Debug, Default)]
@@ -90,11 +84,12 @@ impl Screen {
         }
     }
 
-    /// Updates the rate, in the unit of the step, and the current activity.
+    /// Updates the mean so far with its interval, and the current activity. The search shows its
+    /// cell instead of the interval.
     pub(super) fn progress(
         &mut self,
         progress: &RunProgress<'_>,
-        rate: Option<String>,
+        (rate, known): (String, String),
         now: Vec<String>,
     ) {
         self.run_ns = progress.at_ns;
@@ -102,14 +97,10 @@ impl Screen {
         self.pods = progress.pods.to_vec();
         if let Some(step) = self.steps.get_mut(self.current) {
             step.shown.at_ns = (self.before_ns + progress.at_ns).min(step.planned.most_ns);
-            step.shown.rate = rate.unwrap_or_default();
-        }
-    }
-
-    /// Shows the relative error of the rate.
-    pub(super) fn confidence(&mut self, relative_error: f64) {
-        if let Some(step) = self.steps.get_mut(self.current) {
-            step.shown.known = row::within(relative_error);
+            step.shown.rate = rate;
+            if !step.search {
+                step.shown.known = known;
+            }
         }
     }
 
@@ -133,34 +124,32 @@ impl Screen {
     }
 
     /// Remaining time of all steps.
-    fn left(&self) -> TimeRange {
+    pub(super) fn left(&self) -> TimeRange {
         let left = self.steps.iter().map(ScreenStep::left);
         left.fold(TimeRange::default(), |sum, each| sum + each)
     }
 
     /// Returns all lines for a terminal of this width.
     pub(super) fn lines(&self, columns: usize) -> Vec<String> {
-        let left = self.left().words();
-        let head = format!("{left} left, Ctrl-C stops early: {}", self.target);
-        let mut lines = vec![head];
+        let mut lines = vec![head_line(&self.target, &self.left().words(), columns)];
         for (index, step) in self.steps.iter().enumerate() {
             lines.push(step.line(index == self.current, columns));
         }
-        let mut now = "now".to_owned();
-        for (index, part) in self.now.iter().enumerate() {
-            let separator = if index == 0 { " " } else { ", " };
-            if now.len() + separator.len() + part.len() < columns {
-                now.push_str(separator);
-                now.push_str(part);
-            }
-        }
-        lines.push(now);
-        if !self.pods.is_empty() {
-            lines.extend(rows(&self.pods, &[]).lines().map(str::to_owned));
-        }
-        // Some terminals wrap in the last column.
-        let cut = |line: String| line.chars().take(columns.saturating_sub(1)).collect();
-        lines.into_iter().map(cut).collect()
+        lines.extend(activity_lines(&self.now, &self.pods, columns));
+        lines
+    }
+
+    /// The current step: its title, its rate and its interval or details. `None` before the first.
+    pub(super) fn current(&self) -> Option<(String, &str, &str)> {
+        let step = self.steps.get(self.current)?;
+        let Shown { rate, known, .. } = &step.shown;
+        let title = step.title().trim_start().to_owned();
+        Some((title, rate.as_str(), known.as_str()))
+    }
+
+    /// Current activity, the most important part first.
+    pub(super) fn activity(&self) -> &[String] {
+        &self.now
     }
 }
 
@@ -195,27 +184,17 @@ impl ScreenStep {
     }
 
     fn line(&self, current: bool, columns: usize) -> String {
-        let Shown {
-            at_ns,
-            rate,
-            known,
-            done,
-        } = &self.shown;
-        let runs = current && !done;
-        let mark = if runs { '>' } else { ' ' };
         let title = self.title();
-        if !runs {
-            let line = format!("{mark} {title:<28} {rate:<12} {known}");
-            return line.trim_end().to_owned();
+        let row = StepRow {
+            title: &title,
+            rate: &self.shown.rate,
+            known: &self.shown.known,
+        };
+        if !current || self.shown.done {
+            return row.resting(columns);
         }
-        let left = words::wait(self.left().most_ns);
-        if columns < COLUMNS_WITH_BAR {
-            return format!("{mark} {title:<28} {rate:<12} {left}");
-        }
-        let share = *at_ns as f64 / self.planned.most_ns.max(1) as f64;
-        let full = "=".repeat((share * BAR as f64).round() as usize);
-        let line = format!("{mark} {title:<28} {rate:<12} {known}");
-        format!("{line:<55} [{full:<BAR$}] {left}")
+        let share = self.shown.at_ns as f64 / self.planned.most_ns.max(1) as f64;
+        row.running(Some(share), &words::wait(self.left().most_ns), columns)
     }
 }
 
@@ -246,7 +225,6 @@ mod tests {
             direct: true,
         });
         screen.begin(ProbePhase::RandomRead, false);
-        screen.confidence(0.034);
         let progress = RunProgress {
             at_ns: 3_500_000_000,
             workers: &[],
@@ -263,7 +241,8 @@ mod tests {
             "nvme0n1 98 % busy",
         ];
         let now = now.map(str::to_owned).to_vec();
-        screen.progress(&progress, Some("84.2k IOPS".to_owned()), now);
+        let mean = ("84.2k IOPS".to_owned(), "+- 3.4 %".to_owned());
+        screen.progress(&progress, mean, now);
         screen
     }
 
@@ -296,7 +275,8 @@ mod tests {
                     self.note();
                 }
                 StudyEvent::Progress(progress) => {
-                    self.screen.progress(progress, None, Vec::new());
+                    let none = (String::new(), String::new());
+                    self.screen.progress(progress, none, Vec::new());
                 }
                 StudyEvent::Found(StudyFinding::Figure(figure)) => self.screen.figure(figure),
                 StudyEvent::Found(StudyFinding::Knee(knee)) => self.screen.knee(knee),
@@ -345,14 +325,19 @@ mod tests {
     }
 
     #[test]
-    fn screen_lines_fit_terminal_width() {
-        insta::assert_snapshot!("screen_80_columns", screen().lines(80).join("\n"));
-        insta::assert_snapshot!("screen_60_columns", screen().lines(60).join("\n"));
-        for columns in 1..130 {
-            let lines = screen().lines(columns);
-            let widest = lines.iter().map(|line| line.chars().count()).max();
-            assert!(widest < Some(columns), "{columns}: {lines:?}");
-        }
+    fn screen_lines_keep_rate_and_time_at_each_width() {
+        let shown = |columns| -> Vec<String> {
+            let lines = screen().lines(columns).into_iter();
+            let cut = |line: String| line.chars().take(columns - 1).collect();
+            lines.map(cut).collect()
+        };
+        insta::assert_snapshot!("screen_80_columns", shown(80).join("\n"));
+        insta::assert_snapshot!("screen_60_columns", shown(60).join("\n"));
+        let running = |columns| shown(columns).remove(3);
+        assert_eq!(running(40), "> 4k random read, d~ 84.2k IOPS   4 s");
+        let wide = running(120);
+        assert!(wide.contains("84.2k IOPS   +- 3.4 %"), "{wide}");
+        assert!(wide.ends_with("] 4 s"), "{wide}");
     }
 
     #[test]

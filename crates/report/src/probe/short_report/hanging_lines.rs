@@ -5,7 +5,7 @@ use iosonde_job::escape_control_characters;
 use iosonde_study::words;
 
 /// Columns of the names, with the blanks after them.
-pub(crate) const NAME_COLUMNS: usize = 9;
+pub(crate) const NAME_COLUMNS: usize = 11;
 /// End of a text that is cut short.
 const CUT: &str = " ...";
 
@@ -95,12 +95,29 @@ fn cut(text: &str, width: usize, ending: &str) -> String {
     format!("{}{ending}", kept.trim_end())
 }
 
+/// Words of a text, with a command between backticks as one word: it must paste as one line.
+fn unbroken_words(text: &str) -> Vec<String> {
+    let has_pairs = text.matches('`').count().is_multiple_of(2);
+    let (mut words, mut is_command) = (Vec::<String>::new(), false);
+    for word in text.split_whitespace() {
+        match words.last_mut().filter(|_| is_command && has_pairs) {
+            Some(command) => {
+                command.push(' ');
+                command.push_str(word);
+            }
+            None => words.push(word.to_owned()),
+        }
+        is_command ^= !word.matches('`').count().is_multiple_of(2);
+    }
+    words
+}
+
 /// Words of a text in lines. A word that is wider than a line is broken.
 fn wrapped_words(text: &str, width: usize) -> Vec<String> {
     let text = escape_control_characters(text);
     let mut lines = vec![String::new()];
     let mut used = 0;
-    for word in text.split_whitespace() {
+    for word in unbroken_words(&text) {
         let mut characters: Vec<char> = word.chars().collect();
         if used > 0 && used + 1 + characters.len() > width {
             lines.push(String::new());
@@ -132,8 +149,8 @@ mod tests {
         let text = "word ".repeat(40);
         let all = HangingLines::new("note", &text, 9);
         assert!(!all.is_cut);
-        assert!(all.lines[0].starts_with("note     word word"));
-        assert!(all.lines[1].starts_with("         word word"));
+        assert!(all.lines[0].starts_with("note       word word"));
+        assert!(all.lines[1].starts_with("           word word"));
         assert!(all.lines.iter().all(|line| line.chars().count() <= 80));
         let count = all.lines.join(" ").matches("word").count();
         assert_eq!(count, 40);
@@ -141,6 +158,17 @@ mod tests {
         assert_eq!(cut.lines.len(), 2);
         assert!(cut.is_cut && cut.lines[1].ends_with("word ..."), "{cut:?}");
         assert!(cut.lines[1].chars().count() <= 80);
+    }
+
+    #[test]
+    fn command_between_backticks_stays_on_one_line() {
+        let text = format!(
+            "{}run `iosonde probe /data --runtime 13`.",
+            "word ".repeat(13)
+        );
+        let lines = HangingLines::new("verdict", &text, 9).lines;
+        assert!(lines[0].ends_with("word run"), "{lines:?}");
+        assert_eq!(lines[1], "           `iosonde probe /data --runtime 13`.");
     }
 
     #[test]
@@ -162,17 +190,17 @@ mod tests {
     fn text_that_is_cut_ends_with_its_ending() {
         let text = "word ".repeat(40);
         let ending = " ... (iosonde show 460130)";
-        let cut = HangingLines::ended_with("limit", &text, 2, ending);
+        let cut = HangingLines::ended_with("bottleneck", &text, 2, ending);
         assert!(cut.is_cut);
         assert!(
             cut.lines[1].ends_with("word ... (iosonde show 460130)"),
             "{cut:?}"
         );
         assert!(cut.lines[1].chars().count() <= 80);
-        let whole = HangingLines::ended_with("limit", "word", 2, ending);
-        assert_eq!(whole.lines, ["limit    word"]);
+        let whole = HangingLines::ended_with("bottleneck", "word", 2, ending);
+        assert_eq!(whole.lines, ["bottleneck word"]);
         let long = format!(" ... (iosonde show 460130 --store {})", "x".repeat(60));
-        let cut = HangingLines::ended_with("limit", &text, 2, &long);
+        let cut = HangingLines::ended_with("bottleneck", &text, 2, &long);
         assert!(cut.lines[1].ends_with("word ..."), "{cut:?}");
     }
 
@@ -188,8 +216,8 @@ mod tests {
     fn notes_beyond_the_room_are_counted() {
         let notes: Vec<String> = (0..4).map(|each| format!("note {each}")).collect();
         let lines = note_lines(&notes, 2, "iosonde show 8ee054");
-        assert_eq!(lines[..2], ["note     note 0", "note     note 1"]);
-        assert_eq!(lines[2..], ["         2 more notes: iosonde show 8ee054"]);
+        assert_eq!(lines[..2], ["note       note 0", "note       note 1"]);
+        assert_eq!(lines[2..], ["           2 more notes: iosonde show 8ee054"]);
         let long = [format!("ended by an error: {}", "word ".repeat(60))];
         let text = note_lines(&long, 2, "").join(" ");
         assert_eq!(text.matches("word").count(), 60);

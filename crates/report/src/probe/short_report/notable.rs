@@ -1,4 +1,4 @@
-//! Lines below the table of a short report: maximum, limit, promises, and notes.
+//! Lines below the table of a short report: maximum, bottleneck, promises, and notes.
 
 use crate::known_digits::{BANDWIDTH_UNITS, RATE_UNITS, known_digits};
 use crate::probe::{conditions, limits, row, table};
@@ -76,8 +76,8 @@ fn maximum_of_pattern(knee: &Knee) -> String {
     }
 }
 
-/// The limit of most figures with its evidence: a bottleneck, else a rate that no depth raises.
-pub(super) fn limit(result: &ProbeResult) -> Option<String> {
+/// The bottleneck of most figures with its evidence, else a rate that no depth raises.
+pub(super) fn bottleneck(result: &ProbeResult) -> Option<String> {
     let bottlenecks = limits::bottlenecks(result).into_iter();
     let found = bottlenecks.chain(limits::ceilings(result));
     found.map(|(_, text)| text).next()
@@ -111,16 +111,22 @@ pub(super) fn promise_in_words(check: &PromiseCheck, is_single: bool) -> String 
     }
 }
 
-/// Everything that makes figures wrong, in a word or two each, if `is_wanted` accepts its kind.
-fn doubts(
-    result: &ProbeResult,
-    is_wanted: impl Fn(&PhaseRun, VerdictKind) -> bool,
-) -> Vec<&'static str> {
+/// Early endings in a word or two each, for a report without notes: each has its own note.
+fn endings(result: &ProbeResult) -> impl Iterator<Item = &'static str> {
     let endings = [
         (result.interrupted, "interrupted"),
         (result.error.is_some(), "ended by an error"),
         (!table::failures(result).is_empty(), "failed phases"),
     ];
+    let endings = endings.into_iter().filter(|(is_true, _)| *is_true);
+    endings.map(|(_, words)| words)
+}
+
+/// Kinds of findings that make figures wrong, in a word or two each, if `is_wanted` accepts them.
+fn doubts(
+    result: &ProbeResult,
+    is_wanted: impl Fn(&PhaseRun, VerdictKind) -> bool,
+) -> Vec<&'static str> {
     let measured = || {
         result
             .runs
@@ -133,12 +139,8 @@ fn doubts(
             kinds.any(|found| found == kind) && is_wanted(run, kind)
         })
     };
-    let endings = endings.into_iter().filter(|(is_true, _)| *is_true);
     let kinds = DOUBTFUL_KINDS.iter().filter(|(kind, _)| is_found(*kind));
-    endings
-        .map(|(_, words)| words)
-        .chain(kinds.map(|(_, words)| *words))
-        .collect()
+    kinds.map(|(_, words)| *words).collect()
 }
 
 /// Whether [`table::answered_instead`] reports the finding of this kind.
@@ -159,7 +161,8 @@ fn doubts_in_words(doubts: &[&str]) -> String {
 /// Everything that makes figures wrong, for a report without notes. `None` if there is nothing.
 pub(super) fn brief_warning(result: &ProbeResult) -> Option<String> {
     let answered = table::answered_instead(result);
-    let others = doubts(result, |run, kind| !is_answered_instead(result, run, kind));
+    let kinds = doubts(result, |run, kind| !is_answered_instead(result, run, kind));
+    let others: Vec<&str> = endings(result).chain(kinds).collect();
     if others.is_empty() {
         return answered;
     }
@@ -171,29 +174,30 @@ pub(super) fn brief_warning(result: &ProbeResult) -> Option<String> {
     Some(doubts_in_words(&all))
 }
 
-/// Notes on the figures, those that make figures wrong first. If there are several of these, the
-/// first note names them all.
+/// Notes on the figures: how the probe ended, then all that makes figures wrong. If there are
+/// several of these, their first note names them all.
 pub(super) fn notes(result: &ProbeResult) -> Vec<String> {
     let kinds = limits::bottleneck_kinds(result);
     let further = limits::bottlenecks(result).into_iter().zip(kinds.clone());
     let in_words = |((name, text), kind): ((&str, String), VerdictKind)| {
         (format!("{name}: {text}"), is_doubtful(kind))
     };
-    // The first bottleneck is the limit.
+    // The first bottleneck has its own line.
     let (doubtful, other): (Vec<_>, Vec<_>) = further
         .skip(1)
         .map(in_words)
         .partition(|(_, is_doubtful)| *is_doubtful);
     let mut notes = crate::early_ending(result.interrupted, result.error.as_ref());
     notes.extend(table::failures(result));
+    let endings = notes.len();
     notes.extend(conditions::findings(result, is_doubtful));
     notes.extend(doubtful.into_iter().map(|(text, _)| text));
-    let limit = kinds.first().copied();
+    let reported = kinds.first().copied();
     let doubts = doubts(result, |run, kind| {
-        Some(kind) != limit && !is_answered_instead(result, run, kind)
+        Some(kind) != reported && !is_answered_instead(result, run, kind)
     });
-    if notes.len() > 1 && !doubts.is_empty() {
-        notes.insert(0, doubts_in_words(&doubts));
+    if notes.len() > endings + 1 && !doubts.is_empty() {
+        notes.insert(endings, doubts_in_words(&doubts));
     }
     // The word for the shape of the rate says that a rate is not steady.
     notes.extend(conditions::findings(result, |kind| {

@@ -57,7 +57,7 @@ fn check_layout(result: &ProbeResult) {
             let last = text.lines().last().unwrap();
             assert_eq!(
                 last,
-                "result   460130: iosonde report 460130 -o report.html"
+                "result     460130: iosonde report 460130 -o report.html"
             );
         }
     }
@@ -119,7 +119,10 @@ fn fullest_report_fits_one_screen() {
     }
     check_layout(&result);
     let text = report(&[result], false, UTF8);
-    assert!(text.contains("warning  A cache served the reads"), "{text}");
+    assert!(
+        text.contains("warning    A cache served the reads"),
+        "{text}"
+    );
     assert!(text.contains("more notes: iosonde show 460130"), "{text}");
     assert!(text.contains("more promises, "), "{text}");
     assert!(text.contains(" ~") && !text.contains('±'), "{text}");
@@ -143,12 +146,12 @@ fn finding_that_makes_figures_wrong_is_never_hidden() {
     add(VerdictKind::ServedFromCache);
     let several = "Doubtful figures: cache, stolen CPU time\n";
     let full = report(std::slice::from_ref(&result), false, UTF8);
-    assert!(full.contains(&format!("note     {several}")), "{full}");
+    assert!(full.contains(&format!("note       {several}")), "{full}");
     let brief = report(std::slice::from_ref(&result), true, UTF8);
-    assert!(brief.contains(&format!("warning  {several}")), "{brief}");
+    assert!(brief.contains(&format!("warning    {several}")), "{brief}");
     result.classification.served_from_cache = true;
     let brief = report(std::slice::from_ref(&result), true, UTF8);
-    assert!(brief.contains(&format!("warning  {several}")), "{brief}");
+    assert!(brief.contains(&format!("warning    {several}")), "{brief}");
     // A single finding is the first note.
     result.classification.served_from_cache = false;
     let run = result.runs.iter_mut().find(|run| run.phase == phase);
@@ -160,6 +163,28 @@ fn finding_that_makes_figures_wrong_is_never_hidden() {
         .filter(|line| line.starts_with("note "))
         .collect();
     assert!(notes[0].contains("Steal evidence"), "{full}");
+}
+
+/// The first note repeated that the probe was interrupted.
+#[test]
+fn interruption_is_noted_once_and_first() {
+    let mut result = probed("nvme", ProbeBudget::QUICK);
+    result.interrupted = true;
+    let phase = ProbePhase::RandomWrite;
+    let run = result.runs.iter_mut().find(|run| run.phase == phase);
+    let verdicts = &mut run.unwrap().result.verdicts;
+    for kind in [VerdictKind::Steal, VerdictKind::ServedFromCache] {
+        verdicts.push(Verdict {
+            kind,
+            evidence: format!("{kind:?}"),
+            cause: None,
+        });
+    }
+    let full = report(&[result], false, UTF8);
+    let notes = full.split("\nnote       ").skip(1).collect::<Vec<_>>();
+    assert!(notes[0].starts_with("interrupted: "), "{full}");
+    let doubtful = "Doubtful figures: cache, stolen CPU time";
+    assert!(notes[1].starts_with(doubtful), "{full}");
 }
 
 #[test]
@@ -176,7 +201,7 @@ fn table_has_shape_and_known_digits_of_each_figure() {
     assert!(text.contains("- is not known: fewer than ten"), "{text}");
     assert_eq!(text.contains(legend), text.contains(" ~"), "{text}");
     assert!(
-        text.contains("maximum  not searched: --quick skips it"),
+        text.contains("maximum    not searched: --quick skips it"),
         "{text}"
     );
     for figure in &mut result.figures {
@@ -188,7 +213,7 @@ fn table_has_shape_and_known_digits_of_each_figure() {
 }
 
 #[test]
-fn long_limit_and_verdict_have_three_lines_and_name_the_rest() {
+fn long_bottleneck_and_verdict_have_three_lines_and_name_the_rest() {
     let mut result = probed("nvme", ProbeBudget::QUICK);
     result.classification.suitability = "suitable ".repeat(20);
     let text = report(std::slice::from_ref(&result), false, UTF8);
@@ -208,7 +233,7 @@ fn long_limit_and_verdict_have_three_lines_and_name_the_rest() {
         text.contains("suitable ... (iosonde show 460130)\n"),
         "{text}"
     );
-    let lines = limit_and_verdict(&result, 0, " ...");
+    let lines = bottleneck_and_verdict(&result, 0, " ...");
     assert!(lines.len() <= 2 * SECTION_LINES, "{lines:?}");
 }
 
@@ -235,19 +260,21 @@ fn pair_of_targets_begins_with_the_winner() {
         probed("hdd", ProbeBudget::QUICK),
     ];
     let text = report(&results, false, UTF8);
-    assert!(text.starts_with("A  sim:nvme\nB  sim:hdd\n\nwinner   A: faster in 7 of 7 figures, "));
+    assert!(
+        text.starts_with("A  sim:nvme\nB  sim:hdd\n\nwinner     A: faster in 7 of 7 figures, ")
+    );
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("certain: all differences"), "{text}");
     assert!(widest(&text) <= 80, "{text}");
     let last = text.lines().last().unwrap();
     assert_eq!(
         last,
-        "result   460130 460131: iosonde compare 460130 460131"
+        "result     460130 460131: iosonde compare 460130 460131"
     );
     let same = [results[1].clone(), results[1].clone()];
     let text = report(&same, true, ASCII);
     assert!(
-        text.contains("winner   none: no difference shown"),
+        text.contains("winner     none: no difference shown"),
         "{text}"
     );
     assert!(text.is_ascii() && widest(&text) <= 80, "{text}");
@@ -259,11 +286,11 @@ fn three_targets_are_each_compared_with_the_first() {
     let slow = probed("hdd", ProbeBudget::QUICK);
     let text = report(&[slow.clone(), fast, slow], true, UTF8);
     assert!(
-        text.contains("A and B  B: faster in 7 of 7 figures"),
+        text.contains("A and B    B: faster in 7 of 7 figures"),
         "{text}"
     );
     assert!(
-        text.contains("A and C  none: no difference shown"),
+        text.contains("A and C    none: no difference shown"),
         "{text}"
     );
     assert!(widest(&text) <= 80, "{text}");
@@ -285,7 +312,7 @@ fn report_that_is_not_stored_names_details() {
     let text = report.text();
     assert!(text.contains("6 more notes: --details"), "{text}");
     assert_eq!(report.ending(None), " … (--details)");
-    assert!(text.ends_with("result   not stored\n"), "{text}");
+    assert!(text.ends_with("result     not stored\n"), "{text}");
 }
 
 #[test]

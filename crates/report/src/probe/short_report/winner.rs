@@ -2,7 +2,7 @@
 
 use super::hanging_lines::{HangingLines, fitted};
 use super::rate_table::{percentile, short_label};
-use crate::comparison::advantage::{advantage, certainty, range};
+use crate::comparison::advantage::{advantage, certainty_of, differs, range};
 use crate::known_digits::{BANDWIDTH_UNITS, RATE_UNITS, with_interval};
 use crate::probe::{row, side_by_side};
 use crate::text_style::TextStyle;
@@ -32,13 +32,14 @@ pub(super) fn lines(results: &[ProbeResult], style: TextStyle) -> Vec<String> {
     lines.push(String::new());
     let is_pair = results.len() == 2;
     for (index, (other, comparison)) in side_by_side::comparisons(results).into_iter().enumerate() {
+        let certainty = certainty_of(&comparison);
         let headlines = side_by_side::of_headlines(&results[0], comparison);
         let second = letter(index + 1);
         let name = match is_pair {
             true => "winner".to_owned(),
             false => format!("A and {second}"),
         };
-        let sentence = winner_in_words(&headlines, &second);
+        let sentence = winner_in_words(&headlines, &second, &certainty);
         lines.extend(HangingLines::new(&name, &sentence, SENTENCE_LINES).lines);
         if is_pair {
             lines.push(String::new());
@@ -63,7 +64,8 @@ fn letter(index: usize) -> String {
 }
 
 /// Names the winner of A and another target, how much faster it is, and how certain that is.
-fn winner_in_words(headlines: &Comparison, second: &str) -> String {
+/// `certainty` is that of all compared figures.
+fn winner_in_words(headlines: &Comparison, second: &str, certainty: &str) -> String {
     let rows = &headlines.rows;
     let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let first_wins = count(ComparisonVerdict::Slower);
@@ -81,22 +83,13 @@ fn winner_in_words(headlines: &Comparison, second: &str) -> String {
         (0, wins) => format!("{second}: faster in {wins} of {all}"),
         _ => format!("none: A is faster in {first_wins} of {all}, {second} in {second_wins}"),
     };
-    let decided = || rows.iter().filter(|row| is_decided(row));
-    let advantages = decided().map(|row| advantage(row.ratio.value));
+    let decided = rows.iter().filter(|row| differs(row));
+    let advantages = decided.map(|row| advantage(row.ratio.value));
     let (least, most) = advantages.fold((f64::INFINITY, 0.0f64), |(least, most), each| {
         (least.min(each), most.max(each))
     });
     let by = range(least, most);
-    let unsure = decided().filter(|row| !row.joint.is_shown()).count();
-    let certainty = certainty(unsure, first_wins + second_wins);
     format!("{who}, {by} as fast; {certainty}")
-}
-
-fn is_decided(row: &ComparisonRow) -> bool {
-    matches!(
-        row.verdict,
-        ComparisonVerdict::Faster | ComparisonVerdict::Slower
-    )
 }
 
 /// The main figure of each phase on both sides, and the faster side.
@@ -201,7 +194,7 @@ mod tests {
             only_in_b: Vec::new(),
             notes: Vec::new(),
         };
-        let words = winner_in_words(&nothing, "B");
+        let words = winner_in_words(&nothing, "B", "certain");
         assert_eq!(words, "none: no difference shown in 0 figures");
     }
 }

@@ -66,7 +66,7 @@ fn recommendation_names_cell_below_the_maximum() {
     let text = short(&result, UTF8);
     assert!(text.contains("\n      4 3.92k ██*\n"), "{text}");
     assert!(text.contains("\n      1 1.00k ░░\n"), "{text}");
-    let advice = "\nadvice   iodepth=4: 98 % of the maximum at half its latency\n";
+    let advice = "\nadvice     iodepth=4: 98 % of the maximum at half its latency\n";
     assert!(text.contains(advice), "{text}");
     check_layout(&result);
 }
@@ -142,6 +142,35 @@ fn recommended_percentages_match_the_cells() {
     }
     let text = short(&result, UTF8);
     assert_eq!(text.matches('*').count(), 3, "{text}");
+    check_layout(&result);
+}
+
+/// A sweep of one second named depth 32 the maximum, although depth 64 is twice as fast.
+#[test]
+fn search_that_ends_below_the_maximum_recommends_nothing() {
+    let brief = SweepOptions {
+        runtime_ns: SECOND_NS,
+        ..options()
+    };
+    let result = measured("nvme", &[("iodepth", "1..256")], &brief);
+    let curve = &result.curves[0];
+    let fastest = curve
+        .cells
+        .iter()
+        .rfind(|cell| cell.measured_ns > 0)
+        .unwrap();
+    // The device has 64 servers: shallower depths do not reach its rate.
+    assert!(fastest.iodepth < 64, "{curve:?}");
+    let deeper = curve
+        .cells
+        .iter()
+        .filter(|cell| cell.iodepth > fastest.iodepth);
+    assert!(deeper.clone().count() > 0 && deeper.clone().all(|cell| cell.iops.is_none()));
+    let found = recommendations(&result).remove(0);
+    let is_open = matches!(found.outcome, RecommendedCell::DeeperUnmeasured(_));
+    assert!(is_open && found.address().is_none(), "{found:?}");
+    let text = short(&result, UTF8);
+    assert!(text.contains("was not measured in the time"), "{text}");
     check_layout(&result);
 }
 

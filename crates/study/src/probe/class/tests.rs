@@ -2,7 +2,7 @@ use super::*;
 use crate::figures::estimate::{LatencySummary, RateEstimate};
 use crate::figures::phase_figure::PhaseFigure;
 use crate::probe_phase::ProbePhase;
-use crate::study_target::StudyTargetKind;
+use crate::study_target::{StudyTarget, StudyTargetKind};
 use iosonde_job::plan::Engine;
 use iosonde_result::device_class::DeviceDescription;
 
@@ -169,7 +169,13 @@ fn noisy_run_qualifies_figures_not_device() {
         settled: None,
         failure: None,
     };
-    let noisy = |error, sure| ClassEvidence::from_figures(&[figure(error, sure)], &[]).noisy;
+    let target = StudyTarget {
+        name: "/data".to_owned(),
+        path: "/data".to_owned(),
+        kind: StudyTargetKind::Directory { free_bytes: 1 },
+    };
+    let noisy =
+        |error, sure| ClassEvidence::from_figures(&target, &[figure(error, sure)], &[]).noisy;
     assert!(noisy(Some(300.0), false) && noisy(None, false));
     assert!(!noisy(Some(200.0), false) && !noisy(Some(5.0), true));
 }
@@ -248,6 +254,48 @@ fn too_few_fsyncs_leave_suitability_undecided() {
     };
     let said = [with(2.0 * MS, 10.5 * MS), with(0.4 * MS, 0.9 * MS)];
     insta::assert_snapshot!(said.join("\n"));
+}
+
+/// "Use a longer --runtime" did not say how long, and phases with a steady rate ended early anyway.
+#[test]
+fn undecided_suitability_names_the_command_that_decides_it() {
+    let few = ClassEvidence {
+        sync_p99_ns: Some(8.0 * MS),
+        sync_p99_between_ns: None,
+        sync_is_few: true,
+        sync_calls: Some((750, 6_000_000_000)),
+        target_arguments: "/data".to_owned(),
+        ..nvme()
+    };
+    let ending = |evidence: &ClassEvidence| {
+        let sentence = classify(evidence).suitability;
+        let (_, remedy) = sentence.split_once("; ").unwrap();
+        remedy.to_owned()
+    };
+    assert_eq!(
+        ending(&few),
+        "run `iosonde probe /data --precision 0 --runtime 12`."
+    );
+    // The interval has to shrink from 4 ms to 1 ms on either side: 16 times the time.
+    let wide = ClassEvidence {
+        sync_p99_ns: Some(11.0 * MS),
+        sync_p99_between_ns: Some((7.0 * MS, 15.0 * MS)),
+        sync_is_few: false,
+        sync_calls: Some((6000, 6_000_000_000)),
+        ..few.clone()
+    };
+    assert_eq!(
+        ending(&wide),
+        "run `iosonde probe /data --precision 0 --runtime 96`."
+    );
+    let at_the_limit = ClassEvidence {
+        sync_p99_ns: Some(10.01 * MS),
+        ..wide
+    };
+    assert_eq!(
+        ending(&at_the_limit),
+        "more than an hour of --runtime would decide it."
+    );
 }
 
 #[test]

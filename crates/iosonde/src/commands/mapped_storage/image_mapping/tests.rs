@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::commands::mapped_storage::fake_programs::FakePrograms;
+use crate::commands::mapped_storage::map_directory::{KilledMapping, killed_mappings};
 use iosonde_result::run_error::TargetProblem;
 
 fn plan(format: Option<MadeFileSystem>, fs_type: &'static str) -> MapPlan {
@@ -84,6 +85,21 @@ fn failed_format_is_undone_without_unmounting() {
     mapping.undo(&mut programs, &system).unwrap();
     assert_eq!(programs.calls[2..], ["rbd unmap /dev/rbd0"]);
     assert!(!mapping.directory.path().exists());
+}
+
+#[test]
+fn run_killed_while_it_formats_leaves_the_record_of_its_device() {
+    let mut programs = FakePrograms::new("map-killed");
+    let system = programs.system();
+    programs.failing = Some(("mkfs.", 1));
+    let mut mapping = new_ext4(&programs);
+    assert!(mapping.take_steps(&mut programs, &system).is_err());
+    // A killed process releases its lock, and undoes nothing.
+    drop(mapping);
+    let killed = killed_mappings(&programs.root().join("maps"), &system);
+    let notes: Vec<String> = killed.iter().map(KilledMapping::note).collect();
+    assert_eq!(notes.len(), 1);
+    assert!(notes[0].ends_with("run: rbd unmap /dev/rbd0"), "{notes:?}");
 }
 
 #[test]

@@ -1,0 +1,251 @@
+//! The fast path of depth 1: some I/Os in a row, and then their statistics.
+//!
+//! At depth 1 the kernel's work between two I/Os evicts the worker's code and counters from the L1
+//! caches. Between two I/Os, this path therefore generates and counts nothing: I/Os are generated
+//! before, and their time stamps are counted after, in the order of their completion. The
+//! statistics are the same as without it. Other threads see an I/O in the counters up to [`ROW_NS`]
+//! later, or once a later I/O of the row that takes longer has completed.
+
+use super::{Worker, WorkerPhase, WorkerStep};
+use crate::io::{Backend, Completion, Slot};
+use crate::worker::clock::Clock;
+use crate::worker::recorder::Recorder;
+use crate::worker::{DepthRules, WorkerParts};
+use iosonde_workload::{Io, Op};
+
+/// Most I/Os in a row.
+const ROW_IOS: usize = 32;
+/// No further I/O of a row starts this long after its start.
+const ROW_NS: u64 = 100_000;
+/// The slot of all I/Os.
+const SLOT: u32 = 0;
+
+/// Generated I/Os, and completed ones that were not counted yet.
+#[derive(Debug)]
+pub(super) struct SingleIos {
+    ios: [Io; ROW_IOS],
+    /// The next I/O and the end of those generated.
+    next: usize,
+    end: usize,
+    /// Whether the generator ended or paused after these.
+    at_pause: bool,
+    completed: Vec<CompletedIo>,
+}
+
+/// A full completion with its time stamps.
+#[derive(Debug, Clone, Copy)]
+struct CompletedIo {
+    start_ns: u64,
+    issue_ns: u64,
+    end_ns: u64,
+    len: u32,
+    op: Op,
+}
+
+impl SingleIos {
+    /// Returns `None` if the worker's I/Os need more than this path does. `is_simple`: the worker
+    /// issues I/Os as the generator returns them, and only counts their completions.
+    pub(super) fn new<B: Backend>(parts: &WorkerParts, is_simple: bool) -> Option<Box<SingleIos>> {
+        let is_single = parts.slab.slots.len() == 1 && has_single_rules(&parts.rules);
+        let applies = B::SINGLE_IOS && is_simple && is_single && parts.timed;
+        applies.then(|| {
+            Box::new(SingleIos {
+                ios: [Io::EMPTY; ROW_IOS],
+                next: 0,
+                end: 0,
+                at_pause: false,
+                completed: Vec::with_capacity(ROW_IOS),
+            })
+        })
+    }
+}
+
+fn has_single_rules(rules: &DepthRules) -> bool {
+    let counts = [rules.iodepth, rules.batch_submit, rules.complete_max];
+    counts.iter().all(|count| *count >= 1) && rules.complete_min <= 1
+}
+
+impl<B: Backend, C: Clock> Worker<B, C> {
+    /// Whether the fast path may carry out the next I/Os.
+    #[inline(always)]
+    pub(super) fn may_run_singles(&self, ending: bool) -> bool {
+        self.singles.is_some()
+            && !ending
+            && !self.source_exhausted
+            && self.phase == WorkerPhase::Main
+            && self.in_flight == 0
+            && self.batch.is_empty()
+            && self.now_ns >= self.parts.recorder.measure_from_ns()
+    }
+
+    /// Carries out some I/Os one after the other, and records them.
+    #[inline(never)]
+    pub(super) fn run_singles(&mut self) -> WorkerStep {
+        let Some(mut singles) = self.singles.take() else {
+            return WorkerStep::Again;
+        };
+        if singles.next == singles.end {
+            if !singles.at_pause {
+                let count = self.parts.generator.fill(&mut singles.ios);
+                (singles.next, singles.end) = (0, count);
+                singles.at_pause = count < ROW_IOS;
+            }
+            // The generator goes on once the phase has taken note of its end or pause.
+            self.source_exhausted = singles.end == singles.next;
+            singles.at_pause &= !self.source_exhausted;
+        }
+        // The time of generating and counting belongs to no I/O.
+        self.now_ns = self.clock.now_ns();
+        let row_end_ns = self.now_ns + ROW_NS;
+        let mut interruption = None;
+        while let Some(io) = singles.ios[..singles.end].get(singles.next) {
+            singles.next += 1;
+            let resumed_ns = self.clock.resumed_ns();
+            let start_ns = self.now_ns;
+            interruption = self.run_single(io);
+            if interruption.is_some() || self.clock.resumed_ns() != resumed_ns {
+                // The stop of the process counts for this I/O and not for those before.
+                self.parts.recorder.resumed(resumed_ns);
+                record_singles::<B>(&mut self.parts.recorder, &mut singles.completed);
+            }
+            if interruption.is_some() {
+                break;
+            }
+            singles.completed.push(CompletedIo {
+                start_ns,
+                issue_ns: self.submitted_ns,
+                end_ns: self.now_ns,
+                len: io.len,
+                op: io.op,
+            });
+            if self.now_ns >= row_end_ns || self.is_ending() {
+                break;
+            }
+        }
+        self.parts.recorder.resumed(self.clock.resumed_ns());
+        record_singles::<B>(&mut self.parts.recorder, &mut singles.completed);
+        self.singles = Some(singles);
+        match interruption {
+            Some(interruption) => self.end_single(interruption),
+            None => WorkerStep::Again,
+        }
+    }
+
+    /// Carries out one I/O and reads the clock after it. Returns its completion if it is not full.
+    #[inline(always)]
+    fn run_single(&mut self, io: &Io) -> Option<SingleInterruption> {
+        self.prepared_ns = self.now_ns;
+        self.parts.slab.slots[SLOT as usize] = Slot {
+            offset: io.offset,
+            start_ns: self.now_ns,
+            len: io.len,
+            file: io.file,
+            op: io.op,
+            prepared_ns: self.now_ns,
+            ..Slot::IDLE
+        };
+        if io.op == Op::Write {
+            self.fill(SLOT);
+        }
+        if B::CARRIES_OUT_IN_SUBMIT {
+            self.submitted_ns = self.clock.now_ns();
+        }
+        match self.backend.submit(&mut self.parts.slab, &[SLOT]) {
+            Ok(1) => {}
+            Ok(_) => return Some(SingleInterruption::NotTaken),
+            Err(error) => return Some(SingleInterruption::NotSubmitted(error)),
+        }
+        if !B::CARRIES_OUT_IN_SUBMIT {
+            self.submitted_ns = self.clock.now_ns();
+        }
+        let (slab, done) = (&mut self.parts.slab, &mut self.done);
+        if let Err(error) = self.backend.reap(slab, 1, None, done) {
+            return Some(SingleInterruption::NotReaped(error));
+        }
+        match self.done.pop() {
+            Some(completion) if i64::from(completion.result) == i64::from(io.len) => {
+                self.now_ns = self.clock.now_ns();
+                None
+            }
+            completion => Some(SingleInterruption::Unusual(completion)),
+        }
+    }
+
+    /// Continues with an I/O that did not complete in full, as without the fast path.
+    #[cold]
+    fn end_single(&mut self, interruption: SingleInterruption) -> WorkerStep {
+        self.now_ns = self.clock.now_ns();
+        self.free.clear();
+        self.batch.clear();
+        let slot = &mut self.parts.slab.slots[SLOT as usize];
+        slot.issue_ns = self.submitted_ns;
+        if let Some(direction) = slot.op.direction() {
+            self.batched[direction as usize] = 1;
+        }
+        let prepared_ns = self.prepared_ns;
+        let timed = !B::CARRIES_OUT_IN_SUBMIT;
+        match &interruption {
+            SingleInterruption::NotTaken => {
+                // The general path counts each call, with the number of I/Os taken.
+                (self.parts.recorder).submitted(&[0; 3], prepared_ns, self.now_ns, 0, timed);
+                self.batch.push(SLOT);
+                return WorkerStep::Again;
+            }
+            SingleInterruption::NotSubmitted(error) => {
+                self.batch.push(SLOT);
+                self.submission_failed(error);
+                return WorkerStep::Again;
+            }
+            SingleInterruption::NotReaped(_) | SingleInterruption::Unusual(_) => {}
+        }
+        self.in_flight = 1;
+        let counts = std::mem::take(&mut self.batched);
+        (self.parts.recorder).submitted(&counts, prepared_ns, self.submitted_ns, 1, timed);
+        match interruption {
+            SingleInterruption::NotReaped(error) => return self.fail_wait(&error),
+            SingleInterruption::Unusual(Some(completion)) => {
+                self.done.push(completion);
+                self.record();
+            }
+            _ => {}
+        }
+        WorkerStep::Again
+    }
+}
+
+/// The reason why an I/O left the fast path.
+#[derive(Debug)]
+enum SingleInterruption {
+    /// The backend has no room.
+    NotTaken,
+    /// The submission failed.
+    NotSubmitted(std::io::Error),
+    /// The wait failed.
+    NotReaped(std::io::Error),
+    /// The I/O failed or was short, or has not completed.
+    Unusual(Option<Completion>),
+}
+
+/// Counts completions as the general path counts them one by one.
+#[inline(never)]
+fn record_singles<B: Backend>(recorder: &mut Recorder, completed: &mut Vec<CompletedIo>) {
+    for io in completed.iter() {
+        let mut counts = [0; 3];
+        if let Some(direction) = io.op.direction() {
+            counts[direction as usize] = 1;
+        }
+        let timed = !B::CARRIES_OUT_IN_SUBMIT;
+        recorder.submitted(&counts, io.start_ns, io.issue_ns, 1, timed);
+        let slot = Slot {
+            start_ns: io.start_ns,
+            issue_ns: io.issue_ns,
+            prepared_ns: io.start_ns,
+            len: io.len,
+            op: io.op,
+            ..Slot::IDLE
+        };
+        recorder.completed(&slot, io.end_ns);
+        recorder.reaped(1, io.end_ns);
+    }
+    completed.clear();
+}

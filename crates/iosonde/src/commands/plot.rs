@@ -1,0 +1,213 @@
+//! `iosonde plot`: charts of results as SVG or PNG files.
+
+use super::report::input::take_all;
+use crate::args::{PlotArgs, PlotFormat};
+use crate::failure::CommandError;
+use crate::output::Output;
+use iosonde_report::html::HtmlReportBuilder;
+use iosonde_report::plot::{ChartData, ChartKind, PlotSource, PlotStyle, png, svg};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+/// File types of images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ImageType {
+    Svg,
+    Png,
+}
+
+/// Destination of charts.
+#[derive(Debug, PartialEq, Eq)]
+enum PlotDestination {
+    /// Data as JSON, in a file or on standard output.
+    Json(Option<PathBuf>),
+    /// One chart in a file.
+    File(PathBuf, ImageType),
+    /// One chart as SVG on standard output.
+    Standard,
+    /// All charts in a directory.
+    Directory(PathBuf),
+}
+
+/// Reads all results and writes their charts.
+pub(crate) fn run(args: &PlotArgs) -> Result<(), CommandError> {
+    let destination = destination(args)?;
+    let mut results = HtmlReportBuilder::default();
+    take_all(&mut results, &args.runs, args.store.store.as_deref())?;
+    let source = PlotSource::new(results, args.title.clone());
+    let charts = requested_charts(&source, args.chart.kind())?;
+    let style = PlotStyle {
+        theme: args.theme.into(),
+        width: args.size.width,
+        height: args.size.height,
+    };
+    match destination {
+        PlotDestination::Json(path) => {
+            let json = serde_json::to_string_pretty(&charts).map_err(anyhow::Error::from)?;
+            Output::open(path.as_deref())?.save(&format!("{json}\n"))
+        }
+        PlotDestination::File(path, kind) => charts
+            .iter()
+            .try_for_each(|data| write_chart(data, &style, &path, kind)),
+        PlotDestination::Standard => charts
+            .iter()
+            .try_for_each(|data| Output::Standard.write(&svg(data, &style))),
+        PlotDestination::Directory(directory) => {
+            for data in &charts {
+                let name = data.kind().name();
+                let file = |extension: &str| directory.join(format!("{name}.{extension}"));
+                write_chart(data, &style, &file("svg"), ImageType::Svg)?;
+                write_chart(data, &style, &file("png"), ImageType::Png)?;
+            }
+            let names: Vec<&str> = charts.iter().map(|data| data.kind().name()).collect();
+            let names = names.join(", ");
+            eprintln!(
+                "wrote to {}, each as .svg and .png: {names}",
+                directory.display()
+            );
+            Ok(())
+        }
+    }
+}
+
+/// Checks the destination before results are read.
+fn destination(args: &PlotArgs) -> Result<PlotDestination, CommandError> {
+    if args.format == Some(PlotFormat::Json) {
+        return Ok(PlotDestination::Json(args.output.clone()));
+    }
+    let is_all = args.chart.kind().is_none();
+    let Some(path) = &args.output else {
+        if is_all {
+            return Err(CommandError::usage(
+                "all charts need a directory",
+                "run `mkdir -p charts` and add --output charts",
+            ));
+        }
+        if std::io::stdout().is_terminal() {
+            return Err(CommandError::usage(
+                "a chart is an image, not text for a terminal",
+                "write it to a file: --output chart.svg",
+            ));
+        }
+        return Ok(PlotDestination::Standard);
+    };
+    if !is_all {
+        let kind = image_type(path)?;
+        return Ok(PlotDestination::File(path.clone(), kind));
+    }
+    if !path.is_dir() {
+        return Err(CommandError::usage(
+            format!("{} is not a directory", path.display()),
+            format!("create it: `mkdir -p {}`", path.display()),
+        ));
+    }
+    Ok(PlotDestination::Directory(path.clone()))
+}
+
+/// Type of an image, by the end of its name.
+fn image_type(path: &Path) -> Result<ImageType, CommandError> {
+    let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
+    match extension.to_str() {
+        Some("svg") => Ok(ImageType::Svg),
+        Some("png") => Ok(ImageType::Png),
+        _ => Err(CommandError::usage(
+            format!("{} ends neither in .svg nor in .png", path.display()),
+            "name an image: --output chart.svg or --output chart.png",
+        )),
+    }
+}
+
+/// Returns the requested chart, or all that the results have data for.
+fn requested_charts(
+    source: &PlotSource,
+    chart: Option<ChartKind>,
+) -> Result<Vec<ChartData>, CommandError> {
+    let charts: Vec<ChartData> = match chart {
+        Some(chart) => source.chart(chart).into_iter().collect(),
+        None => source.charts(),
+    };
+    if !charts.is_empty() {
+        return Ok(charts);
+    }
+    let others = source.charts();
+    let names: Vec<&str> = others.iter().map(|data| data.kind().name()).collect();
+    let problem = match chart {
+        Some(chart) => format!("the results have no data for the chart {}", chart.name()),
+        None => "the results have no data for any chart".to_owned(),
+    };
+    let help = match names.as_slice() {
+        [] => "measure first: `iosonde probe`".to_owned(),
+        [first, ..] => format!("use --chart {first}; they have: {}", names.join(", ")),
+    };
+    Err(CommandError::usage(problem, help))
+}
+
+fn write_chart(
+    data: &ChartData,
+    style: &PlotStyle,
+    path: &Path,
+    kind: ImageType,
+) -> Result<(), CommandError> {
+    let output = Output::open(Some(path))?;
+    match kind {
+        ImageType::Svg => output.save(&svg(data, style)),
+        ImageType::Png => {
+            let failed = |error| CommandError::Output(path.to_owned(), error);
+            output.save_unchanged(&png(data, style).map_err(failed)?)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{ChartChoice, Cli, CliCommand};
+    use clap::Parser;
+
+    fn args(words: &[&str]) -> PlotArgs {
+        let all = ["iosonde", "plot"].iter().chain(words);
+        match Cli::try_parse_from(all).unwrap().command {
+            CliCommand::Plot(args) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn extension_selects_the_image_type() {
+        let svg = args(&["--chart", "latency", "-o", "x.SVG"]);
+        let file = PlotDestination::File("x.SVG".into(), ImageType::Svg);
+        assert_eq!(destination(&svg).unwrap(), file);
+        for name in ["x.pdf", "x", "svg"] {
+            let refused = destination(&args(&["--chart", "latency", "-o", name]));
+            assert!(
+                matches!(&refused, Err(CommandError::Usage { help, .. }) if help.contains(".png")),
+                "{refused:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn charts_need_an_existing_directory() {
+        let missing = args(&["--chart", "all", "-o", "/no/such/directory"]);
+        assert_eq!(missing.chart, ChartChoice::All);
+        let refused = destination(&missing);
+        assert!(
+            matches!(&refused, Err(CommandError::Usage { help, .. }) if help.contains("mkdir -p")),
+            "{refused:?}"
+        );
+        assert!(destination(&args(&["--chart", "all"])).is_err());
+        let directory = std::env::temp_dir();
+        let path = directory.to_str().unwrap();
+        let found = destination(&args(&["--chart", "all", "-o", path])).unwrap();
+        assert_eq!(found, PlotDestination::Directory(directory));
+    }
+
+    #[test]
+    fn results_without_data_are_refused() {
+        let source = PlotSource::new(HtmlReportBuilder::default(), None);
+        for chart in [None, Some(ChartKind::Heatmap)] {
+            let refused = requested_charts(&source, chart);
+            assert!(matches!(refused, Err(CommandError::Usage { .. })));
+        }
+    }
+}

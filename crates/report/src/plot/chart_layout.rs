@@ -1,0 +1,165 @@
+//! Lays a chart out: title, legend or names at the ends of lines, panels with axes, notes.
+//!
+//! The width of each text is measured, so that no text overlaps another one or is cut off.
+
+use super::chart_axes::{draw_horizontal_axis, draw_vertical_axis, vertical_room};
+use super::chart_canvas::{ChartCanvas, LABEL_SIZE, NAME_GAP, NAME_STEP, PlotArea};
+use super::chart_data::{ChartData, ChartPanel, SeriesShape};
+use super::chart_marks::{draw_cells, draw_end_names, draw_moments, draw_series};
+use super::drawing::{ChartDrawing, DASHES, Palette, Shape, TextAnchor};
+use super::plot_font::PlotFont;
+
+/// Room at the edges of a chart.
+const MARGIN: f64 = 24.0;
+/// Font sizes.
+const TITLE_SIZE: f64 = 21.0;
+const SUBTITLE_SIZE: f64 = 13.0;
+const NOTE_SIZE: f64 = 10.5;
+/// Distance of the baselines of notes.
+const NOTE_STEP: f64 = 15.0;
+/// Room above each panel for the name of its axis.
+const PANEL_HEAD: f64 = 30.0;
+/// Room below the last panel for tick labels and the name of the horizontal axis.
+const AXIS_FOOT: f64 = 46.0;
+/// Names at the ends of lines take at most this share of the width. Longer names need a legend.
+const NAME_SHARE_MAX: f64 = 0.3;
+
+/// Returns the shapes of a chart.
+pub(super) fn lay_out(
+    data: &ChartData,
+    palette: &Palette,
+    font: &PlotFont,
+    (width, height): (f64, f64),
+) -> ChartDrawing {
+    let mut canvas = ChartCanvas {
+        font,
+        palette,
+        shapes: vec![Shape::Rectangle {
+            left: 0.0,
+            top: 0.0,
+            width,
+            height,
+            fill: palette.background,
+        }],
+    };
+    let room = width - 2.0 * MARGIN;
+    let title = (TITLE_SIZE, palette.text, TextAnchor::Start);
+    canvas.text((MARGIN, 40.0), &data.title, room, title);
+    let subtitle = (SUBTITLE_SIZE, palette.muted, TextAnchor::Start);
+    canvas.text((MARGIN, 62.0), &data.subtitle, room, subtitle);
+    let foot = draw_notes(&mut canvas, &data.footer, (width, height));
+    let count = data.panels.len().max(1) as f64;
+    let name_room = end_name_room(
+        data,
+        font,
+        width,
+        (foot - 90.0 - AXIS_FOOT) / count - PANEL_HEAD,
+    );
+    let head = match name_room {
+        Some(_) => 70.0,
+        None => draw_legend(&mut canvas, data, 84.0, room),
+    };
+    let left = MARGIN + vertical_room(data, font, width * 0.3);
+    // The last tick label is centred on the end of the axis.
+    let last = data.x.ticks.last().map_or("", |tick| tick.text.as_str());
+    let overhang = font.width(last, LABEL_SIZE) / 2.0 + 4.0;
+    let right = width - overhang.max(MARGIN + name_room.unwrap_or_default());
+    let step = (foot - AXIS_FOOT - head) / count;
+    for (index, panel) in data.panels.iter().enumerate() {
+        let area = PlotArea {
+            left,
+            right,
+            top: head + step * index as f64 + PANEL_HEAD,
+            bottom: head + step * (index + 1) as f64,
+        };
+        let is_last = index + 1 == data.panels.len();
+        draw_panel(&mut canvas, data, panel, area, (is_last, name_room));
+    }
+    ChartDrawing {
+        width,
+        height,
+        title: font.fitted(&data.title, TITLE_SIZE, room),
+        shapes: canvas.shapes,
+    }
+}
+
+fn draw_panel(
+    canvas: &mut ChartCanvas,
+    data: &ChartData,
+    panel: &ChartPanel,
+    area: PlotArea,
+    (is_last, name_room): (bool, Option<f64>),
+) {
+    let style = (LABEL_SIZE, canvas.palette.muted, TextAnchor::Start);
+    let room = area.right - MARGIN;
+    canvas.text((MARGIN, area.top - 12.0), &panel.y.label, room, style);
+    draw_moments(canvas, data, area);
+    draw_vertical_axis(canvas, &panel.y, area);
+    draw_horizontal_axis(canvas, &data.x, area, is_last);
+    draw_cells(canvas, panel, area, &data.x);
+    for series in &panel.series {
+        draw_series(canvas, series, (&data.x, &panel.y), area);
+    }
+    if let Some(room) = name_room {
+        draw_end_names(canvas, panel, &data.x, area, room - NAME_GAP);
+    }
+}
+
+/// Room for names at the right of the lines. `None` if the chart needs a legend.
+fn end_name_room(data: &ChartData, font: &PlotFont, width: f64, panel: f64) -> Option<f64> {
+    let all = || data.panels.iter().flat_map(|panel| &panel.series);
+    if all().next().is_none() {
+        return Some(0.0);
+    }
+    let is_filled = all().any(|series| series.shape == SeriesShape::Area);
+    let most = data.panels.iter().map(|panel| panel.series.len()).max();
+    let widths = all().map(|series| font.width(&series.name, LABEL_SIZE));
+    let room = widths.fold(0.0, f64::max) + NAME_GAP + 2.0;
+    let is_fitting = most.unwrap_or_default() as f64 * NAME_STEP <= panel;
+    (!is_filled && is_fitting && room <= width * NAME_SHARE_MAX).then_some(room)
+}
+
+/// Draws the names of all series in rows, and returns where they end.
+fn draw_legend(canvas: &mut ChartCanvas, data: &ChartData, top: f64, room: f64) -> f64 {
+    let (mut x, mut y) = (MARGIN, top);
+    let mut drawn: Vec<&str> = Vec::new();
+    for series in data.panels.iter().flat_map(|panel| &panel.series) {
+        if drawn.contains(&series.name.as_str()) {
+            continue;
+        }
+        drawn.push(&series.name);
+        let name = canvas.font.fitted(&series.name, LABEL_SIZE, room - 40.0);
+        let width = canvas.font.width(&name, LABEL_SIZE);
+        if x > MARGIN && x + 34.0 + width > MARGIN + room {
+            (x, y) = (MARGIN, y + NAME_STEP);
+        }
+        canvas.shapes.push(Shape::Line {
+            points: vec![(x, y - 4.0), (x + 26.0, y - 4.0)],
+            color: canvas.palette.series[series.slot % DASHES.len()],
+            width: 3.0,
+            dash: DASHES[series.slot % DASHES.len()],
+        });
+        let style = (LABEL_SIZE, canvas.palette.text, TextAnchor::Start);
+        canvas.text((x + 32.0, y), &name, width + 1.0, style);
+        x += 32.0 + width + 22.0;
+    }
+    y + 6.0
+}
+
+/// Draws the notes at the bottom, and returns where they begin.
+fn draw_notes(canvas: &mut ChartCanvas, footer: &[String], (width, height): (f64, f64)) -> f64 {
+    let style = (NOTE_SIZE, canvas.palette.muted, TextAnchor::Start);
+    let room = width - 2.0 * MARGIN;
+    let mut y = height - 14.0;
+    let (source, notes) = match footer {
+        [source, notes @ ..] => (source.clone(), notes.join("; ")),
+        [] => (String::new(), String::new()),
+    };
+    for text in [source, notes] {
+        if !text.is_empty() {
+            canvas.text((MARGIN, y), &text, room, style);
+            y -= NOTE_STEP;
+        }
+    }
+    y
+}

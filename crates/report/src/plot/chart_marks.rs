@@ -1,0 +1,271 @@
+//! Marks of a panel: lines with their intervals, names at the ends of lines, and cells.
+
+use super::chart_canvas::{ChartCanvas, LABEL_SIZE, NAME_GAP, NAME_STEP, PlotArea};
+use super::chart_data::{ChartAxis, ChartData, ChartPanel, ChartSeries, PlotPoint, SeriesShape};
+use super::drawing::{DASHES, Rgb, Shape, TextAnchor};
+
+const LINE_WIDTH: f64 = 2.2;
+const DOT_RADIUS: f64 = 3.2;
+/// Opacity of confidence bands, and of the areas below steps.
+const BAND_OPACITY: f64 = 0.18;
+const AREA_OPACITY: f64 = 0.12;
+/// Width of the slanted part of the line from a curve to its name.
+const LEADER_SLANT_PX: f64 = 60.0;
+/// Share of the line colour in the colour of the ramp.
+const RAMP_SHARE: f64 = 0.18;
+/// Gap between the cells of a heat map.
+const CELL_GAP: f64 = 2.0;
+/// Smallest font in a cell. A text that is still too wide is shortened.
+const CELL_SIZE_MIN: f64 = 8.0;
+/// From this share on, a cell's text has the colour of the background.
+const STRONG_SHARE: f64 = 0.55;
+
+/// Shades the ramp, and draws a dotted line at the time of each event.
+pub(super) fn draw_moments(canvas: &mut ChartCanvas, data: &ChartData, area: PlotArea) {
+    if let Some(end) = data.moments.ramp_end_s {
+        canvas.shapes.push(Shape::Rectangle {
+            left: area.left,
+            top: area.top,
+            width: (area.x(&data.x, end) - area.left).max(0.0),
+            height: area.bottom - area.top,
+            fill: canvas
+                .palette
+                .background
+                .mixed(canvas.palette.line, RAMP_SHARE),
+        });
+    }
+    for at in &data.moments.events_s {
+        let x = area.x(&data.x, *at);
+        canvas.shapes.push(Shape::Line {
+            points: vec![(x, area.top), (x, area.bottom)],
+            color: canvas.palette.muted,
+            width: 1.2,
+            dash: &[2.0, 3.0],
+        });
+    }
+}
+
+/// Draws a line with its band and dots. `axes` are the horizontal and the vertical one.
+pub(super) fn draw_series(
+    canvas: &mut ChartCanvas,
+    series: &ChartSeries,
+    axes: (&ChartAxis, &ChartAxis),
+    area: PlotArea,
+) {
+    let color = canvas.palette.series[series.slot % DASHES.len()];
+    draw_band(canvas, series, color, axes, area);
+    let is_step = matches!(series.shape, SeriesShape::Step | SeriesShape::Area);
+    for run in series.points.split(|point| point.y.is_none()) {
+        let points = line_points(run, is_step, axes, area);
+        if let (SeriesShape::Area, [first, .., last]) = (series.shape, points.as_slice()) {
+            let ends = [(last.0, area.bottom), (first.0, area.bottom)];
+            canvas.shapes.push(Shape::Area {
+                points: points.iter().copied().chain(ends).collect(),
+                color,
+                opacity: AREA_OPACITY,
+            });
+        }
+        if points.len() > 1 {
+            canvas.shapes.push(Shape::Line {
+                points,
+                color,
+                width: LINE_WIDTH,
+                dash: DASHES[series.slot % DASHES.len()],
+            });
+        }
+    }
+    if series.shape != SeriesShape::Dotted {
+        return;
+    }
+    for point in &series.points {
+        if let Some(value) = point.y {
+            canvas.shapes.push(Shape::Circle {
+                center: (area.x(axes.0, point.x), area.y(axes.1, value)),
+                radius: DOT_RADIUS,
+                fill: if point.hollow {
+                    canvas.palette.background
+                } else {
+                    color
+                },
+                edge: color,
+            });
+        }
+    }
+}
+
+/// Draws the 95 % intervals: as a band, or as a vertical line where neighbours have none.
+fn draw_band(
+    canvas: &mut ChartCanvas,
+    series: &ChartSeries,
+    color: Rgb,
+    axes: (&ChartAxis, &ChartAxis),
+    area: PlotArea,
+) {
+    let end = |x: f64, value: f64| (area.x(axes.0, x), area.y(axes.1, value));
+    for run in interval_runs(series) {
+        let lower = run.iter().map(|(x, low, _)| end(*x, *low));
+        let upper = run.iter().rev().map(|(x, _, high)| end(*x, *high));
+        let points: Vec<(f64, f64)> = lower.chain(upper).collect();
+        match points.as_slice() {
+            [] => {}
+            [low, high] => canvas.line(*low, *high, color),
+            _ => canvas.shapes.push(Shape::Area {
+                points,
+                color,
+                opacity: BAND_OPACITY,
+            }),
+        }
+    }
+}
+
+/// Intervals of neighbouring points. A point without an interval separates two runs.
+fn interval_runs(series: &ChartSeries) -> Vec<Vec<(f64, f64, f64)>> {
+    let interval_at = |x: f64| {
+        let mut intervals = series.band.iter().copied();
+        intervals.find(|(at, _, _)| at.total_cmp(&x).is_eq())
+    };
+    let points = series.points.iter();
+    let intervals: Vec<Option<(f64, f64, f64)>> =
+        points.map(|point| interval_at(point.x)).collect();
+    let runs = intervals.split(Option::is_none);
+    runs.map(|run| run.iter().copied().flatten().collect())
+        .collect()
+}
+
+/// Positions of points without gaps. A value of a step lasts until the next point.
+fn line_points(
+    run: &[PlotPoint],
+    is_step: bool,
+    axes: (&ChartAxis, &ChartAxis),
+    area: PlotArea,
+) -> Vec<(f64, f64)> {
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for point in run {
+        let Some(value) = point.y else {
+            continue;
+        };
+        let at = (area.x(axes.0, point.x), area.y(axes.1, value));
+        if let (true, Some(last)) = (is_step, points.last()) {
+            points.push((at.0, last.1));
+        }
+        points.push(at);
+    }
+    points
+}
+
+/// Draws the names of the lines at the right, moved apart where they would overlap. A dotted line
+/// leads from the end of a line to its name.
+pub(super) fn draw_end_names(
+    canvas: &mut ChartCanvas,
+    panel: &ChartPanel,
+    x_axis: &ChartAxis,
+    area: PlotArea,
+    room: f64,
+) {
+    let ends = panel.series.iter().filter_map(|series| {
+        let mut points = series.points.iter().rev();
+        let (x, value) = points.find_map(|point| Some((point.x, point.y?)))?;
+        Some((series, (area.x(x_axis, x), area.y(&panel.y, value))))
+    });
+    let mut ends: Vec<(&ChartSeries, (f64, f64))> = ends.collect();
+    ends.sort_by(|a, b| a.1.1.total_cmp(&b.1.1));
+    let heights: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();
+    let heights = spread(&heights, area.top, area.bottom);
+    for ((series, end), y) in ends.into_iter().zip(heights) {
+        let color = canvas.palette.series[series.slot % DASHES.len()];
+        canvas.shapes.push(Shape::Line {
+            points: leader_points(end, (area.right + NAME_GAP - 6.0, y), area.right),
+            color,
+            width: 0.8,
+            dash: &[1.0, 3.0],
+        });
+        let style = (LABEL_SIZE, color, TextAnchor::Start);
+        canvas.text((area.right + NAME_GAP, y + 4.5), &series.name, room, style);
+    }
+}
+
+/// Points between the end of a line and its name. Far from the name they stay at the height of the
+/// end, because a slanted line across the chart would look like data.
+fn leader_points(end: (f64, f64), name: (f64, f64), right: f64) -> Vec<(f64, f64)> {
+    let bend = (end.0.max(right - LEADER_SLANT_PX), end.1);
+    vec![end, bend, name]
+}
+
+/// Moves sorted positions apart, as little as needed, within the bounds.
+fn spread(heights: &[f64], top: f64, bottom: f64) -> Vec<f64> {
+    let mut moved = Vec::with_capacity(heights.len());
+    let mut least = top;
+    for height in heights {
+        let y = height.max(least);
+        moved.push(y);
+        least = y + NAME_STEP;
+    }
+    let mut most = bottom;
+    for y in moved.iter_mut().rev() {
+        *y = y.min(most);
+        most = *y - NAME_STEP;
+    }
+    moved
+}
+
+/// Draws the cells of a heat map with their values.
+pub(super) fn draw_cells(
+    canvas: &mut ChartCanvas,
+    panel: &ChartPanel,
+    area: PlotArea,
+    columns: &ChartAxis,
+) {
+    let width = (area.right - area.left) / columns.ticks.len().max(1) as f64;
+    let height = (area.bottom - area.top) / panel.y.ticks.len().max(1) as f64;
+    let [low, high] = canvas.palette.heat;
+    for cell in &panel.cells {
+        let left = area.left + width * cell.column as f64;
+        let top = area.top + height * cell.row as f64;
+        let fill = match cell.share {
+            Some(share) => low.mixed(high, share),
+            None => canvas.palette.faint,
+        };
+        canvas.shapes.push(Shape::Rectangle {
+            left,
+            top,
+            width: (width - CELL_GAP).max(1.0),
+            height: (height - CELL_GAP).max(1.0),
+            fill,
+        });
+        let is_strong = cell.share.is_some_and(|share| share > STRONG_SHARE);
+        let color = match is_strong {
+            true => canvas.palette.background,
+            false => canvas.palette.text,
+        };
+        let room = width - CELL_GAP - 4.0;
+        let needed = canvas.font.width(&cell.text, LABEL_SIZE);
+        let size = (LABEL_SIZE * room / needed.max(1.0)).clamp(CELL_SIZE_MIN, LABEL_SIZE);
+        let middle = (
+            (left + (width - CELL_GAP) / 2.0),
+            top + (height - CELL_GAP) / 2.0,
+        );
+        let style = (size, color, TextAnchor::Middle);
+        canvas.text((middle.0, middle.1 + size * 0.36), &cell.text, room, style);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crowded_names_are_moved_apart_within_bounds() {
+        let moved = spread(&[90.0, 91.0, 92.0], 0.0, 100.0);
+        assert_eq!(moved, [66.0, 83.0, 100.0]);
+        assert_eq!(spread(&[10.0, 60.0], 0.0, 100.0), [10.0, 60.0]);
+    }
+
+    #[test]
+    fn leader_of_a_short_curve_is_level_across_the_chart() {
+        let name = (516.0, 80.0);
+        let level = leader_points((100.0, 20.0), name, 500.0);
+        assert_eq!(level, [(100.0, 20.0), (440.0, 20.0), name]);
+        let direct = leader_points((490.0, 20.0), name, 500.0);
+        assert_eq!(direct, [(490.0, 20.0), (490.0, 20.0), name]);
+    }
+}

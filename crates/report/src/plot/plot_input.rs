@@ -1,0 +1,111 @@
+//! Results as charts read them, and the parts of a chart that depend on its kind.
+
+use super::chart_data::{ChartAxis, ChartPanel, TimeMoments};
+use super::subject_names::{device_name, is_measured};
+use crate::html::document::{PageReport, PageRun};
+use crate::unique;
+use jiff::Timestamp;
+
+/// Most targets, devices and hosts that the line below the title names.
+const NAMES_MAX: usize = 3;
+
+/// Data of the results.
+pub(super) struct PlotInput {
+    pub(super) report: PageReport,
+    /// Subject of each run.
+    pub(super) subjects: Vec<String>,
+}
+
+/// The parts of a chart that depend on its kind.
+pub(super) struct ChartParts {
+    pub(super) title: String,
+    pub(super) x: ChartAxis,
+    pub(super) moments: TimeMoments,
+    pub(super) panels: Vec<ChartPanel>,
+    pub(super) notes: Vec<String>,
+}
+
+impl PlotInput {
+    /// Subject of a sweep or a load study: that of its runs, else its target.
+    pub(super) fn subject_of_result(&self, source: &str, target: &str) -> String {
+        let runs = self.report.runs.iter();
+        let same_source = |run: &&PageRun| run.source == source;
+        let index = runs
+            .clone()
+            .position(|run| same_source(&run) && run.place == target)
+            .or_else(|| runs.clone().position(|run| same_source(&run)));
+        let subject = index.and_then(|index| self.subjects.get(index));
+        subject.map_or(target, String::as_str).to_owned()
+    }
+
+    /// Name of a run in a legend: with its subject, if there are several.
+    pub(super) fn run_name(&self, run: &PageRun, subject: &str) -> String {
+        match unique(self.measured_subjects()).len() {
+            0 | 1 => run.name.clone(),
+            _ => format!("{subject}: {}", run.name),
+        }
+    }
+
+    fn measured_subjects(&self) -> impl Iterator<Item = &str> {
+        let runs = self.report.runs.iter().zip(&self.subjects);
+        let measured = runs.filter(|(run, _)| is_measured(run));
+        measured.map(|(_, subject)| subject.as_str())
+    }
+
+    /// Targets, devices and hosts.
+    pub(super) fn subtitle(&self) -> String {
+        let report = &self.report;
+        let studies = report.studies.iter().map(|study| study.target.as_str());
+        let sweeps = report.sweeps.iter().map(|sweep| sweep.target.as_str());
+        let loads = report.loads.iter().map(|load| load.target.as_str());
+        let mut places: Vec<&str> = unique(studies.chain(sweeps).chain(loads));
+        if places.is_empty() {
+            places = unique(report.runs.iter().map(|run| run.place.as_str()));
+        }
+        let devices = report.targets.iter().flatten().map(device_name);
+        let hosts = report.hosts.iter();
+        let hosts = hosts.filter_map(|host| host.hostname.clone());
+        let parts = [
+            named(&places, "targets"),
+            named(&unique(devices), "devices"),
+            named(&unique(hosts), "hosts"),
+        ];
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(" · ")
+    }
+
+    /// Date, kernel and program.
+    pub(super) fn provenance(&self) -> String {
+        let report = &self.report;
+        let times = report.runs.iter().map(|run| run.started_at_ms);
+        let first = times.filter(|ms| *ms > 0).min();
+        let date = match first.and_then(|ms| Timestamp::from_millisecond(ms as i64).ok()) {
+            Some(time) => time.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+            None => "simulated time".to_owned(),
+        };
+        let kernels = report.hosts.iter().filter_map(|host| host.kernel.clone());
+        let kernels = kernels.map(|kernel| format!("Linux {kernel}"));
+        let programs = report.runs.iter().map(|run| run.program.clone());
+        let mut programs = unique(programs.filter(|program| !program.is_empty()));
+        if programs.is_empty() {
+            programs.push(report.program.to_owned());
+        }
+        let parts = [
+            date,
+            named(&unique(kernels), "kernels"),
+            named(&programs, "programs"),
+        ];
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(" · ")
+    }
+}
+
+/// The names, or their number if there are many.
+fn named<T: AsRef<str>>(names: &[T], many: &str) -> String {
+    let known = names.iter().map(|name| name.as_ref());
+    let known: Vec<&str> = known.filter(|name| !name.is_empty()).collect();
+    if known.len() > NAMES_MAX {
+        return format!("{} {many}", known.len());
+    }
+    known.join(", ")
+}

@@ -1,0 +1,147 @@
+// Charts of `iosonde plot` and charts of the page show the same result with the same data, names and axes.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { close, drawn, files, iosonde, launch, open, report, tableBehind, temporary } from './browser.mjs';
+
+const made = {};
+
+before(async () => {
+  await launch();
+  made.probe = temporary('plot-probe.json');
+  iosonde('probe', 'sim:nvme', '--format', 'json', '--output', made.probe, '--no-save');
+  made.sweep = temporary('plot-sweep.json');
+  iosonde('sweep', 'sim:sata-ssd,seed=2', '--rw', 'randread', '--bs', '4k,16k', '--iodepth', '1,4,16', '--exhaustive', '--runtime', '1', '--format', 'json', '--output', made.sweep, '--no-save');
+  made.load = temporary('plot-load.json');
+  iosonde('load', 'sim:read_us=700,write_us=700,parallel=4', '--rw', 'randread', '--runtime', '1', '--format', 'json', '--output', made.load, '--no-save');
+});
+
+after(close);
+
+/** The data of a chart of `plot`. */
+function plotted(chart, ...results) {
+  const [data] = JSON.parse(iosonde('plot', ...results, '--chart', chart, '--format', 'json'));
+  return data;
+}
+
+/** Opens the page of the results, and returns the table behind a chart and the texts in the chart. */
+async function paged(id, ...results) {
+  const { page, close } = await open(report(`plot-${id}`, ...results));
+  const panel = await drawn(page, id);
+  const texts = await panel.locator('.canvas svg text').allTextContents();
+  const behind = await tableBehind(panel);
+  await close();
+  return { ...behind, texts };
+}
+
+/** The chart of the page has the same ticks. Crowded labels are left out, but for the last one below a chart. */
+function sameAxes({ x, panels }, texts) {
+  const last = x.ticks.at(-1).text;
+  assert.ok(texts.includes(last), `${x.label}: ${last} is not among ${texts}`);
+  for (const { y } of panels) {
+    const shared = y.ticks.filter(({ text }) => texts.includes(text));
+    assert.ok(shared.length >= 2, `${y.label}: ${y.ticks.map(({ text }) => text)} and ${texts}`);
+  }
+}
+
+const near = (a, b) => Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(b));
+
+describe('plot and page', () => {
+  test('rates over depth', async () => {
+    const data = plotted('iops-over-depth', made.probe);
+    const { head, rows, texts } = await paged('depth-iops', made.probe);
+    const [{ series }] = data.panels;
+    assert.deepEqual(series.map((each) => each.name), head.slice(1));
+    series.forEach((each, index) => {
+      const shown = rows.filter((row) => row[index + 1] !== '');
+      assert.deepEqual(each.points.map((point) => point.x), shown.map(([depth]) => Number(depth)));
+      each.points.forEach((point, at) => assert.equal(shown[at][index + 1].split(' ± ')[0], rate(point.y)));
+    });
+    sameAxes(data, texts);
+  });
+
+  test('latency by percentile', async () => {
+    const data = plotted('latency', ...files('mixed'));
+    const { head, rows, texts } = await paged('percentiles', ...files('mixed'));
+    const [{ series }] = data.panels;
+    assert.deepEqual(series.map((each) => each.name), head.slice(1));
+    series.forEach((each, index) => {
+      const column = rows.map((row) => row[index + 1]).filter((cell) => cell !== '').map(Number);
+      assert.equal(each.points.at(-1).y, column.at(-1), 'the curve ends at the maximum');
+      for (const point of each.points) assert.ok(column.some((ns) => near(Math.max(ns, 1), point.y)), `${each.name}: ${point.y}`);
+      assert.ok(each.points.length > 10);
+    });
+    sameAxes(data, texts);
+  });
+
+  test('rates over time', async () => {
+    const data = plotted('timeline', ...files('mixed'));
+    const { head, rows, texts } = await paged('timeline', ...files('mixed'));
+    const units = { iops: '1/s', bytes_per_s: 'B/s', ns: 'ns' };
+    for (const { y, series } of data.panels) {
+      for (const each of series) {
+        const column = head.indexOf(`${y.label} ${each.name} (${units[y.unit]})`);
+        assert.ok(column > 0, `${y.label} ${each.name}: ${head}`);
+        // The last point repeats the last value at the end of the run.
+        each.points.slice(0, -1).forEach((point, at) => {
+          assert.equal(point.x, Number(rows[at][0]));
+          assert.equal(point.y, Number(rows[at][column]));
+        });
+      }
+    }
+    sameAxes(data, texts);
+  });
+
+  test('latency over the offered rate', async () => {
+    const data = plotted('latency', made.load);
+    const { head, rows, texts } = await paged('load-0-latency', made.load);
+    for (const each of data.panels[0].series) {
+      const column = head.indexOf(each.name);
+      const shown = rows.filter((row) => row[column] !== '');
+      assert.deepEqual(each.points.map((point) => Math.round(point.x)), shown.map(([offered]) => Number(offered)));
+      assert.deepEqual(each.points.map((point) => !point.hollow), shown.map((row) => row[2] === 'yes'));
+    }
+    sameAxes(data, texts);
+  });
+
+  test('a heat map', async () => {
+    const data = plotted('heatmap', made.sweep);
+    const { head, rows, texts } = await paged('sweep-0-map-0', made.sweep);
+    const [{ y, cells }] = data.panels;
+    assert.deepEqual(data.x.ticks.map(({ text }) => text), head.slice(1));
+    assert.deepEqual(y.ticks.map(({ text }) => text), rows.map(([name]) => name));
+    assert.equal(cells.length, 6);
+    for (const { text } of cells) assert.ok(texts.some((shown) => shown.replace('\u00a0', ' ') === text), `${text}: ${texts}`);
+  });
+
+  test('the written file is what the data says', async () => {
+    const svg = temporary('depth.svg');
+    iosonde('plot', made.probe, '--chart', 'iops-over-depth', '-o', svg);
+    const { page, trouble, close } = await open(svg);
+    const data = plotted('iops-over-depth', made.probe);
+    const points = data.panels.flatMap((panel) => panel.series).reduce((count, each) => count + each.points.length, 0);
+    assert.equal(await page.locator('circle').count(), points);
+    const boxes = await page.locator('text').evaluateAll((all) =>
+      all.map((text) => {
+        const { left, right, top, bottom } = text.getBoundingClientRect();
+        return { left, right, top, bottom, text: text.textContent };
+      }),
+    );
+    boxes.forEach((one, index) => {
+      assert.ok(one.left >= 0 && one.right <= 1200 && one.top >= 0 && one.bottom <= 675, `${one.text} is cut off`);
+      for (const other of boxes.slice(index + 1)) {
+        const apart = one.right <= other.left || other.right <= one.left || one.bottom <= other.top + 4 || other.bottom <= one.top + 4;
+        assert.ok(apart, `${one.text} overlaps ${other.text}`);
+      }
+    });
+    assert.deepEqual(trouble, []);
+    await close();
+  });
+});
+
+/** Three significant digits with k or M, as page and program write rates. */
+function rate(perSecond) {
+  if (perSecond < 999.5) return perSecond.toFixed(perSecond < 10 && !Number.isInteger(perSecond) ? 1 : 0);
+  const [scaled, unit] = perSecond < 999_500 ? [perSecond / 1e3, 'k'] : [perSecond / 1e6, 'M'];
+  return scaled.toFixed(scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2) + unit;
+}

@@ -1,0 +1,227 @@
+//! `cargo xtask dist`: builds all files of a release into `target/dist`, and checks them by
+//! installing and running them. Two builds of one commit give the same bytes.
+
+mod architecture;
+mod archive;
+mod audit_data;
+mod build;
+mod busybox;
+mod check;
+mod crate_tree;
+mod image;
+mod image_check;
+mod image_layer;
+mod manifests;
+mod package_check;
+mod packages;
+mod release;
+mod sbom;
+mod staging;
+mod third_party;
+
+use crate::repository::root;
+use anyhow::{Context, Result};
+use architecture::ClientTarget;
+use clap::{Args, ValueEnum};
+use release::Release;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The file with the checksums of all others.
+const CHECKSUMS: &str = "SHA256SUMS";
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Install and run the files that were built, instead of building them
+    #[arg(long)]
+    check: bool,
+    /// Build or check only this part; packages and image need the archives of an earlier run
+    #[arg(long, value_name = "PART")]
+    only: Option<Part>,
+    /// Build only this client; repeat it for several
+    #[arg(long, value_name = "CLIENT")]
+    target: Vec<ClientTarget>,
+}
+
+/// A part of the release.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Part {
+    /// Clients with their documents: iosonde-VERSION-ARCHITECTURE-linux-{gnu,static}.tar.xz
+    Archives,
+    /// Packages: deb and rpm
+    Packages,
+    /// Container images, as OCI layouts
+    Image,
+    /// Manifests of krew, Homebrew and Helm, and install.sh
+    Manifests,
+}
+
+/// Builds or checks the release. Never returns false: each failure is an error.
+pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
+    let release = Release::read(&root())?;
+    match arguments.check {
+        true => check_parts(&release, arguments.only)?,
+        false => build_parts(&release, arguments)?,
+    }
+    Ok(true)
+}
+
+fn build_parts(release: &Release, arguments: &Arguments) -> Result<()> {
+    let targets = match arguments.target.as_slice() {
+        [] => &ClientTarget::ALL[..],
+        some => some,
+    };
+    if arguments.only.is_none() && arguments.target.is_empty() {
+        remove_finished_files(&release.directory)?;
+    }
+    let is_wanted = |part| arguments.only.is_none_or(|only| only == part);
+    let staged = match arguments.only {
+        None | Some(Part::Archives) => staging::stage(release, targets)?,
+        Some(Part::Packages | Part::Image) => staging::staged_before(release, targets)?,
+        Some(Part::Manifests) => Vec::new(),
+    };
+    let mut written = Vec::new();
+    if is_wanted(Part::Archives) {
+        written.extend(archive::write(release, &staged)?);
+    }
+    if is_wanted(Part::Packages) {
+        written.extend(packages::write(release, &staged)?);
+    }
+    if is_wanted(Part::Image) {
+        written.extend(image::write(release, &staged)?);
+    }
+    if arguments.only.is_none() {
+        written.extend(sbom::write(release, &staged)?);
+    }
+    if is_wanted(Part::Manifests) {
+        written.extend(manifests::write(release, &checksums(&release.directory)?)?);
+    }
+    written.push(write_checksums(release)?);
+    for path in written {
+        let bytes = std::fs::metadata(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?
+            .len();
+        println!("{bytes:>10} {}", path.display());
+    }
+    Ok(())
+}
+
+fn check_parts(release: &Release, only: Option<Part>) -> Result<()> {
+    let is_wanted = |part| only.is_none_or(|only| only == part);
+    check_checksums(release)?;
+    if is_wanted(Part::Archives) {
+        check::check(release)?;
+    }
+    if is_wanted(Part::Packages) {
+        package_check::check(release)?;
+    }
+    if is_wanted(Part::Image) {
+        image_check::check(release)?;
+    }
+    if only.is_none() {
+        sbom::check(release)?;
+    }
+    if is_wanted(Part::Manifests) {
+        manifests::check(release)?;
+    }
+    Ok(())
+}
+
+/// Removes the files of an earlier build, which may be of another version: SHA256SUMS lists only
+/// files of this one.
+fn remove_finished_files(directory: &Path) -> Result<()> {
+    for name in checksums(directory)?.into_keys() {
+        let path = directory.join(name);
+        std::fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Returns the SHA-256 of each finished file by its name. Directories, such as OCI layouts and
+/// intermediate files, have none.
+fn checksums(directory: &Path) -> Result<BTreeMap<String, String>> {
+    let listed = std::fs::read_dir(directory)
+        .with_context(|| format!("cannot list {}", directory.display()))?;
+    let mut sums = BTreeMap::new();
+    for entry in listed {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_file() && name != CHECKSUMS {
+            let bytes =
+                std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            sums.insert(name.into_owned(), archive::sha256_hex(&bytes));
+        }
+    }
+    Ok(sums)
+}
+
+/// Writes the file that `sha256sum --check` reads.
+fn write_checksums(release: &Release) -> Result<PathBuf> {
+    let path = release.directory.join(CHECKSUMS);
+    std::fs::write(&path, checksum_lines(&checksums(&release.directory)?))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}
+
+fn checksum_lines(sums: &BTreeMap<String, String>) -> String {
+    sums.iter()
+        .map(|(name, sum)| format!("{sum}  {name}\n"))
+        .collect()
+}
+
+/// Fails if a file has changed since it was built.
+fn check_checksums(release: &Release) -> Result<()> {
+    let path = release.directory.join(CHECKSUMS);
+    let written = std::fs::read_to_string(&path).with_context(|| {
+        format!(
+            "cannot read {}: run `cargo xtask dist` first",
+            path.display()
+        )
+    })?;
+    let found = checksum_lines(&checksums(&release.directory)?);
+    anyhow::ensure!(
+        written == found,
+        "{} does not match the files beside it",
+        path.display()
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksum_file_lists_finished_files_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let release = Release {
+            root: directory.path().to_owned(),
+            directory: directory.path().to_owned(),
+            version: "1.0.0".to_owned(),
+            epoch: 0,
+        };
+        std::fs::create_dir(directory.path().join("work")).unwrap();
+        std::fs::write(directory.path().join("b.tar.xz"), "").unwrap();
+        std::fs::write(directory.path().join("a.deb"), "").unwrap();
+        let written = std::fs::read_to_string(write_checksums(&release).unwrap()).unwrap();
+        let names: Vec<&str> = written
+            .lines()
+            .filter_map(|line| line.split_once("  "))
+            .map(|(_, name)| name)
+            .collect();
+        assert_eq!(names, ["a.deb", "b.tar.xz"]);
+        assert!(check_checksums(&release).is_ok());
+        std::fs::write(directory.path().join("a.deb"), "changed").unwrap();
+        assert!(check_checksums(&release).is_err());
+    }
+
+    #[test]
+    fn files_of_an_earlier_build_are_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("work")).unwrap();
+        std::fs::write(directory.path().join("iosonde-0.0.9.tar.xz"), "").unwrap();
+        remove_finished_files(directory.path()).unwrap();
+        assert!(checksums(directory.path()).unwrap().is_empty());
+        assert!(directory.path().join("work").is_dir());
+    }
+}

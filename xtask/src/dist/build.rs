@@ -1,0 +1,311 @@
+//! Builds the agents and the clients of a release.
+//!
+//! Agents are linked statically by the C compiler of their architecture. Clients are linked by zig,
+//! which knows the symbols of each version of glibc and contains musl.
+
+use super::architecture::{Architecture, ClientTarget, Flavour};
+use super::release::Release;
+use anyhow::{Context, Result, bail, ensure};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The glibc of Debian 10 and RHEL 8, the oldest that a client runs with.
+pub(crate) const GLIBC_MINIMUM: (u32, u32) = (2, 28);
+/// Maximum size of an agent, as it is sent into each pod.
+const AGENT_BYTES_MAX: u64 = 4 << 20;
+/// Versions of the linker, so that each machine builds the same bytes.
+const ZIG_PACKAGES: [&str; 2] = ["ziglang==0.17.1", "cargo-zigbuild==0.24.1"];
+
+/// The compilers of a release, with its agents.
+pub(crate) struct Builder<'a> {
+    release: &'a Release,
+    /// PATH with cargo-zigbuild.
+    path: OsString,
+    agents: BTreeMap<Architecture, PathBuf>,
+}
+
+impl<'a> Builder<'a> {
+    /// Installs zig if it is missing, and builds the agents of all architectures.
+    pub(crate) fn with_agents(release: &'a Release) -> Result<Self> {
+        let mut builder = Self {
+            release,
+            path: path_with_zig(release)?,
+            agents: BTreeMap::new(),
+        };
+        builder.add_rust_targets()?;
+        for architecture in Architecture::ALL {
+            let agent = builder.build_agent(architecture)?;
+            let bytes = std::fs::metadata(&agent)?.len();
+            ensure!(
+                bytes <= AGENT_BYTES_MAX,
+                "{} has {bytes} bytes, more than {AGENT_BYTES_MAX}",
+                agent.display()
+            );
+            builder.agents.insert(architecture, agent);
+        }
+        Ok(builder)
+    }
+
+    /// Adds the standard libraries that are missing. A toolchain without rustup must have them.
+    fn add_rust_targets(&self) -> Result<()> {
+        let rustup = || {
+            let mut rustup = Command::new("rustup");
+            rustup
+                .current_dir(&self.release.root)
+                .env("PATH", &self.path);
+            rustup
+        };
+        if !is_program(&self.path, "rustup") {
+            return Ok(());
+        }
+        let installed = output(rustup().args(["target", "list", "--installed"]))?;
+        let installed = String::from_utf8_lossy(&installed);
+        let missing = ClientTarget::ALL
+            .map(|target| rust_target(target.architecture(), target.flavour()))
+            .into_iter()
+            .filter(|triple| !installed.lines().any(|line| line == *triple));
+        for triple in missing {
+            run(rustup().args(["target", "add", triple]))?;
+        }
+        Ok(())
+    }
+
+    /// Builds the static agent, and returns its executable.
+    fn build_agent(&self, architecture: Architecture) -> Result<PathBuf> {
+        let triple = rust_target(architecture, Flavour::Gnu);
+        let directory = self.release.work().join("cargo-agent");
+        let mut cargo = self.cargo();
+        cargo
+            .args(["build", "--locked", "--package", "iosonde-agent"])
+            .args(["--profile", "agent", "--target", triple, "--target-dir"])
+            .arg(&directory)
+            .env(
+                "RUSTFLAGS",
+                format!(
+                    "-Ctarget-feature=+crt-static -Crelocation-model=static \
+                     -Cforce-unwind-tables=no {}",
+                    remapped_paths(self.release)
+                ),
+            );
+        if Architecture::native() != Some(architecture) {
+            let compiler = format!("{}-linux-gnu-gcc", architecture.rust());
+            require_program(
+                &compiler,
+                &format!("gcc-{}-linux-gnu", packaged(architecture)),
+            )?;
+            let variable = format!(
+                "CARGO_TARGET_{}_LINKER",
+                triple.to_uppercase().replace('-', "_")
+            );
+            cargo.env(variable, &compiler);
+            cargo.env(format!("CC_{}", triple.replace('-', "_")), &compiler);
+        }
+        run(&mut cargo)?;
+        Ok(directory.join(triple).join("agent/iosonde-agent"))
+    }
+
+    /// Builds the client with the agents of all architectures, and returns its executable.
+    pub(crate) fn build_client(&self, target: ClientTarget) -> Result<PathBuf> {
+        let triple = rust_target(target.architecture(), target.flavour());
+        let directory = self.release.work().join("cargo-client");
+        let (major, minor) = GLIBC_MINIMUM;
+        let versioned = match target.flavour() {
+            Flavour::Gnu => format!("{triple}.{major}.{minor}"),
+            Flavour::Static => triple.to_owned(),
+        };
+        let mut cargo = self.cargo();
+        cargo
+            .args(["zigbuild", "--locked", "--release", "--package", "iosonde"])
+            .args(["--bin", "iosonde", "--target", &versioned, "--target-dir"])
+            .arg(&directory)
+            .env("RUSTFLAGS", remapped_paths(self.release));
+        if target.flavour() == Flavour::Static {
+            cargo.arg("--no-default-features");
+        }
+        for (architecture, agent) in &self.agents {
+            let name = architecture.rust().to_uppercase();
+            cargo.env(format!("IOSONDE_AGENT_{name}"), agent);
+        }
+        run(&mut cargo)?;
+        Ok(directory.join(triple).join("release/iosonde"))
+    }
+
+    /// Returns cargo with an environment that the user's settings do not change.
+    fn cargo(&self) -> Command {
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo
+            .current_dir(&self.release.root)
+            .env("PATH", &self.path)
+            .env("SOURCE_DATE_EPOCH", self.release.epoch.to_string())
+            .env("CARGO_INCREMENTAL", "0")
+            .env("CFLAGS", remapped_c_paths(self.release));
+        for name in [
+            "CARGO_ENCODED_RUSTFLAGS",
+            "CARGO_BUILD_TARGET",
+            "CARGO_TARGET_DIR",
+            "IOSONDE_AGENT",
+            "RUSTC_WRAPPER",
+            "RUSTC_WORKSPACE_WRAPPER",
+        ] {
+            cargo.env_remove(name);
+        }
+        cargo
+    }
+}
+
+/// Returns the target of rustc. A static client uses musl, which resolves names by itself; glibc
+/// would load the name service modules of the host.
+pub(crate) const fn rust_target(architecture: Architecture, flavour: Flavour) -> &'static str {
+    match (architecture, flavour) {
+        (Architecture::X86_64, Flavour::Gnu) => "x86_64-unknown-linux-gnu",
+        (Architecture::X86_64, Flavour::Static) => "x86_64-unknown-linux-musl",
+        (Architecture::Aarch64, Flavour::Gnu) => "aarch64-unknown-linux-gnu",
+        (Architecture::Aarch64, Flavour::Static) => "aarch64-unknown-linux-musl",
+    }
+}
+
+/// Returns the architecture in the name of Debian's cross compiler.
+const fn packaged(architecture: Architecture) -> &'static str {
+    match architecture {
+        Architecture::X86_64 => "x86-64",
+        Architecture::Aarch64 => "aarch64",
+    }
+}
+
+/// Directories of this machine, and the names that replace them in the executables.
+fn replaced_paths(release: &Release) -> Vec<(PathBuf, &'static str)> {
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
+    let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from).or(home);
+    let root = release.root.canonicalize();
+    // rustc applies the last flag that matches: a checkout may be inside of CARGO_HOME.
+    let mut paths: Vec<_> = cargo.into_iter().map(|path| (path, "/cargo")).collect();
+    paths.push((root.unwrap_or_else(|_| release.root.clone()), "/iosonde"));
+    paths
+}
+
+fn remapped_paths(release: &Release) -> String {
+    let flags = replaced_paths(release)
+        .into_iter()
+        .map(|(path, name)| format!("--remap-path-prefix={}={name}", path.display()));
+    flags.collect::<Vec<_>>().join(" ")
+}
+
+fn remapped_c_paths(release: &Release) -> String {
+    let flags = replaced_paths(release)
+        .into_iter()
+        .map(|(path, name)| format!("-ffile-prefix-map={}={name}", path.display()));
+    flags.collect::<Vec<_>>().join(" ")
+}
+
+/// Returns PATH with cargo-zigbuild in front. If it is missing, it is installed below `target`. One
+/// of the machine is not used: another version links other bytes.
+fn path_with_zig(release: &Release) -> Result<OsString> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let environment = release.root.join("target/zig");
+    let programs = environment.join("bin");
+    let wanted = std::env::join_paths(
+        std::iter::once(programs.clone()).chain(std::env::split_paths(&path)),
+    )?;
+    if is_program(programs.as_os_str(), "cargo-zigbuild") {
+        return Ok(wanted);
+    }
+    run(Command::new("python3")
+        .args(["-m", "venv"])
+        .arg(&environment))
+    .context("zig needs Python (Debian: apt-get install python3-venv)")?;
+    run(Command::new(programs.join("pip"))
+        .args(["install", "--quiet"])
+        .args(ZIG_PACKAGES))?;
+    Ok(wanted)
+}
+
+fn is_program(path: &std::ffi::OsStr, name: &str) -> bool {
+    std::env::split_paths(path).any(|directory| directory.join(name).is_file())
+}
+
+/// Fails with the name of the package if the program is not installed.
+fn require_program(name: &str, package: &str) -> Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    ensure!(
+        is_program(&path, name),
+        "{name} is not installed (Debian: apt-get install {package})"
+    );
+    Ok(())
+}
+
+/// Runs the command, and fails with its words if it fails.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let words = words(command);
+    eprintln!("+ {words}");
+    let status = command
+        .status()
+        .with_context(|| format!("cannot run {words}"))?;
+    ensure!(status.success(), "{words}: {status}");
+    Ok(())
+}
+
+/// Runs the command, and returns its standard output.
+pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
+    let words = words(command);
+    let done = command
+        .output()
+        .with_context(|| format!("cannot run {words}"))?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr);
+        bail!("{words}: {}: {}", done.status, said.trim());
+    }
+    Ok(done.stdout)
+}
+
+fn words(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    let program = program.file_name().unwrap_or(command.get_program());
+    std::iter::once(program)
+        .chain(command.get_args())
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn static_clients_are_built_for_musl() {
+        for target in ClientTarget::ALL {
+            let triple = rust_target(target.architecture(), target.flavour());
+            assert!(triple.starts_with(target.architecture().rust()), "{triple}");
+            assert_eq!(
+                triple.ends_with("musl"),
+                target.flavour() == Flavour::Static
+            );
+        }
+    }
+
+    #[test]
+    fn remapped_paths_hide_the_checkout() {
+        let directory = tempfile::tempdir().unwrap();
+        let release = Release {
+            root: directory.path().to_owned(),
+            directory: directory.path().join("dist"),
+            version: "1.0.0".to_owned(),
+            epoch: 0,
+        };
+        let root = directory.path().canonicalize().unwrap();
+        let flag = format!("--remap-path-prefix={}=/iosonde", root.display());
+        assert!(remapped_paths(&release).ends_with(&flag));
+        assert!(remapped_c_paths(&release).ends_with("=/iosonde"));
+    }
+
+    #[test]
+    fn failed_command_is_named_with_its_error() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo no such luck >&2; exit 3"]);
+        let error = output(&mut command).unwrap_err().to_string();
+        assert!(error.starts_with("sh -c"), "{error}");
+        assert!(error.ends_with("no such luck"), "{error}");
+    }
+}

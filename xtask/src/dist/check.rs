@@ -1,0 +1,272 @@
+//! Checks the archives: unpacks each of them, and runs the client that is in it.
+
+use super::architecture::{Architecture, ClientTarget, Flavour};
+use super::archive::sorted_entries;
+use super::build::{GLIBC_MINIMUM, output, run};
+use super::release::Release;
+use super::staging::expected_files;
+use anyhow::{Context, Result, bail, ensure};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Maximum sizes of the packed archive and of the client in it.
+const ARCHIVE_BYTES_MAX: u64 = 8_000_000;
+const CLIENT_BYTES_MAX: u64 = 25_000_000;
+
+/// An unpacked archive.
+struct UnpackedClient {
+    target: ClientTarget,
+    directory: PathBuf,
+    /// An empty directory for the files that the client makes.
+    scratch: PathBuf,
+}
+
+/// Checks each archive that was built. Fails if there is none.
+pub(crate) fn check(release: &Release) -> Result<()> {
+    let mut checked = 0;
+    for target in ClientTarget::ALL {
+        let name = release.archive_name(target.architecture(), target.flavour());
+        let archive = release.directory.join(format!("{name}.tar.xz"));
+        if archive.is_file() {
+            check_archive(release, target, &archive)
+                .with_context(|| format!("{}", archive.display()))?;
+            checked += 1;
+        }
+    }
+    ensure!(
+        checked > 0,
+        "{} has no archive",
+        release.directory.display()
+    );
+    Ok(())
+}
+
+fn check_archive(release: &Release, target: ClientTarget, archive: &Path) -> Result<()> {
+    let packed = std::fs::metadata(archive)?.len();
+    ensure!(
+        packed <= ARCHIVE_BYTES_MAX,
+        "the archive has {packed} bytes, more than {ARCHIVE_BYTES_MAX}"
+    );
+    let client = unpack(release, target, archive)?;
+    for file in expected_files() {
+        ensure!(client.directory.join(&file).is_file(), "there is no {file}");
+    }
+    check_program(release, &client)?;
+    if client.runner().is_none() {
+        println!(
+            "not run: {} (Debian: apt-get install qemu-user-static libc6-arm64-cross)",
+            archive.display()
+        );
+        return Ok(());
+    }
+    run_client(release, &client)?;
+    println!("checked: {}", archive.display());
+    Ok(())
+}
+
+fn unpack(release: &Release, target: ClientTarget, archive: &Path) -> Result<UnpackedClient> {
+    let name = release.archive_name(target.architecture(), target.flavour());
+    let base = release.work().join("check").join(&name);
+    if base.exists() {
+        std::fs::remove_dir_all(&base)
+            .with_context(|| format!("cannot remove {}", base.display()))?;
+    }
+    let scratch = base.join("scratch");
+    std::fs::create_dir_all(&scratch)?;
+    run(Command::new("tar")
+        .arg("-xJf")
+        .arg(archive)
+        .arg("-C")
+        .arg(&base))?;
+    Ok(UnpackedClient {
+        target,
+        directory: base.join(name),
+        scratch,
+    })
+}
+
+impl UnpackedClient {
+    fn program(&self) -> PathBuf {
+        self.directory.join("bin/iosonde")
+    }
+
+    /// Returns the words before the program's name: none on its own architecture, else qemu. None
+    /// if qemu or its libraries are not installed.
+    fn runner(&self) -> Option<Vec<OsString>> {
+        let architecture = self.target.architecture();
+        if Architecture::native() == Some(architecture) {
+            return Some(Vec::new());
+        }
+        let qemu = PathBuf::from(format!("/usr/bin/qemu-{}-static", architecture.rust()));
+        // Debian's libc6-arm64-cross and libgcc-s1-arm64-cross.
+        let libraries = PathBuf::from(format!("/usr/{}-linux-gnu", architecture.rust()));
+        let mut words = vec![qemu.clone().into_os_string()];
+        if self.target.flavour() == Flavour::Gnu {
+            words.push("-L".into());
+            words.push(libraries.clone().into_os_string());
+        }
+        let is_ready =
+            qemu.is_file() && (self.target.flavour() == Flavour::Static || libraries.is_dir());
+        is_ready.then_some(words)
+    }
+
+    /// Runs the client in the scratch directory, with a history of its own. Returns its output.
+    fn output(&self, arguments: &[&str]) -> Result<String> {
+        let mut words = self.runner().context("the client does not run here")?;
+        words.push(self.program().into_os_string());
+        let mut command = Command::new(&words[0]);
+        command
+            .args(&words[1..])
+            .args(arguments)
+            .current_dir(&self.scratch)
+            .env("HOME", &self.scratch)
+            .env_remove("XDG_DATA_HOME");
+        Ok(String::from_utf8_lossy(&output(&mut command)?).into_owned())
+    }
+}
+
+/// Checks the executable without running it: its size, its libraries, and that it names no path of
+/// this machine.
+fn check_program(release: &Release, client: &UnpackedClient) -> Result<()> {
+    let program = client.program();
+    let bytes =
+        std::fs::read(&program).with_context(|| format!("cannot read {}", program.display()))?;
+    ensure!(
+        bytes.len() as u64 <= CLIENT_BYTES_MAX,
+        "the client has {} bytes, more than {CLIENT_BYTES_MAX}",
+        bytes.len()
+    );
+    let glibc = newest_glibc(&bytes);
+    match client.target.flavour() {
+        Flavour::Gnu => {
+            let is_old = glibc.is_some_and(|newest| newest <= GLIBC_MINIMUM);
+            ensure!(
+                is_old,
+                "the client needs glibc {glibc:?}, newer than {GLIBC_MINIMUM:?}"
+            );
+        }
+        Flavour::Static => {
+            ensure!(glibc.is_none(), "the static client needs glibc {glibc:?}");
+        }
+    }
+    let root = release.root.canonicalize()?;
+    let root = root.as_os_str().as_encoded_bytes();
+    ensure!(
+        !contains(&bytes, root),
+        "the client contains the path of this checkout"
+    );
+    Ok(())
+}
+
+/// Returns the newest version of glibc among the symbol versions of an executable.
+fn newest_glibc(executable: &[u8]) -> Option<(u32, u32)> {
+    const PREFIX: &[u8] = b"\0GLIBC_2.";
+    let starts = executable
+        .windows(PREFIX.len())
+        .enumerate()
+        .filter(|(_, window)| *window == PREFIX)
+        .map(|(at, _)| at + PREFIX.len());
+    starts
+        .filter_map(|at| {
+            let digits = executable[at..]
+                .iter()
+                .take_while(|byte| byte.is_ascii_digit());
+            let digits: Vec<u8> = digits.copied().collect();
+            let minor = String::from_utf8(digits).ok()?.parse().ok()?;
+            Some((2, minor))
+        })
+        .max()
+}
+
+fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
+    !wanted.is_empty() && bytes.windows(wanted.len()).any(|window| window == wanted)
+}
+
+/// Runs the client as its users do first.
+fn run_client(release: &Release, client: &UnpackedClient) -> Result<()> {
+    let version = client.output(&["--version"])?;
+    let expected = match client.target.flavour() {
+        Flavour::Gnu => format!("iosonde {}\n", release.version),
+        Flavour::Static => format!("iosonde {} (without Ceph)\n", release.version),
+    };
+    ensure!(
+        version == expected,
+        "--version prints {version:?}, not {expected:?}"
+    );
+    let fio = client.output(&["fio", "--version"])?;
+    ensure!(!fio.trim().is_empty(), "fio --version prints nothing");
+    let probed = client.output(&["probe", "--quick", "--no-save", "."])?;
+    ensure!(!probed.trim().is_empty(), "probe --quick prints no result");
+    let left = sorted_entries(&client.scratch)?;
+    if let Some(file) = left
+        .iter()
+        .find(|path| path.to_string_lossy().contains("probe"))
+    {
+        bail!("probe has left the file {}", file.display());
+    }
+    if client.target.flavour() == Flavour::Static {
+        check_without_ceph(client)?;
+        run_in_empty_root(release, client)?;
+    }
+    Ok(())
+}
+
+/// Fails unless a Ceph target is refused because of this build.
+fn check_without_ceph(client: &UnpackedClient) -> Result<()> {
+    let refused = client.output(&["probe", "--quick", "--no-save", "rados://pool"]);
+    let message = match refused {
+        Ok(printed) => bail!("a client without Ceph measured a pool: {printed}"),
+        Err(error) => error.to_string(),
+    };
+    ensure!(
+        message.contains("this iosonde was built without Ceph"),
+        "a Ceph target is refused with other words: {message}"
+    );
+    Ok(())
+}
+
+/// Runs the static client in a root directory that contains no other file: no library, no
+/// certificates, no /proc, no /dev. Needs the rights of root.
+fn run_in_empty_root(release: &Release, client: &UnpackedClient) -> Result<()> {
+    let is_native = Architecture::native() == Some(client.target.architecture());
+    if !is_native || !nix::unistd::geteuid().is_root() {
+        println!("not run in an empty root: needs root and the architecture of this machine");
+        return Ok(());
+    }
+    let root = release.work().join("check/empty-root");
+    std::fs::create_dir_all(root.join("data"))?;
+    std::fs::copy(client.program(), root.join("iosonde"))?;
+    for arguments in [
+        &["--version"][..],
+        &["probe", "--quick", "--no-save", "/data"],
+    ] {
+        output(
+            Command::new("chroot")
+                .arg(&root)
+                .arg("/iosonde")
+                .args(arguments),
+        )
+        .context("in an empty root")?;
+    }
+    std::fs::remove_dir_all(&root).with_context(|| format!("cannot remove {}", root.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newest_glibc_is_compared_by_number() {
+        let symbols = b"\0GLIBC_2.9\0GLIBC_2.28\0GLIBC_2.3.4\0GLIBC_PRIVATE\0";
+        assert_eq!(newest_glibc(symbols), Some((2, 28)));
+        assert_eq!(newest_glibc(b"\x7fELF without libraries"), None);
+    }
+
+    #[test]
+    fn paths_are_found_inside_of_bytes() {
+        assert!(contains(b"panicked at /home/me/src/main.rs", b"/home/me"));
+        assert!(!contains(b"/home/m", b"/home/me"));
+        assert!(!contains(b"anything", b""));
+    }
+}
