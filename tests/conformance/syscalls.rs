@@ -74,7 +74,7 @@ cases! {
     numa_cpu_nodes_set_affinity "--rw=read" "--numa_cpu_nodes=0" ["sched_setaffinity("]
     numa_mem_policy_sets_mempolicy
         "--rw=read" "--numa_mem_policy=bind:0" ["set_mempolicy(MPOL_BIND"]
-    write_hint_calls_fcntl "--rw=write" "--write_hint=short" ["fcntl(", "job.0.0>, ", ", 0x7f"]
+    write_hint_calls_fcntl "--rw=write" "--write_hint=short" ["fcntl(", "job.0.0>, ", ", 0x7"]
     hipri_uses_rwf_hipri
         "--rw=read --ioengine=pvsync2 --direct=1" "--hipri" ["preadv2(", "RWF_HIPRI"]
     nowait_uses_rwf_nowait
