@@ -16,6 +16,7 @@ fail() {
 }
 
 has() { command -v "$1" >/dev/null 2>&1; }
+build_help="build one: cargo xtask dist && IOSONDE_URL=file://\$PWD/target/dist ./install.sh"
 
 # Prints gnu if the C library is glibc 2.28 or newer, else static, which runs with any C library.
 libc_variant() {
@@ -38,7 +39,7 @@ libc_variant() {
 download() {
     help="check the address and the network, or set IOSONDE_URL to another copy of the release"
     case $1 in
-    file://*) cp "${1#file://}" "$2" 2>/dev/null || fail "$1 does not exist" "$help" ;;
+    file://*) cp "${1#file://}" "$2" 2>/dev/null || fail "$1 does not exist" "$build_help" ;;
     *)
         if has curl; then
             curl --fail --silent --location --output "$2" "$1" || fail "cannot download $1" "$help"
@@ -72,7 +73,7 @@ main() {
     *) fail "there is no release for the processor $(uname -m)" "build iosonde from source" ;;
     esac
     url=${IOSONDE_URL:-$release_url}
-    [ -n "$url" ] || fail "no release address is known" "set IOSONDE_URL, e.g. to file:///DIRECTORY"
+    [ -n "$url" ] || fail "no release address is known" "$build_help"
     [ -n "${PREFIX:-${HOME:-}}" ] || fail "HOME is not set" "set PREFIX to a folder"
     prefix=${PREFIX:-$HOME/.local}
     libc=${IOSONDE_LIBC:-$(libc_variant)}
@@ -80,10 +81,9 @@ main() {
     has xz || fail "xz is not installed" "install xz-utils (Debian) or xz"
     work=$(mktemp -d) || fail "cannot create a temporary folder" "set TMPDIR"
     trap 'rm -rf "$work"' EXIT
-
     download "$url/SHA256SUMS" "$work/SHA256SUMS"
     archive=$(grep -o "iosonde-[^ /]*-$processor-linux-$libc\.tar\.xz\$" "$work/SHA256SUMS") ||
-        fail "$url has no archive for $processor-linux-$libc"
+        fail "$url has no archive for $processor-linux-$libc" "set IOSONDE_LIBC to gnu or static"
     download "$url/$archive" "$work/$archive"
     (cd "$work" && grep "[ *]$archive\$" SHA256SUMS | sha256sum -c - >/dev/null 2>&1) ||
         fail "the sha256 of $archive is not that of SHA256SUMS" "download it again"

@@ -93,6 +93,9 @@ fn iosonde_verifies_and_removes_objects_of_rados_bench() {
     let removed = iosonde(&cluster, "-N theirs cleanup");
     assert!(removed.starts_with("Removed "), "{removed}");
     assert_eq!(objects_of(&cluster, "theirs"), [""; 0]);
+    // As with `rados cleanup`, nothing to remove is no failure.
+    let again = iosonde(&cluster, "-N theirs cleanup");
+    assert!(again.starts_with("Removed 0 objects\n"), "{again}");
 }
 
 #[test]

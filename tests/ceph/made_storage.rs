@@ -70,6 +70,48 @@ fn made_pool_and_image_are_used_and_removed() {
 
 #[test]
 #[ignore = "needs Ceph"]
+fn made_erasure_coded_pool_is_overwritten_and_removed_with_its_rule() {
+    let _scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    cluster.ceph("osd erasure-code-profile set made-code k=2 m=1 crush-failure-domain=osd");
+    let line = "fio --target=rados://made-coded --make-pool=erasure:made-code --name=a \
+                --rw=randrw --bs=64k --size=4m";
+    let (status, stdout, stderr) = cluster.run(line);
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    assert!(stderr.contains("made the pool made-coded"), "{stderr}");
+    let left = pools(&cluster);
+    assert!(!left.contains(&"made-coded".to_owned()), "{left:?}");
+    let rules = cluster.ceph("osd crush rule ls");
+    assert!(!rules.contains("iosonde-"), "{rules}");
+    cluster.ceph("osd erasure-code-profile rm made-code");
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn cluster_in_health_err_is_refused_before_anything_is_made() {
+    let scratch = Scratch::shared();
+    let cluster = Cluster::up(&scratch, &["--store", "memstore", "--size", "1073741824"]);
+    // A full ratio below the others is an error of the cluster (OSD_OUT_OF_ORDER_FULL).
+    cluster.ceph("osd set-full-ratio 0.5");
+    wait_for("an error of the cluster", || {
+        cluster
+            .ceph("health detail")
+            .contains("HEALTH_ERR")
+            .then_some(())
+    });
+    let before = pools(&cluster);
+    let image = format!("probe rbd://{POOL}/?size=16m --quick");
+    for line in ["probe rados://made-ill --make-pool --quick", image.as_str()] {
+        let (status, _, stderr) = cluster.run(line);
+        assert_eq!(status, Some(3), "{line}: {stderr}");
+        assert!(stderr.contains("the cluster is in HEALTH_ERR"), "{stderr}");
+    }
+    assert_eq!(pools(&cluster), before);
+    assert_eq!(cluster.rbd(&format!("ls {POOL}")).trim(), "");
+}
+
+#[test]
+#[ignore = "needs Ceph"]
 fn existing_and_foreign_pools_are_refused() {
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();

@@ -141,6 +141,9 @@ fn clock_step(cell: Cell, number: u32) -> Outcome {
     are_durations_sane(&run.stdout, longest_s + STEP_S / 2.0)
 }
 
+/// Ends of the names of rates, which are no durations.
+const RATES: [&str; 3] = ["per_s", "kib_s", "bytes_s"];
+
 /// Checks that no duration in a result is near the clock step.
 fn are_durations_sane(result: &str, longest_s: f64) -> Outcome {
     let result: serde_json::Value =
@@ -157,7 +160,7 @@ fn are_durations_sane(result: &str, longest_s: f64) -> Outcome {
             serde_json::Value::Number(number) => {
                 let number = number.as_f64().unwrap_or(0.0);
                 let per_second = match name.as_str() {
-                    name if name.ends_with("per_s") || name.ends_with("kib_s") => continue,
+                    name if RATES.iter().any(|unit| name.ends_with(unit)) => continue,
                     name if name.ends_with("_ns") => 1e9,
                     name if name.ends_with("runtime") || name.ends_with("_ms") => 1e3,
                     name if name.ends_with("_s") => 1.0,

@@ -32,7 +32,7 @@ struct ScreenText {
 
 impl std::fmt::Debug for ScreenText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.parser.screen().contents())
+        f.write_str(&text_of(&rows_of(self.parser.screen())))
     }
 }
 
@@ -90,10 +90,17 @@ impl Invocation {
 }
 
 impl Terminal {
-    /// The current screen, line by line.
+    /// The current screen, row by row. A line that wraps has several rows, and rows that are as
+    /// wide as the terminal stay apart.
+    #[must_use]
+    pub fn rows(&self) -> Vec<String> {
+        rows_of(locked(&self.screen_text).parser.screen())
+    }
+
+    /// The rows of the current screen as lines of a text, without the empty ones at its end.
     #[must_use]
     pub fn screen(&self) -> String {
-        locked(&self.screen_text).parser.screen().contents()
+        text_of(&self.rows())
     }
 
     /// Whether the cursor is shown.
@@ -173,6 +180,16 @@ impl Drop for Terminal {
     }
 }
 
+fn rows_of(screen: &vt100::Screen) -> Vec<String> {
+    let (_, columns) = screen.size();
+    let rows = screen.rows(0, columns.get());
+    rows.map(|row| row.trim_end().to_owned()).collect()
+}
+
+fn text_of(rows: &[String]) -> String {
+    rows.join("\n").trim_end().to_owned()
+}
+
 fn locked(screen_text: &Mutex<ScreenText>) -> MutexGuard<'_, ScreenText> {
     screen_text.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -187,5 +204,21 @@ fn size(rows: u16, columns: u16) -> Winsize {
         ws_col: columns,
         ws_xpixel: 0,
         ws_ypixel: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_as_wide_as_terminal_stay_apart() {
+        let mut parser = vt100::Parser::new(cells(4), cells(5), 0);
+        // The second row begins because the first one is full, not after a line break.
+        parser.process(b"1234567890\r\nabc");
+        let rows = rows_of(parser.screen());
+        assert_eq!(rows, ["12345", "67890", "abc", ""]);
+        assert_eq!(text_of(&rows), "12345\n67890\nabc");
+        assert!(parser.screen().contents().starts_with("1234567890"));
     }
 }

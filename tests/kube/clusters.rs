@@ -1,7 +1,8 @@
 //! Commands on a whole cluster: kubestr's command, the doctor, and pods with options of the user.
 
 use super::{
-    ENDLESS, IMAGE, JOB, TestNamespace, begun, cluster, kubectl, kubectl_with, run, signal,
+    ENDLESS, IMAGE, JOB, TestNamespace, apply_class, begun, cluster, kubectl, kubectl_with, run,
+    signal,
 };
 use iosonde_e2e::program::iosonde;
 use rustix::process::Signal;
@@ -357,8 +358,19 @@ fn doctor_lists_disks_and_mounts_of_nodes() {
 
 #[test]
 #[ignore = "needs a cluster"]
-fn doctor_trial_finds_broken_class() {
+fn doctor_trial_finds_broken_class_and_reads_across_nodes() {
     let namespace = TestNamespace::new("trial");
+    // This volume shows that the class has volumes for many nodes. No claim can bind it.
+    let reserved = format!("reserved-{}", namespace.name);
+    let volume = format!(
+        "apiVersion: v1\nkind: PersistentVolume\nmetadata: {{name: {reserved}}}\n\
+         spec: {{storageClassName: csi-shared, accessModes: [ReadWriteMany], \
+         capacity: {{storage: 1Mi}}, persistentVolumeReclaimPolicy: Retain, \
+         hostPath: {{path: /reserved}}, \
+         claimRef: {{namespace: {}, name: reserved}}}}\n",
+        namespace.name
+    );
+    kubectl_with(&["apply", "-f", "-"], &volume);
     let class = format!("broken-{}", namespace.name);
     let broken = format!(
         "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {{name: {class}}}\n\
@@ -373,6 +385,7 @@ fn doctor_trial_finds_broken_class() {
     );
     let (status, stdout, stderr) = run(namespace.command(&line));
     kubectl(&["delete", "storageclass", &class]);
+    kubectl(&["delete", "persistentvolume", &reserved]);
     assert_eq!(status, Some(0), "{stderr}");
     let survey: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
     let classes = survey["classes"].as_array().expect("a list");
@@ -385,5 +398,37 @@ fn doctor_trial_finds_broken_class() {
         "{stdout}"
     );
     assert!(trial(&class)["fails"]["cause"].is_string(), "{stdout}");
+    let shared = trial("csi-shared")["works"]["shared"].clone();
+    assert_eq!(
+        shared["nodes"].as_array().map(Vec::len),
+        Some(2),
+        "{stdout}"
+    );
+    assert!(shared["verified_bytes"].as_u64() > Some(0), "{stdout}");
+    assert!(trial("loop-ext4")["works"]["shared"].is_null(), "{stdout}");
+    namespace.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn class_that_archives_is_named_before_and_after_a_run() {
+    let namespace = TestNamespace::new("archives");
+    let class = format!("archives-{}", namespace.name);
+    // The provisioner ignores the parameter, which is that of provisioners on NFS.
+    let fields = "provisioner: rancher.io/local-path\n\
+                  parameters: {archiveOnDelete: \"true\"}\n\
+                  volumeBindingMode: WaitForFirstConsumer\n";
+    apply_class(&class, fields);
+    let doctor = format!("doctor --cluster --format json -n {}", namespace.name);
+    let (status, survey, stderr) = run(namespace.command(&doctor));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(survey.contains("class_keeps_directory"), "{survey}");
+    let words = format!("--claim-size 50m {JOB}");
+    let (status, stdout, stderr) = run(namespace.fio(&format!("sc://{class}"), &words));
+    kubectl(&["delete", "storageclass", &class]);
+    assert_eq!(status, Some(0), "{stderr}");
+    let note = format!("each volume of the class {class} leaves a directory archived-*");
+    let said = [stdout, stderr].concat();
+    assert!(said.matches(&note).count() >= 2, "{said}");
     namespace.assert_clean();
 }

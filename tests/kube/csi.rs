@@ -266,6 +266,21 @@ fn class_that_never_binds_is_an_error_with_its_cause() {
 
 #[test]
 #[ignore = "needs a cluster"]
+fn application_that_never_starts_is_an_error_with_its_cause() {
+    let namespace = TestNamespace::new("csinotready");
+    let line = format!(
+        "k8s csi sc://{CLASS} --image no/such:1 -n {} --claim-size 512m --services clone",
+        namespace.name
+    );
+    let (status, _, stderr) = run(namespace.command(&line));
+    assert_eq!(status, Some(9), "{stderr}");
+    assert!(stderr.contains("no/such:1 cannot be pulled"), "{stderr}");
+    namespace.assert_clean();
+    namespace.wait_until_volumes_are_gone();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
 fn quota_is_held_against_volume_and_copy() {
     let namespace = TestNamespace::new("csiquota");
     namespace.limit_claims(1);

@@ -1,6 +1,9 @@
 //! Runs in pods of the user, which stay as they were, and logs that are fetched from pods.
 
-use super::{CLUSTER_TIMEOUT, ENDLESS, IMAGE, JOB, TestNamespace, kubectl_with, run, signal};
+use super::{
+    CLUSTER_TIMEOUT, ENDLESS, IMAGE, JOB, TestNamespace, acting_as, kubectl_with, printed_role,
+    run, signal,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::time::{Duration, Instant};
@@ -87,6 +90,27 @@ fn standing_pods_run_one_job_after_the_other() {
     let (status, _, stderr) = run(namespace.command(&line));
     assert_eq!(status, Some(2), "{stderr}");
     assert!(stderr.contains("--claim-size has no effect"), "{stderr}");
+    assert_role_is_printed(&namespace);
+}
+
+/// A user without rights gets a role, before anything is written to the pods.
+fn assert_role_is_printed(namespace: &TestNamespace) {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let kubeconfig = scratch.path().join("user.kubeconfig");
+    std::fs::write(&kubeconfig, acting_as(&namespace.name)).expect("a kubeconfig");
+    let line = format!(
+        "fio --in pods/app=fio --kubeconfig {} --namespace {} {JOB}",
+        kubeconfig.display(),
+        namespace.name
+    );
+    let (status, _, stderr) = run(namespace.command(&line));
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("list pods, create pods/exec"), "{stderr}");
+    kubectl_with(&["apply", "-f", "-"], &printed_role(&stderr));
+    let user = format!("--user={}", namespace.name);
+    namespace.kubectl(&["create", "rolebinding", "iosonde", "--role=iosonde", &user]);
+    let (status, _, stderr) = run(namespace.command(&line));
+    assert_eq!(status, Some(0), "{stderr}");
 }
 
 #[test]

@@ -1,7 +1,11 @@
 //! Failures of pods and volumes name their cause before the objects are removed.
 
-use super::{ENDLESS, IMAGE, JOB, TestNamespace, begun, kubectl, kubectl_with, run, signal};
+use super::{
+    CLUSTER_TIMEOUT, ENDLESS, IMAGE, JOB, TestNamespace, acting_as, begun, kubectl, kubectl_with,
+    run, signal,
+};
 use rustix::process::Signal;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Creates a storage class, and returns its name.
@@ -157,4 +161,60 @@ fn size_that_does_not_fit_is_refused_with_the_option_of_the_command() {
     assert_eq!(status, Some(4), "{stderr}");
     assert!(stderr.contains("use -z 9Gi"), "{stderr}");
     namespace.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn signal_before_the_first_figure_has_its_exit_status() {
+    let namespace = TestNamespace::new("early");
+    for (sent, expected) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+        let child = namespace
+            .fio("sc://local-path", &format!("--claim-size 50m {ENDLESS}"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("iosonde starts");
+        let begun = Instant::now();
+        let jobs = ["get", "jobs", "-l", "iosonde/run", "-o", "name"];
+        while namespace.kubectl(&jobs).is_empty() {
+            assert!(begun.elapsed() < CLUSTER_TIMEOUT, "no Job is made");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        signal(&child, sent);
+        let output = child.wait_with_output().expect("it ends");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(expected), "{stderr}");
+        namespace.assert_clean();
+    }
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn rights_lost_during_a_run_are_named_at_once() {
+    let namespace = TestNamespace::new("lostrights");
+    let scratch = tempfile::tempdir().expect("a directory");
+    let kubeconfig = scratch.path().join("user.kubeconfig");
+    std::fs::write(&kubeconfig, acting_as(&namespace.name)).expect("a kubeconfig");
+    let user = format!("--user={}", namespace.name);
+    let all_rights = "--clusterrole=cluster-admin";
+    namespace.kubectl(&["create", "rolebinding", "all", all_rights, &user]);
+    let words = format!(
+        "--kubeconfig {} --claim-size 50m --name=t --rw=randread --bs=4k --size=16m --runtime=10 \
+         --time_based",
+        kubeconfig.display()
+    );
+    let child = begun(&namespace, namespace.fio("sc://local-path", &words));
+    namespace.kubectl(&["delete", "rolebinding", "all"]);
+    let begun = Instant::now();
+    let output = child.wait_with_output().expect("it ends");
+    let elapsed = begun.elapsed();
+    namespace.kubectl(&["delete", "job", "-l", "iosonde/run"]);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stdout.contains("read: IOPS="), "{stdout}{stderr}");
+    assert_eq!(output.status.code(), Some(9), "{stderr}");
+    assert!(stderr.contains("renew the credentials"), "{stderr}");
+    assert!(!stderr.contains("ApiError"), "{stderr}");
+    // Rights do not come back, so iosonde does not wait for the removal.
+    assert!(elapsed < Duration::from_secs(60), "{elapsed:?}: {stderr}");
 }

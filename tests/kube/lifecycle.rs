@@ -1,6 +1,8 @@
 //! `iosonde k8s lifecycle` on the classes of the cluster.
 
-use super::{IMAGE, TestNamespace, acting_as, apply_class, kubectl, kubectl_with, run, signal};
+use super::{
+    IMAGE, TestNamespace, acting_as, apply_class, kubectl, kubectl_with, printed_role, run, signal,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::process::{Command, Stdio};
@@ -192,6 +194,25 @@ fn class_that_never_binds_is_a_counted_failure() {
 
 #[test]
 #[ignore = "needs a cluster"]
+fn image_that_cannot_be_pulled_ends_lifecycle_with_its_cause() {
+    let namespace = TestNamespace::new("notready");
+    let line = format!(
+        "k8s lifecycle sc://local-path --image no/such:1 -n {} --claim-size 64m --count 2 \
+         --timeout 15",
+        namespace.name
+    );
+    let (status, _, stderr) = run(namespace.command(&line));
+    assert_eq!(status, Some(9), "{stderr}");
+    assert!(
+        stderr.contains("the image no/such:1 cannot be pulled"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("help: name an image"), "{stderr}");
+    namespace.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
 fn class_without_provisioner_and_other_targets_are_refused() {
     let namespace = TestNamespace::new("static");
     let name = format!("hand-{}", namespace.name);
@@ -237,20 +258,7 @@ fn user_without_rights_gets_a_role_that_suffices() {
     let (status, _, stderr) = run(lifecycle(&namespace, &words));
     assert_eq!(status, Some(3), "{stderr}");
     assert!(stderr.contains("patch persistentvolumeclaims"), "{stderr}");
-    let (_, role) = stderr.split_once("apiVersion:").expect("a Role");
-    let role: Vec<&str> = role
-        .lines()
-        .enumerate()
-        .take_while(|(number, line)| {
-            let starts = ["kind:", "metadata:", "rules:", "- {"];
-            *number == 0 || starts.iter().any(|start| line.starts_with(start))
-        })
-        .map(|(_, line)| line)
-        .collect();
-    kubectl_with(
-        &["apply", "-f", "-"],
-        &format!("apiVersion:{}\n", role.join("\n")),
-    );
+    kubectl_with(&["apply", "-f", "-"], &printed_role(&stderr));
     let user = format!("--user={}", namespace.name);
     namespace.kubectl(&["create", "rolebinding", "iosonde", "--role=iosonde", &user]);
     let (status, stdout, stderr) = run(lifecycle(&namespace, &words));
@@ -293,7 +301,10 @@ fn interrupt_prints_the_result_so_far_and_removes_all() {
     let output = child.wait_with_output().expect("iosonde ends");
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(130), "{stdout}");
-    assert!(stdout.contains("Stopped by the user"), "{stdout}");
+    assert!(
+        stdout.contains("interrupted: figures up to the"),
+        "{stdout}"
+    );
     namespace.assert_clean();
     namespace.wait_until_volumes_are_gone();
 }

@@ -154,6 +154,18 @@ fn acting_as(user: &str) -> String {
     admin.replacen("user: {token", &format!("user: {{as: \"{user}\", token"), 1)
 }
 
+/// The first role that an error prints.
+fn printed_role(stderr: &str) -> String {
+    let (_, role) = stderr.split_once("apiVersion:").expect("a role");
+    let is_of_role = |(number, line): &(usize, &str)| {
+        let starts = ["kind:", "metadata:", "rules:", "- {"];
+        *number == 0 || starts.iter().any(|start| line.starts_with(start))
+    };
+    let lines = role.lines().enumerate().take_while(is_of_role);
+    let lines: Vec<&str> = lines.map(|(_, line)| line).collect();
+    format!("apiVersion:{}\n", lines.join("\n"))
+}
+
 /// Exit status, standard output, standard error.
 fn run(mut command: Command) -> (Option<i32>, String, String) {
     status_and_output(&command.output().expect("iosonde starts"))

@@ -61,7 +61,7 @@ timeout 600 "$state/csi-sanity.sh" >"$state/csi-sanity.log" 2>&1 || {
 }
 tests 3000 --skip alone_ --test-threads 2 || status=1
 # Compared with kubectl, and with kubestr where it is installed.
-timeout 300 cargo xtask bench kube --smoke --kube "$state" --iosonde "$iosonde" || status=1
+timeout 600 cargo xtask bench kube --smoke --kube "$state" --iosonde "$iosonde" || status=1
 timeout 1800 cargo test --workspace --test faults --quiet -- --pods || status=1
 # Faults that would disturb other tests.
 tests 1200 alone_ --test-threads 1 || status=1

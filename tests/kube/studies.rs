@@ -120,3 +120,69 @@ fn suite_on_classes_runs_and_leaves_nothing() {
     namespace.assert_clean();
     std::fs::remove_file(&path).expect("the suite");
 }
+
+#[test]
+#[ignore = "needs a cluster"]
+fn suite_step_larger_than_its_claim_is_refused_before_creation() {
+    let namespace = TestNamespace::new("suite-room");
+    let scratch = tempfile::tempdir().expect("a directory");
+    let suite = scratch.path().join("suite.toml");
+    let text = "[[workload]]\nname = \"small\"\noptions = { rw = \"write\", size = \"8m\" }\n\
+                [[workload]]\nname = \"large\"\noptions = { rw = \"write\", size = \"1g\" }\n";
+    std::fs::write(&suite, text).expect("a suite");
+    let line = format!(
+        "run {} sc://local-path --claim-size 64m --image {IMAGE} -n {}",
+        suite.display(),
+        namespace.name
+    );
+    for line in [format!("{line} --check"), line] {
+        let (status, _, stderr) = run(namespace.command(&line));
+        assert_eq!(status, Some(4), "{stderr}");
+        assert!(stderr.contains("--claim-size 2g"), "{stderr}");
+        namespace.assert_clean();
+    }
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn studies_of_two_pods_have_figures_of_each_pod_and_node() {
+    let namespace = TestNamespace::new("pod-studies");
+    let scratch = tempfile::tempdir().expect("a directory");
+    let store = scratch.path().join("history.db").display().to_string();
+    let place = format!(
+        "--pods 2 --placement spread --claim-size 64m --image {IMAGE} -n {} --store {store}",
+        namespace.name
+    );
+    let suite = scratch.path().join("suite.toml");
+    let text = "targets = [\"sc://local-path\"]\n[[workload]]\nname = \"read\"\n\
+                options = { rw = \"randread\", bs = \"4k\", size = \"8m\", runtime = 2, \
+                time_based = 1 }\n";
+    std::fs::write(&suite, text).expect("a suite");
+    let line = format!("run {} --format json {place}", suite.display());
+    let (status, stdout, stderr) = run(namespace.command(&line));
+    assert_eq!(status, Some(0), "{stderr}");
+    let document: Value = serde_json::from_str(&stdout).expect("JSON");
+    let rows = &document["suites"][0]["steps"][0]["pods"];
+    let rows = rows.as_array().expect("rows of pods");
+    let pods = rows.iter().filter(|row| row["pod"].is_string());
+    assert_eq!(pods.count(), 2, "{stdout}");
+    assert!(rows.iter().any(|row| row["node"].is_null()), "{stdout}");
+    namespace.assert_clean();
+    for line in [
+        "pts throughput sc://local-path --time-scale 0.001 --rounds 5 --size 16m",
+        "sweep sc://local-path --bs 4k --iodepth 1,2 --exhaustive --runtime 1 --size 16m",
+        "load sc://local-path --rates 100 --runtime 1 --size 16m --details",
+    ] {
+        let (status, stdout, stderr) = run(namespace.command(&format!("{line} {place}")));
+        assert_eq!(status, Some(0), "{line}: {stderr}");
+        let means = "Pods: 2 on 2 nodes, means over";
+        assert!(
+            stdout.contains(means) || line.starts_with("sweep"),
+            "{stdout}"
+        );
+        let (status, stdout, stderr) = run(namespace.command(&format!("show --store {store}")));
+        assert_eq!(status, Some(0), "{stderr}");
+        assert!(stdout.contains(means), "{line}: {stdout}");
+        namespace.assert_clean();
+    }
+}

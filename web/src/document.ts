@@ -7,7 +7,10 @@ export interface Report {
   targets: Fact[][];
   plans: Plan[];
   studies: Study[];
+  /** Each further study compared with the first. */
+  winners: Winner[];
   runs: Run[];
+  suites: SuiteVerdict[];
   /** Expectations of suites, those that are not met first. */
   expectations: Expectation[];
   promises: Promised[];
@@ -19,6 +22,28 @@ export interface Report {
   pivots: Pivot[];
   /** Stored results that the pivots use. */
   kept: Kept[];
+}
+
+/** Comparison of two probes. `[first]` and `[second]` stand for the names of the targets. */
+export interface Winner {
+  /** Indexes of the studies. */
+  first: number;
+  second: number;
+  /** The winner, by how much, and how certain that is. */
+  sentence: string;
+  /** The faster target by each main figure. */
+  figures: string[];
+}
+
+/** A suite on one target. */
+export interface SuiteVerdict {
+  name: string;
+  /** Labels of the target, or its name. */
+  target: string;
+  /** Verdict on all expectations: `failed: 3 met, 1 missed`. */
+  verdict: string;
+  /** Whether all expectations are met; `null` without an expectation or without a decision. */
+  passed: boolean | null;
 }
 
 /** Verdict on an expectation of a suite. */
@@ -125,8 +150,14 @@ export interface Load {
   subject: string;
   headline: string;
   capacity_iops: number | null;
+  /** The knee in words, or the highest sustained rate of a study that shows none. */
+  knee: string;
   /** Offered rate at the knee; `null` if the study shows none. */
   knee_per_s: number | null;
+  /** Highest offered rate that the target sustained, if any. */
+  sustained_per_s: number | null;
+  /** Results of the objectives. */
+  objectives: string[];
   points: LoadPoint[];
   notes: string[];
   matrix: LoadMatrix | null;

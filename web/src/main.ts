@@ -17,7 +17,16 @@ import { machines, plans, runs } from './section/conditions';
 import { findings } from './section/findings';
 import { headline } from './section/headline';
 import { pivotContent } from './section/pivots';
-import { about, comparisonTable, expectationList, tiles, verdicts } from './section/summary';
+import {
+  about,
+  comparisonTable,
+  expectationList,
+  kneeAnswers,
+  suiteVerdicts,
+  tiles,
+  verdicts,
+  winnerSentences,
+} from './section/summary';
 import { listed, loadContent, sweepContent } from './section/sweeps';
 import './style.css';
 import { prepared, subjectsOf } from './subjects';
@@ -27,7 +36,7 @@ import { choose, chosen, setPrinting, type Choice as Colours } from './theme';
 const DRAWN = 6;
 /** Most workloads with a comparison chart each. The table of figures has the others. */
 const COMPARED = 16;
-/** With more verdicts than this, all are folded. */
+/** With more verdicts, winners or knees than this, all are folded. */
 const VERDICTS = 3;
 
 interface Section {
@@ -143,7 +152,7 @@ function sectionsOf(report: Report, rows: Row[]): Section[] {
       isFolded: index >= 2,
     })),
     promiseSection(report),
-    figuresSection(rows),
+    figuresSection(rows, subjectsOf(report)),
     searchSection(report),
     comparisonSection(report, rows),
     spreadSection(report),
@@ -166,22 +175,31 @@ function numbered(report: Report): (title: string, subject: string, count: numbe
 }
 
 function summarySection(report: Report, rows: Row[]): Section | null {
+  const suites = suiteVerdicts(report);
   const judged = expectationList(report);
   const said = verdicts(report);
+  const knees = kneeAnswers(report);
+  const winners = winnerSentences(report);
   const found = findings(report);
   const compared = comparisonTable(report, rows);
   const shown = subjectsOf(report).length > 1 ? compared : tiles(report, rows);
-  if (said.length === 0 && !judged && !found && !shown) return null;
-  const isMany = said.length > VERDICTS;
+  const answers = [...knees, ...said];
+  if (!suites && !judged && answers.length === 0 && !found && !shown) return null;
+  const isMany = answers.length > VERDICTS;
   return {
     id: 'summary',
     title: subjectsOf(report).length > 1 ? 'Comparison' : 'Summary',
     content: () => [
+      suites,
       judged,
-      ...(isMany ? [] : said),
+      ...(winners.length > VERDICTS ? [] : winners),
+      ...(isMany ? [] : answers),
       shown,
+      winners.length > VERDICTS
+        ? h('details', {}, h('summary', {}, 'Each target beside the first'), ...winners)
+        : null,
       isMany
-        ? h('details', {}, h('summary', {}, `What ${said.length} probes found`), ...said)
+        ? h('details', {}, h('summary', {}, `What ${answers.length} studies found`), ...answers)
         : null,
       found && h('h3', {}, 'Findings'),
       found,
@@ -262,23 +280,26 @@ function percentilePanel(rows: Row[], subjects: string[]): HTMLElement {
   return panel.element;
 }
 
-/** The first rows with a colour each: that of the subject in all charts, if each has one row. */
+/** The first rows with their colours. If there are several subjects, each has one colour. */
 function slotted(rows: Row[], subjects: string[]): Row[] {
-  const isBySubject = new Set(rows.map((row) => row.run.subject)).size === rows.length;
-  return rows.slice(0, DRAWN).map((row, index) => ({
-    ...row,
-    slot: isBySubject && rows.length > 1 ? subjects.indexOf(row.run.subject) : index,
-  }));
+  const drawn = rows.slice(0, DRAWN);
+  if (subjects.length < 2) return drawn.map((row, slot) => ({ ...row, slot, dash: undefined }));
+  const isBySubject = new Set(drawn.map((row) => row.run.subject)).size === drawn.length;
+  return drawn.map((row, index) => {
+    const slot = Math.max(0, subjects.indexOf(row.run.subject));
+    const before = drawn.slice(0, index).filter((each) => each.run.subject === row.run.subject);
+    return { ...row, slot, dash: isBySubject ? slot : before.length };
+  });
 }
 
-function figuresSection(rows: Row[]): Section | null {
+function figuresSection(rows: Row[], subjects: string[]): Section | null {
   if (rows.length === 0) return null;
   return {
     id: 'figures',
     title: 'Figures',
     isFolded: true,
     content: () => {
-      const drawn = new Choice();
+      const drawn = new Choice(subjects);
       // Rows of one workload are adjacent: the first workload of all subjects, then the second.
       const together = [...groupBy(rows, (row) => row.workload).values()].flat();
       const first = new Set(together.slice(0, DRAWN));

@@ -7,6 +7,8 @@ import { LARGE_BYTES } from './grid';
 export interface Row {
   /** Index in the palette while the row is drawn. */
   slot: number;
+  /** Index of the line style, if the rows of a subject share its colour. */
+  dash?: number | undefined;
   run: Run;
   figure: Figure;
   /** Unique among the rows. */
@@ -104,14 +106,22 @@ export function workloadOf(figure: Figure): string {
     : `${patternOf(figure)}, depth ${figure.iodepth}${workers}`;
 }
 
-/** The drawn rows. A row keeps its colour until it is removed. */
+/** The drawn rows. A row keeps its colour and line style until it is removed. */
 export class Choice {
   private readonly rows = new Set<Row>();
 
+  /** `subjects` are those of the report. If there are several, each has one colour. */
+  constructor(private readonly subjects: string[]) {}
+
   add(row: Row): void {
-    const taken = new Set([...this.rows].map((each) => each.slot));
-    row.slot = 0;
-    while (taken.has(row.slot)) row.slot += 1;
+    const { subject } = row.run;
+    if (this.subjects.length > 1) {
+      const same = [...this.rows].filter((each) => each.run.subject === subject);
+      row.slot = Math.max(0, this.subjects.indexOf(subject));
+      row.dash = firstFree(same.map((each) => each.dash ?? 0));
+    } else {
+      row.slot = firstFree([...this.rows].map((each) => each.slot));
+    }
     this.rows.add(row);
   }
 
@@ -122,6 +132,13 @@ export class Choice {
   has(row: Row): boolean {
     return this.rows.has(row);
   }
+}
+
+/** The lowest index that is not taken. */
+function firstFree(taken: number[]): number {
+  let index = 0;
+  while (taken.includes(index)) index += 1;
+  return index;
 }
 
 /** Groups items by a key, in order of first appearance. */

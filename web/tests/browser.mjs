@@ -116,3 +116,11 @@ export async function tableBehind(panel) {
   const [head] = await cells('thead tr');
   return { head, rows: await cells('tbody tr') };
 }
+
+/** Saves a chart with one of its buttons. */
+export async function saved(page, panel, button) {
+  const [download] = await Promise.all([page.waitForEvent('download'), panel.getByRole('button', { name: button }).click()]);
+  const path = temporary(download.suggestedFilename());
+  await download.saveAs(path);
+  return { path, content: readFileSync(path) };
+}

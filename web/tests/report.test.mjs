@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { close, documentOf, drawn, files, iosonde, launch, open, read, report, tableBehind, temporary, unfold, unfoldAll } from './browser.mjs';
+import { close, documentOf, drawn, files, iosonde, launch, open, read, report, saved, tableBehind, temporary, unfold, unfoldAll } from './browser.mjs';
 
 /** What a terminal, a browser and a spreadsheet would obey. */
 const EVIL = '=1+1\u001b]0;x\u0007\u009b31m\u202e<img src=x onerror="document.title=1"></script><script>document.title=1</script>';
@@ -404,13 +404,6 @@ describe('looks', () => {
 });
 
 describe('saving', () => {
-  async function saved(page, panel, button) {
-    const [download] = await Promise.all([page.waitForEvent('download'), panel.getByRole('button', { name: button }).click()]);
-    const path = temporary(download.suggestedFilename());
-    await download.saveAs(path);
-    return { path, content: readFileSync(path) };
-  }
-
   test('any chart as SVG, PNG and CSV', async () => {
     const { page, trouble, close } = await open(made.probe);
     await unfold(page, 'comparison');

@@ -289,10 +289,7 @@ fn programs(kind: BenchTargetKind, has_before: bool) -> Vec<ComparedProgram> {
             (ComparedBinary::Fio, true),
             (ComparedBinary::Iosonde, true),
             (ComparedBinary::IosondeBefore, has_before),
-            (
-                ComparedBinary::BareLoop,
-                has_bare_loops && shape.has_bare_loop(),
-            ),
+            (ComparedBinary::BareLoop, has_bare_loops),
         ];
         let running = binaries.into_iter().filter(|(_, runs)| *runs);
         programs.extend(running.map(|(binary, _)| ComparedProgram::new(binary, *shape)));
@@ -370,9 +367,9 @@ mod tests {
         assert_eq!(programs_on(BenchTargetKind::Written, false), 2);
         assert_eq!(programs_on(BenchTargetKind::Null, false), 2 * 2);
         assert_eq!(programs_on(BenchTargetKind::Null, true), 2 * 3);
-        assert_eq!(programs_on(BenchTargetKind::Sparse, false), 7 * 3 + 2);
+        assert_eq!(programs_on(BenchTargetKind::Sparse, false), 8 * 3);
         let all = programs(BenchTargetKind::Sparse, true);
-        assert_eq!(all.len(), 7 * 4 + 3);
+        assert_eq!(all.len(), 8 * 4);
         for shape in LoopShape::ALL {
             let before = ComparedProgram::new(ComparedBinary::IosondeBefore, shape);
             assert!(all.contains(&before), "{shape:?}");

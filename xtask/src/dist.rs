@@ -7,6 +7,7 @@ mod audit_data;
 mod build;
 mod busybox;
 mod check;
+mod check_scope;
 mod crate_tree;
 mod image;
 mod image_check;
@@ -15,6 +16,7 @@ mod manifests;
 mod package_check;
 mod packages;
 mod release;
+mod release_files;
 mod sbom;
 mod staging;
 mod third_party;
@@ -22,8 +24,10 @@ mod third_party;
 use crate::repository::root;
 use anyhow::{Context, Result};
 use architecture::ClientTarget;
+use check_scope::CheckScope;
 use clap::{Args, ValueEnum};
 use release::Release;
+use release_files::require_files;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -38,14 +42,14 @@ pub(crate) struct Arguments {
     /// Build or check only this part; packages and image need the archives of an earlier run
     #[arg(long, value_name = "PART")]
     only: Option<Part>,
-    /// Build only this client; repeat it for several
+    /// Build or check only this client; repeat it for several
     #[arg(long, value_name = "CLIENT")]
     target: Vec<ClientTarget>,
 }
 
 /// A part of the release.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-enum Part {
+pub(crate) enum Part {
     /// Clients with their documents: iosonde-VERSION-ARCHITECTURE-linux-{gnu,static}.tar.xz
     Archives,
     /// Packages: deb and rpm
@@ -60,7 +64,10 @@ enum Part {
 pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     let release = Release::read(&root())?;
     match arguments.check {
-        true => check_parts(&release, arguments.only)?,
+        true => {
+            let scope = CheckScope::new(arguments.only, &arguments.target);
+            check_parts(&release, &scope)?;
+        }
         false => build_parts(&release, arguments)?,
     }
     Ok(true)
@@ -106,22 +113,22 @@ fn build_parts(release: &Release, arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn check_parts(release: &Release, only: Option<Part>) -> Result<()> {
-    let is_wanted = |part| only.is_none_or(|only| only == part);
+fn check_parts(release: &Release, scope: &CheckScope) -> Result<()> {
     check_checksums(release)?;
-    if is_wanted(Part::Archives) {
-        check::check(release)?;
+    require_files(release, scope)?;
+    if scope.includes(Part::Archives) {
+        check::check(release, scope)?;
     }
-    if is_wanted(Part::Packages) {
-        package_check::check(release)?;
+    if scope.includes(Part::Packages) {
+        package_check::check(release, scope)?;
     }
-    if is_wanted(Part::Image) {
-        image_check::check(release)?;
+    if scope.includes(Part::Image) {
+        image_check::check(release, scope)?;
     }
-    if only.is_none() {
-        sbom::check(release)?;
+    if scope.only.is_none() {
+        sbom::check(release, scope)?;
     }
-    if is_wanted(Part::Manifests) {
+    if scope.includes(Part::Manifests) {
         manifests::check(release)?;
     }
     Ok(())

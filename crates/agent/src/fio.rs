@@ -47,7 +47,7 @@ fn action_text(action: &Action) -> Result<Option<String>, AgentFailure> {
         Action::Version => format!("{}\n", fio::VERSION),
         Action::Help => help::usage("fio"),
         Action::CommandHelp(name) => help::command_help(name.as_deref()).map_err(unknown)?,
-        Action::EngineHelp(name) => help::engine_help(name.as_deref()).map_err(unknown)?,
+        Action::EngineHelp(name) => help::engine_help(name.as_deref(), false).map_err(unknown)?,
     }))
 }
 

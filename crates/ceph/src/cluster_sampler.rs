@@ -162,14 +162,20 @@ fn reach(access: &CephAccess) -> Reached {
 /// Hardware of the clusters that were queried, by fsid.
 static HARDWARE: Mutex<Vec<(String, CephHardware)>> = Mutex::new(Vec::new());
 
-/// Reason to wait before a run on a cluster. `None` if there is none, or if it does not answer:
-/// then the run reports that itself.
-pub fn cluster_disturbance(access: &CephAccess) -> Option<ClusterDisturbance> {
+/// Reason to wait before a run on a cluster. `None` if there is none, or if the cluster, with the
+/// expected identity if there is one, does not answer: then the run reports that itself.
+pub fn cluster_disturbance(
+    access: &CephAccess,
+    expected_fsid: Option<&str>,
+) -> Option<ClusterDisturbance> {
     let access = CephAccess {
         timeout_s: access.timeout_s.min(ANSWER_TIMEOUT_S),
         ..access.clone()
     };
-    let (cluster, _) = reach(&access).ok()?;
+    let (cluster, fsid) = reach(&access).ok()?;
+    if expected_fsid.is_some_and(|expected| expected != fsid) {
+        return None;
+    }
     let status = cluster.mon_command(r#"{"prefix": "status", "format": "json"}"#);
     ClusterStatus::parse(&parsed(&status.ok()?)?).disturbance()
 }

@@ -14,7 +14,9 @@ use crate::manifest::{
 use crate::options::ClusterOptions;
 use crate::pod_session::PodSession;
 use crate::pod_set::{PodSet, StartedPod, complete, index, persistent_volume};
+use crate::preflight::judge_given_rights;
 use crate::refusal::refuse;
+use crate::rights_role::Right;
 use crate::run_objects::RunObjects;
 use crate::setup_observer::{SetupEvent, SetupObserver};
 use crate::volume_origin::VolumeOrigin;
@@ -48,6 +50,7 @@ pub fn attach<'w>(
     let (objects, known, pods) = runtime.block_on(async {
         let cluster = KubeCluster::connect(options).await?;
         let mut objects = find(cluster, run_id_from_job_name(run)).await?;
+        judge_given_rights(&objects.cluster, &ATTACH_RIGHTS).await?;
         let running = running_pods(&objects).await?;
         objects.agent = running.first().map(agent).unwrap_or_default();
         let mut pods = Vec::new();
@@ -116,6 +119,17 @@ async fn taken(objects: &RunObjects, pod: &Pod) -> Result<StartedPod, RunError> 
         connection,
     })
 }
+
+/// Permissions for taking up a run and removing it afterwards.
+const ATTACH_RIGHTS: [Right; 7] = [
+    ("get", "batch", "jobs", ""),
+    ("delete", "batch", "jobs", ""),
+    ("list", "", "pods", ""),
+    ("create", "", "pods", "exec"),
+    ("get", "", "pods", "exec"),
+    ("list", "", "persistentvolumeclaims", ""),
+    ("list", "", "events", ""),
+];
 
 async fn find(mut cluster: KubeCluster, id: &str) -> Result<RunObjects, RunError> {
     let job = job_name(id);

@@ -2,6 +2,8 @@
 
 mod removal;
 
+pub use removal::clean_up_role;
+
 use crate::api;
 use crate::connect::KubeCluster;
 use crate::manifest::{JOB_NAME_PREFIX, RUN_LABEL, run_id_from_job_name};

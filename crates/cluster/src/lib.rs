@@ -46,6 +46,7 @@ mod quantity;
 mod reconnect;
 mod refusal;
 pub mod render;
+mod rights_role;
 mod run_objects;
 mod run_watch;
 #[cfg(test)]

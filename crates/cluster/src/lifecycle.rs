@@ -9,7 +9,6 @@ pub(crate) mod lifecycle_manifest;
 mod lifecycle_watch;
 mod observed_change;
 mod phase_progress;
-pub(crate) mod rights_role;
 mod round_state;
 mod volume_round;
 mod volume_timeline;
@@ -21,7 +20,8 @@ use crate::leftovers;
 use crate::manifest::{AgentStart, RunSpec};
 use crate::options::{ClusterOptions, PodPlacement, Pods};
 use crate::pod_set::{come_in, new_id};
-use crate::preflight::{self, Facts, Readiness, Right};
+use crate::preflight::{self, Facts, Readiness};
+use crate::rights_role::{self, Right};
 use crate::run_objects::RunObjects;
 use crate::setup_observer::{SetupEvent, SetupObserver, unless_interrupted};
 use iosonde_job::TargetUri;
@@ -294,21 +294,16 @@ async fn query_cluster(
     if lacking.is_empty() {
         return Ok((cluster, facts));
     }
-    let mut note = "these roles have all rights that are needed:\n".to_owned();
-    note.push_str(&rights_role::role_manifest(
-        &cluster.namespace,
-        &LIFECYCLE_RIGHTS,
-    ));
+    let mut role = rights_role::role_manifest(&cluster.namespace, &LIFECYCLE_RIGHTS);
     if retains {
-        note.push_str("---\n");
-        note.push_str(&rights_role::cluster_role_manifest(
+        role.push_str("---\n");
+        role.push_str(&rights_role::cluster_role_manifest(
             "iosonde-lifecycle",
             &RETAINED_RIGHTS,
         ));
     }
-    (observer.tell)(SetupEvent::Note(&note));
     let rights = lacking.into_iter().map(preflight::in_words).collect();
-    Err(ClusterObstacle::MissingRights { rights }.into())
+    Err(ClusterObstacle::MissingRights { rights, role }.into())
 }
 
 /// Returns the class with this name, if this user may read classes.

@@ -4,12 +4,21 @@ use crate::api;
 use crate::connect::KubeCluster;
 use crate::object_watch::Selector;
 use crate::options::ClusterOptions;
+use crate::preflight::judge_given_rights;
 use crate::refusal::refuse;
+use crate::rights_role::Right;
 use crate::selected_pods::{SelectedPod, SelectedPods};
 use iosonde_result::run_error::{ClusterObstacle, ClusterRequest, RunError, SelectedPodsProblem};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::Api;
 use std::collections::BTreeMap;
+
+/// Permissions for using pods that exist.
+const SELECTION_RIGHTS: [Right; 3] = [
+    ("list", "", "pods", ""),
+    ("create", "", "pods", "exec"),
+    ("get", "", "pods", "exec"),
+];
 
 /// Finds the running pods of a selector, and the directory to use in each. Changes nothing.
 ///
@@ -21,6 +30,7 @@ pub(crate) async fn select_pods(
     id: &str,
 ) -> Result<(KubeCluster, SelectedPods, Vec<Pod>), RunError> {
     let cluster = KubeCluster::connect(options).await?;
+    judge_given_rights(&cluster, &SELECTION_RIGHTS).await?;
     let api: Api<Pod> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
     let wanted = Selector::Label(selector.to_owned());
     let found = api.list(&wanted.list_params()).await;

@@ -239,10 +239,7 @@ impl<'w> PodSession<'w> {
 
     /// Returns a short description of the pods and their nodes.
     pub fn location(&self) -> String {
-        let mut nodes: Vec<String> = self.pods.iter().map(PodClient::node).collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        let (nodes, beside) = (nodes.join(", "), self.nodes.in_words());
+        let (nodes, beside) = (self.node_names().join(", "), self.nodes.in_words());
         match &self.pods[..] {
             [pod] if !self.has_common_start => {
                 let node = if nodes.is_empty() { "a node" } else { &nodes };
@@ -250,6 +247,14 @@ impl<'w> PodSession<'w> {
             }
             pods => format!("{} pods on {nodes}{beside}", pods.len()),
         }
+    }
+
+    /// Returns the nodes of the pods, each once, in alphabetical order.
+    fn node_names(&self) -> Vec<String> {
+        let mut nodes: Vec<String> = self.pods.iter().map(PodClient::node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
     }
 
     /// Returns the id of the run, which is part of the names of its objects.

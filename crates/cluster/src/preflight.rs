@@ -9,12 +9,14 @@ mod compute_quota;
 mod ephemeral_storage;
 mod node_checks;
 mod rights_review;
+mod run_rights;
 mod security;
 mod volume;
 
 pub(crate) use claim_users::refuse_other_users;
 pub(crate) use ephemeral_storage::allocatable_ephemeral_bytes;
 pub(crate) use node_checks::{is_ready, is_usable, label, node_labels};
+pub(crate) use run_rights::{RIGHTS, judge_given_rights};
 pub(crate) use volume::judge_mode;
 
 use crate::api;
@@ -22,6 +24,7 @@ use crate::connect::KubeCluster;
 use crate::free_room::ShareFacts;
 use crate::namespace;
 use crate::options::ClusterOptions;
+use crate::rights_role::{Right, cluster_role_manifest, role_manifest};
 use iosonde_job::TargetUri;
 use iosonde_result::run_error::{ClusterObstacle, ClusterRequest, RunError};
 use k8s_openapi::api::authorization::v1::{
@@ -32,29 +35,11 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass};
 use kube::api::{Api, ListParams, PostParams};
+use run_rights::{UserRights, rights, rights_of_run};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
-
-/// Verb, API group, resource, subresource.
-pub(crate) type Right = (&'static str, &'static str, &'static str, &'static str);
-
-/// Permissions that a run needs in its namespace.
-pub(crate) const RIGHTS: [Right; 8] = [
-    ("create", "batch", "jobs", ""),
-    ("get", "batch", "jobs", ""),
-    ("delete", "batch", "jobs", ""),
-    ("list", "", "pods", ""),
-    ("create", "", "pods", "exec"),
-    ("get", "", "pods", "exec"),
-    ("list", "", "persistentvolumeclaims", ""),
-    ("list", "", "events", ""),
-];
-/// Additional permission for a claim that several pods share.
-const RIGHT_TO_CLAIM: Right = ("create", "", "persistentvolumeclaims", "");
-/// Additional permission that some clusters require for setting an owner reference.
-const RIGHT_TO_OWN: Right = ("delete", "", "persistentvolumeclaims", "");
 
 /// Permissions for creating and removing a namespace.
 const RIGHTS_TO_MAKE: [Right; 4] = [
@@ -93,6 +78,8 @@ pub(crate) struct Facts {
     pub(crate) claim_users: Vec<String>,
     /// Descriptions of the [`RIGHTS`] that this user lacks.
     pub(crate) missing_rights: Vec<String>,
+    /// Manifest of a role with all rights of the run, if some are missing.
+    pub(crate) role: String,
     /// Whether this user may create claims with an owner.
     pub(crate) may_claim: bool,
     /// Whether the namespace is missing and must be created.
@@ -154,7 +141,11 @@ pub(crate) async fn query_facts(
         list_if(true, limits),
         list_if(has_class, drivers),
     );
-    let (missing_rights, may_claim) = rights?;
+    let UserRights {
+        missing_rights,
+        role,
+        may_claim,
+    } = rights?;
     let driver = class.and_then(|class| driver_of(class, classes.as_deref(), drivers.as_deref()));
     let publishes = driver.is_some_and(|driver| driver.spec.storage_capacity == Some(true));
     let (capacities, driver_nodes) = futures::join!(
@@ -176,6 +167,7 @@ pub(crate) async fn query_facts(
         claim,
         claim_users,
         missing_rights,
+        role,
         may_claim,
         lacks_namespace,
     })
@@ -260,31 +252,18 @@ async fn query_claim_users(
     claim_users::users(claim, &pods, None)
 }
 
-/// Returns descriptions of the missing permissions, and whether claims may be created.
-async fn rights(
-    cluster: &KubeCluster,
-    options: &ClusterOptions,
-) -> Result<(Vec<String>, bool), RunError> {
-    let wanted = RIGHTS.into_iter().chain([RIGHT_TO_CLAIM, RIGHT_TO_OWN]);
-    let mut missing = missing(cluster, wanted).await?;
-    let may_claim = !missing.contains(&RIGHT_TO_CLAIM) && !missing.contains(&RIGHT_TO_OWN);
-    let is_shared = options.pods.is_some_and(|pods| pods.shared);
-    missing.retain(|right| match *right {
-        RIGHT_TO_CLAIM => is_shared,
-        right => right != RIGHT_TO_OWN,
-    });
-    Ok((missing.into_iter().map(in_words).collect(), may_claim))
-}
-
 /// Fails if this user may not create and remove a namespace.
 async fn judge_making(cluster: &KubeCluster) -> Result<(), RunError> {
     let missing = missing(cluster, RIGHTS_TO_MAKE.into_iter()).await?;
     if missing.is_empty() {
         return Ok(());
     }
+    let mut wanted = RIGHTS_TO_MAKE.to_vec();
+    wanted.push(RIGHT_TO_LEAVE);
     let obstacle = ClusterObstacle::NamespaceForbidden {
         namespace: cluster.namespace.clone(),
         rights: missing.into_iter().map(in_words).collect(),
+        role: cluster_role_manifest("iosonde-namespaces", &wanted),
     };
     Err(obstacle.into())
 }
@@ -299,11 +278,19 @@ pub(crate) async fn judge_new_namespace(
 ) -> Result<(), RunError> {
     let begun = Instant::now();
     loop {
-        let (mut missing_rights, _) = rights(cluster, options).await?;
+        let mut granted = rights(cluster, options).await?;
         let to_leave = missing(cluster, [RIGHT_TO_LEAVE].into_iter()).await?;
-        missing_rights.extend(to_leave.into_iter().map(in_words));
+        if !to_leave.is_empty() || !granted.missing_rights.is_empty() {
+            let mut wanted = rights_of_run(options);
+            wanted.push(RIGHT_TO_LEAVE);
+            granted.role = role_manifest(&cluster.namespace, &wanted);
+        }
+        granted
+            .missing_rights
+            .extend(to_leave.into_iter().map(in_words));
         let facts = Facts {
-            missing_rights,
+            missing_rights: granted.missing_rights,
+            role: granted.role,
             ..Facts::default()
         };
         match facts.judge_rights() {
@@ -440,7 +427,8 @@ impl Facts {
             return Ok(());
         }
         let rights = self.missing_rights.clone();
-        Err(ClusterObstacle::MissingRights { rights }.into())
+        let role = self.role.clone();
+        Err(ClusterObstacle::MissingRights { rights, role }.into())
     }
 }
 

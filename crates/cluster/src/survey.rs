@@ -11,6 +11,7 @@ pub use drivers::{DriverFacts, SnapshotClass};
 
 use crate::api;
 use crate::connect::KubeCluster;
+use crate::free_room::is_shared_by_nodes;
 use crate::kept_directory::KeptDirectory;
 use crate::leftovers::{self, LeftoverRun, LostNamespace, LostVolume};
 use crate::manifest::{quantity, quantity_bytes};
@@ -81,6 +82,9 @@ pub struct ClassFacts {
     pub kept_directory: Option<KeptDirectory>,
     /// Number of existing volumes. `None`: this user may not list them.
     pub volumes: Option<usize>,
+    /// Whether pods on several nodes can write one volume. `None`: it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<bool>,
     /// Result of a trial claim, if one was created.
     pub trial: Option<Trial>,
 }
@@ -95,6 +99,9 @@ pub enum Trial {
         elapsed_ms: u64,
         /// Free space of the volume, in bytes.
         free_bytes: Option<u64>,
+        /// The exchange of data between pods, if the class was tried with several.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        shared: Option<SharedTrial>,
     },
     /// The trial failed.
     Fails {
@@ -103,6 +110,15 @@ pub enum Trial {
         /// Action to take.
         remedy: String,
     },
+}
+
+/// Data that each pod of a trial wrote to one volume, and that the others read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SharedTrial {
+    /// Nodes of the pods, each once.
+    pub nodes: Vec<String>,
+    /// Bytes that pods read of what others had written. All were as expected.
+    pub verified_bytes: u64,
 }
 
 /// A node of the cluster.
@@ -264,6 +280,11 @@ impl SurveyAnswers {
             let spec = volume.spec.as_ref();
             spec.and_then(|spec| spec.storage_class_name.as_ref()) == Some(&name)
         };
+        let volumes = self
+            .volumes
+            .as_ref()
+            .map(|volumes| volumes.iter().filter(is_of_class).collect::<Vec<_>>());
+        let has_shared_volume = volumes.iter().flatten().any(|volume| is_for_many(volume));
         ClassFacts {
             provisioner: class.provisioner.clone(),
             is_default: annotation.is_some_and(|value| value == "true"),
@@ -274,10 +295,9 @@ impl SurveyAnswers {
                 .unwrap_or_else(|| "Delete".to_owned()),
             expands: class.allow_volume_expansion == Some(true),
             kept_directory: KeptDirectory::of_class(class),
-            volumes: self
-                .volumes
-                .as_ref()
-                .map(|volumes| volumes.iter().filter(is_of_class).count()),
+            volumes: volumes.map(|volumes| volumes.len()),
+            shared: is_shared_by_nodes(&class.provisioner)
+                .or_else(|| has_shared_volume.then_some(true)),
             trial: None,
             name,
         }
@@ -293,6 +313,15 @@ impl SurveyAnswers {
             ..node_facts(node)
         }
     }
+}
+
+/// Whether pods on several nodes can write a volume.
+fn is_for_many(volume: &PersistentVolume) -> bool {
+    let spec = volume.spec.as_ref();
+    let mut modes = spec
+        .into_iter()
+        .flat_map(|spec| spec.access_modes.iter().flatten());
+    modes.any(|mode| mode == "ReadWriteMany")
 }
 
 /// Returns the size of a local volume of this node: a disk, or a part of one.

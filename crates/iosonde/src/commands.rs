@@ -44,9 +44,11 @@ mod target;
 mod target_session;
 pub(crate) mod watch;
 
+use crate::args::argument_error::argument_error;
 use crate::args::wrong;
 use crate::args::{
     CephArgs, Cli, CliCommand, KeepArgs, LoadArgs, ProbeArgs, PtsArgs, RunArgs, SweepArgs,
+    completed_command,
 };
 use crate::failure::CommandError;
 use crate::output::Output;
@@ -94,8 +96,8 @@ pub(crate) fn dispatch(words: &[OsString]) -> Result<(), CommandError> {
         CliCommand::Import(args) => import::run(&args),
         CliCommand::Rm(args) => rm::run(&args),
         CliCommand::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "iosonde", &mut script);
+            let (mut command, mut script) = (completed_command(), Vec::new());
+            clap_complete::generate(shell, &mut command, "iosonde", &mut script);
             Output::Standard.write_unchanged(&script)
         }
         CliCommand::Man { directory } => match directory {
@@ -196,14 +198,16 @@ fn fio_words(words: &[OsString]) -> Option<(&[OsString], &[OsString])> {
 }
 
 /// Parses the options before `fio`: where and how the result is stored.
-fn keep_args(words: &[OsString]) -> Result<KeepArgs, clap::Error> {
+fn keep_args(words: &[OsString]) -> Result<KeepArgs, CommandError> {
     #[derive(Parser)]
     #[command(name = "iosonde", no_binary_name = true, disable_help_flag = true)]
     struct Keep {
         #[command(flatten)]
         keep: KeepArgs,
     }
-    Ok(Keep::try_parse_from(words)?.keep)
+    let parsed = Keep::try_parse_from(words);
+    let parsed = parsed.map_err(|error| argument_error(error, "iosonde"))?;
+    Ok(parsed.keep)
 }
 
 /// Prints the notes of the history.

@@ -23,7 +23,7 @@ use std::path::PathBuf;
 /// Why the program fails.
 #[derive(Debug)]
 pub(crate) enum CommandError {
-    /// An error of clap, or requested help.
+    /// Help of clap, requested or shown for missing arguments.
     Arguments(clap::Error),
     /// An error in the arguments that clap does not detect.
     Usage {
@@ -165,16 +165,14 @@ impl CommandError {
         }
         let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         let plain = self.text(false);
+        let wrapped = |text: String| match terminal_text::columns(std::io::stderr()) {
+            Some(columns) => terminal_text::wrapped_messages(&text, columns),
+            None => text,
+        };
         match color && !plain.contains(is_escaped) {
-            true => {
-                let mut text = self.text(true);
-                if let Some(columns) = terminal_text::columns(std::io::stderr()) {
-                    text = terminal_text::wrapped_messages(&text, columns);
-                }
-                drop(writeln!(std::io::stderr(), "{text}"));
-            }
+            true => drop(writeln!(std::io::stderr(), "{}", wrapped(self.text(true)))),
             // Control characters must be escaped, and `eprintln` escapes colours as well.
-            false => eprintln!("{plain}"),
+            false => eprintln!("{}", wrapped(plain)),
         }
     }
 
@@ -202,7 +200,23 @@ impl CommandError {
         if let Some(remedy) = self.remedy() {
             text.push_str(&format!("\n{help}: {remedy}"));
         }
+        if let Some(role) = self.role_to_apply() {
+            text.push_str(&format!(
+                "\nnote: these roles have all rights that are needed:\n{}",
+                role.trim_end()
+            ));
+        }
         text
+    }
+
+    /// Returns the manifest of roles for the rights that the user lacks.
+    fn role_to_apply(&self) -> Option<&str> {
+        match self {
+            CommandError::Run(error) | CommandError::Study(StudyError::Run(error)) => {
+                error.role_to_apply()
+            }
+            _ => None,
+        }
     }
 
     /// Returns the text of the failure without the word `error` before it, as results store it.
@@ -304,12 +318,6 @@ fn run_problem(error: &RunError) -> String {
     }
 }
 
-impl From<clap::Error> for CommandError {
-    fn from(error: clap::Error) -> Self {
-        CommandError::Arguments(error)
-    }
-}
-
 impl From<RunError> for CommandError {
     fn from(error: RunError) -> Self {
         CommandError::Run(error)
@@ -394,6 +402,23 @@ mod tests {
         let error = CommandError::usage("no such suite", "name another");
         assert_eq!(error.stored_text(), "no such suite\nhelp: name another");
         assert_eq!(error.text(false), format!("error: {}", error.stored_text()));
+    }
+
+    #[test]
+    fn error_text_ends_with_the_role_for_missing_rights() {
+        let error = RunError::from(ClusterObstacle::MissingRights {
+            rights: vec!["create jobs".to_owned()],
+            role: "kind: Role\nrules: []\n".to_owned(),
+        });
+        assert_eq!(
+            CommandError::from(error).text(false),
+            "error: this user may not do here what a run needs: create jobs\n\
+             help: have an administrator apply the printed role, or choose another namespace with \
+             -n\n\
+             note: these roles have all rights that are needed:\n\
+             kind: Role\n\
+             rules: []"
+        );
     }
 
     #[test]

@@ -44,11 +44,12 @@ pub fn command_help(name: Option<&str>) -> Result<String, String> {
 }
 
 /// `--enghelp`: lists the engines or the options of one engine (`io_uring`), or describes one of
-/// its options (`io_uring,hipri`).
-pub fn engine_help(engine: Option<&str>) -> Result<String, String> {
+/// its options (`io_uring,hipri`). The list has the engines of Ceph only in a program with Ceph.
+pub fn engine_help(engine: Option<&str>, has_ceph: bool) -> Result<String, String> {
     let Some(text) = engine else {
         let mut text = String::from("Available engines:\n");
-        for (engine, doc) in engines::ENGINES {
+        let engines = engines::ENGINES.iter();
+        for (engine, doc) in engines.filter(|(engine, _)| has_ceph || !engine.is_ceph()) {
             let _ = writeln!(text, "  {:<10}{doc}", engine.name());
         }
         return Ok(text);
@@ -174,23 +175,43 @@ mod tests {
 
     #[test]
     fn help_on_engines_lists_them_and_their_options() {
-        assert!(engine_help(None).unwrap().contains("io_uring"));
-        assert!(engine_help(Some("io_uring")).unwrap().contains("hipri"));
+        assert!(engine_help(None, true).unwrap().contains("io_uring"));
         assert!(
-            engine_help(Some("io_uring,hipri"))
+            engine_help(Some("io_uring"), true)
+                .unwrap()
+                .contains("hipri")
+        );
+        assert!(
+            engine_help(Some("io_uring,hipri"), true)
                 .unwrap()
                 .contains("Poll")
         );
         assert!(
-            engine_help(Some("psync"))
+            engine_help(Some("psync"), true)
                 .unwrap()
                 .contains("no specific options")
         );
         assert!(
-            engine_help(Some("splice"))
+            engine_help(Some("splice"), true)
                 .unwrap_err()
                 .contains("not supported")
         );
+    }
+
+    #[test]
+    fn engine_list_without_ceph_has_no_ceph_engine() {
+        for (has_ceph, engine) in [
+            (true, "rbd"),
+            (true, "rados"),
+            (false, "rbd"),
+            (false, "rados"),
+        ] {
+            let list = engine_help(None, has_ceph).unwrap();
+            let is_listed = list
+                .lines()
+                .any(|line| line.split_whitespace().next() == Some(engine));
+            assert_eq!(is_listed, has_ceph, "{engine}: {list}");
+        }
     }
 
     #[test]

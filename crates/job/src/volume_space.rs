@@ -4,11 +4,13 @@ use crate::plan::{BytesOrPercent, Engine, Job, Plan};
 use std::collections::BTreeMap;
 
 /// Returns a lower bound of the bytes that the files of the jobs need in one volume. Jobs whose
-/// size is not known beforehand do not count. On a block device all files are the device.
+/// size is not known beforehand do not count, nor does a neighbour, whose file is fitted to the
+/// volume. On a block device all files are the device.
 pub fn least_volume_bytes(plan: &Plan, is_device: bool) -> u64 {
     let sized = plan
         .jobs
         .iter()
+        .filter(|job| !job.schedule.neighbour)
         .filter_map(|job| Some((job, clone_bytes(job)?)));
     let is_removed = |job: &Job| job.files.unlink || job.files.unlink_each_loop;
     // Files that are removed make room for others.
@@ -93,5 +95,13 @@ mod tests {
         assert_eq!(least("--name=a --size=50%", false), 0);
         assert_eq!(least("--name=a --size=100m --ioengine=null", false), 0);
         assert_eq!(least("--name=a --size=100m --io_size=1m", false), 0);
+    }
+
+    #[test]
+    fn neighbour_is_fitted_and_not_added() {
+        let words = ["--name=a", "--size=100m", "--name=b", "--size=50m"].map(Into::into);
+        let mut plan = crate::parse(&words, &FakeEnv::new()).unwrap().plan;
+        plan.jobs[1].schedule.neighbour = true;
+        assert_eq!(least_volume_bytes(&plan, false), 100 << 20);
     }
 }

@@ -230,8 +230,9 @@ impl<'a> ComparisonDocument<'a> {
         row
     }
 
-    /// Title of a part.
-    fn title<'b>(&'b self, part: &'b str) -> &'b str {
+    /// Title of a part, as other screens name it.
+    #[must_use]
+    pub fn title<'b>(&'b self, part: &'b str) -> &'b str {
         self.titles.get(part).map_or(part, String::as_str)
     }
 

@@ -11,6 +11,7 @@ use crate::text_style::TextStyle;
 use crate::text_table::{COLUMNS, pairs, plain, render, render_left, right, wrapped};
 use comfy_table::{Cell, ContentArrangement};
 use iosonde_history::{Loaded, RunDocument, StudySummary};
+use iosonde_result::pods::PodTotals;
 use iosonde_result::run::RunResult;
 use iosonde_study::words;
 use jiff::Timestamp;
@@ -367,7 +368,24 @@ pub fn show(loaded: &Loaded, zone: &TimeZone) -> String {
         runs(loaded)
     };
     text.push_str(&report);
+    if KINDS_OF_POD_MEANS.contains(&summary.kind.as_str()) {
+        text.push_str(&pods_of_runs(loaded));
+    }
     text
+}
+
+/// Studies whose results combine the pods of each run. Reports of other studies have the pods.
+const KINDS_OF_POD_MEANS: [&str; 4] = ["probe", "sweep", "load", "pts"];
+
+/// Returns the means of each pod over all runs, or an empty text.
+fn pods_of_runs(loaded: &Loaded) -> String {
+    let mut totals = PodTotals::default();
+    for run in &loaded.study.runs {
+        if let RunDocument::Run(result) = &run.document {
+            totals.add(&result.pods);
+        }
+    }
+    super::pods::totals_text(&totals)
 }
 
 fn runs(loaded: &Loaded) -> String {
@@ -390,6 +408,9 @@ fn runs(loaded: &Loaded) -> String {
             let series = super::series::table(result);
             if !series.is_empty() {
                 text.push_str(&format!("\n{series}"));
+            }
+            if !result.pods.is_empty() {
+                text.push_str(&super::pods::text(&result.pods));
             }
             text.push_str(&super::nodes::text(&result.nodes));
             // The runs of a study mostly use the same target and machine.

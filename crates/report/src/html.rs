@@ -22,6 +22,7 @@ mod page_spread;
 mod page_suite;
 mod page_sweep;
 mod page_text;
+mod page_winner;
 mod slice_groups;
 
 pub use build::HtmlReportBuilder;

@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod facts;
 pub mod figures;
 pub mod format;
+mod hanging_lines;
 pub mod history;
 pub mod html;
 pub mod intervals;

@@ -1,6 +1,6 @@
 //! Report of a load study, in each format.
 
-mod knee_rate;
+pub(crate) mod knee_rate;
 mod latency_chart;
 mod matrix;
 mod short_load;
@@ -410,4 +410,4 @@ pub fn markdown(result: &LoadResult) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

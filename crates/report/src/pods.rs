@@ -2,27 +2,56 @@
 
 use crate::text_table::{plain, render_left, right};
 use comfy_table::{Cell, Table};
-use iosonde_result::pods::{PodResult, PodShare, nodes, shares, start_skew_ns};
+use iosonde_result::pods::{PodResult, PodShare, PodTotals, nodes, shares, start_skew_ns};
 use iosonde_result::words;
-use std::fmt::Write;
 
 /// Returns a table of 80 columns.
 pub fn text(pods: &[PodResult]) -> String {
-    let nodes = nodes(pods);
     let (skew_ns, error_ns) = start_skew_ns(pods).unwrap_or_default();
-    let mut text = format!(
-        "\nPods: {} on {}, started within {} of each other ({})\n\n",
+    format!(
+        "\nPods: {} on {}, started within {} of each other ({})\n\n{}",
         pods.len(),
-        match nodes.len() {
-            1 => format!("node {}", nodes[0]),
-            several => format!("{several} nodes"),
-        },
+        nodes_in_words(pods),
         words::latency(skew_ns as f64),
         match error_ns {
             0 => "by the clocks of their nodes".to_owned(),
             error_ns => format!("clock error at most {}", words::latency(error_ns as f64)),
         },
-    );
+        table(pods)
+    )
+}
+
+/// Returns a table of 80 columns with the means of each pod over the runs of a study. Empty without
+/// several pods.
+#[must_use]
+pub fn totals_text(totals: &PodTotals) -> String {
+    let pods = totals.pods();
+    if pods.is_empty() {
+        return String::new();
+    }
+    let runs = match totals.runs() {
+        1 => "1 run".to_owned(),
+        runs => format!("{runs} runs"),
+    };
+    format!(
+        "\nPods: {} on {}, means over {runs}\n\n{}",
+        pods.len(),
+        nodes_in_words(pods),
+        table(pods)
+    )
+}
+
+/// The name of the only node, or the number of nodes.
+fn nodes_in_words(pods: &[PodResult]) -> String {
+    match nodes(pods).as_slice() {
+        [node] => format!("node {node}"),
+        several => format!("{} nodes", several.len()),
+    }
+}
+
+/// Returns the rows of each pod, of each node if there are several, and of all pods.
+fn table(pods: &[PodResult]) -> String {
+    let nodes = nodes(pods);
     let mut table = plain();
     let head = ["IOPS", "bandwidth", "median", "99 %", "99.9 %"];
     let mut cells = vec![Cell::new(""), Cell::new("")];
@@ -48,8 +77,7 @@ pub fn text(pods: &[PodResult]) -> String {
         }
     }
     rows(&mut table, "all", shares(pods.iter()));
-    let _ = write!(text, "{}", render_left(&mut table));
-    text
+    render_left(&mut table)
 }
 
 /// Index of a pod of a Job: `iosonde-3f2a9c01-0-x7k2p` is 0. Other pods keep their name.
@@ -136,6 +164,29 @@ mod tests {
             counts, one[0].directions.read.total_ios,
             "histograms are merged"
         );
+    }
+
+    #[test]
+    fn means_over_runs_have_rows_of_pods_nodes_and_all() {
+        let run = |iops: u32| {
+            let pods = vec![
+                pod("iosonde-3f2a9c01-0-abcde", "n1", iops, 0),
+                pod("iosonde-3f2a9c01-1-fghij", "n2", 500, 0),
+            ];
+            combined(pods).unwrap().pods
+        };
+        let mut totals = PodTotals::default();
+        assert_eq!(totals_text(&totals), "");
+        totals.add(&run(1000));
+        totals.add(&run(3000));
+        let text = totals_text(&totals);
+        assert!(
+            text.starts_with("\nPods: 2 on 2 nodes, means over 2 runs\n\n"),
+            "{text}"
+        );
+        for row in ["0 n1", "1 n2", "node n1, 1 pod", "node n2, 1 pod", "all"] {
+            assert!(text.lines().any(|line| line.starts_with(row)), "{text}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod markdown;
 mod probe_csv;
 pub mod row;
 pub mod short_report;
-mod side_by_side;
+pub(crate) mod side_by_side;
 pub mod table;
 
 use crate::format::Format;

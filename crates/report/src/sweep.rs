@@ -10,12 +10,14 @@ mod short_sweep;
 mod sweep_csv;
 mod working_set;
 
-pub use advice::{lines as advice_lines, listed, text as advice_text};
+pub(crate) use advice::listed;
+pub use advice::{lines as advice_lines, text as advice_text};
 pub use announced::{announced, dry_run};
 pub use filling_grid::FillingGrid;
 pub(crate) use grid::is_anything;
 pub use grid::knee;
-pub use short_sweep::short;
+pub(crate) use recommendation::label;
+pub use short_sweep::ShortSweep;
 pub use sweep_csv::csv;
 pub use working_set::sentences;
 
@@ -251,9 +253,6 @@ pub fn cell_line(axes: &[Axis], plan: &CurvePlan, record: &CellRecord) -> String
 fn legend(result: &SweepResult) -> String {
     let cells = || result.curves.iter().flat_map(|curve| &curve.cells);
     let mut parts = Vec::new();
-    if result.curves.iter().any(|curve| knee(curve).is_some()) {
-        parts.push("* the knee: the lowest depth that reaches the maximum".to_owned());
-    }
     let doubts = cells()
         .filter(|cell| cell.basis == CellBasis::Predicted && !grid::is_anything(cell))
         .filter_map(|cell| cell.iops?.relative_error());

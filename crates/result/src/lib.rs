@@ -29,6 +29,7 @@ pub mod node_storage;
 pub mod nodes;
 pub mod observer;
 mod pod_result;
+mod pod_totals;
 pub mod pods;
 pub mod run;
 pub mod run_error;

@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub use crate::pod_result::PodResult;
+pub use crate::pod_totals::PodTotals;
 
 /// Result of one pod before it is combined with others.
 #[derive(Debug, Clone)]

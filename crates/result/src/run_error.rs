@@ -127,6 +127,22 @@ impl RunError {
         }
     }
 
+    /// Returns the manifest of roles that have all rights which this user needs and lacks.
+    #[must_use]
+    pub fn role_to_apply(&self) -> Option<&str> {
+        let RunError::NoFeature { cause } = self else {
+            return None;
+        };
+        match &**cause {
+            UnsupportedFeature::Cluster(
+                ClusterObstacle::MissingRights { role, .. }
+                | ClusterObstacle::NamespaceForbidden { role, .. }
+                | ClusterObstacle::CleanUpForbidden { role, .. },
+            ) if !role.is_empty() => Some(role),
+            _ => None,
+        }
+    }
+
     /// Creates the error of a target that must not be written without consent.
     pub fn write_refused(device: impl Into<String>, cause: WriteRefusal) -> RunError {
         RunError::NoWriteConsent {

@@ -329,7 +329,7 @@ fn ceiling(plateau: &Plateau, measured: &[CeilingMeasurement], held: &[PromiseCh
     } else {
         CeilingCause::Unclear
     };
-    evidence.push(conclusion(holder, counted).to_owned());
+    evidence.push(conclusion(holder, counted));
     Ceiling {
         direction: own.direction,
         random: own.random,
@@ -357,14 +357,17 @@ fn is_throttle_proved(
     }
 }
 
-fn conclusion(holder: CeilingCause, counted: LimitUnit) -> &'static str {
-    match (holder, counted) {
-        (CeilingCause::Throttle, LimitUnit::Iops) => "a throttle of IOPS, not the device",
-        (CeilingCause::Throttle, LimitUnit::Bytes) => "a throttle of bandwidth, not the device",
+fn conclusion(holder: CeilingCause, counted: LimitUnit) -> String {
+    let cause = match (holder, counted) {
+        (CeilingCause::Throttle, LimitUnit::Iops) => "a throttle of IOPS",
+        (CeilingCause::Throttle, LimitUnit::Bytes) => "a throttle of bandwidth",
         (CeilingCause::Device, _) => "the device itself",
         (CeilingCause::Unclear, LimitUnit::Iops) => "a throttle or the device itself",
         (CeilingCause::Unclear, LimitUnit::Bytes) => "a throttle, the link, or the device itself",
-    }
+    };
+    let is_throttle = holder == CeilingCause::Throttle;
+    let excluded = if is_throttle { ", not the device" } else { "" };
+    format!("{cause} is the limit{excluded}")
 }
 
 fn noun(direction: Direction) -> &'static str {

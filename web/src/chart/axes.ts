@@ -5,6 +5,12 @@ import type { Plot, Strip } from './plot';
 import type { Scale } from './scales';
 import { capped, textWidth } from './text';
 
+/** Room for the labels of values below a chart, and for the title below them. */
+const LABELS_PX = 22;
+const TITLE_PX = 20;
+/** Longest label that is turned. */
+const TURNED_PX = 110;
+
 /** Room at the left: for the longest tick label of any strip, so that strips are aligned. */
 export function leftOf(plot: Plot, most: number): number {
   const widths = plot.strips.flatMap(({ y }) => [
@@ -69,21 +75,65 @@ export function horizontalAxis(
         }),
       );
   if (!isLast) return { below: 4, nodes };
-  nodes.push(...tickLabels(scale, at));
-  if (title === '') return { below: 22, nodes };
+  const labels = isTurned(scale, at) ? turnedLabels(scale, at) : tickLabels(scale, at);
+  nodes.push(...labels.nodes);
+  if (title === '') return { below: labels.below, nodes };
+  const room = at.right - at.left + APART_PX;
   nodes.push(
-    write((at.left + at.right) / 2, at.bottom + 36, capped(title, at.right), {
+    write((at.left + at.right) / 2, at.bottom + labels.below + 14, capped(title, room), {
       fill: at.theme.muted,
       'text-anchor': 'middle',
     }),
   );
-  return { below: 42, nodes };
+  return { below: labels.below + TITLE_PX, nodes };
 }
 
-function tickLabels(scale: Scale, at: Place): Node[] {
+interface Labels {
+  /** Room below the axis. */
+  below: number;
+  nodes: Node[];
+}
+
+/** Distance between two values of an axis with names. */
+function stepOf(scale: Scale, at: Place): number {
+  return scale.ticks.length > 1 ? Math.abs(at.x(1) - at.x(0)) : at.right - at.left;
+}
+
+/** Whether a name is longer than its place below the axis. */
+function isTurned(scale: Scale, at: Place): boolean {
+  if (scale.kind !== 'names' || scale.ticks.length < 2) return false;
+  const room = stepOf(scale, at) - APART_PX;
+  return scale.ticks.some(({ text }) => textWidth(text) > room);
+}
+
+/** Names that stand upright, from bottom to top. */
+function turnedLabels(scale: Scale, at: Place): Labels {
+  const nodes: Node[] = [];
+  const top = round(at.bottom + 9);
+  let longest = 0;
+  let reached = -Infinity;
+  for (const { at: value, text } of scale.ticks) {
+    const x = round(at.x(value) + 4);
+    if (x < reached + LINE_PX) continue;
+    reached = x;
+    const words = capped(text, TURNED_PX);
+    longest = Math.max(longest, textWidth(words));
+    nodes.push(
+      path(`M${round(at.x(value))} ${round(at.bottom)}v4`, { stroke: at.theme.line }),
+      write(x, top, words, {
+        fill: at.theme.text,
+        'text-anchor': 'end',
+        transform: `rotate(-90 ${x} ${top})`,
+      }),
+    );
+  }
+  return { below: Math.ceil(longest) + 14, nodes };
+}
+
+function tickLabels(scale: Scale, at: Place): Labels {
   const nodes: Node[] = [];
   const isNames = scale.kind === 'names';
-  const step = scale.ticks.length > 1 ? Math.abs(at.x(1) - at.x(0)) : at.right - at.left;
+  const step = stepOf(scale, at);
   const text = (words: string) => (isNames ? capped(words, Math.max(28, step - APART_PX)) : words);
   // The last label is the most useful one: others make room for it.
   const ends = scale.ticks.map(({ at: value, text: words }) => {
@@ -104,5 +154,5 @@ function tickLabels(scale: Scale, at: Place): Node[] {
       }),
     );
   }
-  return nodes;
+  return { below: LABELS_PX, nodes };
 }

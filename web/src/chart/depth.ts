@@ -124,9 +124,13 @@ const MEASURES: Measure[] = [
 export function depthSpecs(lines: DepthLine[], promises: Promised[], all: string[]): Spec[] {
   const subjects = [...new Set(lines.map((line) => line.subject))];
   const patterns = groupBy(lines, (line) => line.pattern);
-  // A line has one colour in all charts.
-  const slotOf = (line: DepthLine) =>
-    patterns.size === 1 ? all.indexOf(line.subject) : lines.indexOf(line);
+  // A subject has one colour in all charts; its patterns differ in their line styles then.
+  const styleOf = (line: DepthLine, drawn: DepthLine[]) => {
+    if (subjects.length === 1) return { slot: lines.indexOf(line), dash: undefined };
+    const slot = Math.max(0, all.indexOf(line.subject));
+    const styles = [...new Set(drawn.map((each) => each.pattern))];
+    return { slot, dash: styles.length === 1 ? slot : styles.indexOf(line.pattern) };
+  };
   return MEASURES.flatMap((measure): Spec[] => {
     const drawn = measure
       .among(lines)
@@ -139,7 +143,7 @@ export function depthSpecs(lines: DepthLine[], promises: Promised[], all: string
           : patterns.size === 1
             ? line.subject
             : `${line.subject}: ${line.pattern}`;
-      const series = drawn.map((line) => ({ line, slot: slotOf(line), name: name(line) }));
+      const series = drawn.map((line) => ({ line, ...styleOf(line, drawn), name: name(line) }));
       return [
         {
           id: measure.id,
@@ -162,7 +166,8 @@ export function depthSpecs(lines: DepthLine[], promises: Promised[], all: string
           draw(
             some.map((line) => ({
               line,
-              slot: all.indexOf(line.subject),
+              slot: Math.max(0, all.indexOf(line.subject)),
+              dash: undefined,
               name: line.subject,
             })),
             measure,
@@ -193,6 +198,8 @@ function scaleOf(lines: DepthLine[], measure: Measure, least: number): Scale {
 interface Series {
   line: DepthLine;
   slot: number;
+  /** Line style; that of the colour by default. */
+  dash: number | undefined;
   name: string;
 }
 
@@ -223,10 +230,11 @@ function draw(
     const most = Math.max(0, ...(points[index] ?? []).map((point) => point.rate.mean));
     return `${name}: up to ${quantity(most, measure.unit)}.`;
   });
-  const curves = series.map(({ name, slot }, index): Line => ({
+  const curves = series.map(({ name, slot, dash }, index): Line => ({
     kind: 'line',
     name,
     slot,
+    dash,
     points: (points[index] ?? []).map(({ depth, rate }) => ({ x: depth, y: rate.mean })),
     step: false,
     filled: false,

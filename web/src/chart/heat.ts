@@ -5,6 +5,7 @@ import { quantity, tick } from '../format';
 import type { Drawing } from './panel';
 import { withError } from './parts';
 import { names } from './scales';
+import { textWidth } from './text';
 
 export interface Heat {
   column: number;
@@ -18,6 +19,9 @@ export interface Heat {
   /** Text of the cell in place of the value. */
   word?: string;
 }
+
+/** Height of a row in pixels. */
+const ROW_PX = 30;
 
 export interface Axes {
   columns: string[];
@@ -51,6 +55,9 @@ export function heatMap(
       : `${withError({ mean: cell.value, error: cell.error ?? null }, unit)}${
           cell.predicted ? ' (predicted)' : ''
         }`);
+  const height = ROW_PX * axes.rows.length;
+  // A title that is longer than the axis stands above it.
+  const isLong = textWidth(axes.rowTitle) > height;
   return {
     summary:
       values.length === 0
@@ -60,9 +67,9 @@ export function heatMap(
       x: { title: axes.columnTitle, scale: names(axes.columns), lines: false },
       strips: [
         {
-          title: '',
-          height: 30 * axes.rows.length,
-          y: { title: axes.rowTitle, scale: names(axes.rows, true), lines: false },
+          title: isLong ? axes.rowTitle : '',
+          height,
+          y: { title: isLong ? '' : axes.rowTitle, scale: names(axes.rows, true), lines: false },
           marks: [
             {
               kind: 'cells',

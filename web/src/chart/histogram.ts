@@ -15,6 +15,7 @@ export function histogram(rows: Row[]): Drawing {
     kind: 'line',
     name: names[index] ?? row.name,
     slot: row.slot,
+    dash: row.dash,
     points: outline(row, first, last).map(([x, y]) => ({ x, y })),
     step: true,
     filled: true,

@@ -60,6 +60,15 @@ export function loadSpecs(load: Load, number: number): Spec[] {
   return specs;
 }
 
+/** A line at the knee, or at the highest sustained rate of a study without one. */
+function limitOf({ knee_per_s: knee, sustained_per_s: sustained }: Load): Mark[] {
+  if (knee !== null)
+    return [{ kind: 'moment', at: knee, text: `knee: ${iops(knee)}`, isNamed: true }];
+  if (sustained === null) return [];
+  const text = `highest sustained: ${iops(sustained)}`;
+  return [{ kind: 'moment', at: sustained, text, isNamed: true }];
+}
+
 function draw(load: Load): Drawing {
   const points = [...load.points].sort((a, b) => a.offered_per_s - b.offered_per_s);
   const all = points.flatMap((point) => LINES.flatMap((line) => line.of(point) ?? []));
@@ -77,14 +86,11 @@ function draw(load: Load): Drawing {
     filled: false,
     dots: true,
   }));
-  const knee = load.knee_per_s;
-  const marks: Mark[] =
-    knee === null ? lines : [...lines, { kind: 'moment', at: knee, text: `knee: ${iops(knee)}` }];
+  const marks: Mark[] = [...lines, ...limitOf(load)];
   return {
     summary:
       kept.length > 0
-        ? `Kept up with up to ${iops(most)} I/Os per second.` +
-          (knee === null ? '' : ` The dotted line is the knee: ${iops(knee)}.`)
+        ? `Kept up with up to ${iops(most)} I/Os per second. Knee: ${load.knee}.`
         : 'No rate was kept up with.',
     plot: {
       x: {

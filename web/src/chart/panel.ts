@@ -276,7 +276,7 @@ export class Panel {
     const x = drawn.x(stop.x);
     if (stop.y === undefined) {
       this.marker = element('path', {
-        d: `M${x} ${drawn.top}V${drawn.bottom - 40}`,
+        d: `M${x} ${drawn.top}V${drawn.bottom}`,
         stroke: theme().muted,
         'stroke-width': 1,
       });

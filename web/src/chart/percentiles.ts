@@ -42,6 +42,7 @@ export function percentiles(rows: Row[]): Drawing {
     kind: 'line',
     name: names[index] ?? row.name,
     slot: row.slot,
+    dash: row.dash,
     points: (curves[index] ?? []).map(({ rarity, ns }) => ({ x: rarity, y: Math.max(ns, 1) })),
     step: false,
     filled: false,

@@ -37,6 +37,8 @@ export interface Line {
   /** Shorter name at the end of the line, where the title of the strip says the rest. */
   label?: string;
   slot: number;
+  /** Index of the line style, where several series have the colour of one subject. */
+  dash?: number | undefined;
   points: LinePoint[];
   /** Whether a value lasts until the next point. */
   step: boolean;
@@ -131,6 +133,8 @@ export interface Moment {
   kind: 'moment';
   at: number;
   text: string;
+  /** Whether the text stands in the chart instead of a tooltip. */
+  isNamed?: boolean;
 }
 
 /** A place in a chart where pointer and keyboard stop, and the values there. */
@@ -148,7 +152,7 @@ export function seriesOf(plot: Plot): { name: string; slot: number; dash: string
   for (const { marks } of plot.strips) {
     for (const mark of marks) {
       if (mark.kind !== 'line' && mark.kind !== 'bars') continue;
-      const dash = mark.kind === 'line' ? dashOf(mark.slot) : null;
+      const dash = mark.kind === 'line' ? dashOf(mark.slot, mark.dash) : null;
       if (!found.has(mark.name)) found.set(mark.name, { name: mark.name, slot: mark.slot, dash });
     }
   }
@@ -159,9 +163,9 @@ export function seriesOf(plot: Plot): { name: string; slot: number; dash: string
 const DASHES = [null, '7 4', '2 3', '9 3 2 3', '12 4', '5 2 1 2'];
 
 /** `stroke-dasharray` of a series. */
-export function dashOf(slot: number): string | null {
+export function dashOf(slot: number, dash = slot): string | null {
   // Colours repeat after six series, and then with another line style.
-  return DASHES[(slot + Math.floor(slot / DASHES.length)) % DASHES.length] ?? null;
+  return DASHES[(dash + Math.floor(slot / DASHES.length)) % DASHES.length] ?? null;
 }
 
 /** Stops of lines: one for each horizontal position that a shown line has. */

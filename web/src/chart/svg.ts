@@ -12,6 +12,8 @@ import { capped, textWidth } from './text';
 const LABELS_FROM_PX = 480;
 /** Share of the chart's width that names at the left or right fill at most. */
 const NAMES_SHARE = 0.34;
+/** Share of the chart's width that names at the ends of lines fill at most. */
+const LABELS_SHARE = 0.4;
 /** Share of a category's width that its bars fill. */
 const FILLED = 0.82;
 
@@ -24,6 +26,7 @@ export interface Drawn {
   /** Pixels of a value on the horizontal axis, and on the vertical one of the first strip. */
   x: (value: number) => number;
   y: (value: number) => number;
+  /** Upper edge of the first strip, and lower edge of the last one. */
   top: number;
   bottom: number;
 }
@@ -40,7 +43,11 @@ export function drawPlot(
   const all = seriesOf(plot);
   const most = width * NAMES_SHARE;
   const longest = Math.max(0, ...plot.strips.flatMap(({ marks }) => marks.map(labelWidth)));
-  const labelled = plot.labels && all.length > 0 && width >= LABELS_FROM_PX && longest + 24 <= most;
+  const labelled =
+    plot.labels &&
+    all.length > 0 &&
+    width >= LABELS_FROM_PX &&
+    longest + 24 <= width * LABELS_SHARE;
   const edge = plot.x.scale.kind === 'names' ? 8 : textWidth(plot.x.scale.ticks.at(-1)?.text) / 2;
   const ends = Math.max(
     0,
@@ -52,6 +59,7 @@ export function drawPlot(
   const body = element('g', {});
   let top = head + 8;
   let first: { y: Drawn['y']; top: number } | undefined;
+  let base = top;
   plot.strips.forEach((strip, index) => {
     if (strip.title !== '') {
       body.append(write(2, top + 10, capped(strip.title, width - 4), { fill: theme.muted }));
@@ -71,6 +79,7 @@ export function drawPlot(
     body.append(...nodes, ...marksOf(strip, at));
     if (labelled) body.append(...endLabels(strip, at, shown.length > 1 || plot.strips.length > 1));
     top = bottom + below + (isLast ? 0 : 8);
+    base = bottom;
   });
   const height = Math.ceil(top + 4);
   const svg = element(
@@ -93,7 +102,7 @@ export function drawPlot(
     x,
     y: first?.y ?? (() => 0),
     top: first?.top ?? 0,
-    bottom: top,
+    bottom: base,
   };
 }
 
@@ -134,8 +143,24 @@ function marksOf(strip: Strip, at: Place): Node[] {
             },
             titled(mark.text),
           ),
+          ...(mark.isNamed ? [momentName(mark.at, mark.text, at)] : []),
         ];
     }
+  });
+}
+
+/** Name of a moment at the top of its line, on the side with more room. */
+function momentName(moment: number, words: string, at: Place): SVGElement {
+  const x = at.x(moment);
+  const isLeft = x - at.left > at.right - x;
+  const room = (isLeft ? x - at.left : at.right - x) - 8;
+  return write(x + (isLeft ? -5 : 5), at.top + 11, capped(words, room), {
+    class: 'moment',
+    fill: at.theme.text,
+    'text-anchor': isLeft ? 'end' : 'start',
+    stroke: at.theme.background,
+    'stroke-width': 3,
+    'paint-order': 'stroke',
   });
 }
 
@@ -174,7 +199,7 @@ function lineNodes(line: Line, color: string, at: Place): Node[] {
       class: 'line',
       stroke: color,
       'stroke-width': 2,
-      'stroke-dasharray': dashOf(line.slot),
+      'stroke-dasharray': dashOf(line.slot, line.dash),
       'stroke-linejoin': 'round',
     }),
   );
@@ -278,6 +303,10 @@ function limitNodes(middle: number, width: number, end: number, at: Place, mark:
 /** Colours of heat maps from low to high: one hue, legible in grey too. */
 const HEAT = { light: ['#eaf2fc', '#0b4a94'], dark: ['#1d2b3d', '#8cc4ff'] } as const;
 
+/** Size of texts in narrow cells, and the smallest legible one, in pixels. */
+const SMALL_PX = 10;
+const LEAST_PX = 7;
+
 function cellNodes(cell: Cell, at: Place): Node[] {
   const [width, height] = [at.x(1) - at.x(0), Math.abs(at.y(1) - at.y(0))];
   const [x, y] = [at.x(cell.column), at.y(cell.row)];
@@ -289,7 +318,12 @@ function cellNodes(cell: Cell, at: Place): Node[] {
   const luminance = 0.299 * channels[0]! + 0.587 * channels[1]! + 0.114 * channels[2]!;
   const fill = cell.share === null ? at.theme.faint : `rgb(${channels.join(', ')})`;
   const ink = cell.share === null ? at.theme.text : luminance > 125 ? '#101820' : '#ffffff';
-  const size = Math.min(FONT_PX, ((width - 4) / textWidth(cell.text)) * FONT_PX);
+  // In a narrow cell, the unit stands below the number.
+  const sizeOf = (words: string) => Math.min(FONT_PX, ((width - 4) / textWidth(words)) * FONT_PX);
+  const isNarrow = sizeOf(cell.text) < SMALL_PX;
+  const lines = isNarrow ? cell.text.split('\u00a0') : [cell.text];
+  const most = lines.length > 1 ? SMALL_PX : FONT_PX;
+  const size = Math.min(most, ...lines.map(sizeOf));
   const nodes: Node[] = [
     path(
       `M${round(x - width / 2 + 1)} ${round(y - height / 2 + 1)}` +
@@ -298,11 +332,15 @@ function cellNodes(cell: Cell, at: Place): Node[] {
     ),
   ];
   // A number that would be too small to read is in the table and the tooltip only.
-  if (size >= 7)
-    nodes.push(
-      write(x, y + 4, cell.text, { fill: ink, 'font-size': round(size), 'text-anchor': 'middle' }),
-    );
-  return nodes;
+  if (size < LEAST_PX) return nodes;
+  const texts = lines.map((words, index) =>
+    write(x, y + 4 + (index - (lines.length - 1) / 2) * (SMALL_PX + 2), words, {
+      fill: ink,
+      'font-size': round(size),
+      'text-anchor': 'middle',
+    }),
+  );
+  return [...nodes, ...texts];
 }
 
 /** A dashed limit. Its name is left out where it would cover another name. */

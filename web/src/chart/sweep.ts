@@ -11,6 +11,8 @@ import { linear, logarithmic, overValues, placesOf } from './scales';
 
 interface Curve {
   name: string;
+  slot: number;
+  dash: number | undefined;
   points: { at: number; mean: number; error: number | null; measured: boolean }[];
 }
 
@@ -35,6 +37,23 @@ export function overOne(
 function lineName(sweep: Sweep, others: number[], combination: string[], measure: Measure): string {
   if (combination.length === 0) return measure.title;
   return combination.map((value, index) => named(sweep.axes[others[index] ?? 0], value)).join(' ');
+}
+
+/** Axis of the targets of a suite, which have one colour each. */
+const TARGET = 'target';
+
+/** Colours and line styles of the combinations of the axes `others`. */
+function stylesOf(sweep: Sweep, others: number[], all: string[][]) {
+  const at = others.findIndex((axis) => sweep.axes[axis]?.name === TARGET);
+  const targets = sweep.axes[others[at] ?? -1]?.values ?? [];
+  const rest = (combination: string[]) =>
+    JSON.stringify(combination.filter((_, index) => index !== at));
+  const rests = [...new Set(all.map(rest))];
+  return all.map((combination, index) => {
+    if (at < 0) return { slot: index, dash: undefined };
+    const slot = targets.indexOf(combination[at] ?? '');
+    return { slot, dash: rests.length > 1 ? rests.indexOf(rest(combination)) : slot };
+  });
 }
 
 function bars(
@@ -87,8 +106,12 @@ function curves(
   const over = sweep.axes[axis];
   const values = over?.values ?? [];
   const { at, numbers } = placesOf(values);
-  const lines: Curve[] = combinations(points, others).map((combination) => ({
+  const all = combinations(points, others);
+  const styles = stylesOf(sweep, others, all);
+  const lines: Curve[] = all.map((combination, index) => ({
     name: lineName(sweep, others, combination, measure),
+    slot: styles[index]?.slot ?? index,
+    dash: styles[index]?.dash,
     points: points
       .filter((point) => has(point, others, combination))
       .flatMap((point) => {
@@ -140,8 +163,8 @@ function curves(
       ],
       labels: true,
     },
-    stops: stopsOf(marks, head, (_, { slot }, index) => {
-      const point = lines[slot]?.points[index];
+    stops: stopsOf(marks, head, (_, mark, index) => {
+      const point = lines[marks.indexOf(mark)]?.points[index];
       return point ? said(point, measure) : '';
     }),
     table: () => ({
@@ -168,11 +191,12 @@ function told1(line: Curve, measure: Measure, of: (...values: number[]) => numbe
     : quantity(of(...line.points.map((point) => point.mean)), measure.unit);
 }
 
-function markOf({ name, points }: Curve, slot: number): Line {
+function markOf({ name, slot, dash, points }: Curve): Line {
   return {
     kind: 'line',
     name,
     slot,
+    dash,
     points: points.map(({ at, mean, measured }) => ({ x: at, y: mean, hollow: !measured })),
     step: false,
     filled: false,
@@ -181,7 +205,7 @@ function markOf({ name, points }: Curve, slot: number): Line {
 }
 
 /** The confidence band of a curve, and the possible errors of its predictions. */
-function intervals({ name, points }: Curve, slot: number): Mark[] {
+function intervals({ name, slot, points }: Curve): Mark[] {
   const between = (some: Curve['points']) =>
     some.flatMap((point): [number, number, number][] => {
       const range = bounds(point);

@@ -1,8 +1,15 @@
 // The first screen: what was measured where, the answer, and reasons for doubt.
 
-import { percentile, type Fact, type Load, type Report, type Sweep } from '../document';
-import { h } from '../dom';
-import { bandwidth, bytes, duration, iops, moment, quantity } from '../format';
+import {
+  percentile,
+  type Fact,
+  type Load,
+  type Report,
+  type Sweep,
+  type Winner,
+} from '../document';
+import { folded, h } from '../dom';
+import { bandwidth, bytes, capital, duration, iops, moment, quantity } from '../format';
 import { isLargeFigure, groupBy, type Row } from '../rows';
 import { deviceName, subjectsOf } from '../subjects';
 import { withError } from '../chart/parts';
@@ -12,6 +19,8 @@ const TILES = 12;
 /** Most rows and columns of the table that compares subjects. */
 const COMPARED_SUBJECTS = 16;
 const COMPARED_WORKLOADS = 8;
+/** Verdicts of suites that are shown at once. The others are folded. */
+const SUITES = 6;
 
 /** Host, device, file system, kernel and date in one line. */
 export function about(report: Report): string {
@@ -54,6 +63,75 @@ function counted(report: Report): string {
   return report.sweeps.length + report.loads.length > 0 ? 'files without their single runs' : '';
 }
 
+/** The verdict of each suite on each target; those that failed come first. */
+export function suiteVerdicts(report: Report): HTMLElement | null {
+  const rank = (passed: boolean | null) => (passed === false ? 0 : passed === null ? 1 : 2);
+  const suites = [...report.suites].sort((a, b) => rank(a.passed) - rank(b.passed));
+  if (suites.length === 0) return null;
+  const isOne = suites.length === 1;
+  const lines = suites.map(({ name, target, verdict, passed }) => {
+    const [mark, mood] = passed === null ? ['?', 'warn'] : passed ? ['✓', 'good'] : ['✗', 'bad'];
+    // The title names the suite and the target of a report of one.
+    const what = isOne ? '' : `${name}, ${target}: `;
+    return h('p', {}, h('span', { class: `chip ${mood}` }, mark), ' ', what, strong(verdict));
+  });
+  const rest = lines.slice(SUITES);
+  return h(
+    'div',
+    { class: 'lead', id: 'verdict' },
+    ...lines.slice(0, SUITES),
+    rest.length > 0 ? folded(`${rest.length} more suites`, () => h('div', {}, ...rest)) : null,
+  );
+}
+
+const strong = (text: string) => h('strong', {}, capital(text));
+
+/** The knee of each load study and the results of its objectives. */
+export function kneeAnswers(report: Report): HTMLElement[] {
+  const isOne = report.loads.length === 1 && subjectsOf(report).length < 2;
+  return report.loads.map((load) =>
+    h(
+      'div',
+      { class: 'lead' },
+      h(
+        'p',
+        {},
+        isOne ? null : h('strong', {}, `${load.subject}: `),
+        h('strong', {}, 'Knee: '),
+        load.knee,
+      ),
+      ...load.objectives.map((text) => h('p', {}, h('strong', {}, 'SLO: '), text)),
+    ),
+  );
+}
+
+/** The winner of each comparison of two targets, as the terminal names it. */
+export function winnerSentences(report: Report): HTMLElement[] {
+  const namesOf = ({ first, second }: Winner) =>
+    [first, second].map((study) => report.studies[study]?.subject ?? '');
+  // A result that the report has twice is no second target.
+  const distinct = report.winners.filter((winner) => new Set(namesOf(winner)).size > 1);
+  const winners = [...groupBy(distinct, (winner) => JSON.stringify(namesOf(winner))).values()];
+  const isOne = winners.length === 1;
+  return winners.flatMap(([winner]) => {
+    if (!winner) return [];
+    const { sentence, figures } = winner;
+    const names = namesOf(winner);
+    const named = (text: string) =>
+      text.replace(/\[(first|second)\]/g, (_, side) => names[side === 'first' ? 0 : 1] ?? '');
+    const start = isOne ? 'Winner: ' : `${names.join(' and ')}: `;
+    const list = () => h('ul', {}, ...figures.map((text) => h('li', {}, named(text))));
+    return [
+      h(
+        'div',
+        { class: isOne ? 'lead winner' : 'lead small winner' },
+        h('p', {}, h('strong', {}, start), named(sentence)),
+        figures.length > 0 ? folded('Which is faster in each figure', list) : null,
+      ),
+    ];
+  });
+}
+
 /** The expectations of suites with tick or cross; those that are not met come first. */
 export function expectationList(report: Report): HTMLElement | null {
   const all = report.expectations;
@@ -83,8 +161,10 @@ export function expectationList(report: Report): HTMLElement | null {
 
 /** The verdict on each target in a sentence, and what bounds its rates. */
 export function verdicts(report: Report): HTMLElement[] {
-  const isOne = report.studies.length === 1;
-  return report.studies.map((study) => {
+  const same = groupBy(report.studies, ({ source: _, ...study }) => JSON.stringify(study));
+  const studies = [...same.values()].flatMap((each) => each.slice(0, 1));
+  const isOne = studies.length === 1;
+  return studies.map((study) => {
     const [first, ...others] = study.ceilings;
     const bound = (text: string) => h('p', {}, h('strong', {}, 'Bottleneck: '), text);
     const more =

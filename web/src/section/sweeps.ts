@@ -269,7 +269,7 @@ function mapOf(
 export function loadContent(load: Load, number: number): (Node | null)[] {
   return [
     h('p', { class: 'lead' }, load.headline),
-    listed(load.notes),
+    listed([...load.objectives, ...load.notes]),
     h('div', { class: 'grid' }, ...loadSpecs(load, number).map((spec) => new Panel(spec).element)),
   ];
 }

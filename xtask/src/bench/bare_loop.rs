@@ -13,7 +13,7 @@ use super::aligned_block::{AlignedBlock, BLOCK_BYTES};
 use super::cpu::CpuTime;
 use super::sys::{RingCalls, read_entry};
 use super::xorshift::next_xorshift;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use io_uring::IoUring;
 use nix::libc;
 use nix::sys::resource::UsageWho;
@@ -23,6 +23,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 /// Rounds between two reads of the clock.
@@ -44,9 +45,9 @@ pub(super) enum LoopFeature {
 /// Options of `cargo xtask bare-loop`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A file or block device
-    #[arg(long)]
-    pub(super) file: PathBuf,
+    /// A file or block device; several are distributed among the threads
+    #[arg(long = "file", required = true)]
+    pub(super) files: Vec<PathBuf>,
     /// Its length
     #[arg(long)]
     pub(super) size_bytes: u64,
@@ -57,6 +58,9 @@ pub(crate) struct Arguments {
     /// free I/Os, and 1]
     #[arg(long)]
     pub(super) batch: Option<u32>,
+    /// Threads, each with its own ring and its own descriptor of a file
+    #[arg(long, default_value_t = 1)]
+    pub(super) threads: usize,
     /// How long to run
     #[arg(long, default_value_t = 10_000)]
     pub(super) milliseconds: u64,
@@ -87,13 +91,41 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     Ok(true)
 }
 
-/// Reads random blocks for the requested time.
+/// Reads random blocks for the requested time, on each thread.
 pub(super) fn read(arguments: &Arguments) -> Result<BareLoopResult> {
+    ensure!(arguments.threads > 0, "there is no thread to read");
+    let start = Barrier::new(arguments.threads);
+    let results: Vec<BareLoopResult> = std::thread::scope(|scope| {
+        let reading: Vec<_> = (0..arguments.threads)
+            .map(|thread| {
+                let start = &start;
+                scope.spawn(move || read_on_thread(arguments, thread, start))
+            })
+            .collect();
+        let results = reading.into_iter().map(|reading| {
+            let result = reading.join();
+            result.map_err(|_| anyhow!("a thread of the bare loop panicked"))?
+        });
+        results.collect::<Result<_>>()
+    })?;
+    let ios = results.iter().map(|result| result.ios).sum();
+    // Each result has the CPU time of the whole process.
+    let longest = results.into_iter().max_by_key(|result| result.elapsed_ns);
+    let longest = longest.context("no thread ran")?;
+    Ok(BareLoopResult { ios, ..longest })
+}
+
+/// Reads random blocks on one thread. All threads start at the same time.
+fn read_on_thread(arguments: &Arguments, thread: usize, start: &Barrier) -> Result<BareLoopResult> {
     let mut flags = Vec::new();
+    let path = &arguments.files[thread % arguments.files.len()];
     let wants_noatime = !arguments.without.contains(&LoopFeature::Noatime);
-    let file = open_file(&arguments.file, wants_noatime, &mut flags)
-        .with_context(|| format!("opening {}", arguments.file.display()))?;
-    let mut bare = Bare::new(&file, arguments, &mut flags)?;
+    let prepared = open_file(path, wants_noatime, &mut flags)
+        .with_context(|| format!("opening {}", path.display()))
+        .and_then(|file| Bare::new(&file, arguments, thread, &mut flags));
+    // Also after an error, or the others would wait for ever.
+    start.wait();
+    let mut bare = prepared?;
     let batch = arguments.batch.unwrap_or(arguments.depth);
     let fewest = arguments.batch.unwrap_or(1);
     let (elapsed_ns, cpu) = time_rounds(arguments.milliseconds, || bare.round(batch, fewest))?;
@@ -195,7 +227,14 @@ struct Bare {
 }
 
 impl Bare {
-    fn new(file: &File, arguments: &Arguments, flags: &mut Vec<&'static str>) -> Result<Bare> {
+    /// A loop whose random offsets differ from those of other threads. The ring keeps the file
+    /// open.
+    fn new(
+        file: &File,
+        arguments: &Arguments,
+        thread: usize,
+        flags: &mut Vec<&'static str>,
+    ) -> Result<Bare> {
         let depth = arguments.depth;
         let file_blocks = arguments.size_bytes / BLOCK_BYTES;
         ensure!(file_blocks > 0 && depth > 0, "there is nothing to read");
@@ -218,7 +257,7 @@ impl Bare {
             buffers,
             free: (0..depth).collect(),
             ios: 0,
-            random: 0x9e37_79b9_7f4a_7c15,
+            random: 0x9e37_79b9_7f4a_7c15 ^ thread as u64,
             file_blocks,
         })
     }
@@ -315,10 +354,11 @@ mod tests {
         let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         file.as_file().set_len(1 << 20).unwrap();
         let mut arguments = Arguments {
-            file: file.path().to_owned(),
+            files: vec![file.path().to_owned()],
             size_bytes: 1 << 20,
             depth: 8,
             batch: Some(3),
+            threads: 1,
             milliseconds: 20,
             without: Vec::new(),
             no_iowait: false,
@@ -341,6 +381,28 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn bare_loop_adds_the_reads_of_its_threads() {
+        let outcome = read_one_mib(|arguments| arguments.threads = 2);
+        assert!(
+            outcome.ios >= 16 && outcome.elapsed_ns >= 20_000_000,
+            "{outcome:?}"
+        );
+        let missing = Arguments {
+            files: vec!["/nonexistent/file".into()],
+            size_bytes: 1 << 20,
+            depth: 8,
+            batch: None,
+            threads: 2,
+            milliseconds: 20,
+            without: Vec::new(),
+            no_iowait: false,
+            min_wait_us: None,
+        };
+        let error = read(&missing).unwrap_err().to_string();
+        assert_eq!(error, "opening /nonexistent/file");
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! Times on a cluster: `iosonde fio` beside `kubectl run`, and `iosonde k8s fio` beside kubestr, to
-//! the result and until nothing is left.
+//! the result and to the exit. Requests to the API server of a run of one pod.
 //!
 //! The cluster takes most of the time: it provisions a volume and starts a pod. Its time
 //! varies more than the programs differ. They run in turn, and are compared round by round.
 
 mod kube_cluster;
+mod kube_comparison;
+mod kube_requests;
 mod kube_runs;
 
-use super::ratio::IntervalEstimate;
-use super::report::word;
 use anyhow::{Context, Result, bail, ensure};
 use kube_cluster::{KubeBenchCluster, Namespace};
+use kube_comparison::{KubeComparison, MOST_TO_EXIT, MOST_TO_RESULT, Pair};
+use kube_requests::{RequestCount, measure_request_count};
 use kube_runs::{BenchJobFile, JobTimes, KubeRuns};
 use serde::Serialize;
 use std::io::ErrorKind;
@@ -18,16 +20,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Most seconds from Running of `kubectl run` to the first I/O of iosonde.
-const MOST_UNTIL_FIRST_IO_S: f64 = 1.0;
-/// Largest part of kubestr's time to the result.
-const MOST_TO_RESULT: f64 = 0.75;
-/// Largest part of kubestr's time until nothing is left in the cluster.
-const MOST_TO_NOTHING_LEFT: f64 = 0.9;
-/// The loose bar of a single round on a busy machine, which detects gross regressions.
-const MOST_OF_SMOKE_S: f64 = 10.0;
-/// The same for a ratio.
-const MOST_RATIO_OF_SMOKE: f64 = 5.0;
+/// Runs whose requests are counted, at most: they hardly vary.
+const COUNTED_RUNS: usize = 3;
 
 /// Options of `cargo xtask bench kube`.
 #[derive(Debug, clap::Args)]
@@ -44,9 +38,9 @@ pub(crate) struct Arguments {
     /// Kubeconfig of another cluster
     #[arg(long)]
     kubeconfig: Option<PathBuf>,
-    /// The storage class
-    #[arg(long, default_value = "loop-ext4")]
-    class: String,
+    /// The storage classes, e.g. fast,cheap [default: loop-ext4,local-path]
+    #[arg(long = "class", value_delimiter = ',')]
+    classes: Vec<String>,
     /// Size of each claim
     #[arg(long, default_value = "300Mi")]
     size: String,
@@ -59,13 +53,13 @@ pub(crate) struct Arguments {
     /// kubectl [default: the tests' cluster's own, else kubectl]
     #[arg(long)]
     kubectl: Option<PathBuf>,
-    /// kubestr [default: the one in PATH; where there is none, its half is left out]
+    /// kubestr [default: the one in PATH; without it, its bars are missed]
     #[arg(long)]
     kubestr: Option<PathBuf>,
     /// Image of kubestr's pod: one with fio [default: the tests' cluster's, else kubestr's own]
     #[arg(long)]
     kubestr_image: Option<String>,
-    /// One round with generous bars: shows that the bench works
+    /// One round with generous bars, without missing programs: shows that the bench works
     #[arg(long)]
     smoke: bool,
     /// Also write everything here, as JSON
@@ -73,177 +67,26 @@ pub(crate) struct Arguments {
     json: Option<PathBuf>,
 }
 
-/// A comparison and its result.
-#[derive(Debug, Serialize)]
-struct KubeComparison {
-    what: String,
-    /// Reason why the comparison was skipped.
-    left_out: Option<String>,
-    peer: &'static str,
-    ours: &'static str,
-    peer_s: Vec<f64>,
-    ours_s: Vec<f64>,
-    verdict: Option<TimeVerdict>,
+/// Output of `--json`.
+#[derive(Debug, Default, Serialize)]
+struct KubeBenchDocument {
+    times: Vec<KubeComparison>,
+    requests: Vec<RequestCount>,
 }
 
-/// Largest allowed time of iosonde beside its peer.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum TimeBar {
-    /// Difference, iosonde minus peer, in seconds.
-    DifferenceS(f64),
-    /// Ratio, iosonde to peer.
-    Ratio(f64),
-}
-
-impl TimeBar {
-    fn most(self) -> f64 {
-        match self {
-            TimeBar::DifferenceS(most) | TimeBar::Ratio(most) => most,
-        }
+impl KubeBenchDocument {
+    /// Whether all bars were met. A bar that was not measured is not met, except with `--smoke`.
+    fn is_good(&self, may_leave_out: bool) -> bool {
+        let is_time_good =
+            |time: &KubeComparison| time.is_met() || (may_leave_out && time.is_left_out());
+        let is_count_good =
+            |count: &RequestCount| count.is_met() || (may_leave_out && count.is_left_out());
+        self.times.iter().all(is_time_good) && self.requests.iter().all(is_count_good)
     }
 
-    /// Estimates what the bar limits, round by round.
-    fn estimate(self, ours_s: &[f64], peer_s: &[f64]) -> IntervalEstimate {
-        match self {
-            TimeBar::DifferenceS(_) => IntervalEstimate::difference(ours_s, peer_s),
-            TimeBar::Ratio(_) => IntervalEstimate::ratio(ours_s, peer_s),
-        }
-    }
-}
-
-/// Difference or ratio of times with its bar.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-struct TimeVerdict {
-    estimate: IntervalEstimate,
-    bar: TimeBar,
-    met: bool,
-}
-
-impl TimeVerdict {
-    /// Judges by the mean, as the benchmark beside fio does.
-    fn judge(estimate: IntervalEstimate, bar: TimeBar) -> TimeVerdict {
-        TimeVerdict {
-            estimate,
-            bar,
-            met: estimate.value <= bar.most(),
-        }
-    }
-
-    /// Whether the interval contains the bar.
-    fn is_in_doubt(&self) -> bool {
-        let most = self.bar.most();
-        let interval = self.estimate.interval;
-        interval.is_some_and(|(low, high)| low <= most && most < high)
-    }
-
-    /// Describes the comparison of two programs.
-    fn text(&self, ours: &str, peer: &str) -> String {
-        match self.bar {
-            TimeBar::DifferenceS(most_s) => format!(
-                "{ours} - {peer} = {}, to be at most {most_s} s",
-                seconds(self.estimate)
-            ),
-            TimeBar::Ratio(most) => {
-                let interval = self.estimate.interval;
-                let interval = interval.map_or(String::new(), |(low, high)| {
-                    format!(" [{low:.2}, {high:.2}]")
-                });
-                let ratio = self.estimate.value;
-                format!("{ours} / {peer} = {ratio:.2}{interval}, to be at most {most}")
-            }
-        }
-    }
-}
-
-impl KubeComparison {
-    fn left_out(what: String, pair: Pair, reason: String) -> KubeComparison {
-        KubeComparison {
-            what,
-            left_out: Some(reason),
-            peer: pair.peer,
-            ours: pair.ours,
-            peer_s: Vec::new(),
-            ours_s: Vec::new(),
-            verdict: None,
-        }
-    }
-
-    fn compare(what: String, pair: Pair, [peer_s, ours_s]: [Vec<f64>; 2]) -> KubeComparison {
-        let estimate = pair.bar.estimate(&ours_s, &peer_s);
-        KubeComparison {
-            left_out: None,
-            verdict: Some(TimeVerdict::judge(estimate, pair.bar)),
-            peer_s,
-            ours_s,
-            ..KubeComparison::left_out(what, pair, String::new())
-        }
-    }
-
-    fn is_met(&self) -> bool {
-        self.verdict.is_none_or(|verdict| verdict.met)
-    }
-
-    fn text(&self) -> String {
-        let mut text = format!("\n{}\n", self.what);
-        if let Some(reason) = &self.left_out {
-            text.push_str(&format!("  left out: {reason}\n"));
-        }
-        let Some(verdict) = self.verdict else {
-            return text;
-        };
-        for (name, samples) in [(self.peer, &self.peer_s), (self.ours, &self.ours_s)] {
-            let mean = seconds(IntervalEstimate::mean(samples));
-            let each: Vec<String> = samples.iter().map(|took| format!("{took:.2}")).collect();
-            text.push_str(&format!("  {name:<16} {mean:<27} {}\n", each.join(" ")));
-        }
-        let doubt = match verdict.is_in_doubt() {
-            true => "; the interval holds the bar",
-            false => "",
-        };
-        text + &format!(
-            "  {:<6} {}{doubt}\n",
-            word(verdict.met),
-            verdict.text(self.ours, self.peer),
-        )
-    }
-}
-
-fn seconds(estimate: IntervalEstimate) -> String {
-    match estimate.interval {
-        Some((low, high)) => format!("{:.2} s [{low:.2}, {high:.2}]", estimate.value),
-        None => format!("{:.2} s", estimate.value),
-    }
-}
-
-/// Two programs that run in turn, and the largest allowed time.
-#[derive(Debug, Clone, Copy)]
-struct Pair {
-    peer: &'static str,
-    ours: &'static str,
-    bar: TimeBar,
-}
-
-impl Pair {
-    /// iosonde beside `kubectl run`.
-    fn beside_kubectl(smoke: bool) -> Pair {
-        Pair {
-            peer: "kubectl run",
-            ours: "iosonde fio",
-            bar: TimeBar::DifferenceS(match smoke {
-                true => MOST_OF_SMOKE_S,
-                false => MOST_UNTIL_FIRST_IO_S,
-            }),
-        }
-    }
-
-    /// iosonde beside kubestr. iosonde must be the faster one.
-    fn beside_kubestr(smoke: bool, most: f64) -> Pair {
-        Pair {
-            peer: "kubestr fio",
-            ours: "iosonde k8s fio",
-            bar: TimeBar::Ratio(if smoke { MOST_RATIO_OF_SMOKE } else { most }),
-        }
+    fn push_time(&mut self, time: KubeComparison) {
+        print!("{}", time.text());
+        self.times.push(time);
     }
 }
 
@@ -271,10 +114,15 @@ fn in_turn<T>(
     Ok(samples)
 }
 
-/// Returns one time of each run, in seconds.
-fn in_seconds<T>(samples: &[Vec<T>; 2], time: impl Fn(&T) -> Duration) -> [Vec<f64>; 2] {
-    let seconds = |runs: &Vec<T>| runs.iter().map(|run| time(run).as_secs_f64()).collect();
-    [seconds(&samples[0]), seconds(&samples[1])]
+/// Returns one time of each run in seconds: for the peer, and for iosonde.
+fn in_seconds<T>(samples: &[Vec<T>; 2], times: [fn(&T) -> Duration; 2]) -> [Vec<f64>; 2] {
+    let seconds = |runs: &Vec<T>, time: fn(&T) -> Duration| {
+        runs.iter().map(|run| time(run).as_secs_f64()).collect()
+    };
+    [
+        seconds(&samples[0], times[0]),
+        seconds(&samples[1], times[1]),
+    ]
 }
 
 /// Runs the benchmark and returns whether all bars were met.
@@ -299,40 +147,67 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
         bail!("interrupted");
     }
     let namespace = Namespace::new(&cluster)?;
-    println!(
-        "iosonde beside kubectl and kubestr on {}: class {}, claims of {}; \
-         {rounds} rounds, in turn; 95 % intervals",
-        cluster.description, arguments.class, arguments.size
-    );
-    let runs = KubeRuns {
-        namespace: &namespace,
-        class: arguments.class.clone(),
-        size: arguments.size.clone(),
-        image: arguments.image.clone(),
-        iosonde,
+    let classes = match arguments.classes.as_slice() {
+        [] => vec!["loop-ext4".to_owned(), "local-path".to_owned()],
+        classes => classes.to_vec(),
     };
-    let what =
-        "from command to first I/O, beside `kubectl run` of the same image to Running".to_owned();
+    println!(
+        "iosonde beside kubectl and kubestr on {}: {}, claims of {}; \
+         {rounds} rounds, in turn; 95 % intervals",
+        cluster.description,
+        classes.join(", "),
+        arguments.size
+    );
+    let mut document = KubeBenchDocument::default();
+    for class in classes {
+        let runs = KubeRuns {
+            namespace: &namespace,
+            class,
+            size: arguments.size.clone(),
+            image: arguments.image.clone(),
+            iosonde: iosonde.clone(),
+        };
+        document.push_time(beside_kubectl(arguments, &runs, rounds, &interrupted)?);
+        let shape = (rounds, length_s);
+        for time in beside_kubestr(arguments, &cluster, &runs, shape, &interrupted)? {
+            document.push_time(time);
+        }
+        namespace.create_other_events(kube_requests::OTHER_EVENTS)?;
+        let audit_log = cluster.audit_log.as_deref();
+        let count = measure_request_count(&runs, audit_log, rounds.min(COUNTED_RUNS))?;
+        print!("{}", count.text());
+        document.requests.push(count);
+    }
+    super::write_json(arguments.json.as_deref(), &document)?;
+    Ok(document.is_good(arguments.smoke))
+}
+
+/// Compares the time to the first I/O with that of `kubectl run` to a running pod.
+fn beside_kubectl(
+    arguments: &Arguments,
+    runs: &KubeRuns<'_>,
+    rounds: usize,
+    interrupted: &AtomicBool,
+) -> Result<KubeComparison> {
+    let what = format!(
+        "from command to first I/O on {}, beside `kubectl run` of the same image to Running",
+        runs.class
+    );
     let samples = in_turn(
         rounds,
-        &interrupted,
+        interrupted,
         || runs.until_running(),
         || runs.until_first_io(),
     )?;
-    let samples = in_seconds(&samples, |took| *took);
-    let start = KubeComparison::compare(what, Pair::beside_kubectl(arguments.smoke), samples);
-    print!("{}", start.text());
-    let mut findings = vec![start];
-    for whole in beside_kubestr(arguments, &cluster, &runs, (rounds, length_s), &interrupted)? {
-        print!("{}", whole.text());
-        findings.push(whole);
-    }
-    super::write_json(arguments.json.as_deref(), &findings)?;
-    Ok(findings.iter().all(KubeComparison::is_met))
+    let whole: fn(&Duration) -> Duration = |took| *took;
+    let samples = in_seconds(&samples, [whole, whole]);
+    let pair = Pair::beside_kubectl(arguments.smoke);
+    Ok(KubeComparison::compare(what, pair, samples))
 }
 
-/// Compares two times of the same job, if kubestr is installed: to the result, and until nothing is
-/// left.
+/// Compares two times beyond the I/O of the same job, if kubestr is installed: to the result, and
+/// to the exit. iosonde has exited once nothing is left in the cluster; kubestr does not wait for
+/// that.
 fn beside_kubestr(
     arguments: &Arguments,
     cluster: &KubeBenchCluster,
@@ -340,19 +215,19 @@ fn beside_kubestr(
     (rounds, length_s): (usize, u32),
     interrupted: &AtomicBool,
 ) -> Result<[KubeComparison; 2]> {
-    let whats = [
-        format!("from command to the result of a job of {length_s} s, beside kubestr"),
-        format!("from command until nothing is left of a job of {length_s} s, beside kubestr"),
-    ];
-    let pairs = [MOST_TO_RESULT, MOST_TO_NOTHING_LEFT]
-        .map(|most| Pair::beside_kubestr(arguments.smoke, most));
-    let [result, nothing_left] = whats;
+    let class = &runs.class;
+    let what = |end: &str| {
+        format!("from command to {end} of a job of {length_s} s on {class}, less the job")
+    };
+    let [result, exit] = [what("the result"), what("the exit with nothing left")];
+    let pairs =
+        [MOST_TO_RESULT, MOST_TO_EXIT].map(|most| Pair::beside_kubestr(arguments.smoke, most));
     let kubestr = arguments.kubestr.as_deref();
     let Some(kubestr) = present(kubestr, Path::new("kubestr"))? else {
         let reason = || "kubestr is not installed: name one with --kubestr".to_owned();
         return Ok([
             KubeComparison::left_out(result, pairs[0], reason()),
-            KubeComparison::left_out(nothing_left, pairs[1], reason()),
+            KubeComparison::left_out(exit, pairs[1], reason()),
         ]);
     };
     let job = BenchJobFile::new(length_s)?;
@@ -363,11 +238,15 @@ fn beside_kubestr(
         || runs.kubestr(kubestr, image, &job),
         || runs.as_kubestr(&job),
     )?;
-    let to_result = in_seconds(&samples, |times: &JobTimes| times.result);
-    let to_nothing_left = in_seconds(&samples, |times: &JobTimes| times.nothing_left);
+    let to_result: fn(&JobTimes) -> Duration = |times| times.result;
+    let to_exit: [fn(&JobTimes) -> Duration; 2] = [|times| times.exit, |times| times.nothing_left];
     Ok([
-        KubeComparison::compare(result, pairs[0], to_result),
-        KubeComparison::compare(nothing_left, pairs[1], to_nothing_left),
+        KubeComparison::compare(
+            result,
+            pairs[0],
+            in_seconds(&samples, [to_result, to_result]),
+        ),
+        KubeComparison::compare(exit, pairs[1], in_seconds(&samples, to_exit)),
     ])
 }
 
@@ -387,76 +266,34 @@ fn present<'a>(named: Option<&'a Path>, usual: &'a Path) -> Result<Option<&'a Pa
 mod tests {
     use super::*;
 
-    fn finding(peer_s: &[f64], ours_s: &[f64]) -> KubeComparison {
-        let samples = [peer_s.to_vec(), ours_s.to_vec()];
-        KubeComparison::compare("start".to_owned(), Pair::beside_kubectl(false), samples)
-    }
-
     #[test]
-    fn start_delay_is_judged_round_by_round() {
-        // The round of 9 s is slow for both programs.
-        let met = finding(&[2.0, 9.0, 3.0], &[2.9, 9.9, 3.9]);
-        assert!(met.is_met());
-        let text = met.text();
-        assert!(
-            text.contains(
-                "met    iosonde fio - kubectl run = 0.90 s [0.90, 0.90], to be at most 1 s\n"
-            ),
-            "{text}"
-        );
-        let missed = finding(&[2.0, 2.0, 2.0], &[2.9, 3.1, 3.2]);
-        assert!(!missed.is_met());
-        let text = missed.text();
-        assert!(
-            text.contains("MISSED iosonde fio - kubectl run = 1.07 s"),
-            "{text}"
-        );
-        assert!(
-            text.contains("at most 1 s; the interval holds the bar"),
-            "{text}"
-        );
-        assert!(text.contains("2.90 3.10 3.20"), "{text}");
-    }
-
-    #[test]
-    fn single_round_has_no_interval_and_no_doubt() {
-        let text = finding(&[2.0], &[2.5]).text();
-        assert!(text.contains("= 0.50 s, to be at most 1 s\n"), "{text}");
-    }
-
-    #[test]
-    fn time_beside_kubestr_is_judged_by_its_ratio() {
-        let compare = |ours_s: &[f64]| {
-            let samples = [vec![10.0, 20.0], ours_s.to_vec()];
-            let pair = Pair::beside_kubestr(false, MOST_TO_RESULT);
-            KubeComparison::compare("result".to_owned(), pair, samples)
-        };
-        let met = compare(&[7.0, 14.0]);
-        assert!(met.is_met());
-        let text = met.text();
-        let expected = "met    iosonde k8s fio / kubestr fio = 0.70 [0.70, 0.70], to be at most \
-                        0.75\n";
-        assert!(text.contains(expected), "{text}");
-        assert!(!compare(&[8.0, 16.0]).is_met());
-    }
-
-    #[test]
-    fn missing_kubestr_skips_its_comparison_with_reason() {
+    fn missing_kubestr_fails_all_but_the_smoke_run() {
         let (absent, there) = (Path::new("/nonexistent/kubestr"), Path::new("true"));
         assert_eq!(present(None, absent).unwrap(), None);
         assert_eq!(present(None, there).unwrap(), Some(there));
         // A missing program that was named is an error.
         assert!(present(Some(absent), there).is_err());
+        let pair = Pair::beside_kubestr(false, MOST_TO_EXIT);
         let reason = "it is not installed".to_owned();
-        let finding =
-            KubeComparison::left_out("all".to_owned(), Pair::beside_kubestr(false, 0.9), reason);
-        assert!(finding.is_met());
-        let text = finding.text();
-        assert!(
-            text.starts_with("\nall\n  left out: it is not installed"),
-            "{text}"
-        );
-        assert!(!text.contains("met") && !text.contains(" s ["), "{text}");
+        let document = KubeBenchDocument {
+            times: vec![KubeComparison::left_out("all".to_owned(), pair, reason)],
+            requests: Vec::new(),
+        };
+        assert!(document.is_good(true));
+        assert!(!document.is_good(false));
+    }
+
+    #[test]
+    fn exit_of_kubestr_is_held_against_removal_by_iosonde() {
+        let times = |result, exit, nothing_left| JobTimes {
+            result: Duration::from_secs(result),
+            exit: Duration::from_secs(exit),
+            nothing_left: Duration::from_secs(nothing_left),
+        };
+        let samples = [vec![times(3, 4, 35)], vec![times(2, 3, 5)]];
+        let to_exit: [fn(&JobTimes) -> Duration; 2] =
+            [|times| times.exit, |times| times.nothing_left];
+        assert_eq!(in_seconds(&samples, to_exit), [vec![4.0], vec![5.0]]);
     }
 
     #[test]
@@ -471,7 +308,8 @@ mod tests {
         };
         let interrupted = AtomicBool::new(false);
         let samples = in_turn(3, &interrupted, takes('p', 2), takes('o', 1)).unwrap();
-        let samples = in_seconds(&samples, |took: &Duration| *took);
+        let whole: fn(&Duration) -> Duration = |took| *took;
+        let samples = in_seconds(&samples, [whole, whole]);
         assert_eq!(samples, [vec![2.0; 3], vec![1.0; 3]]);
         assert_eq!(*order.borrow(), "pooppo".to_owned());
         interrupted.store(true, Relaxed);

@@ -96,9 +96,12 @@ impl LoopShape {
         }
     }
 
-    /// Whether there is a bare loop with this job.
-    pub(super) fn has_bare_loop(self) -> bool {
-        self != LoopShape::TwoWorkers
+    /// Threads that run the job.
+    fn workers(self) -> u32 {
+        match self {
+            LoopShape::TwoWorkers => 2,
+            _ => 1,
+        }
     }
 
     /// Options of the job beside engine and depth.
@@ -144,6 +147,10 @@ impl ComparedProgram {
     /// iosonde at depth 64, without batch options.
     pub(super) const IOSONDE: ComparedProgram =
         ComparedProgram::new(ComparedBinary::Iosonde, LoopShape::Plain);
+
+    /// The bare loop at depth 64, without batch options.
+    pub(super) const BARE_LOOP: ComparedProgram =
+        ComparedProgram::new(ComparedBinary::BareLoop, LoopShape::Plain);
 
     /// A program with a job.
     pub(super) const fn new(binary: ComparedBinary, shape: LoopShape) -> ComparedProgram {
@@ -261,6 +268,9 @@ impl ProgramRuns {
         if shape == LoopShape::InBatches {
             command.arg(format!("--batch={BATCH}"));
         }
+        if shape.workers() > 1 {
+            command.arg(format!("--threads={}", shape.workers()));
+        }
         let (output, used) = run_alone(&mut command)?;
         let outcome: bare_loop::BareLoopResult =
             serde_json::from_str(&output).context("the bare loop's outcome")?;
@@ -302,8 +312,14 @@ pub(super) fn run_alone(command: &mut Command) -> Result<(String, CpuTime)> {
     Ok((String::from_utf8_lossy(&output.stdout).into_owned(), used))
 }
 
-/// Reads JSON of fio or iosonde. fio prints messages before the JSON.
-pub(super) fn read_report(text: &str, used: CpuTime) -> Result<RunSample> {
+/// Reads JSON of fio or iosonde about a job of reads.
+fn read_report(text: &str, used: CpuTime) -> Result<RunSample> {
+    read_report_of(text, "read", used)
+}
+
+/// Reads JSON of fio or iosonde about a job in one direction: `read` or `write`. fio prints
+/// messages before the JSON.
+pub(super) fn read_report_of(text: &str, direction: &str, used: CpuTime) -> Result<RunSample> {
     let start = text.find("{\n").context("there is no JSON")?;
     let report: Value = serde_json::from_str(&text[start..])?;
     let job = &report["jobs"][0];
@@ -313,7 +329,7 @@ pub(super) fn read_report(text: &str, used: CpuTime) -> Result<RunSample> {
             .with_context(|| format!("there is no number {name}"))
     };
     ensure!(number(job, "error")? == 0.0, "the job failed");
-    let ios = number(&job["read"], "total_ios")?;
+    let ios = number(&job[direction], "total_ios")?;
     ensure!(ios > 0.0, "the job did no I/O");
     // usr_cpu and sys_cpu are percentages of job_runtime, which is in milliseconds.
     let unit_us = number(job, "job_runtime")? * 1e3 / 100.0;
@@ -322,7 +338,7 @@ pub(super) fn read_report(text: &str, used: CpuTime) -> Result<RunSample> {
         system_us: number(job, "sys_cpu")? * unit_us,
     };
     Ok(RunSample {
-        iops: number(&job["read"], "iops")?,
+        iops: number(&job[direction], "iops")?,
         per_io: cpu.per(ios),
         process_per_io: used.per(ios),
     })

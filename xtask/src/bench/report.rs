@@ -1,6 +1,6 @@
 //! Findings of the benchmark as text and as JSON.
 
-use super::bars::{BarVerdict, ComparedFigure, judge};
+use super::bars::{Bar, BarVerdict, ComparedFigure, judge};
 use super::bench_target::BenchTargetKind;
 use super::program::{ComparedBinary, ComparedProgram, LoopShape, RunSample};
 use super::ratio::IntervalEstimate;
@@ -53,9 +53,9 @@ impl TargetComparison {
     }
 
     /// Adds a verdict for each bar whose programs ran.
-    pub(super) fn judged(mut self, bars: &[super::bars::Bar]) -> TargetComparison {
+    pub(super) fn judged(mut self, bars: &[Bar]) -> TargetComparison {
         for bar in bars {
-            if let Some(ratio) = self.ratio(bar.figure, bar.of, bar.over) {
+            if let Some(ratio) = self.bar_ratio(bar) {
                 self.verdicts.push(judge(*bar, ratio));
             }
         }
@@ -90,6 +90,29 @@ impl TargetComparison {
             )
         };
         Some(IntervalEstimate::ratio(&values(of)?, &values(over)?))
+    }
+
+    /// The ratio that a bar bounds, or nothing if one of its programs did not run.
+    fn bar_ratio(&self, bar: &Bar) -> Option<IntervalEstimate> {
+        let Some(beside) = bar.beside else {
+            return self.ratio(bar.figure, bar.of, bar.over);
+        };
+        let run_by_run = |numerator, denominator| {
+            let values = |program| {
+                let series = self.find_series(program)?;
+                Some(series.values(|sample| bar.figure.read_sample(sample)))
+            };
+            let (numerators, denominators) = (values(numerator)?, values(denominator)?);
+            let pairs = numerators.iter().zip(&denominators);
+            Some(
+                pairs
+                    .map(|(left, right)| left / right)
+                    .collect::<Vec<f64>>(),
+            )
+        };
+        let ratios = run_by_run(bar.of, bar.over)?;
+        let ratios_beside = run_by_run(beside.numerator, beside.denominator)?;
+        Some(IntervalEstimate::ratio(&ratios, &ratios_beside))
     }
 
     /// The ratios of all figures of two programs, or nothing if one of them did not run.
@@ -155,6 +178,10 @@ impl TargetComparison {
             text.push_str(&self.ratios(of, fio));
             text.push_str(&self.ratios(of, before));
         }
+        for binary in [ComparedBinary::Iosonde, ComparedBinary::BareLoop] {
+            let program = |shape| ComparedProgram::new(binary, shape);
+            text.push_str(&self.ratios(program(LoopShape::TwoWorkers), program(LoopShape::Plain)));
+        }
         for (name, flags) in self.flags_by_engine() {
             let _ = writeln!(text, "  {name}: {}", flags.join(", "));
         }
@@ -177,11 +204,17 @@ fn line(verdict: &BarVerdict) -> String {
     } else {
         "; the interval holds the bar"
     };
+    let names = |numerator: ComparedProgram, denominator: ComparedProgram| {
+        format!("{} / {}", numerator.name(), denominator.name())
+    };
+    let mut ratio = names(bar.of, bar.over);
+    if let Some(beside) = bar.beside {
+        let divisor = names(beside.numerator, beside.denominator);
+        ratio = format!("({ratio}) / ({divisor})");
+    }
     format!(
-        "  {word:<6} {}: {} / {} = {}, to be {limit}{doubt}\n",
+        "  {word:<6} {}: {ratio} = {}, to be {limit}{doubt}\n",
         bar.figure.name(),
-        bar.of.name(),
-        bar.over.name(),
         interval(verdict.ratio),
     )
 }
@@ -261,6 +294,44 @@ mod tests {
         );
         assert!(
             text.contains("met    user CPU per I/O: iosonde / fio = 0.050"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn two_workers_are_held_to_two_threads_of_the_bare_loop() {
+        let program = ComparedProgram::new;
+        let (iosonde, bare) = (ComparedBinary::Iosonde, ComparedBinary::BareLoop);
+        let finding = |of_two| TargetComparison {
+            skipped: None,
+            series: vec![
+                series(program(iosonde, LoopShape::Plain), 0.02, 1e6),
+                series(program(iosonde, LoopShape::TwoWorkers), 0.02, of_two),
+                series(program(bare, LoopShape::Plain), 0.02, 1e6),
+                series(program(bare, LoopShape::TwoWorkers), 0.02, 1.6e6),
+            ],
+            ..TargetComparison::skipped(BenchTargetKind::Sparse, String::new())
+        };
+        for (of_two, is_met) in [(1.57e6, true), (1.5e6, false)] {
+            let finding = finding(of_two).judged(&bars(BenchTargetKind::Sparse));
+            let verdict = finding
+                .verdicts
+                .iter()
+                .find(|verdict| verdict.bar.needs_two_cpus());
+            assert_eq!(verdict.map(|verdict| verdict.met), Some(is_met), "{of_two}");
+        }
+        let text = finding(1.52e6)
+            .judged(&bars(BenchTargetKind::Sparse))
+            .text();
+        assert!(
+            text.contains(
+                "IOPS: (iosonde, two workers / iosonde) / (bare loop, two workers / bare loop) \
+                 = 0.950"
+            ),
+            "{text}"
+        );
+        assert!(
+            text.contains("  bare loop, two workers / bare loop: user CPU per I/O 1.000"),
             "{text}"
         );
     }

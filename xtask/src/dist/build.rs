@@ -17,6 +17,35 @@ pub(crate) const GLIBC_MINIMUM: (u32, u32) = (2, 28);
 const AGENT_BYTES_MAX: u64 = 4 << 20;
 /// Versions of the linker, so that each machine builds the same bytes.
 const ZIG_PACKAGES: [&str; 2] = ["ziglang==0.17.1", "cargo-zigbuild==0.24.1"];
+/// Separates the flags in CARGO_ENCODED_RUSTFLAGS, so that a path may contain a space.
+const FLAG_SEPARATOR: &str = "\x1f";
+/// Variables of a user that would change the files.
+const REMOVED_VARIABLES: [&str; 16] = [
+    "AR",
+    "CARGO_BUILD_RUSTC",
+    "CARGO_BUILD_RUSTC_WRAPPER",
+    "CARGO_BUILD_RUSTFLAGS",
+    "CARGO_BUILD_TARGET",
+    "CARGO_TARGET_DIR",
+    "CARGO_ZIGBUILD_PYTHON_PATH",
+    "CARGO_ZIGBUILD_ZIG_PATH",
+    "CC",
+    "IOSONDE_AGENT",
+    "RUSTC",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTC_WRAPPER",
+    "RUSTFLAGS",
+    "TARGET_CC",
+    "TARGET_CFLAGS",
+];
+
+/// A static program that is not position-independent and has no unwind tables, as a build from
+/// source makes it.
+const AGENT_FLAGS: [&str; 3] = [
+    "-Ctarget-feature=+crt-static",
+    "-Crelocation-model=static",
+    "-Cforce-unwind-tables=no",
+];
 
 /// The compilers of a release, with its agents.
 pub(crate) struct Builder<'a> {
@@ -82,12 +111,8 @@ impl<'a> Builder<'a> {
             .args(["--profile", "agent", "--target", triple, "--target-dir"])
             .arg(&directory)
             .env(
-                "RUSTFLAGS",
-                format!(
-                    "-Ctarget-feature=+crt-static -Crelocation-model=static \
-                     -Cforce-unwind-tables=no {}",
-                    remapped_paths(self.release)
-                ),
+                "CARGO_ENCODED_RUSTFLAGS",
+                rust_flags(&AGENT_FLAGS, self.release),
             );
         if Architecture::native() != Some(architecture) {
             let compiler = format!("{}-linux-gnu-gcc", architecture.rust());
@@ -95,12 +120,8 @@ impl<'a> Builder<'a> {
                 &compiler,
                 &format!("gcc-{}-linux-gnu", packaged(architecture)),
             )?;
-            let variable = format!(
-                "CARGO_TARGET_{}_LINKER",
-                triple.to_uppercase().replace('-', "_")
-            );
-            cargo.env(variable, &compiler);
-            cargo.env(format!("CC_{}", triple.replace('-', "_")), &compiler);
+            cargo.env(linker_variable(triple), &compiler);
+            cargo.env(compiler_variable(triple), &compiler);
         }
         run(&mut cargo)?;
         Ok(directory.join(triple).join("agent/iosonde-agent"))
@@ -120,7 +141,7 @@ impl<'a> Builder<'a> {
             .args(["zigbuild", "--locked", "--release", "--package", "iosonde"])
             .args(["--bin", "iosonde", "--target", &versioned, "--target-dir"])
             .arg(&directory)
-            .env("RUSTFLAGS", remapped_paths(self.release));
+            .env("CARGO_ENCODED_RUSTFLAGS", rust_flags(&[], self.release));
         if target.flavour() == Flavour::Static {
             cargo.arg("--no-default-features");
         }
@@ -140,16 +161,16 @@ impl<'a> Builder<'a> {
             .env("PATH", &self.path)
             .env("SOURCE_DATE_EPOCH", self.release.epoch.to_string())
             .env("CARGO_INCREMENTAL", "0")
-            .env("CFLAGS", remapped_c_paths(self.release));
-        for name in [
-            "CARGO_ENCODED_RUSTFLAGS",
-            "CARGO_BUILD_TARGET",
-            "CARGO_TARGET_DIR",
-            "IOSONDE_AGENT",
-            "RUSTC_WRAPPER",
-            "RUSTC_WORKSPACE_WRAPPER",
-        ] {
+            .env("CC_SHELL_ESCAPED_FLAGS", "1")
+            .env("CFLAGS", c_flags(self.release));
+        for name in REMOVED_VARIABLES {
             cargo.env_remove(name);
+        }
+        // A linker that is set here would take the place of zig.
+        for target in ClientTarget::ALL {
+            let triple = rust_target(target.architecture(), target.flavour());
+            cargo.env_remove(linker_variable(triple));
+            cargo.env_remove(compiler_variable(triple));
         }
         cargo
     }
@@ -174,28 +195,51 @@ const fn packaged(architecture: Architecture) -> &'static str {
     }
 }
 
-/// Directories of this machine, and the names that replace them in the executables.
+/// Returns the variable with which cargo selects the linker of a target.
+fn linker_variable(triple: &str) -> String {
+    let target = triple.to_uppercase().replace('-', "_");
+    format!("CARGO_TARGET_{target}_LINKER")
+}
+
+/// Returns the variable with which build scripts select the C compiler of a target.
+fn compiler_variable(triple: &str) -> String {
+    format!("CC_{}", triple.replace('-', "_"))
+}
+
+/// Directories of this machine, and the names that replace them in the executables. The standard
+/// library is in RUSTUP_HOME if the toolchain has its source.
 fn replaced_paths(release: &Release) -> Vec<(PathBuf, &'static str)> {
-    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
-    let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from).or(home);
+    let directory = |variable: &str, default: &str| {
+        let given = std::env::var_os(variable).map(PathBuf::from);
+        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(default));
+        given.or_else(home)
+    };
+    let cargo = directory("CARGO_HOME", ".cargo").map(|path| (path, "/cargo"));
+    let rustup = directory("RUSTUP_HOME", ".rustup").map(|path| (path, "/rustup"));
     let root = release.root.canonicalize();
     // rustc applies the last flag that matches: a checkout may be inside of CARGO_HOME.
-    let mut paths: Vec<_> = cargo.into_iter().map(|path| (path, "/cargo")).collect();
+    let mut paths: Vec<_> = rustup.into_iter().chain(cargo).collect();
     paths.push((root.unwrap_or_else(|_| release.root.clone()), "/iosonde"));
     paths
 }
 
-fn remapped_paths(release: &Release) -> String {
-    let flags = replaced_paths(release)
-        .into_iter()
-        .map(|(path, name)| format!("--remap-path-prefix={}={name}", path.display()));
-    flags.collect::<Vec<_>>().join(" ")
+/// Returns the flags of rustc in the form of CARGO_ENCODED_RUSTFLAGS.
+fn rust_flags(flags: &[&str], release: &Release) -> String {
+    let paths = replaced_paths(release).into_iter();
+    let remapped =
+        paths.map(|(path, name)| format!("--remap-path-prefix={}={name}", path.display()));
+    let flags = flags.iter().map(|flag| (*flag).to_owned());
+    flags
+        .chain(remapped)
+        .collect::<Vec<_>>()
+        .join(FLAG_SEPARATOR)
 }
 
-fn remapped_c_paths(release: &Release) -> String {
+/// Returns the flags of C compilers, each quoted for a shell.
+fn c_flags(release: &Release) -> String {
     let flags = replaced_paths(release)
         .into_iter()
-        .map(|(path, name)| format!("-ffile-prefix-map={}={name}", path.display()));
+        .map(|(path, name)| format!("'-ffile-prefix-map={}={name}'", path.display()));
     flags.collect::<Vec<_>>().join(" ")
 }
 
@@ -254,6 +298,11 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
         .with_context(|| format!("cannot run {words}"))?;
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);
+        // Some programs print their findings to standard output.
+        let said = match said.trim() {
+            "" => String::from_utf8_lossy(&done.stdout),
+            _ => said,
+        };
         bail!("{words}: {}: {}", done.status, said.trim());
     }
     Ok(done.stdout)
@@ -296,8 +345,26 @@ mod tests {
         };
         let root = directory.path().canonicalize().unwrap();
         let flag = format!("--remap-path-prefix={}=/iosonde", root.display());
-        assert!(remapped_paths(&release).ends_with(&flag));
-        assert!(remapped_c_paths(&release).ends_with("=/iosonde"));
+        let flags = rust_flags(&["-Ca=b"], &release);
+        let flags: Vec<&str> = flags.split(FLAG_SEPARATOR).collect();
+        assert_eq!(flags.first(), Some(&"-Ca=b"));
+        assert_eq!(flags.last(), Some(&flag.as_str()));
+        for name in ["=/rustup", "=/cargo"] {
+            assert!(flags.iter().any(|flag| flag.ends_with(name)), "{flags:?}");
+        }
+        assert!(c_flags(&release).ends_with("=/iosonde'"));
+    }
+
+    #[test]
+    fn variables_of_a_target_are_those_of_cargo_and_cc() {
+        let triple = "aarch64-unknown-linux-gnu";
+        assert_eq!(
+            [linker_variable(triple), compiler_variable(triple)],
+            [
+                "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER",
+                "CC_aarch64_unknown_linux_gnu"
+            ]
+        );
     }
 
     #[test]

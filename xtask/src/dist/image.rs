@@ -77,8 +77,12 @@ impl ReleaseImage {
 
     /// Returns the path of the layout's archive.
     pub(crate) fn path(self, release: &Release) -> PathBuf {
-        let file = format!("{}-{}-image.tar", self.name(), release.version);
-        release.directory.join(file)
+        release.directory.join(self.file_name(release))
+    }
+
+    /// Returns the name of the layout's archive.
+    pub(crate) fn file_name(self, release: &Release) -> String {
+        format!("{}-{}-image.tar", self.name(), release.version)
     }
 
     fn licences(self) -> &'static str {

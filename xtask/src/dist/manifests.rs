@@ -7,6 +7,7 @@ mod installer;
 use super::architecture::{Architecture, Flavour};
 use super::archive::sha256_hex;
 use super::build;
+use super::check_scope::CheckScope;
 use super::release::Release;
 use anyhow::{Context, Result, anyhow, ensure};
 use serde::Deserialize;
@@ -19,6 +20,8 @@ use std::process::{Command, Stdio};
 const RELEASE_URL: &str = "IOSONDE_RELEASE_URL";
 const KREW: &str = "packaging/krew/iosonde.yaml";
 const FORMULA: &str = "packaging/homebrew/iosonde.rb";
+const KREW_FILE: &str = "iosonde.yaml";
+const FORMULA_FILE: &str = "iosonde.rb";
 
 /// Writes all manifests into the directory of the release. `sums` has the sha256 of each archive by
 /// its name. A manifest whose archives were not built is left out.
@@ -38,7 +41,7 @@ pub(crate) fn write(release: &Release, sums: &BTreeMap<String, String>) -> Resul
             written.push(path);
         }
     }
-    for (template, name) in [(KREW, "iosonde.yaml"), (FORMULA, "iosonde.rb")] {
+    for (template, name) in [(KREW, KREW_FILE), (FORMULA, FORMULA_FILE)] {
         let path = release.root.join(template);
         let text =
             fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -52,12 +55,35 @@ pub(crate) fn write(release: &Release, sums: &BTreeMap<String, String>) -> Resul
     Ok(written)
 }
 
+/// Returns the names of the manifests of a release with the clients of the scope. krew needs all
+/// static clients, and Homebrew all others.
+pub(crate) fn file_names(release: &Release, scope: &CheckScope) -> Vec<String> {
+    let mut names = vec![installer::NAME.to_owned(), helm_chart::file_name(release)];
+    for architecture in scope.architectures(Flavour::Static) {
+        names.push(krew_archive_name(release, architecture));
+    }
+    for (flavour, manifest) in [(Flavour::Static, KREW_FILE), (Flavour::Gnu, FORMULA_FILE)] {
+        let has_all = |architecture| scope.has_client(architecture, flavour);
+        if Architecture::ALL.into_iter().all(has_all) {
+            names.push(manifest.to_owned());
+        }
+    }
+    names
+}
+
+/// Returns the name of the archive that krew unpacks.
+fn krew_archive_name(release: &Release, architecture: Architecture) -> String {
+    let (version, processor) = (&release.version, architecture.rust());
+    format!("kubectl-iosonde-{version}-{processor}-linux.tar.gz")
+}
+
 /// Installs the release by each of its manifests that this machine has the program for, and checks
 /// the others as text.
 pub(crate) fn check(release: &Release) -> Result<()> {
     installer::check(release)?;
     check_krew(release)?;
     check_formula(release)?;
+    check_workflows(release)?;
     helm_chart::check(release)
 }
 
@@ -112,9 +138,9 @@ fn write_krew_archive(release: &Release, architecture: Architecture) -> Result<O
     if !archive.is_file() {
         return Ok(None);
     }
-    let (version, processor) = (&release.version, architecture.rust());
-    let name = format!("kubectl-iosonde-{version}-{processor}-linux.tar.gz");
-    let path = release.directory.join(name);
+    let path = release
+        .directory
+        .join(krew_archive_name(release, architecture));
     let mut xz = Command::new("xz")
         .arg("-dc")
         .arg(&archive)
@@ -149,7 +175,7 @@ struct KrewPlatform {
 
 /// Compares the krew manifest with the archives that it names.
 fn check_krew(release: &Release) -> Result<()> {
-    let Some(text) = read_if_written(release, "iosonde.yaml")? else {
+    let Some(text) = read_if_written(release, KREW_FILE)? else {
         return Ok(());
     };
     let manifest: KrewManifest = serde_saphyr::from_str(&text)
@@ -179,15 +205,28 @@ fn check_krew(release: &Release) -> Result<()> {
 
 /// Checks the syntax of the formula.
 fn check_formula(release: &Release) -> Result<()> {
-    if read_if_written(release, "iosonde.rb")?.is_none() {
+    if read_if_written(release, FORMULA_FILE)?.is_none() {
         return Ok(());
     }
     if !is_installed("ruby") {
         println!("not checked: the syntax of iosonde.rb (ruby is not installed)");
         return Ok(());
     }
-    let formula = release.directory.join("iosonde.rb");
+    let formula = release.directory.join(FORMULA_FILE);
     printed_text(Command::new("ruby").arg("-c").arg(formula)).map(drop)
+}
+
+/// Checks the syntax of the workflows, and their shell scripts if shellcheck is installed.
+fn check_workflows(release: &Release) -> Result<()> {
+    if !is_installed("actionlint") {
+        println!("not checked: the syntax of .github/workflows (actionlint is not installed)");
+        return Ok(());
+    }
+    let mut actionlint = Command::new("actionlint");
+    actionlint
+        .current_dir(&release.root)
+        .arg(".github/workflows/release.yml");
+    printed_text(&mut actionlint).map(drop)
 }
 
 /// The text of a manifest. None: it was not written, since its archives were not built.

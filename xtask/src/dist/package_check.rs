@@ -3,6 +3,7 @@
 use super::architecture::{Architecture, Flavour};
 use super::build::output;
 use super::busybox::Busybox;
+use super::check_scope::CheckScope;
 use super::packages::{
     PackageContent, deb_name, fresh_directory, rpm_name, write_deb, write_file, write_rpm,
 };
@@ -53,9 +54,10 @@ const RECORDED_CALLS: &str = "--install /usr/bin/fio fio\n\
 ///
 /// # Errors
 /// If a package cannot be installed, run, upgraded or removed.
-pub(crate) fn check(release: &Release) -> Result<()> {
-    let Some(architecture) = Architecture::native() else {
-        println!("skipped: packages: a release has none for this machine");
+pub(crate) fn check(release: &Release, scope: &CheckScope) -> Result<()> {
+    let native = Architecture::native();
+    let Some(architecture) = native.filter(|native| scope.has_client(*native, Flavour::Gnu)) else {
+        println!("skipped: packages: none is for this machine");
         return Ok(());
     };
     if !Uid::effective().is_root() {

@@ -175,11 +175,20 @@ fn control_file(content: &PackageContent<'_>, installed_kib: u64) -> String {
     )
 }
 
+/// Reports a C library that is too old: the package has no dependencies that would refuse it.
+const PROGRAM_CHECK: &str = "\
+if ! /usr/bin/iosonde --version >/dev/null 2>&1; then
+    echo 'iosonde: the program does not run here: it needs glibc 2.28 or newer' >&2
+    echo 'help: install the archive linux-static, which needs no glibc' >&2
+fi
+";
+
 fn postinst() -> String {
     format!(
         "#!/bin/sh\n\
          set -e\n\
          [ \"$1\" = configure ] || exit 0\n\
+         {PROGRAM_CHECK}\
          # A file at /usr/bin/fio belongs to an installed fio.\n\
          if [ -e /usr/bin/fio ] && [ ! -L /usr/bin/fio ]; then exit 0; fi\n\
          update-alternatives --install /usr/bin/fio fio /usr/bin/iosonde {ALTERNATIVE_PRIORITY}\n"
@@ -372,6 +381,18 @@ mod tests {
                 .skip(1)
                 .all(|line| line.starts_with(' '))
         );
+    }
+
+    #[test]
+    fn postinst_reports_old_c_library_and_goes_on() {
+        let script = postinst();
+        let (check, alternative) = script.split_once("update-alternatives").unwrap();
+        assert!(
+            check.contains("it needs glibc 2.28 or newer' >&2\n"),
+            "{script}"
+        );
+        assert!(!check.contains("exit 1"), "{script}");
+        assert!(alternative.contains("/usr/bin/fio fio /usr/bin/iosonde 10\n"));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Bills of materials in CycloneDX 1.5: the crates in each file of the release, with their licences
 //! and the checksums of their sources.
 
-use super::architecture::{ClientTarget, Flavour};
+use super::architecture::Flavour;
 use super::audit_data;
 use super::busybox::Busybox;
+use super::check_scope::CheckScope;
 use super::crate_tree::{ShippedCrate, shipped_crates};
 use super::image::ReleaseImage;
 use super::image_layer::sha256_hex;
@@ -58,7 +59,7 @@ pub(crate) fn write(release: &Release, staged: &[Staged]) -> Result<Vec<PathBuf>
             fs::read(&file.path).with_context(|| format!("cannot read {}", file.path.display()))?;
         let name = file_name(&file.path);
         let document = list.document(&name, &release.version, &sha256_hex(&bytes));
-        let path = release.directory.join(format!("{name}{SUFFIX}"));
+        let path = release.directory.join(document_name(&name));
         let text = format!("{}\n", serde_json::to_string_pretty(&document)?);
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         written.push(path);
@@ -70,9 +71,8 @@ pub(crate) fn write(release: &Release, staged: &[Staged]) -> Result<Vec<PathBuf>
 ///
 /// # Errors
 /// If a document is missing or describes other bytes, or a client has no list of its crates.
-pub(crate) fn check(release: &Release) -> Result<()> {
-    let staged: Vec<Staged> = ClientTarget::ALL
-        .iter()
+pub(crate) fn check(release: &Release, scope: &CheckScope) -> Result<()> {
+    let staged: Vec<Staged> = (scope.targets.iter())
         .map(|target| Staged {
             architecture: target.architecture(),
             flavour: target.flavour(),
@@ -86,9 +86,8 @@ pub(crate) fn check(release: &Release) -> Result<()> {
         audit_data::read(client.architecture, &client.program())?;
     }
     for file in described_files(release, &staged) {
-        let path = release
-            .directory
-            .join(format!("{}{SUFFIX}", file_name(&file.path)));
+        let name = document_name(&file_name(&file.path));
+        let path = release.directory.join(name);
         let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let document: Value = serde_json::from_slice(&text)?;
         let bytes = fs::read(&file.path)?;
@@ -127,6 +126,11 @@ fn described_files<'a>(release: &Release, staged: &'a [Staged]) -> Vec<Described
     }));
     files.retain(|file| file.path.is_file());
     files
+}
+
+/// Returns the name of the document that describes a file.
+pub(crate) fn document_name(file: &str) -> String {
+    format!("{file}{SUFFIX}")
 }
 
 fn file_name(path: &Path) -> String {

@@ -1,7 +1,7 @@
 //! Lays out the files of a client as archives and packages hold them: program, manual pages,
 //! completions, documents and licences.
 
-use super::architecture::{Architecture, ClientTarget};
+use super::architecture::{Architecture, ClientTarget, Flavour};
 use super::audit_data;
 use super::build::{Builder, output, run};
 use super::release::{Release, Staged};
@@ -120,16 +120,19 @@ fn create_parent(path: &Path) -> Result<()> {
     std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))
 }
 
-/// Returns the files that each client has, relative to its directory.
-pub(crate) fn expected_files() -> Vec<String> {
+/// Returns the files that each client of the flavour has, relative to its directory. A static
+/// client has no commands for Ceph.
+pub(crate) fn expected_files(flavour: Flavour) -> Vec<String> {
     let mut files = vec![
         "bin/iosonde".to_owned(),
         "share/man/man1/iosonde.1".to_owned(),
         "share/man/man1/iosonde-probe.1".to_owned(),
         "share/man/man1/iosonde-fio.1".to_owned(),
-        "share/man/man1/iosonde-rados.1".to_owned(),
         "share/doc/iosonde/THIRD-PARTY".to_owned(),
     ];
+    if flavour == Flavour::Gnu {
+        files.push("share/man/man1/iosonde-rados.1".to_owned());
+    }
     let documents = DOCUMENTS.iter();
     files.extend(documents.map(|name| format!("share/doc/iosonde/{name}")));
     files.extend(COMPLETIONS.iter().map(|(_, file)| format!("share/{file}")));

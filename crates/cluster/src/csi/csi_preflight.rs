@@ -3,10 +3,10 @@
 use super::CsiOptions;
 use crate::api;
 use crate::connect::KubeCluster;
-use crate::lifecycle::rights_role::{cluster_role_manifest, role_manifest};
 use crate::lifecycle::{RETAINED_RIGHTS, STATIC_PROVISIONER, find_class, is_retaining};
 use crate::options::{ClusterOptions, PodPlacement, Pods};
-use crate::preflight::{self, Facts, Right};
+use crate::preflight::{self, Facts};
+use crate::rights_role::{Right, cluster_role_manifest, role_manifest};
 use crate::setup_observer::{SetupEvent, SetupObserver, unless_interrupted};
 use crate::survey::drivers::snapshot_classes;
 use iosonde_job::TargetUri;
@@ -88,11 +88,9 @@ pub(super) fn check_services(
     let asked = query_services(cluster, &name, options);
     let asked = unless_interrupted(observer.interrupts, asked);
     let (answers, lacking) = crate::connect::runtime()?.block_on(asked)?;
-    if let Some((roles, lacking)) = lacking {
-        let note = format!("these roles have all rights that are needed:\n{roles}");
-        (observer.tell)(SetupEvent::Note(&note));
+    if let Some((role, lacking)) = lacking {
         let rights = lacking.into_iter().map(preflight::in_words).collect();
-        return Err(ClusterObstacle::MissingRights { rights }.into());
+        return Err(ClusterObstacle::MissingRights { rights, role }.into());
     }
     let ServiceFacts {
         facts,

@@ -7,6 +7,7 @@ use crate::manifest::RUN_LABEL;
 use crate::namespace;
 use crate::object_removal::await_bounded;
 use crate::object_watch::{ObjectWatch, Selector};
+use crate::rights_role::{Right, cluster_role_manifest};
 use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition, RemainingObject};
 use iosonde_result::run_error::{ClusterObstacle, ClusterRequest, RunError};
 use k8s_openapi::api::batch::v1::Job;
@@ -20,6 +21,22 @@ use tokio::time::{Instant, timeout_at};
 const REMOVAL: Duration = Duration::from_secs(90);
 /// Polling interval for volumes, which a user may read by name only.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Rights for finding and removing leftovers of runs in all namespaces.
+const CLEAN_UP_RIGHTS: [Right; 12] = [
+    ("get", "batch", "jobs", ""),
+    ("list", "batch", "jobs", ""),
+    ("watch", "batch", "jobs", ""),
+    ("delete", "batch", "jobs", ""),
+    ("list", "", "persistentvolumeclaims", ""),
+    ("watch", "", "persistentvolumeclaims", ""),
+    ("get", "", "persistentvolumes", ""),
+    ("list", "", "persistentvolumes", ""),
+    ("patch", "", "persistentvolumes", ""),
+    ("get", "", "namespaces", ""),
+    ("list", "", "namespaces", ""),
+    ("delete", "", "namespaces", ""),
+];
 
 /// Removes all leftovers. An error for one of them does not stop the others; the first is returned.
 pub(super) async fn remove_all(
@@ -193,6 +210,12 @@ async fn leave(cluster: &KubeCluster, name: &str) -> Result<bool, RunError> {
     namespace::leave(&there, None, &|| true).await
 }
 
+/// Returns the manifest of a role that has all rights of `doctor --cluster --clean`.
+#[must_use]
+pub fn clean_up_role() -> String {
+    cluster_role_manifest("iosonde-doctor", &CLEAN_UP_RIGHTS)
+}
+
 /// An object that is already gone is not an error.
 fn accept(
     request: ClusterRequest,
@@ -202,7 +225,8 @@ fn accept(
     match answer {
         Err(error) if api::is_refused(&error) => {
             let rights = vec![right.to_owned()];
-            Err(ClusterObstacle::CleanUpForbidden { rights }.into())
+            let role = clean_up_role();
+            Err(ClusterObstacle::CleanUpForbidden { rights, role }.into())
         }
         Err(error) if !api::is_missing(&error) => Err(api::failed(request, &error)),
         _ => Ok(()),
@@ -278,7 +302,9 @@ mod tests {
         let (objects, _) = serve(&runtime, |_, _| ApiAnswer::Status(403));
         let refused = runtime.block_on(remove_run(&objects.cluster, &leftover("0a1b2c3d")));
         let rights = vec!["delete jobs".to_owned()];
-        let expected = ClusterObstacle::CleanUpForbidden { rights };
+        let role = clean_up_role();
+        assert!(role.contains("resources: [jobs], verbs: [get, list, watch, delete]"));
+        let expected = ClusterObstacle::CleanUpForbidden { rights, role };
         assert_eq!(refused, Err(expected.into()));
     }
 }

@@ -5,6 +5,7 @@ use super::ending::no_answer;
 use crate::connection::{AgentEvent, unreadable};
 use crate::options::ClusterOptions;
 use crate::setup_observer::{SetupEvent, TICK};
+use crate::survey::SharedTrial;
 use iosonde_result::run_error::{RunError, SharedFileProblem};
 use iosonde_result::shared_file::{
     MEMBERS_MAX, MemberStep, SharedFileReply, SharedFileResult, check_shared_file,
@@ -19,6 +20,26 @@ use std::time::{Duration, Instant};
 const ROUND: Duration = Duration::from_secs(180);
 
 impl PodSession<'_> {
+    /// Has the pods write to one file and read what the others wrote.
+    ///
+    /// # Errors
+    /// If a byte is wrong, a call fails, or a pod is lost.
+    pub fn try_shared_file(&mut self, options: &ClusterOptions) -> Result<SharedTrial, RunError> {
+        let checked = self.check_shared_file(options)?;
+        debug_assert!(
+            !checked.checks.is_empty(),
+            "close-to-open is always checked"
+        );
+        Ok(SharedTrial {
+            nodes: self.node_names(),
+            verified_bytes: checked
+                .checks
+                .iter()
+                .map(|check| check.verified_bytes)
+                .sum(),
+        })
+    }
+
     /// Has the pods check a file in the directory of the first one.
     pub(super) fn check_shared_file(
         &mut self,

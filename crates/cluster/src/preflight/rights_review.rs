@@ -1,7 +1,7 @@
 //! Reads the rules for this user in one request, instead of one review per right.
 
-use super::Right;
 use crate::connect::KubeCluster;
+use crate::rights_role::Right;
 use k8s_openapi::api::authorization::v1::{
     ResourceRule, SelfSubjectRulesReview, SelfSubjectRulesReviewSpec,
 };

@@ -45,6 +45,7 @@ fn facts(change: impl FnOnce(&mut Value)) -> Facts {
         claim: serde_json::from_value(part("claim")).unwrap(),
         claim_users: Vec::new(),
         missing_rights: Vec::new(),
+        role: String::new(),
         may_claim: false,
         lacks_namespace: false,
     }
@@ -72,7 +73,8 @@ fn no_storage_class(target: &str, similar: Option<&str>) -> RunError {
 /// Returns the error for rights that this user lacks.
 fn missing_right(right: &str) -> RunError {
     let rights = vec![right.to_owned()];
-    ClusterObstacle::MissingRights { rights }.into()
+    let role = String::new();
+    ClusterObstacle::MissingRights { rights, role }.into()
 }
 
 #[test]
@@ -310,6 +312,17 @@ fn missing_rights_are_refused_by_name() {
     unprivileged.missing_rights = vec!["create pods/exec".into()];
     let error = judge(&unprivileged, "sc://fast").unwrap_err();
     assert_eq!(error, missing_right("create pods/exec"));
+}
+
+#[test]
+fn missing_rights_come_with_their_role() {
+    let unprivileged = Facts {
+        role: "kind: Role".to_owned(),
+        missing_rights: vec!["create jobs".to_owned()],
+        ..facts(|_| {})
+    };
+    let error = judge(&unprivileged, "sc://fast").unwrap_err();
+    assert_eq!(error.role_to_apply(), Some("kind: Role"));
 }
 
 #[test]

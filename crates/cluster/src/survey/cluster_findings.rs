@@ -2,7 +2,6 @@
 
 use super::gke_version::{NVME_EPHEMERAL_STORAGE_SINCE, lacks_nvme_ephemeral_storage};
 use super::{ClassFacts, NodeFacts, Survey, Trial};
-use crate::free_room::is_shared_by_nodes;
 use crate::leftovers::LeftoverRun;
 use iosonde_result::doctor::Severity::{Note, Problem, Warning};
 use iosonde_result::doctor::{CleanUp, ClusterCause, Finding};
@@ -60,8 +59,7 @@ impl Survey {
     /// Returns the finding for a cluster of which no class has volumes for several nodes.
     fn sharing_finding(&self) -> Option<Finding> {
         let classes = self.classes.as_ref().filter(|all| !all.is_empty())?;
-        let is_of_one_node =
-            |class: &ClassFacts| is_shared_by_nodes(&class.provisioner) == Some(false);
+        let is_of_one_node = |class: &ClassFacts| class.shared == Some(false);
         classes.iter().all(is_of_one_node).then(|| {
             let provisioners = classes.iter().map(|class| class.provisioner.clone());
             let cause = ClusterCause::NoSharedClass {

@@ -204,6 +204,29 @@ fn classes_that_archive_and_lack_of_shared_class_are_found() {
 }
 
 #[test]
+fn sharing_of_a_class_is_known_by_its_driver_or_its_volumes() {
+    let shared = |answers: &SurveyAnswers| -> Vec<Option<bool>> {
+        let classes = answers.survey().classes.unwrap();
+        classes.iter().map(|class| class.shared).collect()
+    };
+    let mut answers = seen();
+    assert_eq!(shared(&answers), [None, Some(true)], "slow is NFS");
+    let modes = json!({"storageClassName": "fast", "accessModes": ["ReadWriteMany"]});
+    answers.volumes.as_mut().unwrap()[0].spec = from_value(modes).unwrap();
+    assert_eq!(shared(&answers), [Some(true); 2]);
+    let classes = answers.classes.as_mut().unwrap();
+    let fast = classes
+        .iter_mut()
+        .find(|class| class.provisioner.ends_with("disk"));
+    fast.unwrap().provisioner = "ebs.csi.aws.com".to_owned();
+    assert_eq!(
+        shared(&answers),
+        [Some(false), Some(true)],
+        "the driver counts more than a volume made by hand"
+    );
+}
+
+#[test]
 fn class_with_driver_on_no_node_is_a_problem() {
     let mut seen = seen();
     seen.driver_nodes = Some(Vec::new());

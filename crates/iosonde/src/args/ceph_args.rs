@@ -1,5 +1,6 @@
 //! Options for access to a Ceph cluster.
 
+use super::WITHOUT_CEPH;
 use clap::{Args, ValueEnum};
 use iosonde_ceph::PoolKind;
 use iosonde_job::plan::{CEPH_TIMEOUT_S, CephAccess};
@@ -9,18 +10,23 @@ use iosonde_job::plan::{CEPH_TIMEOUT_S, CephAccess};
 #[command(next_help_heading = "Targets in a Ceph cluster (rados://POOL, rbd://POOL/IMAGE)")]
 pub(crate) struct CephArgs {
     /// Configuration file of Ceph [default: CEPH_CONF, else /etc/ceph/ceph.conf]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = WITHOUT_CEPH, value_name = "FILE")]
     pub(crate) ceph_conf: Option<String>,
     /// Name of the Ceph client, e.g. bench or client.bench [default: the client in CEPH_ARGS, else
     /// client.admin]
-    #[arg(long, visible_alias = "ceph-name", value_name = "NAME")]
+    #[arg(long, visible_alias = "ceph-name", hide = WITHOUT_CEPH, value_name = "NAME")]
     pub(crate) ceph_client: Option<String>,
     /// File with the client's key [default: the keyring in the configuration]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide = WITHOUT_CEPH, value_name = "FILE")]
     pub(crate) ceph_keyring: Option<String>,
     /// Timeout of a request to the cluster, in seconds; a request that times out is an error
     /// [default: 60]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=86_400), value_name = "SECONDS")]
+    #[arg(
+        long,
+        hide = WITHOUT_CEPH,
+        value_parser = clap::value_parser!(u32).range(1..=86_400),
+        value_name = "SECONDS"
+    )]
     pub(crate) ceph_timeout: Option<u32>,
     #[command(flatten)]
     pub(crate) made_pool: MadePoolArgs,
@@ -33,6 +39,7 @@ pub(crate) struct CephArgs {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "auto",
+        hide = WITHOUT_CEPH,
         value_name = "TYPE"
     )]
     pub(crate) map: Option<MapFormat>,
@@ -59,6 +66,7 @@ pub(crate) struct MadePoolArgs {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "replicated",
+        hide = WITHOUT_CEPH,
         value_parser = pool_kind,
         value_name = "KIND"
     )]

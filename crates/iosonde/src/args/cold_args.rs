@@ -1,5 +1,6 @@
 //! The argument `--cold` of commands that measure.
 
+use super::WITHOUT_CEPH;
 use clap::{Args, ValueEnum};
 use iosonde_result::cache_state::{CacheLayer, ColdLayers};
 
@@ -10,6 +11,14 @@ pub(crate) struct ColdArgs {
     /// machine as root, else the pages of the files; in pods the pages of the files), node (nodes
     /// of the pods and of the volume, by privileged pods), osd (all OSDs of the Ceph cluster)
     #[arg(long, value_enum, value_delimiter = ',', value_name = "LAYER")]
+    #[cfg_attr(
+        not(feature = "ceph"),
+        arg(
+            help = "Drop the caches of these layers before the jobs of each run: client (all \
+                    caches of this machine as root, else the pages of the files; in pods the pages \
+                    of the files), node (nodes of the pods and of the volume, by privileged pods)"
+        )
+    )]
     pub(crate) cold: Vec<ColdLayerArg>,
 }
 
@@ -21,6 +30,7 @@ pub(crate) enum ColdLayerArg {
     /// Page caches of the Kubernetes nodes of the pods and of the volume
     Node,
     /// Caches of all OSDs of the Ceph cluster
+    #[value(hide = WITHOUT_CEPH)]
     Osd,
 }
 

@@ -42,7 +42,8 @@ pub(crate) struct DoctorArgs {
     /// Check a Kubernetes cluster instead: its storage classes, its nodes, and leftovers of runs
     #[arg(long, conflicts_with = "targets")]
     pub(crate) cluster: bool,
-    /// With --cluster: create a claim of each class, mount it and remove it
+    /// With --cluster: create a claim of each class, mount it and remove it. Where several nodes
+    /// can write one volume, a pod on one node reads what a pod on another has written
     #[arg(long, requires = "cluster")]
     pub(crate) trial: bool,
     /// With --cluster: list disks (model, size, sectors) and mounts of each node, by a short-lived

@@ -25,6 +25,13 @@ pub(crate) struct LoadArgs {
     /// A directory, a file, a block device, rados://POOL, rbd://POOL/IMAGE, or a target in a
     /// Kubernetes cluster, e.g. sc://CLASS
     #[arg(default_value = ".", value_name = "TARGET")]
+    #[cfg_attr(
+        not(feature = "ceph"),
+        arg(
+            help = "A directory, a file, a block device, or a target in a Kubernetes cluster, e.g. \
+                    sc://CLASS"
+        )
+    )]
     pub(crate) target: String,
     /// Access pattern
     #[arg(long, value_enum, default_value_t = LoadKind::Randread)]

@@ -17,7 +17,7 @@ Examples:
 The objects are those of `rados bench`: both programs read and remove each other's objects.";
 
 /// Default name of the object that describes the last benchmark. `--run-name` sets another.
-const LAST_RUN: &str = "benchmark_last_metadata";
+pub(crate) const LAST_RUN: &str = "benchmark_last_metadata";
 /// Default bytes of a write operation.
 const DEFAULT_OP_BYTES: u64 = 4 << 20;
 /// Longest object and operation, in bytes.

@@ -32,6 +32,13 @@ pub(crate) struct RunArgs {
     /// Directories, files, block devices, rados://POOL or rbd://POOL/IMAGE, or targets in a
     /// Kubernetes cluster, e.g. sc://CLASS; they replace the targets that the suite names
     #[arg(value_name = "TARGET")]
+    #[cfg_attr(
+        not(feature = "ceph"),
+        arg(
+            help = "Directories, files, block devices, or targets in a Kubernetes cluster, e.g. \
+                    sc://CLASS; they replace the targets that the suite names"
+        )
+    )]
     pub(crate) targets: Vec<String>,
     /// List the built-in suites
     #[arg(long)]

@@ -33,6 +33,13 @@ pub(crate) struct SweepArgs {
     /// Directories, files, block devices, rados://POOL, rbd://POOL/IMAGE, targets in a Kubernetes
     /// cluster, e.g. sc://CLASS, or a job file
     #[arg(default_value = ".", value_name = "TARGET|JOBFILE")]
+    #[cfg_attr(
+        not(feature = "ceph"),
+        arg(
+            help = "Directories, files, block devices, targets in a Kubernetes cluster, e.g. \
+                    sc://CLASS, or a job file"
+        )
+    )]
     pub(crate) targets: Vec<String>,
     /// An option of fio and its values, e.g. --axis iodepth=1..512 or --axis bs=4k,64k, which is
     /// the same as --bs 4k,64k; may be repeated [default: iodepth=1..256]

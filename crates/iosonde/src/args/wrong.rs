@@ -1,5 +1,6 @@
 //! Reports all invalid values of a command line; clap reports the first one only.
 
+use super::argument_error::argument_error;
 use crate::failure::CommandError;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -14,13 +15,25 @@ pub(crate) fn parse<Args: Parser>(words: &[OsString]) -> Result<Args, CommandErr
             (first, others)
         }
     };
+    let command = typed_command::<Args>(words);
     for error in others {
-        let text = error.to_string();
-        // Only the last error refers to the help.
-        let what = text.split("\n\nFor more").next().unwrap_or(&text);
-        eprintln!("{}", what.trim_end());
+        argument_error(error, &command).print();
     }
-    Err(first.into())
+    Err(argument_error(first, &command))
+}
+
+/// The program and its commands, as typed: `iosonde k8s csi`.
+fn typed_command<Args: Parser>(words: &[OsString]) -> String {
+    let mut command = Args::command();
+    let mut names = vec![command.get_name().to_owned()];
+    for word in words.iter().skip(1) {
+        let Some(found) = command.find_subcommand(word).cloned() else {
+            break;
+        };
+        names.push(found.get_name().to_owned());
+        command = found;
+    }
+    names.join(" ")
 }
 
 /// Finds further errors by removing each invalid option and parsing again.
@@ -81,6 +94,17 @@ mod tests {
         let others = others::<Cli>(&words, &first);
         let line = |error: clap::Error| error.to_string().lines().next().map(str::to_owned);
         [first].into_iter().chain(others).filter_map(line).collect()
+    }
+
+    #[test]
+    fn typed_command_includes_subcommands() {
+        let command = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(Into::into).collect();
+            typed_command::<Cli>(&words)
+        };
+        assert_eq!(command("iosonde probe --size 4x"), "iosonde probe");
+        assert_eq!(command("iosonde rados bench 5 q"), "iosonde rados bench");
+        assert_eq!(command("iosonde --nonsense"), "iosonde");
     }
 
     #[test]

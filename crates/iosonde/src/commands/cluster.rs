@@ -93,8 +93,15 @@ pub(crate) fn check(
     pods: Option<Pods>,
     interrupts: &dyn Fn() -> u32,
 ) -> Result<PreflightResult, CommandError> {
-    let options = options_of_pods(target, args, pods)?;
-    Ok(iosonde_cluster::check(&options, &archs(), interrupts)?)
+    check_options(&options_of_pods(target, args, pods)?, interrupts)
+}
+
+/// As [`check`], with complete options.
+pub(crate) fn check_options(
+    options: &ClusterOptions,
+    interrupts: &dyn Fn() -> u32,
+) -> Result<PreflightResult, CommandError> {
+    Ok(iosonde_cluster::check(options, &archs(), interrupts)?)
 }
 
 /// Returns the architectures of the agents. Commands that send no agent run without one, too.

@@ -11,7 +11,7 @@ use iosonde_report::comparison::{ComparisonDocument, PromiseSides, judge_side};
 use iosonde_report::figures::{label, percent};
 use iosonde_report::format::TextFormat;
 use iosonde_report::history::time;
-use iosonde_result::compare::{Comparison, ComparisonRow, compare_with_earlier_runs};
+use iosonde_result::compare::{ComparisonRow, compare_with_earlier_runs};
 use jiff::tz::TimeZone;
 use sides::{Chosen, Studies, earlier_runs};
 
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
         ));
     }
     args.fail_if_slower
-        .map_or(Ok(()), |share| judge(&comparison, share))
+        .map_or(Ok(()), |share| judge(&document, share))
 }
 
 /// `probe of /data on n1, 2026-11-21 03:01`.
@@ -73,13 +73,14 @@ fn described(study: &StudyRecord) -> String {
 
 /// Fails if B is slower by `share` or more, which sets the exit status for CI. Also fails, with
 /// another status, if no figure is decided and B looks slower by `share` or more.
-fn judge(comparison: &Comparison, share: f64) -> Result<(), CommandError> {
+fn judge(document: &ComparisonDocument<'_>, share: f64) -> Result<(), CommandError> {
+    let comparison = document.comparison;
     let slower = comparison.slower_by(share);
     if !slower.is_empty() {
         return Err(CommandError::Slower(format!(
             "B is slower by {} or more: {}",
             percent(share),
-            named(&slower)
+            named(document, &slower)
         )));
     }
     let apparent = comparison.looks_slower_by(share);
@@ -89,17 +90,18 @@ fn judge(comparison: &Comparison, share: f64) -> Result<(), CommandError> {
     Err(CommandError::Undecided(format!(
         "no figure is decided, but B looks slower by {} or more: {}",
         percent(share),
-        named(&apparent)
+        named(document, &apparent)
     )))
 }
 
 /// `job read IOPS by 9.1 %, job read p99 by 12 %`.
-fn named(rows: &[&ComparisonRow]) -> String {
+fn named(document: &ComparisonDocument<'_>, rows: &[&ComparisonRow]) -> String {
     let named: Vec<String> = rows
         .iter()
         .map(|row| {
             let name = label(row.subject.name(), row.measure);
-            format!("{} {name} by {}", row.part, percent(row.slower_by()))
+            let title = document.title(&row.part);
+            format!("{title} {name} by {}", percent(row.slower_by()))
         })
         .collect();
     named.join(", ")

@@ -8,7 +8,7 @@ mod notes;
 mod remote_target;
 mod target_options;
 
-use crate::args::KeepArgs;
+use crate::args::{KeepArgs, WITHOUT_CEPH};
 use crate::commands::ceph::remote_storage;
 use crate::commands::{cold, consent, finish_command};
 use crate::failure::CommandError;
@@ -133,7 +133,9 @@ fn action_text(action: &Action) -> Result<Option<String>, CommandError> {
             usage + &target_options::help_of_targets(columns)
         }
         Action::CommandHelp(name) => help::command_help(name.as_deref()).map_err(unknown)?,
-        Action::EngineHelp(name) => help::engine_help(name.as_deref()).map_err(unknown)?,
+        Action::EngineHelp(name) => {
+            help::engine_help(name.as_deref(), !WITHOUT_CEPH).map_err(unknown)?
+        }
     }))
 }
 

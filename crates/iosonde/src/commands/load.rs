@@ -66,10 +66,11 @@ pub(crate) fn run(args: &LoadArgs) -> Result<(), CommandError> {
     };
     result.notes.extend(target_session.notes());
     let failure = result.failure().map(|failure| failure.message.clone());
+    let pods = target_session.table_of_pods();
     conclude_study(
         &mut history_writer,
         &result,
-        |id| print(args, &result, id, output),
+        |id| print(args, &result, (id, &pods), output),
         |_| stop.conclude_study(result.error.clone(), failure),
         Box::new(target_session),
     )
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<(), CommandError> {
 fn print(
     args: &LoadArgs,
     result: &LoadResult,
-    id: Option<&str>,
+    (id, pods): (Option<&str>, &str),
     mut output: Output,
 ) -> Result<(), CommandError> {
     let text = match args.written.format {
@@ -87,7 +88,7 @@ fn print(
             output.write_styled(&report::load::short(result, &details, output.style()))?;
             return output.finish();
         }
-        TextFormat::Table => report::load::table(result),
+        TextFormat::Table => report::load::table(result) + pods,
         TextFormat::Json => report::load::json(result)?,
         TextFormat::Csv => report::load::csv(result),
         TextFormat::Markdown => report::load::markdown(result),

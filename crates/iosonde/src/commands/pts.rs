@@ -61,18 +61,24 @@ pub(crate) fn run(args: &PtsArgs) -> Result<(), CommandError> {
     result.notes.extend(target_session.notes());
     let failure = result.failure.as_ref();
     let failure = failure.map(|failure| failure.message.clone());
+    let pods = target_session.table_of_pods();
     conclude_study(
         &mut history_writer,
         &result,
-        |_| print(args, &result, output),
+        |_| print(args, &result, &pods, output),
         |_| stop.conclude_study(result.error.clone(), failure),
         Box::new(target_session),
     )
 }
 
-fn print(args: &PtsArgs, result: &PtsResult, output: Output) -> Result<(), CommandError> {
+fn print(
+    args: &PtsArgs,
+    result: &PtsResult,
+    pods: &str,
+    output: Output,
+) -> Result<(), CommandError> {
     let text = match args.written.format {
-        TextFormat::Table => report::pts::table(result),
+        TextFormat::Table => report::pts::table(result) + pods,
         TextFormat::Json => report::pts::json(result)?,
         TextFormat::Csv => report::pts::csv(result),
         TextFormat::Markdown => report::pts::markdown(result),

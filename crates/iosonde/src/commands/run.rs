@@ -30,7 +30,6 @@ use iosonde_machine::system_env::SystemEnv;
 use iosonde_report as report;
 use iosonde_report::format::TextFormat;
 use iosonde_report::html::HtmlReportBuilder;
-use iosonde_report::sweep::listed;
 use iosonde_suite::{
     BUILTIN, ExpectationVerdict, JudgedExpectation, MOST_RUNS, StepKind, StepResult, Suite,
     SuiteExpectation, SuiteResult, SuiteTarget, builtin, suite, suite_schema,
@@ -183,9 +182,7 @@ fn draw(
             None => page.suite(&result.target, result),
         }
     }
-    let targets: Vec<String> = results.iter().map(|result| result.target.clone()).collect();
-    let suite = results.first().map_or("", |result| &result.suite);
-    Ok(page.html(Some(&format!("{suite} on {}", listed(&targets))))?)
+    Ok(page.html(None)?)
 }
 
 /// All jobs of a suite, with those of its sweeps.
@@ -233,7 +230,7 @@ fn check_targets(
 ) -> Result<(Vec<Vec<SuiteExpectation>>, Vec<CommandError>), CommandError> {
     let (mut expected, mut failures, mut usable) = (Vec::new(), Vec::new(), Vec::new());
     for target in targets {
-        match suite_target::check_target(&target.name, args, pods_of_suite(args, suite)) {
+        match suite_target::check_target(&target.name, args, suite) {
             Ok(found) => {
                 usable.push(target.name.as_str());
                 // A run prints the notes when its pod is created.

@@ -81,8 +81,10 @@ fn print(
 ) -> Result<(), CommandError> {
     let text = match args.written.format {
         TextFormat::Table if !args.details => {
-            let details = super::show_command::details(id, &args.keep);
-            output.write_styled(&report::sweep::short(result, &details, output.style()))?;
+            let options = super::show_command::store_options(&args.keep);
+            let report =
+                report::sweep::ShortSweep::new(result, (id, options.as_str()), output.style());
+            output.write_styled(&report.text())?;
             return output.finish();
         }
         TextFormat::Table => report::sweep::table(result),
@@ -478,10 +480,8 @@ fn conclude(
         // A spent budget keeps the journal, so that the sweep can be resumed.
         let is_spent = args.budget.is_some() && !result.is_complete();
         live.conclude(&result, is_spent || !is_written);
-        stop.conclude_study(
-            result.cause.clone().map(CutShort::from),
-            result.failure.clone(),
-        )
+        let cause = result.cause.clone().map(CutShort::from);
+        stop.conclude_study(cause, result.failure.clone())
     };
     conclude_study(
         history_writer,

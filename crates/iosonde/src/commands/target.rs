@@ -1,5 +1,6 @@
 //! Local targets: checks before the measurement, and preparation.
 
+mod simulated_target;
 pub(super) mod working_file;
 
 use super::ceph;
@@ -9,6 +10,7 @@ use iosonde_job::plan::CephAccess;
 use iosonde_machine::space::{space, view_of_kernel};
 use iosonde_result::run_error::{AccessPurpose, RunError, TargetProblem, UnsupportedFeature};
 use iosonde_study::probe::{StudyTarget, StudyTargetKind};
+use simulated_target::check_device;
 use std::fs::{File, FileType};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
@@ -96,6 +98,7 @@ pub(in crate::commands) fn check(
     access: &CephAccess,
 ) -> Result<StudyTargetKind, CommandError> {
     if let Some(options) = name.strip_prefix("sim:") {
+        check_device(name, options)?;
         return Ok(StudyTargetKind::Simulated {
             options: options.to_owned(),
         });
@@ -207,9 +210,9 @@ mod tests {
             Ok(StudyTargetKind::Directory { .. })
         ));
         let simulated = StudyTargetKind::Simulated {
-            options: "iops=100".into(),
+            options: "cap_iops=100".into(),
         };
-        assert_eq!(check("sim:iops=100", &[]).unwrap(), simulated);
+        assert_eq!(check("sim:cap_iops=100", &[]).unwrap(), simulated);
         let file = directory.join(format!("iosonde-target-{}", std::process::id()));
         std::fs::write(&file, [0; 4096]).unwrap();
         let kind = |consent: &[PathBuf]| check(file.to_str().unwrap(), consent).unwrap();

@@ -16,6 +16,7 @@ use iosonde_job::{Neighbour, TargetUri};
 use iosonde_machine::consent::Consent;
 use iosonde_result::cache_state::{ColdLayers, LayerCache, combine_caches, describe_caches};
 use iosonde_result::observer::Observer;
+use iosonde_result::pods::PodTotals;
 use iosonde_result::run::RunResult;
 use iosonde_result::run_error::RunError;
 use iosonde_result::session::Session;
@@ -54,6 +55,8 @@ pub(super) struct TargetSession<'a> {
     notes: Vec<String>,
     /// State of the caches at the start of the runs so far.
     caches: Vec<LayerCache>,
+    /// Figures of each of several pods over the runs so far.
+    pod_totals: PodTotals,
 }
 
 impl<'a> TargetSession<'a> {
@@ -69,12 +72,10 @@ impl<'a> TargetSession<'a> {
     ) -> Result<TargetSession<'a>, CommandError> {
         let is_here = |name: &&String| matches!(cluster::target_within(name, args), Ok(None));
         if pods.is_some() {
-            match names.iter().find(is_here) {
-                Some(name) => return Err(cluster::no_pods_of(name)),
-                None if names.is_empty() => {
-                    return Err(cluster::no_pods_of("the target of the jobs"));
-                }
-                None => {}
+            let here = names.iter().find(is_here).map(String::as_str);
+            let unnamed = names.is_empty().then_some("the target of the jobs");
+            if let Some(name) = here.or(unnamed) {
+                return Err(cluster::no_pods_of(name));
             }
         }
         consent::to_root(names, args, interrupts)?;
@@ -93,6 +94,7 @@ impl<'a> TargetSession<'a> {
             pods: Vec::new(),
             notes: Vec::new(),
             caches: Vec::new(),
+            pod_totals: PodTotals::default(),
         };
         let paths = consent.paths();
         let here = here(names, args, |name| {
@@ -202,6 +204,11 @@ impl<'a> TargetSession<'a> {
         self.notes.iter().cloned().chain(caches).collect()
     }
 
+    /// A table of each pod and node over the runs so far. Empty without several pods.
+    pub(super) fn table_of_pods(&self) -> String {
+        iosonde_report::pods::totals_text(&self.pod_totals)
+    }
+
     fn open_pods(
         &mut self,
         name: &str,
@@ -294,6 +301,7 @@ impl Session for TargetSession<'_> {
         let result = self.session(plan).run(plan, observer)?;
         let both = [self.caches.as_slice(), result.caches.as_slice()];
         self.caches = combine_caches(both.into_iter());
+        self.pod_totals.add(&result.pods);
         Ok(result)
     }
 

@@ -14,6 +14,8 @@ const QUERY_INTERVAL: Duration = Duration::from_millis(500);
 /// Waits for a cluster, and adds up the waits.
 pub(super) struct QuietClusterWait {
     access: CephAccess,
+    /// Expected identity of the cluster, if the target has it.
+    fsid: Option<String>,
     waits: Waits,
     /// Reason of the last wait.
     seen: Option<ClusterDisturbance>,
@@ -21,9 +23,14 @@ pub(super) struct QuietClusterWait {
 
 impl QuietClusterWait {
     /// All waits together are limited by `most`.
-    pub(super) fn new(access: CephAccess, most: Duration) -> QuietClusterWait {
+    pub(super) fn new(
+        access: CephAccess,
+        fsid: Option<String>,
+        most: Duration,
+    ) -> QuietClusterWait {
         QuietClusterWait {
             access,
+            fsid,
             waits: Waits {
                 most,
                 ..Waits::default()
@@ -34,8 +41,8 @@ impl QuietClusterWait {
 
     /// Returns when the cluster is quiet, on a timeout, or on an interrupt.
     pub(super) fn wait(&mut self, stop: &StopSignal) {
-        let access = self.access.clone();
-        self.wait_for(stop, &mut || cluster_disturbance(&access));
+        let (access, fsid) = (self.access.clone(), self.fsid.clone());
+        self.wait_for(stop, &mut || cluster_disturbance(&access, fsid.as_deref()));
     }
 
     fn wait_for(
@@ -94,7 +101,7 @@ mod tests {
 
     #[test]
     fn recovery_of_the_cluster_is_awaited_and_noted() {
-        let mut wait = QuietClusterWait::new(CephAccess::default(), Duration::MAX);
+        let mut wait = QuietClusterWait::new(CephAccess::default(), None, Duration::MAX);
         let stop = StopSignal::default();
         wait.wait_for(&stop, &mut || None);
         assert!(wait.notes().is_empty());
@@ -117,7 +124,7 @@ mod tests {
 
     #[test]
     fn interrupt_ends_the_wait_for_a_cluster() {
-        let mut wait = QuietClusterWait::new(CephAccess::default(), Duration::MAX);
+        let mut wait = QuietClusterWait::new(CephAccess::default(), None, Duration::MAX);
         let stop = StopSignal::default();
         stop.interrupt.request();
         let mut queries = 0;

@@ -6,9 +6,10 @@ use super::quiet_waits::{SAMPLING_TIME, TIMEOUTS_MAX, Waits};
 use crate::signals::StopSignal;
 use iosonde_job::plan::{CephAccess, Plan};
 use iosonde_machine::diskstats::Snapshot;
+use iosonde_machine::file_service;
 use iosonde_machine::identify::identify;
 use iosonde_machine::proc_root::System;
-use iosonde_result::host::{DeviceNumber, Locality};
+use iosonde_result::host::{DeviceNumber, Locality, ServiceClient, TargetInfo};
 use iosonde_study::probe::StudyTargetKind;
 use iosonde_study::sweep::{QUIET_WAIT_CELL_MAX, SweepTarget, quiet_wait_max};
 use iosonde_study::{RunHook, RunPurpose, words};
@@ -30,9 +31,9 @@ pub(crate) struct QuietDeviceHook {
 }
 
 impl QuietDeviceHook {
-    /// Monitors the devices of the targets, and the Ceph cluster of those in one. Other targets
-    /// (simulated, in memory, over a network) need no wait. All waits together are limited by
-    /// [`quiet_wait_max`].
+    /// Monitors the devices of the targets, and the Ceph cluster of the first target in one. Other
+    /// targets (simulated, in memory, over a network) need no wait. All waits together are limited
+    /// by [`quiet_wait_max`].
     pub(crate) fn new(
         targets: &[SweepTarget],
         access: &CephAccess,
@@ -43,11 +44,14 @@ impl QuietDeviceHook {
             .iter()
             .filter(|target| !matches!(target.kind, StudyTargetKind::Simulated { .. }));
         let (mut devices, mut unseen) = (Vec::new(), Vec::new());
+        let most = quiet_wait_max(planned_ns);
+        let (mut cluster, system) = (None, System::live());
         for target in real {
             // The path of a target in a cluster is one of its pod.
             let is_here = !target.name.contains("://");
             let found = is_here.then(|| identify(Path::new(&target.path)).ok());
             let found = found.flatten().unwrap_or_default();
+            cluster = cluster.or_else(|| cluster_behind(&target.name, &found, access, &system));
             let is_memory =
                 (found.mount.as_ref()).is_some_and(|mount| mount.locality == Locality::Memory);
             if found.devices.is_empty() && !is_memory {
@@ -55,17 +59,10 @@ impl QuietDeviceHook {
             }
             devices.extend(found.devices.into_iter().map(|device| device.number));
         }
-        let is_in_ceph = |target: &SweepTarget| {
-            ["rados://", "rbd://"]
-                .iter()
-                .any(|scheme| target.name.starts_with(scheme))
-        };
-        let most = quiet_wait_max(planned_ns);
         QuietDeviceHook {
             devices,
             unseen,
-            cluster: (targets.iter().any(is_in_ceph))
-                .then(|| QuietClusterWait::new(access.clone(), most)),
+            cluster: cluster.map(|(access, fsid)| QuietClusterWait::new(access, fsid, most)),
             stop,
             waits: Waits {
                 most,
@@ -113,6 +110,30 @@ impl QuietDeviceHook {
     }
 }
 
+/// Returns the access to the Ceph cluster of a target, and its identity if a mount or a mapped
+/// image has it. `None`: the target is in no cluster, or nothing identifies the cluster.
+fn cluster_behind(
+    name: &str,
+    found: &TargetInfo,
+    given: &CephAccess,
+    system: &System,
+) -> Option<(CephAccess, Option<String>)> {
+    let mut schemes = ["rados://", "rbd://"].iter();
+    if schemes.any(|scheme| name.starts_with(scheme)) {
+        return Some((given.clone(), None));
+    }
+    let mount = found.mount.as_ref();
+    let service = mount.and_then(|mount| mount.service.as_ref());
+    let service = service.filter(|service| service.client != ServiceClient::Nfs);
+    if let (Some(mount), Some(fsid)) = (mount, service.and_then(|service| service.fsid.clone())) {
+        return Some((file_service::access(system, mount, given), Some(fsid)));
+    }
+    let devices = found.all_devices();
+    let mut images = devices.iter().filter_map(|device| device.rbd.as_ref());
+    let fsid = images.find_map(|image| image.fsid.clone())?;
+    Some((given.clone(), Some(fsid)))
+}
+
 impl RunHook for QuietDeviceHook {
     fn before_run(&mut self, _plan: &Plan, _purpose: RunPurpose) {
         self.wait();
@@ -149,6 +170,7 @@ impl Waits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_result::host::{DeviceInfo, MappedImage, Mount, MountService};
 
     /// Notes and samples after waits that last for the given numbers of samples.
     fn after(waits: &[u32]) -> (Vec<String>, u32) {
@@ -196,6 +218,46 @@ mod tests {
         let expected = "cells on sc://fast, rados://bench started without a wait for idle storage: \
                         this machine cannot see whether others use it";
         assert_eq!(quiet_wait.notes(), [expected]);
+    }
+
+    #[test]
+    fn cluster_of_a_target_is_found_by_name_mount_or_mapped_image() {
+        let system = System::live();
+        let given = CephAccess::default();
+        let fsid_of = |name: &str, found: &TargetInfo| {
+            let behind = cluster_behind(name, found, &given, &system);
+            behind.map(|(_, fsid)| fsid)
+        };
+        let local = TargetInfo::default();
+        assert_eq!(fsid_of("rbd://pool/image", &local), Some(None));
+        assert_eq!(fsid_of("/mnt/data", &local), None);
+        let mounted = |client| TargetInfo {
+            mount: Some(Mount {
+                fs_type: "ceph".to_owned(),
+                service: Some(MountService {
+                    client,
+                    fsid: Some("f1".to_owned()),
+                    ..MountService::default()
+                }),
+                ..Mount::default()
+            }),
+            ..TargetInfo::default()
+        };
+        let cephfs = mounted(ServiceClient::CephKernel);
+        assert_eq!(fsid_of("/mnt/fs", &cephfs), Some(Some("f1".to_owned())));
+        let nfs = mounted(ServiceClient::Nfs);
+        assert_eq!(fsid_of("/mnt/nfs", &nfs), None, "not the cluster's client");
+        let mapped = TargetInfo {
+            devices: vec![DeviceInfo {
+                rbd: Some(MappedImage {
+                    fsid: Some("f2".to_owned()),
+                    ..MappedImage::default()
+                }),
+                ..DeviceInfo::default()
+            }],
+            ..TargetInfo::default()
+        };
+        assert_eq!(fsid_of("/mnt/rbd", &mapped), Some(Some("f2".to_owned())));
     }
 
     #[test]

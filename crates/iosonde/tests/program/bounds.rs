@@ -166,7 +166,7 @@ fn endless_documents_are_not_imported() {
 fn expanding_suites_are_rejected() {
     let scratch = Scratch::new("bounds-suites");
     let check = |file: &str, expected: &str| {
-        let words = ["run", file, "sim:ssd", "--check", "--yes"];
+        let words = ["run", file, "sim:sata-ssd", "--check", "--yes"];
         scratch.refused(&words, Stdio::null(), &[expected]);
     };
     let axes = "axes = { iodepth = \"1..1000+1\", numjobs = \"1..100+1\", bs = \"4k..400k+4k\" }";

@@ -130,6 +130,13 @@ fn compare_matches_probe_with_sweep_by_pattern() {
         let note = format!("{kinds}: only what both measured is compared.\n");
         assert!(text.contains(&note), "{text}");
         assert!(!text.contains("Only A has"), "{text}");
+        // Names of other screens, not the keys of documents.
+        assert!(text.contains("4k random read, depth"), "{text}");
+        assert!(
+            !text.contains("random_read") && !text.contains("read_latency"),
+            "{text}"
+        );
+        assert!(!text.contains(" of A is compared with "), "{text}");
         let csv = scratch.done(&["compare", a, b, "--format", "csv"]);
         let rates = csv.lines().filter(|line| line.contains(",read,iops,"));
         assert!(rates.count() >= 2, "{csv}");

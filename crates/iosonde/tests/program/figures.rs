@@ -263,7 +263,7 @@ fn words_of_page(document: &Value) -> String {
     for (list, keys) in [
         ("studies", &["sentence", "notes"][..]),
         ("sweeps", &["headline", "notes"]),
-        ("loads", &["headline", "notes"]),
+        ("loads", &["headline", "knee", "objectives", "notes"]),
     ] {
         for each in document[list].as_array().into_iter().flatten() {
             for key in keys {

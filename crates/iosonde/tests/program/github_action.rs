@@ -6,6 +6,11 @@ use std::process::{Command, Output};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/action/run.sh");
 
+const URL_SCRIPT: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../packaging/action/release-url.sh"
+);
+
 /// Variables that a machine may have for other purposes.
 const INPUTS: [&str; 7] = [
     "SUITE",
@@ -122,4 +127,46 @@ fn action_with_wrong_inputs_exits_with_status_2() {
     let output = run_script(&scratch, &[("SUITE", "absent.toml")]);
     assert_eq!(output.status.code(), Some(2), "{}", error(&output));
     assert!(read(&scratch, "summary.md").contains("iosonde ended with status 2"));
+}
+
+/// Runs the script that selects a release. Err is its exit status.
+fn release_url(inputs: &[(&str, &str)]) -> Result<String, Option<i32>> {
+    let mut command = Command::new("bash");
+    command
+        .arg(URL_SCRIPT)
+        .env("REPOSITORY", "https://example.com/o/iosonde");
+    for name in ["URL", "VERSION", "ACTION_REF"] {
+        command.env_remove(name);
+    }
+    let output = command.envs(inputs.iter().copied()).output().unwrap();
+    match output.status.success() {
+        true => Ok(String::from_utf8(output.stdout).unwrap().trim().to_owned()),
+        false => Err(output.status.code()),
+    }
+}
+
+#[test]
+fn action_installs_release_of_its_own_tag() {
+    let releases = "https://example.com/o/iosonde/releases";
+    let own = concat!("download/v", env!("CARGO_PKG_VERSION"));
+    let cases: [(&[(&str, &str)], &str); 7] = [
+        (&[("ACTION_REF", "v9.8.7")], "download/v9.8.7"),
+        (&[("ACTION_REF", "v9.8.7-rc.1")], "download/v9.8.7-rc.1"),
+        (
+            &[("ACTION_REF", "v9.8.7"), ("VERSION", "9.8.6")],
+            "download/v9.8.6",
+        ),
+        (&[("VERSION", "latest")], "latest/download"),
+        // A branch, and a commit: the version of the checkout.
+        (&[("ACTION_REF", "main")], own),
+        (&[("ACTION_REF", "1b19c80")], own),
+        (&[], own),
+    ];
+    for (inputs, wanted) in cases {
+        let url = release_url(inputs);
+        assert_eq!(url, Ok(format!("{releases}/{wanted}")), "{inputs:?}");
+    }
+    let given = [("URL", "file:///r"), ("VERSION", "9.8.6")];
+    assert_eq!(release_url(&given), Ok("file:///r".to_owned()));
+    assert_eq!(release_url(&[("VERSION", "main")]), Err(Some(2)));
 }

@@ -401,7 +401,7 @@ fn suite_check_reports_consent_space_and_unusable_devices() {
         (
             r#"options = { size = "1m" }"#,
             "sim:read_su=5",
-            3,
+            2,
             "read_su",
         ),
     ] {

@@ -3,10 +3,14 @@
 use super::{list, show};
 use crate::format::TextFormat;
 use crate::text_style::TextStyle;
+use iosonde_engine::runner::LocalRunner;
 use iosonde_history::{
     Filter, HistoryHook, HistoryOptions, HistoryPath, HistoryWriter, Store, StoredRuns,
     StudyRecord, StudySummary, probe_document, read_documents,
 };
+use iosonde_machine::system_env::SystemEnv;
+use iosonde_result::pods::{PodRun, combined};
+use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
 use iosonde_study::StudyDriver;
 use iosonde_study::fake_session::{FakeDevice, FakeSession};
@@ -186,6 +190,51 @@ fn show_prints_result_as_table() {
     let parts = &loaded.study.runs[0].parts;
     insta::assert_snapshot!("figures_csv", crate::figures::csv(parts));
     insta::assert_snapshot!("figures_markdown", crate::figures::markdown(parts));
+}
+
+/// A run of two pods on simulated devices.
+fn run_of_two_pods() -> RunResult {
+    let words = [
+        "--name=t",
+        "--rw=randread",
+        "--size=16m",
+        "--bs=4k",
+        "--runtime=1",
+        "--time_based",
+        "--ioengine=sim",
+        "--sim=cap_iops=1000",
+    ]
+    .map(Into::into);
+    let plan = iosonde_job::parse(&words, &SystemEnv::default())
+        .unwrap()
+        .plan;
+    let pod = |name: &str| PodRun {
+        name: name.to_owned(),
+        node: "n1".to_owned(),
+        started_ns: 0,
+        clock_error_ns: 0,
+        result: LocalRunner::default().open().run(&plan, &mut ()).unwrap(),
+    };
+    combined(vec![pod("a"), pod("b")]).unwrap()
+}
+
+#[test]
+fn show_has_the_pods_of_a_run_and_their_means_over_a_study() {
+    let scratch = ScratchHistory::new("show-pods");
+    let run = run_of_two_pods();
+    for (kind, expected) in [
+        ("fio", "Pods: 2 on node n1, started within"),
+        ("pts", "Pods: 2 on node n1, means over 2 runs"),
+    ] {
+        let mut writer = scratch.writer(&[]);
+        writer.begin(kind, "sc://fast");
+        writer.store_run(&run);
+        writer.store_run(&run);
+        let id = writer.finish(None).unwrap();
+        let loaded = scratch.store().load(&id).unwrap();
+        let text = show(&loaded, &TimeZone::UTC);
+        assert!(text.contains(expected), "{text}");
+    }
 }
 
 #[test]

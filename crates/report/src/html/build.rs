@@ -2,8 +2,9 @@
 
 use super::document::{
     PageExpectation, PageFigure, PageLoad, PagePivot, PagePromise, PageRate, PageReport,
-    PageResult, PageRun, PageSeries, PageSpread, PageStudy, PageSweep,
+    PageResult, PageRun, PageSeries, PageSpread, PageStudy, PageSuite, PageSweep,
 };
+use super::page_winner::{ComparedProbe, winners};
 use super::{
     foreign, knees, page, page_csi, page_figures, page_lifecycle, page_load, page_machine,
     page_pivot, page_promises, page_pts, page_series, page_spread, page_suite, page_sweep,
@@ -11,6 +12,7 @@ use super::{
 use crate::facts;
 use crate::pivot as tables;
 use crate::probe::limits::ceilings;
+use crate::probe::side_by_side;
 use iosonde_history::StudySummary;
 use iosonde_job::plan::Plan;
 use iosonde_result::compare::MeasuredResult;
@@ -35,7 +37,10 @@ pub struct HtmlReportBuilder {
     targets: DistinctValues<Vec<TargetInfo>>,
     plans: DistinctValues<Plan>,
     studies: Vec<PageStudy>,
+    /// Probes in the order of the studies.
+    compared: Vec<ComparedProbe>,
     runs: Vec<PageRun>,
+    suites: Vec<PageSuite>,
     /// Expectations of suites.
     expectations: Vec<PageExpectation>,
     /// Promises that probes were compared with.
@@ -80,7 +85,7 @@ impl HtmlReportBuilder {
     }
 
     /// Adds a probe with its runs.
-    pub fn probe(&mut self, source: &str, result: ProbeResult) {
+    pub fn probe(&mut self, source: &str, mut result: ProbeResult) {
         let study = self.studies.len();
         let before = result.expected.iter();
         let kept = before.filter(|held| !self.expected.contains(&held.promise));
@@ -96,7 +101,8 @@ impl HtmlReportBuilder {
             .map(|promise| PromiseCheck::from_probe(promise, &result));
         self.promises
             .extend(asked.map(|held| page_promises::convert_check(&held, place)));
-        for phase_run in result.runs {
+        let measured = side_by_side::measured(&result);
+        for phase_run in std::mem::take(&mut result.runs) {
             let phase = phase_run.phase;
             let mut run = self.taken(
                 source,
@@ -113,13 +119,14 @@ impl HtmlReportBuilder {
         }
         self.studies.push(PageStudy {
             source: source.to_owned(),
-            target: result.target,
-            sentence: result.classification.sentence,
+            target: result.target.clone(),
+            sentence: result.classification.sentence.clone(),
             ceilings,
-            notes: result.notes,
+            notes: result.notes.clone(),
             interrupted: result.interrupted,
             working_set_bytes: result.working_set.bytes,
         });
+        self.compared.push(ComparedProbe { result, measured });
     }
 
     /// Adds a sweep. Its runs are added one by one: see [`HtmlReportBuilder::of_grid`].
@@ -127,9 +134,10 @@ impl HtmlReportBuilder {
         self.sweeps.push(page_sweep::convert_sweep(source, result));
     }
 
-    /// Adds the expectations and the sweeps of a suite. The page draws sweeps of a step on several
-    /// targets as one.
+    /// Adds the verdict, the expectations and the sweeps of a suite. The page draws sweeps of a
+    /// step on several targets as one.
     pub fn suite(&mut self, source: &str, result: &SuiteResult) {
+        self.suites.push(page_suite::convert_verdict(result));
         self.expectations.extend(page_suite::convert_suite(result));
         for step in &result.steps {
             let Some(found) = &step.sweep else {
@@ -230,7 +238,9 @@ impl HtmlReportBuilder {
             targets: self.targets.rows,
             plans: self.plans.rows,
             studies: self.studies,
+            winners: winners(&self.compared),
             runs: self.runs,
+            suites: self.suites,
             expectations: self.expectations,
             promises: self.promises,
             spreads: self.spreads,
@@ -255,6 +265,10 @@ impl HtmlReportBuilder {
     fn default_title(&self) -> String {
         if let Some(first) = self.pivots.first() {
             return format!("Storage by {} and {}", first.row_label, first.column_label);
+        }
+        let has_others = !self.studies.is_empty() || !self.loads.is_empty();
+        if let Some(title) = page_suite::title(&self.suites).filter(|_| !has_others) {
+            return title;
         }
         match (self.sweeps.as_slice(), self.loads.as_slice()) {
             ([], []) => default_title(&self.runs),

@@ -23,7 +23,10 @@ pub(crate) struct PageReport {
     /// Plans, referenced by [`PageRun::plan`].
     pub(crate) plans: Vec<Plan>,
     pub(crate) studies: Vec<PageStudy>,
+    /// Each further study compared with the first.
+    pub(crate) winners: Vec<PageWinner>,
     pub(crate) runs: Vec<PageRun>,
+    pub(crate) suites: Vec<PageSuite>,
     /// Expectations of suites, those that are not met first.
     pub(crate) expectations: Vec<PageExpectation>,
     pub(crate) promises: Vec<PagePromise>,
@@ -35,6 +38,31 @@ pub(crate) struct PageReport {
     pub(crate) pivots: Vec<PagePivot>,
     /// Stored results that the pivot tables use.
     pub(crate) kept: Vec<PageResult>,
+}
+
+/// Comparison of two probes. In its texts, `[first]` and `[second]` stand for the targets' names.
+#[derive(Debug, Serialize)]
+pub(crate) struct PageWinner {
+    /// Index of the first study.
+    pub(crate) first: usize,
+    /// Index of the other study.
+    pub(crate) second: usize,
+    /// The winner, by how much, and how certain that is.
+    pub(crate) sentence: String,
+    /// The faster target by each main figure, one sentence each.
+    pub(crate) figures: Vec<String>,
+}
+
+/// A suite on one target.
+#[derive(Debug, Serialize)]
+pub(crate) struct PageSuite {
+    pub(crate) name: String,
+    /// Labels of the target, or its name.
+    pub(crate) target: String,
+    /// Verdict on all expectations: `failed: 3 met, 1 missed`.
+    pub(crate) verdict: String,
+    /// Whether all expectations are met. `None` without an expectation or without a decision.
+    pub(crate) passed: Option<bool>,
 }
 
 /// Verdict on an expectation of a suite.
@@ -162,10 +190,16 @@ pub(crate) struct PageLoad {
     pub(crate) headline: String,
     /// I/Os per second in closed loop.
     pub(crate) capacity_iops: Option<f64>,
+    /// The knee in words, or the highest sustained rate of a study that shows none.
+    pub(crate) knee: String,
     /// Offered rate at the knee. `None` if the study shows none.
     pub(crate) knee_per_s: Option<f64>,
+    /// Highest offered rate that the target sustained, if any.
+    pub(crate) sustained_per_s: Option<f64>,
+    /// Results of the objectives, each one sentence.
+    pub(crate) objectives: Vec<String>,
     pub(crate) points: Vec<LoadPoint>,
-    /// Results of the objectives and further notes, each one sentence.
+    /// Further notes, each one sentence.
     pub(crate) notes: Vec<String>,
     pub(crate) matrix: Option<LoadMatrix>,
 }

@@ -1,20 +1,23 @@
 //! Load studies for the page.
 
 use super::document::{LoadCell, LoadMatrix, LoadPoint, PageLoad};
+use crate::load::knee_rate::{knee_in_words, sustained_per_s};
 use crate::load::{headline, knee_per_s, notes, objective};
 use iosonde_study::load::{LoadMeasurement, LoadResult, Matrix};
 
 /// Converts a load study from `source`.
 pub(super) fn convert_load(source: &str, result: &LoadResult) -> PageLoad {
-    let objectives = result.objectives.iter().map(objective);
     PageLoad {
         source: source.to_owned(),
         target: result.target.clone(),
         headline: headline(result),
         capacity_iops: result.capacity_iops,
+        knee: knee_in_words(result),
         knee_per_s: knee_per_s(result),
+        sustained_per_s: sustained_per_s(result),
+        objectives: result.objectives.iter().map(objective).collect(),
         points: result.points.iter().map(point).collect(),
-        notes: objectives.chain(notes(result)).collect(),
+        notes: notes(result),
         matrix: result.matrix.as_ref().map(matrix),
     }
 }
@@ -41,5 +44,86 @@ fn matrix(matrix: &Matrix) -> LoadMatrix {
         reads_per_s: matrix.reads_per_s.clone(),
         writes_per_s: matrix.writes_per_s.clone(),
         cells: matrix.cells.iter().map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::HtmlReportBuilder;
+    use crate::load::tests::{at, measured};
+    use iosonde_study::load::LoadOptions;
+    use iosonde_study::words;
+
+    fn study_of(rates: &[f64]) -> LoadResult {
+        let options = LoadOptions {
+            rates: rates.to_vec(),
+            ..at(0.0, &[])
+        };
+        measured("net-iops-cap", &options)
+    }
+
+    #[test]
+    fn study_without_objective_names_its_knee() {
+        let page = convert_load("file", &study_of(&[500.0, 2000.0, 3500.0, 4500.0, 6000.0]));
+        let knee = page.knee_per_s.expect("latency grows towards the cap");
+        let start = format!("near {} IOPS", words::iops(knee));
+        assert!(page.knee.starts_with(&start), "{}", page.knee);
+        assert!(page.objectives.is_empty());
+    }
+
+    #[test]
+    fn study_without_knee_names_its_highest_sustained_rate() {
+        let page = convert_load("file", &study_of(&[500.0, 1000.0]));
+        assert_eq!(
+            (page.knee_per_s, page.sustained_per_s),
+            (None, Some(1000.0))
+        );
+        let has_rate = page
+            .knee
+            .ends_with(" at 1.00k IOPS, the highest sustained rate");
+        assert!(
+            page.knee
+                .starts_with("not known from fewer than 3 sustained rates: p99 is ")
+                && has_rate,
+            "{}",
+            page.knee
+        );
+    }
+
+    #[test]
+    fn study_beyond_its_cap_names_where_the_target_fell_behind() {
+        let page = convert_load("file", &study_of(&[500.0, 1000.0, 9000.0]));
+        assert!(
+            page.knee.ends_with("; the target fell behind at 9.00k"),
+            "{}",
+            page.knee
+        );
+        let none = convert_load("file", &study_of(&[9000.0]));
+        assert_eq!(
+            none.knee,
+            "none shown: the target sustained no offered rate"
+        );
+    }
+
+    #[test]
+    fn interrupted_study_does_not_blame_the_target() {
+        let mut result = study_of(&[500.0]);
+        result.points[0].interrupted = true;
+        let page = convert_load("file", &result);
+        assert_eq!(page.knee, "none shown: no sustained rate has a p99");
+    }
+
+    #[test]
+    fn page_without_scripts_has_knee_and_rates() {
+        let result = study_of(&[500.0, 1000.0]);
+        let mut builder = HtmlReportBuilder::default();
+        builder.load("file", &result);
+        let page = builder.html(None).unwrap();
+        let (_, rest) = page.split_once("<noscript>").unwrap();
+        let (text, _) = rest.split_once("</noscript>").unwrap();
+        let knee = "<p>Knee: not known from fewer than 3 sustained rates: p99 is ";
+        assert!(text.contains(knee), "{text}");
+        assert!(text.contains("<tr><td>1.00k</td>"), "{text}");
     }
 }

@@ -1,14 +1,33 @@
 //! The report as text and a table, for browsers whose scripts are off.
 
-use super::document::{PageFigure, PageReport, PageRun, PageSweep};
+use super::document::{LoadPoint, PageFigure, PageLoad, PageReport, PageRun, PageSweep};
 use crate::suite::xml_element::XmlElement;
+use iosonde_study::sweep::CellBasis;
 use iosonde_study::words;
 
-/// Most rows of the table of figures.
+/// Most rows of a table.
 const ROWS_MAX: usize = 200;
+
+/// Most findings of runs.
+const FINDINGS_MAX: usize = 20;
 
 /// Longest text in characters. A longer text is cut.
 const TEXT_CHARACTERS_MAX: usize = 600;
+
+/// Columns of the table of a load study.
+const LOAD_COLUMNS: [&str; 8] = [
+    "offered/s",
+    "done/s",
+    "kept up",
+    "p50",
+    "p95",
+    "p99",
+    "p99.9",
+    "longest",
+];
+
+/// Columns of the table of a sweep after those of its axes.
+const SWEEP_COLUMNS: [&str; 4] = ["IOPS", "bandwidth", "p50", "p99"];
 
 /// Columns of the table of figures.
 const COLUMNS: [&str; 7] = [
@@ -24,11 +43,16 @@ const COLUMNS: [&str; 7] = [
 /// Returns the HTML elements of the text.
 pub(super) fn page_text(report: &PageReport) -> String {
     let mut elements = vec![element("h1", &report.title)];
+    elements.extend(report.suites.iter().map(|suite| {
+        let (name, target, verdict) = (&suite.name, &suite.target, &suite.verdict);
+        element("p", &format!("Suite {name}, {target}: {verdict}"))
+    }));
     elements.extend(report.expectations.iter().map(|each| {
         let (mark, verdict, target) = (each.mark, each.verdict, &each.target);
         let judged = format!("{} ({}): {}", each.expectation, each.figure, each.evidence);
         element("p", &format!("{mark} {verdict}, {target}: {judged}"))
     }));
+    elements.extend(winner_elements(report));
     for study in &report.studies {
         let sentence = format!("{}: {}", study.target, study.sentence);
         elements.push(element("p", &sentence));
@@ -36,14 +60,14 @@ pub(super) fn page_text(report: &PageReport) -> String {
         elements.extend(ceilings.map(|text| element("p", &format!("Bottleneck: {text}"))));
         elements.extend(study.notes.iter().map(|note| element("p", note)));
     }
-    for sweep in report.sweeps.iter().chain(&report.knees) {
+    for sweep in &report.sweeps {
         elements.extend(sweep_elements(sweep));
+        elements.extend(table(&sweep_columns(sweep), sweep_rows(sweep)));
     }
-    for load in &report.loads {
-        elements.push(element("p", &load.headline));
-        elements.extend(load.notes.iter().map(|note| element("p", note)));
-    }
+    elements.extend(report.knees.iter().flat_map(sweep_elements));
+    elements.extend(report.loads.iter().flat_map(load_elements));
     elements.extend(figure_table(&report.runs));
+    elements.extend(finding_elements(&report.runs));
     let charts = "The charts need JavaScript, which is off in this browser. The file is complete: \
                   it loads nothing.";
     elements.push(element("p", charts));
@@ -63,6 +87,96 @@ fn sweep_elements(sweep: &PageSweep) -> Vec<String> {
         .collect()
 }
 
+/// The winner of each comparison, with the names of the targets.
+fn winner_elements(report: &PageReport) -> Vec<String> {
+    let name = |study: usize| {
+        report
+            .studies
+            .get(study)
+            .map_or("", |study| study.target.as_str())
+    };
+    let winners = report.winners.iter().map(|winner| {
+        let (first, second) = (name(winner.first), name(winner.second));
+        let sentence = winner.sentence.replace("[first]", first);
+        let sentence = sentence.replace("[second]", second);
+        let text = format!("{first} and {second}, winner: {sentence}");
+        element("p", &text)
+    });
+    winners.collect()
+}
+
+fn load_elements(load: &PageLoad) -> Vec<String> {
+    let mut elements = vec![element("p", &load.headline)];
+    elements.push(element("p", &format!("Knee: {}", load.knee)));
+    let sentences = load.objectives.iter().chain(&load.notes);
+    elements.extend(sentences.map(|text| element("p", text)));
+    elements.extend(table(
+        &LOAD_COLUMNS,
+        load.points.iter().map(load_row).collect(),
+    ));
+    elements
+}
+
+fn load_row(point: &LoadPoint) -> String {
+    let latency = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), words::latency);
+    let mut cells = vec![
+        words::iops(point.offered_per_s),
+        words::iops(point.achieved_per_s),
+        if point.kept_up { "yes" } else { "no" }.to_owned(),
+    ];
+    cells.extend(point.percentiles_ns.map(latency));
+    // Past saturation, no I/O may have been measured.
+    cells.push(latency(Some(point.max_ns).filter(|ns| *ns > 0.0)));
+    row(&cells)
+}
+
+fn sweep_columns(sweep: &PageSweep) -> Vec<&str> {
+    let axes = sweep.axes.iter().map(|axis| axis.name.as_str());
+    axes.chain(SWEEP_COLUMNS).collect()
+}
+
+/// The cells of a sweep with a figure. A predicted rate has a tilde.
+fn sweep_rows(sweep: &PageSweep) -> Vec<String> {
+    let cells = sweep
+        .curves
+        .iter()
+        .flat_map(|curve| curve.cells.iter().map(move |cell| (&curve.values, cell)));
+    let rows = cells.filter_map(|(values, cell)| {
+        let iops = words::iops(cell.iops?.mean);
+        let mark = match cell.basis {
+            CellBasis::Predicted => "~",
+            CellBasis::Measured | CellBasis::Unknown => "",
+        };
+        let latency = |ns: Option<u64>| {
+            let ns = ns.map(|ns| ns as f64);
+            ns.map_or_else(|| "-".to_owned(), words::latency)
+        };
+        let bandwidth = cell.bytes_per_s.map(words::bandwidth);
+        let [p50, p99, _] = cell.percentiles_ns.map(latency);
+        let mut cells = values.clone();
+        cells.extend([
+            cell.iodepth.to_string(),
+            format!("{mark}{iops}"),
+            bandwidth.unwrap_or_else(|| "-".to_owned()),
+            p50,
+            p99,
+        ]);
+        Some(row(&cells))
+    });
+    rows.collect()
+}
+
+/// Verdicts of runs, such as the bottleneck, and errors. Notes have those of grids.
+fn finding_elements(runs: &[PageRun]) -> Vec<String> {
+    let measured = runs.iter().filter(|run| !run.preparation && !run.of_grid);
+    let findings = measured.flat_map(|run| {
+        let verdicts = run.verdicts.iter().map(|verdict| &verdict.evidence);
+        let texts = run.failures.iter().chain(verdicts);
+        texts.map(move |text| element("p", &format!("{}, {}: {text}", run.place, run.name)))
+    });
+    findings.take(FINDINGS_MAX).collect()
+}
+
 /// Returns the table of all figures but those of preparations and grids, if there are any.
 fn figure_table(runs: &[PageRun]) -> Option<String> {
     let measured = runs.iter().filter(|run| !run.preparation && !run.of_grid);
@@ -72,14 +186,24 @@ fn figure_table(runs: &[PageRun]) -> Option<String> {
                 .iter()
                 .map(move |figure| figure_row(run, figure))
         })
-        .take(ROWS_MAX)
         .collect();
+    table(&COLUMNS, rows)
+}
+
+/// Returns a table of the first rows, or `None` without rows.
+fn table(columns: &[&str], mut rows: Vec<String>) -> Option<String> {
     if rows.is_empty() {
         return None;
     }
-    let titles: Vec<String> = COLUMNS.iter().map(|title| element("th", title)).collect();
+    rows.truncate(ROWS_MAX);
+    let titles: Vec<String> = columns.iter().map(|title| element("th", title)).collect();
     let head = XmlElement::new("tr").with_xml(&titles.concat());
     Some(XmlElement::new("table").with_xml(&[head, rows.concat()].concat()))
+}
+
+fn row(cells: &[String]) -> String {
+    let cells: Vec<String> = cells.iter().map(|text| element("td", text)).collect();
+    XmlElement::new("tr").with_xml(&cells.concat())
 }
 
 fn figure_row(run: &PageRun, figure: &PageFigure) -> String {
@@ -100,8 +224,7 @@ fn figure_row(run: &PageRun, figure: &PageFigure) -> String {
         percentile(0.5),
         percentile(0.01),
     ];
-    let cells: Vec<String> = cells.iter().map(|text| element("td", text)).collect();
-    XmlElement::new("tr").with_xml(&cells.concat())
+    row(&cells)
 }
 
 /// Returns an element around a text, which is escaped and cut to a legible length.
@@ -113,6 +236,7 @@ fn element(name: &'static str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::html::document::{PageRate, PageSweepCell, SweepCurve};
 
     #[test]
     fn long_hostile_text_is_cut_and_escaped() {
@@ -120,6 +244,41 @@ mod tests {
         let html = element("p", &hostile);
         assert!(html.starts_with("<p>&lt;/noscript&gt;&lt;script&gt;\\u202ex"));
         assert!(html.len() < TEXT_CHARACTERS_MAX + 100, "{}", html.len());
+    }
+
+    #[test]
+    fn sweep_table_marks_predicted_rates() {
+        let cell = |iodepth, basis| PageSweepCell {
+            iodepth,
+            basis,
+            iops: Some(PageRate::new(2000.0, None)),
+            bytes_per_s: None,
+            mean_ns: None,
+            percentiles_ns: [Some(500_000), None, None],
+            max_ns: None,
+        };
+        let sweep = PageSweep {
+            source: String::new(),
+            target: String::new(),
+            headline: String::new(),
+            axes: Vec::new(),
+            curves: vec![SweepCurve {
+                values: vec!["<b>".to_owned()],
+                block_bytes: 4096,
+                sentence: None,
+                knee: None,
+                cells: vec![cell(1, CellBasis::Measured), cell(2, CellBasis::Predicted)],
+            }],
+            notes: Vec::new(),
+        };
+        let row = |depth, rate| {
+            format!(
+                "<tr><td>&lt;b&gt;</td><td>{depth}</td><td>{rate}</td><td>-</td><td>{}</td>\
+                 <td>-</td></tr>",
+                words::latency(500_000.0)
+            )
+        };
+        assert_eq!(sweep_rows(&sweep), [row(1, "2.00k"), row(2, "~2.00k")]);
     }
 
     #[test]

@@ -44,6 +44,16 @@ pub(super) fn has_fallen_behind(point: &LoadMeasurement) -> bool {
     !point.kept_up && !point.interrupted && point.failure.is_none()
 }
 
+/// The lowest offered rate above `rate` at which the target fell behind.
+fn lowest_behind(result: &LoadResult, rate: f64) -> Option<f64> {
+    let points = result
+        .points
+        .iter()
+        .filter(|point| has_fallen_behind(point));
+    let rates = points.map(|point| point.offered.total());
+    rates.filter(|other| *other > rate).min_by(f64::total_cmp)
+}
+
 impl KneeRate {
     /// Returns `None` if the rates are too few, or if none is beyond the knee.
     pub(super) fn of_result(result: &LoadResult) -> Option<KneeRate> {
@@ -61,13 +71,7 @@ impl KneeRate {
             rate: *rate,
             p99_ns: *p99_ns,
         });
-        let behind = result
-            .points
-            .iter()
-            .filter(|point| has_fallen_behind(point));
-        let behind = behind.map(|point| point.offered.total());
-        let behind = behind.filter(|other| *other > rate).min_by(f64::total_cmp);
-        let behind = behind.map(|rate| BeyondKnee::FellBehind { rate });
+        let behind = lowest_behind(result, rate).map(|rate| BeyondKnee::FellBehind { rate });
         Some(KneeRate {
             rate,
             p99_ns,
@@ -97,13 +101,43 @@ impl KneeRate {
     }
 }
 
-/// Names the highest sustained rate of a study that shows no knee.
+/// Offered rate and p99 of the highest rate that the target sustained.
+fn highest_sustained(result: &LoadResult) -> Option<(f64, f64)> {
+    let known = sustained(result).into_iter();
+    known.max_by(|(a, _), (b, _)| a.total_cmp(b))
+}
+
+/// The highest offered rate that the target sustained. `None` without a rate that has a p99.
+pub(crate) fn sustained_per_s(result: &LoadResult) -> Option<f64> {
+    highest_sustained(result).map(|(rate, _)| rate)
+}
+
+/// Describes the knee, or why the study shows none.
+pub(crate) fn knee_in_words(result: &LoadResult) -> String {
+    let knee = KneeRate::of_result(result);
+    let knee = knee.map(|knee| knee.sentence(result.capacity_iops));
+    knee.or_else(|| without_knee(result)).unwrap_or_else(|| {
+        let reason = match result.points.iter().all(has_fallen_behind) {
+            true => "the target sustained no offered rate",
+            false => "no sustained rate has a p99",
+        };
+        format!("none shown: {reason}")
+    })
+}
+
+/// Names the highest sustained rate of a study that shows no knee, and the rate at which the target
+/// fell behind.
 pub(super) fn without_knee(result: &LoadResult) -> Option<String> {
-    let (rate, p99_ns) = *sustained(result)
-        .iter()
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    let (rate, p99_ns) = highest_sustained(result)?;
+    let start = match sustained(result).len() {
+        ..RATES_LEAST => format!("not known from fewer than {RATES_LEAST} sustained rates"),
+        _ => "none shown".to_owned(),
+    };
+    let behind = lowest_behind(result, rate).map_or(String::new(), |behind| {
+        format!("; the target fell behind at {}", words::iops(behind))
+    });
     Some(format!(
-        "none shown: p99 is {} at {} IOPS, the highest sustained rate",
+        "{start}: p99 is {} at {} IOPS, the highest sustained rate{behind}",
         words::latency(p99_ns),
         words::iops(rate)
     ))

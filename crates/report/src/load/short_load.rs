@@ -4,7 +4,7 @@
 use super::knee_rate::{KneeRate, without_knee};
 use super::latency_chart::LatencyChart;
 use super::{curve, headline, marked_notes, matrix, notes, objective};
-use crate::probe::short_report::hanging_lines::{HangingLines, NAME_COLUMNS, note_lines};
+use crate::hanging_lines::{HangingLines, NAME_COLUMNS, note_lines};
 use crate::text_style::TextStyle;
 use crate::text_table::wrapped;
 use iosonde_job::escape_control_characters;

@@ -28,7 +28,7 @@ pub(super) fn options() -> LoadOptions {
     }
 }
 
-pub(super) fn measured(device: &str, options: &LoadOptions) -> LoadResult {
+pub(crate) fn measured(device: &str, options: &LoadOptions) -> LoadResult {
     let target = StudyTarget {
         name: format!("sim:{device}"),
         path: "sim".to_owned(),
@@ -77,7 +77,7 @@ fn matrix_report_is_a_heat_map() {
 }
 
 /// Options for one rate, offered for two seconds.
-pub(super) fn at(rate: f64, objectives: &[&str]) -> LoadOptions {
+pub(crate) fn at(rate: f64, objectives: &[&str]) -> LoadOptions {
     LoadOptions {
         rates: vec![rate],
         objectives: objectives.iter().map(|one| one.parse().unwrap()).collect(),

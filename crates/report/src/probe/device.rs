@@ -4,7 +4,7 @@ use iosonde_result::host::DeviceInfo;
 use iosonde_study::probe::{DeviceClass, NOT_MEASURED, ProbePhase, ProbeResult};
 
 /// Names of the devices at the bottom of a target. Empty if unknown.
-fn devices(result: &ProbeResult) -> Vec<&str> {
+pub(super) fn devices(result: &ProbeResult) -> Vec<&str> {
     let targets = result.runs.iter().rev();
     let target = targets.filter_map(|run| run.result.targets.first()).next();
     let devices: Vec<&DeviceInfo> = target.map_or(Vec::new(), |target| target.bottom_devices());

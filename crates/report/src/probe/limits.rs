@@ -15,7 +15,15 @@ pub(super) fn knees(result: &ProbeResult) -> Vec<(&'static str, String)> {
     let mut pairs: Vec<(&str, String)> = Vec::new();
     let found = |phase| result.knees.iter().find(move |knee| knee.phase == phase);
     for knee in row::ORDER.into_iter().filter_map(found) {
-        pairs.push((knee.phase.title(), row::knee(knee)));
+        let lower = row::lower_sustained(knee, result).map(|figure| {
+            let rate = row::rate(figure.phase, figure.iops.mean);
+            format!(
+                "; only {rate} in the longer run at depth {}",
+                figure.iodepth
+            )
+        });
+        let text = row::knee(knee) + &lower.unwrap_or_default();
+        pairs.push((knee.phase.title(), text));
     }
     if result.options.budget.knee_ns == 0 {
         pairs.push(("not searched", "--quick skips it".to_owned()));

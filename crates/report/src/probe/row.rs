@@ -3,11 +3,15 @@
 use crate::intervals::NOT_KNOWN;
 use iosonde_job::plan::Direction;
 use iosonde_study::probe::{Knee, LatencySummary, PhaseFigure, ProbePhase, ProbeResult, most_of};
+use iosonde_study::saturation::CurveCell;
 use iosonde_study::words;
 use std::collections::BTreeMap;
 
 /// Smallest block size of a phase whose main figure is bandwidth.
 const BANDWIDTH_BYTES: u64 = 1 << 20;
+
+/// Smallest share by which the rate of a longer run is below a maximum that it does not keep up.
+const LOWER_SHARE_MIN: f64 = 0.05;
 
 /// Order of the phases in reports: throughput first.
 pub(crate) const ORDER: [ProbePhase; 7] = [
@@ -36,15 +40,24 @@ pub fn titles(probe: &ProbeResult) -> BTreeMap<String, String> {
         .figures
         .iter()
         .map(|figure| (figure.phase.key().to_owned(), label(figure)));
-    let of_most = probe.knees.iter().filter_map(|knee| {
-        let pattern = planned(knee.phase);
-        let (pattern, _) = pattern.split_once(',')?;
-        Some((
-            most_of(knee.phase),
-            format!("{pattern}, maximum at any depth"),
-        ))
-    });
+    let phases = probe.knees.iter().map(|knee| knee.phase);
+    let of_most = phases.filter_map(title_of_maximum);
     of_figures.chain(of_most).collect()
+}
+
+/// Titles of the parts of a probe whose own figures are not known: those of its usual phases.
+#[must_use]
+pub fn usual_titles() -> BTreeMap<String, String> {
+    let of_figures = ORDER.map(|phase| (phase.key().to_owned(), planned(phase)));
+    let of_most = ORDER.into_iter().filter_map(title_of_maximum);
+    of_figures.into_iter().chain(of_most).collect()
+}
+
+/// Key and title of the maximum of a phase. `None` if its depth is not searched.
+fn title_of_maximum(phase: ProbePhase) -> Option<(String, String)> {
+    let pattern = planned(phase);
+    let (pattern, _) = pattern.split_once(',')?;
+    Some((most_of(phase), format!("{pattern}, maximum at any depth")))
 }
 
 fn pattern(phase: ProbePhase, block_bytes: u64, iodepth: u32) -> String {
@@ -243,6 +256,32 @@ pub fn knee(knee: &Knee) -> String {
         Some(point) => format!("above depth {} only latency grows", point.iodepth),
     };
     format!("{most} {at}; {beyond}")
+}
+
+/// The figure of the phase if its rate is surely below the maximum of one job, although its run was
+/// longer than those of the search and its depth is not the cause: the target reached the maximum
+/// for a short time only.
+pub(crate) fn lower_sustained<'a>(knee: &Knee, result: &'a ProbeResult) -> Option<&'a PhaseFigure> {
+    let found = &knee.saturation;
+    let figure = result.figure(knee.phase)?;
+    if found.jobs != 1 || figure.iodepth < found.knee.iodepth {
+        return None;
+    }
+    let lowest = found.maximum.mean - found.maximum.error?;
+    let highest = figure.iops.mean + figure.iops.error?;
+    let is_lower = highest < lowest * (1.0 - LOWER_SHARE_MIN);
+    let is_beyond = |cell: &&CurveCell| cell.jobs == 1 && cell.iodepth >= found.knee.iodepth;
+    let cells = || found.cells.iter().filter(is_beyond);
+    // The cell of the same depth may contain the longer run.
+    let mut others = cells().filter(|cell| cell.iodepth != figure.iodepth);
+    let is_longer = others.all(|cell| cell.measured_ns < figure.measured_ns);
+    let is_faster = |cell: &CurveCell| {
+        let error = cell.iops.error;
+        error.is_some_and(|error| cell.iops.mean - error > highest)
+    };
+    let mut deeper = cells().filter(|cell| cell.iodepth > figure.iodepth);
+    let is_depth_no_cause = figure.iodepth == found.knee.iodepth || deeper.any(is_faster);
+    (is_lower && is_longer && is_depth_no_cause).then_some(figure)
 }
 
 /// Highest depth measured.

@@ -1,17 +1,18 @@
 //! Short report of probes: one screen per target. [`super::table`] has all details.
 
-pub(crate) mod hanging_lines;
 mod notable;
 mod rate_table;
 mod run_shape;
 #[cfg(test)]
 mod tests;
-mod winner;
+pub(crate) mod winner;
 
+use super::device::devices;
 use super::table;
+use crate::hanging_lines::{HangingLines, NAME_COLUMNS, fitted};
+use crate::sweep::label;
 use crate::text_style::{TextRole, TextStyle};
 use crate::text_table::COLUMNS;
-use hanging_lines::{HangingLines, NAME_COLUMNS, fitted};
 use iosonde_study::probe::ProbeResult;
 use iosonde_study::promise_check::PromiseOutcome;
 use iosonde_study::words;
@@ -24,11 +25,17 @@ const BRIEF_LINES: usize = 15;
 const NOTE_LINES: usize = 3;
 /// Lines that are kept for notes: the first line, and the number of the others.
 const NOTE_LINES_MIN: usize = 2;
+/// Most lines of the maximum, if there are neither warnings nor promises.
+const MAXIMUM_LINES: usize = 3;
 /// Most lines of maximum and promises, each.
 const SECTION_LINES: usize = 2;
-/// Most lines of bottleneck and verdict, each, if the screen has room. Else they have as many as a
-/// section.
-const LONG_SECTION_LINES: usize = 3;
+/// Most lines of the verdict, if the screen has room. Else it has as many as a section.
+const VERDICT_LINES: usize = 3;
+/// Most lines of the bottleneck, if the screen has room: its cause is at the end of the sentence.
+const BOTTLENECK_LINES: usize = 4;
+
+/// Fewest columns of a target whose start is left out.
+const TARGET_COLUMNS_MIN: usize = 12;
 
 /// Report of all targets of a probe on one screen per target, or less.
 #[derive(Debug, Clone, Copy)]
@@ -70,15 +77,19 @@ impl ShortReport<'_> {
         let mut lines = vec![head(result)];
         let warning = self.warning(result, SECTION_LINES);
         let note_lines = NOTE_LINES - warning.len();
+        let promises = self.promises(result, SECTION_LINES, &ending);
+        let maximum_lines = match warning.is_empty() && promises.is_empty() {
+            true => MAXIMUM_LINES,
+            false => SECTION_LINES,
+        };
         lines.extend(warning);
         lines.push(String::new());
         lines.extend(rate_table::lines(result, self.style));
         lines.extend(rate_table::legend(result, self.style).map(str::to_owned));
         lines.push(String::new());
         if let Some(text) = notable::maximum(result) {
-            lines.extend(HangingLines::ended_with("maximum", &text, SECTION_LINES, &ending).lines);
+            lines.extend(HangingLines::ended_with("maximum", &text, maximum_lines, &ending).lines);
         }
-        let promises = self.promises(result, SECTION_LINES, &ending);
         let found = notable::notes(result);
         // The last line names the stored result.
         let room = LINES_MAX.saturating_sub(lines.len() + promises.len() + 1);
@@ -198,7 +209,7 @@ impl ShortReport<'_> {
     }
 }
 
-/// Target, device, working set and time in one line. The description of the device gives way.
+/// Target, device, working set and time in one line.
 fn head(result: &ProbeResult) -> String {
     let size = words::bytes(result.working_set.bytes);
     let runs = result.runs.iter().map(|run| run.result.elapsed_ns);
@@ -213,28 +224,54 @@ fn head(result: &ProbeResult) -> String {
     let target = targets.filter_map(|run| run.result.targets.first()).next();
     let file_system = target.and_then(|target| target.mount.as_ref());
     let file_system = file_system.map_or(String::new(), |mount| format!("{} on ", mount.fs_type));
-    let named = format!("{}: {file_system}{device}", result.target);
+    let mut descriptions = vec![format!("{file_system}{device}")];
+    let names = devices(result).join(", ");
+    if !names.is_empty() {
+        let class = result.classification.class.words();
+        descriptions.push(format!("{file_system}{class} ({names})"));
+        descriptions.push(format!("{file_system}{names}"));
+    }
     let room = usize::from(COLUMNS).saturating_sub(facts.chars().count());
-    format!("{}{facts}", fitted(&named, room))
+    format!(
+        "{}{facts}",
+        named_device(&result.target, &descriptions, room)
+    )
+}
+
+/// Target and device in `room` columns. `descriptions` are those of the device, the shortest last:
+/// the name of a device must not be cut. The start of a long target gives way.
+fn named_device(target: &str, descriptions: &[String], room: usize) -> String {
+    let named = |device: &String| format!("{target}: {device}");
+    let mut texts = descriptions.iter().map(named);
+    if let Some(text) = texts.find(|text| text.chars().count() <= room) {
+        return fitted(&text, room);
+    }
+    let shortest = descriptions.last().map_or("", String::as_str);
+    let columns = room.saturating_sub(shortest.chars().count() + ": ".len());
+    match columns >= TARGET_COLUMNS_MIN {
+        true => fitted(&format!("{}: {shortest}", label(target, columns)), room),
+        false => fitted(&format!("{target}: {shortest}"), room),
+    }
 }
 
 /// Bottleneck and verdict in at most `room` lines, but each may have two. The verdict comes first
-/// if only one of them can have three.
+/// if only one of them can have more.
 fn bottleneck_and_verdict(result: &ProbeResult, room: usize, ending: &str) -> Vec<String> {
     let bottleneck = notable::bottleneck(result).filter(|text| !text.is_empty());
     let for_bottleneck = bottleneck.as_ref().map_or(0, |_| SECTION_LINES);
-    let lines = |name: &str, text: &str, room: usize| {
+    let lines = |name: &str, text: &str, room: usize, longest: usize| {
         if text.is_empty() {
             return Vec::new();
         }
-        let most = room.clamp(SECTION_LINES, LONG_SECTION_LINES);
+        let most = room.clamp(SECTION_LINES, longest);
         HangingLines::ended_with(name, text, most, ending).lines
     };
     let room_of_verdict = room.saturating_sub(for_bottleneck);
-    let verdict = lines("verdict", notable::verdict(result), room_of_verdict);
+    let suitability = notable::verdict(result);
+    let verdict = lines("verdict", suitability, room_of_verdict, VERDICT_LINES);
     let room_of_bottleneck = room.saturating_sub(verdict.len());
     let text = bottleneck.as_deref().unwrap_or_default();
-    let mut all = lines("bottleneck", text, room_of_bottleneck);
+    let mut all = lines("bottleneck", text, room_of_bottleneck, BOTTLENECK_LINES);
     all.extend(verdict);
     all
 }

@@ -24,7 +24,8 @@ pub(super) fn comparisons(results: &[ProbeResult]) -> Vec<(&ProbeResult, Compari
     others.iter().map(against).collect()
 }
 
-fn measured(result: &ProbeResult) -> MeasuredResult {
+/// Returns the parts of a probe that are compared.
+pub(crate) fn measured(result: &ProbeResult) -> MeasuredResult {
     let runs = result
         .runs
         .iter()
@@ -129,7 +130,7 @@ fn headline_comparisons(results: &[ProbeResult], format: TextFormat) -> Vec<Stri
 }
 
 /// Keeps the maxima and the main figure of each phase, in the order of the table.
-pub(super) fn of_headlines(first: &ProbeResult, comparison: Comparison) -> Comparison {
+pub(crate) fn of_headlines(first: &ProbeResult, comparison: Comparison) -> Comparison {
     let all = comparison.rows.len();
     let mut rows: Vec<ComparisonRow> = Vec::new();
     for phase in row::ORDER {

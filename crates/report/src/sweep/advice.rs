@@ -194,7 +194,7 @@ fn blocks(result: &SweepResult, advice: &BlocksAdvice) -> String {
 }
 
 /// `a, b and c`.
-pub fn listed(words: &[String]) -> String {
+pub(crate) fn listed(words: &[String]) -> String {
     match words.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, others)) => format!("{} and {last}", others.join(", ")),

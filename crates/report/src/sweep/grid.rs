@@ -122,7 +122,7 @@ pub(super) fn markdown(table: &SweepTable<'_>) -> String {
     let rows = depths(table).into_iter().enumerate().map(|(row, depth)| {
         let figures = table.curves.iter().flat_map(|curve| {
             let cell = &curve.cells[row];
-            let rate = rate(curve, cell).replace('*', "\\*").replace('~', "\\~");
+            let rate = rate(curve, cell).replace('~', "\\~");
             [rate, latency(cell)]
         });
         let depth = std::iter::once(depth.to_string());
@@ -154,13 +154,11 @@ fn rate(curve: &CurveResult, cell: &SweepCell) -> String {
     if is_anything(cell) {
         return "~?".to_owned();
     }
-    let knee = match cell.basis {
+    let mark = match cell.basis {
         CellBasis::Predicted => "~",
-        _ if knee(curve) == Some(cell.iodepth) => "*",
+        _ if is_unsure(cell) => "?",
         _ => "",
     };
-    let doubt = if is_unsure(cell) { "?" } else { "" };
-    let mark = format!("{knee}{doubt}");
     match unit(curve) {
         "MiB/s" => format!("{mark}{}", words::three_digits(bytes / f64::from(1 << 20))),
         _ => format!("{mark}{}", words::iops(iops.mean)),

@@ -76,7 +76,26 @@ pub(super) fn lines(
     }
     lines.push(String::new());
     lines.extend(legend);
+    lines.extend(certainty(result, style));
     lines
+}
+
+/// The widest interval of the measured rates. `None` if no rate has an interval.
+fn certainty(result: &SweepResult, style: TextStyle) -> Option<String> {
+    let cells = result.curves.iter().flat_map(|curve| &curve.cells);
+    let measured = cells.filter(|cell| cell.basis == CellBasis::Measured);
+    let errors = measured.filter_map(|cell| cell.iops?.relative_error());
+    let widest = errors
+        .filter(|error| error.is_finite())
+        .max_by(f64::total_cmp)?;
+    let sign = style.plus_minus();
+    Some(match widest < 1.0 {
+        true => format!(
+            "Measured rates are known to {sign}{:.0} % or better (95 % intervals).",
+            (widest * 100.0).ceil().max(1.0)
+        ),
+        false => "The intervals of some measured rates are wider than 100 %.".to_owned(),
+    })
 }
 
 /// Explains the shades and the signs that the lines hold.

@@ -1,10 +1,12 @@
 //! Recommended depth and number of jobs of each workload, from measured cells only.
 
 use super::named;
+use crate::known_digits::{BANDWIDTH_UNITS, RATE_UNITS, with_interval};
 use crate::text_style::TextStyle;
 use iosonde_job::escape_control_characters;
 use iosonde_study::saturation::Saturation;
-use iosonde_study::sweep::{Axis, CellBasis, CurveState, SweepCell, SweepResult};
+use iosonde_study::sweep::{Axis, CellBasis, CurveState, LARGE_BYTES, SweepCell, SweepResult};
+use iosonde_study::words;
 
 /// Smallest share of the highest rate that a recommended cell reaches.
 const SHARE_LEAST: f64 = 0.95;
@@ -200,22 +202,25 @@ impl Recommendation {
                 rate_share: (share, half),
                 latency_share,
             } => format!(
-                "{}: {} of the maximum at {}",
+                "{}: {} of the maximum at {} ({})",
                 options(result, address),
                 percent(share, half, style),
-                latency(latency_share)
+                latency(latency_share),
+                figures(result, address, style)
             ),
             RecommendedCell::Maximum {
                 address,
                 has_rival: false,
             } => format!(
-                "{}: the highest measured rate; lower latency costs more than 5 % of it",
-                options(result, address)
+                "{}: the highest measured rate ({}); lower latency costs more than 5 % of it",
+                options(result, address),
+                figures(result, address, style)
             ),
             RecommendedCell::Maximum { address, .. } => format!(
-                "{}: the highest measured rate; cells of lower latency may reach it too: use a \
-                 longer --runtime",
-                options(result, address)
+                "{}: the highest measured rate ({}); cells of lower latency may reach it too: \
+                 use a longer --runtime",
+                options(result, address),
+                figures(result, address, style)
             ),
             RecommendedCell::Undecided(Some(error)) => format!(
                 "undecided: the highest rate is known to {}{:.0} % only; use a longer --runtime",
@@ -252,6 +257,32 @@ fn options(result: &SweepResult, address: CellAddress) -> String {
     }
 }
 
+/// Rate of a cell with its interval, and its mean latency: `3.92k ±0.01k IOPS, mean 1.02 ms`.
+fn figures(result: &SweepResult, address: CellAddress, style: TextStyle) -> String {
+    let curve = &result.curves[address.curve];
+    let cell = &curve.cells[address.cell];
+    let rate = cell.iops.map(|iops| {
+        let bytes = cell
+            .bytes_per_s
+            .filter(|_| curve.block_bytes >= LARGE_BYTES);
+        match bytes {
+            Some(bytes) => {
+                let block_bytes = bytes / iops.mean.max(f64::MIN_POSITIVE);
+                let error = iops.error.map(|error| error * block_bytes);
+                with_interval(bytes, error, BANDWIDTH_UNITS, style.plus_minus())
+            }
+            None => {
+                let rate = with_interval(iops.mean, iops.error, RATE_UNITS, style.plus_minus());
+                format!("{rate} IOPS")
+            }
+        }
+    });
+    let latency = cell.mean_latency_ns;
+    let latency = latency.map(|ns| format!("mean {}", words::latency(ns)));
+    let parts: Vec<String> = rate.into_iter().chain(latency).collect();
+    parts.join(", ")
+}
+
 /// Formats a share with half its interval, unless that rounds to zero: `98 %`, `97 ±2 %`.
 fn percent(share: f64, half: f64, style: TextStyle) -> String {
     let (percent, half_percent) = (share * 100.0, half * 100.0);
@@ -273,7 +304,7 @@ fn latency(share: f64) -> String {
     }
 }
 /// Escapes control characters and keeps the end of a long name, where paths differ.
-pub(super) fn label(text: &str, width: usize) -> String {
+pub(crate) fn label(text: &str, width: usize) -> String {
     const CUT: &str = "...";
     let text = escape_control_characters(text).replace(['\n', '\t'], " ");
     let count = text.chars().count();

@@ -175,8 +175,8 @@ fn notes(rows: &[ComparisonRow], pairs: &[(&ResultPart, &ResultPart)]) -> Vec<St
     for (a, b) in pairs {
         if a.pattern != b.pattern {
             notes.push(format!(
-                "{}: patterns differ: A ran {}; B ran {}",
-                a.name, a.pattern, b.pattern
+                "Patterns differ: A ran {}; B ran {}",
+                a.pattern, b.pattern
             ));
         } else if a.name != b.name {
             notes.push(format!("{} of A is compared with {} of B", a.name, b.name));
@@ -202,13 +202,12 @@ fn notes(rows: &[ComparisonRow], pairs: &[(&ResultPart, &ResultPart)]) -> Vec<St
                 .to_owned(),
         );
     }
-    if let Some(row) = rows.iter().find(|row| row.is_decided_by_slow_variation()) {
-        notes.push(format!(
+    if rows.iter().any(ComparisonRow::is_decided_by_slow_variation) {
+        notes.push(
             "The rates vary slowly: the verdict accounts for the difference between repeated runs, \
-             not only for the uncertainty of each mean (first in {}, {})",
-            row.part,
-            row.measure.title()
-        ));
+             not only for the uncertainty of each mean"
+                .to_owned(),
+        );
     }
     if rows.iter().any(|row| row.paired) {
         notes.push(

@@ -607,7 +607,7 @@ fn parts_are_matched_by_name_then_by_pattern() {
     assert_eq!(comparison.only_in_a, ["gone"]);
     assert_eq!(comparison.only_in_b, ["come"]);
     assert!(
-        comparison.notes[0].starts_with("x: patterns differ"),
+        comparison.notes[0].starts_with("Patterns differ: A ran randread"),
         "{:?}",
         comparison.notes
     );

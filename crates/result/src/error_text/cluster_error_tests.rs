@@ -177,11 +177,10 @@ fn connection_errors_keep_their_words() {
 
 #[test]
 fn namespace_and_rights_errors_keep_their_words() {
-    let namespace = || text("lab");
     check_obstacles(vec![
         (
             ClusterObstacle::NoNamespace {
-                namespace: namespace(),
+                namespace: text("lab"),
             },
             "the namespace lab does not exist",
             "choose another with -n, make it (kubectl create namespace lab), or add \
@@ -189,26 +188,28 @@ fn namespace_and_rights_errors_keep_their_words() {
         ),
         (
             ClusterObstacle::NamespaceTerminating {
-                namespace: namespace(),
+                namespace: text("lab"),
             },
             "the namespace lab is being removed",
             "wait until it is gone, or choose another with -n",
         ),
         (
             ClusterObstacle::NamespaceForbidden {
-                namespace: namespace(),
+                namespace: text("lab"),
                 rights: texts(&["create namespaces", "delete namespaces"]),
+                role: text("kind: ClusterRole"),
             },
             "the namespace lab does not exist, and of what making and removing it needs this \
              user may not: create namespaces, delete namespaces",
-            "choose one that exists with -n, or ask for these rights",
+            "choose one that exists with -n, or have an administrator apply the printed role",
         ),
         (
             ClusterObstacle::MissingRights {
                 rights: texts(&["create jobs", "get pods/log"]),
+                role: text("kind: Role"),
             },
             "this user may not do here what a run needs: create jobs, get pods/log",
-            "ask for the role in docs/kubernetes.md, or choose another namespace with -n",
+            "have an administrator apply the printed role, or choose another namespace with -n",
         ),
         (
             ClusterObstacle::AgentBusy {

@@ -38,18 +38,20 @@ impl fmt::Display for ClusterObstacle {
             ClusterObstacle::NamespaceTerminating { namespace } => {
                 write!(formatter, "the namespace {namespace} is being removed")
             }
-            ClusterObstacle::NamespaceForbidden { namespace, rights } => write!(
+            ClusterObstacle::NamespaceForbidden {
+                namespace, rights, ..
+            } => write!(
                 formatter,
                 "the namespace {namespace} does not exist, and of what making and removing it \
                  needs this user may not: {}",
                 rights.join(", ")
             ),
-            ClusterObstacle::MissingRights { rights } => write!(
+            ClusterObstacle::MissingRights { rights, .. } => write!(
                 formatter,
                 "this user may not do here what a run needs: {}",
                 rights.join(", ")
             ),
-            ClusterObstacle::CleanUpForbidden { rights } => write!(
+            ClusterObstacle::CleanUpForbidden { rights, .. } => write!(
                 formatter,
                 "this user may not do here what --clean needs: {}",
                 rights.join(", ")
@@ -241,8 +243,7 @@ impl ClusterObstacle {
                  with root certificates"
             }
             ClusterObstacle::CleanUpForbidden { .. } => {
-                "ask for the role for --clean in docs/kubernetes.md, or choose another namespace \
-                 with -n"
+                "have an administrator apply the printed role, or choose another namespace with -n"
             }
             ClusterObstacle::NotReachable {
                 is_proxy_invalid: true,
@@ -269,10 +270,10 @@ impl ClusterObstacle {
                 "wait until it is gone, or choose another with -n"
             }
             ClusterObstacle::NamespaceForbidden { .. } => {
-                "choose one that exists with -n, or ask for these rights"
+                "choose one that exists with -n, or have an administrator apply the printed role"
             }
             ClusterObstacle::MissingRights { .. } => {
-                "ask for the role in docs/kubernetes.md, or choose another namespace with -n"
+                "have an administrator apply the printed role, or choose another namespace with -n"
             }
             ClusterObstacle::InvalidPodPatch { .. } | ClusterObstacle::UnknownPodField { .. } => {
                 "write the parts of a pod's manifest as JSON, e.g. \

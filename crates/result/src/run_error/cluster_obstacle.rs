@@ -60,16 +60,25 @@ pub enum ClusterObstacle {
         namespace: String,
         /// The missing rights, e.g. `create namespaces`.
         rights: Vec<String>,
+        /// Manifest of a role that has all rights that are needed.
+        #[serde(default)]
+        role: String,
     },
     /// This user lacks rights that a run needs.
     MissingRights {
         /// The missing rights, e.g. `create jobs`.
         rights: Vec<String>,
+        /// Manifest of roles that have all rights that are needed.
+        #[serde(default)]
+        role: String,
     },
     /// This user may not list or delete the runs in the cluster.
     CleanUpForbidden {
         /// The missing rights, e.g. `list jobs`.
         rights: Vec<String>,
+        /// Manifest of a role that has all rights that are needed.
+        #[serde(default)]
+        role: String,
     },
     /// `--pod-patch` with the manifest is not a pod.
     InvalidPodPatch {

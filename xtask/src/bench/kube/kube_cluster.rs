@@ -2,6 +2,7 @@
 
 use super::super::program::run_alone;
 use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,6 +19,8 @@ pub(super) struct KubeBenchCluster {
     pub(super) description: String,
     /// Image for kubestr, since the tests' cluster cannot pull the default image of kubestr.
     pub(super) fio_image: Option<&'static str>,
+    /// Audit log of the API server of the tests' cluster, with the administrator's requests.
+    pub(super) audit_log: Option<PathBuf>,
     kubeconfig: PathBuf,
     kubectl: PathBuf,
     /// Directory of a cluster that the benchmark has started.
@@ -30,6 +33,7 @@ impl KubeBenchCluster {
         KubeBenchCluster {
             description: format!("the cluster of {}", kubeconfig.display()),
             fio_image: None,
+            audit_log: None,
             kubeconfig: kubeconfig.to_owned(),
             kubectl: PathBuf::from("kubectl"),
             own: None,
@@ -77,6 +81,7 @@ impl KubeBenchCluster {
         KubeBenchCluster {
             description: "the tests' cluster".to_owned(),
             fio_image: Some(FIO_IMAGE),
+            audit_log: Some(directory.join("run/n1/log/audit.log")),
             kubeconfig: directory.join("cfg/admin.kubeconfig"),
             kubectl: directory.join("bin/kubectl"),
             own: None,
@@ -148,6 +153,32 @@ impl<'a> Namespace<'a> {
             std::thread::sleep(Duration::from_millis(100));
         }
         Ok(namespace)
+    }
+
+    /// Creates events of an object that does not exist, unless they were created before.
+    pub(super) fn create_other_events(&self, count: usize) -> Result<()> {
+        let list = json!({
+            "apiVersion": "v1",
+            "kind": "List",
+            "items": (0..count).map(|number| self.other_event(number)).collect::<Vec<_>>(),
+        });
+        let file = tempfile::NamedTempFile::new().context("a file for events")?;
+        std::fs::write(file.path(), list.to_string()).context("writing events")?;
+        run_alone(self.kubectl().args(["apply", "-f"]).arg(file.path())).map(|_| ())
+    }
+
+    fn other_event(&self, number: usize) -> Value {
+        json!({
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": format!("other-{number}"), "namespace": self.name},
+            "involvedObject": {
+                "apiVersion": "v1", "kind": "Pod", "name": "other", "namespace": self.name,
+            },
+            "reason": "Other",
+            "message": "An event of another object",
+            "type": "Normal",
+        })
     }
 
     /// A kubectl command in this namespace.

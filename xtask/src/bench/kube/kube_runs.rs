@@ -178,11 +178,13 @@ impl KubeRuns<'_> {
     }
 }
 
-/// Times of a job, from the start of its command.
+/// Times of a job beyond its length, from the start of its command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct JobTimes {
     /// Until the result is printed.
     pub(super) result: Duration,
+    /// Until the program has ended.
+    pub(super) exit: Duration,
     /// Until the program has ended and nothing is left in the cluster.
     pub(super) nothing_left: Duration,
 }
@@ -202,7 +204,7 @@ impl BenchJobFile {
             .tempfile()
             .context("a file for the job")?;
         let text = format!(
-            "[bench]\nrw=randread\nbs=4k\nsize=64m\ndirect=1\n\
+            "[bench]\nrw=randwrite\nbs=4k\nsize=64m\ndirect=1\n\
              ioengine=libaio\niodepth=16\ntime_based=1\nruntime={seconds}\n"
         );
         std::fs::write(file.path(), text).context("writing the job")?;
@@ -259,9 +261,11 @@ impl BenchJobFile {
             // The begin of the check that finds nothing counts, not the time of kubectl.
             nothing_left = begun.elapsed();
         }
+        let beyond_job = |time: Duration| time.saturating_sub(self.length);
         Ok(JobTimes {
-            result,
-            nothing_left,
+            result: beyond_job(result),
+            exit: beyond_job(ended),
+            nothing_left: beyond_job(nothing_left),
         })
     }
 }
@@ -338,6 +342,21 @@ mod tests {
     }
 
     #[test]
+    fn times_do_not_count_the_length_of_the_job() {
+        let job = BenchJobFile {
+            length: Duration::from_millis(200),
+            ..BenchJobFile::new(1).unwrap()
+        };
+        let begun = Instant::now();
+        let script = "sleep 0.3; echo IOPS=1";
+        let times = job.timed(printing(script), || Ok(false)).unwrap();
+        let wall = begun.elapsed();
+        assert!(times.result >= Duration::from_millis(100), "{times:?}");
+        assert!(times.exit >= times.result, "{times:?}");
+        assert!(times.nothing_left + job.length <= wall, "{times:?}");
+    }
+
+    #[test]
     fn times_are_to_the_result_and_until_nothing_is_left() {
         let job = BenchJobFile {
             length: Duration::ZERO,
@@ -351,7 +370,8 @@ mod tests {
         let script = "echo IOPS=1; sleep 0.3; echo IOPS=2";
         let times = job.timed(printing(script), is_anything_left).unwrap();
         assert!(times.result < Duration::from_millis(300), "{times:?}");
-        let least = Duration::from_millis(300) + 2 * LEFT_PERIOD;
-        assert!(times.nothing_left >= least, "{times:?}");
+        let slept = Duration::from_millis(300);
+        assert!(times.exit >= slept, "{times:?}");
+        assert!(times.nothing_left >= slept + 2 * LEFT_PERIOD, "{times:?}");
     }
 }

@@ -12,13 +12,21 @@ use std::process::{Command, Stdio};
 /// The folder of the chart in the repository.
 const CHART: &str = "packaging/helm/iosonde";
 
+/// Version of Kubernetes for rendering. A helm from `go install` assumes 1.20, which the chart
+/// refuses.
+const KUBERNETES: &str = "1.31.0";
+
+/// Returns the name of the packed chart.
+pub(super) fn file_name(release: &Release) -> String {
+    format!("iosonde-chart-{}.tgz", release.version)
+}
+
 /// Packs the chart with the date of the release.
 pub(super) fn package(release: &Release) -> Result<PathBuf> {
     let tar = tar_of_directory(&release.root.join(CHART), "iosonde", release.epoch)?;
     let unpacked = release.work().join("helm-chart.tar");
     fs::write(&unpacked, tar).with_context(|| format!("cannot write {}", unpacked.display()))?;
-    let name = format!("iosonde-chart-{}.tgz", release.version);
-    let path = release.directory.join(name);
+    let path = release.directory.join(file_name(release));
     gzip(fs::File::open(&unpacked)?, &path)?;
     Ok(path)
 }
@@ -39,6 +47,7 @@ pub(super) fn check(release: &Release) -> Result<()> {
     ] {
         let mut helm = Command::new("helm");
         helm.args(["template", "night"]).arg(&chart);
+        helm.args(["--kube-version", KUBERNETES]);
         helm.args(["--set", values]).stdin(Stdio::null());
         build::output(&mut helm).with_context(|| format!("rendering the chart with {values}"))?;
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Name of the script in the repository and in the release.
-const NAME: &str = "install.sh";
+pub(super) const NAME: &str = "install.sh";
 /// The line of the script that has the address of the release.
 const ADDRESS_LINE: &str = "\nrelease_url=\n";
 
@@ -201,6 +201,20 @@ mod tests {
             first_line(&[("IOSONDE_URL", "")]),
             "error: no release address is known"
         );
+        assert_eq!(
+            first_line(&[("IOSONDE_LIBC", "musl")]),
+            format!(
+                "error: file://{} has no archive for x86_64-linux-musl",
+                fixture.path("release").display()
+            )
+        );
+        for url in ["", "file:///none"] {
+            let error = fixture.install(&[("IOSONDE_URL", url)]).unwrap_err();
+            assert!(
+                error.contains("\nhelp: build one: cargo xtask dist && "),
+                "{error}"
+            );
+        }
     }
 
     #[test]

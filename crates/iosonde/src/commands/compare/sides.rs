@@ -222,7 +222,10 @@ impl Studies {
         {
             return loads((a, mine), (b, theirs));
         }
-        Studies::default()
+        Studies {
+            titles: titles_of_runs(a, b),
+            ..Studies::default()
+        }
     }
 }
 
@@ -243,13 +246,25 @@ fn add_maxima(chosen: &mut Chosen) -> BTreeMap<String, String> {
     let mut titles = BTreeMap::new();
     for (result, (study, run)) in chosen.results.iter_mut().zip(&chosen.studies) {
         // An interrupted probe has only its phases.
-        if let Some(probe) = study.probe(*run) {
-            titles.extend(row::titles(&probe));
-            let most = most(&probe, &result.parts);
-            result.parts.extend(most);
+        match study.probe(*run) {
+            Some(probe) => {
+                titles.extend(row::titles(&probe));
+                let most = most(&probe, &result.parts);
+                result.parts.extend(most);
+            }
+            // A single run, or a document that cannot be read.
+            None => titles.extend(row::usual_titles()),
         }
     }
     titles
+}
+
+/// Titles of the parts of runs of probes, of sides that are compared by their runs.
+fn titles_of_runs(a: &Chosen, b: &Chosen) -> BTreeMap<String, String> {
+    match a.is_of_probes() || b.is_of_probes() {
+        true => row::usual_titles(),
+        false => BTreeMap::new(),
+    }
 }
 
 /// Compares the phases and maxima of probes with the cells and maxima of sweeps of the same
@@ -276,6 +291,11 @@ fn probes_with_sweeps(a: &mut Chosen, b: &mut Chosen) -> Option<Studies> {
             set_patterns_of_maxima(&probe, &mut result.parts);
         }
     }
+    // Both sides have the names of the probe.
+    let parts = probes.results.iter().flat_map(|result| &result.parts);
+    let names: Vec<(IoPattern, String)> = parts
+        .map(|part| (part.pattern.clone(), part.name.clone()))
+        .collect();
     let parts = parts_of_sweeps(sweeps, &found);
     for (result, parts) in sweeps.results.iter_mut().zip(parts) {
         // Curves that differ in another option than the pattern are no partners of a phase.
@@ -284,7 +304,9 @@ fn probes_with_sweeps(a: &mut Chosen, b: &mut Chosen) -> Option<Studies> {
             parts.iter().filter(same).count() == 1
         };
         let single = parts.iter().filter(is_single);
-        result.parts = single.map(|each| each.part.clone()).collect();
+        result.parts = single
+            .map(|each| with_name_of(&each.part, &names))
+            .collect();
     }
     Some(Studies {
         titles,
@@ -292,6 +314,15 @@ fn probes_with_sweeps(a: &mut Chosen, b: &mut Chosen) -> Option<Studies> {
         is_of_two_kinds: true,
         ..Studies::default()
     })
+}
+
+/// Returns the part with the name that `names` has for its pattern, if there is one.
+fn with_name_of(part: &ResultPart, names: &[(IoPattern, String)]) -> ResultPart {
+    let found = names.iter().find(|(pattern, _)| *pattern == part.pattern);
+    ResultPart {
+        name: found.map_or_else(|| part.name.clone(), |(_, name)| name.clone()),
+        ..part.clone()
+    }
 }
 
 /// Gives each maximum of a probe the pattern of a sweep's maximum: depth 0, and its jobs.

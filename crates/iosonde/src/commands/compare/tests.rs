@@ -8,7 +8,7 @@ use iosonde_report::comparison::ComparisonDocument;
 use iosonde_report::format::TextFormat;
 use iosonde_report::text_style::TextStyle;
 use iosonde_result::compare::{
-    ComparisonVerdict, MeasuredResult, compare, is_same_plan_and_target, parts,
+    Comparison, ComparisonVerdict, MeasuredResult, compare, is_same_plan_and_target, parts,
 };
 use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
@@ -89,10 +89,10 @@ fn two_results_side_by_side() {
     let json: serde_json::Value = serde_json::from_str(&document.text(TextFormat::Json)).unwrap();
     assert_eq!(json["kind"], "comparison");
     assert_eq!(json["rows"][0]["verdict"], "slower");
-    let failure = judge(&comparison, 0.05).unwrap_err();
+    let failure = judge(&document, 0.05).unwrap_err();
     assert_eq!(failure.status(), 6);
     insta::assert_snapshot!("slower", failure.text(false));
-    assert!(judge(&comparison, 0.9).is_ok());
+    assert!(judge(&document, 0.9).is_ok());
 }
 
 #[test]
@@ -357,6 +357,9 @@ fn undecided_comparison_that_looks_slower_fails_with_status_12() {
     let study = iosonde_history::read_documents(fio).unwrap().remove(0);
     let sides = [study.measured("a"), study.measured("b")];
     let mut comparison = compare(&sides[..1], &sides[1..]);
+    let judge = |comparison: &Comparison, share| {
+        super::judge(&ComparisonDocument::new("a", "b", comparison), share)
+    };
     assert!(judge(&comparison, 0.0).is_ok());
     comparison.rows[0].ratio.value = 0.001;
     let failure = judge(&comparison, 0.05).unwrap_err();

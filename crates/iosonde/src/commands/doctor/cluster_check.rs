@@ -2,17 +2,17 @@
 
 use super::count_findings;
 use super::node_inspection::inspect_nodes;
-use crate::args::{ClusterArgs, DoctorArgs, DoctorFormat};
+use crate::args::{AccessMode, ClusterArgs, DoctorArgs, DoctorFormat, VolumeModeArg};
 use crate::commands::cluster;
 use crate::failure::CommandError;
 use crate::live::pod_setup::PodLive;
 use crate::output::Output;
 use crate::signals::StopSignal;
 use iosonde_cluster::leftovers::RemovedLeftovers;
-use iosonde_cluster::survey::{Survey, Trial, survey};
-use iosonde_cluster::{SetupEvent, SetupObserver, leftovers};
+use iosonde_cluster::survey::{ClassFacts, Survey, Trial, survey};
+use iosonde_cluster::{PodPlacement, Pods, SetupEvent, SetupObserver, leftovers};
 use iosonde_job::TargetUri;
-use iosonde_result::run_error::{ClusterObstacle, RunError};
+use iosonde_result::run_error::{ClusterObstacle, RunError, UnsupportedFeature};
 use iosonde_result::session::Session;
 use iosonde_result::wire::PathInfo;
 use std::time::Instant;
@@ -21,6 +21,14 @@ use std::time::Instant;
 const TRIAL_BYTES: u64 = 1 << 30;
 /// Timeout of a trial.
 const TRIAL_NS: u64 = 60_000_000_000;
+/// Pods of the trial of a class whose volumes several nodes can write: on two nodes, if two take
+/// them.
+const SHARED_TRIAL: Pods = Pods {
+    count: Some(2),
+    placement: PodPlacement::Spread,
+    shared: true,
+    checks_shared_file: false,
+};
 
 pub(super) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     cluster::one_cluster(&args.place)?;
@@ -32,7 +40,8 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     if args.clean {
         if found.hides_runs {
             let rights = vec!["list jobs".to_owned()];
-            return Err(RunError::from(ClusterObstacle::CleanUpForbidden { rights }).into());
+            let role = leftovers::clean_up_role();
+            return Err(RunError::from(ClusterObstacle::CleanUpForbidden { rights, role }).into());
         }
         let (runs, volumes) = (&found.leftovers, &found.lost_volumes);
         match leftovers::remove(&options, runs, volumes, &found.lost_namespaces) {
@@ -84,15 +93,23 @@ fn removed_in_words(removed: &RemovedLeftovers) -> String {
     )
 }
 
-/// Creates a claim of each class, and a pod that mounts it.
+/// Creates a claim of each class, and a pod that mounts it. Two pods exchange data on a volume that
+/// several nodes can write.
 fn try_classes(
     found: &mut Survey,
     args: &ClusterArgs,
     stop: &StopSignal,
 ) -> Result<(), CommandError> {
+    let nodes = found.nodes.as_ref();
+    let has_one_node =
+        nodes.is_some_and(|all| all.iter().filter(|node| node.is_usable).count() < 2);
     for class in found.classes.iter_mut().flatten() {
-        let retains = class.reclaim == "Retain";
-        let outcome = try_class(&class.name, retains, args, stop);
+        let is_shared = !has_one_node && is_tried_by_two_pods(class, args);
+        let mut outcome = try_class(class, is_shared.then_some(SHARED_TRIAL), args, stop);
+        if is_shared && lacks_rights(&outcome) {
+            // A volume of several pods needs more rights than that of one.
+            outcome = try_class(class, None, args, stop);
+        }
         stop.check()?;
         class.trial = Some(match outcome {
             Ok(works) => works,
@@ -107,6 +124,25 @@ fn try_classes(
     Ok(())
 }
 
+/// Whether two pods try the class: if its volumes are for several nodes, or the user says so.
+fn is_tried_by_two_pods(class: &ClassFacts, args: &ClusterArgs) -> bool {
+    let is_for_many = match args.access_mode {
+        Some(mode) => mode == AccessMode::Rwx,
+        None => class.shared == Some(true),
+    };
+    is_for_many && args.volume_mode != Some(VolumeModeArg::Block)
+}
+
+fn lacks_rights(outcome: &Result<Trial, CommandError>) -> bool {
+    let Err(CommandError::Run(RunError::NoFeature { cause })) = outcome else {
+        return false;
+    };
+    matches!(
+        **cause,
+        UnsupportedFeature::Cluster(ClusterObstacle::MissingRights { .. })
+    )
+}
+
 fn cause(error: &RunError) -> String {
     match error {
         RunError::NotReady(failure) => failure.cause().to_owned(),
@@ -114,14 +150,16 @@ fn cause(error: &RunError) -> String {
     }
 }
 
-/// Tries a class. The volume of a class that retains it is removed too.
+/// Tries a class with one pod, or with those of `pods`. The volume of a class that retains it is
+/// removed too.
 fn try_class(
-    class: &str,
-    retains: bool,
+    class: &ClassFacts,
+    pods: Option<Pods>,
     args: &ClusterArgs,
     stop: &StopSignal,
 ) -> Result<Trial, CommandError> {
-    let target = TargetUri::StorageClass(class.to_owned());
+    let retains = class.reclaim == "Retain";
+    let target = TargetUri::StorageClass(class.name.clone());
     let mut live = PodLive::new(&target.to_string());
     let watch = SetupObserver {
         tell: &mut |event: SetupEvent<'_>| live.show_event(event),
@@ -133,12 +171,13 @@ fn try_class(
         watch_nodes: vec!["none".to_owned()],
         ..args.clone()
     };
-    let options = cluster::options_of_pods(target, &args, None)?;
+    let options = cluster::options_of_pods(target, &args, pods)?;
     let removal = options.clone();
     let begun = Instant::now();
     let mut session = cluster::open_unwatched(&options, watch)?;
     let place = session.inspect_path();
     let elapsed_ms = begun.elapsed().as_millis() as u64;
+    let shared = pods.map(|_| session.try_shared_file(&options)).transpose();
     let run = session.run_id().to_owned();
     if let Err(left) = Box::new(session).close() {
         CommandError::from(left).warn();
@@ -152,12 +191,56 @@ fn try_class(
             PathInfo::Directory { free_bytes } => Some(free_bytes),
             PathInfo::Existing { bytes, .. } => Some(bytes),
         },
+        shared: shared?,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn class(shared: Option<bool>) -> ClassFacts {
+        ClassFacts {
+            name: "files".to_owned(),
+            provisioner: "example.com/files".to_owned(),
+            is_default: false,
+            waits_for_pod: true,
+            reclaim: "Delete".to_owned(),
+            expands: false,
+            kept_directory: None,
+            volumes: None,
+            shared,
+            trial: None,
+        }
+    }
+
+    #[test]
+    fn class_for_many_nodes_is_tried_by_two_pods() {
+        let with = |access_mode, volume_mode| ClusterArgs {
+            access_mode,
+            volume_mode,
+            ..ClusterArgs::default()
+        };
+        let is_tried = |shared, args: &ClusterArgs| is_tried_by_two_pods(&class(shared), args);
+        let default = with(None, None);
+        assert!(is_tried(Some(true), &default));
+        assert!(!is_tried(Some(false), &default) && !is_tried(None, &default));
+        assert!(is_tried(None, &with(Some(AccessMode::Rwx), None)));
+        assert!(!is_tried(Some(true), &with(Some(AccessMode::Rwo), None)));
+        let block = with(None, Some(VolumeModeArg::Block));
+        assert!(!is_tried(Some(true), &block), "a device has no files");
+    }
+
+    #[test]
+    fn missing_rights_of_a_trial_differ_from_other_failures() {
+        let fails = |error: RunError| lacks_rights(&Err(CommandError::Run(error)));
+        let rights = vec!["create persistentvolumeclaims".to_owned()];
+        let role = String::new();
+        assert!(fails(
+            ClusterObstacle::MissingRights { rights, role }.into()
+        ));
+        assert!(!fails(RunError::Interrupted));
+    }
 
     #[test]
     fn removed_objects_are_counted_in_words() {

@@ -2,7 +2,7 @@
 
 use comfy_table::Cell;
 use iosonde_cluster::survey::{
-    ClassFacts, DriverFacts, NodeFacts, SnapshotClass, Survey, Trial, size,
+    ClassFacts, DriverFacts, NodeFacts, SharedTrial, SnapshotClass, Survey, Trial, size,
 };
 use iosonde_report::doctor::{advice, headline};
 use iosonde_report::json_document::json_text;
@@ -149,12 +149,23 @@ fn trial(trial: &Trial) -> String {
         Trial::Works {
             elapsed_ms,
             free_bytes,
+            shared,
         } => {
             let free = free_bytes.map_or(String::new(), |free| format!(", {} free", size(free)));
             let seconds = *elapsed_ms as f64 / 1e3;
-            format!("works: bound and mounted after {seconds:.1} s{free}")
+            let shared = shared.as_ref().map_or_else(String::new, shared_trial);
+            format!("works: bound and mounted after {seconds:.1} s{free}{shared}")
         }
         Trial::Fails { .. } => "fails: see below".to_owned(),
+    }
+}
+
+/// Describes the pods that read what others wrote.
+fn shared_trial(trial: &SharedTrial) -> String {
+    match trial.nodes.as_slice() {
+        [] => "; two pods read each other's data".to_owned(),
+        [node] => format!("; two pods on {node} read each other's data"),
+        nodes => format!("; {} read each other's data", nodes.join(" and ")),
     }
 }
 
@@ -211,6 +222,7 @@ mod tests {
             expands: true,
             kept_directory: None,
             volumes: Some(3),
+            shared: Some(false),
             trial,
         }
     }
@@ -241,6 +253,7 @@ mod tests {
                     Some(Trial::Works {
                         elapsed_ms: 6200,
                         free_bytes: Some(1 << 30),
+                        shared: None,
                     }),
                 ),
                 class(
@@ -299,6 +312,25 @@ mod tests {
             "{text}"
         );
         insta::assert_snapshot!("survey", text);
+    }
+
+    #[test]
+    fn trial_of_two_pods_names_their_nodes() {
+        let words = |nodes: &[&str]| {
+            trial(&Trial::Works {
+                elapsed_ms: 6200,
+                free_bytes: None,
+                shared: Some(SharedTrial {
+                    nodes: nodes.iter().map(|name| (*name).to_owned()).collect(),
+                    verified_bytes: 1 << 20,
+                }),
+            })
+        };
+        assert_eq!(
+            words(&["n1", "n2"]),
+            "works: bound and mounted after 6.2 s; n1 and n2 read each other's data"
+        );
+        assert!(words(&["n1"]).ends_with("; two pods on n1 read each other's data"));
     }
 
     #[test]

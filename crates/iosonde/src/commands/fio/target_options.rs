@@ -1,7 +1,8 @@
 //! Options of `iosonde fio` for remote targets, separated from the options of fio.
 
 use super::remote_target::{InPods, OnCeph, RemoteTarget};
-use crate::args::{CephArgs, ClusterArgs, PodsArgs};
+use crate::args::argument_error::argument_error;
+use crate::args::{CephArgs, ClusterArgs, PodsArgs, WITHOUT_CEPH};
 use crate::commands::{ceph, cluster};
 use crate::failure::CommandError;
 use clap::{Arg, CommandFactory, Parser, ValueEnum};
@@ -16,6 +17,13 @@ struct Words {
     /// Run the jobs on this volume: sc://CLASS, pvc://CLAIM, emptydir://, hostpath:///PATH in pods
     /// of a Kubernetes cluster, or rados://POOL, rbd://POOL/IMAGE of a Ceph cluster
     #[arg(long, value_name = "TARGET", required_unless_present = "in_pods")]
+    #[cfg_attr(
+        not(feature = "ceph"),
+        arg(
+            help = "Run the jobs on this volume: sc://CLASS, pvc://CLAIM, emptydir://, \
+                    hostpath:///PATH in pods of a Kubernetes cluster"
+        )
+    )]
     target: Option<String>,
     /// Run the jobs in pods that exist, e.g. those of a StatefulSet: pods/SELECTOR[:/PATH] with
     /// their labels, as in pods/app=fio. iosonde removes only its own files
@@ -36,7 +44,7 @@ struct Words {
     /// Run the jobs three times: with the cache tier of the pool, with the tier in readproxy mode
     /// (for all clients, until the run ends), and on a new pool like the base pool; print the three
     /// side by side
-    #[arg(long)]
+    #[arg(long, hide = WITHOUT_CEPH)]
     cache_compare: bool,
 }
 
@@ -161,7 +169,8 @@ pub(super) fn split(
         return Ok((None, words.to_vec()));
     }
     let (taken, rest) = take_options(words);
-    let parsed = Words::try_parse_from(taken)?;
+    let parsed = Words::try_parse_from(taken);
+    let parsed = parsed.map_err(|error| argument_error(error, "iosonde fio"))?;
     Ok((Some(parsed.remote_target()?), rest))
 }
 
@@ -288,10 +297,10 @@ mod tests {
             "--context",
             "--namespace",
             "--keep",
-            "--ceph-conf",
         ] {
             assert!(text.contains(option), "{option}: {text}");
         }
+        assert_eq!(text.contains("--ceph-conf"), !WITHOUT_CEPH, "{text}");
         assert!(!text.contains('\x1b'), "plain text");
     }
 

@@ -3,7 +3,7 @@
 use super::killed;
 use super::objects::{PREFIX, host_name, prefix};
 use super::pool::Pool;
-use crate::args::{AccessArgs, CleanupArgs};
+use crate::args::{AccessArgs, CleanupArgs, LAST_RUN};
 use crate::commands::ceph::run_of;
 use crate::commands::made_storage::MADE_IMAGE;
 use crate::commands::mapped_storage::killed_notes;
@@ -37,7 +37,7 @@ pub(super) fn clean_up(args: &CleanupArgs, access: &AccessArgs) -> Result<(), Co
             objects.and_then(|(removed, left)| with_images(access, prefix, removed, left))
         }
         Some(prefix) => remove_by_prefix(&pool, prefix, &stop).map(|removed| (removed, Vec::new())),
-        None => remove_described(&pool, &args.run_name, &stop).map(|removed| (removed, Vec::new())),
+        None => remove_described(&pool, &args.run_name, &stop),
     };
     stop.check()?;
     let (removed, left) = removed?;
@@ -116,24 +116,40 @@ fn with_images(
     Ok((removed, left))
 }
 
-fn remove_described(pool: &Pool, run_name: &str, stop: &StopSignal) -> Result<u64, CommandError> {
+/// Removes the objects of the benchmark that this object describes, and the object. Returns their
+/// number, and lines for the user.
+fn remove_described(
+    pool: &Pool,
+    run_name: &str,
+    stop: &StopSignal,
+) -> Result<(u64, Vec<String>), CommandError> {
     let Some(written) = pool.written(run_name)? else {
-        return Err(CommandError::usage(
-            format!(
-                "{}: the object {run_name} describes no benchmark",
-                pool.target()
-            ),
-            "there is nothing to remove, or the benchmark had another --run-name; \
-             --prefix benchmark_data removes leftovers of interrupted benchmarks, \
-             --prefix iosonde- lists leftovers of other killed commands of iosonde",
-        ));
+        return explain_missing_description(pool.target(), run_name).map(|line| (0, vec![line]));
     };
     let prefix = prefix(&host_name(), written.pid);
     let removed = pool.remove_numbered(&prefix, written.objects(), stop)?;
     // The description goes last, so that another attempt still finds the objects.
     let forgotten = pool.objects.remove(run_name);
     forgotten.map_err(|error| pool.failed(&error))?;
-    Ok(removed)
+    Ok((removed, Vec::new()))
+}
+
+/// The line about a pool without a description of a benchmark. As with `rados cleanup`, that is
+/// an error only if the user named the description.
+fn explain_missing_description(target: &str, run_name: &str) -> Result<String, CommandError> {
+    let problem = format!("{target}: the object {run_name} describes no benchmark");
+    let other_leftovers = "--prefix benchmark_data removes leftovers of interrupted benchmarks, \
+                           --prefix iosonde- lists leftovers of other killed commands of iosonde";
+    match run_name {
+        LAST_RUN => Ok(format!(
+            "{problem}: there is nothing to remove, or the benchmark had a --run-name; \
+             {other_leftovers}"
+        )),
+        _ => Err(CommandError::usage(
+            problem,
+            format!("name that of the benchmark with --run-name; {other_leftovers}"),
+        )),
+    }
 }
 
 /// Refuses other prefixes: iosonde does not list or remove other objects.
@@ -167,6 +183,20 @@ mod tests {
             "Removed the pool a; it named no process, so its run ended before the pool was \
              complete\n"
         );
+    }
+
+    #[test]
+    fn cleanup_without_description_fails_only_for_a_named_run() {
+        let line = explain_missing_description("rados://p", LAST_RUN).unwrap();
+        assert!(
+            line.starts_with(
+                "rados://p: the object benchmark_last_metadata describes no benchmark: there is \
+                 nothing to remove"
+            ),
+            "{line}"
+        );
+        let failure = explain_missing_description("rados://p", "mine").unwrap_err();
+        assert_eq!(failure.status(), 2);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The words of a command for its pods: without its target, and without options of the cluster.
 
+use crate::args::argument_error::argument_error;
 use crate::args::{CephArgs, Cli, ClusterArgs, PodsArgs, RenderArgs};
 use crate::failure::CommandError;
 use clap::parser::ValueSource;
@@ -52,7 +53,10 @@ const REPLACED: [&str; 5] = ["target", "targets", "suite", "output", "allow_over
 /// options. The target and the suite are left out.
 pub(super) fn command_words(words: &[OsString]) -> Result<Vec<String>, CommandError> {
     let cli = Cli::command();
-    let matches = cli.clone().try_get_matches_from(words)?;
+    let matches = cli
+        .clone()
+        .try_get_matches_from(words)
+        .map_err(|error| argument_error(error, "iosonde"))?;
     let found = matches.subcommand();
     let found = found.and_then(|(name, given)| Some((cli.find_subcommand(name)?, given)));
     let Some((command, given)) = found else {

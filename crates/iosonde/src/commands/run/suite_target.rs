@@ -1,15 +1,15 @@
 //! Targets of a suite: local ones, and pods of a cluster that last for the whole suite.
 
 use super::job_target::JobTarget;
-use crate::args::RunArgs;
+use crate::args::{ClusterArgs, RunArgs};
 use crate::commands::target::{PreparedTarget, check};
 use crate::commands::target_session::{SetupReporter, SizedTarget};
 use crate::commands::{cluster, cold};
 use crate::failure::CommandError;
-use iosonde_cluster::{ClusterOptions, PodPlacement, PodSession, Pods, SetupObserver};
+use iosonde_cluster::{ClusterOptions, NeededSpace, PodPlacement, PodSession, Pods, SetupObserver};
 use iosonde_engine::runner::{HeldPaths, LocalSession};
-use iosonde_job::Plan;
 use iosonde_job::neighbour::{fit_neighbour, move_to_end};
+use iosonde_job::{Plan, TargetUri};
 use iosonde_machine::identify::identify;
 use iosonde_result::run_error::RunError;
 use iosonde_result::session::Session;
@@ -37,7 +37,7 @@ impl<'a> PreparedSuiteTarget<'a> {
     /// Creates the scratch directory or the pod.
     pub(super) fn open(
         name: &str,
-        (args, pods): (&RunArgs, Option<Pods>),
+        (args, suite): (&RunArgs, &Suite),
         interrupts: &'a (dyn Fn() -> u32 + Send + Sync),
         reporter: &'a mut SetupReporter,
         note: &mut dyn FnMut(&str),
@@ -52,7 +52,7 @@ impl<'a> PreparedSuiteTarget<'a> {
                 name, kind, note,
             )?));
         };
-        let options = cluster::options_of_pods(target, &within, pods)?;
+        let options = options_of_suite(target, (args, suite), &within)?;
         let consent = &args.written.consent.allow_overwrite;
         let options = cluster::with_consent(options, name, consent);
         let cold = args.cold.layers();
@@ -226,6 +226,30 @@ pub(super) fn pods_of_suite(args: &RunArgs, suite: &Suite) -> Option<Pods> {
     args.pods.pods().or(of_suite)
 }
 
+/// Options of the pods of a suite, with the space that the files of its largest step need.
+fn options_of_suite(
+    target: TargetUri,
+    (args, suite): (&RunArgs, &Suite),
+    within: &ClusterArgs,
+) -> Result<ClusterOptions, CommandError> {
+    let options = cluster::options_of_pods(target, within, pods_of_suite(args, suite))?;
+    let needed = largest_step_space(&suite.steps, &options);
+    Ok(ClusterOptions { needed, ..options })
+}
+
+/// Space that the files of the largest step need in the volume of a pod. Steps that choose a
+/// working set that fits do not count.
+fn largest_step_space(steps: &[SuiteStep], options: &ClusterOptions) -> Option<NeededSpace> {
+    let space = |step: &SuiteStep| match &step.what {
+        StepKind::Jobs(plan) => cluster::needed_space(plan, options, ("--claim-size", "g")),
+        StepKind::Sweep(_) | StepKind::Load(_) | StepKind::Probe(_) | StepKind::Command(_) => None,
+    };
+    steps
+        .iter()
+        .filter_map(space)
+        .max_by_key(|needed| needed.bytes)
+}
+
 /// One line on the pods that run each step, or an empty text.
 pub(super) fn describe_pods(pods: Option<Pods>) -> String {
     match pods {
@@ -272,17 +296,18 @@ pub(super) fn refuse_searches_in_pods(
 pub(super) fn check_target(
     name: &str,
     args: &RunArgs,
-    pods: Option<Pods>,
+    suite: &Suite,
 ) -> Result<CheckedTarget, CommandError> {
     if let Some((target, within)) = cluster::target_within(name, &args.cluster)? {
-        let found = cluster::check(target, &within, pods, &|| 0)?;
+        let options = options_of_suite(target, (args, suite), &within)?;
+        let found = cluster::check_options(&options, &|| 0)?;
         let notes = found.notes.iter().map(|note| format!("{name}: {note}"));
         return Ok(CheckedTarget {
             notes: notes.collect(),
             volume_bytes: found.volume_bytes,
         });
     }
-    if pods.is_some() {
+    if pods_of_suite(args, suite).is_some() {
         return Err(cluster::no_pods_of(name));
     }
     let kind = check(
@@ -303,4 +328,30 @@ pub(super) fn check_target(
         notes: Vec::new(),
         volume_bytes,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_job::env::FakeEnv;
+
+    fn jobs(size: &str) -> SuiteStep {
+        let words = ["--name=a".to_owned(), format!("--size={size}")].map(Into::into);
+        let parsed = iosonde_job::parse(&words, &FakeEnv::new()).unwrap();
+        SuiteStep {
+            workload: "a".to_owned(),
+            name: "a".to_owned(),
+            what: StepKind::Jobs(Box::new(parsed.plan)),
+            repetitions: 1,
+            beside: None,
+        }
+    }
+
+    #[test]
+    fn largest_step_of_a_suite_is_held_against_its_volume() {
+        let options = ClusterOptions::new(TargetUri::StorageClass("nfs".to_owned()));
+        let needed = largest_step_space(&[jobs("100m"), jobs("300m"), jobs("200m")], &options);
+        assert_eq!(needed.map(|needed| needed.bytes), Some(300 << 20));
+        assert!(largest_step_space(&[jobs("50%")], &options).is_none());
+    }
 }

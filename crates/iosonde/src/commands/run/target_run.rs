@@ -2,7 +2,7 @@
 
 use super::attempts::{StepKey, SuiteJournalLine};
 use super::suite_step_hook::SuiteStepHook;
-use super::suite_target::{PreparedSuiteTarget, pods_of_suite};
+use super::suite_target::PreparedSuiteTarget;
 use crate::args::RunArgs;
 use crate::commands::target_session::SetupReporter;
 use crate::failure::CommandError;
@@ -61,13 +61,12 @@ pub(super) fn open_targets<'a>(
     reporters: &'a mut [SetupReporter],
     live: &SuiteLive,
 ) -> Result<Vec<TargetRun<'a>>, CommandError> {
-    let pods = pods_of_suite(args, suite);
     let together = random_id().map_err(anyhow::Error::from)?;
     let mut target_runs = Vec::new();
     for (target, reporter) in targets.iter().zip(reporters) {
         let prepared = PreparedSuiteTarget::open(
             &target.name,
-            (args, pods),
+            (args, suite),
             interrupts,
             reporter,
             &mut |note| live.line(note),

@@ -42,22 +42,22 @@ pub(super) fn maximum(result: &ProbeResult) -> Option<String> {
     let knees: Vec<String> = row::ORDER
         .into_iter()
         .filter_map(found)
-        .map(maximum_of_pattern)
+        .map(|knee| maximum_of_pattern(knee, result))
         .collect();
     (!knees.is_empty()).then(|| knees.join("; "))
 }
 
 /// `random read 97.7k from depth 32`; `by depth 32` if a lower depth may suffice, `over 97.7k at
-/// depth 256` if the rate still rises there.
-fn maximum_of_pattern(knee: &Knee) -> String {
+/// depth 256` if the rate still rises there. `in short runs, 80k in a longer one` if the target did
+/// not keep it up.
+fn maximum_of_pattern(knee: &Knee, result: &ProbeResult) -> String {
     let title = knee.phase.title().replace("sequential", "seq.");
     let found = &knee.saturation;
     let claims = found.claims();
     if !claims.maximum {
         return format!("{title} not known");
     }
-    let (mean, error) = (found.maximum.mean, found.maximum.error);
-    let rate = match knee.phase.block_bytes() {
+    let rate = |mean: f64, error: Option<f64>| match knee.phase.block_bytes() {
         bytes if bytes >= BANDWIDTH_BYTES => {
             let bytes = bytes as f64;
             let error = error.map(|error| error * bytes);
@@ -65,14 +65,20 @@ fn maximum_of_pattern(knee: &Knee) -> String {
         }
         _ => known_digits(mean, error, RATE_UNITS),
     };
+    let sustained = row::lower_sustained(knee, result).map(|figure| {
+        let sustained = rate(figure.iops.mean, figure.iops.error);
+        format!(" in short runs, {sustained} in a longer one")
+    });
+    let sustained = sustained.unwrap_or_default();
+    let rate = rate(found.maximum.mean, found.maximum.error);
     let at = match found.jobs {
         1 => format!("depth {}", found.knee.iodepth),
         jobs => format!("{jobs} jobs x {}", found.knee.iodepth),
     };
     match (claims.rises, claims.knee) {
-        (true, _) => format!("{title} over {rate} at {at}"),
-        (false, true) => format!("{title} {rate} from {at}"),
-        (false, false) => format!("{title} {rate} by {at}"),
+        (true, _) => format!("{title} over {rate} at {at}{sustained}"),
+        (false, true) => format!("{title} {rate} from {at}{sustained}"),
+        (false, false) => format!("{title} {rate} by {at}{sustained}"),
     }
 }
 

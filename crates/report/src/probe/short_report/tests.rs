@@ -2,7 +2,7 @@ use super::*;
 use crate::probe::simulated::probed;
 use iosonde_limits::Limits;
 use iosonde_result::run::{Verdict, VerdictKind};
-use iosonde_study::probe::{ProbeBudget, ProbePhase};
+use iosonde_study::probe::{Knee, ProbeBudget, ProbePhase};
 use iosonde_study::promise_check::PromiseCheck;
 
 const UTF8: TextStyle = TextStyle {
@@ -235,6 +235,105 @@ fn long_bottleneck_and_verdict_have_three_lines_and_name_the_rest() {
     );
     let lines = bottleneck_and_verdict(&result, 0, " ...");
     assert!(lines.len() <= 2 * SECTION_LINES, "{lines:?}");
+}
+
+#[test]
+fn head_of_long_target_keeps_name_of_device() {
+    let descriptions = [
+        "ext4 on a virtual disk (vda, virtio_blk)".to_owned(),
+        "ext4 on a virtual disk (vda)".to_owned(),
+        "ext4 on vda".to_owned(),
+    ];
+    let head = |target: &str, room| named_device(target, &descriptions, room);
+    assert_eq!(
+        head("/srv", 50),
+        "/srv: ext4 on a virtual disk (vda, virtio_blk)"
+    );
+    assert_eq!(
+        head("/srv/volumes/data", 50),
+        "/srv/volumes/data: ext4 on a virtual disk (vda)"
+    );
+    assert_eq!(
+        head("/srv/volumes/data", 35),
+        "/srv/volumes/data: ext4 on vda"
+    );
+    assert_eq!(
+        head("/srv/volumes/of/a/database", 35),
+        "...lumes/of/a/database: ext4 on vda"
+    );
+    let long = format!("/srv/{}/data", "x".repeat(100));
+    assert!(head(&long, 35).ends_with("/data: ext4 on vda"));
+    assert!(head(&long, 20).chars().count() <= 20);
+}
+
+/// The device serves a burst of writes faster. Short runs of the search are within it.
+#[test]
+fn maximum_of_short_runs_names_sustained_rate() {
+    let mut result = probed("nvme", ProbeBudget::NORMAL);
+    let text = report(std::slice::from_ref(&result), false, UTF8);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains(" in short runs, 400k in a longer one;"),
+        "{text}"
+    );
+    assert_eq!(words.matches("in short runs").count(), 1, "{text}");
+    assert!(text.lines().count() <= LINES_MAX, "{text}");
+    let details: String = table::text(&result);
+    let details = details.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        details.contains("; only 400k IOPS in the longer run at depth 64"),
+        "{details}"
+    );
+    let mut figures = result.figures.iter_mut();
+    let write = figures.find(|figure| figure.phase == ProbePhase::RandomWrite);
+    write.unwrap().iops.mean = 540e3;
+    assert!(!report(&[result], false, UTF8).contains("in short runs"));
+}
+
+/// The rate of several jobs, or of another depth, says nothing about the time of a run.
+#[test]
+fn slower_run_with_other_cause_is_no_burst() {
+    fn knee(result: &mut ProbeResult) -> &mut Knee {
+        let mut knees = result.knees.iter_mut();
+        knees
+            .find(|knee| knee.phase == ProbePhase::RandomWrite)
+            .unwrap()
+    }
+    let is_burst = |change: &dyn Fn(&mut ProbeResult)| {
+        let mut result = probed("nvme", ProbeBudget::NORMAL);
+        change(&mut result);
+        let text = report(&[result], false, UTF8);
+        // Without the line breaks of the screen.
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.join(" ").contains("in short runs")
+    };
+    assert!(is_burst(&|_| ()));
+    assert!(!is_burst(&|result| knee(result).saturation.jobs = 4));
+    let falls_with_depth = |result: &mut ProbeResult| {
+        let figure = result.figure(ProbePhase::RandomWrite).unwrap().iodepth;
+        let found = &mut knee(result).saturation;
+        found.knee.iodepth = figure / 2;
+        found.cells.retain(|cell| cell.iodepth <= figure);
+    };
+    assert!(!is_burst(&falls_with_depth));
+    let as_long = |result: &mut ProbeResult| {
+        let figure = result.figure(ProbePhase::RandomWrite).unwrap();
+        let (depth, time) = (figure.iodepth, figure.measured_ns);
+        let found = &mut knee(result).saturation;
+        let mut cell = found.cells[0].clone();
+        cell.iodepth = depth * 2;
+        cell.measured_ns = time;
+        found.cells.push(cell);
+    };
+    assert!(!is_burst(&as_long));
+}
+
+/// The cause is at the end of the sentence.
+#[test]
+fn bottleneck_of_four_lines_is_complete() {
+    let result = probed("hdd", ProbeBudget::NORMAL);
+    let text = report(&[result], false, UTF8);
+    assert!(text.contains("the device itself is the limit\n"), "{text}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Several targets: which wins, by how much, and whether that is certain.
 
-use super::hanging_lines::{HangingLines, fitted};
 use super::rate_table::{percentile, short_label};
 use crate::comparison::advantage::{advantage, certainty_of, differs, range};
+use crate::hanging_lines::{HangingLines, fitted};
 use crate::known_digits::{BANDWIDTH_UNITS, RATE_UNITS, with_interval};
 use crate::probe::{row, side_by_side};
 use crate::text_style::TextStyle;
@@ -39,7 +39,7 @@ pub(super) fn lines(results: &[ProbeResult], style: TextStyle) -> Vec<String> {
             true => "winner".to_owned(),
             false => format!("A and {second}"),
         };
-        let sentence = winner_in_words(&headlines, &second, &certainty);
+        let sentence = winner_in_words(&headlines, ["A", &second], &certainty);
         lines.extend(HangingLines::new(&name, &sentence, SENTENCE_LINES).lines);
         if is_pair {
             lines.push(String::new());
@@ -63,9 +63,13 @@ fn letter(index: usize) -> String {
     }
 }
 
-/// Names the winner of A and another target, how much faster it is, and how certain that is.
-/// `certainty` is that of all compared figures.
-fn winner_in_words(headlines: &Comparison, second: &str, certainty: &str) -> String {
+/// Names the winner of two targets with these names, how much faster it is, and how certain that
+/// is. `certainty` is that of all compared figures.
+pub(crate) fn winner_in_words(
+    headlines: &Comparison,
+    [first, second]: [&str; 2],
+    certainty: &str,
+) -> String {
     let rows = &headlines.rows;
     let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let first_wins = count(ComparisonVerdict::Slower);
@@ -79,9 +83,9 @@ fn winner_in_words(headlines: &Comparison, second: &str, certainty: &str) -> Str
                 _ => format!("none: no difference shown, {undecided} of {all} undecided"),
             };
         }
-        (wins, 0) => format!("A: faster in {wins} of {all}"),
+        (wins, 0) => format!("{first}: faster in {wins} of {all}"),
         (0, wins) => format!("{second}: faster in {wins} of {all}"),
-        _ => format!("none: A is faster in {first_wins} of {all}, {second} in {second_wins}"),
+        _ => format!("none: {first} is faster in {first_wins} of {all}, {second} in {second_wins}"),
     };
     let decided = rows.iter().filter(|row| differs(row));
     let advantages = decided.map(|row| advantage(row.ratio.value));
@@ -111,7 +115,7 @@ fn table(
             depths(phase, a, b),
             value(a),
             value(b),
-            faster_side(row),
+            faster_side(row, ["A", "B"]),
         ]);
     }
     let mut widths = [0; 5];
@@ -155,11 +159,11 @@ fn main_figure(figure: &PhaseFigure, measure: Measure, style: TextStyle) -> Stri
     }
 }
 
-/// `A 1.09 to 1.15 times`: the faster side and the interval of its advantage.
-fn faster_side(row: &ComparisonRow) -> String {
+/// `A 1.09 to 1.15 times`: the name of the faster side and the interval of its advantage.
+pub(crate) fn faster_side(row: &ComparisonRow, [first, second]: [&str; 2]) -> String {
     let side = match row.verdict {
-        ComparisonVerdict::Slower => "A",
-        ComparisonVerdict::Faster => "B",
+        ComparisonVerdict::Slower => first,
+        ComparisonVerdict::Faster => second,
         undecided => return undecided.words().to_owned(),
     };
     let (low, high) = row
@@ -194,7 +198,7 @@ mod tests {
             only_in_b: Vec::new(),
             notes: Vec::new(),
         };
-        let words = winner_in_words(&nothing, "B", "certain");
+        let words = winner_in_words(&nothing, ["A", "B"], "certain");
         assert_eq!(words, "none: no difference shown in 0 figures");
     }
 }

@@ -14,7 +14,7 @@ const ASCII: TextStyle = TextStyle {
 
 /// Report of a result that is stored.
 fn short(result: &SweepResult, style: TextStyle) -> String {
-    super::short(result, "iosonde show 8ee054", style)
+    ShortSweep::new(result, (Some("8ee054"), ""), style).text()
 }
 
 /// Checks that the report has at most 80 columns and the characters of its style.
@@ -66,9 +66,24 @@ fn recommendation_names_cell_below_the_maximum() {
     let text = short(&result, UTF8);
     assert!(text.contains("\n      4 3.92k ██*\n"), "{text}");
     assert!(text.contains("\n      1 1.00k ░░\n"), "{text}");
-    let advice = "\nadvice     iodepth=4: 98 % of the maximum at half its latency\n";
+    let advice = "\nadvice     iodepth=4: 98 % of the maximum at half its latency (3.92k ±0.01k\n\
+                  \x20          IOPS, mean 1.02 ms)\n";
     assert!(text.contains(advice), "{text}");
+    let certainty = "\nMeasured rates are known to ±1 % or better (95 % intervals).\n";
+    assert!(text.contains(certainty), "{text}");
+    assert!(
+        text.ends_with("\nresult     8ee054: iosonde report 8ee054 -o report.html\n"),
+        "{text}"
+    );
     check_layout(&result);
+}
+
+#[test]
+fn report_that_is_not_stored_names_option() {
+    let result = measured("net-iops-cap", &[("iodepth", "1,2")], &options());
+    let report = ShortSweep::new(&result, (None, ""), UTF8);
+    assert_eq!(report.details(), "--details");
+    assert!(report.text().ends_with("\nresult     not stored\n"));
 }
 
 #[test]

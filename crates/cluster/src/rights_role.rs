@@ -1,16 +1,23 @@
 //! A Role or a ClusterRole that has given rights, as a manifest to apply.
 
-use crate::preflight::Right;
+/// Verb, API group, resource, subresource.
+pub(crate) type Right = (&'static str, &'static str, &'static str, &'static str);
 
 /// Returns the manifest of a Role with these rights.
 pub(crate) fn role_manifest(namespace: &str, rights: &[Right]) -> String {
     let metadata = format!("{{name: iosonde, namespace: {namespace}}}");
-    manifest("Role", &metadata, rights)
+    let binding = format!(
+        "# Binds it: kubectl -n {namespace} create rolebinding iosonde --role=iosonde --user=USER\n"
+    );
+    binding + &manifest("Role", &metadata, rights)
 }
 
 /// Returns the manifest of a ClusterRole with these rights on resources outside of namespaces.
 pub(crate) fn cluster_role_manifest(name: &str, rights: &[Right]) -> String {
-    manifest("ClusterRole", &format!("{{name: {name}}}"), rights)
+    let binding = format!(
+        "# Binds it: kubectl create clusterrolebinding {name} --clusterrole={name} --user=USER\n"
+    );
+    binding + &manifest("ClusterRole", &format!("{{name: {name}}}"), rights)
 }
 
 /// Returns a manifest with one rule for each resource.
@@ -58,6 +65,7 @@ mod tests {
         ];
         assert_eq!(rules, expected);
         assert!(role.contains("namespace: lab"), "{role}");
+        assert!(role.starts_with("# Binds it: kubectl -n lab create rolebinding iosonde "));
         let of_exec = role_manifest("lab", &[("create", "", "pods", "exec")]);
         assert!(of_exec.contains("resources: [pods/exec]"), "{of_exec}");
         let of_cluster =

@@ -1,0 +1,289 @@
+// Answers of reports: the knee of a load, the winner of two targets, the verdict of a suite; as text, chart and file.
+
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { close, documentOf, drawn, iosonde, launch, open, read, report, saved, tableBehind, temporary, unfoldAll } from './browser.mjs';
+
+const PHONE = { width: 400, height: 800 };
+const WIDE = { width: 1440, height: 900 };
+const TARGETS = ['sim:nvme', 'sim:sata-ssd'];
+const made = {};
+
+before(async () => {
+  await launch();
+  made.probes = stored('probe', ...TARGETS);
+  made.two = report('answers-two', made.probes);
+  made.one = report('answers-one', stored('probe', 'sim:hdd', '--quick'));
+  made.knee = report('answers-knee', load('sim:net-iops-cap', '500,1k,2k,2500,3k,3500,4k,4500,6k'));
+  made.low = report('answers-low', load('sim:net-iops-cap', '500,1k'));
+  made.matrix = report('answers-matrix', stored('load', 'sim:read_us=700,write_us=700,parallel=4', '--rw', 'randrw', '--matrix', '8', '--runtime', '1'));
+  made.sweep = report('answers-sweep', stored('sweep', 'sim:sata-ssd', '--rw', 'randread,randwrite', '--bs', '4k,16k', '--iodepth', '1..128', '--runtime', '1'));
+  made.suite = suite('db', ['"sim:sata-ssd"', '{ path = "sim:hdd", labels = { disk = "old" } }'], 'iops >= 1k');
+});
+
+after(close);
+
+/** Path of the JSON of a result, which is in no history. */
+function stored(...words) {
+  stored.count = (stored.count ?? 0) + 1;
+  const path = temporary(`answers-${stored.count}.json`);
+  iosonde(...words, '--format', 'json', '--output', path, '--no-save');
+  return path;
+}
+
+function load(target, rates) {
+  return stored('load', target, '--rates', rates, '--runtime', '2');
+}
+
+/** Runs a suite and returns its report. A missed expectation has an exit status of its own. */
+function suite(name, targets, expectation) {
+  const [file, page] = [temporary(`${name}.toml`), temporary(`${name}.html`)];
+  const options = 'options = { rw = "randread", bs = "4k", size = "8m", iodepth = 4, ioengine = "libaio", time_based = 1, runtime = 1 }';
+  writeFileSync(file, `targets = [${targets}]\n[[workload]]\nname = "disk"\n${options}\nexpect = ["${expectation}"]\n`);
+  try {
+    iosonde('run', file, '--store', temporary(`${name}.db`), '--report', page);
+  } catch (error) {
+    assert.match(String(error.stderr), /missed/);
+  }
+  return page;
+}
+
+const flowing = (text) => text.replace(/\s+/g, ' ');
+
+/** The text and the rows of tables of a page whose scripts are off. It is as wide as the screen. */
+async function withoutScripts(path) {
+  const { page, close } = await open(path, { javaScriptEnabled: false, viewport: PHONE });
+  const main = page.locator('noscript main');
+  const text = flowing(await main.innerText());
+  const rows = await main.locator('tr').allInnerTexts();
+  const elements = await main.locator('img, script, iframe, a').count();
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), PHONE.width);
+  await close();
+  return { text, rows, elements };
+}
+
+describe('knee of a load without objective', () => {
+  test('knee is stated first and marked in the chart', async () => {
+    const [study] = documentOf(made.knee).loads;
+    assert.ok(study.knee_per_s > 0 && study.objectives.length === 0, JSON.stringify(study));
+    for (const viewport of [PHONE, WIDE]) {
+      const { page, trouble, close } = await open(made.knee, { viewport });
+      const answer = page.locator('#summary .lead').first();
+      assert.equal(flowing(await answer.innerText()), `Knee: ${study.knee}`);
+      assert.ok((await answer.boundingBox()).y < 500);
+      const panel = await drawn(page, 'load-0-latency');
+      const mark = panel.locator('.canvas svg text.moment');
+      assert.match(await mark.textContent(), /^knee: [\d.]+k$/);
+      assert.ok((await panel.locator('.canvas').getAttribute('aria-label')).includes(study.knee));
+      assert.deepEqual(trouble, []);
+      await close();
+    }
+  });
+
+  test('load without a knee names the highest sustained rate', async () => {
+    const [study] = documentOf(made.low).loads;
+    assert.equal(study.knee_per_s, null);
+    const { page, close } = await open(made.low);
+    const answer = flowing(await page.locator('#summary .lead').first().innerText());
+    assert.match(answer, /^Knee: not known from fewer than 3 sustained rates: p99 is .* at 1\.00k IOPS, the highest sustained rate$/);
+    const panel = await drawn(page, 'load-0-latency');
+    assert.equal(await panel.locator('.canvas svg text.moment').textContent(), 'highest sustained: 1.00k');
+    await close();
+  });
+});
+
+describe('two targets', () => {
+  test('winner is the one of the terminal, on the first screen', async () => {
+    const terminal = flowing(iosonde('probe', ...TARGETS, '--no-save'));
+    const [winner] = documentOf(made.two).winners;
+    const named = (first, second) => winner.sentence.replaceAll('[first]', first).replaceAll('[second]', second);
+    assert.ok(terminal.includes(`winner ${named('A', 'B')}`), `${winner.sentence}: ${terminal}`);
+    const { page, close } = await open(made.two);
+    const shown = page.locator('.winner');
+    assert.ok(flowing(await shown.innerText()).startsWith(`Winner: ${named(...TARGETS)}`));
+    assert.match(winner.sentence, /times as fast; (not )?certain/);
+    const { y, height } = await shown.boundingBox();
+    assert.ok(y + height < 500);
+    await shown.locator('summary').click();
+    const lines = await shown.locator('li').allInnerTexts();
+    assert.equal(lines.length, winner.figures.length);
+    assert.ok(lines.every((line) => TARGETS.some((target) => line.includes(`: ${target} `))), `${lines}`);
+    await close();
+  });
+
+  test('single target has no winner, and result given twice is no third target', async () => {
+    const twice = report('answers-twice', made.probes, made.probes);
+    for (const [path, count] of [[made.one, 0], [twice, 1]]) {
+      const { page, close } = await open(path);
+      assert.equal(await page.locator('.winner').count(), count);
+      await close();
+    }
+  });
+
+  test('target has one colour in all charts, and names stand at the lines', async () => {
+    const { page, close } = await open(made.two, { viewport: WIDE });
+    await unfoldAll(page);
+    const colors = new Map(TARGETS.map((target) => [target, new Set()]));
+    const all = new Set();
+    for (const id of await ids(page)) {
+      const panel = await drawn(page, id);
+      const series = await panel.locator('.legend button').evaluateAll((entries) => entries.map((entry) => ({ name: entry.textContent, color: entry.querySelector('path').getAttribute('stroke') })));
+      for (const { name, color } of series) {
+        all.add(color);
+        const target = TARGETS.find((each) => name === each || name.startsWith(`${each}: `));
+        if (target) colors.get(target).add(`${color}`);
+      }
+      if (id.startsWith('comparison')) {
+        const bars = await panel.locator('.canvas svg path.bar').evaluateAll((found) => found.map((bar) => bar.getAttribute('fill')));
+        if (bars.length === TARGETS.length) TARGETS.forEach((target, index) => colors.get(target).add(bars[index]));
+      }
+    }
+    const found = [...colors.values()].map((some) => [...some]);
+    assert.deepEqual(found.map((some) => some.length), [1, 1], JSON.stringify(found));
+    assert.notEqual(found[0][0], found[1][0]);
+    assert.ok(all.size <= 6, `${[...all]}`);
+    assert.ok(!(await page.locator('#percentiles .legend').isVisible()), 'names stand at the lines');
+    await close();
+  });
+
+  test('lines of one target differ in their style', async () => {
+    const { page, close } = await open(made.two, { viewport: WIDE });
+    const panel = await drawn(page, 'depth-iops');
+    const lines = await panel.locator('.canvas svg path.line').evaluateAll((all) => all.map((line) => `${line.getAttribute('stroke')} ${line.getAttribute('stroke-dasharray')}`));
+    assert.ok(lines.length >= 4);
+    assert.equal(new Set(lines).size, lines.length, `${lines}`);
+    await close();
+  });
+});
+
+describe('suite', () => {
+  test('verdict comes first, failed targets before the others', async () => {
+    const { page, trouble, close } = await open(made.suite);
+    const first = page.locator('#summary > :nth-child(2)');
+    assert.equal(await first.getAttribute('id'), 'verdict');
+    const lines = (await first.locator('p').allInnerTexts()).map(flowing);
+    assert.match(lines[0], /^✗ .*: Failed: 1 missed$/);
+    assert.match(lines[1], /^✓ .*: Passed: 1 met$/);
+    assert.equal(await page.title(), 'Suite db on sim:sata-ssd and sim:hdd');
+    assert.deepEqual(trouble, []);
+    await close();
+  });
+
+  test('temporary file of a suite is no title', async () => {
+    const directory = temporary('of-a-suite');
+    mkdirSync(directory);
+    const { page, close } = await open(suite('files', [`"${directory}"`], 'iops >= 1'));
+    assert.equal(await page.title(), 'Suite files');
+    const titles = await page.locator('h1, h2, h3').allInnerTexts();
+    assert.ok(!titles.some((title) => title.includes(directory)), `${titles}`);
+    assert.match(await page.locator('#verdict').innerText(), /Passed: 1 met/);
+    await close();
+  });
+});
+
+describe('without scripts', () => {
+  test('page of two targets has winner, bottleneck and table', async () => {
+    const { text, rows } = await withoutScripts(made.two);
+    const { winners, studies } = documentOf(made.two);
+    assert.ok(text.includes(`winner: ${winners[0].sentence.replaceAll('[first]', TARGETS[0]).replaceAll('[second]', TARGETS[1])}`), text);
+    assert.ok(studies.every(({ sentence, ceilings }) => text.includes(flowing(sentence)) && ceilings.length > 0 && ceilings.every((each) => text.includes(`Bottleneck: ${flowing(each)}`))), text);
+    assert.ok(rows.length > 14);
+  });
+
+  test('page of a load has the knee and a row for each rate', async () => {
+    const { text, rows } = await withoutScripts(made.knee);
+    const [study] = documentOf(made.knee).loads;
+    assert.ok(text.includes(`Knee: ${study.knee}`), text);
+    assert.equal(rows.length, study.points.length + 1);
+  });
+
+  test('page of a sweep has a row for each cell', async () => {
+    const { rows } = await withoutScripts(made.sweep);
+    const cells = documentOf(made.sweep).sweeps.flatMap(({ curves }) => curves.flatMap((curve) => curve.cells));
+    assert.equal(rows.length, cells.filter((cell) => cell.iops).length + 1);
+  });
+
+  test('page of a suite has the verdict', async () => {
+    const { text } = await withoutScripts(made.suite);
+    assert.match(text, /Suite db, sim:hdd: failed: 1 missed/);
+  });
+});
+
+describe('every chart', () => {
+  for (const name of ['two', 'knee', 'matrix', 'sweep', 'suite']) {
+    test(`of ${name} is saved as PNG, SVG and CSV`, async () => {
+      const { page, trouble, close } = await open(made[name]);
+      await unfoldAll(page);
+      for (const id of await ids(page)) {
+        const panel = await drawn(page, id);
+        const svg = (await saved(page, panel, /^SVG/)).content.toString();
+        assert.ok(svg.startsWith('<svg') && svg.includes('</text>') && !/NaN|undefined/.test(svg), id);
+        const png = (await saved(page, panel, /^PNG/)).content;
+        assert.deepEqual([...png.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47], id);
+        assert.ok(png.length > 2000, `${id}: ${png.length} bytes`);
+        const csv = (await saved(page, panel, /^CSV/)).content.toString().trim().split('\n');
+        assert.equal(csv.length, (await tableBehind(panel)).rows.length + 1, id);
+      }
+      assert.deepEqual(trouble, []);
+      await close();
+    });
+  }
+});
+
+describe('heat maps at 400 px', () => {
+  test('labels are whole', async () => {
+    for (const [name, id] of [['matrix', 'load-0-matrix'], ['sweep', 'sweep-0-map-0']]) {
+      const { page, close } = await open(made[name], { viewport: PHONE });
+      const panel = await drawn(page, id);
+      const texts = await panel.locator('.canvas svg text').allTextContents();
+      assert.ok(!texts.some((text) => text.includes('…')), `${texts}`);
+      const { head, rows } = await tableBehind(panel);
+      for (const label of [...head.slice(1), ...rows.map(([first]) => first)]) assert.ok(texts.includes(label), `${label} is not among ${texts}`);
+      for (const title of head[0].split(' \\ ')) assert.ok(texts.includes(title), `${title} is not among ${texts}`);
+      await close();
+    }
+  });
+});
+
+describe('targets with names from outside', () => {
+  const NAMES = {
+    html: '</noscript></script><img src=x onerror="document.title=1"><script>document.title=1</script>',
+    'right-to-left marks': 'safe\u202egnp.exe\u2066\u200f [second]',
+    'much text': `begin-${'x'.repeat(10_000)}-end`,
+  };
+  for (const [kind, name] of Object.entries(NAMES)) {
+    test(`${kind} are harmless in answers`, async () => {
+      const renamed = (path, rename) => {
+        const document = read(path);
+        rename(document);
+        const changed = temporary('answers-hostile.json');
+        writeFileSync(changed, JSON.stringify(document));
+        return report('answers-hostile', changed, '--title', 'stays');
+      };
+      const pages = [
+        () => renamed(load('sim:net-iops-cap', '500,1k,2k'), (document) => (document.load.target = name)),
+        () => renamed(made.probes, (document) => document.probes.forEach((probe, index) => (probe.target = `${name} ${index}`))),
+      ];
+      for (const make of pages) {
+        const path = make();
+        const { page, trouble, close } = await open(path, { viewport: PHONE });
+        await unfoldAll(page);
+        for (const id of await ids(page)) await drawn(page, id);
+        assert.equal(await page.title(), 'stays');
+        assert.equal(await page.locator('#page img, #page script').count(), 0);
+        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), PHONE.width);
+        assert.doesNotMatch(await page.locator('#page').innerText(), /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/);
+        assert.deepEqual(trouble, []);
+        await close();
+        const { text, elements } = await withoutScripts(path);
+        assert.equal(elements, 0);
+        assert.doesNotMatch(text, /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/);
+      }
+    });
+  }
+});
+
+async function ids(page) {
+  return page.locator('figure.panel').evaluateAll((panels) => panels.map((panel) => panel.id));
+}
