@@ -29,7 +29,7 @@ fn is_printed(fixture: &FaultFixture, run: &Run, words: &[&str]) -> Outcome {
     fixture.is_unchanged()?;
     fixture.is_nothing_left(&[])?;
     is_explained(run, &[0], &[])?;
-    let units = ["IOPS", "iB/s", " us"];
+    let units = ["IOPS", "iB/s", " us", " ms"];
     let has_figures = units.iter().any(|unit| run.stdout.contains(unit));
     let says_so = words.is_empty() || words.iter().any(|word| run.text().contains(word));
     match has_figures && says_so {
