@@ -16,7 +16,7 @@ pub(crate) mod sync;
 
 use std::io;
 
-pub use crate::slot::{Completion, FileHandle, Slot};
+pub use crate::slot::{Completion, FileHandle, Slot, whole_length};
 pub use crate::sys::memory::Slab;
 pub use iosonde_workload::Op;
 

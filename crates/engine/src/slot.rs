@@ -61,6 +61,14 @@ pub struct Completion {
     pub result: i32,
 }
 
+/// Returns the result of an operation on a whole range: its length in bytes, at most `i32::MAX`.
+/// Larger numbers would be errnos. Trims may be larger, as they have no buffer.
+#[must_use]
+#[inline(always)]
+pub fn whole_length(length: u32) -> i32 {
+    i32::try_from(length).unwrap_or(i32::MAX)
+}
+
 /// A file as a backend sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct FileHandle {

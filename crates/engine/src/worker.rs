@@ -87,6 +87,8 @@ pub(crate) struct DepthRules {
     pub(crate) batch_submit: u32,
     /// Maximum number of I/Os in one call of the backend; a larger submission takes several calls.
     pub(crate) call_limit: u32,
+    /// The same while each reap soon returns all I/Os of several calls.
+    pub(crate) call_limit_at_once: u32,
     /// Minimum number of completions to wait for.
     pub(crate) complete_min: u32,
     /// Maximum number of completions to process before the next submission.
@@ -192,9 +194,13 @@ pub(crate) struct Worker<B, C> {
     /// Time at which the last submission returned.
     submitted_ns: u64,
     prepared_ns: u64,
+    /// Time at which the first of the I/Os in flight was prepared.
+    first_start_ns: u64,
     in_flight: u32,
     /// I/Os of this submission that are left for the next call of the backend.
     to_follow: u32,
+    /// Full reaps in a row: see `is_full_reap`.
+    full_reaps: u32,
     phase: WorkerPhase,
     source_exhausted: bool,
     /// Whether the queue has reached `iodepth` once.
@@ -299,6 +305,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             done: Vec::with_capacity(depth),
             in_flight: 0,
             to_follow: 0,
+            full_reaps: 0,
+            first_start_ns: now_ns,
             was_full: false,
             draining: false,
             deferred_io: None,
@@ -424,7 +432,12 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     }
 
     /// Returns the depth that the latency target has set, else the job's `iodepth`.
+    #[inline(always)]
     fn depth(&self) -> u32 {
+        // A latency target makes a job special.
+        if !self.special {
+            return self.parts.rules.iodepth;
+        }
         let control = self.parts.depth_control.as_ref();
         control.map_or(self.parts.rules.iodepth, DepthControl::depth)
     }

@@ -45,18 +45,18 @@ impl Meter {
         self.buffered_bytes += bytes;
     }
 
-    pub(super) fn completed(&mut self, op: Op, result: i32, from_device: bool) {
+    pub(super) fn completed(&mut self, op: Op, moved: Result<u64, i32>, from_device: bool) {
         let totals = &mut self.totals;
-        match (op.direction(), result) {
-            (_, ..0) => totals.errors += 1,
-            (None, _) => totals.flushes += 1,
-            (Some(direction), moved) if from_device => {
+        match (op.direction(), moved) {
+            (_, Err(_)) => totals.errors += 1,
+            (None, Ok(_)) => totals.flushes += 1,
+            (Some(direction), Ok(bytes)) if from_device => {
                 totals.ios[direction] += 1;
-                totals.bytes[direction] += moved as u64;
+                totals.bytes[direction] += bytes;
             }
-            (Some(_), moved) if op == Op::Read => {
+            (Some(_), Ok(bytes)) if op == Op::Read => {
                 totals.cache_reads += 1;
-                totals.cache_read_bytes += moved as u64;
+                totals.cache_read_bytes += bytes;
             }
             _ => {}
         }

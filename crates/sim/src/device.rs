@@ -10,13 +10,13 @@ use super::files::DeviceFiles;
 use super::files::SimFile;
 use super::noise::SpeedCurve;
 use super::parse::SimSpecError;
+use super::request::{Reply, SimRequest};
 use super::spec::{Cap, RateCaps, SimSpec};
 use super::store::PageStore;
 use super::token_bucket::{SerialLink, TokenBucket};
 use super::units::{DeviceMember, MemberPart, members, parts};
 use super::wear::Wear;
 use iosonde_job::plan::Direction;
-use iosonde_workload::Op;
 use iosonde_workload::rng::{Rng, mix64};
 use std::cell::RefCell;
 use std::io;
@@ -30,32 +30,6 @@ enum RngPurpose {
     Delay = 3,
     Fault = 4,
     Noise = 5,
-}
-
-/// One I/O that arrives at the device.
-#[derive(Debug, Clone, Copy)]
-pub struct SimRequest {
-    /// The operation.
-    pub op: Op,
-    /// Number of the file, from [`SimDevice::place`].
-    pub file: u32,
-    /// Position in the file, in bytes.
-    pub offset: u64,
-    /// Length in bytes.
-    pub bytes: u64,
-    /// Whether the I/O bypasses the page cache.
-    pub direct: bool,
-}
-
-/// The outcome of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reply {
-    /// Completion time; always after the arrival.
-    pub done_ns: u64,
-    /// Bytes moved (0 for a flush), or the negated errno.
-    pub result: i32,
-    /// Whether the device did the I/O; false if the cache served it.
-    pub from_device: bool,
 }
 
 /// Token buckets of all caps: for both directions, for reads, for writes.
@@ -236,8 +210,9 @@ impl SimDevice {
     }
 
     /// Counts an I/O whose completion its worker has received.
-    pub fn completed(&mut self, op: Op, result: i32, from_device: bool) {
-        self.meter.completed(op, result, from_device);
+    pub fn completed(&mut self, request: &SimRequest, result: i32, from_device: bool) {
+        let moved = request.moved_bytes(result);
+        self.meter.completed(request.op, moved, from_device);
     }
 
     fn address(&self, request: &SimRequest) -> u64 {
@@ -267,7 +242,7 @@ impl SimDevice {
                 .fault_injector
                 .io(direction, address, request.bytes.min(room))
             {
-                Ok(moved) => (moved, moved as i32),
+                Ok(moved) => (moved, request.result(moved)),
                 Err(errno) => (request.bytes.min(room), -errno),
             };
         if let Some(done_ns) = self.through_cache(now_ns, direction, address, bytes, request.direct)
@@ -473,11 +448,11 @@ impl SimDevice {
         }
     }
 
-    /// Discards the data of a trimmed range.
-    pub fn discard(&mut self, request: &SimRequest, bytes: usize) {
+    /// Discards the data of a trimmed range, as far as the result of the request says.
+    pub fn discard(&mut self, request: &SimRequest, result: i32) {
         let address = self.address(request);
-        if let Some(store) = &mut self.store {
-            store.discard(address, bytes);
+        if let (Some(store), Ok(bytes)) = (&mut self.store, request.moved_bytes(result)) {
+            store.discard(address, bytes as usize);
         }
     }
 

@@ -5,7 +5,7 @@ use iosonde_job::plan::Direction;
 use iosonde_workload::rng::Rng;
 
 /// Short transfers end at a multiple of this.
-const SECTOR: u64 = 512;
+pub(super) const SECTOR: u64 = 512;
 
 /// Decides the fault of each I/O in turn.
 #[derive(Debug)]

@@ -9,6 +9,9 @@
     reason = "entries and buffers are handed to the kernel by address"
 )]
 
+#[cfg(test)]
+mod tests;
+
 use super::aligned_block::{AlignedBlock, BLOCK_BYTES};
 use super::cpu::CpuTime;
 use super::sys::{RingCalls, read_entry};
@@ -23,7 +26,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Barrier;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 /// Rounds between two reads of the clock.
@@ -94,66 +97,152 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
 /// Reads random blocks for the requested time, on each thread.
 pub(super) fn read(arguments: &Arguments) -> Result<BareLoopResult> {
     ensure!(arguments.threads > 0, "there is no thread to read");
-    let start = Barrier::new(arguments.threads);
-    let results: Vec<BareLoopResult> = std::thread::scope(|scope| {
-        let reading: Vec<_> = (0..arguments.threads)
-            .map(|thread| {
-                let start = &start;
-                scope.spawn(move || read_on_thread(arguments, thread, start))
-            })
-            .collect();
-        let results = reading.into_iter().map(|reading| {
-            let result = reading.join();
-            result.map_err(|_| anyhow!("a thread of the bare loop panicked"))?
-        });
-        results.collect::<Result<_>>()
-    })?;
-    let ios = results.iter().map(|result| result.ios).sum();
-    // Each result has the CPU time of the whole process.
-    let longest = results.into_iter().max_by_key(|result| result.elapsed_ns);
-    let longest = longest.context("no thread ran")?;
-    Ok(BareLoopResult { ios, ..longest })
+    combine(read_on_threads(arguments)?)
 }
 
-/// Reads random blocks on one thread. All threads start at the same time.
-fn read_on_thread(arguments: &Arguments, thread: usize, start: &Barrier) -> Result<BareLoopResult> {
+/// Adds the readings of all threads. Their time is that from the earliest start to the latest end.
+fn combine(readings: Vec<ThreadReading>) -> Result<BareLoopResult> {
+    let first = readings.iter().map(|reading| reading.rounds.first);
+    let last = readings.iter().map(|reading| reading.rounds.last);
+    let first = first.min_by_key(|moment| moment.time);
+    let last = last.max_by_key(|moment| moment.time);
+    let (first, last) = first.zip(last).context("no thread ran")?;
+    let ios = readings.iter().map(|reading| reading.ios).sum();
+    let flags = readings.into_iter().next().map(|reading| reading.flags);
+    let rounds = TimedRounds { first, last };
+    Ok(BareLoopResult {
+        ios,
+        elapsed_ns: rounds.elapsed_ns(),
+        cpu: rounds.cpu(),
+        flags: flags.into_iter().flatten().map(str::to_owned).collect(),
+    })
+}
+
+/// The rounds of one thread.
+struct ThreadReading {
+    ios: u64,
+    rounds: TimedRounds,
+    flags: Vec<&'static str>,
+}
+
+/// Starts the threads at the same time once each is prepared. If one is not, the others do not
+/// start: they wait for a message whose sender is dropped then.
+fn read_on_threads(arguments: &Arguments) -> Result<Vec<ThreadReading>> {
+    std::thread::scope(|scope| {
+        let (prepared, preparations) = mpsc::channel();
+        let mut starts = Vec::new();
+        let mut threads = Vec::new();
+        for thread in 0..arguments.threads {
+            let prepared = prepared.clone();
+            let (start, started) = mpsc::channel();
+            let reading = std::thread::Builder::new().spawn_scoped(scope, move || {
+                read_on_thread(arguments, thread, prepared, &started)
+            });
+            threads.push(reading.context("starting a thread")?);
+            starts.push(start);
+        }
+        drop(prepared);
+        // Ends when each thread has dropped its sender, prepared or not.
+        if preparations.iter().count() == arguments.threads {
+            for start in &starts {
+                // A thread that has ended reports its own error.
+                let _ = start.send(());
+            }
+        }
+        drop(starts);
+        let mut readings = Vec::new();
+        let mut has_waited = false;
+        for reading in threads {
+            let reading = reading.join();
+            match reading.map_err(|_| anyhow!("a thread of the bare loop panicked"))?? {
+                Some(reading) => readings.push(reading),
+                None => has_waited = true,
+            }
+        }
+        ensure!(!has_waited, "a thread of the bare loop was not prepared");
+        Ok(readings)
+    })
+}
+
+/// Reads random blocks on one thread, after a message. `None`: another thread was not prepared.
+fn read_on_thread(
+    arguments: &Arguments,
+    thread: usize,
+    prepared: Sender<()>,
+    started: &Receiver<()>,
+) -> Result<Option<ThreadReading>> {
     let mut flags = Vec::new();
     let path = &arguments.files[thread % arguments.files.len()];
     let wants_noatime = !arguments.without.contains(&LoopFeature::Noatime);
-    let prepared = open_file(path, wants_noatime, &mut flags)
+    let mut bare = open_file(path, wants_noatime, &mut flags)
         .with_context(|| format!("opening {}", path.display()))
-        .and_then(|file| Bare::new(&file, arguments, thread, &mut flags));
-    // Also after an error, or the others would wait for ever.
-    start.wait();
-    let mut bare = prepared?;
+        .and_then(|file| Bare::new(&file, arguments, thread, &mut flags))?;
+    let _ = prepared.send(());
+    drop(prepared);
+    if started.recv().is_err() {
+        return Ok(None);
+    }
     let batch = arguments.batch.unwrap_or(arguments.depth);
     let fewest = arguments.batch.unwrap_or(1);
-    let (elapsed_ns, cpu) = time_rounds(arguments.milliseconds, || bare.round(batch, fewest))?;
-    Ok(BareLoopResult {
-        ios: bare.ios,
-        elapsed_ns,
-        cpu,
-        flags: flags.into_iter().map(str::to_owned).collect(),
-    })
+    let rounds = run_rounds(arguments.milliseconds, || bare.round(batch, fewest))?;
+    let ios = bare.ios;
+    Ok(Some(ThreadReading { ios, rounds, flags }))
+}
+
+/// A time, and the CPU time of the process until then.
+#[derive(Debug, Clone, Copy)]
+struct LoopTimes {
+    time: Instant,
+    cpu: CpuTime,
+}
+
+impl LoopTimes {
+    fn now() -> Result<LoopTimes> {
+        let cpu = CpuTime::measure(UsageWho::RUSAGE_SELF)?;
+        let time = Instant::now();
+        Ok(LoopTimes { time, cpu })
+    }
+}
+
+/// Start and end of some rounds.
+#[derive(Debug, Clone, Copy)]
+struct TimedRounds {
+    first: LoopTimes,
+    last: LoopTimes,
+}
+
+impl TimedRounds {
+    fn elapsed_ns(&self) -> u64 {
+        self.last.time.duration_since(self.first.time).as_nanos() as u64
+    }
+
+    fn cpu(&self) -> CpuTime {
+        self.last.cpu - self.first.cpu
+    }
 }
 
 /// Repeats a round for some time. Returns the elapsed nanoseconds and the CPU time.
 #[inline(always)]
 pub(super) fn time_rounds(
     milliseconds: u64,
-    mut round: impl FnMut() -> Result<()>,
+    round: impl FnMut() -> Result<()>,
 ) -> Result<(u64, CpuTime)> {
-    let before = CpuTime::measure(UsageWho::RUSAGE_SELF)?;
-    let start = Instant::now();
+    let rounds = run_rounds(milliseconds, round)?;
+    Ok((rounds.elapsed_ns(), rounds.cpu()))
+}
+
+/// Repeats a round for some time.
+#[inline(always)]
+fn run_rounds(milliseconds: u64, mut round: impl FnMut() -> Result<()>) -> Result<TimedRounds> {
+    let first = LoopTimes::now()?;
     let length = Duration::from_millis(milliseconds);
-    while start.elapsed() < length {
+    while first.time.elapsed() < length {
         for _ in 0..ROUNDS_PER_CLOCK_READ {
             round()?;
         }
     }
-    let elapsed_ns = start.elapsed().as_nanos() as u64;
-    let cpu = CpuTime::measure(UsageWho::RUSAGE_SELF)? - before;
-    Ok((elapsed_ns, cpu))
+    let last = LoopTimes::now()?;
+    Ok(TimedRounds { first, last })
 }
 
 /// Opens a file with O_DIRECT, and with O_NOATIME if it is wanted and this user owns the file.
@@ -343,83 +432,4 @@ fn calls(
         flags.push("min_wait");
     }
     Ok(calls)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read_one_mib(change: impl Fn(&mut Arguments)) -> BareLoopResult {
-        // The system's temporary directory may be a tmpfs that refuses O_DIRECT.
-        let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        file.as_file().set_len(1 << 20).unwrap();
-        let mut arguments = Arguments {
-            files: vec![file.path().to_owned()],
-            size_bytes: 1 << 20,
-            depth: 8,
-            batch: Some(3),
-            threads: 1,
-            milliseconds: 20,
-            without: Vec::new(),
-            no_iowait: false,
-            min_wait_us: None,
-        };
-        change(&mut arguments);
-        read(&arguments).unwrap()
-    }
-
-    #[test]
-    fn bare_loop_reads_file_at_each_depth() {
-        for depth in [1, 4, 8] {
-            for batch in [None, Some(3)] {
-                let outcome = read_one_mib(|arguments| {
-                    (arguments.depth, arguments.batch) = (depth, batch);
-                });
-                assert!(
-                    outcome.ios >= 8 && outcome.elapsed_ns >= 20_000_000,
-                    "{outcome:?}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn bare_loop_adds_the_reads_of_its_threads() {
-        let outcome = read_one_mib(|arguments| arguments.threads = 2);
-        assert!(
-            outcome.ios >= 16 && outcome.elapsed_ns >= 20_000_000,
-            "{outcome:?}"
-        );
-        let missing = Arguments {
-            files: vec!["/nonexistent/file".into()],
-            size_bytes: 1 << 20,
-            depth: 8,
-            batch: None,
-            threads: 2,
-            milliseconds: 20,
-            without: Vec::new(),
-            no_iowait: false,
-            min_wait_us: None,
-        };
-        let error = read(&missing).unwrap_err().to_string();
-        assert_eq!(error, "opening /nonexistent/file");
-    }
-
-    #[test]
-    fn unwanted_features_are_not_in_force() {
-        use clap::ValueEnum;
-        let all = read_one_mib(|_| {}).flags;
-        assert!(all.contains(&"noatime".to_owned()), "its owner reads it");
-        assert!(all.contains(&"small_cq".to_owned()));
-        let fewer = read_one_mib(|arguments| {
-            arguments.without = LoopFeature::value_variants().to_vec();
-        });
-        let unwanted = ["noatime", "small_cq", "registered_ring", "no_sqarray"];
-        assert!(
-            fewer.flags.iter().all(|flag| !unwanted.contains(&&**flag)),
-            "{:?}",
-            fewer.flags
-        );
-        assert!(fewer.ios >= 8);
-    }
 }

@@ -59,7 +59,12 @@ impl<C: ImmediateIo> Backend for ImmediateBackend<C> {
         _: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> io::Result<()> {
-        done.append(&mut self.finished);
+        if done.is_empty() {
+            // Both have room for all slots. This copies nothing.
+            std::mem::swap(done, &mut self.finished);
+        } else {
+            done.append(&mut self.finished);
+        }
         Ok(())
     }
 

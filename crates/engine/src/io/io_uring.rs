@@ -1,7 +1,7 @@
 //! Backend of io_uring.
 
 use super::file_calls::trim;
-use super::{Backend, Completion, FileHandle, Op, Slab, Slot};
+use super::{Backend, Completion, FileHandle, Op, Slab, Slot, whole_length};
 use crate::sys::ring::{Ring, RingOptions, probe_discard};
 use iosonde_job::errno::describe;
 use std::io;
@@ -64,7 +64,8 @@ impl IoUringBackend {
             && let Err(error) = ring.register_buffers(&slab.memory)
         {
             refused.push(format!(
-                "io_uring ran without registered buffers: {}; raise RLIMIT_MEMLOCK (ulimit -l)",
+                "io_uring ran without registered buffers: {}; raise RLIMIT_MEMLOCK (ulimit -l; in \
+                 a pod, that of the node's container runtime)",
                 describe(&error)
             ));
         }
@@ -116,8 +117,11 @@ impl IoUringBackend {
             };
             by_ring.push(probed.unwrap_or_else(|error| {
                 let reason = describe(&error);
-                self.refused
-                    .push(format!("io_uring ran with blocking discards: {reason}"));
+                let refusal = format!("io_uring ran with blocking discards: {reason}");
+                // Several files, or files that are opened again, may have the same reason.
+                if !self.refused.contains(&refusal) {
+                    self.refused.push(refusal);
+                }
                 false
             }));
         }
@@ -125,11 +129,12 @@ impl IoUringBackend {
     }
 
     /// Sets the results of discards by the ring to their lengths, as those of system calls.
+    #[inline(never)]
     fn complete_discards(slab: &Slab, done: &mut [Completion]) {
         for completion in done {
             let slot = &slab.slots[completion.slot as usize];
             if slot.op == Op::Trim && completion.result == 0 {
-                completion.result = slot.len as i32;
+                completion.result = whole_length(slot.len);
             }
         }
     }
@@ -261,6 +266,45 @@ mod tests {
         IoUringBackend::complete_discards(&slab, &mut done);
         let results = done.map(|completion| completion.result);
         assert_eq!(results, [1 << 20, -libc::EIO, 0]);
+    }
+
+    #[test]
+    fn discard_of_over_2_gib_completes_without_an_errno() {
+        let slab = Slab {
+            slots: vec![Slot {
+                op: Op::Trim,
+                len: 3 << 30,
+                ..Slot::IDLE
+            }]
+            .into(),
+            memory: IoMemory::map(1, 4096, 0, MemoryKind::Pages).unwrap(),
+        };
+        let mut done = [Completion { slot: 0, result: 0 }];
+        IoUringBackend::complete_discards(&slab, &mut done);
+        assert_eq!(done[0].result, i32::MAX);
+    }
+
+    #[test]
+    fn refused_discards_of_several_files_are_reported_once() {
+        let slab = Slab {
+            slots: vec![Slot::IDLE].into(),
+            memory: IoMemory::map(1, 4096, 0, MemoryKind::Pages).unwrap(),
+        };
+        let options = RingOptions {
+            discards: true,
+            ..RingOptions::default()
+        };
+        let mut uring = IoUringBackend::new(1, options, false, false, &slab).unwrap();
+        // Files that are no devices refuse the probe, all for the same reason.
+        let files = [tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap()];
+        let handles = files.each_ref().map(|file| FileHandle {
+            fd: std::os::fd::AsRawFd::as_raw_fd(file),
+            block_device: true,
+            size: 8192,
+        });
+        uring.set_files(&handles).unwrap();
+        uring.set_files(&handles).unwrap();
+        assert_eq!(uring.refused().len(), 1, "{:?}", uring.refused());
     }
 
     #[test]

@@ -47,11 +47,18 @@ impl Backend for LibaioBackend {
     const SYNCHRONOUS: bool = false;
     const SINGLE_IOS: bool = true;
 
+    #[inline]
     fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize> {
         let mut taken = 0;
         while taken < batch.len() {
             let rest = &batch[taken..];
-            if let Some(result) = self.at_once(slab, rest[0]) {
+            let special = |index: &u32| {
+                matches!(slab.slots[*index as usize].op, Op::Trim | Op::SyncFileRange)
+            };
+            let plain = rest.iter().position(special).unwrap_or(rest.len());
+            if plain == 0
+                && let Some(result) = self.at_once(slab, rest[0])
+            {
                 self.finished.push(Completion {
                     slot: rest[0],
                     result,
@@ -59,10 +66,6 @@ impl Backend for LibaioBackend {
                 taken += 1;
                 continue;
             }
-            let special = |index: &u32| {
-                matches!(slab.slots[*index as usize].op, Op::Trim | Op::SyncFileRange)
-            };
-            let plain = rest.iter().position(special).unwrap_or(rest.len());
             match self.context.submit(slab, &rest[..plain], &self.fds) {
                 Ok(0) => break,
                 Ok(count) => taken += count,
@@ -82,6 +85,7 @@ impl Backend for LibaioBackend {
         Ok(taken)
     }
 
+    #[inline]
     fn reap(
         &mut self,
         slab: &mut Slab,
@@ -89,7 +93,9 @@ impl Backend for LibaioBackend {
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> io::Result<()> {
-        done.append(&mut self.finished);
+        if !self.finished.is_empty() {
+            done.append(&mut self.finished);
+        }
         if min > 0 && done.len() >= min {
             return Ok(());
         }

@@ -84,14 +84,13 @@ impl SimBackend {
             done_ns = done_ns.max(worker.take(now_ns as f64, 1.0, 1.0).round() as u64);
         }
         if result > 0 && device.stores() {
-            let moved = result as usize;
             match slot.op {
                 Op::Write => {
                     let from = slot.moved as usize;
-                    let data = slab.memory.slot(index, from + moved);
+                    let data = slab.memory.slot(index, from + result as usize);
                     device.keep(&request, &data[from..]);
                 }
-                Op::Trim => device.discard(&request, moved),
+                Op::Trim => device.discard(&request, result),
                 _ => {}
             }
         }
@@ -111,20 +110,17 @@ impl SimBackend {
     fn finish(&self, slab: &mut Slab, pending: &Pending) {
         let slot = slab.slots[pending.slot as usize];
         let mut device = self.device.borrow_mut();
-        device.completed(slot.op, pending.result, pending.from_device);
+        let request = self.request(&slot);
+        device.completed(&request, pending.result, pending.from_device);
         if slot.op != Op::Read || pending.result <= 0 || !device.stores() {
             return;
         }
         let from = slot.moved as usize;
-        device.recall(
-            &self.request(&slot),
-            pending.result as usize,
-            |range, held| {
-                let data = held.unwrap_or(&ZEROS[..range.len()]);
-                let buffer = slab.memory.slot_mut(pending.slot, from + range.end);
-                buffer[from + range.start..].copy_from_slice(data);
-            },
-        );
+        device.recall(&request, pending.result as usize, |range, held| {
+            let data = held.unwrap_or(&ZEROS[..range.len()]);
+            let buffer = slab.memory.slot_mut(pending.slot, from + range.end);
+            buffer[from + range.start..].copy_from_slice(data);
+        });
     }
 }
 

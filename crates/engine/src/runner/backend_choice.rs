@@ -198,7 +198,7 @@ fn named(
 
 fn ring_options(job: &Job, circumstances: BackendCircumstances) -> RingOptions {
     let io = &job.io;
-    let switches = RingSwitches::from_text(&std::env::var(RING_SWITCHES).unwrap_or_default());
+    let switches = LoopSwitches::from_environment();
     let BackendCircumstances {
         files_change,
         refill,
@@ -223,23 +223,31 @@ fn ring_options(job: &Job, circumstances: BackendCircumstances) -> RingOptions {
     }
 }
 
-/// Environment variable with which `cargo xtask bench` measures a feature of the ring alone.
-const RING_SWITCHES: &str = "IOSONDE_RING_OPTIONS";
+/// Environment variable with which `cargo xtask bench` measures a feature of the loop alone.
+const LOOP_SWITCHES: &str = "IOSONDE_RING_OPTIONS";
 
-/// Features of the ring that only a benchmark switches on.
+/// Features of the loop and its ring that only a benchmark switches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct RingSwitches {
+pub(super) struct LoopSwitches {
     no_iowait: bool,
     min_wait: bool,
+    /// Calls stay small although all I/Os are complete at each reap.
+    pub(super) small_calls: bool,
 }
 
-impl RingSwitches {
+impl LoopSwitches {
+    /// Reads the environment variable.
+    pub(super) fn from_environment() -> LoopSwitches {
+        LoopSwitches::from_text(&std::env::var(LOOP_SWITCHES).unwrap_or_default())
+    }
+
     /// Reads names of features, separated by commas. Unknown names have no effect.
-    fn from_text(text: &str) -> RingSwitches {
+    fn from_text(text: &str) -> LoopSwitches {
         let names = |name: &str| text.split(',').any(|each| each == name);
-        RingSwitches {
+        LoopSwitches {
             no_iowait: names("no-iowait"),
             min_wait: names("min-wait"),
+            small_calls: names("small-calls"),
         }
     }
 }
@@ -305,17 +313,20 @@ mod tests {
     }
 
     #[test]
-    fn ring_switches_are_off_unless_named() {
-        let switches = RingSwitches::from_text;
-        assert_eq!(switches(""), RingSwitches::default());
-        assert_eq!(switches("iowait"), RingSwitches::default());
-        let both = RingSwitches {
+    fn loop_switches_are_off_unless_named() {
+        let switches = LoopSwitches::from_text;
+        assert_eq!(switches(""), LoopSwitches::default());
+        assert_eq!(switches("iowait"), LoopSwitches::default());
+        let both = LoopSwitches {
             no_iowait: true,
             min_wait: true,
+            ..LoopSwitches::default()
         };
         assert_eq!(switches("no-iowait,min-wait"), both);
         let min_wait = switches("min-wait");
         assert!(min_wait.min_wait && !min_wait.no_iowait);
+        let small_calls = switches("small-calls");
+        assert!(small_calls.small_calls && !small_calls.min_wait);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Builds the parts of a worker from its job and files.
 
 use super::JobClone;
-use super::backend_choice::{self, BackendCircumstances};
+use super::backend_choice::{self, BackendCircumstances, LoopSwitches};
 use crate::counters::WorkerCounters;
 use crate::files::{CachedFiles, FileUse, OpenFileCache, WorkerFiles, target_error};
 use crate::io::{Slab, Slot};
@@ -265,10 +265,16 @@ fn measure_options(job: &Job, depth: u32) -> MeasureOptions {
 
 /// Returns the rules of submission and reaping.
 fn depth_rules(job: &Job, depth: u32, in_memory: bool) -> DepthRules {
+    let switches = LoopSwitches::from_environment();
+    let call_limit = call_limit(job, in_memory);
     DepthRules {
         iodepth: depth,
         batch_submit: job.io.batch_submit.unwrap_or(depth).clamp(1, depth),
-        call_limit: call_limit(job, in_memory),
+        call_limit,
+        call_limit_at_once: match switches.small_calls || keeps_small_calls(job) {
+            true => call_limit,
+            false => call_limit.saturating_mul(2),
+        },
         complete_min: job.io.batch_complete_min,
         complete_max: job.io.batch_complete_max.unwrap_or(u32::MAX),
         refill: refill(job, depth, in_memory),
@@ -306,6 +312,14 @@ fn call_limit(job: &Job, in_memory: bool) -> u32 {
         None if has_device => BATCH_TO_DEVICE,
         _ => u32::MAX,
     }
+}
+
+/// Whether calls stay small although reaps return all I/Os. A job that waits for several
+/// completions reaps them together from any device. libaio waits for an I/O without O_DIRECT in the
+/// call that submits it: those of the same call would share its latency.
+fn keeps_small_calls(job: &Job) -> bool {
+    let waits_in_call = job.io.engine == Engine::Libaio && !job.io.direct;
+    job.io.batch_complete_min > 1 || waits_in_call
 }
 
 /// Returns when the worker submits I/Os for free slots.
@@ -413,6 +427,25 @@ mod tests {
         job.io.batch_submit = None;
         job.io.engine = Engine::Null;
         assert_eq!(call_limit(&job, false), u32::MAX);
+    }
+
+    #[test]
+    fn call_limit_ends_where_completions_are_not_awaited_together() {
+        let mut job = Job::new("x");
+        job.io.iodepth = 64;
+        job.io.engine = Engine::IoUring;
+        let limits = |job: &Job| {
+            let rules = depth_rules(job, 64, false);
+            (rules.call_limit, rules.call_limit_at_once)
+        };
+        assert_eq!(limits(&job), (8, 16));
+        job.io.batch_complete_min = 2;
+        assert_eq!(limits(&job), (8, 8));
+        job.io.batch_complete_min = 1;
+        job.io.engine = Engine::Libaio;
+        assert_eq!(limits(&job), (8, 8), "libaio waits in its calls");
+        job.io.direct = true;
+        assert_eq!(limits(&job), (8, 16));
     }
 
     #[test]

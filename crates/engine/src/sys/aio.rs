@@ -112,6 +112,7 @@ impl AioContext {
         outcome
     }
 
+    #[inline]
     fn block(&self, slab: &Slab, index: u32, fds: &[RawFd]) -> ControlBlock {
         let slot = &slab.slots[index as usize];
         assert!(slot.moved <= slot.len);
@@ -178,11 +179,12 @@ impl AioContext {
             return 0;
         };
         let kept = self.memory.as_ref();
+        let is_known = kept.is_some_and(|kept| kept.is_of(memory));
         let mut taken = 0;
         while taken < self.events.len()
             && let Some(event) = ring.take()
         {
-            assert!(kept.is_some_and(|kept| kept.is_of(memory)));
+            assert!(is_known, "the submissions have another memory");
             complete(event, memory, done);
             taken += 1;
         }

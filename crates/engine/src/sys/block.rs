@@ -1,5 +1,6 @@
 //! Operations on whole block devices and files: size, discard, allocation, cache.
 
+use crate::slot::whole_length;
 use std::io;
 use std::os::fd::RawFd;
 
@@ -25,12 +26,12 @@ pub(crate) fn size(fd: RawFd) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Discards a range of a block device. Returns its length in bytes, or the negated errno.
+/// Discards a range of a block device. Returns its [`whole_length`], or the negated errno.
 pub(crate) fn discard(fd: RawFd, offset: u64, length: u32) -> i32 {
     let range = [offset, u64::from(length)];
     // SAFETY: BLKDISCARD reads two u64, and the pointer is to two u64.
     match check(unsafe { libc::ioctl(fd, BLKDISCARD, &range) }) {
-        Ok(()) => length as i32,
+        Ok(()) => whole_length(length),
         Err(error) => -error.raw_os_error().unwrap_or(libc::EIO),
     }
 }
@@ -39,7 +40,7 @@ pub(crate) fn discard(fd: RawFd, offset: u64, length: u32) -> i32 {
 pub(crate) fn punch_hole(fd: RawFd, offset: u64, length: u32) -> i32 {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     match fallocate(fd, mode, offset, u64::from(length)) {
-        Ok(()) => length as i32,
+        Ok(()) => whole_length(length),
         Err(error) => -error.raw_os_error().unwrap_or(libc::EIO),
     }
 }

@@ -91,7 +91,8 @@ impl KeptMapping {
     /// Whether this is the mapping of `memory`.
     #[inline(always)]
     pub fn is_of(&self, memory: &IoMemory) -> bool {
-        std::ptr::eq(self.0.base, memory.base)
+        // The pointers lie beside other fields of each step. Their target is in another cache line.
+        Arc::ptr_eq(&self.0, &memory.mapping)
     }
 }
 

@@ -11,7 +11,7 @@ mod tests;
 use crate::slot::{Completion, Slot};
 use crate::sys::memory::{IoMemory, KeptMapping, Slab};
 pub(crate) use discard::probe_discard;
-use enter::RingDescriptor;
+use enter::{RingDescriptor, retry};
 use io_uring::squeue::{PushError, SubmissionQueue};
 use io_uring::types::{Fd, Fixed, FsyncFlags};
 use io_uring::{IoUring, opcode, squeue};
@@ -244,13 +244,19 @@ impl Ring {
             queued as usize <= self.in_flight,
             "an entry is in flight once queued"
         );
-        let _ = if self.flags.deferred {
+        if self.flags.deferred {
             // The call runs deferred task work without waiting, which often saves a call to wait.
-            self.descriptor.enter(queued, 0)
+            self.descriptor.enter_unchecked(queued);
         } else {
-            self.ring.submitter().submit().map(|_| ())
-        };
+            self.submit_undeferred();
+        }
         pushed
+    }
+
+    /// Submits the queue of a ring without deferred task work.
+    #[inline(never)]
+    fn submit_undeferred(&self) {
+        let _ = self.ring.submitter().submit();
     }
 
     /// Appends completions. Waits for `min` of them, at most `timeout_ns`.
@@ -288,6 +294,8 @@ impl Ring {
         Ok(())
     }
 
+    /// Waits for `min` completions. Not inlined: I/Os that complete in their call need no wait.
+    #[inline(never)]
     fn wait(&mut self, min: usize, timeout_ns: Option<u64>) -> io::Result<bool> {
         let (queued, min) = (self.ring.submission().len() as u32, min as u32);
         let returned = match (timeout_ns, self.min_wait) {
@@ -484,12 +492,5 @@ fn remaining(slab: &Slab, slot: &Slot, index: u32) -> (*mut u8, u32) {
     (
         slab.memory.address(index).wrapping_add(slot.moved as usize),
         slot.len - slot.moved,
-    )
-}
-
-fn retry(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)
     )
 }

@@ -101,8 +101,8 @@ pub(crate) fn transfer(memory: &mut IoMemory, io: Transfer, call: Call) -> i32 {
                     libc::read(io.fd, address, length)
                 }
             }
-            (Call::Positioned, false) => libc::pread(io.fd, address, length, offset),
-            (Call::Positioned, true) => libc::pwrite(io.fd, address, length, offset),
+            (Call::Positioned, false) => pread(io.fd, address, length, offset),
+            (Call::Positioned, true) => pwrite(io.fd, address, length, offset),
             (Call::Vectored, false) => libc::preadv(io.fd, &vector, 1, offset),
             (Call::Vectored, true) => libc::pwritev(io.fd, &vector, 1, offset),
             (Call::Vectored2(flags), false) => libc::preadv2(io.fd, &vector, 1, offset, flags.read),
@@ -113,6 +113,33 @@ pub(crate) fn transfer(memory: &mut IoMemory, io: Transfer, call: Call) -> i32 {
     };
     outcome(moved as i64)
 }
+
+/// pread(2) as a plain system call. The function of the C library is a cancellation point: in a
+/// process of several threads, glibc marks the thread before and after it by atomic instructions.
+///
+/// # Safety
+/// The memory at `address` has `length` bytes that nothing else accesses during the call.
+#[cfg(target_pointer_width = "64")]
+#[inline(always)]
+unsafe fn pread(fd: RawFd, address: *mut libc::c_void, length: usize, offset: i64) -> isize {
+    // SAFETY: the caller vouches for the memory, and the kernel checks the descriptor.
+    unsafe { libc::syscall(libc::SYS_pread64, fd, address, length, offset) as isize }
+}
+
+/// pwrite(2) as a plain system call, as `pread`.
+///
+/// # Safety
+/// The memory at `address` has `length` bytes that nothing else writes during the call.
+#[cfg(target_pointer_width = "64")]
+#[inline(always)]
+unsafe fn pwrite(fd: RawFd, address: *mut libc::c_void, length: usize, offset: i64) -> isize {
+    // SAFETY: the caller vouches for the memory, and the kernel checks the descriptor.
+    unsafe { libc::syscall(libc::SYS_pwrite64, fd, address, length, offset) as isize }
+}
+
+// A system call of a 32-bit machine takes the offset in two parts.
+#[cfg(not(target_pointer_width = "64"))]
+use libc::{pread, pwrite};
 
 /// Maximum number of slots in one call of [`transfer_many`].
 pub(crate) const MOST_NEIGHBOURS: usize = 64;

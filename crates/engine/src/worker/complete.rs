@@ -3,32 +3,32 @@
 use super::{Worker, WorkerPhase, WorkerStep};
 use crate::io::{Backend, Completion, Op, Slot};
 use crate::worker::clock::Clock;
-use crate::worker::latency_depth::DepthControl;
 use iosonde_job::plan::{Direction, ErrorPolicy};
+
+/// Most time for each I/O of a full reap.
+const FULL_REAP_NS_PER_IO: u64 = 5_000;
 
 impl<B: Backend, C: Clock> Worker<B, C> {
     /// Reaps and records completions. Waits for as many as the rules require.
     #[inline(always)]
     pub(super) fn collect(&mut self, wake_ns: Option<u64>, ending: bool) -> WorkerStep {
         let rules = &self.parts.rules;
-        let depth = self
-            .parts
-            .depth_control
-            .as_ref()
-            .map_or(rules.iodepth, DepthControl::depth);
+        let depth = self.depth();
+        // The state of rates, pauses and delays is out of the cache, and a plain job has none.
+        let is_delayed = !self.plain && self.is_delayed();
         let stuck = ending
             || self.source_exhausted
             || wake_ns.is_some()
             || self.draining
             || !self.batch.is_empty()
-            || self.deferred_io.is_some();
+            || is_delayed;
         let held_back = depth - self.in_flight.min(depth) < rules.refill.slots;
         // While free slots are held back, a wait for several completions costs fewer system calls.
         let at_least = match held_back && self.plain {
             true => rules.refill.together,
             false => 1,
         };
-        let full = held_back || self.in_flight >= depth || stuck || self.parts.pacer.pause_due();
+        let full = held_back || self.in_flight >= depth || stuck;
         let min = if full {
             rules.complete_min.max(at_least).min(self.in_flight) as usize
         } else {
@@ -44,6 +44,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             && let Err(error) =
                 self.backend
                     .reap(&mut self.parts.slab, min, timeout_ns, &mut self.done)
+            // Completions before the error count. The next wait fails if the error lasts.
+            && self.done.is_empty()
         {
             return self.fail_wait(&error);
         }
@@ -71,6 +73,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
 
     #[cold]
     pub(super) fn nothing_reaped(&mut self, min: usize, wake_ns: Option<u64>) -> WorkerStep {
+        self.full_reaps = 0;
         match self.backend.next_completion_ns() {
             Some(next_ns) if min > 0 => {
                 WorkerStep::Wait(wake_ns.map_or(next_ns, |wake_ns| next_ns.min(wake_ns)))
@@ -82,6 +85,12 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
     }
 
+    /// Whether an I/O or a pause waits until the I/Os in flight complete.
+    #[inline(never)]
+    fn is_delayed(&self) -> bool {
+        self.deferred_io.is_some() || self.parts.pacer.pause_due()
+    }
+
     #[inline(always)]
     pub(super) fn record(&mut self) {
         let now_ns = self.now_ns;
@@ -90,6 +99,10 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             "each I/O in flight completes once"
         );
         self.parts.recorder.resumed(self.clock.resumed_ns());
+        self.full_reaps = match self.is_full_reap() {
+            true => self.full_reaps.saturating_add(1),
+            false => 0,
+        };
         let count = self.done.len().min(self.parts.rules.complete_max as usize);
         let special = self.special || self.phase == WorkerPhase::EndSync;
         let mut position = 0;
@@ -114,9 +127,29 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         if count == self.done.len() {
             self.done.clear();
         } else {
-            self.done.drain(..count);
+            self.keep_unprocessed(count);
         }
         self.debug_assert_slots();
+    }
+
+    /// Whether the reap returned all I/Os of several calls, shortly after the first was prepared.
+    /// Such I/Os complete within their calls and do not queue in a device, so that calls twice as
+    /// large hardly change their latencies. An engine may also wait for a slow device in its call,
+    /// as libaio does without O_DIRECT: its I/Os are all complete too, but later.
+    #[inline(always)]
+    fn is_full_reap(&self) -> bool {
+        !B::CARRIES_OUT_IN_SUBMIT
+            && self.done.len() == self.in_flight as usize
+            && self.in_flight > self.parts.rules.call_limit
+            && self.now_ns.saturating_sub(self.first_start_ns)
+                <= FULL_REAP_NS_PER_IO * u64::from(self.in_flight)
+    }
+
+    /// Removes processed completions, of which there are more than
+    /// `iodepth_batch_complete_max`.
+    #[inline(never)]
+    fn keep_unprocessed(&mut self, count: usize) {
+        self.done.drain(..count);
     }
 
     /// Records a completion off the fast path: an error, a short I/O, or an I/O with more to do.
@@ -131,7 +164,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             return self.fail(&slot, -result);
         }
         let moved = result as u32;
-        if moved < slot.len - slot.moved && slot.op != Op::SyncFileRange {
+        if moved < slot.len - slot.moved && !is_whole_range(slot.op, result) {
             return self.continue_short(index, moved);
         }
         if let Some(direction) = slot.op.direction() {
@@ -211,6 +244,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     /// Continues an I/O that transferred only `moved` bytes; a transfer of 0 bytes is an error.
     #[cold]
     pub(super) fn continue_short(&mut self, index: u32, moved: u32) {
+        // The rest of the I/O has an earlier start than the next call.
+        self.full_reaps = 0;
         let slot = &mut self.parts.slab.slots[index as usize];
         slot.moved += moved;
         let slot = *slot;
@@ -265,6 +300,12 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             self.first_error = errno;
         }
     }
+}
+
+/// Whether a result stands for a whole range, whatever its length: see
+/// [`whole_length`](crate::io::whole_length).
+fn is_whole_range(op: Op, result: i32) -> bool {
+    op == Op::SyncFileRange || op == Op::Trim && result == i32::MAX
 }
 
 /// Whether the job survives an error. As in fio, continue_on_error alone covers EIO and EILSEQ, and

@@ -6,16 +6,16 @@ use crate::worker::clock::Clock;
 use iosonde_job::plan::Direction;
 use iosonde_workload::Io;
 
+/// Full reaps in a row after which calls grow: see [`Worker::is_full_reap`].
+const FULL_REAPS_MIN: u32 = 4;
+
 impl<B: Backend, C: Clock> Worker<B, C> {
     /// Fills the batch with the I/Os that may start now. Returns when a delayed I/O may start.
     #[inline(always)]
     pub(super) fn prepare(&mut self) -> Option<u64> {
         let goes_on = std::mem::take(&mut self.to_follow) > 0;
         let rules = &self.parts.rules;
-        let depth = match &self.parts.depth_control {
-            Some(control) => control.depth(),
-            None => rules.iodepth,
-        };
+        let depth = self.depth();
         let busy = self.in_flight + self.batch.len() as u32;
         debug_assert!(
             busy as usize <= self.parts.slab.slots.len(),
@@ -30,7 +30,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             return None;
         }
         self.prepared_ns = self.now_ns;
-        let count = room.min(rules.call_limit);
+        let call_limit = match self.full_reaps >= FULL_REAPS_MIN {
+            true => rules.call_limit_at_once,
+            false => rules.call_limit,
+        };
+        let count = room.min(call_limit);
         let wake_ns = if self.phase == WorkerPhase::Main && self.plain {
             self.prepare_plain(count)
         } else {
@@ -91,18 +95,33 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         for (batched, count) in self.batched.iter_mut().zip(counts) {
             *batched += count;
         }
+        if self.special {
+            self.draw_priorities(first);
+        }
+        if counts[Direction::Write as usize] > 0 {
+            self.fill_writes(first);
+        }
+    }
+
+    /// Sets the priorities of the slots in the batch from a position on, if the job has any.
+    #[inline(never)]
+    fn draw_priorities(&mut self, first: usize) {
         if let Some(cmdprio) = &mut self.parts.cmdprio {
             for index in &self.batch[first..] {
                 let slot = &mut self.parts.slab.slots[*index as usize];
                 slot.priority = cmdprio.draw(slot.op, slot.len);
             }
         }
-        if counts[Direction::Write as usize] > 0 {
-            for position in first..self.batch.len() {
-                let index = self.batch[position];
-                if self.parts.slab.slots[index as usize].op == Op::Write {
-                    self.fill(index);
-                }
+    }
+
+    /// Fills the buffers of the writes in the batch from a position on. Apart from the loop, so
+    /// that reads have less code in the caches.
+    #[inline(never)]
+    fn fill_writes(&mut self, first: usize) {
+        for position in first..self.batch.len() {
+            let index = self.batch[position];
+            if self.parts.slab.slots[index as usize].op == Op::Write {
+                self.fill(index);
             }
         }
     }

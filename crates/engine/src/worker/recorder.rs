@@ -3,10 +3,13 @@
 //! I/Os of one submission and one reap share their time stamps, so their latencies are equal. They
 //! are counted as one group, which makes full statistics nearly free at high depth.
 
+mod single_counts;
+
 use crate::io::{Op, Slot};
 use crate::worker::counters::{LatencyCounters, WorkerCounters};
 use iosonde_job::plan::{Direction, MeasureOptions, PerDirection};
 use iosonde_result::run::{DirectionStats, RampResult, SyncStats};
+pub(crate) use single_counts::SingleCompletion;
 use std::sync::Arc;
 
 /// Adjacent completions with the same time stamps.
@@ -175,20 +178,26 @@ impl Recorder {
         let batch = counts[0] + counts[1] + counts[2];
         self.level[level_index(depth)] += batch;
         self.submit[batch_index(batch)] += 1;
-        for (direction, count) in self
-            .directions
-            .iter_mut()
-            .zip(counts)
-            .filter(|(_, count)| **count > 0)
-        {
-            direction.issued += count;
-            if timed && self.slat {
-                debug_assert!(
-                    issue_ns >= prepared_ns,
-                    "an I/O is prepared before it is issued"
-                );
-                direction.slat.record_n(issue_ns - prepared_ns, *count);
+        debug_assert!(
+            issue_ns >= prepared_ns || !timed,
+            "an I/O is prepared before it is issued"
+        );
+        let slat_ns = (timed && self.slat).then(|| issue_ns.saturating_sub(prepared_ns));
+        for (direction, count) in counts.iter().enumerate() {
+            if *count > 0 {
+                self.count_issued(direction, *count, slat_ns);
             }
+        }
+    }
+
+    /// Counts I/Os issued in one direction. Not inlined: the directions share one copy in the L1
+    /// cache.
+    #[inline(never)]
+    fn count_issued(&mut self, direction: usize, count: u64, slat_ns: Option<u64>) {
+        let tally = &mut self.directions[direction];
+        tally.issued += count;
+        if let Some(slat_ns) = slat_ns {
+            tally.slat.record_n(slat_ns, count);
         }
     }
 
@@ -265,10 +274,15 @@ impl Recorder {
 
     #[inline(always)]
     fn close_group(&mut self, now_ns: u64) {
-        let group = self.group;
-        if group.ios == 0 {
-            return;
+        if self.group.ios > 0 {
+            self.count_group(now_ns);
         }
+    }
+
+    /// Counts the I/Os of the group. Not inlined: the callers share one copy in the L1 cache.
+    #[inline(never)]
+    fn count_group(&mut self, now_ns: u64) {
+        let group = self.group;
         if group.issue_ns < self.resumed_ns {
             return self.count_without_latency(group);
         }

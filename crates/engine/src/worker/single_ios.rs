@@ -9,12 +9,13 @@
 use super::{Worker, WorkerPhase, WorkerStep};
 use crate::io::{Backend, Completion, Slot};
 use crate::worker::clock::Clock;
-use crate::worker::recorder::Recorder;
+use crate::worker::recorder::SingleCompletion;
 use crate::worker::{DepthRules, WorkerParts};
 use iosonde_workload::{Io, Op};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Most I/Os in a row.
-const ROW_IOS: usize = 32;
+const ROW_IOS: usize = 64;
 /// No further I/O of a row starts this long after its start.
 const ROW_NS: u64 = 100_000;
 /// The slot of all I/Os.
@@ -29,17 +30,7 @@ pub(super) struct SingleIos {
     end: usize,
     /// Whether the generator ended or paused after these.
     at_pause: bool,
-    completed: Vec<CompletedIo>,
-}
-
-/// A full completion with its time stamps.
-#[derive(Debug, Clone, Copy)]
-struct CompletedIo {
-    start_ns: u64,
-    issue_ns: u64,
-    end_ns: u64,
-    len: u32,
-    op: Op,
+    completed: Vec<SingleCompletion>,
 }
 
 impl SingleIos {
@@ -96,7 +87,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
         // The time of generating and counting belongs to no I/O.
         self.now_ns = self.clock.now_ns();
-        let row_end_ns = self.now_ns + ROW_NS;
+        let row_end_ns = (self.now_ns + ROW_NS).min(self.parts.limits.deadline_ns);
         let mut interruption = None;
         while let Some(io) = singles.ios[..singles.end].get(singles.next) {
             singles.next += 1;
@@ -106,24 +97,25 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             if interruption.is_some() || self.clock.resumed_ns() != resumed_ns {
                 // The stop of the process counts for this I/O and not for those before.
                 self.parts.recorder.resumed(resumed_ns);
-                record_singles::<B>(&mut self.parts.recorder, &mut singles.completed);
+                self.record_row(&mut singles.completed);
             }
             if interruption.is_some() {
                 break;
             }
-            singles.completed.push(CompletedIo {
+            singles.completed.push(SingleCompletion {
                 start_ns,
                 issue_ns: self.submitted_ns,
                 end_ns: self.now_ns,
                 len: io.len,
                 op: io.op,
             });
-            if self.now_ns >= row_end_ns || self.is_ending() {
+            // Of the conditions of `is_ending`, only these change within a row.
+            if self.now_ns >= row_end_ns || self.parts.shared.stop.load(Relaxed) {
                 break;
             }
         }
         self.parts.recorder.resumed(self.clock.resumed_ns());
-        record_singles::<B>(&mut self.parts.recorder, &mut singles.completed);
+        self.record_row(&mut singles.completed);
         self.singles = Some(singles);
         match interruption {
             Some(interruption) => self.end_single(interruption),
@@ -145,7 +137,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             ..Slot::IDLE
         };
         if io.op == Op::Write {
-            self.fill(SLOT);
+            self.fill_single();
         }
         if B::CARRIES_OUT_IN_SUBMIT {
             self.submitted_ns = self.clock.now_ns();
@@ -159,7 +151,10 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             self.submitted_ns = self.clock.now_ns();
         }
         let (slab, done) = (&mut self.parts.slab, &mut self.done);
-        if let Err(error) = self.backend.reap(slab, 1, None, done) {
+        if let Err(error) = self.backend.reap(slab, 1, None, done)
+            // As in the general path, a completion before the error counts.
+            && done.is_empty()
+        {
             return Some(SingleInterruption::NotReaped(error));
         }
         match self.done.pop() {
@@ -169,6 +164,19 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             }
             completion => Some(SingleInterruption::Unusual(completion)),
         }
+    }
+
+    /// Counts completions, and forgets them.
+    fn record_row(&mut self, completed: &mut Vec<SingleCompletion>) {
+        let timed = !B::CARRIES_OUT_IN_SUBMIT;
+        self.parts.recorder.count_singles(completed, timed);
+        completed.clear();
+    }
+
+    /// Fills the buffer of a write. Not inlined, so that reads have less code in the caches.
+    #[inline(never)]
+    fn fill_single(&mut self) {
+        self.fill(SLOT);
     }
 
     /// Continues with an I/O that did not complete in full, as without the fast path.
@@ -224,28 +232,4 @@ enum SingleInterruption {
     NotReaped(std::io::Error),
     /// The I/O failed or was short, or has not completed.
     Unusual(Option<Completion>),
-}
-
-/// Counts completions as the general path counts them one by one.
-#[inline(never)]
-fn record_singles<B: Backend>(recorder: &mut Recorder, completed: &mut Vec<CompletedIo>) {
-    for io in completed.iter() {
-        let mut counts = [0; 3];
-        if let Some(direction) = io.op.direction() {
-            counts[direction as usize] = 1;
-        }
-        let timed = !B::CARRIES_OUT_IN_SUBMIT;
-        recorder.submitted(&counts, io.start_ns, io.issue_ns, 1, timed);
-        let slot = Slot {
-            start_ns: io.start_ns,
-            issue_ns: io.issue_ns,
-            prepared_ns: io.start_ns,
-            len: io.len,
-            op: io.op,
-            ..Slot::IDLE
-        };
-        recorder.completed(&slot, io.end_ns);
-        recorder.reaped(1, io.end_ns);
-    }
-    completed.clear();
 }

@@ -42,6 +42,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         } else {
             self.count(taken)
         };
+        if self.in_flight == 0 {
+            self.first_start_ns = self.prepared_ns;
+        }
         self.in_flight += taken as u32;
         self.publish_in_flight();
         let mut depth = self.in_flight;
@@ -54,6 +57,21 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.parts
             .recorder
             .submitted(&counts, self.prepared_ns, issue_ns, depth, timed);
+        if self.special {
+            self.log_submission(taken, issue_ns);
+        }
+        self.submitted_ns = issue_ns;
+        if taken == self.batch.len() {
+            self.batch.clear();
+        } else {
+            self.keep_unsubmitted(taken);
+        }
+        self.debug_assert_slots();
+    }
+
+    /// Logs the first slots of the batch, if the job writes logs of single I/Os.
+    #[inline(never)]
+    fn log_submission(&mut self, taken: usize, issue_ns: u64) {
         if let Some(log) = &mut self.parts.log {
             log.submitted(
                 &self.parts.slab,
@@ -62,13 +80,13 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 issue_ns,
             );
         }
-        self.submitted_ns = issue_ns;
-        if taken == self.batch.len() {
-            self.batch.clear();
-        } else {
-            self.batch.drain(..taken);
-        }
-        self.debug_assert_slots();
+    }
+
+    /// Keeps the slots that the backend did not take. Their queue is full, so calls do not grow.
+    #[cold]
+    fn keep_unsubmitted(&mut self, taken: usize) {
+        self.full_reaps = 0;
+        self.batch.drain(..taken);
     }
 
     /// Publishes the number of I/Os in flight, if the backend is observed.

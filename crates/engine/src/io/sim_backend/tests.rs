@@ -158,6 +158,19 @@ fn simulated_read_returns_written_data() {
 }
 
 #[test]
+fn trim_of_over_2_gib_discards_its_whole_range() {
+    let mut driver = BackendDriver::with("store=1", 1, 4096);
+    driver.slab.memory.slot_mut(0, 4096).fill(0xa5);
+    let last = (3 << 30) - 4096;
+    assert_eq!(driver.result(Op::Write, last, 4096), 4096);
+    assert_eq!(driver.result(Op::Trim, 0, 3 << 30), i32::MAX);
+    assert_eq!(driver.result(Op::Read, last, 4096), 4096);
+    assert_eq!(driver.slab.memory.slot(0, 4096), [0; 4096]);
+    let counters = driver.device.borrow().counters(driver.clock.now_ns());
+    assert_eq!(counters.bytes.trim, 3 << 30);
+}
+
+#[test]
 fn short_io_continues_where_it_stopped() {
     let mut driver = BackendDriver::with("store=1,short=0.8", 1, 65536);
     let pattern: Vec<u8> = (0..65536u32).map(|at| (at / 7) as u8).collect();

@@ -115,6 +115,14 @@ impl RingDescriptor {
         checked(result)
     }
 
+    /// Submits `queued` entries and runs deferred task work. A later wait reports a failure, which
+    /// leaves the entries queued.
+    #[inline(always)]
+    pub(super) fn enter_unchecked(&self, queued: u32) {
+        // SAFETY: no signal mask or timeout is passed.
+        unsafe { io_uring_enter(self.number, queued, 0, self.flags, std::ptr::null(), 0) };
+    }
+
     /// Submits `queued` entries and waits for `min` completions, at most `timeout` (ETIME).
     pub(super) fn enter_within(&self, queued: u32, min: u32, timeout: Duration) -> io::Result<()> {
         let time = Timespec::from(timeout);
@@ -158,6 +166,14 @@ fn register_one(fd: RawFd, operation: u32, update: &mut DescriptorUpdate) -> boo
         )
     };
     updated == 1
+}
+
+/// Whether a failed call may succeed when repeated.
+pub(super) fn retry(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)
+    )
 }
 
 #[inline(always)]

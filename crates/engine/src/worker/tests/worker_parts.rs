@@ -49,6 +49,7 @@ pub(crate) fn parts(job: &Job, depth: u32, clock: &impl Clock) -> WorkerParts {
             iodepth: depth,
             batch_submit: depth,
             call_limit: u32::MAX,
+            call_limit_at_once: u32::MAX,
             complete_min: 1,
             complete_max: u32::MAX,
             refill: Refill::AT_ONCE,
