@@ -1,12 +1,14 @@
 //! `cargo xtask dist`: builds all files of a release into `target/dist`, and checks them by
 //! installing and running them. Two builds of one commit give the same bytes.
 
+mod agent_check;
 mod architecture;
 mod archive;
 mod audit_data;
 mod build;
 mod busybox;
 mod check;
+mod check_log;
 mod check_scope;
 mod crate_tree;
 mod image;
@@ -17,13 +19,16 @@ mod package_check;
 mod packages;
 mod release;
 mod release_files;
+mod release_runner;
 mod sbom;
+mod site;
 mod staging;
 mod third_party;
 
 use crate::repository::root;
 use anyhow::{Context, Result};
 use architecture::ClientTarget;
+use check_log::CheckLog;
 use check_scope::CheckScope;
 use clap::{Args, ValueEnum};
 use release::Release;
@@ -39,6 +44,9 @@ pub(crate) struct Arguments {
     /// Install and run the files that were built, instead of building them
     #[arg(long)]
     check: bool,
+    /// Fail with status 1 if a part cannot be checked on this machine
+    #[arg(long, requires = "check")]
+    strict: bool,
     /// Build or check only this part; packages and image need the archives of an earlier run
     #[arg(long, value_name = "PART")]
     only: Option<Part>,
@@ -58,19 +66,21 @@ pub(crate) enum Part {
     Image,
     /// Manifests of krew, Homebrew and Helm, and install.sh
     Manifests,
+    /// Site of the documents with search, built by mdBook
+    Site,
 }
 
-/// Builds or checks the release. Never returns false: each failure is an error.
+/// Builds or checks the release. Returns false if a strict check leaves out a part.
 pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     let release = Release::read(&root())?;
-    match arguments.check {
-        true => {
-            let scope = CheckScope::new(arguments.only, &arguments.target);
-            check_parts(&release, &scope)?;
-        }
-        false => build_parts(&release, arguments)?,
+    if !arguments.check {
+        build_parts(&release, arguments)?;
+        return Ok(true);
     }
-    Ok(true)
+    let scope = CheckScope::new(arguments.only, &arguments.target);
+    let log = check_parts(&release, &scope)?;
+    print!("{}", log.summary());
+    Ok(log.is_complete() || !arguments.strict)
 }
 
 fn build_parts(release: &Release, arguments: &Arguments) -> Result<()> {
@@ -82,12 +92,15 @@ fn build_parts(release: &Release, arguments: &Arguments) -> Result<()> {
         remove_finished_files(&release.directory)?;
     }
     let is_wanted = |part| arguments.only.is_none_or(|only| only == part);
+    let mut written = Vec::new();
+    if is_wanted(Part::Site) {
+        written.push(site::write(release)?);
+    }
     let staged = match arguments.only {
         None | Some(Part::Archives) => staging::stage(release, targets)?,
         Some(Part::Packages | Part::Image) => staging::staged_before(release, targets)?,
-        Some(Part::Manifests) => Vec::new(),
+        Some(Part::Manifests | Part::Site) => Vec::new(),
     };
-    let mut written = Vec::new();
     if is_wanted(Part::Archives) {
         written.extend(archive::write(release, &staged)?);
     }
@@ -113,25 +126,30 @@ fn build_parts(release: &Release, arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn check_parts(release: &Release, scope: &CheckScope) -> Result<()> {
+fn check_parts(release: &Release, scope: &CheckScope) -> Result<CheckLog> {
     check_checksums(release)?;
     require_files(release, scope)?;
+    let mut log = CheckLog::default();
     if scope.includes(Part::Archives) {
-        check::check(release, scope)?;
+        agent_check::check(release, &mut log)?;
+        check::check(release, scope, &mut log)?;
     }
     if scope.includes(Part::Packages) {
-        package_check::check(release, scope)?;
+        package_check::check(release, scope, &mut log)?;
     }
     if scope.includes(Part::Image) {
-        image_check::check(release, scope)?;
+        image_check::check(release, scope, &mut log)?;
     }
     if scope.only.is_none() {
-        sbom::check(release, scope)?;
+        sbom::check(release, scope, &mut log)?;
     }
     if scope.includes(Part::Manifests) {
-        manifests::check(release)?;
+        manifests::check(release, scope, &mut log)?;
     }
-    Ok(())
+    if scope.includes(Part::Site) {
+        site::check(release, &mut log)?;
+    }
+    Ok(log)
 }
 
 /// Removes the files of an earlier build, which may be of another version: SHA256SUMS lists only
@@ -220,6 +238,20 @@ mod tests {
         assert!(check_checksums(&release).is_ok());
         std::fs::write(directory.path().join("a.deb"), "changed").unwrap();
         assert!(check_checksums(&release).is_err());
+    }
+
+    #[test]
+    fn strict_without_check_is_refused() {
+        use clap::Parser;
+
+        #[derive(Debug, Parser)]
+        struct DistLine {
+            #[command(flatten)]
+            arguments: Arguments,
+        }
+        assert!(DistLine::try_parse_from(["dist", "--strict"]).is_err());
+        let line = DistLine::try_parse_from(["dist", "--check", "--strict"]).unwrap();
+        assert!(line.arguments.strict);
     }
 
     #[test]

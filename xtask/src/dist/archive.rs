@@ -79,7 +79,7 @@ pub(crate) fn sorted_entries(directory: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Compresses with one thread: the output of several depends on their number.
-fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut xz = Command::new("xz")
         .args(["-9", "--extreme", "--threads=1", "--stdout"])
         .env_remove("XZ_OPT")

@@ -1,7 +1,7 @@
 //! Builds the agents and the clients of a release.
 //!
-//! Agents are linked statically by the C compiler of their architecture. Clients are linked by zig,
-//! which knows the symbols of each version of glibc and contains musl.
+//! zig links them: it knows the symbols of each version of glibc, and contains musl for agents and
+//! static clients.
 
 use super::architecture::{Architecture, ClientTarget, Flavour};
 use super::release::Release;
@@ -101,30 +101,21 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Builds the static agent, and returns its executable.
+    /// Builds the static agent with musl, and returns its executable. With glibc it would be larger
+    /// than [`AGENT_BYTES_MAX`].
     fn build_agent(&self, architecture: Architecture) -> Result<PathBuf> {
-        let triple = rust_target(architecture, Flavour::Gnu);
-        let directory = self.release.work().join("cargo-agent");
+        let triple = rust_target(architecture, Flavour::Static);
         let mut cargo = self.cargo();
         cargo
-            .args(["build", "--locked", "--package", "iosonde-agent"])
+            .args(["zigbuild", "--locked", "--package", "iosonde-agent"])
             .args(["--profile", "agent", "--target", triple, "--target-dir"])
-            .arg(&directory)
+            .arg(agent_directory(self.release))
             .env(
                 "CARGO_ENCODED_RUSTFLAGS",
                 rust_flags(&AGENT_FLAGS, self.release),
             );
-        if Architecture::native() != Some(architecture) {
-            let compiler = format!("{}-linux-gnu-gcc", architecture.rust());
-            require_program(
-                &compiler,
-                &format!("gcc-{}-linux-gnu", packaged(architecture)),
-            )?;
-            cargo.env(linker_variable(triple), &compiler);
-            cargo.env(compiler_variable(triple), &compiler);
-        }
         run(&mut cargo)?;
-        Ok(directory.join(triple).join("agent/iosonde-agent"))
+        Ok(agent_program(self.release, architecture))
     }
 
     /// Builds the client with the agents of all architectures, and returns its executable.
@@ -144,6 +135,15 @@ impl<'a> Builder<'a> {
             .env("CARGO_ENCODED_RUSTFLAGS", rust_flags(&[], self.release));
         if target.flavour() == Flavour::Static {
             cargo.arg("--no-default-features");
+        }
+        if Architecture::native() != Some(target.architecture()) {
+            // The archiver of this machine cannot list the symbols of foreign objects.
+            let archiver = format!("{}-linux-gnu-ar", target.architecture().rust());
+            require_program(
+                &archiver,
+                &format!("binutils-{}-linux-gnu", packaged(target.architecture())),
+            )?;
+            cargo.env(format!("AR_{}", triple.replace('-', "_")), archiver);
         }
         for (architecture, agent) in &self.agents {
             let name = architecture.rust().to_uppercase();
@@ -176,6 +176,17 @@ impl<'a> Builder<'a> {
     }
 }
 
+fn agent_directory(release: &Release) -> PathBuf {
+    release.work().join("cargo-agent")
+}
+
+/// Returns the path of the agent that clients of the release contain.
+pub(crate) fn agent_program(release: &Release, architecture: Architecture) -> PathBuf {
+    let triple = rust_target(architecture, Flavour::Static);
+    let directory = agent_directory(release).join(triple);
+    directory.join("agent/iosonde-agent")
+}
+
 /// Returns the target of rustc. A static client uses musl, which resolves names by itself; glibc
 /// would load the name service modules of the host.
 pub(crate) const fn rust_target(architecture: Architecture, flavour: Flavour) -> &'static str {
@@ -187,7 +198,7 @@ pub(crate) const fn rust_target(architecture: Architecture, flavour: Flavour) ->
     }
 }
 
-/// Returns the architecture in the name of Debian's cross compiler.
+/// Returns the architecture in the names of Debian's packages for cross compilation.
 const fn packaged(architecture: Architecture) -> &'static str {
     match architecture {
         Architecture::X86_64 => "x86-64",

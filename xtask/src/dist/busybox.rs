@@ -41,6 +41,7 @@ impl Busybox {
                 .arg(&package)
                 .arg("Version"),
         )?;
+        let program = installed_program(&root)?;
         let notice = root.join(format!("usr/share/doc/{PACKAGE}/copyright"));
         let version = String::from_utf8_lossy(&version).trim().to_owned();
         Ok(Self {
@@ -51,7 +52,7 @@ impl Busybox {
                 read_text(Path::new(LICENCE))?
             ),
             version,
-            program: root.join("bin/busybox"),
+            program,
         })
     }
 }
@@ -107,6 +108,13 @@ fn downloaded_package(directory: &Path) -> Result<Option<PathBuf>> {
     Ok(packages.into_iter().max())
 }
 
+/// Returns the executable below the root of the package: newer Debians have it in /usr.
+fn installed_program(root: &Path) -> Result<PathBuf> {
+    let paths = ["bin/busybox", "usr/bin/busybox"].map(|path| root.join(path));
+    let existing = paths.into_iter().find(|path| path.is_file());
+    existing.with_context(|| format!("{PACKAGE} has no busybox"))
+}
+
 fn read_text(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
@@ -114,6 +122,21 @@ fn read_text(path: &Path) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn program_is_found_in_both_layouts_of_debian() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(installed_program(root.path()).is_err());
+        for directory in ["usr/bin", "bin"] {
+            let directory = root.path().join(directory);
+            fs::create_dir_all(&directory).unwrap();
+            fs::write(directory.join("busybox"), "").unwrap();
+            assert_eq!(
+                installed_program(root.path()).unwrap(),
+                directory.join("busybox")
+            );
+        }
+    }
 
     #[test]
     fn downloaded_package_is_found_again() {

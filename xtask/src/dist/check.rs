@@ -2,12 +2,14 @@
 
 use super::architecture::{Architecture, ClientTarget, Flavour};
 use super::archive::sorted_entries;
+use super::audit_data;
 use super::build::{GLIBC_MINIMUM, output, run};
+use super::check_log::{CheckLog, UncheckedReason};
 use super::check_scope::CheckScope;
 use super::release::Release;
-use super::staging::expected_files;
+use super::release_runner::ReleaseRunner;
+use super::staging::{expected_files, unexpected_page};
 use anyhow::{Context, Result, bail, ensure};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -24,17 +26,22 @@ struct UnpackedClient {
 }
 
 /// Checks the archive of each client in the scope.
-pub(crate) fn check(release: &Release, scope: &CheckScope) -> Result<()> {
+pub(crate) fn check(release: &Release, scope: &CheckScope, log: &mut CheckLog) -> Result<()> {
     for target in &scope.targets {
         let name = release.archive_name(target.architecture(), target.flavour());
         let archive = release.directory.join(format!("{name}.tar.xz"));
-        check_archive(release, *target, &archive)
+        check_archive(release, *target, &archive, log)
             .with_context(|| format!("{}", archive.display()))?;
     }
     Ok(())
 }
 
-fn check_archive(release: &Release, target: ClientTarget, archive: &Path) -> Result<()> {
+fn check_archive(
+    release: &Release,
+    target: ClientTarget,
+    archive: &Path,
+    log: &mut CheckLog,
+) -> Result<()> {
     let packed = std::fs::metadata(archive)?.len();
     ensure!(
         packed <= ARCHIVE_BYTES_MAX,
@@ -44,17 +51,35 @@ fn check_archive(release: &Release, target: ClientTarget, archive: &Path) -> Res
     for file in expected_files(target.flavour()) {
         ensure!(client.directory.join(&file).is_file(), "there is no {file}");
     }
-    check_program(release, &client)?;
-    if client.runner().is_none() {
-        println!(
-            "not run: {} (Debian: apt-get install qemu-user-static libc6-arm64-cross)",
-            archive.display()
-        );
-        return Ok(());
+    let files = sorted_entries(&client.directory)?;
+    if let Some(page) = unexpected_page(&files, target.flavour()) {
+        bail!("a client without Ceph has {}", page.display());
     }
-    run_client(release, &client)?;
-    println!("checked: {}", archive.display());
+    check_program(release, &client)?;
+    audit_data::read(target.architecture(), &client.program())?;
+    let name = release.archive_name(target.architecture(), target.flavour());
+    match ReleaseRunner::new(target.architecture(), target.flavour()) {
+        Ok(runner) => run_client(release, &client, &runner)?,
+        Err(reason) => {
+            log.add_unchecked(format!("run of {name}"), reason);
+            return Ok(());
+        }
+    }
+    if is_native(target) && target.flavour() == Flavour::Static {
+        match nix::unistd::geteuid().is_root() {
+            true => run_in_empty_root(release, &client)?,
+            false => log.add_unchecked(
+                format!("run of {name} in an empty root"),
+                UncheckedReason::NeedsRoot,
+            ),
+        }
+    }
+    log.add_checked(archive.display());
     Ok(())
+}
+
+fn is_native(target: ClientTarget) -> bool {
+    Architecture::native() == Some(target.architecture())
 }
 
 fn unpack(release: &Release, target: ClientTarget, archive: &Path) -> Result<UnpackedClient> {
@@ -83,33 +108,10 @@ impl UnpackedClient {
         self.directory.join("bin/iosonde")
     }
 
-    /// Returns the words before the program's name: none on its own architecture, else qemu. None
-    /// if qemu or its libraries are not installed.
-    fn runner(&self) -> Option<Vec<OsString>> {
-        let architecture = self.target.architecture();
-        if Architecture::native() == Some(architecture) {
-            return Some(Vec::new());
-        }
-        let qemu = PathBuf::from(format!("/usr/bin/qemu-{}-static", architecture.rust()));
-        // Debian's libc6-arm64-cross and libgcc-s1-arm64-cross.
-        let libraries = PathBuf::from(format!("/usr/{}-linux-gnu", architecture.rust()));
-        let mut words = vec![qemu.clone().into_os_string()];
-        if self.target.flavour() == Flavour::Gnu {
-            words.push("-L".into());
-            words.push(libraries.clone().into_os_string());
-        }
-        let is_ready =
-            qemu.is_file() && (self.target.flavour() == Flavour::Static || libraries.is_dir());
-        is_ready.then_some(words)
-    }
-
     /// Runs the client in the scratch directory, with a history of its own. Returns its output.
-    fn output(&self, arguments: &[&str]) -> Result<String> {
-        let mut words = self.runner().context("the client does not run here")?;
-        words.push(self.program().into_os_string());
-        let mut command = Command::new(&words[0]);
+    fn output(&self, runner: &ReleaseRunner, arguments: &[&str]) -> Result<String> {
+        let mut command = runner.command(&self.program());
         command
-            .args(&words[1..])
             .args(arguments)
             .current_dir(&self.scratch)
             .env("HOME", &self.scratch)
@@ -176,8 +178,8 @@ fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
 }
 
 /// Runs the client as its users do first.
-fn run_client(release: &Release, client: &UnpackedClient) -> Result<()> {
-    let version = client.output(&["--version"])?;
+fn run_client(release: &Release, client: &UnpackedClient, runner: &ReleaseRunner) -> Result<()> {
+    let version = client.output(runner, &["--version"])?;
     let expected = match client.target.flavour() {
         Flavour::Gnu => format!("iosonde {}\n", release.version),
         Flavour::Static => format!("iosonde {} (without Ceph)\n", release.version),
@@ -186,9 +188,9 @@ fn run_client(release: &Release, client: &UnpackedClient) -> Result<()> {
         version == expected,
         "--version prints {version:?}, not {expected:?}"
     );
-    let fio = client.output(&["fio", "--version"])?;
+    let fio = client.output(runner, &["fio", "--version"])?;
     ensure!(!fio.trim().is_empty(), "fio --version prints nothing");
-    let probed = client.output(&["probe", "--quick", "--no-save", "."])?;
+    let probed = client.output(runner, &["probe", "--quick", "--no-save", "."])?;
     ensure!(!probed.trim().is_empty(), "probe --quick prints no result");
     let left = sorted_entries(&client.scratch)?;
     if let Some(file) = left
@@ -198,15 +200,14 @@ fn run_client(release: &Release, client: &UnpackedClient) -> Result<()> {
         bail!("probe has left the file {}", file.display());
     }
     if client.target.flavour() == Flavour::Static {
-        check_without_ceph(client)?;
-        run_in_empty_root(release, client)?;
+        check_without_ceph(client, runner)?;
     }
     Ok(())
 }
 
 /// Fails unless a Ceph target is refused because of this build.
-fn check_without_ceph(client: &UnpackedClient) -> Result<()> {
-    let refused = client.output(&["probe", "--quick", "--no-save", "rados://pool"]);
+fn check_without_ceph(client: &UnpackedClient, runner: &ReleaseRunner) -> Result<()> {
+    let refused = client.output(runner, &["probe", "--quick", "--no-save", "rados://pool"]);
     let message = match refused {
         Ok(printed) => bail!("a client without Ceph measured a pool: {printed}"),
         Err(error) => error.to_string(),
@@ -221,11 +222,6 @@ fn check_without_ceph(client: &UnpackedClient) -> Result<()> {
 /// Runs the static client in a root directory that contains no other file: no library, no
 /// certificates, no /proc, no /dev. Needs the rights of root.
 fn run_in_empty_root(release: &Release, client: &UnpackedClient) -> Result<()> {
-    let is_native = Architecture::native() == Some(client.target.architecture());
-    if !is_native || !nix::unistd::geteuid().is_root() {
-        println!("not run in an empty root: needs root and the architecture of this machine");
-        return Ok(());
-    }
     let root = release.work().join("check/empty-root");
     std::fs::create_dir_all(root.join("data"))?;
     std::fs::copy(client.program(), root.join("iosonde"))?;

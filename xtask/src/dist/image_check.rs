@@ -2,11 +2,13 @@
 
 use super::architecture::{Architecture, Flavour};
 use super::build::output;
+use super::check_log::{CheckLog, UncheckedReason};
 use super::check_scope::CheckScope;
 use super::image::ReleaseImage;
 use super::image_layer::{blob_path, digest, sha256_hex};
 use super::packages::fresh_directory;
 use super::release::Release;
+use super::release_runner::ReleaseRunner;
 use anyhow::{Context, Result, ensure};
 use flate2::read::GzDecoder;
 use nix::unistd::Uid;
@@ -14,12 +16,18 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Shell command that uses what kubestr and a person use.
-const FIO_IMAGE_SCRIPT: &str =
-    "set -e; fio --version; echo text | tail -n 1 | sha256sum >/dev/null";
+/// Programs of `iosonde-fio` that kubestr and iosonde call, with their arguments. The root
+/// directory of the check has no /dev and no /proc.
+const FIO_IMAGE_COMMANDS: [&[&str]; 5] = [
+    &["/usr/bin/fio", "--version"],
+    &["/bin/sh", "-c", "echo text"],
+    &["/bin/tail", "-n", "1", "/etc/passwd"],
+    &["/bin/head", "-n", "1", "/etc/passwd"],
+    &["/bin/sha256sum", "/etc/passwd"],
+];
 
 /// A layout whose digests, sizes and media types are consistent.
 pub(crate) struct ImageLayout {
@@ -124,14 +132,14 @@ impl ReadPlatform {
     }
 }
 
-/// Checks both images of the release. Says what is skipped, and why.
+/// Checks both images of the release.
 ///
 /// # Errors
 /// If an image is inconsistent, lacks an architecture, or its program does not run.
-pub(crate) fn check(release: &Release, scope: &CheckScope) -> Result<()> {
+pub(crate) fn check(release: &Release, scope: &CheckScope, log: &mut CheckLog) -> Result<()> {
     let architectures = scope.architectures(Flavour::Static);
     if architectures.is_empty() {
-        println!("skipped: images: no static client is checked");
+        log.add_unchecked("images", UncheckedReason::NoStaticClient);
         return Ok(());
     }
     for image in ReleaseImage::ALL {
@@ -140,53 +148,85 @@ pub(crate) fn check(release: &Release, scope: &CheckScope) -> Result<()> {
         let layout = ImageLayout::read(&archive)
             .with_context(|| format!("{} is no valid layout", path.display()))?;
         for architecture in architectures.iter().copied() {
-            check_platform(release, image, architecture, layout.platform(architecture)?)
-                .with_context(|| format!("{} for {}", path.display(), architecture.oci()))?;
+            let name = format!("{}-{}", image.name(), architecture.oci());
+            let root = fresh_directory(&release.work().join("image-check").join(&name))?;
+            let platform = layout.platform(architecture)?;
+            platform.unpack(&root)?;
+            match ImageProgram::new(architecture, platform, root) {
+                Ok(program) => run_programs(&program, image, &release.version)
+                    .with_context(|| format!("{} for {}", path.display(), architecture.oci()))?,
+                Err(reason) => log.add_unchecked(format!("run of {name}"), reason),
+            }
         }
-        println!("checked: {}", path.display());
+        log.add_checked(path.display());
     }
     Ok(())
 }
 
-/// Runs the programs of an image in its own root directory, as its user.
-fn check_platform(
-    release: &Release,
-    image: ReleaseImage,
-    architecture: Architecture,
-    platform: &ReadPlatform,
-) -> Result<()> {
-    let name = format!("{}-{}", image.name(), architecture.oci());
-    if Architecture::native() != Some(architecture) {
-        println!("skipped: image {name}: its program is for another architecture");
-        return Ok(());
+/// How programs of an unpacked image run.
+enum ImageProgram {
+    /// In the root directory of the image, as its user.
+    Native { root: PathBuf, user: String },
+    /// In the root directory of this machine: qemu is outside of the image.
+    Foreign {
+        root: PathBuf,
+        runner: ReleaseRunner,
+    },
+}
+
+impl ImageProgram {
+    fn new(
+        architecture: Architecture,
+        platform: &ReadPlatform,
+        root: PathBuf,
+    ) -> std::result::Result<Self, UncheckedReason> {
+        if Architecture::native() != Some(architecture) {
+            let runner = ReleaseRunner::new(architecture, Flavour::Static)?;
+            return Ok(Self::Foreign { root, runner });
+        }
+        if !Uid::effective().is_root() {
+            return Err(UncheckedReason::NeedsRoot);
+        }
+        let user = platform.config["config"]["User"].as_str();
+        let user = user.unwrap_or("0:0").to_owned();
+        Ok(Self::Native { root, user })
     }
-    if !Uid::effective().is_root() {
-        println!("skipped: image {name}: its root directory needs root");
-        return Ok(());
+
+    /// Runs a program and returns its output.
+    fn run(&self, words: &[&str]) -> Result<String> {
+        let mut command = match self {
+            Self::Native { root, user } => {
+                let mut chroot = Command::new("chroot");
+                chroot
+                    .arg(format!("--userspec={user}"))
+                    .arg(root)
+                    .arg(words[0]);
+                // Of this machine and of the image: chroot is searched in the same path.
+                chroot.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+                chroot
+            }
+            Self::Foreign { root, runner } => {
+                runner.command(&root.join(words[0].trim_start_matches('/')))
+            }
+        };
+        let printed = output(command.args(&words[1..]))?;
+        Ok(String::from_utf8_lossy(&printed).into_owned())
     }
-    let root = fresh_directory(&release.work().join("image-check").join(name))?;
-    platform.unpack(&root)?;
-    let user = platform.config["config"]["User"]
-        .as_str()
-        .context("the image has no user")?;
-    let run = |arguments: &[&str]| {
-        output(
-            Command::new("chroot")
-                .arg(format!("--userspec={user}"))
-                .arg(&root)
-                .args(arguments)
-                .env("PATH", "/usr/bin:/bin"),
-        )
-    };
-    let printed = run(&["/usr/bin/iosonde", "--version"])?;
-    let printed = String::from_utf8_lossy(&printed);
+}
+
+/// Runs the programs that the users of an image call.
+fn run_programs(program: &ImageProgram, image: ReleaseImage, version: &str) -> Result<()> {
+    let printed = program.run(&["/usr/bin/iosonde", "--version"])?;
     // A static client adds that it was built without Ceph.
     ensure!(
-        printed.starts_with(&format!("iosonde {}", release.version)),
+        printed.starts_with(&format!("iosonde {version}")),
         "the program of the image reports another version: {printed}"
     );
     if image == ReleaseImage::Fio {
-        run(&["/bin/sh", "-c", FIO_IMAGE_SCRIPT])?;
+        for words in FIO_IMAGE_COMMANDS {
+            let printed = program.run(words)?;
+            ensure!(!printed.is_empty(), "{} prints nothing", words.join(" "));
+        }
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ mod installer;
 use super::architecture::{Architecture, Flavour};
 use super::archive::sha256_hex;
 use super::build;
+use super::check_log::{CheckLog, UncheckedReason};
 use super::check_scope::CheckScope;
 use super::release::Release;
 use anyhow::{Context, Result, anyhow, ensure};
@@ -20,6 +21,8 @@ use std::process::{Command, Stdio};
 const RELEASE_URL: &str = "IOSONDE_RELEASE_URL";
 const KREW: &str = "packaging/krew/iosonde.yaml";
 const FORMULA: &str = "packaging/homebrew/iosonde.rb";
+const ACTIONLINT_REMEDY: &str =
+    "Go 1.22 or newer: go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.7";
 const KREW_FILE: &str = "iosonde.yaml";
 const FORMULA_FILE: &str = "iosonde.rb";
 
@@ -77,14 +80,19 @@ fn krew_archive_name(release: &Release, architecture: Architecture) -> String {
     format!("kubectl-iosonde-{version}-{processor}-linux.tar.gz")
 }
 
-/// Installs the release by each of its manifests that this machine has the program for, and checks
-/// the others as text.
-pub(crate) fn check(release: &Release) -> Result<()> {
-    installer::check(release)?;
-    check_krew(release)?;
-    check_formula(release)?;
-    check_workflows(release)?;
-    helm_chart::check(release)
+/// Checks the manifests of the scope: those that [`file_names`] returns, and the workflows.
+pub(crate) fn check(release: &Release, scope: &CheckScope, log: &mut CheckLog) -> Result<()> {
+    let names = file_names(release, scope);
+    let is_in_scope = |name: &str| names.iter().any(|known| known == name);
+    installer::check(release, scope, log)?;
+    if is_in_scope(KREW_FILE) {
+        check_krew(release, log)?;
+    }
+    if is_in_scope(FORMULA_FILE) {
+        check_formula(release, log)?;
+    }
+    check_workflows(&release.root, log)?;
+    helm_chart::check(release, log)
 }
 
 /// The address of the published files, if the environment has it.
@@ -174,10 +182,10 @@ struct KrewPlatform {
 }
 
 /// Compares the krew manifest with the archives that it names.
-fn check_krew(release: &Release) -> Result<()> {
-    let Some(text) = read_if_written(release, KREW_FILE)? else {
-        return Ok(());
-    };
+fn check_krew(release: &Release, log: &mut CheckLog) -> Result<()> {
+    let path = release.directory.join(KREW_FILE);
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let manifest: KrewManifest = serde_saphyr::from_str(&text)
         .map_err(|error| anyhow!("iosonde.yaml is no krew manifest: {error}"))?;
     ensure!(
@@ -200,45 +208,63 @@ fn check_krew(release: &Release) -> Result<()> {
             "{name} has no *{program}"
         );
     }
+    log.add_checked(path.display());
     Ok(())
 }
 
 /// Checks the syntax of the formula.
-fn check_formula(release: &Release) -> Result<()> {
-    if read_if_written(release, FORMULA_FILE)?.is_none() {
-        return Ok(());
-    }
-    if !is_installed("ruby") {
-        println!("not checked: the syntax of iosonde.rb (ruby is not installed)");
+fn check_formula(release: &Release, log: &mut CheckLog) -> Result<()> {
+    let remedy = "Debian: apt-get install ruby";
+    if !require_program("ruby", remedy, "syntax of iosonde.rb", log) {
         return Ok(());
     }
     let formula = release.directory.join(FORMULA_FILE);
-    printed_text(Command::new("ruby").arg("-c").arg(formula)).map(drop)
+    printed_text(Command::new("ruby").arg("-c").arg(&formula))?;
+    log.add_checked(formula.display());
+    Ok(())
 }
 
-/// Checks the syntax of the workflows, and their shell scripts if shellcheck is installed.
-fn check_workflows(release: &Release) -> Result<()> {
-    if !is_installed("actionlint") {
-        println!("not checked: the syntax of .github/workflows (actionlint is not installed)");
+/// Checks the syntax of all workflows and, by shellcheck, of their scripts.
+fn check_workflows(root: &Path, log: &mut CheckLog) -> Result<()> {
+    let shellcheck = "Debian: apt-get install shellcheck";
+    let name = "syntax of .github/workflows";
+    if !require_program("actionlint", ACTIONLINT_REMEDY, name, log)
+        || !require_program("shellcheck", shellcheck, name, log)
+    {
         return Ok(());
     }
     let mut actionlint = Command::new("actionlint");
-    actionlint
-        .current_dir(&release.root)
-        .arg(".github/workflows/release.yml");
-    printed_text(&mut actionlint).map(drop)
+    actionlint.current_dir(root).args(workflow_files(root)?);
+    printed_text(&mut actionlint)?;
+    log.add_checked(name);
+    Ok(())
 }
 
-/// The text of a manifest. None: it was not written, since its archives were not built.
-fn read_if_written(release: &Release, name: &str) -> Result<Option<String>> {
-    let path = release.directory.join(name);
-    if !path.is_file() {
-        println!("not checked: {name} (it was not written)");
-        return Ok(None);
+/// Returns the paths of all workflows below the root of the repository.
+fn workflow_files(root: &Path) -> Result<Vec<PathBuf>> {
+    let folder = root.join(".github/workflows");
+    let listed =
+        fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
+    let mut paths = Vec::new();
+    for entry in listed {
+        let path = entry?.path();
+        if (path.extension()).is_some_and(|suffix| suffix == "yml" || suffix == "yaml") {
+            paths.push(path);
+        }
     }
-    let text = fs::read_to_string(&path);
-    text.map(Some)
-        .with_context(|| format!("cannot read {}", path.display()))
+    ensure!(!paths.is_empty(), "{} has no workflow", folder.display());
+    paths.sort();
+    Ok(paths)
+}
+
+/// Returns whether the program is installed. If not, the log has the part that it would check.
+fn require_program(program: &str, remedy: &'static str, part: &str, log: &mut CheckLog) -> bool {
+    let is_ready = is_installed(program);
+    if !is_ready {
+        let program = program.to_owned();
+        log.add_unchecked(part, UncheckedReason::MissingProgram { program, remedy });
+    }
+    is_ready
 }
 
 /// Writes a text file into the directory of the release.
@@ -334,6 +360,33 @@ mod tests {
         few.remove(missing).unwrap();
         let error = fill(&template(FORMULA), "9.8.7", URL, &few).unwrap_err();
         assert_eq!(error, missing);
+    }
+
+    #[test]
+    fn workflows_of_both_suffixes_are_listed() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join(".github/workflows");
+        fs::create_dir_all(&folder).unwrap();
+        assert!(workflow_files(root.path()).is_err());
+        for name in ["release.yml", "a.yaml", "notes.md"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        assert_eq!(
+            workflow_files(root.path()).unwrap(),
+            [folder.join("a.yaml"), folder.join("release.yml")]
+        );
+    }
+
+    #[test]
+    fn missing_program_leaves_a_part_unchecked() {
+        let mut log = CheckLog::default();
+        assert!(require_program("sh", "", "shell", &mut log));
+        assert!(log.is_complete());
+        let program = "iosonde-no-such-program";
+        assert!(!require_program(program, "install it", "part", &mut log));
+        let summary = log.summary();
+        let line = "\n  part: iosonde-no-such-program is not installed (install it)\n";
+        assert!(summary.ends_with(line), "{summary}");
     }
 
     #[test]

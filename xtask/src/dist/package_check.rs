@@ -1,13 +1,16 @@
-//! Installs, upgrades and removes the packages in a fresh Debian and in an empty rpm root.
+//! Installs, upgrades and removes the packages in a fresh Debian and in an empty rpm root. Packages
+//! of another architecture are unpacked, and their programs run with qemu.
 
 use super::architecture::{Architecture, Flavour};
 use super::build::output;
 use super::busybox::Busybox;
+use super::check_log::{CheckLog, UncheckedReason};
 use super::check_scope::CheckScope;
 use super::packages::{
     PackageContent, deb_name, fresh_directory, rpm_name, write_deb, write_file, write_rpm,
 };
 use super::release::Release;
+use super::release_runner::ReleaseRunner;
 use anyhow::{Context, Result, ensure};
 use nix::unistd::Uid;
 use std::fs;
@@ -28,7 +31,7 @@ dpkg -i /earlier.package
 [ "$(dpkg-query -W -f '${Version}' iosonde)" = "$EARLIER_VERSION" ]
 dpkg -i /new.package
 [ "$(dpkg-query -W -f '${Version}' iosonde)" = "$VERSION" ]
-dpkg --verify iosonde
+[ -z "$(dpkg --verify iosonde)" ]
 [ "$(iosonde --version)" = "iosonde $PROGRAM_VERSION" ]
 [ "$(readlink -f /usr/bin/fio)" = /usr/bin/iosonde ]
 fio --version
@@ -50,20 +53,31 @@ const RECORDED_CALLS: &str = "--install /usr/bin/fio fio\n\
                               --install /usr/bin/fio fio\n\
                               --remove fio /usr/bin/iosonde\n";
 
-/// Checks the packages of this machine's architecture. Says what is skipped, and why.
+/// Checks the packages of both architectures.
 ///
 /// # Errors
 /// If a package cannot be installed, run, upgraded or removed.
-pub(crate) fn check(release: &Release, scope: &CheckScope) -> Result<()> {
-    let native = Architecture::native();
-    let Some(architecture) = native.filter(|native| scope.has_client(*native, Flavour::Gnu)) else {
-        println!("skipped: packages: none is for this machine");
-        return Ok(());
-    };
+pub(crate) fn check(release: &Release, scope: &CheckScope, log: &mut CheckLog) -> Result<()> {
+    let architectures = scope.architectures(Flavour::Gnu);
     if !Uid::effective().is_root() {
-        println!("skipped: packages: their installation needs root");
+        log.add_unchecked("packages", UncheckedReason::NeedsRoot);
         return Ok(());
     }
+    if !(architectures.iter()).any(|one| Architecture::native() == Some(*one)) {
+        let name = "installation of the packages";
+        log.add_unchecked(name, UncheckedReason::NoNativeClient);
+    }
+    for architecture in architectures {
+        match Architecture::native() == Some(architecture) {
+            true => check_native(release, architecture, log)?,
+            false => check_foreign(release, architecture, log)?,
+        }
+    }
+    Ok(())
+}
+
+/// Installs, upgrades and removes the packages of this machine's architecture.
+fn check_native(release: &Release, architecture: Architecture, log: &mut CheckLog) -> Result<()> {
     let work = fresh_directory(&release.work().join("package-check"))?;
     let tree = release
         .work()
@@ -79,11 +93,66 @@ pub(crate) fn check(release: &Release, scope: &CheckScope) -> Result<()> {
         .directory
         .join(deb_name(&release.version, architecture));
     check_debian(release, &deb, &new_deb)?;
+    log.add_checked(new_deb.display());
     let rpm = write_rpm(&earlier, &work, &work)?;
     let new_rpm = release
         .directory
         .join(rpm_name(&release.version, architecture));
-    check_rpm(release, architecture, &rpm, &new_rpm)
+    check_rpm(release, architecture, &rpm, &new_rpm)?;
+    log.add_checked(new_rpm.display());
+    Ok(())
+}
+
+/// Unpacks the packages of another architecture by the tools of their systems, and runs their
+/// programs. The scripts of the packages are those of the other architecture.
+fn check_foreign(release: &Release, architecture: Architecture, log: &mut CheckLog) -> Result<()> {
+    let deb = release
+        .directory
+        .join(deb_name(&release.version, architecture));
+    let rpm = release
+        .directory
+        .join(rpm_name(&release.version, architecture));
+    let runner = match ReleaseRunner::new(architecture, Flavour::Gnu) {
+        Ok(runner) => runner,
+        Err(reason) => {
+            log.add_unchecked(deb.display(), reason.clone());
+            log.add_unchecked(rpm.display(), reason);
+            return Ok(());
+        }
+    };
+    let work = release.work().join("package-check-foreign");
+    let root = fresh_directory(&work.join("deb"))?;
+    output(Command::new("dpkg-deb").arg("-x").arg(&deb).arg(&root))?;
+    check_unpacked(release, &runner, &root)?;
+    log.add_checked(deb.display());
+    let root = fresh_directory(&work.join("rpm"))?;
+    let rpm_in_root = |words: &[&str]| {
+        let mut command = Command::new("rpm");
+        command.arg("--root").arg(&root).args(words);
+        command
+    };
+    output(&mut rpm_in_root(&["--initdb"])).context("help: apt-get install rpm")?;
+    let words = ["--ignorearch", "--noscripts", "--install"];
+    output(rpm_in_root(&words).arg(&rpm))?;
+    output(&mut rpm_in_root(&["--verify", "iosonde"]))?;
+    check_unpacked(release, &runner, &root)?;
+    log.add_checked(rpm.display());
+    Ok(())
+}
+
+/// Fails unless the program of an unpacked package reports the version of the release.
+fn check_unpacked(release: &Release, runner: &ReleaseRunner, root: &Path) -> Result<()> {
+    let printed = output(
+        runner
+            .command(&root.join("usr/bin/iosonde"))
+            .arg("--version"),
+    )?;
+    let printed = String::from_utf8_lossy(&printed);
+    ensure!(
+        printed.trim() == format!("iosonde {}", release.version),
+        "the unpacked program reports another version: {printed}"
+    );
+    Ok(())
 }
 
 /// Runs [`DEBIAN_SCRIPT`] in a Debian of the smallest variant, which is kept for the next check.
@@ -105,7 +174,6 @@ fn check_debian(release: &Release, earlier: &Path, new: &Path) -> Result<()> {
     )
     .with_context(|| format!("the package failed in {}", root.display()))?;
     print!("{}", String::from_utf8_lossy(&log));
-    println!("checked: {}", new.display());
     Ok(())
 }
 
@@ -158,12 +226,9 @@ fn check_rpm(
         .with_context(|| format!("cannot upgrade to {}", new.display()))?;
     output(&mut rpm(&["--verify", "iosonde"]))?;
     let program = root.join("usr/bin/iosonde");
-    let printed = output(Command::new(&program).arg("--version"))?;
-    let printed = String::from_utf8_lossy(&printed);
-    ensure!(
-        printed.trim() == format!("iosonde {}", release.version),
-        "the installed program reports another version: {printed}"
-    );
+    let runner = ReleaseRunner::new(architecture, Flavour::Gnu);
+    let runner = (runner.ok()).context("programs of this architecture run without qemu")?;
+    check_unpacked(release, &runner, &root)?;
     output(&mut rpm(&["--erase", "iosonde"]))?;
     ensure!(
         !program.exists(),
@@ -176,6 +241,5 @@ fn check_rpm(
         calls == RECORDED_CALLS,
         "unexpected calls of update-alternatives:\n{calls}"
     );
-    println!("checked: {}", new.display());
     Ok(())
 }

@@ -175,11 +175,15 @@ fn control_file(content: &PackageContent<'_>, installed_kib: u64) -> String {
     )
 }
 
-/// Reports a C library that is too old: the package has no dependencies that would refuse it.
+/// Reports a C library that is too old: the package has no dependencies that would refuse it. A
+/// program that does not run is no alternative of fio. The package stays installed, so that apt
+/// goes on.
 const PROGRAM_CHECK: &str = "\
 if ! /usr/bin/iosonde --version >/dev/null 2>&1; then
-    echo 'iosonde: the program does not run here: it needs glibc 2.28 or newer' >&2
-    echo 'help: install the archive linux-static, which needs no glibc' >&2
+    libc=$(getconf GNU_LIBC_VERSION 2>/dev/null) || libc='another C library'
+    echo \"error: iosonde does not run here: it needs glibc 2.28 or newer, and this is $libc\" >&2
+    echo 'help: remove it, and install the archive linux-static of the same release' >&2
+    exit 0
 fi
 ";
 
@@ -383,16 +387,52 @@ mod tests {
         );
     }
 
+    /// Runs the script that follows an installation, with programs of one folder instead of those
+    /// of the machine: iosonde with this status, and update-alternatives that prints its words.
+    fn run_postinst(status: u8) -> (String, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().display();
+        // A shell writes the programs: those that this process wrote could not be run while another
+        // thread forks.
+        let machine = format!(
+            "cd {path}; printf '#!/bin/sh\\nexit {status}\\n' >iosonde; \
+             printf '#!/bin/sh\\necho glibc 2.27\\n' >getconf; \
+             printf '#!/bin/sh\\necho \"$@\"\\n' >update-alternatives; chmod 755 *"
+        );
+        let mut shell = Command::new("sh");
+        output(shell.args(["-c", &machine])).unwrap();
+        let script = postinst()
+            .replace("/usr/bin/iosonde --version", &format!("{path}/iosonde"))
+            .replace("/usr/bin/fio ]", &format!("{path}/fio ]"));
+        let mut shell = Command::new("sh");
+        let words = ["-c", &script, "postinst", "configure"];
+        shell.env("PATH", format!("{path}:/usr/bin:/bin"));
+        let done = shell.args(words).output().unwrap();
+        assert!(done.status.success());
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (text(done.stdout), text(done.stderr))
+    }
+
     #[test]
     fn postinst_reports_old_c_library_and_goes_on() {
-        let script = postinst();
-        let (check, alternative) = script.split_once("update-alternatives").unwrap();
-        assert!(
-            check.contains("it needs glibc 2.28 or newer' >&2\n"),
-            "{script}"
+        let (alternative, errors) = run_postinst(1);
+        assert_eq!(alternative, "");
+        assert_eq!(
+            errors,
+            "error: iosonde does not run here: it needs glibc 2.28 or newer, \
+             and this is glibc 2.27\n\
+             help: remove it, and install the archive linux-static of the same release\n"
         );
-        assert!(!check.contains("exit 1"), "{script}");
-        assert!(alternative.contains("/usr/bin/fio fio /usr/bin/iosonde 10\n"));
+    }
+
+    #[test]
+    fn postinst_registers_the_alternative_of_a_program_that_runs() {
+        let (alternative, errors) = run_postinst(0);
+        assert_eq!(
+            alternative,
+            "--install /usr/bin/fio fio /usr/bin/iosonde 10\n"
+        );
+        assert_eq!(errors, "");
     }
 
     #[test]

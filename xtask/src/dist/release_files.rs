@@ -5,7 +5,7 @@ use super::check_scope::CheckScope;
 use super::image::ReleaseImage;
 use super::packages::{deb_name, rpm_name};
 use super::release::Release;
-use super::{Part, manifests, sbom};
+use super::{Part, manifests, sbom, site};
 use anyhow::{Result, ensure};
 
 /// Fails if a file of the scope does not exist, and names all of them.
@@ -55,6 +55,9 @@ fn file_names(release: &Release, scope: &CheckScope) -> Vec<String> {
     if scope.includes(Part::Manifests) {
         names.extend(manifests::file_names(release, scope));
     }
+    if scope.includes(Part::Site) {
+        names.push(site::file_name(release));
+    }
     names
 }
 
@@ -87,11 +90,12 @@ mod tests {
             "iosonde.rb",
             "install.sh",
             "iosonde-chart-1.0.0.tgz",
+            "iosonde-site-1.0.0.tar.xz",
         ] {
             assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
         }
-        // 4 archives, 4 packages and 2 images with a document each, and 6 manifests.
-        assert_eq!(names.len(), 26, "{names:?}");
+        // 4 archives, 4 packages and 2 images with a document each, 6 manifests, and the site.
+        assert_eq!(names.len(), 27, "{names:?}");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! and the checksums of their sources.
 
 use super::architecture::Flavour;
-use super::audit_data;
 use super::busybox::Busybox;
+use super::check_log::CheckLog;
 use super::check_scope::CheckScope;
 use super::crate_tree::{ShippedCrate, shipped_crates};
 use super::image::ReleaseImage;
@@ -67,11 +67,11 @@ pub(crate) fn write(release: &Release, staged: &[Staged]) -> Result<Vec<PathBuf>
     Ok(written)
 }
 
-/// Compares each document with its file, and the clients with their embedded lists.
+/// Compares each document with its file.
 ///
 /// # Errors
-/// If a document is missing or describes other bytes, or a client has no list of its crates.
-pub(crate) fn check(release: &Release, scope: &CheckScope) -> Result<()> {
+/// If a document is missing or describes other bytes.
+pub(crate) fn check(release: &Release, scope: &CheckScope, log: &mut CheckLog) -> Result<()> {
     let staged: Vec<Staged> = (scope.targets.iter())
         .map(|target| Staged {
             architecture: target.architecture(),
@@ -80,11 +80,7 @@ pub(crate) fn check(release: &Release, scope: &CheckScope) -> Result<()> {
                 .work()
                 .join(release.archive_name(target.architecture(), target.flavour())),
         })
-        .filter(|client| client.program().is_file())
         .collect();
-    for client in &staged {
-        audit_data::read(client.architecture, &client.program())?;
-    }
     for file in described_files(release, &staged) {
         let name = document_name(&file_name(&file.path));
         let path = release.directory.join(name);
@@ -97,7 +93,7 @@ pub(crate) fn check(release: &Release, scope: &CheckScope) -> Result<()> {
             path.display(),
             file.path.display()
         );
-        println!("checked: {}", path.display());
+        log.add_checked(path.display());
     }
     Ok(())
 }
@@ -124,7 +120,7 @@ fn described_files<'a>(release: &Release, staged: &'a [Staged]) -> Vec<Described
         clients: staged.iter().filter(is_static).collect(),
         has_busybox: image == ReleaseImage::Fio,
     }));
-    files.retain(|file| file.path.is_file());
+    files.retain(|file| file.path.is_file() && !file.clients.is_empty());
     files
 }
 
@@ -238,12 +234,33 @@ impl ComponentList {
 
 #[cfg(test)]
 mod tests {
+    use super::super::architecture::Architecture;
     use super::super::crate_tree::tests::crates;
     use super::*;
 
     const LOCK: &str = "[[package]]\nname = \"serde\"\nversion = \"1.0.229\"\n\
                         source = \"registry\"\nchecksum = \"abc\"\n\
                         [[package]]\nname = \"iosonde\"\nversion = \"0.1.0\"\n";
+
+    #[test]
+    fn image_of_an_earlier_build_is_not_described() {
+        let directory = tempfile::tempdir().unwrap();
+        let release = Release {
+            root: directory.path().to_owned(),
+            directory: directory.path().to_owned(),
+            version: "1.0.0".to_owned(),
+            epoch: 0,
+        };
+        fs::write(ReleaseImage::Client.path(&release), "").unwrap();
+        let client = |flavour| Staged {
+            architecture: Architecture::X86_64,
+            flavour,
+            directory: directory.path().to_owned(),
+        };
+        assert!(described_files(&release, &[client(Flavour::Gnu)]).is_empty());
+        let with_static = [client(Flavour::Static)];
+        assert_eq!(described_files(&release, &with_static).len(), 1);
+    }
 
     #[test]
     fn document_names_each_crate_with_licence_and_checksum() {

@@ -17,16 +17,20 @@ const COMPLETIONS: [(&str, &str); 4] = [
     ("fish", "fish/vendor_completions.d/iosonde.fish"),
     ("zsh", "zsh/site-functions/_iosonde"),
 ];
+/// Names of manual pages for Ceph clusters, without the section and the names of subcommands.
+const CEPH_PAGES: [&str; 2] = ["iosonde-rados", "iosonde-rbd"];
 /// Documents of the repository that each archive contains.
 const DOCUMENTS: [&str; 3] = ["README.md", "LICENSE-MIT", "LICENSE-APACHE"];
 
 /// Builds these clients and lays out their files. A file of an earlier build is not reused.
 pub(crate) fn stage(release: &Release, targets: &[ClientTarget]) -> Result<Vec<Staged>> {
     let builder = Builder::with_agents(release)?;
-    targets
-        .iter()
-        .map(|target| stage_client(release, &builder, *target))
-        .collect()
+    let mut finished: Vec<Staged> = Vec::new();
+    for target in targets {
+        let client = stage_client(release, &builder, *target, &finished)?;
+        finished.push(client);
+    }
+    Ok(finished)
 }
 
 /// Returns the clients that an earlier run has laid out.
@@ -57,7 +61,12 @@ fn staged(release: &Release, target: ClientTarget) -> Staged {
     }
 }
 
-fn stage_client(release: &Release, builder: &Builder<'_>, target: ClientTarget) -> Result<Staged> {
+fn stage_client(
+    release: &Release,
+    builder: &Builder<'_>,
+    target: ClientTarget,
+    finished: &[Staged],
+) -> Result<Staged> {
     let client = staged(release, target);
     if client.directory.exists() {
         std::fs::remove_dir_all(&client.directory)
@@ -72,13 +81,24 @@ fn stage_client(release: &Release, builder: &Builder<'_>, target: ClientTarget) 
     let licences =
         third_party::describe_licences(&release.root, target.architecture(), target.flavour())?;
     write(&documents.join("THIRD-PARTY"), licences.as_bytes())?;
-    let native = native_program(builder, target)?;
+    let native = match native_client(finished, target.flavour()) {
+        _ if Architecture::native() == Some(target.architecture()) => client.program(),
+        Some(other) => other.program(),
+        None => build_native_program(builder, target)?,
+    };
     print_pages(&native, &client.directory.join("share"))?;
     Ok(client)
 }
 
-/// Returns the program of the same flavour that runs on this machine. It prints the same pages.
-fn native_program(builder: &Builder<'_>, target: ClientTarget) -> Result<PathBuf> {
+/// Returns the client of the flavour that runs on this machine. It prints the pages of the others.
+fn native_client(finished: &[Staged], flavour: Flavour) -> Option<&Staged> {
+    finished.iter().find(|client| {
+        client.flavour == flavour && Architecture::native() == Some(client.architecture)
+    })
+}
+
+/// Builds the program of the same flavour that runs on this machine.
+fn build_native_program(builder: &Builder<'_>, target: ClientTarget) -> Result<PathBuf> {
     let native = Architecture::native().context("this architecture has no release")?;
     let native = ClientTarget::ALL
         .into_iter()
@@ -139,9 +159,50 @@ pub(crate) fn expected_files(flavour: Flavour) -> Vec<String> {
     files
 }
 
+/// Returns the first manual page of a command that the flavour does not have.
+pub(crate) fn unexpected_page(files: &[PathBuf], flavour: Flavour) -> Option<&Path> {
+    let is_ceph_page = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        (CEPH_PAGES.iter()).any(|page| name.strip_prefix(page).is_some_and(is_end_of_name))
+    };
+    let mut paths = files.iter().map(PathBuf::as_path);
+    paths.find(|path| flavour == Flavour::Static && is_ceph_page(path))
+}
+
+/// Whether a page's name ends here, or goes on with the name of a further command.
+fn is_end_of_name(rest: &str) -> bool {
+    rest.starts_with(['.', '-'])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn static_client_with_page_for_ceph_is_refused() {
+        let page = |name: &str| PathBuf::from(format!("share/man/man1/{name}"));
+        let pages = ["iosonde.1", "iosonde-rados-bench.1", "iosonde-rbd.1"].map(page);
+        assert_eq!(
+            unexpected_page(&pages, Flavour::Static),
+            Some(pages[1].as_path())
+        );
+        assert_eq!(unexpected_page(&pages, Flavour::Gnu), None);
+        assert_eq!(unexpected_page(&pages[..1], Flavour::Static), None);
+    }
+
+    #[test]
+    fn pages_come_from_the_finished_native_client() {
+        let native = Architecture::native().unwrap();
+        let client = |architecture, flavour| Staged {
+            architecture,
+            flavour,
+            directory: PathBuf::from("/r"),
+        };
+        let finished = Architecture::ALL.map(|architecture| client(architecture, Flavour::Gnu));
+        let chosen = native_client(&finished, Flavour::Gnu).unwrap();
+        assert_eq!(chosen.architecture, native);
+        assert!(native_client(&finished, Flavour::Static).is_none());
+    }
 
     #[test]
     fn clients_that_were_not_built_are_named() {

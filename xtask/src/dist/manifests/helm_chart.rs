@@ -1,8 +1,9 @@
 //! The Helm chart: its package, and its check by helm.
 
-use super::{gzip, is_installed};
+use super::{gzip, require_program};
 use crate::dist::archive::tar_of_directory;
 use crate::dist::build;
+use crate::dist::check_log::CheckLog;
 use crate::dist::release::Release;
 use anyhow::{Context, Result};
 use std::fs;
@@ -15,6 +16,8 @@ const CHART: &str = "packaging/helm/iosonde";
 /// Version of Kubernetes for rendering. A helm from `go install` assumes 1.20, which the chart
 /// refuses.
 const KUBERNETES: &str = "1.31.0";
+
+const HELM_REMEDY: &str = "Go 1.22 or newer: go install helm.sh/helm/v3/cmd/helm@v3.16.4";
 
 /// Returns the name of the packed chart.
 pub(super) fn file_name(release: &Release) -> String {
@@ -33,24 +36,25 @@ pub(super) fn package(release: &Release) -> Result<PathBuf> {
 
 /// Renders the chart with each kind of values, if helm is installed. The unit tests check its
 /// templates as text.
-pub(super) fn check(release: &Release) -> Result<()> {
-    if !is_installed("helm") {
-        println!("not checked: rendering of the Helm chart (helm is not installed)");
+pub(super) fn check(release: &Release, log: &mut CheckLog) -> Result<()> {
+    if !require_program("helm", HELM_REMEDY, "rendering of the Helm chart", log) {
         return Ok(());
     }
     let chart = release.root.join(CHART);
     build::output(Command::new("helm").args(["lint", "--strict"]).arg(&chart))?;
+    let packed = release.directory.join(file_name(release));
     for values in [
         "rights.create=false",
         "rights.create=true,data.enabled=false",
         "suite.text=about = 'x',secret.kubeconfig=x",
     ] {
         let mut helm = Command::new("helm");
-        helm.args(["template", "night"]).arg(&chart);
+        helm.args(["template", "night"]).arg(&packed);
         helm.args(["--kube-version", KUBERNETES]);
         helm.args(["--set", values]).stdin(Stdio::null());
         build::output(&mut helm).with_context(|| format!("rendering the chart with {values}"))?;
     }
+    log.add_checked(packed.display());
     Ok(())
 }
 

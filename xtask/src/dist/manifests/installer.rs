@@ -1,7 +1,9 @@
 //! install.sh: the copy beside the archives of a release, and its check.
 
 use super::{printed_text, write_file};
-use crate::dist::architecture::{Architecture, Flavour};
+use crate::dist::architecture::Architecture;
+use crate::dist::check_log::{CheckLog, UncheckedReason};
+use crate::dist::check_scope::CheckScope;
 use crate::dist::release::Release;
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -37,18 +39,16 @@ fn with_address(script: &str, url: &str) -> Result<String> {
     Ok(script.replace(ADDRESS_LINE, &format!("\nrelease_url='{url}'\n")))
 }
 
-/// Installs each archive for this processor from the directory of the release, and runs it.
-pub(super) fn check(release: &Release) -> Result<()> {
+/// Installs each selected archive for this processor from the directory of the release, and runs
+/// it.
+pub(super) fn check(release: &Release, scope: &CheckScope, log: &mut CheckLog) -> Result<()> {
     let script = release.directory.join(NAME);
+    let clients = (scope.targets.iter())
+        .filter(|target| Architecture::native() == Some(target.architecture()));
     let mut installed = 0;
-    for flavour in [Flavour::Gnu, Flavour::Static] {
-        let Some(processor) = Architecture::native() else {
-            break;
-        };
+    for client in clients {
+        let (processor, flavour) = (client.architecture(), client.flavour());
         let name = release.archive_name(processor, flavour);
-        if !release.directory.join(format!("{name}.tar.xz")).is_file() {
-            continue;
-        }
         let prefix = tempfile::tempdir()?;
         let mut install = install_command(&script, &release.directory, prefix.path());
         printed_text(install.env("IOSONDE_LIBC", flavour.name()))?;
@@ -61,8 +61,9 @@ pub(super) fn check(release: &Release) -> Result<()> {
         );
         installed += 1;
     }
-    if installed == 0 {
-        println!("not checked: {NAME} (no archive for this processor was built)");
+    match installed {
+        0 => log.add_unchecked(NAME, UncheckedReason::NoNativeClient),
+        _ => log.add_checked(script.display()),
     }
     Ok(())
 }
@@ -182,16 +183,27 @@ mod tests {
             let error = fixture.install(variables).unwrap_err();
             error.lines().next().unwrap_or_default().to_owned()
         };
-        assert_eq!(
-            first_line(&[("PROCESSOR", "riscv64")]),
-            "error: there is no release for the processor riscv64"
+        let available = format!(
+            "error: file://{} has no archive for",
+            fixture.path("release").display()
         );
-        assert!(
-            first_line(&[("PROCESSOR", "aarch64")]).contains("no archive for aarch64-linux-gnu")
-        );
+        for (variable, value, wanted) in [
+            ("PROCESSOR", "riscv64", "riscv64-linux-gnu"),
+            ("PROCESSOR", "aarch64", "aarch64-linux-gnu"),
+            ("IOSONDE_LIBC", "musl", "x86_64-linux-musl"),
+        ] {
+            assert_eq!(
+                first_line(&[(variable, value)]),
+                format!("{available} {wanted}, it has: x86_64-linux-gnu x86_64-linux-static")
+            );
+        }
         assert_eq!(
             first_line(&[("PREFIX", "/proc/none")]),
-            "error: cannot write to /proc/none"
+            "error: cannot write to /proc/none: No such file or directory"
+        );
+        assert_eq!(
+            first_line(&[("TMPDIR", "/proc/none")]),
+            "error: cannot create a folder in /proc/none"
         );
         assert_eq!(
             first_line(&[("IOSONDE_URL", "file:///none")]),
@@ -201,13 +213,6 @@ mod tests {
             first_line(&[("IOSONDE_URL", "")]),
             "error: no release address is known"
         );
-        assert_eq!(
-            first_line(&[("IOSONDE_LIBC", "musl")]),
-            format!(
-                "error: file://{} has no archive for x86_64-linux-musl",
-                fixture.path("release").display()
-            )
-        );
         for url in ["", "file:///none"] {
             let error = fixture.install(&[("IOSONDE_URL", url)]).unwrap_err();
             assert!(
@@ -216,6 +221,55 @@ mod tests {
             );
         }
     }
+
+    /// Puts a `cp` before that of the machine: it fails as on a full disk.
+    const FULL_DISK: &str = r#"
+        printf '#!/bin/sh\nfor to; do :; done\n' >machine/cp
+        printf 'case $to in *%s*) ;; *) exec /bin/cp "$@" ;; esac\n' "$FULL" >>machine/cp
+        printf 'echo "cp: error writing $to: No space left on device" >&2\nexit 1\n' >>machine/cp
+        chmod 755 machine/cp
+    "#;
+
+    #[test]
+    fn full_disk_is_the_cause_of_a_failed_copy() {
+        for (full, message) in [
+            ("/prefix/", "error: cannot write to "),
+            ("SHA256SUMS", "error: cannot copy file://"),
+        ] {
+            let fixture = InstallFixture::new();
+            let mut shell = Command::new("sh");
+            shell.args(["-c", FULL_DISK]).env("FULL", full);
+            printed_text(shell.current_dir(fixture.0.path())).unwrap();
+            let error = fixture.install(&[]).unwrap_err();
+            let (first, help) = error.split_once('\n').unwrap();
+            assert!(first.starts_with(message), "{error}");
+            assert!(first.ends_with(": the disk is full"), "{error}");
+            assert!(help.starts_with("help: free space in "), "{error}");
+        }
+    }
+
+    #[test]
+    fn program_that_needs_newer_glibc_names_the_static_archive() {
+        let fixture = InstallFixture::new();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", OLD_GLIBC]);
+        printed_text(shell.current_dir(fixture.0.path())).unwrap();
+        let error = fixture.install(&[]).unwrap_err();
+        assert_eq!(
+            error,
+            "error: the program of iosonde-9.8.7-x86_64-linux-gnu.tar.xz does not run: \
+             version GLIBC_2.28 not found\nhelp: set IOSONDE_LIBC=static\n"
+        );
+        assert!(!fixture.path("prefix").exists());
+    }
+
+    /// Replaces the program of the archive for glibc as its loader fails on an old system.
+    const OLD_GLIBC: &str = r#"
+        name=iosonde-9.8.7-x86_64-linux-gnu
+        printf '#!/bin/sh\necho "version GLIBC_2.28 not found" >&2; exit 1\n' >$name/bin/iosonde
+        tar -cf - $name | xz -0 >release/$name.tar.xz
+        (cd release && sha256sum *.tar.xz >SHA256SUMS)
+    "#;
 
     #[test]
     fn script_beside_archives_knows_their_address() {
