@@ -1,10 +1,22 @@
 #!/usr/bin/env bash
 # tests/clean-up.sh DIRECTORY: removes a directory that was the TMPDIR of tests, and leftovers of
-# killed tests: mounts below it, loop devices on its files, Ceph clusters in it, and zram disks and
-# control groups noted in it (undo-*).
+# killed tests: processes with this TMPDIR or one below it, mounts below it, loop devices on its
+# files, Ceph clusters in it, and zram disks and control groups noted in it (undo-*).
 set -u
+# The processes of this script are not leftovers.
+[[ -z ${TMPDIR+set} ]] || exec env -u TMPDIR "$0" "$@"
 dir=$(realpath -- "${1:?the directory}") || exit 2
 [[ ${dir##*/} == iosonde-test.* ]] || { echo "not a directory of ./test: $dir" >&2; exit 2; }
+
+# Some processes are in process groups of their own, as those of `timeout`. New ones may start until
+# their parents are killed.
+for _ in {1..50}; do
+    mapfile -t left < <(grep -lzE "^TMPDIR=(.*/)?${dir##*/}(/|\$)" /proc/[0-9]*/environ 2>/dev/null)
+    ((${#left[@]})) || break
+    left=("${left[@]#/proc/}")
+    kill -KILL "${left[@]%/environ}" 2>/dev/null
+    sleep 0.1
+done
 
 # Daemons write until they are killed, and mounts of ceph-fuse wait for them.
 find "$dir" -name ceph.conf -printf '%h\n' 2>/dev/null |

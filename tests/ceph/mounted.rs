@@ -113,7 +113,7 @@ fn metadata_server_of_a_mount_is_in_the_result() {
 #[ignore = "needs Ceph"]
 fn working_set_is_swept_with_and_without_client_cache() {
     require!(Root, Fuse);
-    let _scratch = Scratch::shared();
+    let _scratch = Scratch::alone();
     let cluster = Cluster::shared();
     let mount = cluster.mount("swept");
     let line = format!(

@@ -102,7 +102,8 @@ fn stopped_osd_is_gap_in_series_then_timeout_error() {
 /// Stops an OSD for 2.5 s during runs on an image and a pool and a benchmark.
 fn assert_short_stop_is_gap(cluster: &Cluster, scratch: &Scratch, reads: &str) {
     let writes = format!("--target=rados://{POOL} --rw=randwrite --bs=4k --size=4m --iodepth=4");
-    let line = format!("rados bench -p {POOL} 12 write -b 4k -t 4 -f json");
+    // It begins before the others, and ends after them.
+    let line = format!("rados bench -p {POOL} 20 write -b 4k -t 4 -f json");
     let bench = start_piped(cluster.iosonde(&line));
     let runs = [("image", reads), ("pool", writes.as_str())].map(|(name, job)| {
         let job = format!("{job} --runtime=12");

@@ -212,7 +212,8 @@ fn interrupt_in_readproxy_mode_restores_the_mode() {
 #[test]
 #[ignore = "needs Ceph"]
 fn librbd_cache_is_measured_or_reported_as_off() {
-    let _scratch = Scratch::shared();
+    // Compares latencies of single runs.
+    let _scratch = Scratch::alone();
     let cluster = Cluster::shared();
     let image = format!("rbd://{POOL}/cached");
     cluster.rbd(&format!("create {POOL}/cached --size 64M"));

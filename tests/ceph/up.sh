@@ -99,6 +99,12 @@ auth allow insecure global id reclaim = false
 mon data avail warn = 2
 mon data avail crit = 1
 mon max pg per osd = 1000
+# By default, each change of a map waits up to a second for more changes, and states reach health
+# and statistics after up to 12 s. Tests make one change at a time and wait for its effect.
+paxos propose interval = 0.05
+mon tick interval = 1
+mgr tick period = 1
+mgr stats period = 1
 [client]
 log file =
 admin socket =

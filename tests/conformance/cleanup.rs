@@ -1,6 +1,7 @@
 //! How `./test` cleans up after killed tests.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -51,6 +52,26 @@ fn leftovers_of_killed_tests_are_removed() {
         "NAME,BACK-FILE",
     ]);
     assert!(!loops.contains("iosonde-test.killed"), "{device}: {loops}");
+}
+
+#[test]
+fn processes_of_killed_tests_are_killed() {
+    let scratch = Scratch::shared();
+    let dir = scratch.out().join("iosonde-test.running");
+    let below = dir.join("below");
+    fs::create_dir_all(&below).expect("a directory");
+    // `timeout` makes a process group of its own.
+    let mut started = [&dir, &below].map(|temporary| {
+        let mut command = Command::new("timeout");
+        command.args(["600", "sleep", "600"]);
+        command.env("TMPDIR", temporary).spawn().expect("it starts")
+    });
+    assert!(clean_up(&dir));
+    for child in &mut started {
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.signal(), Some(9), "{status}");
+    }
+    assert!(!dir.exists());
 }
 
 #[test]

@@ -1,10 +1,28 @@
 //! A directory for one test, and the lock that decides whether other tests may run beside it.
 
 use std::fs::{self, File};
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::{env, io};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use std::{env, process};
 
 use tempfile::TempDir;
+
+use crate::program::PROGRAM_TIMEOUT;
+
+/// Time between two attempts to begin while enough other tests run. Waiting tests must not disturb
+/// one that measures time.
+const TURN_POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Maximum wait while enough other tests run. Then the test runs beside them. A test whose program
+/// hangs ends earlier.
+const TURN_TIMEOUT: Duration = PROGRAM_TIMEOUT.saturating_add(Duration::from_secs(300));
+
+/// Tests of this process that have waited for a turn.
+static TURN_COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// A new directory, removed on drop, and a lock that keeps timing tests alone on the machine.
 ///
@@ -13,31 +31,25 @@ use tempfile::TempDir;
 pub struct Scratch {
     dir: TempDir,
     _claim: File,
+    _turn: Option<File>,
 }
 
 impl Scratch {
     /// For tests that may run beside others.
     #[must_use]
     pub fn shared() -> Scratch {
-        Scratch::with(|lock| lock.lock_shared())
+        let turn = wait_for_turn();
+        Scratch::with(turn, |lock| lock.lock_shared())
     }
 
     /// For tests that measure time or use up a resource of the whole machine.
     #[must_use]
     pub fn alone() -> Scratch {
-        Scratch::with(|lock| lock.lock())
+        Scratch::with(None, |lock| lock.lock())
     }
 
-    fn with(claim: impl Fn(&File) -> io::Result<()>) -> Scratch {
-        // ./test gives each of its runs a directory of its own, but the machine has one lock.
-        let path = env::var_os("IOSONDE_E2E_LOCK")
-            .map_or_else(|| env::temp_dir().join("iosonde-e2e.lock"), PathBuf::from);
-        let lock = fs::OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path)
-            .expect("the lock file opens");
+    fn with(turn: Option<File>, claim: impl Fn(&File) -> io::Result<()>) -> Scratch {
+        let lock = open_lock(&lock_path());
         claim(&lock).expect("the lock can be waited for");
         let dir = tempfile::Builder::new()
             .prefix("iosonde-e2e-")
@@ -46,7 +58,11 @@ impl Scratch {
         for part in ["work", "state", "out"] {
             fs::create_dir(dir.path().join(part)).expect("a directory in the scratch directory");
         }
-        Scratch { dir, _claim: lock }
+        Scratch {
+            dir,
+            _claim: lock,
+            _turn: turn,
+        }
     }
 
     /// Working directory of the programs under test.
@@ -97,6 +113,62 @@ impl Scratch {
     }
 }
 
+/// The lock of all tests. ./test gives each of its runs a directory of its own, but the machine has
+/// one lock.
+fn lock_path() -> PathBuf {
+    env::var_os("IOSONDE_E2E_LOCK")
+        .map_or_else(|| env::temp_dir().join("iosonde-e2e.lock"), PathBuf::from)
+}
+
+fn open_lock(path: &Path) -> File {
+    fs::OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)
+        .expect("the lock file opens")
+}
+
+/// Waits until fewer than `IOSONDE_E2E_AT_ONCE` shared tests run, in all test programs together.
+/// Returns a lock that ends this test's turn on drop. `None` without a limit or after a timeout.
+fn wait_for_turn() -> Option<File> {
+    let at_once = env::var("IOSONDE_E2E_AT_ONCE").ok()?;
+    let at_once: NonZeroUsize = at_once
+        .parse()
+        .expect("IOSONDE_E2E_AT_ONCE: a positive number");
+    let turns: Vec<File> = (0..at_once.get())
+        .map(|number| open_lock(&lock_path().with_extension(format!("turn{number}"))))
+        .collect();
+    // Tests that begin together try different files first.
+    let start = process::id() as usize + TURN_COUNT.fetch_add(1, Ordering::Relaxed);
+    let turn = first_unlocked(turns, start % at_once, Instant::now() + TURN_TIMEOUT);
+    if turn.is_none() {
+        // Not with `eprintln!`, whose output is lost if the test passes.
+        let _ = writeln!(
+            io::stderr(),
+            "a test begins beside {at_once} others after {} s",
+            TURN_TIMEOUT.as_secs()
+        );
+    }
+    turn
+}
+
+/// Locks one of the files, and returns it. `start` is the index of the first file that is tried.
+/// `None`: others hold all of them until the deadline.
+fn first_unlocked(mut files: Vec<File>, start: usize, deadline: Instant) -> Option<File> {
+    files.rotate_left(start);
+    loop {
+        let unlocked = files.iter().position(|file| file.try_lock().is_ok());
+        if let Some(index) = unlocked {
+            return Some(files.swap_remove(index));
+        }
+        if Instant::now() >= deadline {
+            return None;
+        }
+        sleep(TURN_POLL_INTERVAL);
+    }
+}
+
 /// Incompressible bytes, the same for the same seed.
 #[must_use]
 pub fn incompressible(len: usize, seed: u64) -> Vec<u8> {
@@ -121,4 +193,44 @@ pub fn lay_out(path: &Path, len: usize) {
     File::open(path)
         .and_then(|file| file.sync_all())
         .expect("a file that can be synced");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locked_turn_is_free_after_drop() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("turn");
+        let take_turn = || first_unlocked(vec![open_lock(&path)], 0, Instant::now());
+        let first = take_turn();
+        assert!(first.is_some());
+        assert!(take_turn().is_none());
+        drop(first);
+        assert!(take_turn().is_some());
+    }
+
+    #[test]
+    fn second_turn_is_another_file() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let paths = ["one", "two"].map(|name| dir.path().join(name));
+        let take_turn = || {
+            let files = paths.iter().map(|path| open_lock(path)).collect();
+            first_unlocked(files, 0, Instant::now())
+        };
+        let turns = [take_turn(), take_turn(), take_turn()];
+        assert_eq!(turns.map(|turn| turn.is_some()), [true, true, false]);
+    }
+
+    #[test]
+    fn start_index_selects_first_file_tried() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let paths = ["one", "two", "three"].map(|name| dir.path().join(name));
+        let files = paths.iter().map(|path| open_lock(path)).collect();
+        let turn = first_unlocked(files, 1, Instant::now());
+        assert!(turn.is_some());
+        let is_locked = paths.map(|path| open_lock(&path).try_lock().is_err());
+        assert_eq!(is_locked, [false, true, false]);
+    }
 }
