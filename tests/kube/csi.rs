@@ -302,6 +302,7 @@ fn user_without_rights_gets_a_role() {
     assert_eq!(status, Some(3), "{stderr}");
     assert!(stderr.contains("create volumesnapshots"), "{stderr}");
     assert!(stderr.contains("resources: [pods/exec]"), "{stderr}");
+    assert!(stderr.contains("--role=iosonde-csi "), "{stderr}");
     assert!(stderr.contains("kind: ClusterRole"), "{stderr}");
     namespace.assert_clean();
 }

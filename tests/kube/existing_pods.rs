@@ -108,8 +108,35 @@ fn assert_role_is_printed(namespace: &TestNamespace) {
     assert!(stderr.contains("list pods, create pods/exec"), "{stderr}");
     kubectl_with(&["apply", "-f", "-"], &printed_role(&stderr));
     let user = format!("--user={}", namespace.name);
-    namespace.kubectl(&["create", "rolebinding", "iosonde", "--role=iosonde", &user]);
+    let role = "--role=iosonde-pods";
+    namespace.kubectl(&["create", "rolebinding", "iosonde-pods", role, &user]);
     let (status, _, stderr) = run(namespace.command(&line));
+    assert_eq!(status, Some(0), "{stderr}");
+    namespace.kubectl(&["delete", "rolebinding", "iosonde-pods"]);
+    assert_named_pods_suffice(namespace, &line);
+}
+
+/// A user may run commands in the selected pods only.
+fn assert_named_pods_suffice(namespace: &TestNamespace, line: &str) {
+    let names = namespace.kubectl(&[
+        "get",
+        "pods",
+        "-l",
+        "app=fio",
+        "-o",
+        "jsonpath={.items[*].metadata.name}",
+    ]);
+    let role = format!(
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {{name: named}}\nrules:\n\
+         - {{apiGroups: [\"\"], resources: [pods], verbs: [list]}}\n\
+         - {{apiGroups: [\"\"], resources: [pods/exec], resourceNames: [{}], verbs: \
+         [create, get]}}\n",
+        names.trim().replace(' ', ", ")
+    );
+    kubectl_with(&["-n", &namespace.name, "apply", "-f", "-"], &role);
+    let user = format!("--user={}", namespace.name);
+    namespace.kubectl(&["create", "rolebinding", "named", "--role=named", &user]);
+    let (status, _, stderr) = run(namespace.command(line));
     assert_eq!(status, Some(0), "{stderr}");
 }
 

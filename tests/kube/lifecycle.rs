@@ -113,11 +113,10 @@ fn driver_that_fails_at_times_is_measured_after_its_retries() {
     for name in ["provision", "attach"] {
         let stage = stage(group, name);
         assert_eq!(stage["measured"], 4, "{name}: {group}");
-        // The sidecars repeat a failed request after a second or so.
-        assert!(
-            stage["max_ns"].as_u64() > Some(500_000_000),
-            "{name}: {group}"
-        );
+        // Each volume has two failures. The attacher may repeat the first request at once, because
+        // it has changed the attachment itself. It delays the next one by a second.
+        let p50_ns = stage["p50"]["value_ns"].as_f64().expect("ns");
+        assert!(p50_ns >= 5e8, "{name}: {group}");
     }
     namespace.assert_clean();
     namespace.wait_until_volumes_are_gone();
@@ -260,7 +259,8 @@ fn user_without_rights_gets_a_role_that_suffices() {
     assert!(stderr.contains("patch persistentvolumeclaims"), "{stderr}");
     kubectl_with(&["apply", "-f", "-"], &printed_role(&stderr));
     let user = format!("--user={}", namespace.name);
-    namespace.kubectl(&["create", "rolebinding", "iosonde", "--role=iosonde", &user]);
+    let role = "--role=iosonde-lifecycle";
+    namespace.kubectl(&["create", "rolebinding", "iosonde-lifecycle", role, &user]);
     let (status, stdout, stderr) = run(lifecycle(&namespace, &words));
     assert_eq!(status, Some(0), "{stderr}");
     assert!(

@@ -17,6 +17,7 @@ mod pods;
 mod release_images;
 mod studies;
 mod targets;
+mod user_rights;
 
 use iosonde_e2e::Scratch;
 use iosonde_e2e::kube::{cluster, create_namespace, kubectl, kubectl_with};

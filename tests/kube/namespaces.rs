@@ -1,10 +1,54 @@
 //! A namespace created for runs is removed with the last of them, unless it has foreign objects.
 
 use super::{
-    ENDLESS, JOB, TestNamespace, acting_as, begun, kubectl, kubectl_with, run, signal,
-    status_and_output,
+    ENDLESS, IMAGE, JOB, TestNamespace, acting_as, begun, kubectl, kubectl_with, printed_role, run,
+    signal, status_and_output,
 };
 use rustix::process::Signal;
+
+/// A ClusterRole and a ClusterRoleBinding of one name, which are removed on drop.
+struct BoundClusterRole {
+    name: String,
+}
+
+impl BoundClusterRole {
+    /// Binds a ClusterRole that exists to the user.
+    fn bind(name: &str, user: &str) -> BoundClusterRole {
+        let bound = BoundClusterRole {
+            name: name.to_owned(),
+        };
+        let (role, user) = (format!("--clusterrole={name}"), format!("--user={user}"));
+        kubectl(&["create", "clusterrolebinding", name, &role, &user]);
+        bound
+    }
+
+    /// Creates a ClusterRole with which the user may ask whether a namespace exists.
+    fn of_reader(user: &str) -> BoundClusterRole {
+        let reads = ["--verb=get", "--resource=namespaces"];
+        kubectl(&["create", "clusterrole", user, reads[0], reads[1]]);
+        BoundClusterRole::bind(user, user)
+    }
+
+    /// Creates the ClusterRole of this name that an error prints.
+    fn of_error(stderr: &str, name: &str, user: &str) -> BoundClusterRole {
+        let printed = printed_role(stderr);
+        let metadata = format!("metadata: {{name: {name}}}\n");
+        assert!(printed.contains(&metadata), "{printed}");
+        kubectl_with(&["apply", "-f", "-"], &printed);
+        BoundClusterRole::bind(name, user)
+    }
+}
+
+impl Drop for BoundClusterRole {
+    fn drop(&mut self) {
+        kubectl(&[
+            "delete",
+            "clusterrole,clusterrolebinding",
+            &self.name,
+            "--ignore-not-found",
+        ]);
+    }
+}
 
 fn is_there(namespace: &TestNamespace) -> bool {
     let words = [
@@ -76,38 +120,60 @@ fn namespace_of_killed_client_is_found_and_removed() {
     assert!(!is_there(&namespace), "{stderr}");
 }
 
-#[test]
-#[ignore = "needs a cluster"]
-fn documented_rights_suffice_for_namespace_creation() {
-    let namespace = TestNamespace::without_namespace("rights");
-    let name = &namespace.name;
-    let rights = |of_namespaces: &str| {
-        format!(
-            "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n\
-             metadata: {{name: {name}}}\nrules:\n\
-             - {{apiGroups: [batch], resources: [jobs], verbs: [create, get, delete, list]}}\n\
-             - {{apiGroups: [\"\"], resources: [pods, persistentvolumeclaims, events], verbs: \
-             [list]}}\n\
-             - {{apiGroups: [\"\"], resources: [pods/exec], verbs: [create, get]}}\n\
-             - {{apiGroups: [\"\"], resources: [namespaces], verbs: [{of_namespaces}]}}\n"
-        )
-    };
+/// Runs a command with these words as a user who may do nothing, then with the role that it prints,
+/// which has this name. Returns the printed role.
+fn run_with_printed_role(
+    namespace: &TestNamespace,
+    (command, words): (&str, &str),
+    role_name: &str,
+) -> String {
     let kubeconfig = tempfile::NamedTempFile::new().expect("a file");
-    std::fs::write(&kubeconfig, acting_as(name)).expect("a kubeconfig");
-    let words = format!(
-        "--create-namespace --kubeconfig {} {JOB}",
+    std::fs::write(&kubeconfig, acting_as(&namespace.name)).expect("a kubeconfig");
+    let line = format!(
+        "{command} --create-namespace --kubeconfig {} {words}",
         kubeconfig.path().display()
     );
-    kubectl_with(&["apply", "-f", "-"], &rights("create, get, patch"));
-    let user = format!("--user={name}");
-    let role = format!("--clusterrole={name}");
-    kubectl(&["create", "clusterrolebinding", name, &role, &user]);
-    let (status, _, stderr) = run(namespace.fio("emptydir://", &words));
-    assert_eq!(status, Some(3), "{stderr}");
-    assert!(stderr.contains("delete namespaces"), "{stderr}");
-    kubectl_with(&["apply", "-f", "-"], &rights("create, get, patch, delete"));
-    let (status, _, stderr) = run(namespace.fio("emptydir://", &words));
-    assert_eq!(status, Some(0), "{stderr}");
-    assert!(!is_there(&namespace), "{stderr}");
-    kubectl(&["delete", "clusterrole,clusterrolebinding", name]);
+    let reader = BoundClusterRole::of_reader(&namespace.name);
+    let (status, _, refused) = run(namespace.command(&line));
+    assert_eq!(status, Some(3), "{refused}");
+    assert!(refused.contains("delete namespaces"), "{refused}");
+    let _granted = BoundClusterRole::of_error(&refused, role_name, &namespace.name);
+    drop(reader);
+    let (status, _, stderr) = run(namespace.command(&line));
+    assert_eq!(status, Some(0), "{refused}{stderr}");
+    assert!(!is_there(namespace), "{stderr}");
+    printed_role(&refused)
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn printed_role_suffices_for_namespace_creation() {
+    let namespace = TestNamespace::without_namespace("rights");
+    let words = format!(
+        "--target emptydir:// --image {IMAGE} --namespace {} {JOB}",
+        namespace.name
+    );
+    run_with_printed_role(&namespace, ("fio", &words), "iosonde-namespaces");
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn printed_roles_of_volume_sessions_suffice_for_namespace_creation() {
+    let namespace = TestNamespace::without_namespace("rights-lifecycle");
+    let words = format!(
+        "--image {IMAGE} -n {} --claim-size 64m sc://local-path --count 1 --rounds 1",
+        namespace.name
+    );
+    let command = ("k8s lifecycle", words.as_str());
+    let role = run_with_printed_role(&namespace, command, "iosonde-lifecycle-namespaces");
+    assert!(!role.contains("pods/exec"), "{role}");
+    let namespace = TestNamespace::without_namespace("rights-csi");
+    let words = format!(
+        "--image {IMAGE} -n {} --claim-size 512m --data-size 16m --rounds 1 --window 3s \
+         sc://csi-loop --services snapshot,clone",
+        namespace.name
+    );
+    let command = ("k8s csi", words.as_str());
+    let role = run_with_printed_role(&namespace, command, "iosonde-csi-namespaces");
+    assert!(role.contains("[volumesnapshots]"), "{role}");
 }

@@ -131,7 +131,7 @@ fn suite_step_larger_than_its_claim_is_refused_before_creation() {
                 [[workload]]\nname = \"large\"\noptions = { rw = \"write\", size = \"1g\" }\n";
     std::fs::write(&suite, text).expect("a suite");
     let line = format!(
-        "run {} sc://local-path --claim-size 64m --image {IMAGE} -n {}",
+        "run {} sc://csi-loop --claim-size 64m --image {IMAGE} -n {}",
         suite.display(),
         namespace.name
     );
@@ -175,7 +175,7 @@ fn studies_of_two_pods_have_figures_of_each_pod_and_node() {
     ] {
         let (status, stdout, stderr) = run(namespace.command(&format!("{line} {place}")));
         assert_eq!(status, Some(0), "{line}: {stderr}");
-        let means = "Pods: 2 on 2 nodes, means over";
+        let means = "mean rates, percentiles of all I/Os";
         assert!(
             stdout.contains(means) || line.starts_with("sweep"),
             "{stdout}"

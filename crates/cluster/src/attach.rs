@@ -14,9 +14,8 @@ use crate::manifest::{
 use crate::options::ClusterOptions;
 use crate::pod_session::PodSession;
 use crate::pod_set::{PodSet, StartedPod, complete, index, persistent_volume};
-use crate::preflight::judge_given_rights;
+use crate::preflight::judge_rights_to_attach;
 use crate::refusal::refuse;
-use crate::rights_role::Right;
 use crate::run_objects::RunObjects;
 use crate::setup_observer::{SetupEvent, SetupObserver};
 use crate::volume_origin::VolumeOrigin;
@@ -50,7 +49,7 @@ pub fn attach<'w>(
     let (objects, known, pods) = runtime.block_on(async {
         let cluster = KubeCluster::connect(options).await?;
         let mut objects = find(cluster, run_id_from_job_name(run)).await?;
-        judge_given_rights(&objects.cluster, &ATTACH_RIGHTS).await?;
+        judge_rights_to_attach(&objects.cluster, true).await?;
         let running = running_pods(&objects).await?;
         objects.agent = running.first().map(agent).unwrap_or_default();
         let mut pods = Vec::new();
@@ -120,17 +119,7 @@ async fn taken(objects: &RunObjects, pod: &Pod) -> Result<StartedPod, RunError> 
     })
 }
 
-/// Permissions for taking up a run and removing it afterwards.
-const ATTACH_RIGHTS: [Right; 7] = [
-    ("get", "batch", "jobs", ""),
-    ("delete", "batch", "jobs", ""),
-    ("list", "", "pods", ""),
-    ("create", "", "pods", "exec"),
-    ("get", "", "pods", "exec"),
-    ("list", "", "persistentvolumeclaims", ""),
-    ("list", "", "events", ""),
-];
-
+/// Finds the run in the selected namespace, or else in all that this user may list.
 async fn find(mut cluster: KubeCluster, id: &str) -> Result<RunObjects, RunError> {
     let job = job_name(id);
     let objects = |cluster: KubeCluster, job: String| RunObjects {
@@ -145,16 +134,26 @@ async fn find(mut cluster: KubeCluster, id: &str) -> Result<RunObjects, RunError
     };
     // A minimal role may get a Job by its name but list none.
     let here: Api<Job> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
-    let there = here.get_opt(&job).await;
-    let there = there.map_err(|error| api::failed(ClusterRequest::FindRun, &error))?;
-    if there.is_some() {
-        return Ok(objects(cluster, job));
+    let refused = match here.get_opt(&job).await {
+        Ok(Some(_)) => return Ok(objects(cluster, job)),
+        Ok(None) => None,
+        Err(error) if api::is_missing(&error) => None,
+        Err(error) if api::is_refused(&error) => Some(error),
+        Err(error) => return Err(api::failed(ClusterRequest::FindRun, &error)),
+    };
+    let visible = leftovers::find_visible(&cluster).await?;
+    if let (None, Some(error)) = (&visible, &refused) {
+        // The run may be in another namespace, where this user has the rights.
+        judge_rights_to_attach(&cluster, false).await?;
+        return Err(api::failed(ClusterRequest::FindRun, error));
     }
-    let all = leftovers::find(&cluster).await?;
+    let is_whole_cluster = visible.as_ref().is_some_and(|found| found.is_whole_cluster);
+    let all = visible.map_or_else(Vec::new, |found| found.runs);
     let Some(found) = all.iter().find(|run| run.job == job) else {
         return refuse(ClusterObstacle::NoSuchRun {
             run: id.to_owned(),
             known: all.iter().map(|run| run.id.clone()).collect(),
+            hidden_outside: (!is_whole_cluster).then(|| cluster.namespace.clone()),
         });
     };
     cluster.namespace = found.namespace.clone();
@@ -223,7 +222,65 @@ fn not_running(objects: &RunObjects, pod: Option<&Pod>) -> RunError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake_api::{ApiAnswer, list, serve};
     use serde_json::json;
+
+    /// Looks for a run in a cluster where this user may list no Jobs. `found` is the status of a
+    /// Job's request. `may_all`: the user has all rights on other objects.
+    fn find_without_list(found: u16, may_all: bool) -> RunError {
+        let runtime = crate::connect::runtime().unwrap();
+        let (objects, _) = serve(&runtime, move |request, _| match request {
+            _ if request.contains("/jobs/") => ApiAnswer::Status(found),
+            _ if request.contains("/jobs") => ApiAnswer::Status(403),
+            _ => ApiAnswer::Document(json!({"metadata": {}, "spec": {}, "status": {
+                "allowed": may_all, "incomplete": false, "nonResourceRules": [],
+                "resourceRules": []}})),
+        });
+        let found = runtime.block_on(find(objects.cluster.clone(), "0a1b2c3d"));
+        found.err().expect("no run")
+    }
+
+    #[test]
+    fn user_who_may_not_get_jobs_receives_the_role_for_attaching() {
+        let error = find_without_list(403, false);
+        let role = error.role_to_apply().unwrap();
+        assert!(role.contains("metadata: {name: iosonde-attach, "), "{role}");
+        // The run may be in another namespace.
+        assert!(error.remedy().contains("-n"), "{}", error.remedy());
+    }
+
+    #[test]
+    fn missing_run_is_named_although_jobs_are_not_listed() {
+        let obstacle = ClusterObstacle::NoSuchRun {
+            run: "0a1b2c3d".to_owned(),
+            known: Vec::new(),
+            hidden_outside: Some("bench".to_owned()),
+        };
+        // A user who may get the Job by its name lacks no right to find it.
+        for may_all in [true, false] {
+            let expected = RunError::from(obstacle.clone());
+            assert_eq!(find_without_list(404, may_all), expected);
+        }
+    }
+
+    #[test]
+    fn missing_run_may_be_hidden_if_one_namespace_is_listed() {
+        for (everywhere, hidden_outside) in [(403, Some("bench".to_owned())), (200, None)] {
+            let runtime = crate::connect::runtime().unwrap();
+            let (objects, _) = serve(&runtime, move |request, _| match request {
+                _ if request.contains("/jobs/") => ApiAnswer::Status(404),
+                _ if request.contains("/namespaces/") || everywhere == 200 => list(&[]),
+                _ => ApiAnswer::Status(everywhere),
+            });
+            let found = runtime.block_on(find(objects.cluster.clone(), "0a1b2c3d"));
+            let obstacle = ClusterObstacle::NoSuchRun {
+                run: "0a1b2c3d".to_owned(),
+                known: Vec::new(),
+                hidden_outside,
+            };
+            assert_eq!(found.err().expect("no run"), obstacle.into());
+        }
+    }
 
     #[test]
     fn run_target_and_labels_are_read_from_its_pods() {

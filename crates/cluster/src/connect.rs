@@ -4,6 +4,7 @@ mod proxy;
 
 use crate::api::chain;
 use crate::options::ClusterOptions;
+use http::HeaderValue;
 use iosonde_result::run_error::{ClusterObstacle, RunError, SystemFailure};
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
@@ -17,6 +18,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 /// Timeout for further bytes of an answer. It is longer than the upload of an agent, during which
 /// the pod sends nothing.
 pub(crate) const SILENT_BODY: Duration = Duration::from_secs(240);
+
+/// Name of this program in each request. Audit logs of the server have it.
+const USER_AGENT: &str = concat!("iosonde/", env!("CARGO_PKG_VERSION"));
 
 /// A connection to an API server.
 #[derive(Clone)]
@@ -98,6 +102,8 @@ fn omit_unused_certificates(config: &mut Config) {
 /// `silent_body` without a byte.
 fn client(mut config: Config, answer: Duration, silent_body: Duration) -> kube::Result<Client> {
     config.read_timeout = Some(silent_body);
+    let agent = HeaderValue::from_static(USER_AGENT);
+    config.headers.push((http::header::USER_AGENT, agent));
     // The time counts from the last request, not from the end of the one before.
     config.reset_reader_on_write = true;
     let builder = ClientBuilder::try_from(config)?;
@@ -201,6 +207,29 @@ mod tests {
             request_line.join().unwrap().trim_end(),
             "CONNECT api.example.com:6443 HTTP/1.1"
         );
+    }
+
+    #[test]
+    fn requests_name_the_program_and_its_version() {
+        let runtime = super::runtime().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let agent = std::thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            let lines = BufReader::new(stream).lines().map(Result::unwrap);
+            let mut head = lines.take_while(|line| !line.is_empty());
+            let name = "user-agent: ";
+            head.find_map(|line| Some(line.to_lowercase().strip_prefix(name)?.to_owned()))
+        });
+        let listed = runtime.block_on(async {
+            let config = Config::new(format!("http://{address}").parse().unwrap());
+            let client = client(config, Duration::from_secs(10), SILENT_BODY).unwrap();
+            let pods: Api<Pod> = Api::namespaced(client, "default");
+            pods.list(&ListParams::default()).await
+        });
+        assert!(listed.is_err(), "the server closes the connection");
+        let expected = concat!("iosonde/", env!("CARGO_PKG_VERSION"));
+        assert_eq!(agent.join().unwrap().as_deref(), Some(expected));
     }
 
     #[test]

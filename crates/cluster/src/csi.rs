@@ -117,8 +117,16 @@ impl<'a> CsiSession<'a> {
         let CheckedServices {
             class,
             retains_volumes,
+            rights,
         } = checked;
-        let session = runner.open(observer)?;
+        let starter = ClusterRunner {
+            options: ClusterOptions {
+                removes_retained: retains_volumes,
+                ..runner.options.clone()
+            },
+            agents: runner.agents,
+        };
+        let session = starter.open_for(&rights, observer)?;
         let objects = session.run_objects().clone();
         let labels = labels(&objects.cluster);
         let extended = extend_lease(objects, begun, runner.options.deadline);

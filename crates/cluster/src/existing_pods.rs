@@ -3,12 +3,12 @@
 
 use crate::agent_upload::{select_agent, send_agent};
 use crate::api;
+use crate::bounded_requests::await_bounded;
 use crate::connect::runtime;
 use crate::connection::{SILENCE, read_to_end};
 use crate::event_signal::EventSignal;
 use crate::existing_pods_scripts::{STARTED, find_directory_script, removal_script, start_script};
 use crate::free_room::ShareFacts;
-use crate::object_removal::await_bounded;
 use crate::pod_command::{CommandEnd, Printed, output_of};
 use crate::pod_selection::select_pods;
 use crate::pod_set::{ClusterRunner, PodSet, StartedPod, complete, connect, new_id};

@@ -174,8 +174,9 @@ fn send(mut stream: TcpStream, answer: ApiAnswer) -> std::io::Result<()> {
     match answer {
         ApiAnswer::Document(document) => write!(stream, "{}{document}", head(200)),
         ApiAnswer::Status(code) => {
+            let reason = if code == 404 { "NotFound" } else { "x" };
             let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
-                "message": "no", "reason": "x", "code": code});
+                "message": "no", "reason": reason, "code": code});
             write!(stream, "{}{status}", head(code))
         }
         ApiAnswer::Ended => write!(stream, "{}", head(200)),

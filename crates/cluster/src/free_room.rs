@@ -40,11 +40,29 @@ const ONE_NODE: [&str; 12] = [
     "openebs.io/local",
 ];
 
+/// Ends of names of provisioners whose volumes are plain directories: files may exceed the size of
+/// the claim. Drivers of other shares set a quota, or a claim is a share of its own.
+const UNENFORCED_SIZES: [&str; 11] = [
+    "nfs.csi.k8s.io",
+    "nfs-subdir-external-provisioner",
+    "nfs-client-provisioner",
+    "nfs-server-provisioner",
+    "fuseim.pri/ifs",
+    "smb.csi.k8s.io",
+    "efs.csi.aws.com",
+    "rancher.io/local-path",
+    "k8s.io/minikube-hostpath",
+    "microk8s.io/hostpath",
+    "docker.io/hostpath",
+];
+
 /// Known facts about the share of a class.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ShareFacts {
     /// Whether all volumes of the class are on one share.
     pub(crate) is_share: bool,
+    /// Whether files of a new volume may exceed the size of its claim.
+    pub(crate) ignores_claim_size: bool,
     /// Data that the run leaves on the share, for people.
     pub(crate) remainder: Option<String>,
 }
@@ -63,6 +81,9 @@ impl ShareFacts {
         });
         ShareFacts {
             is_share: is_shared_by_nodes(&class.provisioner) == Some(true),
+            ignores_claim_size: UNENFORCED_SIZES
+                .iter()
+                .any(|name| class.provisioner.ends_with(name)),
             remainder,
         }
     }
@@ -142,6 +163,24 @@ mod tests {
         assert_eq!(full, RunError::from(expected));
         assert_eq!(judge("sc://disk", false, 5), Ok(None), "each has its own");
         assert_eq!(judge("pvc://data", false, 1), Ok(None), "may be there");
+    }
+
+    #[test]
+    fn plain_directories_have_no_size_and_shares_with_quotas_do() {
+        let ignores_claim_size = |provisioner: &str| {
+            let class = StorageClass {
+                provisioner: provisioner.to_owned(),
+                ..StorageClass::default()
+            };
+            ShareFacts::of_class(&class).ignores_claim_size
+        };
+        assert!(ignores_claim_size("nfs.csi.k8s.io"));
+        let subdir = "cluster.local/nfs-subdir-external-provisioner";
+        assert!(ignores_claim_size(subdir) && ignores_claim_size("rancher.io/local-path"));
+        assert!(!ignores_claim_size("rook-ceph.cephfs.csi.ceph.com"));
+        assert!(!ignores_claim_size("file.csi.azure.com"));
+        assert!(!ignores_claim_size("org.democratic-csi.nfs"));
+        assert!(!ignores_claim_size("example.com/disk"));
     }
 
     #[test]

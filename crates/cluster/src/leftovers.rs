@@ -9,12 +9,15 @@ use crate::connect::KubeCluster;
 use crate::manifest::{JOB_NAME_PREFIX, RUN_LABEL, run_id_from_job_name};
 use crate::namespace;
 use crate::options::ClusterOptions;
+use crate::run_objects::RunObjects;
+use crate::setup_observer::{SetupEvent, SetupObserver, unless_interrupted};
 use crate::volume_origin::is_provisioned_for_claim;
 use iosonde_result::run_error::{ClusterRequest, RunError};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolume};
 use kube::api::{Api, ListParams};
 use serde::Serialize;
+use tokio::runtime::Runtime;
 
 /// A run whose Job exists. It is still running, or its client is gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -76,29 +79,38 @@ impl LeftoverRun {
 pub(crate) async fn find_if_allowed(
     cluster: &KubeCluster,
 ) -> Result<Option<Vec<LeftoverRun>>, RunError> {
+    Ok(find_visible(cluster).await?.map(|visible| visible.runs))
+}
+
+/// Runs that this user may list.
+pub(crate) struct VisibleRuns {
+    pub(crate) runs: Vec<LeftoverRun>,
+    /// Whether they are those of all namespaces.
+    pub(crate) is_whole_cluster: bool,
+}
+
+/// As [`find_if_allowed`], with the namespaces that were listed.
+pub(crate) async fn find_visible(cluster: &KubeCluster) -> Result<Option<VisibleRuns>, RunError> {
     match list_jobs(cluster).await {
-        Ok(jobs) => Ok(Some(jobs.iter().map(LeftoverRun::from_job).collect())),
+        Ok((jobs, is_whole_cluster)) => Ok(Some(VisibleRuns {
+            runs: jobs.iter().map(LeftoverRun::from_job).collect(),
+            is_whole_cluster,
+        })),
         Err(error) if api::is_refused(&error) => Ok(None),
         Err(error) => Err(api::failed(ClusterRequest::ListJobs, &error)),
     }
 }
 
-/// Returns the runs in all namespaces that this user may list, or else in the selected one.
-pub(crate) async fn find(cluster: &KubeCluster) -> Result<Vec<LeftoverRun>, RunError> {
-    let jobs = list_jobs(cluster).await;
-    let jobs = jobs.map_err(|error| api::failed(ClusterRequest::ListJobs, &error))?;
-    Ok(jobs.iter().map(LeftoverRun::from_job).collect())
-}
-
-async fn list_jobs(cluster: &KubeCluster) -> Result<Vec<Job>, kube::Error> {
+/// Returns the Jobs of runs, and whether they are those of all namespaces.
+async fn list_jobs(cluster: &KubeCluster) -> Result<(Vec<Job>, bool), kube::Error> {
     let ours = ListParams::default().labels(RUN_LABEL);
     let everywhere: Api<Job> = Api::all(cluster.client.clone());
     let here: Api<Job> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
-    let found = match everywhere.list(&ours).await {
-        Err(error) if api::is_refused(&error) => here.list(&ours).await,
-        answer => answer,
-    };
-    Ok(found?.items)
+    match everywhere.list(&ours).await {
+        Ok(list) => Ok((list.items, true)),
+        Err(error) if api::is_refused(&error) => Ok((here.list(&ours).await?.items, false)),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns the volume if it is of a run whose claim is gone, judged by the claim's name.
@@ -175,7 +187,8 @@ pub fn remove_retained_volumes(options: &ClusterOptions, run: &str) -> Result<us
     let runtime = crate::connect::runtime()?;
     runtime.block_on(async {
         let cluster = KubeCluster::connect(options).await?;
-        removal::remove_volumes_of(&cluster, &[run]).await
+        let removed = removal::remove_volumes_of(&cluster, &[run]).await;
+        removed.map(Option::unwrap_or_default)
     })
 }
 
@@ -190,12 +203,34 @@ pub struct RemovedLeftovers {
     pub namespaces: usize,
 }
 
-/// As [`remove_retained_volumes`], within a runtime.
+/// As [`remove_retained_volumes`], within a runtime. `None`: this user may not list volumes.
 pub(crate) async fn remove_retained_volumes_of(
     cluster: &KubeCluster,
     run: &str,
-) -> Result<usize, RunError> {
+) -> Result<Option<usize>, RunError> {
     removal::remove_volumes_of(cluster, &[run]).await
+}
+
+/// Note on a run whose retained volumes could not be removed.
+pub(crate) const RETAINED_MAY_BE_LEFT: &str = "volumes that their class retains may be left; \
+     remove them with `iosonde doctor --cluster --clean`";
+
+/// As [`remove_retained_volumes_of`], for a run in a session. One more interrupt ends the wait, and
+/// a note then names what may be left.
+pub(crate) fn remove_retained_unless_interrupted(
+    runtime: &Runtime,
+    objects: &RunObjects,
+    observer: &mut SetupObserver<'_>,
+) -> Result<Option<usize>, RunError> {
+    let interrupts = observer.interrupts;
+    let before = interrupts().max(1);
+    let is_stopped = || u32::from(interrupts() > before);
+    let removal = remove_retained_volumes_of(&objects.cluster, &objects.id);
+    let removed = runtime.block_on(unless_interrupted(&is_stopped, removal));
+    if matches!(removed, Err(RunError::Interrupted)) {
+        (observer.tell)(SetupEvent::Note(RETAINED_MAY_BE_LEFT));
+    }
+    removed
 }
 
 /// Returns the id of the run that this volume was provisioned for. A volume of an administrator,

@@ -7,6 +7,7 @@
 mod agent_upload;
 mod api;
 mod attach;
+mod bounded_requests;
 mod clock;
 mod collect;
 mod connect;

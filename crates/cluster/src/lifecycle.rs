@@ -6,12 +6,15 @@
 //! state, `volume_timeline` the times of one volume.
 
 pub(crate) mod lifecycle_manifest;
+mod lifecycle_role;
 mod lifecycle_watch;
 mod observed_change;
 mod phase_progress;
 mod round_state;
 mod volume_round;
 mod volume_timeline;
+
+pub(crate) use lifecycle_role::{RETAINED_RIGHTS, lifecycle_rights};
 
 use crate::api;
 use crate::connect::{KubeCluster, runtime};
@@ -21,7 +24,7 @@ use crate::manifest::{AgentStart, RunSpec};
 use crate::options::{ClusterOptions, PodPlacement, Pods};
 use crate::pod_set::{come_in, new_id};
 use crate::preflight::{self, Facts, Readiness};
-use crate::rights_role::{self, Right};
+use crate::rights_role::CommandRights;
 use crate::run_objects::RunObjects;
 use crate::setup_observer::{SetupEvent, SetupObserver, unless_interrupted};
 use iosonde_job::TargetUri;
@@ -31,6 +34,7 @@ use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Patch, PatchParams, PostParams};
 use lifecycle_manifest::LEASE_S;
+use lifecycle_role::lifecycle_roles;
 use lifecycle_watch::LifecycleWatch;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -43,33 +47,6 @@ const LEASE_PERIOD: Duration = Duration::from_secs(30);
 pub(crate) const STATIC_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
 const _: () = assert!(LEASE_PERIOD.as_secs() * 3 < LEASE_S as u64);
-
-/// Permissions that the run needs in its namespace.
-const LIFECYCLE_RIGHTS: [Right; 15] = [
-    ("create", "batch", "jobs", ""),
-    ("get", "batch", "jobs", ""),
-    ("patch", "batch", "jobs", ""),
-    ("delete", "batch", "jobs", ""),
-    ("create", "", "pods", ""),
-    ("list", "", "pods", ""),
-    ("watch", "", "pods", ""),
-    ("delete", "", "pods", ""),
-    ("create", "", "persistentvolumeclaims", ""),
-    ("list", "", "persistentvolumeclaims", ""),
-    ("watch", "", "persistentvolumeclaims", ""),
-    ("patch", "", "persistentvolumeclaims", ""),
-    ("delete", "", "persistentvolumeclaims", ""),
-    ("list", "", "events", ""),
-    ("watch", "", "events", ""),
-];
-
-/// Additional permissions for a class that retains volumes, whose policy is changed to remove them.
-pub(crate) const RETAINED_RIGHTS: [Right; 4] = [
-    ("get", "", "persistentvolumes", ""),
-    ("list", "", "persistentvolumes", ""),
-    ("watch", "", "persistentvolumes", ""),
-    ("patch", "", "persistentvolumes", ""),
-];
 
 /// A class with the options of its volumes.
 struct PreparedClass {
@@ -110,7 +87,7 @@ impl<'a> LifecycleSession<'a> {
         debug_assert!(!classes.is_empty() && most > 0);
         let runtime = runtime()?;
         (observer.tell)(SetupEvent::Waiting("the cluster's answer"));
-        let (cluster, facts) = runtime.block_on(query_cluster(&classes, &mut observer))?;
+        let (cluster, facts, command) = runtime.block_on(query_cluster(&classes, &mut observer))?;
         let mut each = classes.iter().zip(&facts);
         let may_retain = each
             .any(|((_, options), facts)| facts.classes.is_none() || is_retaining(facts, options));
@@ -137,7 +114,7 @@ impl<'a> LifecycleSession<'a> {
             id,
         };
         if options.create_namespace {
-            runtime.block_on(come_in(&objects, options, &ready, &mut observer))?;
+            runtime.block_on(come_in(&objects, &ready, &command, &mut observer))?;
         }
         let started = runtime.block_on(start(&objects, &prepared[0], &mut observer));
         match started {
@@ -217,28 +194,16 @@ impl<'a> LifecycleSession<'a> {
             .runtime
             .block_on(self.objects.delete(self.observer.interrupts));
         let removed = match removed {
-            Ok(()) if self.may_retain => self.remove_retained_volumes(),
+            Ok(()) if self.may_retain => leftovers::remove_retained_unless_interrupted(
+                &self.runtime,
+                &self.objects,
+                &mut self.observer,
+            )
+            .map(drop),
             removed => removed,
         };
         (self.observer.tell)(SetupEvent::Over);
         removed
-    }
-
-    /// Removes the volumes that their class retains. One more interrupt ends the wait.
-    fn remove_retained_volumes(&mut self) -> Result<(), RunError> {
-        let interrupts = self.observer.interrupts;
-        let before = interrupts().max(1);
-        let is_stopped = || u32::from(interrupts() > before);
-        let (cluster, run) = (&self.objects.cluster, &self.objects.id);
-        let removal = leftovers::remove_retained_volumes_of(cluster, run);
-        let removed = unless_interrupted(&is_stopped, removal);
-        let removed = self.runtime.block_on(removed);
-        if matches!(removed, Err(RunError::Interrupted)) {
-            let note = "volumes that their class retains may be left; remove them with `iosonde \
-                        doctor --cluster --clean`";
-            (self.observer.tell)(SetupEvent::Note(note));
-        }
-        removed.map(drop)
     }
 }
 
@@ -263,16 +228,18 @@ fn spec_of_class<'s>(
     }
 }
 
-/// Connects to the cluster, checks the rights and queries the facts for each class.
+/// Connects to the cluster, checks the rights and queries the facts for each class. Returns the
+/// rights of the session, too.
 async fn query_cluster(
     classes: &[(String, ClusterOptions)],
     observer: &mut SetupObserver<'_>,
-) -> Result<(KubeCluster, Vec<Facts>), RunError> {
+) -> Result<(KubeCluster, Vec<Facts>, CommandRights), RunError> {
     let asked = async {
         let cluster = KubeCluster::connect(&classes[0].1).await?;
+        let command = lifecycle_rights(false);
         let mut all_facts = Vec::new();
         for (_, options) in classes {
-            let mut facts = preflight::query_facts(&cluster, options).await?;
+            let mut facts = preflight::query_facts(&cluster, options, &command).await?;
             // Rights that only an agent needs, such as exec, are not needed here.
             facts.missing_rights = Vec::new();
             all_facts.push(facts);
@@ -281,29 +248,26 @@ async fn query_cluster(
             .iter()
             .zip(&all_facts)
             .any(|((_, options), facts)| is_retaining(facts, options));
-        let of_retained = RETAINED_RIGHTS.into_iter().filter(|_| retains);
-        let wanted: Vec<Right> = LIFECYCLE_RIGHTS.into_iter().chain(of_retained).collect();
+        let command = lifecycle_rights(retains);
         let lacking = match all_facts.iter().any(|facts| facts.lacks_namespace) {
             // The creator of the namespace may be granted rights in it.
             true => Vec::new(),
-            false => preflight::missing(&cluster, wanted.into_iter()).await?,
+            false => preflight::missing(&cluster, command.needed.iter().copied()).await?,
         };
-        Ok((cluster, all_facts, lacking, retains))
+        let role = lifecycle_roles(&cluster.namespace, &classes[0].1, retains);
+        Ok((cluster, all_facts, command, (lacking, role)))
     };
-    let (cluster, facts, lacking, retains) = unless_interrupted(observer.interrupts, asked).await?;
+    let asked = unless_interrupted(observer.interrupts, asked);
+    let (cluster, facts, command, (lacking, role)) = asked.await?;
     if lacking.is_empty() {
-        return Ok((cluster, facts));
+        return Ok((cluster, facts, command));
     }
-    let mut role = rights_role::role_manifest(&cluster.namespace, &LIFECYCLE_RIGHTS);
-    if retains {
-        role.push_str("---\n");
-        role.push_str(&rights_role::cluster_role_manifest(
-            "iosonde-lifecycle",
-            &RETAINED_RIGHTS,
-        ));
-    }
-    let rights = lacking.into_iter().map(preflight::in_words).collect();
-    Err(ClusterObstacle::MissingRights { rights, role }.into())
+    let obstacle = ClusterObstacle::MissingRights {
+        rights: lacking.into_iter().map(preflight::in_words).collect(),
+        role,
+        is_bound_to_namespace: false,
+    };
+    Err(obstacle.into())
 }
 
 /// Returns the class with this name, if this user may read classes.

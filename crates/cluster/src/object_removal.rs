@@ -6,8 +6,6 @@ use crate::namespace;
 use crate::run_objects::RunObjects;
 use crate::run_watch::RunWatch;
 use crate::setup_observer::TICK;
-use futures::StreamExt;
-use futures::stream::iter;
 use iosonde_result::run_error::RunError;
 use iosonde_result::run_error::pod_failure::{
     FailedObject, FailureCondition, PodOnNode, RemainingObject,
@@ -15,8 +13,6 @@ use iosonde_result::run_error::pod_failure::{
 use kube::api::DeleteParams;
 use std::time::{Duration, Instant};
 
-/// Most removals at the same time.
-const REMOVALS_MAX: usize = 16;
 /// Time before a deletion gives up on pods whose nodes are not ready.
 const NODE: Duration = Duration::from_secs(5);
 /// Interval at which the nodes of the remaining pods are read.
@@ -27,18 +23,6 @@ const RETRY_DELAY: Duration = Duration::from_millis(500);
 const REMOVAL: Duration = Duration::from_secs(90);
 
 const _: () = assert!(NODE.as_secs() < REMOVAL.as_secs());
-
-/// Awaits removals, a bounded number at the same time. Returns the results in their order. A
-/// removal that hangs delays none but itself: completed ones make room whatever their order.
-pub(crate) async fn await_bounded<F: Future>(removals: impl Iterator<Item = F>) -> Vec<F::Output> {
-    let numbered = removals
-        .enumerate()
-        .map(|(number, removal)| async move { (number, removal.await) });
-    let removed = iter(numbered).buffer_unordered(REMOVALS_MAX);
-    let mut removed: Vec<_> = removed.collect().await;
-    removed.sort_unstable_by_key(|(number, _)| *number);
-    removed.into_iter().map(|(_, output)| output).collect()
-}
 
 impl RunObjects {
     /// Deletes all objects and waits for it. Some storage classes keep the data of deleted claims.
@@ -207,47 +191,6 @@ mod tests {
         assert_eq!(others.len(), 6, "{all:?}");
         let claim = "/persistentvolumeclaims/iosonde-0a1b2c3d-data";
         assert_eq!(requests.count(&[claim]), 1, "{all:?}");
-    }
-
-    #[test]
-    fn number_of_removals_at_once_is_bounded() {
-        use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-        let runtime = crate::connect::runtime().unwrap();
-        let (active, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let remove = |number: usize| {
-            let (active, most) = (&active, &most);
-            async move {
-                most.fetch_max(active.fetch_add(1, Relaxed) + 1, Relaxed);
-                // Later ones end first.
-                tokio::time::sleep(Duration::from_millis(20 - number as u64 % 20)).await;
-                active.fetch_sub(1, Relaxed);
-                number
-            }
-        };
-        let removed = runtime.block_on(await_bounded((0..100).map(remove)));
-        assert_eq!(removed, (0..100).collect::<Vec<_>>());
-        assert_eq!(most.into_inner(), REMOVALS_MAX);
-    }
-
-    #[test]
-    fn removal_that_hangs_does_not_delay_the_others() {
-        use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-        let runtime = crate::connect::runtime().unwrap();
-        let ended = AtomicUsize::new(0);
-        let remove = |number: usize| {
-            let ended = &ended;
-            async move {
-                let begun = Instant::now();
-                while number == 0 && ended.load(Relaxed) < 99 {
-                    assert!(begun.elapsed() < Duration::from_secs(30), "the others wait");
-                    tokio::time::sleep(Duration::from_millis(1)).await;
-                }
-                ended.fetch_add(1, Relaxed);
-                number
-            }
-        };
-        let removed = runtime.block_on(await_bounded((0..100).map(remove)));
-        assert_eq!(removed, (0..100).collect::<Vec<_>>());
     }
 
     #[test]

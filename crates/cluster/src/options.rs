@@ -60,6 +60,8 @@ pub struct ClusterOptions {
     pub pods: Option<Pods>,
     /// Whether the objects of a run whose pod fails are kept for an inspection.
     pub keep_failed: bool,
+    /// Whether volumes that their class retains are removed, too, if the pods do not start.
+    pub removes_retained: bool,
     /// Space that the jobs of each pod need. `None` is not known.
     pub needed: Option<NeededSpace>,
     /// Layers whose caches are dropped before the jobs start.
@@ -135,6 +137,7 @@ impl ClusterOptions {
             allow_overwrite: false,
             pods: None,
             keep_failed: false,
+            removes_retained: false,
             needed: None,
             cold: ColdLayers::default(),
             inspects_node: false,

@@ -4,21 +4,13 @@ use crate::api;
 use crate::connect::KubeCluster;
 use crate::object_watch::Selector;
 use crate::options::ClusterOptions;
-use crate::preflight::judge_given_rights;
+use crate::preflight::{judge_rights_in_pods, judge_rights_on_pods};
 use crate::refusal::refuse;
-use crate::rights_role::Right;
 use crate::selected_pods::{SelectedPod, SelectedPods};
 use iosonde_result::run_error::{ClusterObstacle, ClusterRequest, RunError, SelectedPodsProblem};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::Api;
 use std::collections::BTreeMap;
-
-/// Permissions for using pods that exist.
-const SELECTION_RIGHTS: [Right; 3] = [
-    ("list", "", "pods", ""),
-    ("create", "", "pods", "exec"),
-    ("get", "", "pods", "exec"),
-];
 
 /// Finds the running pods of a selector, and the directory to use in each. Changes nothing.
 ///
@@ -30,7 +22,7 @@ pub(crate) async fn select_pods(
     id: &str,
 ) -> Result<(KubeCluster, SelectedPods, Vec<Pod>), RunError> {
     let cluster = KubeCluster::connect(options).await?;
-    judge_given_rights(&cluster, &SELECTION_RIGHTS).await?;
+    judge_rights_on_pods(&cluster).await?;
     let api: Api<Pod> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
     let wanted = Selector::Label(selector.to_owned());
     let found = api.list(&wanted.list_params()).await;
@@ -48,6 +40,9 @@ pub(crate) async fn select_pods(
         };
         return refuse(ClusterObstacle::UnusablePods(problem));
     }
+    let names = pods.iter().filter_map(|pod| pod.metadata.name.as_deref());
+    let names: Vec<&str> = names.collect();
+    judge_rights_in_pods(&cluster, &names).await?;
     let mut chosen = BTreeMap::new();
     for (index, pod) in pods.iter().enumerate() {
         let selected = SelectedPod::choose(pod, path, (id, index))?;

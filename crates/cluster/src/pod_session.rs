@@ -19,8 +19,10 @@ use crate::node_watch::Nodes;
 use crate::options::ClusterOptions;
 use crate::pod_client::PodClient;
 use crate::pod_set::{ClusterRunner, PodSet};
+use crate::preflight::rights_of_run;
 use crate::progress_sum::ProgressSum;
 use crate::reconnect::{inspect_path_in_pod, reconnected};
+use crate::rights_role::CommandRights;
 use crate::run_objects::RunObjects;
 use crate::setup_observer::{ANSWER_TIMEOUT, SetupEvent, SetupObserver, TICK};
 use cold_start::ColdStart;
@@ -79,8 +81,17 @@ impl ClusterRunner<'_> {
     ///
     /// # Errors
     /// Before anything is created: the unmet prerequisite. Later: the explained cause.
-    pub fn open<'w>(&self, mut watch: SetupObserver<'w>) -> Result<PodSession<'w>, RunError> {
-        let mut made = match self.make(&mut watch) {
+    pub fn open<'w>(&self, watch: SetupObserver<'w>) -> Result<PodSession<'w>, RunError> {
+        self.open_for(&rights_of_run(&self.options), watch)
+    }
+
+    /// As [`open`](Self::open), for a command that needs these rights: all of a run, and its own.
+    pub(crate) fn open_for<'w>(
+        &self,
+        command: &CommandRights,
+        mut watch: SetupObserver<'w>,
+    ) -> Result<PodSession<'w>, RunError> {
+        let mut made = match self.make_for(command, &mut watch) {
             Ok(made) => made,
             Err(error) => return Err(self.name_existing_directories(error, &mut watch)),
         };

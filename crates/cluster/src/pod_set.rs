@@ -1,5 +1,9 @@
 //! [`ClusterRunner`]: checks a cluster, creates pods and waits until their agents answer.
 
+mod failed_start;
+
+pub(crate) use failed_start::with_kept_objects;
+
 use crate::agent_upload::{select_agent, send_agent};
 use crate::connect::{KubeCluster, runtime};
 use crate::connection::{Connection, Retry};
@@ -13,14 +17,16 @@ use crate::node_readiness::node_not_ready;
 use crate::options::{AgentProgram, ClusterOptions, own_arch};
 use crate::pod_selection::select_pods;
 use crate::preflight::{self, NodeLabels, Readiness};
+use crate::rights_role::CommandRights;
 use crate::run_objects::{API_OUTAGE_MAX, RunObjects};
 use crate::serving_nodes::{WatchedNode, nodes_to_watch};
 use crate::setup_observer::{SetupEvent, SetupObserver, unless_interrupted};
 use crate::volume_origin::{VolumeOrigin, volume_origin};
+use failed_start::end_failed_start;
 use futures::future::{try_join, try_join_all};
 use iosonde_job::TargetUri;
 use iosonde_result::run_error::RunError;
-use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition, KeptObjects};
+use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition};
 use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod};
 use kube::api::Api;
 use std::collections::BTreeMap;
@@ -72,13 +78,23 @@ pub(crate) struct StartedPod {
 impl ClusterRunner<'_> {
     /// Checks the prerequisites, then creates the pods and waits for their agents.
     pub(crate) fn make(&self, watch: &mut SetupObserver<'_>) -> Result<PodSet, RunError> {
+        self.make_for(&preflight::rights_of_run(&self.options), watch)
+    }
+
+    /// As [`make`](Self::make), for a command that needs these rights: all of a run, and its own.
+    pub(crate) fn make_for(
+        &self,
+        command: &CommandRights,
+        watch: &mut SetupObserver<'_>,
+    ) -> Result<PodSet, RunError> {
         if let TargetUri::Pods { selector, path } = &self.options.target {
             return self.join_pods((selector, path.as_deref()), watch);
         }
         let runtime = runtime()?;
         let options = with_namespace(&self.options);
         let archs = self.archs();
-        let (cluster, ready) = self.await_readiness(&runtime, &options, &archs, watch)?;
+        let (cluster, ready) =
+            self.await_readiness(&runtime, (&options, &archs), command, watch)?;
         let id = new_id();
         let namespace = cluster.namespace.clone();
         let spec = RunSpec {
@@ -103,17 +119,13 @@ impl ClusterRunner<'_> {
             selected: None,
         };
         if options.create_namespace {
-            runtime.block_on(come_in(&objects, &options, &ready, watch))?;
+            runtime.block_on(come_in(&objects, &ready, command, watch))?;
         }
         let begun = runtime.block_on(async {
             objects.create(&spec).await?;
             let agents = (self.agents, &ready.node_labels);
             let (pods, wanted) = begin(&objects, &spec, agents, watch).await?;
-            let mut origin = VolumeOrigin::Unknown;
-            if spec.is_block() {
-                preflight::refuse_other_users(&objects.cluster, &options, &id).await?;
-                origin = volume_origin(&objects).await;
-            }
+            let origin = check_device(&objects, &spec).await?;
             Ok((pods, origin, wanted))
         });
         match begun {
@@ -132,7 +144,10 @@ impl ClusterRunner<'_> {
                     pods,
                 })
             }
-            Err(error) => Err(end_failed_start(&runtime, &objects, error, watch)),
+            Err(error) => {
+                let retained = options.removes_retained;
+                Err(end_failed_start(&runtime, &objects, retained, error, watch))
+            }
         }
     }
 
@@ -154,14 +169,14 @@ impl ClusterRunner<'_> {
     fn await_readiness(
         &self,
         runtime: &Runtime,
-        options: &ClusterOptions,
-        archs: &[&str],
+        (options, archs): (&ClusterOptions, &[&str]),
+        command: &CommandRights,
         watch: &mut SetupObserver<'_>,
     ) -> Result<(KubeCluster, Readiness), RunError> {
         (watch.tell)(SetupEvent::Waiting("the cluster's answer"));
         let (cluster, ready) = runtime.block_on(unless_interrupted(
             watch.interrupts,
-            query_readiness(options, archs),
+            query_readiness(options, archs, command),
         ))?;
         for note in &ready.notes {
             (watch.tell)(SetupEvent::Note(note));
@@ -170,47 +185,11 @@ impl ClusterRunner<'_> {
     }
 }
 
-/// Removes the objects of a failed start, or keeps them on request. Returns the error.
-fn end_failed_start(
-    runtime: &Runtime,
-    objects: &RunObjects,
-    error: RunError,
-    watch: &mut SetupObserver<'_>,
-) -> RunError {
-    if objects.keeps_failed && is_of_pod(&error) {
-        (watch.tell)(SetupEvent::Over);
-        return with_kept_objects(error, objects);
-    }
-    (watch.tell)(SetupEvent::Waiting("everything to be removed"));
-    if let Err(left) = runtime.block_on(objects.delete(watch.interrupts)) {
-        (watch.tell)(SetupEvent::Note(&format!("{left}; {}", left.remedy())));
-    }
-    error
-}
-
-/// Whether a pod failed, so that its state and its log may explain more.
-fn is_of_pod(error: &RunError) -> bool {
-    matches!(error, RunError::NotReady(_) | RunError::Lost(_))
-}
-
-/// Adds to the error of a pod that the objects of its run were kept.
-pub(crate) fn with_kept_objects(error: RunError, objects: &RunObjects) -> RunError {
-    let kept = KeptObjects {
-        namespace: objects.cluster.namespace.clone(),
-        job: objects.job.clone(),
-    };
-    match error {
-        RunError::NotReady(failure) => RunError::NotReady(Box::new(failure.with_kept(kept))),
-        RunError::Lost(failure) => RunError::Lost(Box::new(failure.with_kept(kept))),
-        other => other,
-    }
-}
-
 /// Creates the namespace if needed and checks the permissions in it. Undoes this on failure.
 pub(crate) async fn come_in(
     objects: &RunObjects,
-    options: &ClusterOptions,
     ready: &Readiness,
+    command: &CommandRights,
     watch: &mut SetupObserver<'_>,
 ) -> Result<(), RunError> {
     let cluster = &objects.cluster;
@@ -218,7 +197,7 @@ pub(crate) async fn come_in(
     // The request is not dropped on an interrupt: the namespace could be created afterwards.
     let mut entered = namespace::enter(cluster, &objects.id, &|| (watch.interrupts)() == 0).await;
     if ready.makes_namespace && entered.is_ok() {
-        let judged = preflight::judge_new_namespace(cluster, options);
+        let judged = preflight::judge_new_namespace(cluster, command);
         entered = unless_interrupted(watch.interrupts, judged).await;
     }
     if entered.is_err() {
@@ -257,8 +236,9 @@ pub fn check(
         });
     }
     let options = with_namespace(options);
-    let asked = unless_interrupted(interrupts, query_readiness(&options, archs));
-    let (_, ready) = runtime()?.block_on(asked)?;
+    let command = preflight::rights_of_run(&options);
+    let asked = query_readiness(&options, archs, &command);
+    let (_, ready) = runtime()?.block_on(unless_interrupted(interrupts, asked))?;
     Ok(PreflightResult {
         notes: ready.notes,
         volume_bytes: ready.volume_bytes,
@@ -269,9 +249,10 @@ pub fn check(
 async fn query_readiness(
     options: &ClusterOptions,
     archs: &[&str],
+    command: &CommandRights,
 ) -> Result<(KubeCluster, Readiness), RunError> {
     let cluster = KubeCluster::connect(options).await?;
-    let facts = preflight::query_facts(&cluster, options).await?;
+    let facts = preflight::query_facts(&cluster, options, command).await?;
     let ready = facts.judge(options, archs)?;
     Ok((cluster, ready))
 }
@@ -304,6 +285,15 @@ async fn begin(
     let nodes = async { Ok(nodes_to_watch(spec.options, objects, claims).await) };
     let begun = try_join(try_join_all(starting), nodes);
     unless_interrupted(watch.interrupts, begun).await
+}
+
+/// Refuses a block device that other pods use. Returns the origin of the volumes.
+async fn check_device(objects: &RunObjects, spec: &RunSpec<'_>) -> Result<VolumeOrigin, RunError> {
+    if !spec.is_block() {
+        return Ok(VolumeOrigin::Unknown);
+    }
+    preflight::refuse_other_users(&objects.cluster, spec.options, spec.id).await?;
+    Ok(volume_origin(objects).await)
 }
 
 /// Returns the claims of the pods, each once: pods may share one.

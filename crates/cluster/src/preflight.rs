@@ -7,6 +7,7 @@
 mod claim_users;
 mod compute_quota;
 mod ephemeral_storage;
+mod namespace_rights;
 mod node_checks;
 mod rights_review;
 mod run_rights;
@@ -15,8 +16,13 @@ mod volume;
 
 pub(crate) use claim_users::refuse_other_users;
 pub(crate) use ephemeral_storage::allocatable_ephemeral_bytes;
+pub(crate) use namespace_rights::judge_new_namespace;
 pub(crate) use node_checks::{is_ready, is_usable, label, node_labels};
-pub(crate) use run_rights::{RIGHTS, judge_given_rights};
+pub(crate) use rights_review::{in_words, missing};
+pub(crate) use run_rights::{
+    RIGHTS, judge_rights_in_pods, judge_rights_on_pods, judge_rights_to_attach, rights_of_run,
+    role_with_namespace,
+};
 pub(crate) use volume::judge_mode;
 
 use crate::api;
@@ -24,34 +30,19 @@ use crate::connect::KubeCluster;
 use crate::free_room::ShareFacts;
 use crate::namespace;
 use crate::options::ClusterOptions;
-use crate::rights_role::{Right, cluster_role_manifest, role_manifest};
+use crate::rights_role::CommandRights;
 use iosonde_job::TargetUri;
 use iosonde_result::run_error::{ClusterObstacle, ClusterRequest, RunError};
-use k8s_openapi::api::authorization::v1::{
-    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
-};
 use k8s_openapi::api::core::v1::{
     LimitRange, Namespace, Node, PersistentVolumeClaim, Pod, ResourceQuota,
 };
 use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, CSIStorageCapacity, StorageClass};
-use kube::api::{Api, ListParams, PostParams};
-use run_rights::{UserRights, rights, rights_of_run};
+use kube::api::{Api, ListParams};
+use namespace_rights::judge_making;
+use run_rights::{UserRights, rights};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::time::{Duration, Instant};
-
-/// Permissions for creating and removing a namespace.
-const RIGHTS_TO_MAKE: [Right; 4] = [
-    ("create", "", "namespaces", ""),
-    ("get", "", "namespaces", ""),
-    ("patch", "", "namespaces", ""),
-    ("delete", "", "namespaces", ""),
-];
-/// Additional permission for checking that a namespace is empty before its removal.
-const RIGHT_TO_LEAVE: Right = ("list", "batch", "jobs", "");
-/// Time to wait for permissions in a new namespace, which some clusters grant to its creator.
-const GIVEN: Duration = Duration::from_secs(5);
 
 /// Answers of the cluster. `None`: this user may not read them.
 #[derive(Debug, Clone, Default)]
@@ -112,13 +103,15 @@ pub(crate) struct Readiness {
     pub(crate) share: ShareFacts,
 }
 
-/// Queries the cluster.
+/// Queries the cluster. `command` has the rights of the role that is printed if the namespace is
+/// missing and may not be created.
 ///
 /// # Errors
-/// If the cluster cannot be reached.
+/// If the cluster cannot be reached, or the namespace is missing and may not be created.
 pub(crate) async fn query_facts(
     cluster: &KubeCluster,
     options: &ClusterOptions,
+    command: &CommandRights,
 ) -> Result<Facts, RunError> {
     let client = &cluster.client;
     let class = match &options.target {
@@ -152,8 +145,12 @@ pub(crate) async fn query_facts(
         list_if(publishes, Api::<CSIStorageCapacity>::all(client.clone())),
         list_if(driver.is_some(), Api::<CSINode>::all(client.clone())),
     );
-    let lacks_namespace = judge_namespace(cluster, options, &namespace).await?;
-    let claim = query_claim(cluster, &options.target).await?;
+    let lacks_namespace = judge_namespace(cluster, options, command, &namespace).await?;
+    let claim = match missing_rights.is_empty() {
+        true => query_claim(cluster, &options.target).await?,
+        // The claim may be unreadable. The missing rights are the error.
+        false => None,
+    };
     let claim_users = query_claim_users(cluster, claim.as_ref()).await;
     Ok(Facts {
         classes,
@@ -202,6 +199,7 @@ fn driver_of<'a>(
 async fn judge_namespace(
     cluster: &KubeCluster,
     options: &ClusterOptions,
+    command: &CommandRights,
     namespace: &kube::Result<Option<Namespace>>,
 ) -> Result<bool, RunError> {
     let is_missing = matches!(namespace, Ok(None));
@@ -217,7 +215,7 @@ async fn judge_namespace(
     // A namespace that is being removed is awaited, and created again.
     let lacks_namespace = is_missing || is_going;
     if lacks_namespace {
-        judge_making(cluster).await?;
+        judge_making(cluster, command).await?;
     }
     Ok(lacks_namespace)
 }
@@ -252,112 +250,6 @@ async fn query_claim_users(
     claim_users::users(claim, &pods, None)
 }
 
-/// Fails if this user may not create and remove a namespace.
-async fn judge_making(cluster: &KubeCluster) -> Result<(), RunError> {
-    let missing = missing(cluster, RIGHTS_TO_MAKE.into_iter()).await?;
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let mut wanted = RIGHTS_TO_MAKE.to_vec();
-    wanted.push(RIGHT_TO_LEAVE);
-    let obstacle = ClusterObstacle::NamespaceForbidden {
-        namespace: cluster.namespace.clone(),
-        rights: missing.into_iter().map(in_words).collect(),
-        role: cluster_role_manifest("iosonde-namespaces", &wanted),
-    };
-    Err(obstacle.into())
-}
-
-/// Checks the permissions of this user in a new namespace, with retries.
-///
-/// # Errors
-/// If permissions are still missing after [`GIVEN`].
-pub(crate) async fn judge_new_namespace(
-    cluster: &KubeCluster,
-    options: &ClusterOptions,
-) -> Result<(), RunError> {
-    let begun = Instant::now();
-    loop {
-        let mut granted = rights(cluster, options).await?;
-        let to_leave = missing(cluster, [RIGHT_TO_LEAVE].into_iter()).await?;
-        if !to_leave.is_empty() || !granted.missing_rights.is_empty() {
-            let mut wanted = rights_of_run(options);
-            wanted.push(RIGHT_TO_LEAVE);
-            granted.role = role_manifest(&cluster.namespace, &wanted);
-        }
-        granted
-            .missing_rights
-            .extend(to_leave.into_iter().map(in_words));
-        let facts = Facts {
-            missing_rights: granted.missing_rights,
-            role: granted.role,
-            ..Facts::default()
-        };
-        match facts.judge_rights() {
-            Err(_) if begun.elapsed() < GIVEN => tokio::time::sleep(GIVEN / 20).await,
-            judged => return judged,
-        }
-    }
-}
-
-/// Returns those permissions that this user lacks.
-pub(crate) async fn missing(
-    cluster: &KubeCluster,
-    wanted: impl Iterator<Item = Right> + Clone,
-) -> Result<Vec<Right>, RunError> {
-    // One request tells most rights. Those that it does not are reviewed one by one.
-    let failed =
-        |error: &kube::Error| api::failed_at(&cluster.server, ClusterRequest::CheckRights, error);
-    let rules = rights_review::read_rules(cluster).await;
-    let rules = rules.map_err(|error| failed(&error))?;
-    let wanted: Vec<Right> = wanted
-        .filter(|right| !rights_review::is_allowed(&rules, *right))
-        .collect();
-    let reviews: Api<SelfSubjectAccessReview> = Api::all(cluster.client.clone());
-    let questions: Vec<_> = wanted
-        .iter()
-        .map(|right| review(&cluster.namespace, *right))
-        .collect();
-    let post = PostParams::default();
-    let asked = questions
-        .iter()
-        .map(|question| reviews.create(&post, question));
-    let mut missing = Vec::new();
-    for (answer, right) in futures::future::join_all(asked).await.iter().zip(wanted) {
-        let answer = answer.as_ref().map_err(failed)?;
-        if !answer.status.as_ref().is_some_and(|status| status.allowed) {
-            missing.push(right);
-        }
-    }
-    Ok(missing)
-}
-
-/// Describes a permission: `create pods/exec`.
-pub(crate) fn in_words((verb, _, resource, sub): Right) -> String {
-    let slash = if sub.is_empty() { "" } else { "/" };
-    format!("{verb} {resource}{slash}{sub}")
-}
-
-fn review(namespace: &str, (verb, group, resource, sub): Right) -> SelfSubjectAccessReview {
-    SelfSubjectAccessReview {
-        spec: SelfSubjectAccessReviewSpec {
-            resource_attributes: Some(ResourceAttributes {
-                // All verbs on namespaces but `create` are checked for the name.
-                namespace: (!rights_review::CLUSTER_RESOURCES.contains(&resource))
-                    .then(|| namespace.to_owned()),
-                name: (resource == "namespaces" && verb != "create").then(|| namespace.to_owned()),
-                verb: Some(verb.to_owned()),
-                group: Some(group.to_owned()),
-                resource: Some(resource.to_owned()),
-                subresource: Some(sub.to_owned()),
-                ..ResourceAttributes::default()
-            }),
-            ..SelfSubjectAccessReviewSpec::default()
-        },
-        ..SelfSubjectAccessReview::default()
-    }
-}
-
 impl Facts {
     /// Decides whether the run may begin, and with which parameters. `archs` are the architectures
     /// of the agents, as node labels name them: empty if no agent is sent.
@@ -371,7 +263,7 @@ impl Facts {
     ) -> Result<Readiness, RunError> {
         // A missing namespace is checked later: its creator may be granted permissions.
         if !self.lacks_namespace {
-            self.judge_rights()?;
+            self.judge_rights(matches!(options.target, TargetUri::Claim { .. }))?;
         }
         let mut ready = Readiness {
             pods: self.pods(options, archs)?,
@@ -422,13 +314,16 @@ impl Facts {
         named.collect()
     }
 
-    fn judge_rights(&self) -> Result<(), RunError> {
+    fn judge_rights(&self, is_bound_to_namespace: bool) -> Result<(), RunError> {
         if self.missing_rights.is_empty() {
             return Ok(());
         }
-        let rights = self.missing_rights.clone();
-        let role = self.role.clone();
-        Err(ClusterObstacle::MissingRights { rights, role }.into())
+        let obstacle = ClusterObstacle::MissingRights {
+            rights: self.missing_rights.clone(),
+            role: self.role.clone(),
+            is_bound_to_namespace,
+        };
+        Err(obstacle.into())
     }
 }
 

@@ -31,6 +31,15 @@ const LOG_LINES: i64 = 20;
 /// Most characters of a line of a log in an error.
 const LINE_CHARS_MAX: usize = 400;
 
+/// Reasons of warnings that delay nothing. A kubelet repeats those of name servers and pull secrets
+/// whenever it synchronizes a pod. An image that cannot be pulled has a warning of its own.
+const HARMLESS_WARNINGS: [&str; 4] = [
+    "MissingClusterDNS",
+    "DNSConfigForming",
+    "FailedToRetrieveImagePullSecret",
+    "ExternalExpanding",
+];
+
 /// Most objects whose events are watched or listed one by one. Above it, one request gets all
 /// events of the namespace.
 pub(crate) const EVENT_OBJECTS_MAX: usize = 16;
@@ -256,6 +265,12 @@ pub(crate) async fn list_events(
     }
     sort_events(&mut events);
     Ok(events)
+}
+
+/// Whether an event is a warning that may explain why a pod or a volume makes no progress.
+pub(crate) fn is_explaining_warning(event: &Event) -> bool {
+    let reason = event.reason.as_deref().unwrap_or_default();
+    event.type_.as_deref() == Some("Warning") && !HARMLESS_WARNINGS.contains(&reason)
 }
 
 /// Sorts events by time, oldest first.

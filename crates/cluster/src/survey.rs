@@ -102,6 +102,9 @@ pub enum Trial {
         /// The exchange of data between pods, if the class was tried with several.
         #[serde(skip_serializing_if = "Option::is_none")]
         shared: Option<SharedTrial>,
+        /// Why one pod tried a class whose volumes several nodes can write.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        sharing_not_tried: Option<SharingNotTried>,
     },
     /// The trial failed.
     Fails {
@@ -110,6 +113,15 @@ pub enum Trial {
         /// Action to take.
         remedy: String,
     },
+}
+
+/// Why two pods could not try a class.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SharingNotTried {
+    /// The cause.
+    pub cause: String,
+    /// Action to take.
+    pub remedy: String,
 }
 
 /// Data that each pod of a trial wrote to one volume, and that the others read.
@@ -315,13 +327,14 @@ impl SurveyAnswers {
     }
 }
 
-/// Whether pods on several nodes can write a volume.
+/// Whether pods on several nodes can write the file system of a volume. A block device for several
+/// nodes, as that of a virtual machine, has none.
 fn is_for_many(volume: &PersistentVolume) -> bool {
-    let spec = volume.spec.as_ref();
-    let mut modes = spec
-        .into_iter()
-        .flat_map(|spec| spec.access_modes.iter().flatten());
-    modes.any(|mode| mode == "ReadWriteMany")
+    let Some(spec) = &volume.spec else {
+        return false;
+    };
+    let mut modes = spec.access_modes.iter().flatten();
+    spec.volume_mode.as_deref() != Some("Block") && modes.any(|mode| mode == "ReadWriteMany")
 }
 
 /// Returns the size of a local volume of this node: a disk, or a part of one.

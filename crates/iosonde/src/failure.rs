@@ -3,6 +3,9 @@
 //! docs/exit-status.md is the table for users; a test compares the two.
 
 mod failure_remedy;
+mod role_note;
+
+pub(crate) use role_note::role_note;
 
 use crate::last_signal;
 use crate::terminal_text;
@@ -181,9 +184,13 @@ impl CommandError {
         if matches!(self, CommandError::Interrupted(SIGPIPE)) {
             return;
         }
-        let help = self.remedy().map(|remedy| format!("\nhelp: {remedy}"));
-        let text = format!("warning: {}{}", self.problem(), help.unwrap_or_default());
-        eprintln!("{text}");
+        eprintln!("{}", self.warning());
+    }
+
+    /// Returns the text of the failure as a warning.
+    fn warning(&self) -> String {
+        let role = self.role_to_apply().map(role_note).unwrap_or_default();
+        format!("warning: {}{role}", self.stored_text())
     }
 
     /// Returns the text of the failure and its remedy.
@@ -201,10 +208,7 @@ impl CommandError {
             text.push_str(&format!("\n{help}: {remedy}"));
         }
         if let Some(role) = self.role_to_apply() {
-            text.push_str(&format!(
-                "\nnote: these roles have all rights that are needed:\n{}",
-                role.trim_end()
-            ));
+            text.push_str(&role_note(role));
         }
         text
     }
@@ -402,23 +406,6 @@ mod tests {
         let error = CommandError::usage("no such suite", "name another");
         assert_eq!(error.stored_text(), "no such suite\nhelp: name another");
         assert_eq!(error.text(false), format!("error: {}", error.stored_text()));
-    }
-
-    #[test]
-    fn error_text_ends_with_the_role_for_missing_rights() {
-        let error = RunError::from(ClusterObstacle::MissingRights {
-            rights: vec!["create jobs".to_owned()],
-            role: "kind: Role\nrules: []\n".to_owned(),
-        });
-        assert_eq!(
-            CommandError::from(error).text(false),
-            "error: this user may not do here what a run needs: create jobs\n\
-             help: have an administrator apply the printed role, or choose another namespace with \
-             -n\n\
-             note: these roles have all rights that are needed:\n\
-             kind: Role\n\
-             rules: []"
-        );
     }
 
     #[test]

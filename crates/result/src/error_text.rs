@@ -6,6 +6,7 @@ mod cluster_obstacle_text;
 mod manifest_limit_text;
 mod map_problem_text;
 mod quota_text;
+mod rights_text;
 mod selected_pods_text;
 mod shared_file_text;
 mod target_problem_text;
@@ -213,6 +214,8 @@ mod cluster_error_tests;
 mod connection_error_tests;
 #[cfg(test)]
 mod map_error_tests;
+#[cfg(test)]
+mod rights_error_tests;
 #[cfg(test)]
 mod snapshot_error_tests;
 #[cfg(test)]

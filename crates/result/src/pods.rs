@@ -5,8 +5,10 @@
 //! merged, and the runtime is the longest.
 
 use crate::cache_state::combine_caches;
+use crate::compare::bounds_of_samples;
 use crate::histogram::Histogram;
 use crate::interval::{Interval, Intervals};
+use crate::littles_law::SlotTime;
 use crate::machine::MachineSeries;
 use crate::run::{
     DirectionStats, DiskUtil, RunEvent, RunResult, Verdict, VerdictKind, WorkerResult,
@@ -41,6 +43,10 @@ pub struct PodShare {
     pub direction: Direction,
     /// I/Os per second.
     pub iops: f64,
+    /// Half the 95 % interval of the rate, from the samples of each worker. Their errors are added,
+    /// as workers that share a target slow down together. `None`: too few samples.
+    #[serde(skip)]
+    pub iops_error: Option<f64>,
     /// Bytes per second.
     pub bytes_per_second: f64,
     /// Completion latency (or else total latency) in nanoseconds: percentiles 50, 99 and 99.9.
@@ -185,13 +191,21 @@ pub(crate) fn summary(pods: &[PodResult]) -> Value {
 pub fn shares<'a>(pods: impl Iterator<Item = &'a PodResult>) -> Vec<PodShare> {
     let mut sums: PerDirection<DirectionStats> = PerDirection::default();
     let mut rates: PerDirection<(f64, f64)> = PerDirection::default();
+    let mut errors: PerDirection<Option<f64>> = PerDirection::from_fn(|_| Some(0.0));
     for worker in pods.flat_map(|pod| &pod.workers) {
         for direction in Direction::ALL {
             let stats = &worker.directions[direction];
             add_direction(&mut sums[direction], stats);
             if stats.runtime_ns > 0 {
                 let seconds = stats.runtime_ns as f64 / 1e9;
-                rates[direction].0 += stats.total_ios as f64 / seconds;
+                let iops = stats.total_ios as f64 / seconds;
+                let bounds = bounds_of_samples(iops, &stats.iops, &SlotTime::default());
+                let error = bounds.map(|bounds| bounds.high - iops);
+                if stats.total_ios > 0 {
+                    errors[direction] =
+                        errors[direction].zip(error).map(|(sum, error)| sum + error);
+                }
+                rates[direction].0 += iops;
                 rates[direction].1 += stats.io_bytes as f64 / seconds;
             }
         }
@@ -203,6 +217,7 @@ pub fn shares<'a>(pods: impl Iterator<Item = &'a PodResult>) -> Vec<PodShare> {
         .map(|direction| PodShare {
             direction,
             iops: rates[direction].0,
+            iops_error: errors[direction],
             bytes_per_second: rates[direction].1,
             latency_ns: latency(&sums[direction]),
         })

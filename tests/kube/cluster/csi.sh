@@ -7,9 +7,18 @@ export KUBECONFIG=$B/cfg/admin.kubeconfig NAMESPACE=csi-loop
 mkdir -p $S/state/nodes
 bin/kubectl apply -f crds
 bin/kubectl wait --for=condition=Established --timeout=60s -f crds
+classes() {
+  awk -v RS='---\n' -v ORS='---\n' '/\nkind: (Storage|VolumeSnapshot)Class\n/' manifests/csi.yaml
+}
 # The API server may discover new kinds some seconds after they are established.
-for t in $(seq 20); do bin/kubectl apply -f manifests/csi.yaml && break; sleep 1; done
-[ -n "$(bin/kubectl get volumesnapshotclass csi-loop -o name)" ]
+applied=
+for t in $(seq 20); do
+  bin/kubectl apply -f manifests/csi.yaml && { applied=1; break; }
+  # Parameters of a class are immutable: a class that has changed is deleted and created again.
+  classes | bin/kubectl replace --force -f - || true
+  sleep 1
+done
+[ $applied ] || { echo "manifests/csi.yaml could not be applied" >&2; exit 1; }
 for n in $(seq $1); do
   # The link is right after a restart of the node, too.
   ln -sfn ../../../n$n/pid $S/state/nodes/n$n

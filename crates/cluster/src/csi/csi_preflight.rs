@@ -6,7 +6,7 @@ use crate::connect::KubeCluster;
 use crate::lifecycle::{RETAINED_RIGHTS, STATIC_PROVISIONER, find_class, is_retaining};
 use crate::options::{ClusterOptions, PodPlacement, Pods};
 use crate::preflight::{self, Facts};
-use crate::rights_role::{Right, cluster_role_manifest, role_manifest};
+use crate::rights_role::{CommandRights, Right, cluster_role_manifest, role_manifest};
 use crate::setup_observer::{SetupEvent, SetupObserver, unless_interrupted};
 use crate::survey::drivers::snapshot_classes;
 use iosonde_job::TargetUri;
@@ -64,6 +64,8 @@ pub(super) struct CheckedServices {
     pub(super) class: DataServiceClass,
     /// Whether the class retains volumes, or this user may not read classes.
     pub(super) retains_volumes: bool,
+    /// All rights of the session.
+    pub(super) rights: CommandRights,
 }
 
 /// Answers of the cluster.
@@ -71,6 +73,7 @@ struct ServiceFacts {
     facts: Facts,
     /// `None`: no service uses snapshots.
     snapshot_classes: Option<Vec<DynamicObject>>,
+    rights: CommandRights,
 }
 
 /// Checks whether the services of the class can be measured.
@@ -90,11 +93,17 @@ pub(super) fn check_services(
     let (answers, lacking) = crate::connect::runtime()?.block_on(asked)?;
     if let Some((role, lacking)) = lacking {
         let rights = lacking.into_iter().map(preflight::in_words).collect();
-        return Err(ClusterObstacle::MissingRights { rights, role }.into());
+        let obstacle = ClusterObstacle::MissingRights {
+            rights,
+            role,
+            is_bound_to_namespace: false,
+        };
+        return Err(obstacle.into());
     }
     let ServiceFacts {
         facts,
         snapshot_classes,
+        rights,
     } = answers;
     let class = find_class(&facts, class_name);
     let expands = class.map(|class| class.allow_volume_expansion == Some(true));
@@ -134,6 +143,7 @@ pub(super) fn check_services(
             name,
         },
         retains_volumes: policy.is_none_or(|policy| policy == Some("Retain")),
+        rights,
     })
 }
 
@@ -144,26 +154,32 @@ async fn query_services(
     options: &CsiOptions,
 ) -> Result<(ServiceFacts, Option<(String, Vec<Right>)>), RunError> {
     let cluster = KubeCluster::connect(cluster_options).await?;
-    let mut facts = preflight::query_facts(&cluster, cluster_options).await?;
+    let rights = csi_rights(options, false);
+    let mut facts = preflight::query_facts(&cluster, cluster_options, &rights).await?;
     // They are among those that are checked here.
     facts.missing_rights = Vec::new();
     let retains = is_retaining(&facts, cluster_options);
-    let wanted = wanted_rights(options, retains);
-    let lacking = match facts.lacks_namespace {
+    let rights = csi_rights(options, retains);
+    let wanted = match facts.lacks_namespace {
         // The creator of the namespace may be granted rights in it.
-        true => Vec::new(),
-        false => preflight::missing(&cluster, wanted.iter().copied()).await?,
+        true => cluster_rights(options, retains),
+        false => rights.needed.clone(),
     };
+    let lacking = preflight::missing(&cluster, wanted.into_iter()).await?;
     let snapshot_classes = match options.uses_snapshots() && lacking.is_empty() {
         true => Some(query_snapshot_classes(&cluster, name).await?),
         false => None,
     };
+    let roles = || match cluster_options.create_namespace {
+        true => preflight::role_with_namespace(&rights),
+        false => roles(&cluster.namespace, options, retains),
+    };
+    let lacking = (!lacking.is_empty()).then(|| (roles(), lacking));
     let answers = ServiceFacts {
         facts,
         snapshot_classes,
+        rights,
     };
-    let roles = || roles(&cluster.namespace, options, retains);
-    let lacking = (!lacking.is_empty()).then(|| (roles(), lacking));
     Ok((answers, lacking))
 }
 
@@ -183,10 +199,15 @@ async fn query_snapshot_classes(
     }
 }
 
-fn wanted_rights(options: &CsiOptions, retains: bool) -> Vec<Right> {
-    let mut wanted = namespace_rights(options);
-    wanted.extend(cluster_rights(options, retains));
-    wanted
+/// Returns all rights of a session. `retains`: the class retains volumes.
+fn csi_rights(options: &CsiOptions, retains: bool) -> CommandRights {
+    let mut needed = namespace_rights(options);
+    needed.extend(cluster_rights(options, retains));
+    CommandRights {
+        role_name: "iosonde-csi",
+        used: needed.clone(),
+        needed,
+    }
 }
 
 fn namespace_rights(options: &CsiOptions) -> Vec<Right> {
@@ -210,7 +231,7 @@ fn cluster_rights(options: &CsiOptions, retains: bool) -> Vec<Right> {
 
 /// Returns the manifests of roles with all rights that are needed.
 pub(super) fn roles(namespace: &str, options: &CsiOptions, retains: bool) -> String {
-    let role = role_manifest(namespace, &namespace_rights(options));
+    let role = role_manifest(namespace, "iosonde-csi", &namespace_rights(options));
     let of_cluster = cluster_rights(options, retains);
     if of_cluster.is_empty() {
         return role;
@@ -341,6 +362,33 @@ mod tests {
             known: vec!["other".to_owned()],
         };
         assert_eq!(choose_snapshot_class(&all, "disk", None), Err(missing));
+    }
+
+    #[test]
+    fn rights_in_a_new_namespace_include_those_of_a_run_and_of_snapshots() {
+        let options = CsiOptions {
+            services: DataService::ALL.to_vec(),
+            data_bytes: vec![1 << 20],
+            rounds: 1,
+            window: Duration::ZERO,
+            snapshot_class: None,
+        };
+        let rights = csi_rights(&options, true);
+        let is_needed = |right: &Right| rights.needed.contains(right);
+        assert!(preflight::RIGHTS.iter().all(is_needed), "{rights:?}");
+        assert!(SNAPSHOT_RIGHTS.iter().all(is_needed), "{rights:?}");
+        let role = preflight::role_with_namespace(&rights);
+        for words in [
+            "kind: ClusterRole\nmetadata: {name: iosonde-csi-namespaces}\n",
+            "resources: [namespaces], verbs: [create, get, patch, delete]",
+            "resources: [jobs], verbs: [create, get, patch, delete, list]",
+            "resources: [volumesnapshots], verbs: [create, get, list, watch, delete]",
+            "resources: [volumesnapshotclasses], verbs: [list]",
+            "resources: [persistentvolumes], verbs: [get, list, patch]",
+        ] {
+            assert!(role.contains(words), "{words}: {role}");
+        }
+        assert_eq!(role.matches("kind:").count(), 1, "{role}");
     }
 
     #[test]

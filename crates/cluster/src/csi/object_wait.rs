@@ -3,7 +3,7 @@
 use super::application_link::ServiceSwitches;
 use crate::api;
 use crate::connect::KubeCluster;
-use crate::run_objects::list_events;
+use crate::run_objects::{is_explaining_warning, list_events};
 use crate::setup_observer::TICK;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Event;
@@ -186,10 +186,9 @@ fn is_final_warning(warning: &str) -> bool {
     FINAL_WARNINGS.iter().any(|part| warning.contains(part))
 }
 
-/// Returns the last warning among events, which are sorted by time.
+/// Returns the last warning that may explain a failure among events, which are sorted by time.
 fn last_warning(events: Vec<Event>) -> Option<String> {
-    let is_warning = |event: &Event| event.type_.as_deref() == Some("Warning");
-    let last = events.into_iter().rfind(is_warning)?;
+    let last = events.into_iter().rfind(is_explaining_warning)?;
     let reason = last.reason.unwrap_or_default();
     let message = last.message.unwrap_or_default();
     Some(format!("{reason}: {}", message.trim()))
@@ -201,16 +200,18 @@ mod tests {
 
     #[test]
     fn last_warning_is_the_cause_and_normal_events_are_not() {
-        let event = |kind: &str, message: &str| Event {
+        let event_of = |reason: &str, kind: &str, message: &str| Event {
             type_: Some(kind.to_owned()),
-            reason: Some("ProvisioningFailed".to_owned()),
+            reason: Some(reason.to_owned()),
             message: Some(message.to_owned()),
             ..Event::default()
         };
+        let event = |kind: &str, message: &str| event_of("ProvisioningFailed", kind, message);
         let events = vec![
             event("Warning", "first"),
             event("Warning", "driver does not support clones"),
             event("Normal", "waiting"),
+            event_of("MissingClusterDNS", "Warning", "kubelet has no ClusterDNS"),
         ];
         let expected = "ProvisioningFailed: driver does not support clones";
         assert_eq!(last_warning(events).as_deref(), Some(expected));

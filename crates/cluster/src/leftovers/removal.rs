@@ -2,12 +2,12 @@
 
 use super::{LeftoverRun, LostNamespace, LostVolume, RemovedLeftovers, run_of_volume};
 use crate::api;
+use crate::bounded_requests::await_bounded;
 use crate::connect::KubeCluster;
 use crate::manifest::RUN_LABEL;
 use crate::namespace;
-use crate::object_removal::await_bounded;
 use crate::object_watch::{ObjectWatch, Selector};
-use crate::rights_role::{Right, cluster_role_manifest};
+use crate::rights_role::{Right, cluster_role_manifest, role_manifest};
 use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition, RemainingObject};
 use iosonde_result::run_error::{ClusterObstacle, ClusterRequest, RunError};
 use k8s_openapi::api::batch::v1::Job;
@@ -48,13 +48,14 @@ pub(super) async fn remove_all(
     let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
     // The data of volumes that are still bound is deleted with their claims.
     let (retained, refused) = match volumes_of(cluster, &ids).await {
-        Ok(retained) => (retained, None),
+        Ok(retained) => (retained.unwrap_or_default(), None),
         Err(error) => (Vec::new(), Some(error)),
     };
     let lost = volumes.iter().map(|volume| volume.name.clone());
     let names: BTreeSet<String> = lost.chain(retained).collect();
+    let role = role_for_runs(runs);
     let released = await_bounded(names.iter().map(|name| delete_with_claim(cluster, name))).await;
-    let removed = await_bounded(runs.iter().map(|run| remove_run(cluster, run))).await;
+    let removed = await_bounded(runs.iter().map(|run| remove_run(cluster, run, &role))).await;
     let begun = Instant::now();
     // A volume whose policy could not be changed stays, so iosonde does not wait for it.
     let going = names.iter().zip(&released);
@@ -79,12 +80,15 @@ pub(super) async fn remove_all(
     failures.next().map_or(Ok(count), Err)
 }
 
-/// Removes the volumes of these runs, whose claims are gone. Returns their number.
+/// Removes the volumes of these runs, whose claims are gone. Returns their number. `None`: this
+/// user may not list volumes.
 pub(super) async fn remove_volumes_of(
     cluster: &KubeCluster,
     runs: &[&str],
-) -> Result<usize, RunError> {
-    let names = volumes_of(cluster, runs).await?;
+) -> Result<Option<usize>, RunError> {
+    let Some(names) = volumes_of(cluster, runs).await? else {
+        return Ok(None);
+    };
     for name in &names {
         delete_with_claim(cluster, name).await?;
     }
@@ -92,19 +96,19 @@ pub(super) async fn remove_volumes_of(
     for name in &names {
         wait_for_volume(cluster, name, begun).await?;
     }
-    Ok(names.len())
+    Ok(Some(names.len()))
 }
 
-/// Returns the volumes of these runs that outlive their claims. A user who may not list volumes
-/// cannot know them.
-async fn volumes_of(cluster: &KubeCluster, runs: &[&str]) -> Result<Vec<String>, RunError> {
+/// Returns the volumes of these runs that outlive their claims. `None`: this user may not list
+/// volumes.
+async fn volumes_of(cluster: &KubeCluster, runs: &[&str]) -> Result<Option<Vec<String>>, RunError> {
     if runs.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Some(Vec::new()));
     }
     let all: Api<PersistentVolume> = Api::all(cluster.client.clone());
     let volumes = match all.list(&ListParams::default()).await {
         Ok(list) => list.items,
-        Err(error) if api::is_refused(&error) => return Ok(Vec::new()),
+        Err(error) if api::is_refused(&error) => return Ok(None),
         Err(error) => return Err(api::failed(ClusterRequest::ListVolumes, &error)),
     };
     let is_retained = |volume: &&PersistentVolume| {
@@ -113,9 +117,8 @@ async fn volumes_of(cluster: &KubeCluster, runs: &[&str]) -> Result<Vec<String>,
         policy == Some("Retain") && run_of_volume(volume).is_some_and(|run| runs.contains(&run))
     };
     let retained = volumes.iter().filter(is_retained);
-    Ok(retained
-        .filter_map(|volume| volume.metadata.name.clone())
-        .collect())
+    let names = retained.filter_map(|volume| volume.metadata.name.clone());
+    Ok(Some(names.collect()))
 }
 
 /// Has the volume deleted once its claim is gone. Only the provisioner can delete the data, which
@@ -125,7 +128,7 @@ async fn delete_with_claim(cluster: &KubeCluster, name: &str) -> Result<(), RunE
     let delete = serde_json::json!({"spec": {"persistentVolumeReclaimPolicy": "Delete"}});
     let patch = Patch::Merge(delete);
     let patched = all.patch(name, &PatchParams::default(), &patch).await;
-    let right = "patch persistentvolumes";
+    let right = ("patch persistentvolumes", (clean_up_role(None), false));
     let name = name.to_owned();
     accept(
         ClusterRequest::RemoveVolume { name },
@@ -156,13 +159,19 @@ async fn wait_for_volume(
     }
 }
 
-/// Deletes the Job of a run, and waits until its objects are gone.
-async fn remove_run(cluster: &KubeCluster, run: &LeftoverRun) -> Result<(), RunError> {
+/// Deletes the Job of a run, and waits until its objects are gone. An error for a missing right
+/// has `role`.
+async fn remove_run(
+    cluster: &KubeCluster,
+    run: &LeftoverRun,
+    role: &(String, bool),
+) -> Result<(), RunError> {
     let jobs: Api<Job> = Api::namespaced(cluster.client.clone(), &run.namespace);
     let deleted = jobs.delete(&run.job, &DeleteParams::foreground()).await;
     let name = run.job.clone();
     let request = ClusterRequest::DeleteJob { name };
-    accept(request, "delete jobs", deleted.map(drop))?;
+    let right = ("delete jobs", role.clone());
+    accept(request, right, deleted.map(drop))?;
     let deadline = Instant::now() + REMOVAL;
     let name = run.job.clone();
     let watch = ObjectWatch::new(jobs, Selector::Name(name.clone()));
@@ -210,23 +219,44 @@ async fn leave(cluster: &KubeCluster, name: &str) -> Result<bool, RunError> {
     namespace::leave(&there, None, &|| true).await
 }
 
-/// Returns the manifest of a role that has all rights of `doctor --cluster --clean`.
+/// Returns the manifest of a role that has all rights of `doctor --cluster --clean`: for runs in
+/// one namespace, or for runs, retained volumes and namespaces in the whole cluster.
 #[must_use]
-pub fn clean_up_role() -> String {
-    cluster_role_manifest("iosonde-doctor", &CLEAN_UP_RIGHTS)
+pub fn clean_up_role(namespace: Option<&str>) -> String {
+    let name = "iosonde-doctor";
+    let Some(namespace) = namespace else {
+        return cluster_role_manifest(name, &CLEAN_UP_RIGHTS);
+    };
+    let is_namespaced =
+        |(_, _, resource, _): &Right| ["jobs", "persistentvolumeclaims"].contains(resource);
+    let rights: Vec<Right> = CLEAN_UP_RIGHTS.into_iter().filter(is_namespaced).collect();
+    role_manifest(namespace, name, &rights)
+}
+
+/// Returns the role that suffices for removing these runs, and whether one namespace needs less.
+fn role_for_runs(runs: &[LeftoverRun]) -> (String, bool) {
+    let namespaces: BTreeSet<&str> = runs.iter().map(|run| run.namespace.as_str()).collect();
+    match namespaces.len() {
+        1 => (clean_up_role(namespaces.first().copied()), false),
+        _ => (clean_up_role(None), true),
+    }
 }
 
 /// An object that is already gone is not an error.
 fn accept(
     request: ClusterRequest,
-    right: &str,
+    (right, (role, suggests_namespace)): (&str, (String, bool)),
     answer: Result<(), kube::Error>,
 ) -> Result<(), RunError> {
     match answer {
         Err(error) if api::is_refused(&error) => {
             let rights = vec![right.to_owned()];
-            let role = clean_up_role();
-            Err(ClusterObstacle::CleanUpForbidden { rights, role }.into())
+            let obstacle = ClusterObstacle::CleanUpForbidden {
+                rights,
+                role,
+                suggests_namespace,
+            };
+            Err(obstacle.into())
         }
         Err(error) if !api::is_missing(&error) => Err(api::failed(request, &error)),
         _ => Ok(()),
@@ -300,11 +330,37 @@ mod tests {
     fn missing_right_to_clean_up_is_named() {
         let runtime = crate::connect::runtime().unwrap();
         let (objects, _) = serve(&runtime, |_, _| ApiAnswer::Status(403));
-        let refused = runtime.block_on(remove_run(&objects.cluster, &leftover("0a1b2c3d")));
+        let runs = [leftover("0a1b2c3d")];
+        let refused = runtime.block_on(remove_all(&objects.cluster, &runs, &[], &[]));
         let rights = vec!["delete jobs".to_owned()];
-        let role = clean_up_role();
-        assert!(role.contains("resources: [jobs], verbs: [get, list, watch, delete]"));
-        let expected = ClusterObstacle::CleanUpForbidden { rights, role };
+        let role = clean_up_role(Some("bench"));
+        let expected = ClusterObstacle::CleanUpForbidden {
+            rights,
+            role,
+            suggests_namespace: false,
+        };
         assert_eq!(refused, Err(expected.into()));
+    }
+
+    #[test]
+    fn clean_up_role_of_one_namespace_has_no_cluster_resource() {
+        let jobs = "resources: [jobs], verbs: [get, list, watch, delete]";
+        let of_one = clean_up_role(Some("bench"));
+        assert!(of_one.contains("kind: Role\n"), "{of_one}");
+        assert!(of_one.contains("namespace: bench}"), "{of_one}");
+        assert!(of_one.contains(jobs), "{of_one}");
+        assert!(of_one.contains("persistentvolumeclaims"), "{of_one}");
+        assert!(!of_one.contains("persistentvolumes]"), "{of_one}");
+        let of_all = clean_up_role(None);
+        assert!(of_all.contains("kind: ClusterRole\n"), "{of_all}");
+        assert!(of_all.contains(jobs), "{of_all}");
+        assert!(of_all.contains("persistentvolumes]"), "{of_all}");
+        let mut runs = vec![leftover("0a1b2c3d")];
+        assert_eq!(role_for_runs(&runs), (of_one, false));
+        runs.push(LeftoverRun {
+            namespace: "lab".to_owned(),
+            ..leftover("1a1b2c3d")
+        });
+        assert_eq!(role_for_runs(&runs), (of_all, true));
     }
 }

@@ -1,6 +1,7 @@
 //! Facts about the volumes of a run, read from the objects of a watch.
 
 use crate::quantity::quantity_bytes;
+use crate::run_objects::{is_explaining_warning, sort_events};
 use crate::volume_origin::is_provisioned_for_claim;
 use k8s_openapi::api::core::v1::{Event, PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
@@ -212,7 +213,8 @@ pub(super) fn read_attachments(attachments: &[&VolumeAttachment]) -> ObservedCha
     ObservedChange::Attachments(attachments.iter().filter_map(read).collect())
 }
 
-/// Reads warnings about objects of the run and about volumes, the oldest first.
+/// Reads warnings about objects of the run and about volumes, the oldest first. Those that delay
+/// nothing are left out.
 pub(super) fn read_warnings(events: &[&Event], run: &WatchedRun) -> ObservedChange {
     let is_of_run = |event: &Event| {
         let object = &event.involved_object;
@@ -221,14 +223,14 @@ pub(super) fn read_warnings(events: &[&Event], run: &WatchedRun) -> ObservedChan
     };
     let of_run = events.iter().filter(|event| is_of_run(event));
     let mut events: Vec<Event> = of_run.map(|event| (*event).clone()).collect();
-    crate::run_objects::sort_events(&mut events);
+    sort_events(&mut events);
     let read = |event: Event| {
-        let is_warning = event.type_.as_deref() == Some("Warning");
+        let is_explaining = is_explaining_warning(&event);
         let in_series = event.series.as_ref().and_then(|series| series.count);
         let times = event.count.or(in_series).unwrap_or(1);
         let reason = event.reason.unwrap_or_default();
         let message = event.message.unwrap_or_default();
-        is_warning.then(|| ObservedWarning {
+        is_explaining.then(|| ObservedWarning {
             object: event.involved_object.name.unwrap_or_default(),
             message: format!("{reason}: {}", message.trim()),
             times,
@@ -318,6 +320,30 @@ mod tests {
         };
         let expected = ObservedChange::Warnings(vec![warning]);
         assert_eq!(read_warnings(&events, &run), expected);
+    }
+
+    #[test]
+    fn warning_about_name_servers_explains_no_volume() {
+        let run = WatchedRun {
+            namespace: "lab".to_owned(),
+            job: "iosonde-1".to_owned(),
+        };
+        let event = |kind: &str, reason: &str| -> Event {
+            let event = json!({"metadata": {}, "type": kind, "reason": reason, "message": "no",
+                "involvedObject": {"kind": "Pod", "name": "iosonde-1-0"}});
+            serde_json::from_value(event).unwrap()
+        };
+        let events = [
+            event("Warning", "VolumeResizeFailed"),
+            event("Warning", "MissingClusterDNS"),
+            event("Normal", "FileSystemResizeRequired"),
+        ];
+        let events: Vec<&Event> = events.iter().collect();
+        let ObservedChange::Warnings(read) = read_warnings(&events, &run) else {
+            panic!("no warnings");
+        };
+        let messages: Vec<&str> = read.iter().map(|one| one.message.as_str()).collect();
+        assert_eq!(messages, ["VolumeResizeFailed: no"]);
     }
 
     #[test]

@@ -228,7 +228,7 @@ impl RoundRun<'_> {
         watch: &mut LifecycleWatch,
         observer: &mut SetupObserver<'_>,
     ) -> bool {
-        let mut progress = PhaseProgress::begin(Instant::now(), self.spec.options.timeout);
+        let mut progress = PhaseProgress::begin(phase, Instant::now(), self.spec.options.timeout);
         loop {
             if (observer.interrupts)() > 0 {
                 return false;
@@ -246,7 +246,7 @@ impl RoundRun<'_> {
             let are_warned = volumes.all(|volume| volume.warning.is_some());
             let now = Instant::now();
             if progress.is_over(now, are_warned) {
-                let otherwise = progress.failure(phase, now);
+                let otherwise = progress.failure(now);
                 for index in waiting {
                     state.fail_waiting(index, phase, &otherwise);
                 }

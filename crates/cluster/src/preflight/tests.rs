@@ -72,9 +72,12 @@ fn no_storage_class(target: &str, similar: Option<&str>) -> RunError {
 
 /// Returns the error for rights that this user lacks.
 fn missing_right(right: &str) -> RunError {
-    let rights = vec![right.to_owned()];
-    let role = String::new();
-    ClusterObstacle::MissingRights { rights, role }.into()
+    let obstacle = ClusterObstacle::MissingRights {
+        rights: vec![right.to_owned()],
+        role: String::new(),
+        is_bound_to_namespace: false,
+    };
+    obstacle.into()
 }
 
 #[test]
@@ -107,7 +110,11 @@ fn requests_of_a_check(has_driver: bool) -> Vec<String> {
         _ => list(&[]),
     });
     let options = ClusterOptions::new("sc://fast".parse().unwrap());
-    let facts = runtime.block_on(query_facts(&objects.cluster, &options));
+    let facts = runtime.block_on(query_facts(
+        &objects.cluster,
+        &options,
+        &rights_of_run(&options),
+    ));
     let facts = facts.unwrap();
     assert!(facts.missing_rights.is_empty() && facts.may_claim);
     assert_eq!(facts.capacities.is_some(), has_driver);
@@ -129,6 +136,14 @@ fn files_that_cannot_fit_the_volume_are_refused_with_a_size_that_can() {
     let facts = facts(|facts| {
         facts["claim"] = json!({"metadata": {"name": "data"}, "spec": {"accessModes":
             ["ReadWriteOnce"]}, "status": {"capacity": {"storage": "1Gi"}}});
+        let classes = facts["classes"].as_array_mut().unwrap();
+        for (name, provisioner) in [
+            ("share", "nfs.csi.k8s.io"),
+            ("local", "rancher.io/local-path"),
+            ("quota", "rook-ceph.cephfs.csi.ceph.com"),
+        ] {
+            classes.push(json!({"metadata": {"name": name}, "provisioner": provisioner}));
+        }
     });
     let judge = |target: &str, needed_gib: u64| {
         let mut options = ClusterOptions::new(target.parse().unwrap());
@@ -162,6 +177,11 @@ fn files_that_cannot_fit_the_volume_are_refused_with_a_size_that_can() {
         Ok(()),
         "its size is not known"
     );
+    for target in ["sc://share", "sc://local"] {
+        assert_eq!(judge(target, 8), Ok(()), "no size is enforced: {target}");
+    }
+    let on_share = judge("sc://quota", 8).unwrap_err();
+    assert_eq!(on_share, refused, "the driver sets a quota");
 }
 
 #[test]
@@ -323,6 +343,43 @@ fn missing_rights_come_with_their_role() {
     };
     let error = judge(&unprivileged, "sc://fast").unwrap_err();
     assert_eq!(error.role_to_apply(), Some("kind: Role"));
+}
+
+#[test]
+fn claim_that_may_not_be_read_comes_with_a_role_in_its_namespace() {
+    let runtime = crate::connect::runtime().unwrap();
+    let namespace = json!({"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "bench"}});
+    let rules = json!([
+        {"apiGroups": ["batch"], "resources": ["*"], "verbs": ["*"]},
+        {"apiGroups": [""], "resources": ["pods", "pods/exec", "events"], "verbs": ["*"]},
+        {"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["list"]},
+    ]);
+    let review = json!({"metadata": {}, "spec": {}, "status": {"allowed": false,
+        "incomplete": false, "nonResourceRules": [], "resourceRules": rules}});
+    let (objects, requests) = serve(&runtime, move |request, _| match request {
+        _ if request.contains("reviews") => ApiAnswer::Document(review.clone()),
+        _ if request.ends_with("/namespaces/bench") => ApiAnswer::Document(namespace.clone()),
+        _ => ApiAnswer::Status(403),
+    });
+    let options = ClusterOptions::new("pvc://data".parse().unwrap());
+    let facts = runtime.block_on(query_facts(
+        &objects.cluster,
+        &options,
+        &rights_of_run(&options),
+    ));
+    let facts = facts.unwrap();
+    assert_eq!(requests.count(&["/persistentvolumeclaims/data"]), 0);
+    let error = facts.judge(&options, &["amd64"]).unwrap_err();
+    let role = error.role_to_apply().unwrap();
+    assert!(role.contains("metadata: {name: iosonde, "), "{role}");
+    let of_claims = "resources: [persistentvolumeclaims], verbs: [list, watch, get, create]";
+    assert!(role.contains(of_claims), "{role}");
+    let expected = ClusterObstacle::MissingRights {
+        rights: vec!["get persistentvolumeclaims".to_owned()],
+        role: role.to_owned(),
+        is_bound_to_namespace: true,
+    };
+    assert_eq!(error, expected.into());
 }
 
 #[test]

@@ -206,11 +206,17 @@ impl Facts {
     }
 }
 
-/// Fails if the files of the jobs cannot fit into the volume.
+/// Fails if the files of the jobs cannot fit into the volume. A new volume that is a plain
+/// directory may grow beyond the size of its claim: the free room of its file system is read in
+/// the pod.
 pub(super) fn judge_space(options: &ClusterOptions, ready: &Readiness) -> Result<(), RunError> {
     let (Some(needed), Some(volume_bytes)) = (options.needed, ready.volume_bytes) else {
         return Ok(());
     };
+    let is_claim = matches!(options.target, TargetUri::Claim { .. });
+    if ready.share.ignores_claim_size && !is_claim {
+        return Ok(());
+    }
     let users = match options.is_one_volume() {
         true => u64::from(ready.pods),
         false => 1,
@@ -219,7 +225,6 @@ pub(super) fn judge_space(options: &ClusterOptions, ready: &Readiness) -> Result
     if needed_bytes <= volume_bytes {
         return Ok(());
     }
-    let is_claim = matches!(options.target, TargetUri::Claim { .. });
     refuse(ClusterObstacle::VolumeTooSmall {
         option: (!is_claim).then(|| {
             let gib = sufficient_claim_gib(needed_bytes);

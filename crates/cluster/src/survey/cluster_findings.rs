@@ -13,6 +13,7 @@ impl Survey {
         let mut found = Vec::new();
         for class in self.classes.iter().flatten() {
             found.extend(class_finding(class));
+            found.extend(untried_sharing_finding(class));
             found.extend(self.driver_finding(class));
         }
         found.extend(self.sharing_finding());
@@ -135,6 +136,22 @@ fn class_finding(class: &ClassFacts) -> Option<Finding> {
         }
     };
     Some(Finding::in_cluster(severity, &class.name, cause))
+}
+
+/// Returns the finding for a class that one pod has tried instead of two.
+fn untried_sharing_finding(class: &ClassFacts) -> Option<Finding> {
+    let Some(Trial::Works {
+        sharing_not_tried: Some(reason),
+        ..
+    }) = &class.trial
+    else {
+        return None;
+    };
+    let cause = ClusterCause::SharingNotTried {
+        error: reason.cause.clone(),
+        action: reason.remedy.clone(),
+    };
+    Some(Finding::in_cluster(Note, &class.name, cause))
 }
 
 fn node_findings(node: &NodeFacts) -> Vec<Finding> {

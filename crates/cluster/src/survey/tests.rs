@@ -152,6 +152,30 @@ fn failed_trial_is_a_problem() {
 }
 
 #[test]
+fn trial_by_one_pod_only_is_a_note_with_its_cause() {
+    let mut survey = seen().survey();
+    let classes = survey.classes.as_mut().unwrap();
+    classes[0].trial = Some(Trial::Works {
+        elapsed_ms: 5,
+        free_bytes: None,
+        shared: None,
+        sharing_not_tried: Some(SharingNotTried {
+            cause: "no node takes the pod".to_owned(),
+            remedy: "add a node".to_owned(),
+        }),
+    });
+    survey.judge();
+    let mut findings = survey.findings.iter();
+    let found = findings.find(|finding| finding.id == "sharing_not_tried");
+    let found = found.unwrap();
+    assert_eq!(
+        (found.subject.as_str(), found.severity),
+        ("fast", Severity::Note)
+    );
+    assert!(!ids(&survey).contains(&"class_does_not_work"));
+}
+
+#[test]
 fn unreadable_facts_are_left_out_of_the_survey() {
     let blind = SurveyAnswers::default().survey();
     assert!(blind.classes.is_none() && blind.nodes.is_none() && blind.findings.is_empty());
@@ -213,6 +237,16 @@ fn sharing_of_a_class_is_known_by_its_driver_or_its_volumes() {
     assert_eq!(shared(&answers), [None, Some(true)], "slow is NFS");
     let modes = json!({"storageClassName": "fast", "accessModes": ["ReadWriteMany"]});
     answers.volumes.as_mut().unwrap()[0].spec = from_value(modes).unwrap();
+    assert_eq!(shared(&answers), [Some(true); 2]);
+    let spec = answers.volumes.as_mut().unwrap()[0].spec.as_mut().unwrap();
+    spec.volume_mode = Some("Block".to_owned());
+    assert_eq!(
+        shared(&answers),
+        [None, Some(true)],
+        "a device for several nodes has no file system"
+    );
+    let spec = answers.volumes.as_mut().unwrap()[0].spec.as_mut().unwrap();
+    spec.volume_mode = Some("Filesystem".to_owned());
     assert_eq!(shared(&answers), [Some(true); 2]);
     let classes = answers.classes.as_mut().unwrap();
     let fast = classes

@@ -343,6 +343,7 @@ impl ClusterArgs {
             allow_overwrite: usual.allow_overwrite,
             pods: None,
             keep_failed: self.keep_failed,
+            removes_retained: usual.removes_retained,
             needed: None,
             cold: ColdLayers::default(),
             inspects_node: false,

@@ -3,6 +3,7 @@
 use super::CommandError;
 use iosonde_machine::write_obstacles::lasting_name;
 use iosonde_result::doctor::WORKING_SET_BYTES_MIN;
+use iosonde_result::run_error::RunError;
 use iosonde_study::StudyError;
 use iosonde_study::probe::WorkingSetError;
 use std::path::Path;
@@ -41,6 +42,9 @@ impl CommandError {
     pub(super) fn remedy(&self) -> Option<String> {
         match self {
             CommandError::Usage { help, .. } => Some(help.clone()),
+            CommandError::Study(StudyError::Run(RunError::NoSpace { .. })) => {
+                Some("use a smaller --size, or a target with more free space".to_owned())
+            }
             CommandError::Run(error) | CommandError::Study(StudyError::Run(error)) => {
                 Some(error.remedy())
             }
@@ -102,6 +106,23 @@ mod tests {
             remedy(WorkingSetError::TooSmall { asked_bytes: 1 }),
             "choose --size 16m or more"
         );
+    }
+
+    /// Only fio's jobs have `size=`.
+    #[test]
+    fn full_target_of_a_study_names_its_option() {
+        let error = || RunError::NoSpace {
+            path: "/data".into(),
+            needed_bytes: 2,
+            available_bytes: 1,
+        };
+        let study = CommandError::Study(StudyError::Run(error()));
+        assert_eq!(
+            study.remedy().unwrap(),
+            "use a smaller --size, or a target with more free space"
+        );
+        let fio = CommandError::Run(error()).remedy().unwrap();
+        assert!(fio.contains("a smaller size=, fewer jobs"), "{fio}");
     }
 
     #[test]

@@ -21,6 +21,13 @@ pub enum ClusterCause {
         /// Action to take.
         action: String,
     },
+    /// One pod tried a storage class whose volumes several nodes can write.
+    SharingNotTried {
+        /// Reason why two pods could not try it.
+        error: String,
+        /// Action to take.
+        action: String,
+    },
     /// A storage class retains the volumes of removed claims.
     ClassRetains,
     /// A storage class keeps the directories of removed volumes on its share.

@@ -22,6 +22,12 @@ pub(super) fn describe(cause: &ClusterCause) -> FindingWords {
             "a claim of this class cannot be measured",
         )
         .remedy(action),
+        ClusterCause::SharingNotTried { error, action } => FindingWords::new(
+            "sharing_not_tried",
+            format!("one pod tried the class, not two: {error}"),
+            "no second pod has read the data of the first",
+        )
+        .remedy(action),
         ClusterCause::ClassRetains => FindingWords::new(
             "class_retains",
             "the class keeps the volumes of claims that are gone",

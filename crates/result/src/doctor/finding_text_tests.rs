@@ -373,6 +373,10 @@ fn cluster_causes() -> Vec<ClusterCause> {
             error: "never bound".to_owned(),
             action: "look".to_owned(),
         },
+        ClusterCause::SharingNotTried {
+            error: "no node takes the pod".to_owned(),
+            action: "add a node".to_owned(),
+        },
         ClusterCause::ClassRetains,
         ClusterCause::ClassKeepsDirectory {
             parameter: "archiveOnDelete: true".to_owned(),

@@ -176,7 +176,7 @@ fn connection_errors_keep_their_words() {
 }
 
 #[test]
-fn namespace_and_rights_errors_keep_their_words() {
+fn namespace_and_agent_errors_keep_their_words() {
     check_obstacles(vec![
         (
             ClusterObstacle::NoNamespace {
@@ -192,24 +192,6 @@ fn namespace_and_rights_errors_keep_their_words() {
             },
             "the namespace lab is being removed",
             "wait until it is gone, or choose another with -n",
-        ),
-        (
-            ClusterObstacle::NamespaceForbidden {
-                namespace: text("lab"),
-                rights: texts(&["create namespaces", "delete namespaces"]),
-                role: text("kind: ClusterRole"),
-            },
-            "the namespace lab does not exist, and of what making and removing it needs this \
-             user may not: create namespaces, delete namespaces",
-            "choose one that exists with -n, or have an administrator apply the printed role",
-        ),
-        (
-            ClusterObstacle::MissingRights {
-                rights: texts(&["create jobs", "get pods/log"]),
-                role: text("kind: Role"),
-            },
-            "this user may not do here what a run needs: create jobs, get pods/log",
-            "have an administrator apply the printed role, or choose another namespace with -n",
         ),
         (
             ClusterObstacle::AgentBusy {
@@ -378,6 +360,7 @@ fn run_errors_list_the_known_runs() {
     let no_run = |known| ClusterObstacle::NoSuchRun {
         run: text("c3"),
         known,
+        hidden_outside: None,
     };
     check_obstacles(vec![
         (

@@ -2,6 +2,7 @@
 
 use super::describe_quantity;
 use super::quota_text::{full_share_text, quota_amount_remedy};
+use super::rights_text::{clean_up_remedy, missing_rights_remedy};
 use crate::run_error::pod_failure::removal_command;
 use crate::run_error::{ApiFailure, ClusterObstacle, ClusterRequest};
 use std::fmt;
@@ -159,6 +160,11 @@ fn describe_run_or_manifest(
         ClusterObstacle::NotFollowable { job, .. } => {
             write!(formatter, "{job} is not the run of a single job")
         }
+        ClusterObstacle::NoSuchRun {
+            run,
+            hidden_outside: Some(namespace),
+            ..
+        } => write!(formatter, "no run {run} in the namespace {namespace}"),
         ClusterObstacle::NoSuchRun { run, .. } => {
             write!(formatter, "there is no run {run} in this cluster")
         }
@@ -242,9 +248,6 @@ impl ClusterObstacle {
                 "add certificate-authority-data to the kubeconfig, or set SSL_CERT_FILE to a file \
                  with root certificates"
             }
-            ClusterObstacle::CleanUpForbidden { .. } => {
-                "have an administrator apply the printed role, or choose another namespace with -n"
-            }
             ClusterObstacle::NotReachable {
                 is_proxy_invalid: true,
                 ..
@@ -270,11 +273,15 @@ impl ClusterObstacle {
                 "wait until it is gone, or choose another with -n"
             }
             ClusterObstacle::NamespaceForbidden { .. } => {
-                "choose one that exists with -n, or have an administrator apply the printed role"
+                "choose one that exists with -n, or have an administrator grant these rights"
             }
-            ClusterObstacle::MissingRights { .. } => {
-                "have an administrator apply the printed role, or choose another namespace with -n"
-            }
+            ClusterObstacle::MissingRights {
+                is_bound_to_namespace,
+                ..
+            } => missing_rights_remedy(*is_bound_to_namespace),
+            ClusterObstacle::CleanUpForbidden {
+                suggests_namespace, ..
+            } => clean_up_remedy(*suggests_namespace),
             ClusterObstacle::InvalidPodPatch { .. } | ClusterObstacle::UnknownPodField { .. } => {
                 "write the parts of a pod's manifest as JSON, e.g. \
                  '{\"spec\":{\"schedulerName\":\"mine\"}}'; the container's name is iosonde"
@@ -340,6 +347,10 @@ impl ClusterObstacle {
                     removal_command(namespace, job)
                 );
             }
+            ClusterObstacle::NoSuchRun {
+                hidden_outside: Some(_),
+                ..
+            } => "name its namespace with -n",
             ClusterObstacle::NoSuchRun { known, .. } => match known.as_slice() {
                 [] => "there are none; one that has ended is removed after some minutes",
                 known => return format!("there are {}", known.join(", ")),

@@ -71,6 +71,9 @@ pub enum ClusterObstacle {
         /// Manifest of roles that have all rights that are needed.
         #[serde(default)]
         role: String,
+        /// Whether the run uses objects that exist in this namespace, so that another is no remedy.
+        #[serde(default)]
+        is_bound_to_namespace: bool,
     },
     /// This user may not list or delete the runs in the cluster.
     CleanUpForbidden {
@@ -79,6 +82,9 @@ pub enum ClusterObstacle {
         /// Manifest of a role that has all rights that are needed.
         #[serde(default)]
         role: String,
+        /// Whether the user named no namespace, and one of them needs fewer rights.
+        #[serde(default)]
+        suggests_namespace: bool,
     },
     /// `--pod-patch` with the manifest is not a pod.
     InvalidPodPatch {
@@ -181,6 +187,9 @@ pub enum ClusterObstacle {
         run: String,
         /// Ids of the runs in the cluster.
         known: Vec<String>,
+        /// The namespace, if this user may not list the runs of others.
+        #[serde(default)]
+        hidden_outside: Option<String>,
     },
     /// No pod of this rendered manifest is in the namespace.
     NoPodsOfRendered {

@@ -19,7 +19,8 @@ pub(super) struct KubeBenchCluster {
     pub(super) description: String,
     /// Image for kubestr, since the tests' cluster cannot pull the default image of kubestr.
     pub(super) fio_image: Option<&'static str>,
-    /// Audit log of the API server of the tests' cluster, with the administrator's requests.
+    /// Audit log of the API server of the tests' cluster, with the administrator's requests. Other
+    /// clusters have none that can be read.
     pub(super) audit_log: Option<PathBuf>,
     kubeconfig: PathBuf,
     kubectl: PathBuf,

@@ -141,7 +141,7 @@ async fn use_all_services(run: &ServiceRun, objects: &RunObjects) {
         .await
         .unwrap();
     let removed = remove_retained_volumes_of(&objects.cluster, &objects.id).await;
-    assert_eq!(removed, Ok(1));
+    assert_eq!(removed, Ok(Some(1)));
 }
 
 /// Waits for the second version of an object, which only a watch reports.

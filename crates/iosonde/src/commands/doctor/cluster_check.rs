@@ -4,23 +4,29 @@ use super::count_findings;
 use super::node_inspection::inspect_nodes;
 use crate::args::{AccessMode, ClusterArgs, DoctorArgs, DoctorFormat, VolumeModeArg};
 use crate::commands::cluster;
-use crate::failure::CommandError;
+use crate::failure::{CommandError, role_note};
 use crate::live::pod_setup::PodLive;
 use crate::output::Output;
 use crate::signals::StopSignal;
 use iosonde_cluster::leftovers::RemovedLeftovers;
-use iosonde_cluster::survey::{ClassFacts, Survey, Trial, survey};
-use iosonde_cluster::{PodPlacement, Pods, SetupEvent, SetupObserver, leftovers};
+use iosonde_cluster::survey::{ClassFacts, SharingNotTried, Survey, Trial, survey};
+use iosonde_cluster::{ClusterOptions, PodPlacement, Pods, SetupEvent, SetupObserver, leftovers};
 use iosonde_job::TargetUri;
+use iosonde_result::run_error::pod_failure::{FailureCondition, PodRefusal};
 use iosonde_result::run_error::{ClusterObstacle, RunError, UnsupportedFeature};
 use iosonde_result::session::Session;
 use iosonde_result::wire::PathInfo;
-use std::time::Instant;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 /// Size of a trial's claim. Some drivers refuse smaller claims.
 const TRIAL_BYTES: u64 = 1 << 30;
 /// Timeout of a trial.
 const TRIAL_NS: u64 = 60_000_000_000;
+/// Time within which a quota stops counting deleted pods and their claim.
+const QUOTA_RELEASE: Duration = Duration::from_secs(10);
+/// Interval at which a trial that a quota refuses is repeated.
+const QUOTA_RETRY: Duration = Duration::from_millis(250);
 /// Pods of the trial of a class whose volumes several nodes can write: on two nodes, if two take
 /// them.
 const SHARED_TRIAL: Pods = Pods {
@@ -39,9 +45,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     let mut held = None;
     if args.clean {
         if found.hides_runs {
-            let rights = vec!["list jobs".to_owned()];
-            let role = leftovers::clean_up_role();
-            return Err(RunError::from(ClusterObstacle::CleanUpForbidden { rights, role }).into());
+            return Err(RunError::from(clean_up_forbidden(options.namespace.as_deref())).into());
         }
         let (runs, volumes) = (&found.leftovers, &found.lost_volumes);
         match leftovers::remove(&options, runs, volumes, &found.lost_namespaces) {
@@ -79,6 +83,15 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     count_findings(&found.findings, args.fail_on)
 }
 
+/// Returns the obstacle of a user who may not list runs in this namespace, or in any.
+fn clean_up_forbidden(namespace: Option<&str>) -> ClusterObstacle {
+    ClusterObstacle::CleanUpForbidden {
+        rights: vec!["list jobs".to_owned()],
+        role: leftovers::clean_up_role(namespace),
+        suggests_namespace: namespace.is_none(),
+    }
+}
+
 /// Describes the objects that `--clean` removed.
 fn removed_in_words(removed: &RemovedLeftovers) -> String {
     let count = |number: usize, noun: &str| match number {
@@ -103,25 +116,80 @@ fn try_classes(
     let nodes = found.nodes.as_ref();
     let has_one_node =
         nodes.is_some_and(|all| all.iter().filter(|node| node.is_usable).count() < 2);
+    let mut roles = BTreeSet::new();
     for class in found.classes.iter_mut().flatten() {
         let is_shared = !has_one_node && is_tried_by_two_pods(class, args);
-        let mut outcome = try_class(class, is_shared.then_some(SHARED_TRIAL), args, stop);
-        if is_shared && lacks_rights(&outcome) {
-            // A volume of several pods needs more rights than that of one.
-            outcome = try_class(class, None, args, stop);
-        }
+        let attempt = |pods: Option<Pods>| try_class(class, pods, args, stop);
+        let outcome = match is_shared {
+            true => try_by_two_or_one(&mut roles, attempt),
+            false => attempt(None),
+        };
         stop.check()?;
         class.trial = Some(match outcome {
             Ok(works) => works,
-            Err(CommandError::Run(error)) => Trial::Fails {
-                cause: cause(&error),
-                remedy: error.remedy(),
-            },
+            Err(CommandError::Run(error)) => {
+                roles.extend(error.role_to_apply().map(role_note));
+                Trial::Fails {
+                    cause: cause(&error),
+                    remedy: error.remedy(),
+                }
+            }
             Err(other) => return Err(other),
         });
     }
+    // The report has no room for a manifest. All trials have the same role.
+    for role in &roles {
+        eprintln!("{}", role.trim_start());
+    }
     found.judge();
     Ok(())
+}
+
+/// Tries a class by two pods, or by one if rights, quota or nodes do not suffice for two. Adds the
+/// roles for missing rights.
+fn try_by_two_or_one(
+    roles: &mut BTreeSet<String>,
+    attempt: impl Fn(Option<Pods>) -> Result<Trial, CommandError>,
+) -> Result<Trial, CommandError> {
+    let error = match attempt(Some(SHARED_TRIAL)) {
+        Err(CommandError::Run(error)) if may_suffice_for_one(&error) => error,
+        outcome => return outcome,
+    };
+    roles.extend(error.role_to_apply().map(role_note));
+    // Only a trial that had created objects leaves them in the count of a quota.
+    let release = match error {
+        RunError::NotReady(_) => QUOTA_RELEASE,
+        _ => Duration::ZERO,
+    };
+    let deadline = Instant::now() + release;
+    loop {
+        match attempt(None) {
+            Err(CommandError::Run(refused))
+                if is_refused_by_quota(&refused) && Instant::now() < deadline =>
+            {
+                std::thread::sleep(QUOTA_RETRY);
+            }
+            outcome => return outcome.map(|trial| tried_by_one(trial, &error)),
+        }
+    }
+}
+
+/// Whether a quota refuses the run, or its pods.
+fn is_refused_by_quota(error: &RunError) -> bool {
+    match error {
+        RunError::NoFeature { cause } => matches!(
+            **cause,
+            UnsupportedFeature::Cluster(ClusterObstacle::QuotaExceeded { .. })
+        ),
+        RunError::NotReady(failure) => matches!(
+            failure.condition(),
+            Some(FailureCondition::PodRefused {
+                reason: PodRefusal::Quota,
+                ..
+            })
+        ),
+        _ => false,
+    }
 }
 
 /// Whether two pods try the class: if its volumes are for several nodes, or the user says so.
@@ -133,14 +201,34 @@ fn is_tried_by_two_pods(class: &ClassFacts, args: &ClusterArgs) -> bool {
     is_for_many && args.volume_mode != Some(VolumeModeArg::Block)
 }
 
-fn lacks_rights(outcome: &Result<Trial, CommandError>) -> bool {
-    let Err(CommandError::Run(RunError::NoFeature { cause })) = outcome else {
-        return false;
+/// Whether rights, quota or nodes that do not suffice for two pods may suffice for one.
+fn may_suffice_for_one(error: &RunError) -> bool {
+    let is_other_shortage = match error {
+        RunError::NoFeature { cause } => matches!(
+            **cause,
+            UnsupportedFeature::Cluster(ClusterObstacle::MissingRights { .. })
+        ),
+        RunError::NotReady(failure) => matches!(
+            failure.condition(),
+            Some(FailureCondition::Unschedulable { .. })
+        ),
+        _ => false,
     };
-    matches!(
-        **cause,
-        UnsupportedFeature::Cluster(ClusterObstacle::MissingRights { .. })
-    )
+    is_other_shortage || is_refused_by_quota(error)
+}
+
+/// Adds to the trial of a class by one pod why two pods could not try it.
+fn tried_by_one(mut trial: Trial, error: &RunError) -> Trial {
+    if let Trial::Works {
+        sharing_not_tried, ..
+    } = &mut trial
+    {
+        *sharing_not_tried = Some(SharingNotTried {
+            cause: cause(error),
+            remedy: error.remedy(),
+        });
+    }
+    trial
 }
 
 fn cause(error: &RunError) -> String {
@@ -171,7 +259,10 @@ fn try_class(
         watch_nodes: vec!["none".to_owned()],
         ..args.clone()
     };
-    let options = cluster::options_of_pods(target, &args, pods)?;
+    let options = ClusterOptions {
+        removes_retained: retains,
+        ..cluster::options_of_pods(target, &args, pods)?
+    };
     let removal = options.clone();
     let begun = Instant::now();
     let mut session = cluster::open_unwatched(&options, watch)?;
@@ -192,12 +283,16 @@ fn try_class(
             PathInfo::Existing { bytes, .. } => Some(bytes),
         },
         shared: shared?,
+        sharing_not_tried: None,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_result::run_error::QuotaShortage;
+    use iosonde_result::run_error::pod_failure::{FailedObject, SchedulingObstacle};
+    use std::cell::Cell;
 
     fn class(shared: Option<bool>) -> ClassFacts {
         ClassFacts {
@@ -232,14 +327,149 @@ mod tests {
     }
 
     #[test]
-    fn missing_rights_of_a_trial_differ_from_other_failures() {
-        let fails = |error: RunError| lacks_rights(&Err(CommandError::Run(error)));
+    fn shortage_for_two_pods_is_tried_again_by_one() {
         let rights = vec!["create persistentvolumeclaims".to_owned()];
         let role = String::new();
-        assert!(fails(
-            ClusterObstacle::MissingRights { rights, role }.into()
-        ));
-        assert!(!fails(RunError::Interrupted));
+        let missing = ClusterObstacle::MissingRights {
+            rights,
+            role,
+            is_bound_to_namespace: false,
+        };
+        assert!(may_suffice_for_one(&missing.into()));
+        let shortage = QuotaShortage::Amount {
+            needed_milli: 2000,
+            left_milli: 1000,
+        };
+        let quota = ClusterObstacle::QuotaExceeded {
+            quota: "few".to_owned(),
+            resource: "pods".to_owned(),
+            shortage,
+        };
+        assert!(may_suffice_for_one(&quota.into()));
+        let pod = |condition| RunError::not_ready(FailedObject::only_pod(), condition);
+        let refused = |reason| {
+            pod(FailureCondition::PodRefused {
+                reason,
+                message: String::new(),
+            })
+        };
+        assert!(may_suffice_for_one(&refused(PodRefusal::Quota)));
+        assert!(!may_suffice_for_one(&refused(PodRefusal::PodSecurity)));
+        assert!(may_suffice_for_one(&pod(no_node())));
+        assert!(!may_suffice_for_one(&pod(FailureCondition::Deleted)));
+        assert!(!may_suffice_for_one(&RunError::Interrupted));
+    }
+
+    fn works() -> Trial {
+        Trial::Works {
+            elapsed_ms: 5,
+            free_bytes: None,
+            shared: None,
+            sharing_not_tried: None,
+        }
+    }
+
+    #[test]
+    fn trial_by_one_pod_waits_for_the_quota_to_release_deleted_pods() {
+        let over_quota = || {
+            let condition = FailureCondition::PodRefused {
+                reason: PodRefusal::Quota,
+                message: String::new(),
+            };
+            RunError::not_ready(FailedObject::only_pod(), condition)
+        };
+        let attempts = Cell::new(0);
+        let attempt = |pods: Option<Pods>| {
+            attempts.set(attempts.get() + 1);
+            assert_eq!(
+                pods.is_some(),
+                attempts.get() == 1,
+                "two pods at first only"
+            );
+            match attempts.get() < 4 {
+                true => Err(CommandError::Run(over_quota())),
+                false => Ok(works()),
+            }
+        };
+        let trial = try_by_two_or_one(&mut BTreeSet::new(), attempt).ok();
+        assert_eq!(trial, Some(tried_by_one(works(), &over_quota())));
+        assert_eq!(attempts.get(), 4);
+    }
+
+    #[test]
+    fn trial_that_never_had_objects_is_not_repeated_for_a_quota() {
+        let attempts = Cell::new(0);
+        let attempt = |_: Option<Pods>| {
+            attempts.set(attempts.get() + 1);
+            let quota = ClusterObstacle::QuotaExceeded {
+                quota: "none".to_owned(),
+                resource: "pods".to_owned(),
+                shortage: QuotaShortage::ClaimCount { needed: 1, left: 0 },
+            };
+            Err(CommandError::Run(quota.into()))
+        };
+        let trial = try_by_two_or_one(&mut BTreeSet::new(), attempt);
+        assert!(trial.is_err());
+        assert_eq!(attempts.get(), 2);
+    }
+
+    #[test]
+    fn role_for_two_pods_is_printed_although_one_pod_works() {
+        let attempt = |pods: Option<Pods>| match pods {
+            Some(_) => {
+                let missing = ClusterObstacle::MissingRights {
+                    rights: vec!["create persistentvolumeclaims".to_owned()],
+                    role: "kind: Role".to_owned(),
+                    is_bound_to_namespace: false,
+                };
+                Err(CommandError::Run(missing.into()))
+            }
+            None => Ok(works()),
+        };
+        let mut roles = BTreeSet::new();
+        let trial = try_by_two_or_one(&mut roles, attempt).ok();
+        let reason = match trial {
+            Some(Trial::Works {
+                sharing_not_tried, ..
+            }) => sharing_not_tried,
+            other => panic!("{other:?}"),
+        };
+        assert!(reason.is_some());
+        assert_eq!(roles, BTreeSet::from([role_note("kind: Role")]));
+    }
+
+    #[test]
+    fn clean_up_of_all_namespaces_suggests_one_of_them() {
+        let remedy = |namespace| RunError::from(clean_up_forbidden(namespace)).remedy();
+        assert!(remedy(None).ends_with("or name one namespace with -n"));
+        assert!(!remedy(Some("lab")).contains("-n"));
+    }
+
+    fn no_node() -> FailureCondition {
+        FailureCondition::Unschedulable {
+            reason: SchedulingObstacle::Taint,
+            is_node_coming: false,
+            message: "0/2 nodes are available".to_owned(),
+        }
+    }
+
+    #[test]
+    fn trial_by_one_pod_keeps_the_cause_of_the_failure_of_two() {
+        let error = RunError::not_ready(FailedObject::only_pod(), no_node());
+        let Trial::Works {
+            sharing_not_tried: Some(reason),
+            ..
+        } = tried_by_one(works(), &error)
+        else {
+            panic!("no reason");
+        };
+        assert_eq!(reason.remedy, error.remedy());
+        assert_eq!(reason.cause, cause(&error));
+        let fails = Trial::Fails {
+            cause: "never bound".to_owned(),
+            remedy: String::new(),
+        };
+        assert_eq!(tried_by_one(fails.clone(), &error), fails);
     }
 
     #[test]

@@ -150,10 +150,15 @@ fn trial(trial: &Trial) -> String {
             elapsed_ms,
             free_bytes,
             shared,
+            sharing_not_tried,
         } => {
             let free = free_bytes.map_or(String::new(), |free| format!(", {} free", size(free)));
             let seconds = *elapsed_ms as f64 / 1e3;
-            let shared = shared.as_ref().map_or_else(String::new, shared_trial);
+            let shared = match (shared, sharing_not_tried) {
+                (Some(shared), _) => shared_trial(shared),
+                (None, Some(_)) => "; by one pod only, see below".to_owned(),
+                (None, None) => String::new(),
+            };
             format!("works: bound and mounted after {seconds:.1} s{free}{shared}")
         }
         Trial::Fails { .. } => "fails: see below".to_owned(),
@@ -211,6 +216,7 @@ fn nodes(all: &[NodeFacts]) -> String {
 mod tests {
     use super::*;
     use iosonde_cluster::leftovers::{LeftoverRun, LostNamespace, LostVolume};
+    use iosonde_cluster::survey::SharingNotTried;
 
     fn class(name: &str, trial: Option<Trial>) -> ClassFacts {
         ClassFacts {
@@ -254,6 +260,7 @@ mod tests {
                         elapsed_ms: 6200,
                         free_bytes: Some(1 << 30),
                         shared: None,
+                        sharing_not_tried: None,
                     }),
                 ),
                 class(
@@ -324,6 +331,7 @@ mod tests {
                     nodes: nodes.iter().map(|name| (*name).to_owned()).collect(),
                     verified_bytes: 1 << 20,
                 }),
+                sharing_not_tried: None,
             })
         };
         assert_eq!(
@@ -331,6 +339,16 @@ mod tests {
             "works: bound and mounted after 6.2 s; n1 and n2 read each other's data"
         );
         assert!(words(&["n1"]).ends_with("; two pods on n1 read each other's data"));
+        let alone = trial(&Trial::Works {
+            elapsed_ms: 6200,
+            free_bytes: None,
+            shared: None,
+            sharing_not_tried: Some(SharingNotTried {
+                cause: "no node takes the pod".to_owned(),
+                remedy: "add a node".to_owned(),
+            }),
+        });
+        assert!(alone.ends_with("; by one pod only, see below"), "{alone}");
     }
 
     #[test]

@@ -108,7 +108,7 @@ func (c *controller) CreateVolume(
 		}
 	}
 	operation, source, sourceID := sourceOf(request)
-	if err := injectFault(ctx, operation, parameters); err != nil {
+	if err := injectFault(ctx, operation, request.GetName(), parameters); err != nil {
 		return nil, err
 	}
 	id := objectID(request.GetName())
@@ -225,7 +225,7 @@ func (c *controller) DeleteVolume(
 	case err != nil:
 		return nil, err
 	}
-	if err := injectFault(ctx, operationDelete, found.Parameters); err != nil {
+	if err := injectFault(ctx, operationDelete, id, found.Parameters); err != nil {
 		return nil, err
 	}
 	if err := detachDevice(ctx, c.volumeImage(id)); err != nil {
@@ -263,7 +263,7 @@ func (c *controller) ControllerPublishVolume(
 	if isOfOneNode(request.GetVolumeCapability()) && len(found.Nodes) > 0 {
 		return nil, status.Errorf(codes.FailedPrecondition, "attached to node %s", found.Nodes[0])
 	}
-	if err := injectFault(ctx, operationAttach, found.Parameters); err != nil {
+	if err := injectFault(ctx, operationAttach, id, found.Parameters); err != nil {
 		return nil, err
 	}
 	found.Nodes = append(found.Nodes, node)
@@ -293,7 +293,7 @@ func (c *controller) ControllerUnpublishVolume(
 	if !slices.ContainsFunc(found.Nodes, isNode) {
 		return &csi.ControllerUnpublishVolumeResponse{}, nil
 	}
-	if err := injectFault(ctx, operationDetach, found.Parameters); err != nil {
+	if err := injectFault(ctx, operationDetach, id, found.Parameters); err != nil {
 		return nil, err
 	}
 	found.Nodes = slices.DeleteFunc(found.Nodes, isNode)
@@ -388,7 +388,7 @@ func (c *controller) ControllerExpandVolume(
 	if err != nil {
 		return nil, err
 	}
-	if err := injectFault(ctx, operationExpand, found.Parameters); err != nil {
+	if err := injectFault(ctx, operationExpand, id, found.Parameters); err != nil {
 		return nil, err
 	}
 	if found.Bytes < capacity.GetRequiredBytes() {

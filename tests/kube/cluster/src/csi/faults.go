@@ -20,6 +20,8 @@ const (
 	parameterDelay = "delaySeconds"
 	// Number N: of the calls with the same parameters, each Nth fails.
 	parameterFailEvery = "failEvery"
+	// Number N: of the calls for one object, the first N fail.
+	parameterFailFirst = "failFirst"
 	// Name of the code of failures, such as OUT_OF_RANGE.
 	parameterFailCode = "failCode"
 	// The operations that are delayed and fail, separated by commas.
@@ -58,7 +60,7 @@ const defaultFaultOperations = "create,restore,clone,snapshot"
 
 var (
 	callsLock sync.Mutex
-	// Calls so far, by operation and parameters.
+	// Calls so far, by operation and parameters, and by operation and object.
 	calls = map[string]int{}
 )
 
@@ -82,7 +84,7 @@ func checkParameters(parameters map[string]string) error {
 			if seconds, err := strconv.ParseFloat(value, 64); err != nil || seconds < 0 {
 				return wrong(name)
 			}
-		case parameterFailEvery, parameterPool:
+		case parameterFailEvery, parameterFailFirst, parameterPool:
 			if number, err := strconv.Atoi(value); err != nil || number < 1 {
 				return wrong(name)
 			}
@@ -108,8 +110,10 @@ func checkParameters(parameters map[string]string) error {
 	return nil
 }
 
-// injectFault delays an operation, and fails, as its parameters say.
-func injectFault(ctx context.Context, operation string, parameters map[string]string) error {
+// injectFault delays an operation on an object, and fails, as its parameters say.
+func injectFault(
+	ctx context.Context, operation, object string, parameters map[string]string,
+) error {
 	affected := parameters[parameterFaultOperations]
 	if affected == "" {
 		affected = defaultFaultOperations
@@ -124,15 +128,8 @@ func injectFault(ctx context.Context, operation string, parameters map[string]st
 			return status.FromContextError(ctx.Err()).Err()
 		}
 	}
-	every, _ := strconv.Atoi(parameters[parameterFailEvery])
-	if every < 1 {
-		return nil
-	}
-	callsLock.Lock()
-	defer callsLock.Unlock()
-	key := operation + fmt.Sprint(parameters)
-	calls[key]++
-	if calls[key]%every != 0 {
+	fault := dueFault(operation, object, parameters)
+	if fault == "" {
 		return nil
 	}
 	code := codes.Internal
@@ -141,7 +138,26 @@ func injectFault(ctx context.Context, operation string, parameters map[string]st
 			return status.Error(codes.InvalidArgument, err.Error())
 		}
 	}
-	return status.Errorf(code, "%s fails on request of the class (failEvery=%d)", operation, every)
+	return status.Errorf(code, "%s fails on request of the class (%s)", operation, fault)
+}
+
+// dueFault counts a call and returns the parameter with which it fails, or "".
+func dueFault(operation, object string, parameters map[string]string) string {
+	every, _ := strconv.Atoi(parameters[parameterFailEvery])
+	first, _ := strconv.Atoi(parameters[parameterFailFirst])
+	callsLock.Lock()
+	defer callsLock.Unlock()
+	count := func(key string) int {
+		calls[key]++
+		return calls[key]
+	}
+	switch {
+	case first > 0 && count(operation+" of "+object) <= first:
+		return fmt.Sprintf("%s=%d", parameterFailFirst, first)
+	case every > 0 && count(operation+fmt.Sprint(parameters))%every == 0:
+		return fmt.Sprintf("%s=%d", parameterFailEvery, every)
+	}
+	return ""
 }
 
 // poolBytes returns the size of the pool of a class, 0 without a limit.

@@ -69,7 +69,7 @@ func (n *nodeServer) NodeStageVolume(
 	if err != nil {
 		return nil, err
 	}
-	if err := injectFault(ctx, operationStage, found.Parameters); err != nil {
+	if err := injectFault(ctx, operationStage, id, found.Parameters); err != nil {
 		return nil, err
 	}
 	device, err := attachDevice(ctx, n.volumeImage(id))

@@ -58,7 +58,7 @@ func (c *controller) takeSnapshot(
 	}
 	parameters := merged(source.Parameters, request.GetParameters())
 	// The volume can be used during a delay.
-	if err := injectFault(ctx, operationSnapshot, parameters); err != nil {
+	if err := injectFault(ctx, operationSnapshot, id, parameters); err != nil {
 		return nil, err
 	}
 	unlock, err := c.lock(of)
@@ -126,7 +126,7 @@ func (c *controller) DeleteSnapshot(
 	case err != nil:
 		return nil, err
 	}
-	if err := injectFault(ctx, operationDeleteSnapshot, found.Parameters); err != nil {
+	if err := injectFault(ctx, operationDeleteSnapshot, id, found.Parameters); err != nil {
 		return nil, err
 	}
 	if err := os.RemoveAll(c.snapshotDir(id)); err != nil {
