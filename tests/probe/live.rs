@@ -58,6 +58,39 @@ fn live_view_fits_screen_and_is_removed() {
     }
 }
 
+/// A view with more lines than the terminal would leave its first ones behind.
+#[test]
+fn live_view_fits_low_and_wide_terminals() {
+    for (rows, columns) in [(10, 40), (24, 80), (40, 120)] {
+        let scratch = Scratch::shared();
+        let mut terminal = run(&scratch, PROBE).on_terminal(rows, columns);
+        let measures = terminal.until(|screen| {
+            let has_row = |start: &str| screen.lines().any(|row| row.starts_with(start));
+            has_row("> ") && has_row("now ") && screen.contains("Ctrl-C stops")
+        });
+        assert!(measures, "{columns} columns: {terminal:?}");
+        let rows = terminal.rows();
+        let last_seconds = rows.iter().filter(|row| row.starts_with("now "));
+        assert_eq!(last_seconds.count(), 1, "{columns} columns: {terminal:?}");
+        assert!(terminal.wait().success(), "{terminal:?}");
+        is_clean(&terminal);
+    }
+}
+
+#[test]
+fn load_shows_a_latency_curve_that_grows() {
+    let scratch = Scratch::shared();
+    let line = "load . --no-save --size 32m --rates 200,400,800 --runtime 3";
+    let mut terminal = run(&scratch, line).on_terminal(40, 80);
+    let grows = terminal.until(|screen| {
+        let runs = screen.contains("left, Ctrl-C") && screen.contains("now ");
+        runs && screen.contains("offered IOPS") && screen.contains("latency over offered rate")
+    });
+    assert!(grows, "{terminal:?}");
+    assert!(terminal.wait().success(), "{terminal:?}");
+    is_clean(&terminal);
+}
+
 #[test]
 fn live_view_follows_window_size() {
     let scratch = Scratch::shared();
@@ -70,6 +103,9 @@ fn live_view_follows_window_size() {
     terminal.resize(30, 100);
     let wider = terminal.until(|screen| is_complete(screen) && screen.contains('['));
     assert!(wider, "{terminal:?}");
+    terminal.resize(30, 40);
+    let is_narrow = |screen: &str| screen.contains("now ") && !screen.contains('[');
+    assert!(terminal.until(is_narrow), "{terminal:?}");
     assert!(terminal.wait().success(), "{terminal:?}");
     is_clean(&terminal);
 }

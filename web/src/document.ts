@@ -33,6 +33,8 @@ export interface Winner {
   sentence: string;
   /** The faster target by each main figure. */
   figures: string[];
+  /** Facts that the comparison depends on, such as patterns that differ. */
+  notes: string[];
 }
 
 /** A suite on one target. */
@@ -140,6 +142,8 @@ export interface SweepCell {
   /** Percentiles 50, 99 and 99.9. */
   percentiles_ns: (number | null)[];
   max_ns: number | null;
+  /** Rate, or bandwidth of large blocks, with its known digits; `null` without an interval. */
+  shown: string | null;
 }
 
 /** Latency over offered rate. */
@@ -148,6 +152,8 @@ export interface Load {
   target: string;
   /** Name by which the page calls the result. The page sets it. */
   subject: string;
+  /** Step of a suite with its repetition, if the study is one. */
+  step: string | null;
   headline: string;
   capacity_iops: number | null;
   /** The knee in words, or the highest sustained rate of a study that shows none. */
@@ -311,6 +317,18 @@ export interface Figure {
   sure: boolean | null;
   latency_kind: string;
   latency: Latency;
+  shown: FigureTexts;
+}
+
+/** Rates and percentiles with the digits that their intervals support, as the terminal has them. */
+export interface FigureTexts {
+  /** The rate without its interval. */
+  iops: string;
+  /** Half the interval of the rate, `±1.2k`; `null` if it is not known. */
+  iops_half: string | null;
+  bandwidth: string;
+  /** Percentiles 50, 99 and 99.9; `null` if too few I/Os were measured. */
+  percentiles: [string | null, string | null, string | null];
 }
 
 /** A mean and half the width of its 95 % confidence interval. */

@@ -12,7 +12,7 @@ import { cleaned } from './clean';
 import type { Report, Run } from './document';
 import { add, h, table } from './dom';
 import { capital, quantity } from './format';
-import { Choice, groupBy, rowsOf, type Row } from './rows';
+import { Choice, dashOfWorkload, groupBy, rowsOf, type Row } from './rows';
 import { machines, plans, runs } from './section/conditions';
 import { findings } from './section/findings';
 import { headline } from './section/headline';
@@ -29,7 +29,7 @@ import {
 } from './section/summary';
 import { listed, loadContent, sweepContent } from './section/sweeps';
 import './style.css';
-import { prepared, subjectsOf } from './subjects';
+import { loadName, prepared, subjectsOf } from './subjects';
 import { choose, chosen, setPrinting, type Choice as Colours } from './theme';
 
 /** Rows that latency charts show at first: as many as there are colours. */
@@ -147,7 +147,7 @@ function sectionsOf(report: Report, rows: Row[]): Section[] {
     })),
     ...report.loads.map((load, index): Section => ({
       id: `load-${index}`,
-      title: names('Latency under load', load.subject, report.loads.length),
+      title: names('Latency under load', loadName(load), report.loads.length),
       content: () => loadContent(load, index),
       isFolded: index >= 2,
     })),
@@ -280,16 +280,20 @@ function percentilePanel(rows: Row[], subjects: string[]): HTMLElement {
   return panel.element;
 }
 
-/** The first rows with their colours. If there are several subjects, each has one colour. */
+/**
+ * The first rows with their colours. If there are several subjects, each has one colour and each
+ * workload one line style. Subjects with one row each differ in their style too.
+ */
 function slotted(rows: Row[], subjects: string[]): Row[] {
   const drawn = rows.slice(0, DRAWN);
   if (subjects.length < 2) return drawn.map((row, slot) => ({ ...row, slot, dash: undefined }));
   const isBySubject = new Set(drawn.map((row) => row.run.subject)).size === drawn.length;
-  return drawn.map((row, index) => {
+  const styled: Row[] = [];
+  for (const row of drawn) {
     const slot = Math.max(0, subjects.indexOf(row.run.subject));
-    const before = drawn.slice(0, index).filter((each) => each.run.subject === row.run.subject);
-    return { ...row, slot, dash: isBySubject ? slot : before.length };
-  });
+    styled.push({ ...row, slot, dash: isBySubject ? slot : dashOfWorkload(row, styled) });
+  }
+  return styled;
 }
 
 function figuresSection(rows: Row[], subjects: string[]): Section | null {

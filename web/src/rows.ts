@@ -7,7 +7,7 @@ import { LARGE_BYTES } from './grid';
 export interface Row {
   /** Index in the palette while the row is drawn. */
   slot: number;
-  /** Index of the line style, if the rows of a subject share its colour. */
+  /** Index of the line style, if the rows of a subject share its colour: one for each workload. */
   dash?: number | undefined;
   run: Run;
   figure: Figure;
@@ -116,9 +116,8 @@ export class Choice {
   add(row: Row): void {
     const { subject } = row.run;
     if (this.subjects.length > 1) {
-      const same = [...this.rows].filter((each) => each.run.subject === subject);
       row.slot = Math.max(0, this.subjects.indexOf(subject));
-      row.dash = firstFree(same.map((each) => each.dash ?? 0));
+      row.dash = dashOfWorkload(row, [...this.rows]);
     } else {
       row.slot = firstFree([...this.rows].map((each) => each.slot));
     }
@@ -132,6 +131,14 @@ export class Choice {
   has(row: Row): boolean {
     return this.rows.has(row);
   }
+}
+
+/** The line style of the drawn rows of the same workload. A subject has each style once. */
+export function dashOfWorkload(row: Row, drawn: Row[]): number {
+  const dash = (each: Row) => each.dash ?? 0;
+  const taken = drawn.filter((each) => each.run.subject === row.run.subject).map(dash);
+  const same = drawn.filter((each) => each.phase === row.phase).map(dash);
+  return same.find((each) => !taken.includes(each)) ?? firstFree(drawn.map(dash));
 }
 
 /** The lowest index that is not taken. */

@@ -122,6 +122,11 @@ export function deviceName(target: Fact): string {
   return [source, mount?.fs_type ?? ''].filter((text) => text !== '').join(', ');
 }
 
+/** Name of a load study: its subject, and its step in a suite. */
+export function loadName({ step, subject }: Load): string {
+  return step === null ? subject : `${step} on ${subject}`;
+}
+
 /** Subjects in order of appearance. */
 export function subjectsOf(report: Report): string[] {
   return [

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { close, documentOf, drawn, iosonde, launch, open, read, report, saved, tableBehind, temporary, unfoldAll } from './browser.mjs';
+import { altered, close, documentOf, drawn, iosonde, launch, open, read, report, saved, simulated, tableBehind, temporary, unfoldAll } from './browser.mjs';
 
 const PHONE = { width: 400, height: 800 };
 const WIDE = { width: 1440, height: 900 };
@@ -12,28 +12,21 @@ const made = {};
 
 before(async () => {
   await launch();
-  made.probes = stored('probe', ...TARGETS);
+  made.probes = simulated('probe', ...TARGETS);
   made.two = report('answers-two', made.probes);
-  made.one = report('answers-one', stored('probe', 'sim:hdd', '--quick'));
+  made.one = report('answers-one', simulated('probe', 'sim:hdd', '--quick'));
   made.knee = report('answers-knee', load('sim:net-iops-cap', '500,1k,2k,2500,3k,3500,4k,4500,6k'));
   made.low = report('answers-low', load('sim:net-iops-cap', '500,1k'));
-  made.matrix = report('answers-matrix', stored('load', 'sim:read_us=700,write_us=700,parallel=4', '--rw', 'randrw', '--matrix', '8', '--runtime', '1'));
-  made.sweep = report('answers-sweep', stored('sweep', 'sim:sata-ssd', '--rw', 'randread,randwrite', '--bs', '4k,16k', '--iodepth', '1..128', '--runtime', '1'));
+  made.matrix = report('answers-matrix', simulated('load', 'sim:read_us=700,write_us=700,parallel=4', '--rw', 'randrw', '--matrix', '8', '--runtime', '1'));
+  made.sweep = report('answers-sweep', simulated('sweep', 'sim:sata-ssd', '--rw', 'randread,randwrite', '--bs', '4k,16k', '--iodepth', '1..128', '--runtime', '1'));
+  made.single = suite('one', ['"sim:hdd"'], 'iops >= 1');
   made.suite = suite('db', ['"sim:sata-ssd"', '{ path = "sim:hdd", labels = { disk = "old" } }'], 'iops >= 1k');
 });
 
 after(close);
 
-/** Path of the JSON of a result, which is in no history. */
-function stored(...words) {
-  stored.count = (stored.count ?? 0) + 1;
-  const path = temporary(`answers-${stored.count}.json`);
-  iosonde(...words, '--format', 'json', '--output', path, '--no-save');
-  return path;
-}
-
 function load(target, rates) {
-  return stored('load', target, '--rates', rates, '--runtime', '2');
+  return simulated('load', target, '--rates', rates, '--runtime', '2');
 }
 
 /** Runs a suite and returns its report. A missed expectation has an exit status of its own. */
@@ -108,6 +101,8 @@ describe('two targets', () => {
     await shown.locator('summary').click();
     const lines = await shown.locator('li').allInnerTexts();
     assert.equal(lines.length, winner.figures.length);
+    const notes = (await shown.locator('details p').allInnerTexts()).map(flowing);
+    assert.deepEqual(notes, winner.notes.map((note) => note.replaceAll('[first]', TARGETS[0]).replaceAll('[second]', TARGETS[1])).map(flowing));
     assert.ok(lines.every((line) => TARGETS.some((target) => line.includes(`: ${target} `))), `${lines}`);
     await close();
   });
@@ -144,6 +139,88 @@ describe('two targets', () => {
     assert.notEqual(found[0][0], found[1][0]);
     assert.ok(all.size <= 6, `${[...all]}`);
     assert.ok(!(await page.locator('#percentiles .legend').isVisible()), 'names stand at the lines');
+    await close();
+  });
+
+  test('workload has one line style in all subjects', async () => {
+    const { page, close } = await open(made.two, { viewport: WIDE });
+    const styles = new Map();
+    await unfoldAll(page);
+    const shared = (await ids(page)).filter((id) => ['depth-iops', 'depth-latency'].includes(id));
+    for (const id of shared) {
+      const panel = await drawn(page, id);
+      const series = await panel.locator('.legend button').evaluateAll((entries) => entries.map((entry) => ({ name: entry.textContent, dash: entry.querySelector('path').getAttribute('stroke-dasharray') })));
+      for (const { name, dash } of series) {
+        const target = TARGETS.find((each) => name.startsWith(`${each}: `));
+        if (!target) continue;
+        const workload = name.slice(target.length + 2);
+        assert.equal(styles.get(workload) ?? `${dash}`, `${dash}`, `${id}: ${name}`);
+        styles.set(workload, `${dash}`);
+      }
+    }
+    assert.ok(styles.size >= 2, JSON.stringify([...styles]));
+    await close();
+  });
+
+  test('chosen title of a suite leaves its name to the verdict', async () => {
+    for (const title of ['July', 'Suite one']) {
+      const { page, close } = await open(altered(made.single, 'answers-titled', (report) => (report.title = title)));
+      assert.match(flowing(await page.locator('#verdict').innerText()), /one, sim:hdd: Passed/);
+      await close();
+    }
+  });
+
+  test('comparison without figures has its notes only', async () => {
+    const path = altered(made.two, 'answers-notes', ({ winners: [winner] }) => Object.assign(winner, { figures: [], notes: ['Patterns differ'] }));
+    const { page, close } = await open(path);
+    const shown = page.locator('.winner');
+    assert.equal(await shown.locator('summary').innerText(), 'Notes on the comparison');
+    await shown.locator('summary').click();
+    assert.equal(await shown.locator('details p').innerText(), 'Patterns differ');
+    assert.equal(await shown.locator('ul').count(), 0);
+    await close();
+  });
+
+  test('lines of one chart differ in colour or style', async () => {
+    const curve = (like, name, bytes) => ({ ...like, values: [name], block_bytes: bytes });
+    const large = ['q0', 'q1', 'q2', 'q3', 'q4', 'q5', 'q6'];
+    // Line styles repeat after six patterns: the second small one is the seventh of all.
+    const both = altered(made.two, 'answers-styles', ({ knees }) => {
+      for (const search of knees) {
+        const [like] = search.curves;
+        const small = (name) => curve(like, name, 4096);
+        const more = search === knees[0] ? large.slice(0, 5).map((name) => curve(like, name, 1 << 20)) : [];
+        search.curves = [small('p0'), ...more, small('p1')];
+      }
+    });
+    const alone = altered(made.two, 'answers-colours', (report) => {
+      const [first] = report.knees;
+      first.curves = large.map((name) => curve(first.curves[0], name, 1 << 20));
+      report.knees = [first];
+      for (const run of report.runs) if (run.place !== first.target) run.figures = [];
+    });
+    for (const [path, id, count] of [[both, 'depth-iops', 4], [alone, 'depth-bandwidth', 7]]) {
+      const { page, close } = await open(path, { viewport: WIDE });
+      await unfoldAll(page);
+      const panel = await drawn(page, id);
+      const styles = await panel.locator('.legend button path').evaluateAll((all) => all.map((path) => `${path.getAttribute('stroke')} ${path.getAttribute('stroke-dasharray')}`));
+      assert.deepEqual([styles.length, new Set(styles).size], [count, count], `${styles}`);
+      await close();
+    }
+  });
+
+  test('load steps of a suite have names of their own', async () => {
+    const path = altered(made.low, 'answers-steps', (report) => {
+      const [study] = report.loads;
+      report.loads = ['queries', 'queries, repetition 2'].map((step) => ({ ...study, step }));
+    });
+    const { page, close } = await open(path);
+    const titles = await page.locator('main > section h2').allInnerTexts();
+    const leads = (await page.locator('#summary .lead').allInnerTexts()).map(flowing);
+    for (const name of ['queries on sim:net-iops-cap', 'queries, repetition 2 on sim:net-iops-cap']) {
+      assert.ok(titles.includes(`Latency under load: ${name}`), `${titles}`);
+      assert.ok(leads.some((lead) => lead.startsWith(`${name}: Knee: `)), `${leads}`);
+    }
     await close();
   });
 

@@ -1,7 +1,8 @@
 // A real browser, and the reports that it opens.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -40,6 +41,22 @@ export function temporary(name) {
 
 export function iosonde(...words) {
   return execFileSync(program, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28 });
+}
+
+/** Path of the JSON of a simulated study, which is in no history. Each study runs once for all test files and each build of the program. */
+export function simulated(...words) {
+  const kept = join(results, 'studies');
+  const { mtimeMs, size } = statSync(program);
+  const path = join(kept, `${createHash('sha256').update(JSON.stringify([mtimeMs, size, words])).digest('hex')}.json`);
+  if (!existsSync(path)) {
+    const made = temporary('study.json');
+    iosonde(...words, '--format', 'json', '--output', made, '--no-save');
+    mkdirSync(kept, { recursive: true });
+    const complete = `${path}.${process.pid}`;
+    copyFileSync(made, complete);
+    renameSync(complete, path);
+  }
+  return path;
 }
 
 /** Makes a report, and says where it is. */
@@ -86,6 +103,17 @@ export async function open(path, options = {}) {
 export function documentOf(path) {
   const [, json] = /id="results">(.*?)<\/script>/s.exec(readFileSync(path, 'utf8'));
   return JSON.parse(json);
+}
+
+/** Path of a report whose document `change` has changed. */
+export function altered(path, name, change) {
+  const document = documentOf(path);
+  change(document);
+  const json = JSON.stringify(document).replaceAll('<', '\\u003c');
+  const made = temporary(`${name}.html`);
+  const page = readFileSync(path, 'utf8');
+  writeFileSync(made, page.replace(/(id="results">).*?(<\/script>)/s, (_, start, end) => start + json + end));
+  return made;
 }
 
 /** Opens a section whose content is folded away. */

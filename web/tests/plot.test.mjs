@@ -49,15 +49,20 @@ const near = (a, b) => Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(
 describe('plot and page', () => {
   test('rates over depth', async () => {
     const data = plotted('iops-over-depth', made.probe);
-    const { head, rows, texts } = await paged('depth-iops', made.probe);
-    const [{ series }] = data.panels;
-    assert.deepEqual(series.map((each) => each.name), head.slice(1));
-    series.forEach((each, index) => {
-      const shown = rows.filter((row) => row[index + 1] !== '');
-      assert.deepEqual(each.points.map((point) => point.x), shown.map(([depth]) => Number(depth)));
-      each.points.forEach((point, at) => assert.equal(shown[at][index + 1].split(' ± ')[0], rate(point.y)));
-    });
-    sameAxes(data, texts);
+    const measures = [['depth-iops', rate], ['depth-bandwidth', bandwidth]];
+    assert.equal(data.panels.length, measures.length);
+    for (const [index, [id, inWords]] of measures.entries()) {
+      const { head, rows, texts } = await paged(id, made.probe);
+      const { series, y } = data.panels[index];
+      assert.deepEqual(series.map((each) => each.name), head.slice(1));
+      series.forEach((each, column) => {
+        const shown = rows.filter((row) => row[column + 1] !== '');
+        assert.deepEqual(each.points.map((point) => point.x), shown.map(([depth]) => Number(depth)));
+        each.points.forEach((point, at) => assert.equal(shown[at][column + 1].split(' ± ')[0].replace('\u00a0', ' '), inWords(point.y)));
+      });
+      const shared = y.ticks.filter(({ text }) => texts.includes(text));
+      assert.ok(shared.length >= 2, `${y.label}: ${y.ticks.map(({ text }) => text)} and ${texts}`);
+    }
   });
 
   test('latency by percentile', async () => {
@@ -138,6 +143,12 @@ describe('plot and page', () => {
     await close();
   });
 });
+
+/** Three significant digits with a binary unit, as page and program write bandwidths. */
+function bandwidth(bytesPerS) {
+  const [scaled, unit] = bytesPerS < 1023.5 * 2 ** 20 ? [bytesPerS / 2 ** 20, 'MiB/s'] : [bytesPerS / 2 ** 30, 'GiB/s'];
+  return `${scaled.toFixed(scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0)} ${unit}`;
+}
 
 /** Three significant digits with k or M, as page and program write rates. */
 function rate(perSecond) {

@@ -2,9 +2,11 @@
 
 use super::record::StudyRecord;
 use iosonde_job::plan::Direction;
-use iosonde_result::compare::{Figure, Measure, ResultPart, Subject, without_neighbours};
+use iosonde_result::compare::{
+    Figure, Measure, ResultPart, Subject, informative_interval, without_neighbours,
+};
 use iosonde_study::load::LoadResult;
-use iosonde_study::probe::ProbeResult;
+use iosonde_study::probe::{ProbeResult, RateEstimate};
 use iosonde_study::pts::PtsResult;
 use iosonde_study::sweep::{CurveState, SweepResult, compared};
 
@@ -13,10 +15,17 @@ use iosonde_study::sweep::{CurveState, SweepResult, compared};
 pub struct Headline {
     /// Reads per second.
     pub read_iops: Option<f64>,
+    /// Half the 95 % interval of `read_iops`: infinite if the interval is not known. `None`: the
+    /// result has no intervals.
+    pub read_iops_error: Option<f64>,
     /// Writes per second.
     pub write_iops: Option<f64>,
+    /// As `read_iops_error`.
+    pub write_iops_error: Option<f64>,
     /// Bytes per second in one direction, or in both of a mix.
     pub bytes_per_s: Option<f64>,
+    /// As `read_iops_error`.
+    pub bytes_per_s_error: Option<f64>,
     /// Figure of the first command of a suite, with its unit.
     pub command: Option<String>,
 }
@@ -34,6 +43,10 @@ impl Headline {
         if let Some(pts) = study.pts(None) {
             return Headline::from_pts(&pts);
         }
+        let probe = study.probe(None);
+        if let Some(probe) = probe.filter(|probe| !probe.figures.is_empty()) {
+            return Headline::from_probe(&probe);
+        }
         let mut headline = Headline::default();
         if matches!(study.kind.as_str(), "sweep" | "load" | "pts") {
             return headline;
@@ -42,9 +55,6 @@ impl Headline {
             .into_iter()
             .flat_map(|part| &part.figures)
             .for_each(|figure| headline.take(figure));
-        if let Some(probe) = study.probe(None) {
-            headline.take_maxima(&probe);
-        }
         if let Some(suite) = study.suite(None) {
             let mut whole = suite.steps.iter().filter(|step| step.is_whole());
             let first = whole.find_map(|step| step.command.as_deref());
@@ -62,7 +72,22 @@ impl Headline {
             else {
                 continue;
             };
-            headline.take_rate(&curve.rw, iops.mean, found.maximum_bytes_per_s.mean);
+            let bytes_per_s = found.maximum_bytes_per_s;
+            headline.take_rate(&curve.rw, estimated(iops), estimated(bytes_per_s));
+        }
+        headline
+    }
+
+    /// Takes the means of the phases, as all reports on a probe show them. A maximum at any depth
+    /// comes from shorter runs.
+    fn from_probe(probe: &ProbeResult) -> Headline {
+        let mut headline = Headline::default();
+        for figure in &probe.figures {
+            let rw = match figure.phase.direction() {
+                Direction::Read => "read",
+                _ => "write",
+            };
+            headline.take_rate(rw, estimated(figure.iops), estimated(figure.bytes_per_s));
         }
         headline
     }
@@ -78,7 +103,7 @@ impl Headline {
         };
         let mut headline = Headline::default();
         let bytes_per_s = iops * load.options.pattern.block_bytes as f64;
-        headline.take_rate(load.options.rw(), iops, bytes_per_s);
+        headline.take_rate(load.options.rw(), (iops, None), (bytes_per_s, None));
         headline
     }
 
@@ -92,49 +117,61 @@ impl Headline {
                     _ => "rw",
                 };
                 if let Some(cell) = series.figure(index) {
-                    headline.take_rate(rw, cell.iops, cell.bytes_per_s);
+                    headline.take_rate(rw, (cell.iops, None), (cell.bytes_per_s, None));
                 }
             }
         }
         headline
     }
 
-    /// Adds the maximum over all depths of each pattern of a probe.
-    fn take_maxima(&mut self, probe: &ProbeResult) {
-        for knee in &probe.knees {
-            let found = &knee.saturation;
-            if let Some(iops) = found.known_maximum() {
-                let rw = match knee.phase.direction() {
-                    Direction::Read => "read",
-                    _ => "write",
-                };
-                self.take_rate(rw, iops.mean, found.maximum_bytes_per_s.mean);
-            }
-        }
-    }
-
     /// Adds the rate of a workload, named as in fio. A mix adds only its bandwidth.
-    fn take_rate(&mut self, rw: &str, iops: f64, bytes_per_s: f64) {
+    fn take_rate(&mut self, rw: &str, iops: RateWithError, bytes_per_s: RateWithError) {
         match rw.trim_start_matches("rand") {
-            "read" => raise(&mut self.read_iops, iops),
-            "write" => raise(&mut self.write_iops, iops),
+            "read" => raise(&mut self.read_iops, &mut self.read_iops_error, iops),
+            "write" => raise(&mut self.write_iops, &mut self.write_iops_error, iops),
             _ => {}
         }
-        raise(&mut self.bytes_per_s, bytes_per_s);
+        self.raise_bandwidth(bytes_per_s);
     }
 
     fn take(&mut self, figure: &Figure) {
+        let bounds = figure.bounds;
+        let error = bounds.and_then(|bounds| {
+            let (low, high) = informative_interval(figure.value, (bounds.low, bounds.high))?;
+            Some((figure.value - low).max(high - figure.value))
+        });
+        let rate = (figure.value, Some(error.unwrap_or(f64::INFINITY)));
         match (figure.measure, figure.subject) {
-            (Measure::Iops, Subject::Read) => raise(&mut self.read_iops, figure.value),
-            (Measure::Iops, Subject::Write) => raise(&mut self.write_iops, figure.value),
-            (Measure::BytesPerS, _) => raise(&mut self.bytes_per_s, figure.value),
+            (Measure::Iops, Subject::Read) => {
+                raise(&mut self.read_iops, &mut self.read_iops_error, rate);
+            }
+            (Measure::Iops, Subject::Write) => {
+                raise(&mut self.write_iops, &mut self.write_iops_error, rate);
+            }
+            (Measure::BytesPerS, _) => self.raise_bandwidth(rate),
             _ => {}
         }
     }
+
+    fn raise_bandwidth(&mut self, rate: RateWithError) {
+        raise(&mut self.bytes_per_s, &mut self.bytes_per_s_error, rate);
+    }
 }
 
-fn raise(highest: &mut Option<f64>, value: f64) {
-    *highest = Some(highest.map_or(value, |highest| highest.max(value)));
+/// A rate and half its interval, as in [`Headline`].
+type RateWithError = (f64, Option<f64>);
+
+/// Converts an estimate, whose interval may not be known.
+fn estimated(rate: RateEstimate) -> RateWithError {
+    (rate.mean, Some(rate.error.unwrap_or(f64::INFINITY)))
+}
+
+/// Replaces a rate and half its interval by those of a higher rate.
+fn raise(highest: &mut Option<f64>, highest_error: &mut Option<f64>, rate: RateWithError) {
+    let (value, error) = rate;
+    if highest.is_none_or(|highest| value > highest) {
+        (*highest, *highest_error) = (Some(value), error);
+    }
 }
 
 /// Returns the cells of a sweep, whose runs are samples of them, or the figures of a study's
@@ -155,7 +192,7 @@ pub(crate) fn shown_parts(study: &StudyRecord, runs: &[ResultPart]) -> Vec<Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_result::compare::{IoPattern, name_beside};
+    use iosonde_result::compare::{Bounds, IntervalBasis, IoPattern, name_beside};
     use std::collections::BTreeMap;
 
     /// A part that writes blocks of `block_bytes`.
@@ -177,7 +214,7 @@ mod tests {
         }
     }
 
-    fn of_parts(parts: &[ResultPart]) -> (Option<f64>, Option<f64>) {
+    fn headline_of(parts: &[ResultPart]) -> Headline {
         let study = StudyRecord {
             kind: "suite".to_owned(),
             target: "/data".to_owned(),
@@ -188,7 +225,11 @@ mod tests {
             document: None,
             runs: Vec::new(),
         };
-        let headline = Headline::from_study(&study, parts);
+        Headline::from_study(&study, parts)
+    }
+
+    fn of_parts(parts: &[ResultPart]) -> (Option<f64>, Option<f64>) {
+        let headline = headline_of(parts);
         (headline.write_iops, headline.bytes_per_s)
     }
 
@@ -202,6 +243,28 @@ mod tests {
         assert_eq!(of_parts(&parts), (Some(300.0), Some(300.0 * 4096.0)));
         parts.push(writer("wal", 200.0, 4096.0));
         assert_eq!(of_parts(&parts), (Some(200.0), Some(200.0 * 4096.0)));
+    }
+
+    #[test]
+    fn highest_rate_keeps_its_own_interval() {
+        let mut slow = writer("slow", 200.0, 4096.0);
+        let mut fast = writer("fast", 800.0, 4096.0);
+        for (part, half) in [(&mut slow, 1.0), (&mut fast, 20.0)] {
+            let figure = &mut part.figures[0];
+            figure.bounds = Some(Bounds {
+                low: figure.value - half,
+                high: figure.value + half,
+                freedom: 20.0,
+                repeat_factor: 1.0,
+                basis: IntervalBasis::Series,
+            });
+        }
+        let headline = headline_of(&[fast, slow]);
+        assert_eq!(headline.write_iops, Some(800.0));
+        assert_eq!(headline.write_iops_error, Some(20.0));
+        // The interval of the bandwidth is not known.
+        assert_eq!(headline.bytes_per_s_error, Some(f64::INFINITY));
+        assert_eq!(headline.read_iops_error, None);
     }
 
     #[test]

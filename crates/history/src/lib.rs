@@ -55,6 +55,9 @@ pub use write::Imported;
 
 use rusqlite::Connection;
 
+/// Key of the label that the results of one command on several targets share. Tables hide it.
+pub const TOGETHER: &str = "together";
+
 /// An open history.
 #[derive(Debug)]
 pub struct Store {

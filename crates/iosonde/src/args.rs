@@ -26,6 +26,7 @@ mod rbd_args;
 mod render_args;
 mod run_args;
 mod sweep_args;
+mod unknown_argument;
 mod watch_args;
 mod without_ceph;
 mod written;
@@ -223,14 +224,16 @@ pub(crate) struct ProbeArgs {
     /// Directories, files or block devices; rados://POOL[/NAMESPACE], rbd://POOL/IMAGE[@SNAPSHOT]
     /// or rbd://POOL/?size=SIZE (an image that is made and removed) in a Ceph cluster; or volumes
     /// of a Kubernetes cluster: sc://CLASS, pvc://[NAMESPACE/]NAME, emptydir://, hostpath:///PATH,
-    /// ephemeral://CLASS, pods://SELECTOR (pods that exist)
+    /// ephemeral://CLASS, pods://SELECTOR (pods that exist); or sim:NAME, a simulated device:
+    /// `iosonde probe sim:` lists the names
     #[arg(default_value = ".", value_name = "TARGET")]
     #[cfg_attr(
         not(feature = "ceph"),
         arg(
             help = "Directories, files or block devices; or volumes of a Kubernetes cluster: \
                     sc://CLASS, pvc://[NAMESPACE/]NAME, emptydir://, hostpath:///PATH, \
-                    ephemeral://CLASS, pods://SELECTOR (pods that exist)"
+                    ephemeral://CLASS, pods://SELECTOR (pods that exist); or sim:NAME, a \
+                    simulated device: `iosonde probe sim:` lists the names"
         )
     )]
     pub(crate) targets: Vec<String>,
@@ -398,6 +401,19 @@ mod tests {
         };
         insta::assert_snapshot!("help", help(&["iosonde", "--help"]));
         insta::assert_snapshot!("help_probe", help(&["iosonde", "probe", "--help"]));
+    }
+
+    #[test]
+    fn commands_with_targets_describe_simulated_devices() {
+        let root = Cli::command();
+        for name in ["probe", "sweep", "load", "pts", "run"] {
+            let command = root.find_subcommand(name).unwrap();
+            let described = command
+                .get_positionals()
+                .filter_map(|argument| argument.get_help())
+                .any(|help| help.to_string().contains("sim:NAME"));
+            assert!(described, "{name}");
+        }
     }
 
     #[test]

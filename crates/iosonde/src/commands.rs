@@ -197,7 +197,8 @@ fn fio_words(words: &[OsString]) -> Option<(&[OsString], &[OsString])> {
     }
 }
 
-/// Parses the options before `fio`: where and how the result is stored.
+/// Parses the options before `fio`: where and how the result is stored. `iosonde probe --help`
+/// describes them.
 fn keep_args(words: &[OsString]) -> Result<KeepArgs, CommandError> {
     #[derive(Parser)]
     #[command(name = "iosonde", no_binary_name = true, disable_help_flag = true)]
@@ -206,7 +207,7 @@ fn keep_args(words: &[OsString]) -> Result<KeepArgs, CommandError> {
         keep: KeepArgs,
     }
     let parsed = Keep::try_parse_from(words);
-    let parsed = parsed.map_err(|error| argument_error(error, "iosonde"))?;
+    let parsed = parsed.map_err(|error| argument_error(error, "iosonde probe"))?;
     Ok(parsed.keep)
 }
 
@@ -341,7 +342,14 @@ mod tests {
         let keep = keep_args(&words).unwrap();
         assert_eq!(keep.labels, [("a".to_owned(), "b".to_owned())]);
         assert_eq!(keep.store.as_deref(), Some(Path::new("s.db")));
-        assert!(keep_args(&[OsString::from("--label=a")]).is_err());
+        let Err(error) = keep_args(&[OsString::from("--label=a")]) else {
+            panic!("a label without a value is an error");
+        };
+        let text = error.text(false);
+        assert!(
+            text.contains("`iosonde probe --help` describes --label"),
+            "{text}"
+        );
     }
 
     /// A full disk does not hide a leftover in a cluster.

@@ -14,6 +14,7 @@ pub(crate) mod suite_live;
 pub(crate) mod sweep_live;
 pub(crate) mod time_left;
 pub(crate) mod view;
+mod view_lines;
 
 use iosonde_machine::write_obstacles;
 use iosonde_study::probe::{StudyTarget, StudyTargetKind};

@@ -252,6 +252,11 @@ fn without_links(path: &Path) -> io::Result<Option<PathBuf>> {
     ))
 }
 
+/// Names a file that a command has written, on standard error.
+pub(crate) fn print_written(path: &Path) {
+    write_to_stderr(format_args!("wrote {}\n", path.display()));
+}
+
 /// Writes text to standard error, with control characters escaped. Messages are wrapped to the
 /// width of a terminal. Errors are ignored.
 pub(crate) fn write_to_stderr(text: fmt::Arguments<'_>) {

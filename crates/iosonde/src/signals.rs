@@ -176,8 +176,9 @@ fn end_soon() {
     std::thread::spawn(|| {
         std::thread::sleep(LAST);
         if std::io::stderr().is_terminal() {
-            // Shows the cursor again, without the lock of stderr, which may be held.
-            let _ = rustix::io::write(rustix::stdio::stderr(), b"\x1b[?25h");
+            // Wraps lines and shows the cursor again, without the lock of stderr, which may be
+            // held.
+            let _ = rustix::io::write(rustix::stdio::stderr(), b"\x1b[?7h\x1b[?25h");
         }
         signal_hook::low_level::exit(128 + SIGINT)
     });

@@ -1,6 +1,8 @@
 //! Text for a terminal, wrapped at words to its width.
 
+use std::io;
 use std::os::fd::AsFd;
+use unicode_width::UnicodeWidthStr;
 
 /// Largest width of a line: longer lines are hard to read.
 pub(crate) const COLUMNS_MAX: usize = 100;
@@ -8,6 +10,54 @@ pub(crate) const COLUMNS_MAX: usize = 100;
 const COLUMNS_MIN: usize = 20;
 /// First words of messages. Other lines, such as job files with carets, keep their layout.
 const MESSAGE_STARTS: [&str; 4] = ["error: ", "warning: ", "help: ", "note: "];
+
+/// Width and height of a terminal, in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TerminalSize {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
+}
+
+impl TerminalSize {
+    /// Size of a terminal that reports none.
+    pub(crate) const USUAL: TerminalSize = TerminalSize {
+        columns: 80,
+        rows: 24,
+    };
+
+    /// Size of the terminal of standard error. It is read each time, since terminals are resized.
+    pub(crate) fn of_stderr() -> TerminalSize {
+        let size = rustix::termios::tcgetwinsize(io::stderr());
+        let (columns, rows) = size.map_or((0, 0), |size| (size.ws_col, size.ws_row));
+        let or_usual = |reported: u16, usual: usize| match reported {
+            0 => usual,
+            reported => usize::from(reported),
+        };
+        TerminalSize {
+            columns: or_usual(columns, TerminalSize::USUAL.columns),
+            rows: or_usual(rows, TerminalSize::USUAL.rows),
+        }
+    }
+}
+
+/// Columns of a text without control characters. Characters of East Asian scripts and pictographs
+/// have two, accents that are combined with a letter none.
+pub(crate) fn width_of(text: &str) -> usize {
+    text.width()
+}
+
+/// Cuts a text without control characters to a width.
+pub(crate) fn cut_to_columns(text: &str, columns: usize) -> String {
+    let mut kept = String::new();
+    for letter in text.chars() {
+        kept.push(letter);
+        if width_of(&kept) > columns {
+            kept.pop();
+            break;
+        }
+    }
+    kept
+}
 
 /// Returns the width for text on a terminal, at most [`COLUMNS_MAX`]. `None`: it has none.
 pub(crate) fn columns(terminal: impl AsFd) -> Option<usize> {
@@ -112,6 +162,18 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_is_cut_at_its_columns() {
+        assert_eq!(cut_to_columns("abcdef", 4), "abcd");
+        assert_eq!(cut_to_columns("abc", 4), "abc");
+        // The second character of two columns would exceed the width.
+        assert_eq!(cut_to_columns("a\u{6570}\u{636e}", 4), "a\u{6570}");
+        assert_eq!(width_of("a\u{6570}\u{2588}"), 4);
+        // An accent needs no column, and a heart becomes a pictograph of two.
+        assert_eq!(cut_to_columns("e\u{301}bc", 2), "e\u{301}b");
+        assert_eq!(width_of("\u{2764}\u{fe0f}"), 2);
+    }
 
     #[test]
     fn long_messages_break_between_words() {

@@ -83,10 +83,19 @@ const SCHEMES: [&str; 8] = [
 
 const PODS_FORM: &str = "pods://SELECTOR or pods://SELECTOR:/PATH with a label selector: app=fio";
 
+/// Word before the colon of a simulated device, which has no slashes: `sim:nvme`.
+const SIMULATED: &str = "sim";
+
 fn meant(scheme: &str) -> String {
+    if scheme == SIMULATED {
+        return format!("; a simulated device is {SIMULATED}:NAME, without `//`");
+    }
     match crate::diagnostic::nearest(scheme, SCHEMES) {
         Some(meant) => format!("; did you mean `{meant}://`?"),
-        None => format!("; known schemes: {}", SCHEMES.join(", ")),
+        None => format!(
+            "; known schemes: {}, and {SIMULATED}:NAME for a simulated device",
+            SCHEMES.join(", ")
+        ),
     }
 }
 
@@ -304,7 +313,11 @@ mod tests {
             (
                 scheme("ftp"),
                 "unknown target scheme `ftp://`; known schemes: rados, rbd, sc, pvc, emptydir, \
-                 hostpath, ephemeral, pods",
+                 hostpath, ephemeral, pods, and sim:NAME for a simulated device",
+            ),
+            (
+                scheme("sim"),
+                "unknown target scheme `sim://`; a simulated device is sim:NAME, without `//`",
             ),
         ] {
             assert_eq!(error.to_string(), words);

@@ -6,6 +6,9 @@ use crate::query::Query;
 use iosonde_job::diagnostic::nearest;
 use std::collections::BTreeSet;
 
+/// Most products that the error for an unknown one suggests.
+const SIMILAR_PRODUCTS_MAX: usize = 3;
+
 /// Published limits of many products. A product may have several editions.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -161,12 +164,21 @@ impl Limits {
             .map(|product| product.name.get_ref().as_str())
             .collect();
         let aliases = self.products.iter().flat_map(|product| &product.aliases);
-        let all = names.iter().copied().chain(aliases.map(String::as_str));
-        let within = || names.iter().copied().find(|name| name.ends_with(wanted));
+        let mut others: Vec<&str> = names.iter().copied().collect();
+        others.extend(aliases.map(String::as_str));
+        let mut similar: Vec<String> = Vec::new();
+        while let Some(near) = nearest(wanted, others.iter().copied()) {
+            others.retain(|name| *name != near);
+            similar.push(near.to_owned());
+        }
+        if similar.is_empty() {
+            let within = names.iter().filter(|name| name.ends_with(wanted));
+            similar.extend(within.map(|name| (*name).to_owned()));
+        }
+        similar.truncate(SIMILAR_PRODUCTS_MAX);
         LimitsError::UnknownProduct {
             name: name.to_owned(),
-            nearest: nearest(wanted, all).or_else(within).map(str::to_owned),
-            known: names.iter().copied().collect::<Vec<_>>().join(", "),
+            similar,
         }
     }
 }

@@ -9,10 +9,8 @@ pub enum LimitsError {
     UnknownProduct {
         /// Requested product.
         name: String,
-        /// Product with the most similar name.
-        nearest: Option<String>,
-        /// Names of all products.
-        known: String,
+        /// Products with similar names, the most similar first.
+        similar: Vec<String>,
     },
     /// No edition of the product is old enough for the requested date.
     #[error("no limits for {product} are known as of {as_of}")]
@@ -138,8 +136,13 @@ impl LimitsError {
                 .map_or(String::new(), |name| format!("did you mean `{name}`? "))
         };
         match self {
-            LimitsError::UnknownProduct { nearest, known, .. } => {
-                format!("{}known products: {known}", did_you_mean(nearest))
+            LimitsError::UnknownProduct { similar, .. } => {
+                let names: Vec<String> = similar.iter().map(|name| format!("`{name}`")).collect();
+                let question = match names.is_empty() {
+                    true => String::new(),
+                    false => format!("did you mean {}? ", names.join(" or ")),
+                };
+                format!("{question}`iosonde limits` lists all products")
             }
             LimitsError::NoEdition { oldest, .. } => {
                 format!("the oldest limits in the file date from {oldest}")

@@ -8,7 +8,7 @@ mod short_comparison;
 pub use promise_comparison::{PromiseSides, judge_side};
 
 use super::csv::csv_line;
-use super::figures::{label, percent, value};
+use super::figures::{known_figure, label, percent};
 use super::intervals::NOT_KNOWN;
 use crate::format::TextFormat;
 use crate::json_document::json_document_without_program;
@@ -293,8 +293,9 @@ impl<'a> ComparisonDocument<'a> {
             [
                 self.title(&row.part).to_owned(),
                 label(row.subject.name(), row.measure),
-                side(row, &row.a),
-                side(row, &row.b),
+                // Tildes strike text out.
+                side(row, &row.a).replace('~', "\\~"),
+                side(row, &row.b).replace('~', "\\~"),
                 number(row.ratio.value),
                 interval(&row.ratio),
                 row.verdict.words().to_owned(),
@@ -320,7 +321,8 @@ const NAME_OF_PART: &str = "=";
 
 fn side(row: &ComparisonRow, side: &ComparedSide) -> String {
     let mark = if side.unsettled { "*" } else { "" };
-    format!("{}{mark}", value(row.measure, side.value))
+    let bounds = side.bounds.map(|bounds| (bounds.low, bounds.high));
+    known_figure(row.measure, side.value, bounds) + mark
 }
 
 /// Returns the line of a row, with its verdict at the end in colour.

@@ -1,7 +1,10 @@
 //! Figures of parts from any source: tables, CSV, Markdown.
 
 use super::csv::csv_line;
-use super::intervals;
+use super::intervals::{self, half_width};
+use crate::known_digits::{
+    BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, digits_beside_interval, known_digits,
+};
 use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
 use crate::text_table::{plain, render, right, wrapped};
@@ -16,6 +19,19 @@ pub fn value(measure: Measure, value: f64) -> String {
         Measure::BytesPerS => words::bandwidth(value),
         Measure::CommandFigure => words::three_digits(value),
         _ => words::latency(value),
+    }
+}
+
+/// Formats a figure with its unit and the digits that its interval supports, as `probe` and suites
+/// print it: `93.4k`, `1.36 ms`. `~13k`: the interval is not known.
+pub(crate) fn known_figure(measure: Measure, value: f64, interval: Option<(f64, f64)>) -> String {
+    let half = half_width(value, interval);
+    match measure {
+        Measure::Iops => digits_beside_interval(value, half, RATE_UNITS),
+        Measure::BytesPerS => digits_beside_interval(value, half, BANDWIDTH_UNITS),
+        // The unit of a command's figure is not known here.
+        Measure::CommandFigure => words::three_digits(value),
+        _ => known_digits(value, half, LATENCY_UNITS),
     }
 }
 
@@ -42,6 +58,12 @@ fn interval(figure: &Figure) -> String {
     intervals::ends(figure.value, bounds, |end| value(figure.measure, end))
 }
 
+/// The figure with its known digits, marked if it was not steady.
+fn marked(figure: &Figure) -> String {
+    let bounds = figure.bounds.map(|bounds| (bounds.low, bounds.high));
+    known_figure(figure.measure, figure.value, bounds) + mark(figure)
+}
+
 fn mark(figure: &Figure) -> &'static str {
     match figure.settled {
         Some(false) => "*",
@@ -61,7 +83,7 @@ pub fn table(parts: &[ResultPart]) -> String {
                     "  {}",
                     label(figure.subject.name(), figure.measure)
                 )),
-                right(value(figure.measure, figure.value) + mark(figure)),
+                right(marked(figure)),
                 right(interval(figure)),
             ]);
         }
@@ -133,7 +155,8 @@ pub fn markdown(parts: &[ResultPart]) -> String {
         let rows = part.figures.iter().map(|figure| {
             [
                 label(figure.subject.name(), figure.measure),
-                format!("{}{}", value(figure.measure, figure.value), mark(figure)),
+                // Tildes strike text out.
+                marked(figure).replace('~', "\\~"),
                 interval(figure),
             ]
         });

@@ -6,6 +6,8 @@ use iosonde_study::words;
 
 /// Columns of the names, with the blanks after them.
 pub(crate) const NAME_COLUMNS: usize = 11;
+/// Columns of the texts.
+const TEXT_COLUMNS: usize = COLUMNS as usize - NAME_COLUMNS;
 /// End of a text that is cut short.
 const CUT: &str = " ...";
 
@@ -26,12 +28,11 @@ impl HangingLines {
 
     /// As [`HangingLines::new`], but a text that is cut short ends with `ending`.
     pub(crate) fn ended_with(name: &str, text: &str, most: usize, ending: &str) -> HangingLines {
-        let width = usize::from(COLUMNS) - NAME_COLUMNS;
-        let mut wrapped = wrapped_words(text, width);
+        let mut wrapped = wrapped_words(text, TEXT_COLUMNS);
         let is_cut = wrapped.len() > most;
         wrapped.truncate(most);
         if let (true, Some(last)) = (is_cut, wrapped.last_mut()) {
-            *last = cut(last, width, ending);
+            *last = cut(last, TEXT_COLUMNS, ending);
         }
         let line = |(index, text): (usize, &String)| {
             let name = if index == 0 { name } else { "" };
@@ -42,6 +43,57 @@ impl HangingLines {
             is_cut,
         }
     }
+
+    /// As [`HangingLines::ended_with`], but a text of several parts is cut before its last part,
+    /// which has the conclusion or the remedy.
+    pub(crate) fn with_conclusion(
+        name: &str,
+        text: &str,
+        most: usize,
+        ending: &str,
+    ) -> HangingLines {
+        let is_fit = |text: &str| wrapped_words(text, TEXT_COLUMNS).len() <= most;
+        let ends = part_ends(text);
+        let last = match ends.split_last() {
+            Some((last, _)) if !is_fit(text) => *last,
+            _ => return HangingLines::ended_with(name, text, most, ending),
+        };
+        let conclusion = match ending.ends_with('.') {
+            true => text[last..].trim_start_matches('.'),
+            false => &text[last..],
+        };
+        let before = ends.iter().rev().skip(1);
+        let mut shorter = before.map(|end| format!("{}{ending}{conclusion}", &text[..*end]));
+        match shorter.find(|text| is_fit(text.as_str())) {
+            Some(text) => HangingLines {
+                is_cut: true,
+                ..HangingLines::ended_with(name, &text, most, ending)
+            },
+            None => HangingLines::ended_with(name, text, most, ending),
+        }
+    }
+
+    /// As [`HangingLines::with_conclusion`], with the usual end of a text that is cut short.
+    pub(crate) fn concluded(name: &str, text: &str, most: usize) -> HangingLines {
+        HangingLines::with_conclusion(name, text, most, CUT)
+    }
+}
+
+/// Where each sentence or part of a sentence before a semicolon ends.
+fn part_ends(text: &str) -> Vec<usize> {
+    let begins_sentence = |at: usize| {
+        let next = text[at + 2..].chars().next();
+        next.is_some_and(|next| !next.is_lowercase())
+    };
+    let is_end = |at: usize, sign: &str| sign == "; " || begins_sentence(at);
+    let semicolons = text.match_indices("; ");
+    let ends = semicolons.chain(text.match_indices(". "));
+    let mut ends: Vec<usize> = ends
+        .filter(|&(at, sign)| is_end(at, sign))
+        .map(|(at, _)| at)
+        .collect();
+    ends.sort_unstable();
+    ends
 }
 
 /// Lines of the notes that fit into `most` lines, and the number of the others with `details`, the
@@ -62,6 +114,24 @@ pub(crate) fn note_lines(notes: &[String], most: usize, details: &str) -> Vec<St
         lines.push(format!("{:NAME_COLUMNS$}{more}: {details}", ""));
     }
     lines
+}
+
+/// Last line of a short report: the stored result with the next command. `store_options` are those
+/// of the history, e.g. ` --store FILE`.
+pub(crate) fn result_line(id: Option<&str>, store_options: &str) -> String {
+    let text = match id {
+        Some(id) => format!("{id}: iosonde report {id} -o report.html{store_options}"),
+        None => "not stored".to_owned(),
+    };
+    format!("{:NAME_COLUMNS$}{text}", "result")
+}
+
+/// The command that shows the whole result. A result that is not stored needs an option.
+pub(crate) fn details_command(id: Option<&str>, store_options: &str) -> String {
+    match id {
+        Some(id) => format!("iosonde show {id}{store_options}"),
+        None => "add --details".to_owned(),
+    }
 }
 
 /// Escapes the control characters of a text and cuts it to one line of `width` columns. A bracket
@@ -202,6 +272,29 @@ mod tests {
         let long = format!(" ... (iosonde show 460130 --store {})", "x".repeat(60));
         let cut = HangingLines::ended_with("bottleneck", &text, 2, &long);
         assert!(cut.lines[1].ends_with("word ..."), "{cut:?}");
+    }
+
+    #[test]
+    fn cut_text_keeps_its_conclusion() {
+        let text = format!(
+            "{}; {}; {}; a throttle limits them",
+            "word ".repeat(10).trim_end(),
+            "middle ".repeat(9).trim_end(),
+            "middle ".repeat(9).trim_end()
+        );
+        let lines = HangingLines::with_conclusion("bottleneck", &text, 2, " ... (show 4)");
+        assert!(lines.is_cut && lines.lines.len() == 2, "{lines:?}");
+        let joined = lines.lines.join(" ");
+        let joined = joined.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(!joined.contains("middle"), "{joined}");
+        assert!(joined.contains("word ... (show 4); a throttle"), "{joined}");
+        assert!(joined.ends_with("limits them"), "{joined}");
+        let whole = HangingLines::with_conclusion("bottleneck", &text, 9, " ...");
+        assert_eq!(whole, HangingLines::new("bottleneck", &text, 9));
+        let single = "word ".repeat(40);
+        let cut = HangingLines::concluded("note", &single, 2);
+        assert_eq!(cut, HangingLines::new("note", &single, 2));
+        assert_eq!(part_ends("e.g. this. Use `x`; or y"), [9, 18]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Stored results: lists of results, and one result in full.
 
+mod list_rates;
+
 use super::csv::csv_line;
 use super::facts;
 use super::figures;
@@ -7,10 +9,12 @@ use crate::format::TextFormat;
 use crate::json_document::json_document_without_program;
 use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
+use crate::probe::row::title_of_part;
 use crate::text_style::TextStyle;
 use crate::text_table::{COLUMNS, pairs, plain, render, render_left, right, wrapped};
 use comfy_table::{Cell, ContentArrangement};
-use iosonde_history::{Loaded, RunDocument, StudySummary};
+use iosonde_history::{Loaded, RunDocument, StudySummary, TOGETHER};
+use iosonde_result::compare::ResultPart;
 use iosonde_result::pods::PodTotals;
 use iosonde_result::run::RunResult;
 use iosonde_study::words;
@@ -31,9 +35,13 @@ pub fn time(ms: u64, zone: &TimeZone) -> String {
     })
 }
 
-fn labels(labels: &BTreeMap<String, String>) -> String {
+/// The labels that tables show. JSON and CSV have all.
+fn shown_labels(labels: &BTreeMap<String, String>) -> impl Iterator<Item = (&String, &String)> {
+    labels.iter().filter(|(key, _)| *key != TOGETHER)
+}
+
+fn labels<'a>(labels: impl Iterator<Item = (&'a String, &'a String)>) -> String {
     let each: Vec<String> = labels
-        .iter()
         .map(|(key, value)| format!("{key}={value}"))
         .collect();
     each.join(" ")
@@ -85,16 +93,18 @@ const HEAD: [&str; 7] = [
 ];
 
 fn row(study: &StudySummary, zone: &TimeZone) -> [String; 7] {
-    let rate = |iops: Option<f64>| iops.map_or("-".to_owned(), words::iops);
     let headline = &study.headline;
-    let bandwidth = headline.bytes_per_s.map(words::bandwidth);
+    let cell = |iops: Option<f64>, error| {
+        iops.map_or("-".to_owned(), |iops| list_rates::rate(iops, error, "±"))
+    };
+    let bandwidth = list_rates::bandwidth(study);
     [
         study.short_id.clone(),
         time(study.started_at_ms, zone),
         what(study),
         study.target.clone(),
-        rate(headline.read_iops),
-        rate(headline.write_iops),
+        cell(headline.read_iops, headline.read_iops_error),
+        cell(headline.write_iops, headline.write_iops_error),
         bandwidth
             .or_else(|| headline.command.clone())
             .unwrap_or_else(|| "-".to_owned()),
@@ -102,16 +112,21 @@ fn row(study: &StudySummary, zone: &TimeZone) -> [String; 7] {
 }
 
 /// Row of the table for a terminal: the higher rate of both directions, or the figure of a command,
-/// and the bandwidth.
-fn table_row(study: &StudySummary, zone: &TimeZone) -> [String; 6] {
+/// and the bandwidth. Both are the highest of all workloads.
+fn table_row(study: &StudySummary, zone: &TimeZone, style: TextStyle) -> [String; 6] {
     let headline = &study.headline;
-    let rates = [(headline.read_iops, "read"), (headline.write_iops, "write")];
+    let rates = [
+        (headline.read_iops, headline.read_iops_error, "read"),
+        (headline.write_iops, headline.write_iops_error, "write"),
+    ];
     let rates = rates
         .into_iter()
-        .filter_map(|(rate, name)| Some((rate?, name)));
-    let highest = rates.max_by(|(a, _), (b, _)| a.total_cmp(b));
-    let highest = highest.map(|(rate, name)| format!("{} {name}", words::iops(rate)));
-    let bandwidth = headline.bytes_per_s.map(words::bandwidth);
+        .filter_map(|(iops, error, name)| Some((iops?, error, name)));
+    let plus_minus = style.plus_minus();
+    let highest = rates.max_by(|(a, ..), (b, ..)| a.total_cmp(b));
+    let highest = highest
+        .map(|(iops, error, name)| format!("{} {name}", list_rates::rate(iops, error, plus_minus)));
+    let bandwidth = list_rates::bandwidth(study);
     [
         study.short_id.clone(),
         time(study.started_at_ms, zone),
@@ -139,7 +154,7 @@ fn shortened(text: &str, most: usize, ellipsis: &str) -> String {
 }
 
 /// Columns of the table for a terminal.
-const TABLE_HEAD: [&str; 6] = ["id", "when", "what", "where", "rate", "bandwidth"];
+const TABLE_HEAD: [&str; 6] = ["id", "when", "what", "where", "highest", "bandwidth"];
 /// Spaces between two columns.
 const GAP: usize = 2;
 /// States of an unfinished study, shown below its kind.
@@ -158,7 +173,10 @@ fn width(rows: &[[String; 6]], column: usize) -> usize {
 /// Shortens targets to the width left over. Long labels and unfinished states are on lines below.
 fn list_table(studies: &[StudySummary], zone: &TimeZone, style: TextStyle) -> String {
     const LEAST: usize = 12;
-    let mut rows: Vec<[String; 6]> = studies.iter().map(|study| table_row(study, zone)).collect();
+    let mut rows: Vec<[String; 6]> = studies
+        .iter()
+        .map(|study| table_row(study, zone, style))
+        .collect();
     for (study, row) in studies.iter().zip(&mut rows) {
         row[WHAT].clone_from(&study.kind);
         if study.finished_at_ms.is_none() {
@@ -210,7 +228,7 @@ fn below(study: &StudySummary, [what, target]: [usize; 2]) -> String {
         lines[0].push_str(why);
         lines[0].push_str(&reached(study));
     }
-    for (key, value) in &study.labels {
+    for (key, value) in shown_labels(&study.labels) {
         let label = format!("{key}={value}");
         let last = lines.len() - 1;
         let begun = lines[last].chars().count();
@@ -234,8 +252,10 @@ fn list_markdown(studies: &[StudySummary], zone: &TimeZone) -> String {
     let mut columns: Vec<_> = HEAD.into_iter().enumerate().map(column).collect();
     columns.push(Left("labels"));
     let rows = studies.iter().map(|study| {
-        let mut cells = Vec::from(row(study, zone));
-        cells.push(labels(&study.labels));
+        // Tildes strike text out.
+        let escaped = row(study, zone).map(|cell| cell.replace('~', "\\~"));
+        let mut cells = Vec::from(escaped);
+        cells.push(labels(shown_labels(&study.labels)));
         cells
     });
     markdown_table(&columns, rows)
@@ -259,7 +279,7 @@ fn list_csv(studies: &[StudySummary]) -> String {
             study.target.clone(),
             study.machine.clone().unwrap_or_default(),
             study.program.clone(),
-            labels(&study.labels),
+            labels(study.labels.iter()),
             study.imported_from.clone().unwrap_or_default(),
             number(headline.read_iops),
             number(headline.write_iops),
@@ -318,8 +338,9 @@ fn list_json(studies: &[StudySummary]) -> String {
     json_document_without_program("list", content).unwrap_or_default()
 }
 
-/// Returns one stored result as text.
-pub fn show(loaded: &Loaded, zone: &TimeZone) -> String {
+/// Returns one stored result as text, in the characters of `style`.
+#[must_use]
+pub fn show(loaded: &Loaded, zone: &TimeZone, style: TextStyle) -> String {
     let summary = &loaded.summary;
     let mut table = plain();
     let mut pair = |name: &str, value: &str| {
@@ -340,7 +361,7 @@ pub fn show(loaded: &Loaded, zone: &TimeZone) -> String {
     pair("started", &time(summary.started_at_ms, zone));
     pair("machine", summary.machine.as_deref().unwrap_or_default());
     pair("program", &summary.program);
-    pair("labels", &labels(&summary.labels));
+    pair("labels", &labels(summary.labels.iter()));
     pair(
         "imported from",
         summary.imported_from.as_deref().unwrap_or_default(),
@@ -363,7 +384,7 @@ pub fn show(loaded: &Loaded, zone: &TimeZone) -> String {
     } else if let Some(csi) = study.csi(loaded.run) {
         format!("\n{}", super::csi::table(&csi))
     } else if let Some(suite) = study.suite(loaded.run) {
-        format!("\n{}", super::suite::table(&suite))
+        format!("\n{}", super::suite::table(&suite, style))
     } else {
         runs(loaded)
     };
@@ -392,7 +413,7 @@ fn runs(loaded: &Loaded) -> String {
     let mut text = String::new();
     let mut shown: Vec<Vec<facts::Fact>> = Vec::new();
     for run in &loaded.study.runs {
-        let parts = figures::table(&run.parts);
+        let parts = figures::table(&titled_parts(loaded, &run.parts));
         text.push_str(&format!(
             "\n{}",
             if parts.is_empty() {
@@ -422,6 +443,19 @@ fn runs(loaded: &Loaded) -> String {
         }
     }
     text
+}
+
+/// Parts of a run. Those of a probe have the titles of its reports instead of their keys.
+fn titled_parts(loaded: &Loaded, parts: &[ResultPart]) -> Vec<ResultPart> {
+    let mut titled = parts.to_vec();
+    if loaded.summary.kind == "probe" {
+        for part in &mut titled {
+            if let Some(title) = title_of_part(&part.name, part.pattern.iodepth) {
+                part.name = title;
+            }
+        }
+    }
+    titled
 }
 
 /// Facts about a run's machine and first target. Further targets are often similar: only counted.

@@ -6,6 +6,7 @@
 mod build;
 pub(crate) mod curve;
 pub(crate) mod document;
+mod figure_texts;
 mod foreign;
 mod knees;
 mod page_csi;

@@ -13,6 +13,12 @@ pub fn ends(value: f64, interval: Option<(f64, f64)>, show: impl Fn(f64) -> Stri
     })
 }
 
+/// Returns half an informative interval: the longer half.
+pub(crate) fn half_width(value: f64, interval: Option<(f64, f64)>) -> Option<f64> {
+    let (low, high) = informative_interval(value, interval?)?;
+    Some((value - low).max(high - value))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,6 +14,8 @@ pub(crate) type UnitLadder = [(f64, &'static str)];
 
 /// Units of operations per second.
 pub(crate) const RATE_UNITS: &UnitLadder = &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")];
+/// Bandwidths are in one unit, so that a table has one scale.
+pub(crate) const MEBIBYTES: &UnitLadder = &[(1_048_576.0, "")];
 /// Units of bytes per second.
 pub(crate) const BANDWIDTH_UNITS: &UnitLadder = &[
     (1.0, " B/s"),
@@ -69,6 +71,29 @@ pub(crate) fn known_digits(value: f64, half_width: Option<f64>, units: &UnitLadd
     RoundedFigure::new(value, half_width, units, step_without_interval).without_interval()
 }
 
+/// Returns the parts of [`with_interval`], each with its unit: `93.4k` and `±1.2k`.
+pub(crate) fn figure_and_half(
+    value: f64,
+    half_width: Option<f64>,
+    units: &UnitLadder,
+) -> (String, Option<String>) {
+    let rounded = RoundedFigure::new(value, half_width, units, step_beside_interval);
+    let (decimals, unit) = (rounded.decimals(), rounded.unit);
+    let half = rounded.half_width;
+    let half = half.map(|half| format!("±{half:.decimals$}{unit}"));
+    (rounded.without_interval(), half)
+}
+
+/// Returns a figure with the digits that it has beside its interval, without the interval: `93.4k`
+/// of `93.4k ±1.2k`.
+pub(crate) fn digits_beside_interval(
+    value: f64,
+    half_width: Option<f64>,
+    units: &UnitLadder,
+) -> String {
+    RoundedFigure::new(value, half_width, units, step_beside_interval).without_interval()
+}
+
 /// Returns a bandwidth with as many digits as its rate has beside its interval: `170 MiB/s` for
 /// `44k ±39k`.
 pub(crate) fn bandwidth_of_rate(
@@ -88,6 +113,13 @@ pub(crate) fn bandwidth_of_rate(
 pub(crate) fn longer_half(value: u64, interval: Option<(u64, u64)>) -> Option<f64> {
     let (low, high) = interval?;
     Some(value.saturating_sub(low).max(high.saturating_sub(value)) as f64)
+}
+
+/// Formats a percentile with its known digits. `-` if too few I/Os were measured.
+pub(crate) fn known_percentile(ns: Option<u64>, interval: Option<(u64, u64)>) -> String {
+    ns.map_or("-".to_owned(), |ns| {
+        known_digits(ns as f64, longer_half(ns, interval), LATENCY_UNITS)
+    })
 }
 
 impl RoundedFigure {
@@ -267,6 +299,16 @@ mod tests {
         assert_eq!(bandwidth(753_000.0, Some(75.0)), "2.87 GiB/s");
         assert_eq!(bandwidth(44_200.0, None), "~170 MiB/s");
         assert_eq!(bandwidth(0.0, None), "0 B/s");
+    }
+
+    #[test]
+    fn figure_without_its_interval_keeps_the_digits_beside_it() {
+        let digits = |value, half| digits_beside_interval(value, half, RATE_UNITS);
+        assert_eq!(digits(96_300.0, Some(7_100.0)), "96.3k");
+        assert_eq!(digits(44_200.0, Some(38_000.0)), "44k");
+        assert_eq!(digits(3_100.0, None), "~3.1k");
+        let parts = figure_and_half(93_410.0, Some(1_150.0), RATE_UNITS);
+        assert_eq!(parts, ("93.4k".to_owned(), Some("±1.2k".to_owned())));
     }
 
     /// Reads `93.4k ±1.2k` back.

@@ -5,6 +5,7 @@ mod latency_chart;
 mod matrix;
 mod short_load;
 
+pub use latency_chart::GrowingCurve;
 pub use short_load::short;
 
 use crate::csv::csv_line;
@@ -24,6 +25,8 @@ use serde::Serialize;
 const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 /// Stands before the note on rates that fell behind, like `*` in their rows.
 const FELL_BEHIND_MARK: &str = "* ";
+/// Stands before the note on an interrupted rate, like `/` in its row.
+const INTERRUPTED_MARK: &str = "/ ";
 /// Width of the bar for the 99th percentile, in columns.
 const BAR: f64 = 8.0;
 
@@ -32,7 +35,7 @@ pub fn table(result: &LoadResult) -> String {
     let mut text = wrapped(&headline(result));
     text.push_str(&curve(result));
     for answer in &result.objectives {
-        text.push_str(&format!("\n{}", wrapped(&objective(answer))));
+        text.push_str(&format!("\n{}", wrapped(&objective(result, answer))));
     }
     if let Some(found) = &result.matrix {
         text.push_str(&format!("\n{}", matrix::text(found)));
@@ -78,6 +81,7 @@ pub fn headline(result: &LoadResult) -> String {
     )
 }
 
+/// Table of the offered rates, after an empty line.
 fn curve(result: &LoadResult) -> String {
     let kept_up = || {
         let points = result.points.iter().filter(|point| is_judged(point));
@@ -163,9 +167,33 @@ pub(crate) fn knee_per_s(result: &LoadResult) -> Option<f64> {
     KneeRate::of_result(result).map(|knee| knee.rate)
 }
 
-/// Describes the result of an objective.
-pub fn objective(found: &ObjectiveAnswer) -> String {
+/// States that an objective is out of reach: its latency is below the median at the lowest rate
+/// that has one. `None`: a longer study may decide it.
+fn out_of_reach(result: &LoadResult, found: &ObjectiveAnswer) -> Option<String> {
     let (objective, answer) = (found.objective, found.answer);
+    if answer.held.is_some() || answer.failed.is_none() || objective.percentile < 50.0 {
+        return None;
+    }
+    answer.untold?;
+    let points = result.points.iter().filter(|point| is_judged(point));
+    let known =
+        points.filter_map(|point| Some((point.offered.total(), point.percentile_ns(50.0)?)));
+    let (rate, ns) = known.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    let mut rates = result.points.iter().map(|point| point.offered.total());
+    let place = match rates.all(|other| other >= rate) {
+        true => "the lowest rate".to_owned(),
+        false => format!("{} IOPS", words::iops(rate)),
+    };
+    let is_above = ns > objective.latency_ns as f64;
+    is_above.then(|| format!("out of reach: p50 at {place} is {}", words::latency(ns)))
+}
+
+/// Describes the result of an objective of `result`.
+pub fn objective(result: &LoadResult, found: &ObjectiveAnswer) -> String {
+    let (objective, answer) = (found.objective, found.answer);
+    if let Some(reason) = out_of_reach(result, found) {
+        return format!("{objective}: {reason}");
+    }
     let iops = |rate: f64| format!("{} IOPS", words::iops(rate));
     let verdict = match (answer.held, answer.failed, answer.untold) {
         (Some(held), Some(failed), _) if answer.is_interval => format!(
@@ -219,8 +247,8 @@ fn notes_on_objectives(result: &LoadResult) -> Vec<String> {
              include the I/Os of all runs."
         ));
     }
-    let mut answers = result.objectives.iter().map(|found| found.answer);
-    if answers.any(|answer| answer.untold.is_some()) {
+    let mut answers = result.objectives.iter();
+    if answers.any(|found| found.answer.untold.is_some() && out_of_reach(result, found).is_none()) {
         notes.push("Use a longer --runtime to decide more rates.".to_owned());
     }
     notes
@@ -235,22 +263,12 @@ pub fn notes(result: &LoadResult) -> Vec<String> {
 /// behind.
 fn marked_notes(result: &LoadResult, fell_behind_mark: &str) -> Vec<String> {
     let mut notes = notes_on_objectives(result);
-    let mut all = result
-        .points
-        .iter()
-        .chain(result.matrix.iter().flat_map(|matrix| &matrix.points));
-    if all.any(|point| !point.kept_up && !point.interrupted && point.failure.is_none()) {
-        notes.push(format!(
-            "{fell_behind_mark}fell behind: the backlog and the latency grow as long as the load \
-             lasts (here {})",
-            words::wait(result.options.runtime_ns + result.options.ramp_ns)
-        ));
-    }
+    let matrix = result.matrix.iter().flat_map(|matrix| &matrix.points);
+    let fell_behind = fell_behind(result, result.points.iter().chain(matrix));
+    notes.extend(fell_behind.map(|note| format!("{fell_behind_mark}{note}")));
     if result.interrupted {
-        let cut = result.points.iter().any(|point| point.interrupted);
-        let mark = if cut { "/ " } else { "" };
-        let judged = if cut { ", not used for verdicts" } else { "" };
-        notes.push(format!("{mark}{INTERRUPTED}{judged}"));
+        let note = interrupted_rate(result).map(|note| format!("{INTERRUPTED_MARK}{note}"));
+        notes.push(note.unwrap_or_else(|| INTERRUPTED.to_owned()));
     }
     notes.extend(result.error.as_ref().map(ended_by));
     let capacity = result.capacity_failure.as_ref();
@@ -259,6 +277,26 @@ fn marked_notes(result: &LoadResult, fell_behind_mark: &str) -> Vec<String> {
     notes.extend(result.notes.iter().cloned());
     notes.extend(findings(result));
     notes
+}
+
+/// Note on a rate whose run the user stopped. `None`: there is none.
+fn interrupted_rate(result: &LoadResult) -> Option<String> {
+    let has_any = result.points.iter().any(|point| point.interrupted);
+    has_any.then(|| format!("{INTERRUPTED}, not used for verdicts"))
+}
+
+/// Note on the rates among `points` with which the target did not keep up. `None`: it kept up with
+/// all.
+fn fell_behind<'a>(
+    result: &LoadResult,
+    mut points: impl Iterator<Item = &'a LoadMeasurement>,
+) -> Option<String> {
+    points.any(knee_rate::has_fallen_behind).then(|| {
+        format!(
+            "fell behind: the backlog and the latency grow as long as the load lasts (here {})",
+            words::wait(result.options.runtime_ns + result.options.ramp_ns)
+        )
+    })
 }
 
 /// Verdicts of the runs: one sentence per kind, with the rates at which it applies.
@@ -363,8 +401,65 @@ pub fn csv(result: &LoadResult) -> String {
     text
 }
 
+/// The rates of a load study that is part of a suite, with its knee. `name` is that of its step.
+pub(crate) fn rates_of_step(name: &str, result: &LoadResult) -> String {
+    let rates = curve(result);
+    let title = wrapped(&format!(
+        "{name}: knee {}",
+        knee_rate::knee_in_words(result)
+    ));
+    let notes = notes_of_rates(result).into_iter();
+    let notes = notes.map(|(mark, note)| wrapped(&format!("{mark}{note}")));
+    format!(
+        "\n{title}{}{}",
+        rates.trim_start_matches('\n'),
+        notes.collect::<String>()
+    )
+}
+
+/// Notes on the signs in the table of offered rates, each with its sign.
+fn notes_of_rates(result: &LoadResult) -> Vec<(&'static str, String)> {
+    let fell_behind = fell_behind(result, result.points.iter());
+    let fell_behind = fell_behind.map(|note| (FELL_BEHIND_MARK, note));
+    let interrupted = interrupted_rate(result).map(|note| (INTERRUPTED_MARK, note));
+    fell_behind.into_iter().chain(interrupted).collect()
+}
+
+/// The same in Markdown.
+pub(crate) fn markdown_of_step(name: &str, result: &LoadResult) -> String {
+    let knee = knee_rate::knee_in_words(result);
+    let notes = notes_of_rates(result).into_iter();
+    // The cells have words in place of the signs.
+    let notes: String = notes.map(|(_, note)| format!("\n- {note}\n")).collect();
+    format!(
+        "\n{name}: knee {knee}\n\n{}{notes}\n",
+        markdown_of_rates(result)
+    )
+}
+
 /// Returns Markdown for a report or an issue.
 pub fn markdown(result: &LoadResult) -> String {
+    let mut text = format!(
+        "## {}\n\n{}\n\n{}",
+        result.target,
+        headline(result),
+        markdown_of_rates(result)
+    );
+    for answer in &result.objectives {
+        text.push_str(&format!("\n{}\n", objective(result, answer)));
+    }
+    if let Some(found) = &result.matrix {
+        text.push_str(&format!("\n```text\n{}```\n", matrix::text(found)));
+    }
+    // In Markdown, a leading star would start a list.
+    for note in marked_notes(result, "") {
+        text.push_str(&format!("\n- {note}\n"));
+    }
+    text
+}
+
+/// Table of the offered rates.
+fn markdown_of_rates(result: &LoadResult) -> String {
     let columns = [
         Right("offered per second"),
         Right("done per second"),
@@ -390,23 +485,7 @@ pub fn markdown(result: &LoadResult) -> String {
         cells.push(latency(longest(point)));
         cells
     });
-    let mut text = format!(
-        "## {}\n\n{}\n\n{}",
-        result.target,
-        headline(result),
-        markdown_table(&columns, rows)
-    );
-    for answer in &result.objectives {
-        text.push_str(&format!("\n{}\n", objective(answer)));
-    }
-    if let Some(found) = &result.matrix {
-        text.push_str(&format!("\n```text\n{}```\n", matrix::text(found)));
-    }
-    // In Markdown, a leading star would start a list.
-    for note in marked_notes(result, "") {
-        text.push_str(&format!("\n- {note}\n"));
-    }
-    text
+    markdown_table(&columns, rows)
 }
 
 #[cfg(test)]

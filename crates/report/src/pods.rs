@@ -1,6 +1,9 @@
 //! Figures of each of several pods, of each node, and of all pods.
 
-use crate::text_table::{plain, render_left, right};
+use crate::known_digits::{
+    LATENCY_UNITS, RATE_UNITS, bandwidth_of_rate, known_digits, with_interval,
+};
+use crate::text_table::{UNBROKEN_BLANK, plain, render_left, right};
 use comfy_table::{Cell, Table};
 use iosonde_result::pods::{PodResult, PodShare, PodTotals, nodes, shares, start_skew_ns};
 use iosonde_result::words;
@@ -17,12 +20,12 @@ pub fn text(pods: &[PodResult]) -> String {
             0 => "by the clocks of their nodes".to_owned(),
             error_ns => format!("clock error at most {}", words::latency(error_ns as f64)),
         },
-        table(pods)
+        table(pods, HAS_INTERVALS)
     )
 }
 
-/// Returns a table of 80 columns with the means of each pod over the runs of a study. Empty without
-/// several pods.
+/// Returns a table of 80 columns with the mean rates of each pod over the runs of a study, and the
+/// percentiles of the I/Os of all runs. Empty without several pods.
 #[must_use]
 pub fn totals_text(totals: &PodTotals) -> String {
     let pods = totals.pods();
@@ -34,10 +37,10 @@ pub fn totals_text(totals: &PodTotals) -> String {
         runs => format!("{runs} runs"),
     };
     format!(
-        "\nPods: {} on {}, means over {runs}\n\n{}",
+        "\nPods: {} on {}, {runs}: mean rates, percentiles of all I/Os\n\n{}",
         pods.len(),
         nodes_in_words(pods),
-        table(pods)
+        table(pods, !HAS_INTERVALS)
     )
 }
 
@@ -49,8 +52,12 @@ fn nodes_in_words(pods: &[PodResult]) -> String {
     }
 }
 
+/// Whether the rates of a single run are shown with their intervals. The runs of a study differ, so
+/// the interval of their mean is not known.
+const HAS_INTERVALS: bool = true;
+
 /// Returns the rows of each pod, of each node if there are several, and of all pods.
-fn table(pods: &[PodResult]) -> String {
+fn table(pods: &[PodResult], has_intervals: bool) -> String {
     let nodes = nodes(pods);
     let mut table = plain();
     let head = ["IOPS", "bandwidth", "median", "99 %", "99.9 %"];
@@ -62,6 +69,7 @@ fn table(pods: &[PodResult]) -> String {
             &mut table,
             &format!("{} {}", short(&pod.name), pod.node),
             shares([pod].into_iter()),
+            has_intervals,
         );
     }
     if nodes.len() > 1 {
@@ -73,11 +81,12 @@ fn table(pods: &[PodResult]) -> String {
                 &mut table,
                 &format!("node {node}, {count} pod{plural}"),
                 shares(of_node),
+                has_intervals,
             );
         }
     }
-    rows(&mut table, "all", shares(pods.iter()));
-    render_left(&mut table)
+    rows(&mut table, "all", shares(pods.iter()), has_intervals);
+    render_left(&mut table).replace(UNBROKEN_BLANK, " ")
 }
 
 /// Index of a pod of a Job: `iosonde-3f2a9c01-0-x7k2p` is 0. Other pods keep their name.
@@ -88,19 +97,40 @@ fn short(name: &str) -> &str {
     index.unwrap_or(name)
 }
 
-fn rows(table: &mut Table, name: &str, shares: Vec<PodShare>) {
+fn rows(table: &mut Table, name: &str, shares: Vec<PodShare>, has_intervals: bool) {
     let mut name = name;
     for share in shares {
         let mut cells = vec![Cell::new(name), Cell::new(share.direction.name())];
-        cells.push(right(words::iops(share.iops)));
-        cells.push(right(words::bandwidth(share.bytes_per_second)));
-        match share.latency_ns {
-            Some(all) => cells.extend(all.map(|ns| right(words::latency(ns as f64)))),
-            None => cells.extend([0; 3].map(|_| right("-"))),
-        }
+        let figures = texts(&share, has_intervals);
+        // A figure stays on one line.
+        cells.extend(figures.map(|text| right(text.replace(' ', UNBROKEN_BLANK))));
         table.add_row(cells);
         name = "";
     }
+}
+
+/// Rate, bandwidth and percentiles, with their known digits if the share is that of a single run.
+fn texts(share: &PodShare, has_intervals: bool) -> [String; 5] {
+    let PodShare {
+        iops,
+        iops_error: error,
+        bytes_per_second: bytes,
+        ..
+    } = *share;
+    let latency = |ns: u64| match has_intervals {
+        true => known_digits(ns as f64, None, LATENCY_UNITS),
+        false => words::latency(ns as f64),
+    };
+    let dash = || [0; 3].map(|_| "-".to_owned());
+    let [p50, p99, p99_9] = share.latency_ns.map_or_else(dash, |all| all.map(latency));
+    let (rate, bandwidth) = match has_intervals {
+        true => (
+            with_interval(iops, error, RATE_UNITS, "+-"),
+            bandwidth_of_rate(bytes, iops, error),
+        ),
+        false => (words::iops(iops), words::bandwidth(bytes)),
+    };
+    [rate, bandwidth, p50, p99, p99_9]
 }
 
 #[cfg(test)]
@@ -181,7 +211,9 @@ mod tests {
         totals.add(&run(3000));
         let text = totals_text(&totals);
         assert!(
-            text.starts_with("\nPods: 2 on 2 nodes, means over 2 runs\n\n"),
+            text.starts_with(
+                "\nPods: 2 on 2 nodes, 2 runs: mean rates, percentiles of all I/Os\n\n"
+            ),
             "{text}"
         );
         for row in ["0 n1", "1 n2", "node n1, 1 pod", "node n2, 1 pod", "all"] {

@@ -2,6 +2,7 @@
 
 mod beside_neighbour;
 mod command_series;
+mod figure_table;
 mod junit;
 mod pod_tables;
 mod suite_plan;
@@ -11,21 +12,28 @@ pub use junit::{JunitHeader, junit};
 pub use suite_plan::{list, plan};
 
 use super::csv::csv_line;
-use super::figures::value;
+use super::figures::known_figure;
+use super::hanging_lines::result_line;
 use super::intervals;
 use super::json_document::json_document;
-use super::markdown_table::MarkdownColumn::{Left, Right};
-use super::markdown_table::{MarkdownColumn, markdown_table};
+use super::load::{markdown_of_step, rates_of_step};
+use super::markdown_table::MarkdownColumn::Left;
+use super::markdown_table::markdown_table;
 use super::sweep::{advice_lines, advice_text};
+use crate::text_style::TextStyle;
 use crate::text_table::{plain, render, right, wrapped};
+use crate::unique;
 use comfy_table::{Cell, Table};
-use iosonde_result::compare::{Measure, MeasuredResult, ResultPart, Subject, figure_of};
-use iosonde_study::words;
-use iosonde_suite::{ExpectationVerdict, FigureUnit, StudyFigure, StudyFigureKind, SuiteResult};
+use iosonde_result::compare::Measure;
+use iosonde_study::load::LoadResult;
+use iosonde_suite::{
+    ExpectationVerdict, FigureUnit, StepResult, StudyFigure, StudyFigureKind, SuiteResult,
+};
 use serde::Serialize;
 
-/// Returns the report as text of at most 80 columns.
-pub fn table(result: &SuiteResult) -> String {
+/// Returns the report as text of at most 80 columns, in the characters of `style`.
+#[must_use]
+pub fn table(result: &SuiteResult, style: TextStyle) -> String {
     let about = result
         .about
         .as_ref()
@@ -34,22 +42,25 @@ pub fn table(result: &SuiteResult) -> String {
     if result.interrupted {
         text.push_str("interrupted: figures of the completed runs\n");
     }
-    let rows = rows(result);
-    if !rows.is_empty() {
-        text.push_str(&format!("\n{}", render(&figures(&rows))));
-    }
+    text.push_str(&figure_table::table(result, style.plus_minus()));
     let found = found(result);
     if !found.is_empty() {
         text.push_str(&format!("\n{}", render(&studies(&found))));
     }
+    for (name, load) in loads(result) {
+        text.push_str(&rates_of_step(&name, load));
+    }
     text.push_str(&beside_neighbour::table(result));
     text.push_str(&command_series::table(result));
-    text.push_str(&pod_tables::tables(result));
+    text.push_str(&pod_tables::tables(result, style.plus_minus()));
     for step in &result.steps {
         let advice = step.sweep.as_ref().map(|sweep| advice_text(sweep));
         if let Some(advice) = advice.filter(|advice| !advice.is_empty()) {
             text.push_str(&format!("\n{}: {advice}", step.name));
         }
+    }
+    for caution in cautions(result) {
+        text.push_str(&format!("\n{}", wrapped(&caution)));
     }
     if !result.judged.is_empty() {
         text.push_str(&format!("\n{}", render(&verdicts(result))));
@@ -58,6 +69,28 @@ pub fn table(result: &SuiteResult) -> String {
         text.push_str(&format!("\n{}", wrapped(&note)));
     }
     text
+}
+
+/// Limits of the verdicts, as those of `probe`: data in memory does not survive a restart.
+fn cautions(result: &SuiteResult) -> Vec<String> {
+    let steps = result.steps.iter();
+    let in_memory = unique(steps.filter_map(|step| step.in_memory.as_ref()));
+    let cautions = in_memory.into_iter();
+    let cautions =
+        cautions.map(|device| format!("This is {device}: its data does not survive a restart."));
+    cautions.collect()
+}
+
+/// Returns the text of [`table`] and a last line that names the stored result by its id, with the
+/// next command. `store_options` are those of the history.
+#[must_use]
+pub fn table_with_id(
+    result: &SuiteResult,
+    (id, store_options): (Option<&str>, &str),
+    style: TextStyle,
+) -> String {
+    let line = result_line(id, store_options);
+    format!("{}\n{line}\n", table(result, style))
 }
 
 fn verdicts(result: &SuiteResult) -> Table {
@@ -94,117 +127,23 @@ pub fn summary(result: &SuiteResult) -> String {
     counts.join(", ")
 }
 
-/// A line of figures: all repetitions of a part in one direction.
-struct FigureRow {
-    name: String,
-    rw: String,
-    bs: String,
-    cells: Vec<Option<(Measure, f64)>>,
-    sync_p99_ns: Option<f64>,
-    mark: &'static str,
+/// Load studies with the names of their steps.
+fn loads(result: &SuiteResult) -> Vec<(String, &LoadResult)> {
+    result.steps.iter().filter_map(load_of_step).collect()
 }
 
-const COLUMNS: [Measure; 4] = [
-    Measure::Iops,
-    Measure::BytesPerS,
-    Measure::LatP50,
-    Measure::LatP99,
-];
-
-fn rows(result: &SuiteResult) -> Vec<FigureRow> {
-    let most = result
-        .steps
-        .iter()
-        .map(|step| step.repetition)
-        .max()
-        .unwrap_or(0);
-    let of = |repetition| MeasuredResult {
-        name: String::new(),
-        machine: None,
-        parts: result
-            .steps
-            .iter()
-            .filter(|step| step.repetition == repetition)
-            .flat_map(|step| step.parts.clone())
-            .collect(),
+/// Load study of a step with the name of the step: `queries, repetition 2`. `None`: no rate was
+/// measured.
+pub(crate) fn load_of_step(step: &StepResult) -> Option<(String, &LoadResult)> {
+    let load = step
+        .load
+        .as_deref()
+        .filter(|load| !load.points.is_empty())?;
+    let name = match step.repetition {
+        1 => step.name.clone(),
+        repetition => format!("{}, repetition {repetition}", step.name),
     };
-    let all: Vec<MeasuredResult> = (1..=most).map(of).collect();
-    let mut rows: Vec<FigureRow> = Vec::new();
-    let mut met: Vec<&str> = Vec::new();
-    for part in all.iter().flat_map(|measured| &measured.parts) {
-        if met.contains(&part.name.as_str()) || part.name == "layout" {
-            continue;
-        }
-        met.push(&part.name);
-        rows.extend(rows_of(part, &all));
-    }
-    rows
-}
-
-fn rows_of(part: &ResultPart, all: &[MeasuredResult]) -> Vec<FigureRow> {
-    let of = |subject, measure| figure_of(all, &part.name, subject, measure);
-    let sync = of(Subject::Sync, Measure::LatP99).map(|side| side.value);
-    let subjects = [Subject::Read, Subject::Write, Subject::Trim, Subject::Mixed];
-    let mut rows: Vec<FigureRow> = Vec::new();
-    for subject in subjects {
-        let Some(iops) = of(subject, Measure::Iops) else {
-            continue;
-        };
-        let first = rows.is_empty();
-        let cell = |measure: Measure| {
-            let completion = Measure::ALL
-                .into_iter()
-                .find(|each| each.of_total() == Some(measure));
-            let side = of(subject, measure).or_else(|| of(subject, completion?));
-            side.map(|side| (measure, side.value))
-        };
-        let both = part.pattern.rw.ends_with("rw") || part.pattern.rw == "readwrite";
-        rows.push(FigureRow {
-            name: if first {
-                part.name.clone()
-            } else {
-                String::new()
-            },
-            rw: if both {
-                subject.name().to_owned()
-            } else {
-                part.pattern.rw.clone()
-            },
-            bs: part
-                .pattern
-                .bs
-                .parse()
-                .map_or(part.pattern.bs.clone(), iosonde_study::sweep::size_name),
-            cells: COLUMNS.map(cell).to_vec(),
-            sync_p99_ns: if subject == Subject::Read { None } else { sync },
-            mark: if iops.unsettled { "*" } else { "" },
-        });
-    }
-    rows
-}
-
-fn figures(rows: &[FigureRow]) -> Table {
-    let mut table = plain();
-    let with_sync = rows.iter().any(|row| row.sync_p99_ns.is_some());
-    let mut header = vec![Cell::new(""), Cell::new("rw"), right("bs")];
-    header.extend(["IOPS", "bandwidth", "p50", "p99"].map(right));
-    header.extend(with_sync.then(|| right("sync p99")));
-    table.set_header(header);
-    for row in rows {
-        let mut cells = vec![Cell::new(&row.name), Cell::new(&row.rw), right(&row.bs)];
-        for (index, cell) in row.cells.iter().enumerate() {
-            let shown = cell.map_or("-".to_owned(), |(measure, number)| value(measure, number));
-            cells.push(right(format!(
-                "{shown}{}",
-                if index == 0 { row.mark } else { "" }
-            )));
-        }
-        if with_sync {
-            cells.push(right(row.sync_p99_ns.map_or(String::new(), words::latency)));
-        }
-        table.add_row(cells);
-    }
-    table
+    Some((name, load))
 }
 
 /// Figures found by studies, one per repetition.
@@ -222,11 +161,18 @@ pub(super) fn studies(found: &[&StudyFigure]) -> Table {
     ]);
     for one in found {
         let unit = unit(one.kind);
+        let known = match one.kind {
+            StudyFigureKind::MaxIops => known_figure(Measure::Iops, one.value, one.interval),
+            StudyFigureKind::MaxBytesPerS => {
+                known_figure(Measure::BytesPerS, one.value, one.interval)
+            }
+            _ => unit.show(one.value),
+        };
         let interval = intervals::ends(one.value, one.interval, |end| unit.show(end));
         table.add_row([
             Cell::new(&one.part),
             Cell::new(title(one.kind)),
-            right(unit.show(one.value)),
+            right(known),
             right(interval),
         ]);
     }
@@ -359,35 +305,12 @@ fn ends(interval: Option<(f64, f64)>) -> [String; 2] {
     })
 }
 
-const FIGURE_COLUMNS: [MarkdownColumn<'_>; 8] = [
-    Left(""),
-    Left("rw"),
-    Right("bs"),
-    Right("IOPS"),
-    Right("bandwidth"),
-    Right("p50"),
-    Right("p99"),
-    Right("sync p99"),
-];
-
 /// Returns Markdown tables for a report or an issue.
 pub fn markdown(results: &[SuiteResult]) -> String {
     let mut text = String::new();
     for result in results {
         text.push_str(&format!("## {} on {}\n\n", result.suite, result.target));
-        let rows = rows(result);
-        let has_rows = !rows.is_empty();
-        let rows = rows.into_iter().map(|row| {
-            let mut cells = vec![row.name, row.rw, row.bs];
-            for cell in row.cells {
-                cells.push(cell.map_or("-".to_owned(), |(measure, number)| value(measure, number)));
-            }
-            cells.push(row.sync_p99_ns.map_or(String::new(), words::latency));
-            cells
-        });
-        if has_rows {
-            text.push_str(&markdown_table(&FIGURE_COLUMNS, rows));
-        }
+        text.push_str(&figure_table::markdown(result));
         text.push_str(&beside_neighbour::markdown(result));
         for found in found(result) {
             text.push_str(&format!(
@@ -397,9 +320,15 @@ pub fn markdown(results: &[SuiteResult]) -> String {
                 unit(found.kind).show(found.value)
             ));
         }
+        for (name, load) in loads(result) {
+            text.push_str(&markdown_of_step(&name, load));
+        }
         for sweep in result.steps.iter().filter_map(|step| step.sweep.as_ref()) {
             let lines = advice_lines(sweep).into_iter();
             lines.for_each(|line| text.push_str(&format!("- {line}\n")));
+        }
+        for caution in cautions(result) {
+            text.push_str(&format!("\n{caution}\n"));
         }
         if !result.judged.is_empty() {
             let rows = result.judged.iter().map(|judged| {
@@ -416,3 +345,6 @@ pub fn markdown(results: &[SuiteResult]) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,7 +48,7 @@ pub fn pairs(pairs: &[(&str, String)]) -> String {
 }
 
 /// Blank at which no line breaks.
-const UNBROKEN_BLANK: &str = "\u{a0}";
+pub(crate) const UNBROKEN_BLANK: &str = "\u{a0}";
 
 /// Wraps a paragraph at 80 columns. A command between backticks stays on one line.
 pub fn wrapped(text: &str) -> String {

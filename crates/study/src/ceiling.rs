@@ -367,7 +367,7 @@ fn conclusion(holder: CeilingCause, counted: LimitUnit) -> String {
     };
     let is_throttle = holder == CeilingCause::Throttle;
     let excluded = if is_throttle { ", not the device" } else { "" };
-    format!("{cause} is the limit{excluded}")
+    format!("{cause} is the bottleneck{excluded}")
 }
 
 fn noun(direction: Direction) -> &'static str {

@@ -122,6 +122,8 @@ pub enum StudyFinding<'a> {
     },
     /// A load was offered.
     Point(&'a LoadMeasurement),
+    /// All runs at one rate of the latency curve together, after each of them.
+    RateOfCurve(&'a LoadMeasurement),
     /// The search of a sweep's curve is complete.
     Curve {
         /// The curve.

@@ -20,6 +20,7 @@ mod probe_study;
 mod promise_comparison;
 mod second_size;
 mod slow;
+mod sustained_rate;
 mod turns;
 
 pub use crate::announcement::ProbeAnnouncement;

@@ -15,8 +15,14 @@ pub struct BesideFigure {
     pub measure: Measure,
     /// The figure of the target alone.
     pub alone: f64,
+    /// The 95 % interval of the figure alone, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone_interval: Option<(f64, f64)>,
     /// The figure beside the neighbour.
     pub beside: f64,
+    /// The 95 % interval of the figure beside the neighbour, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside_interval: Option<(f64, f64)>,
     /// The figure beside the neighbour divided by the figure alone.
     pub ratio: f64,
     /// The 95 % interval of the ratio, if known.
@@ -31,7 +37,9 @@ impl BesideFigure {
             subject: row.subject,
             measure: row.measure,
             alone: row.a.value,
+            alone_interval: row.a.bounds.map(|bounds| (bounds.low, bounds.high)),
             beside: row.b.value,
+            beside_interval: row.b.bounds.map(|bounds| (bounds.low, bounds.high)),
             ratio: row.ratio.value,
             interval: row.ratio.interval,
         }
@@ -76,7 +84,9 @@ mod tests {
             subject: Subject::Sync,
             measure: Measure::LatP99,
             alone: 91_000.0,
+            alone_interval: None,
             beside: 310_000.0,
+            beside_interval: None,
             ratio: 3.4066,
             interval: Some((3.13, 3.69)),
         };

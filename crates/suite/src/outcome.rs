@@ -7,6 +7,7 @@ use super::spec::{PartSpec, SuiteStep};
 use super::study_figure_kind::StudyFigureKind;
 use iosonde_result::cache_state::{LayerCache, combine_caches, describe_caches};
 use iosonde_result::compare::{ResultPart, name_beside, parts};
+use iosonde_result::device_class::{DeviceClass, DeviceDescription};
 use iosonde_result::neighbour_rate::missed_rates_of_run;
 use iosonde_result::run::RunResult;
 use iosonde_result::run_error::RunError;
@@ -70,9 +71,15 @@ pub struct StepResult {
     /// The whole result of a sweep, for the curves of reports and the advice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Box<SweepResult>>,
+    /// The whole result of a load study, for its rates and the curves of reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Box<LoadResult>>,
     /// The whole result of a command, with its series and the devices meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Box<CommandResult>>,
+    /// The target, if it is in memory: `memory (tmpfs)`. Its data does not survive a restart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_memory: Option<String>,
     /// Options of the neighbour. `None`: the target was alone. The names of parts then say so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
@@ -181,7 +188,9 @@ impl StepOutcome {
             failure: None,
             interrupted: self.interrupted(),
             sweep: None,
+            load: None,
             command: None,
+            in_memory: None,
             beside: None,
             pods: Vec::new(),
         };
@@ -336,9 +345,18 @@ impl StepResult {
         if is_cut { &[] } else { &self.found }
     }
 
+    /// Keeps the target's description if its data does not survive a restart.
+    fn take_device(&mut self, run: &RunResult) {
+        let device = DeviceDescription::from_run(run);
+        if device.class == DeviceClass::Memory {
+            self.in_memory = Some(device.words());
+        }
+    }
+
     fn take_run(&mut self, run: &RunResult) {
         self.elapsed_ns += run.elapsed_ns;
         self.parts.extend(parts(run));
+        self.take_device(run);
         self.findings.extend(run.findings());
         self.findings.extend(missed_rates_of_run(run));
         let storage = StorageUsed::from_run(run).filter(StorageUsed::is_service);
@@ -364,6 +382,7 @@ impl StepResult {
 
     fn take_command(&mut self, command: &CommandResult, run: &RunResult) {
         self.elapsed_ns += run.elapsed_ns;
+        self.take_device(run);
         self.found.push(StudyFigure {
             part: self.workload.clone(),
             rw: String::new(),
@@ -381,6 +400,7 @@ impl StepResult {
         let error = load.error.as_ref().map(|error| error.message.clone());
         let failure = load.failure().map(|failure| failure.message.clone());
         self.failure = error.or(failure);
+        self.load = Some(Box::new(load.clone()));
     }
 }
 

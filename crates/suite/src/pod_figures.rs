@@ -16,6 +16,9 @@ pub struct PodFigures {
     pub direction: Direction,
     /// I/Os per second.
     pub iops: f64,
+    /// Half the 95 % interval of `iops`. `None`: the interval is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iops_error: Option<f64>,
     /// Bytes per second.
     pub bytes_per_second: f64,
     /// Percentiles 50, 99 and 99.9 of the latency in nanoseconds.
@@ -55,6 +58,7 @@ fn figures_of<'a>(
         node: node.map(str::to_owned),
         direction: share.direction,
         iops: share.iops,
+        iops_error: share.iops_error,
         bytes_per_second: share.bytes_per_second,
         latency_ns: share.latency_ns,
     });

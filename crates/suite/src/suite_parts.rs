@@ -140,11 +140,13 @@ mod tests {
             failure: None,
             interrupted: false,
             sweep: None,
+            load: None,
             command: Some(Box::new(CommandResult {
                 unit: unit.to_owned(),
                 value,
                 ..CommandResult::default()
             })),
+            in_memory: None,
             beside: None,
             pods: Vec::new(),
         }

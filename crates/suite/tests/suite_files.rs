@@ -384,7 +384,9 @@ fn judge_rate(
         failure: failure.map(str::to_owned),
         interrupted,
         sweep: None,
+        load: None,
         command: None,
+        in_memory: None,
         beside: None,
         pods: Vec::new(),
     };

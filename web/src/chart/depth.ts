@@ -7,7 +7,7 @@ import { groupBy, patternOf, type Row } from '../rows';
 import { limitLines, limitsInWords, limitsOf, near } from './limits';
 import type { Drawing, Spec } from './panel';
 import { highest, withError } from './parts';
-import { stopsOf, type Line, type Mark } from './plot';
+import { STYLES, stopsOf, type Line, type Mark } from './plot';
 import { counts, linear, logarithmic, type Scale } from './scales';
 
 /** One pattern on one subject. */
@@ -122,23 +122,30 @@ const MEASURES: Measure[] = [
 
 /** Charts of the lines; `all` are the subjects of the report, which have a colour each. */
 export function depthSpecs(lines: DepthLine[], promises: Promised[], all: string[]): Spec[] {
-  const subjects = [...new Set(lines.map((line) => line.subject))];
+  const subjects = new Set(lines.map((line) => line.subject));
+  // Of several subjects, one that alone has lines keeps its colour and its name.
+  const isOne = all.length < 2 && subjects.size < 2;
   const patterns = groupBy(lines, (line) => line.pattern);
   // A subject has one colour in all charts; its patterns differ in their line styles then.
   const styleOf = (line: DepthLine, drawn: DepthLine[]) => {
-    if (subjects.length === 1) return { slot: lines.indexOf(line), dash: undefined };
+    // One colour has too few styles for more lines.
+    if (isOne || (subjects.size < 2 && drawn.length > STYLES))
+      return { slot: lines.indexOf(line), dash: undefined };
     const slot = Math.max(0, all.indexOf(line.subject));
-    const styles = [...new Set(drawn.map((each) => each.pattern))];
-    return { slot, dash: styles.length === 1 ? slot : styles.indexOf(line.pattern) };
+    const shown = [...new Set(drawn.map((each) => each.pattern))];
+    if (shown.length === 1) return { slot, dash: slot };
+    // A pattern has one style in all charts if there are enough.
+    const among = patterns.size <= STYLES ? [...patterns.keys()] : shown;
+    return { slot, dash: among.indexOf(line.pattern) };
   };
   return MEASURES.flatMap((measure): Spec[] => {
     const drawn = measure
       .among(lines)
       .filter((line) => line.points.some((point) => measure.of(point) !== null));
     if (drawn.length === 0) return [];
-    if (drawn.length <= LINES || subjects.length === 1) {
+    if (drawn.length <= LINES || subjects.size < 2) {
       const name = (line: DepthLine) =>
-        subjects.length === 1
+        isOne
           ? line.pattern
           : patterns.size === 1
             ? line.subject

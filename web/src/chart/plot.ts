@@ -162,6 +162,9 @@ export function seriesOf(plot: Plot): { name: string; slot: number; dash: string
 /** Line styles, so that series differ without colour too. */
 const DASHES = [null, '7 4', '2 3', '9 3 2 3', '12 4', '5 2 1 2'];
 
+/** Number of line styles. */
+export const STYLES = DASHES.length;
+
 /** `stroke-dasharray` of a series. */
 export function dashOf(slot: number, dash = slot): string | null {
   // Colours repeat after six series, and then with another line style.

@@ -2,7 +2,7 @@
 
 import { percentile, type Figure, type Rate, type Unit } from '../document';
 import { h } from '../dom';
-import { bandwidth, duration, iops, quantity } from '../format';
+import { duration, quantity } from '../format';
 import type { Choice, Row } from '../rows';
 
 export interface Chip {
@@ -151,8 +151,11 @@ function columnsOf(rows: Row[]): Column[] {
     value: (row) => of(row.figure),
     cell: (row) => [of(row.figure) === null ? '–' : duration(of(row.figure) ?? 0)],
   });
-  const tail = (title: string, share: number) =>
-    ns(title, (figure) => percentile(figure.latency, share));
+  const tail = (title: string, share: number, index: 0 | 1 | 2): Column => ({
+    title,
+    value: (row) => percentile(row.figure.latency, share),
+    cell: (row) => [row.figure.shown.percentiles[index] ?? '–'],
+  });
   const columns: Column[] = [
     {
       title: 'Workload',
@@ -162,18 +165,23 @@ function columnsOf(rows: Row[]): Column[] {
     {
       title: 'IOPS',
       value: (row) => row.figure.iops.mean,
-      cell: (row) => (row.figure.iops.mean > 0 ? rateCell(row.figure.iops, 'iops') : ['–']),
+      cell: (row) => {
+        const { iops, shown } = row.figure;
+        return iops.mean > 0 ? rateCell(iops, 'iops', shown.iops, shown.iops_half) : ['–'];
+      },
     },
     {
       title: 'Bandwidth',
       value: (row) => row.figure.bytes_per_s.mean,
-      cell: (row) =>
-        row.figure.bytes_per_s.mean > 0 ? rateCell(row.figure.bytes_per_s, 'bytes_per_s') : ['–'],
+      cell: (row) => {
+        const { bytes_per_s: rate, shown } = row.figure;
+        return rate.mean > 0 ? rateCell(rate, 'bytes_per_s', shown.bandwidth, null) : ['–'];
+      },
     },
     ns('Mean latency', (figure) => figure.latency.mean_ns),
-    tail('p50', 0.5),
-    tail('p99', 0.01),
-    tail('p99.9', 0.001),
+    tail('p50', 0.5, 0),
+    tail('p99', 0.01, 1),
+    tail('p99.9', 0.001, 2),
     ns('Longest', (figure) => (figure.latency.count > 0 ? figure.latency.max_ns : null)),
     {
       title: 'Verdict',
@@ -208,15 +216,15 @@ function how(row: Row): string {
     : `${row.workload}, ${engine}${direct}`;
 }
 
-function rateCell(rate: Rate, unit: Unit): (Node | string)[] {
-  const text = unit === 'iops' ? iops(rate.mean) : bandwidth(rate.mean);
+/** A rate as text, and half its interval: as text, or else as a share. */
+function rateCell(rate: Rate, unit: Unit, text: string, half: string | null): (Node | string)[] {
   if (rate.error === null) return [text];
   const share = rate.mean > 0 ? (100 * rate.error) / rate.mean : 0;
   const range = `${quantity(Math.max(0, rate.mean - rate.error), unit)} to ${quantity(
     rate.mean + rate.error,
     unit,
   )}`;
-  return [text, h('small', { title: range }, `± ${shareText(share)} %`)];
+  return [text, h('small', { title: range }, half ?? `± ${shareText(share)} %`)];
 }
 
 function shareText(percent: number): string {

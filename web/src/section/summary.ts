@@ -1,18 +1,10 @@
 // The first screen: what was measured where, the answer, and reasons for doubt.
 
-import {
-  percentile,
-  type Fact,
-  type Load,
-  type Report,
-  type Sweep,
-  type Winner,
-} from '../document';
+import type { Fact, Load, Report, Sweep, Winner } from '../document';
 import { folded, h } from '../dom';
-import { bandwidth, bytes, capital, duration, iops, moment, quantity } from '../format';
+import { bandwidth, bytes, capital, duration, iops, moment } from '../format';
 import { isLargeFigure, groupBy, type Row } from '../rows';
-import { deviceName, subjectsOf } from '../subjects';
-import { withError } from '../chart/parts';
+import { deviceName, loadName, subjectsOf } from '../subjects';
 
 /** Most tiles. More figures are in the table only. */
 const TILES = 12;
@@ -68,11 +60,12 @@ export function suiteVerdicts(report: Report): HTMLElement | null {
   const rank = (passed: boolean | null) => (passed === false ? 0 : passed === null ? 1 : 2);
   const suites = [...report.suites].sort((a, b) => rank(a.passed) - rank(b.passed));
   if (suites.length === 0) return null;
-  const isOne = suites.length === 1;
+  // The usual title names a single suite and its target; a chosen one may not.
+  const isNamed = (names: string[]) =>
+    suites.length === 1 && names.every((name) => report.title.includes(name));
   const lines = suites.map(({ name, target, verdict, passed }) => {
     const [mark, mood] = passed === null ? ['?', 'warn'] : passed ? ['✓', 'good'] : ['✗', 'bad'];
-    // The title names the suite and the target of a report of one.
-    const what = isOne ? '' : `${name}, ${target}: `;
+    const what = isNamed([name, target]) ? '' : `${name}, ${target}: `;
     return h('p', {}, h('span', { class: `chip ${mood}` }, mark), ' ', what, strong(verdict));
   });
   const rest = lines.slice(SUITES);
@@ -96,7 +89,7 @@ export function kneeAnswers(report: Report): HTMLElement[] {
       h(
         'p',
         {},
-        isOne ? null : h('strong', {}, `${load.subject}: `),
+        isOne ? null : h('strong', {}, `${loadName(load)}: `),
         h('strong', {}, 'Knee: '),
         load.knee,
       ),
@@ -115,18 +108,29 @@ export function winnerSentences(report: Report): HTMLElement[] {
   const isOne = winners.length === 1;
   return winners.flatMap(([winner]) => {
     if (!winner) return [];
-    const { sentence, figures } = winner;
+    const { sentence, figures, notes } = winner;
     const names = namesOf(winner);
     const named = (text: string) =>
       text.replace(/\[(first|second)\]/g, (_, side) => names[side === 'first' ? 0 : 1] ?? '');
     const start = isOne ? 'Winner: ' : `${names.join(' and ')}: `;
-    const list = () => h('ul', {}, ...figures.map((text) => h('li', {}, named(text))));
+    const more = () =>
+      h(
+        'div',
+        {},
+        figures.length > 0
+          ? h('ul', {}, ...figures.map((text) => h('li', {}, named(text))))
+          : null,
+        ...notes.map((text) => h('p', {}, named(text))),
+      );
+    const isMore = figures.length + notes.length > 0;
+    const content =
+      figures.length > 0 ? 'Which is faster in each figure' : 'Notes on the comparison';
     return [
       h(
         'div',
         { class: isOne ? 'lead winner' : 'lead small winner' },
         h('p', {}, h('strong', {}, start), named(sentence)),
-        figures.length > 0 ? folded('Which is faster in each figure', list) : null,
+        isMore ? folded(content, more) : null,
       ),
     ];
   });
@@ -219,17 +223,18 @@ export function tiles(report: Report, rows: Row[]): HTMLElement | null {
 function tileOf(row: Row): Tile {
   const { figure } = row;
   const isLarge = isLargeFigure(figure);
-  const rate = isLarge ? figure.bytes_per_s : figure.iops;
-  const unit = isLarge ? 'bytes_per_s' : 'iops';
-  const value = `${quantity(rate.mean, unit)}${isLarge ? '' : ' IOPS'}`;
-  return { name: row.phase, value, more: [interval(rate), depthOf(row), tailOf(row)].join('') };
+  const { shown } = figure;
+  const value = isLarge ? shown.bandwidth : `${shown.iops} IOPS`;
+  const half = shown.iops_half === null ? '' : `${shown.iops_half}, `;
+  const known = isLarge ? interval(figure.bytes_per_s) : half;
+  return { name: row.phase, value, more: [known, depthOf(row), tailOf(row)].join('') };
 }
 
 const depthOf = (row: Row) => (row.depth > 0 ? `depth ${row.depth}` : '');
 
 function tailOf(row: Row): string {
-  const tail = percentile(row.figure.latency, 0.01);
-  return tail === null ? '' : `, p99\u00a0${duration(tail).replace(' ', '\u00a0')}`;
+  const tail = row.figure.shown.percentiles[1];
+  return tail === null ? '' : `, p99\u00a0${tail.replace(' ', '\u00a0')}`;
 }
 
 function interval(rate: { mean: number; error: number | null }): string {
@@ -250,8 +255,8 @@ function sweepTiles(sweep: Sweep): Tile[] {
       {
         name: `${curve.values.join(' ')}, most`,
         value: isLarge
-          ? bandwidth(best.cell.bytes_per_s ?? 0)
-          : `${withError({ mean: best.iops.mean, error: null }, 'iops')} IOPS`,
+          ? (best.cell.shown ?? bandwidth(best.cell.bytes_per_s ?? 0))
+          : `${best.cell.shown ?? iops(best.iops.mean)} IOPS`,
         more: `${interval(best.iops)}depth ${best.cell.iodepth}`,
       },
     ];
@@ -332,13 +337,13 @@ function compared(row: Row, group: Row[]): HTMLElement {
   const rate = (each: Row) => (isLarge ? each.figure.bytes_per_s : each.figure.iops).mean;
   const most = Math.max(...group.map(rate));
   const share = most > 0 ? (100 * rate(row)) / most : 0;
-  const text = quantity(rate(row), isLarge ? 'bytes_per_s' : 'iops');
-  const tail = percentile(row.figure.latency, 0.01);
+  const { shown } = row.figure;
+  const text = isLarge ? shown.bandwidth : shown.iops;
   const cell = h(
     'td',
     {},
     rate(row) >= most * 0.995 ? h('strong', {}, text) : text,
-    h('small', {}, tail === null ? '–' : duration(tail)),
+    h('small', {}, shown.percentiles[1] ?? '–'),
   );
   cell.style.setProperty('--share', `${Math.max(1, share).toFixed(1)}%`);
   return cell;

@@ -212,8 +212,8 @@ pub(crate) struct RmArgs {
     /// IDs of results in `iosonde list`, or `latest`, `latest~1`
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<String>,
-    /// Do not ask before removing a result whose ID is given with fewer digits than in `iosonde
-    /// list`
+    /// Do not ask before removing a result that is named `latest`, or by fewer digits of its ID
+    /// than in `iosonde list`
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]

@@ -22,14 +22,16 @@ avoids coordinated omission.";
 
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// A directory, a file, a block device, rados://POOL, rbd://POOL/IMAGE, or a target in a
-    /// Kubernetes cluster, e.g. sc://CLASS
+    /// A directory, a file, a block device, rados://POOL, rbd://POOL/IMAGE, a target in a
+    /// Kubernetes cluster, e.g. sc://CLASS, or sim:NAME, a simulated device; `iosonde probe sim:`
+    /// lists the names
     #[arg(default_value = ".", value_name = "TARGET")]
     #[cfg_attr(
         not(feature = "ceph"),
         arg(
-            help = "A directory, a file, a block device, or a target in a Kubernetes cluster, e.g. \
-                    sc://CLASS"
+            help = "A directory, a file, a block device, a target in a Kubernetes cluster, e.g. \
+                    sc://CLASS, or sim:NAME, a simulated device; `iosonde probe sim:` lists the \
+                    names"
         )
     )]
     pub(crate) target: String,

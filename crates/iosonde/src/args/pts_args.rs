@@ -21,7 +21,8 @@ pub(crate) struct PtsArgs {
     /// Test to run
     #[arg(value_enum, value_name = "iops|throughput|latency|write-saturation")]
     pub(crate) test: PtsKind,
-    /// A block device, file or directory, or a target in a Kubernetes cluster, e.g. sc://CLASS
+    /// A block device, file or directory, a target in a Kubernetes cluster, e.g. sc://CLASS, or
+    /// sim:NAME, a simulated device; `iosonde probe sim:` lists the names
     #[arg(value_name = "TARGET")]
     pub(crate) target: String,
     /// Device class of the specification: sets the active range, the I/Os in flight and the block

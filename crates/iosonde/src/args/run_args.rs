@@ -29,14 +29,16 @@ pub(crate) struct RunArgs {
     /// Suite: a TOML or YAML file, or the name of a built-in suite
     #[arg(value_name = "SUITE", required_unless_present_any = ["list", "show", "schema"])]
     pub(crate) suite: Option<String>,
-    /// Directories, files, block devices, rados://POOL or rbd://POOL/IMAGE, or targets in a
-    /// Kubernetes cluster, e.g. sc://CLASS; they replace the targets that the suite names
+    /// Directories, files, block devices, rados://POOL or rbd://POOL/IMAGE, targets in a
+    /// Kubernetes cluster, e.g. sc://CLASS, or sim:NAME, a simulated device (`iosonde probe sim:`
+    /// lists the names); they replace the targets that the suite names
     #[arg(value_name = "TARGET")]
     #[cfg_attr(
         not(feature = "ceph"),
         arg(
-            help = "Directories, files, block devices, or targets in a Kubernetes cluster, e.g. \
-                    sc://CLASS; they replace the targets that the suite names"
+            help = "Directories, files, block devices, targets in a Kubernetes cluster, e.g. \
+                    sc://CLASS, or sim:NAME, a simulated device (`iosonde probe sim:` lists the \
+                    names); they replace the targets that the suite names"
         )
     )]
     pub(crate) targets: Vec<String>,

@@ -1,5 +1,6 @@
 //! Arguments of `iosonde sweep`: its own, and every option of fio as an axis.
 
+use super::unknown_argument::is_foreign_to_sweep;
 use super::{
     BesideArgs, CephArgs, ClusterArgs, ColdArgs, KeepArgs, OutsideArgs, PodsArgs, RenderArgs,
     WrittenArgs, seconds,
@@ -31,13 +32,15 @@ Cells that were not measured are predicted and marked. See docs/sweep.md.";
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
     /// Directories, files, block devices, rados://POOL, rbd://POOL/IMAGE, targets in a Kubernetes
-    /// cluster, e.g. sc://CLASS, or a job file
+    /// cluster, e.g. sc://CLASS, sim:NAME (a simulated device; `iosonde probe sim:` lists the
+    /// names), or a job file
     #[arg(default_value = ".", value_name = "TARGET|JOBFILE")]
     #[cfg_attr(
         not(feature = "ceph"),
         arg(
             help = "Directories, files, block devices, targets in a Kubernetes cluster, e.g. \
-                    sc://CLASS, or a job file"
+                    sc://CLASS, sim:NAME (a simulated device; `iosonde probe sim:` lists the \
+                    names), or a job file"
         )
     )]
     pub(crate) targets: Vec<String>,
@@ -141,6 +144,8 @@ pub(crate) fn with_axes(words: &[OsString]) -> Option<Vec<OsString>> {
                     made.extend(rest.next().cloned());
                 }
             }
+            // clap reports the option with the way of a sweep to the same end.
+            None if is_foreign_to_sweep(name) => made.push(word.clone()),
             None => {
                 // A flag alone is on: the next argument is not its value.
                 let is_flag = options::find(name).is_some_and(|row| row.kind == ValueKind::Flag);
@@ -185,6 +190,8 @@ mod tests {
             (10_000_000_000, 2, true)
         );
         assert!(with_axes(&["iosonde".into(), "probe".into()]).is_none());
+        let foreign = ["iosonde", "sweep", "--quick", "/a"].map(OsString::from);
+        assert_eq!(with_axes(&foreign).unwrap(), foreign);
     }
 
     #[test]

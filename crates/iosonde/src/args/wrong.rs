@@ -23,7 +23,7 @@ pub(crate) fn parse<Args: Parser>(words: &[OsString]) -> Result<Args, CommandErr
 }
 
 /// The program and its commands, as typed: `iosonde k8s csi`.
-fn typed_command<Args: Parser>(words: &[OsString]) -> String {
+pub(crate) fn typed_command<Args: Parser>(words: &[OsString]) -> String {
     let mut command = Args::command();
     let mut names = vec![command.get_name().to_owned()];
     for word in words.iter().skip(1) {

@@ -1,5 +1,6 @@
 //! `iosonde compare`: is B faster than A?
 
+mod mixed_targets;
 mod sides;
 
 use super::expect::promises;
@@ -14,6 +15,9 @@ use iosonde_report::history::time;
 use iosonde_result::compare::{ComparisonRow, compare_with_earlier_runs};
 use jiff::tz::TimeZone;
 use sides::{Chosen, Studies, earlier_runs};
+
+/// Most figures that an error names.
+const NAMED_FIGURES_MAX: usize = 3;
 
 /// Prints the comparison. With `--fail-if-slower`, fails if B is slower, or looks slower and no
 /// figure is decided.
@@ -32,6 +36,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     let earlier = earlier_runs(&a, &b, store)?;
     let earlier = earlier.each_ref().map(Vec::as_slice);
     let mut comparison = compare_with_earlier_runs(&a.results, &b.results, earlier);
+    let sides = [("A", &a), ("B", &b)].into_iter();
+    let warnings = sides.filter_map(|(side, chosen)| chosen.warning_of_targets(side));
+    comparison.notes.splice(0..0, warnings);
     comparison.notes.extend(studies.notes);
     comparison.notes.extend(a.other_way(&b));
     let mut document = ComparisonDocument::new(&a.name, &b.name, &comparison);
@@ -94,9 +101,15 @@ fn judge(document: &ComparisonDocument<'_>, share: f64) -> Result<(), CommandErr
     )))
 }
 
-/// `job read IOPS by 9.1 %, job read p99 by 12 %`.
+/// `job read IOPS by 9.1 %, job read p99 by 12 %`. Of many figures, the worst are named.
 fn named(document: &ComparisonDocument<'_>, rows: &[&ComparisonRow]) -> String {
-    let named: Vec<String> = rows
+    let mut worst = rows.to_vec();
+    let is_long = rows.len() > NAMED_FIGURES_MAX;
+    if is_long {
+        worst.sort_by(|one, other| other.slower_by().total_cmp(&one.slower_by()));
+        worst.truncate(NAMED_FIGURES_MAX);
+    }
+    let named: Vec<String> = worst
         .iter()
         .map(|row| {
             let name = label(row.subject.name(), row.measure);
@@ -104,7 +117,14 @@ fn named(document: &ComparisonDocument<'_>, rows: &[&ComparisonRow]) -> String {
             format!("{title} {name} by {}", percent(row.slower_by()))
         })
         .collect();
-    named.join(", ")
+    let named = named.join(", ");
+    match is_long {
+        true => format!(
+            "{} figures, the worst {named}; the comparison has all",
+            rows.len()
+        ),
+        false => named,
+    }
 }
 
 #[cfg(test)]

@@ -4,12 +4,13 @@ mod cluster_check;
 mod cluster_report;
 mod node_inspection;
 
-use super::leftovers;
+use super::{leftovers, target};
 use crate::args::{DoctorArgs, DoctorFormat, FailOn};
 use crate::failure::{CommandError, report_all};
 use crate::output::Output;
 use iosonde_engine::sys::ring::try_one;
 use iosonde_job::errno::describe;
+use iosonde_job::plan::CephAccess;
 use iosonde_machine::access::access;
 use iosonde_machine::activity::ActivitySnapshot;
 use iosonde_machine::conditions::conditions;
@@ -108,7 +109,9 @@ fn epoch_ms() -> u64 {
 /// Identifies a target. Fails if it is missing or cannot be measured: findings would be useless.
 fn existing(path: &Path) -> Result<TargetInfo, CommandError> {
     let name = path.display().to_string();
-    if name.starts_with("sim:") {
+    if name.is_empty() || name.starts_with("sim:") {
+        // An empty name, or one of no device, has its own error.
+        target::check(&name, &[], &CephAccess::default())?;
         return Err(CommandError::usage(
             format!("{name} is a simulated device, which has nothing to examine"),
             format!("name a directory, file or device, or run `iosonde probe {name}`"),
@@ -208,6 +211,10 @@ mod tests {
             "error: sim:nvme is a simulated device, which has nothing to examine\n\
              help: name a directory, file or device, or run `iosonde probe sim:nvme`"
         );
+        let unnamed = existing(Path::new("sim:")).unwrap_err().text(false);
+        assert!(unnamed.contains("names no simulated device"), "{unnamed}");
+        let empty = existing(Path::new("")).unwrap_err().text(false);
+        assert!(empty.contains("the target is empty"), "{empty}");
     }
 
     #[test]

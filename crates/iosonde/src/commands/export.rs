@@ -95,7 +95,11 @@ fn series(loaded: &Loaded, format: Option<Format>) -> Result<String, CommandErro
 /// Formats the result as a document.
 pub(crate) fn exported(loaded: &Loaded, format: Format) -> Result<String, CommandError> {
     if format == Format::Table {
-        return Ok(history::show(loaded, &TimeZone::system()));
+        return Ok(history::show(
+            loaded,
+            &TimeZone::system(),
+            Output::Standard.style(),
+        ));
     }
     if let Some(probe) = loaded.study.probe(loaded.run) {
         return Ok(iosonde_report::probe::rest(&[probe], format)?);

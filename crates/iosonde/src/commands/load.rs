@@ -84,8 +84,9 @@ fn print(
 ) -> Result<(), CommandError> {
     let text = match args.written.format {
         TextFormat::Table if !args.details => {
-            let details = show_command::details(id, &args.keep);
-            output.write_styled(&report::load::short(result, &details, output.style()))?;
+            let options = show_command::store_options(&args.keep);
+            let stored = (id, options.as_str());
+            output.write_styled(&report::load::short(result, stored, output.style()))?;
             return output.finish();
         }
         TextFormat::Table => report::load::table(result) + pods,

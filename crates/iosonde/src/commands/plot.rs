@@ -3,7 +3,7 @@
 use super::report::input::take_all;
 use crate::args::{PlotArgs, PlotFormat};
 use crate::failure::CommandError;
-use crate::output::Output;
+use crate::output::{Output, print_written};
 use iosonde_report::html::HtmlReportBuilder;
 use iosonde_report::plot::{ChartData, ChartKind, PlotSource, PlotStyle, png, svg};
 use std::io::IsTerminal;
@@ -44,11 +44,19 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), CommandError> {
     match destination {
         PlotDestination::Json(path) => {
             let json = serde_json::to_string_pretty(&charts).map_err(anyhow::Error::from)?;
-            Output::open(path.as_deref())?.save(&format!("{json}\n"))
+            Output::open(path.as_deref())?.save(&format!("{json}\n"))?;
+            if let Some(path) = &path {
+                print_written(path);
+            }
+            Ok(())
         }
-        PlotDestination::File(path, kind) => charts
-            .iter()
-            .try_for_each(|data| write_chart(data, &style, &path, kind)),
+        PlotDestination::File(path, kind) => {
+            for data in &charts {
+                write_chart(data, &style, &path, kind)?;
+            }
+            print_written(&path);
+            Ok(())
+        }
         PlotDestination::Standard => charts
             .iter()
             .try_for_each(|data| Output::Standard.write(&svg(data, &style))),

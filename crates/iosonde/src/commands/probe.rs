@@ -16,7 +16,9 @@ use crate::output::Output;
 use crate::signals::StopSignal;
 use iosonde_cluster::{SetupEvent, SetupObserver};
 use iosonde_engine::runner::LocalRunner;
-use iosonde_history::{HistoryHook, HistoryWriter, StoredRuns, probe_document, random_id};
+use iosonde_history::{
+    HistoryHook, HistoryWriter, StoredRuns, TOGETHER, probe_document, random_id,
+};
 use iosonde_job::{Neighbour, TargetUri};
 use iosonde_limits::Promise;
 use iosonde_machine::consent::Consent;
@@ -414,9 +416,6 @@ fn probe_in_turn(
     live.finish();
     outcome
 }
-
-/// Key of the label that results of targets probed in turns share.
-const TOGETHER: &str = "together";
 
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     match thread.join() {

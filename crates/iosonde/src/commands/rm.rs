@@ -3,7 +3,7 @@
 use crate::args::RmArgs;
 use crate::commands::consent::is_yes;
 use crate::failure::CommandError;
-use iosonde_history::{Filter, HistoryPath, Store};
+use iosonde_history::{Filter, HistoryPath, Store, is_from_the_end};
 use iosonde_job::escape_control_characters;
 use iosonde_report::history::time;
 use jiff::tz::TimeZone;
@@ -28,11 +28,14 @@ pub(crate) fn run(args: &RmArgs) -> Result<(), CommandError> {
                 "wait until the measurement ends, or stop it, then remove the result",
             ));
         }
-        if !args.yes && !is_agreed(&store, run, &id)? {
+        let is_known = ids.contains(&id);
+        if !args.yes && !is_known && !is_agreed(&store, run, &id)? {
             eprintln!("no result was removed");
             return Ok(());
         }
-        ids.push(id);
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
     }
     store.remove(&ids)?;
     for id in &ids {
@@ -41,8 +44,8 @@ pub(crate) fn run(args: &RmArgs) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Asks whether to remove the result that a short prefix of its ID names. Other names need no
-/// consent. Without a terminal, a short prefix is an error.
+/// Asks whether to remove the result that a short prefix of its ID or `latest` names. Other names
+/// need no consent. Without a terminal, such a name is an error.
 fn is_agreed(store: &Store, name: &str, id: &str) -> Result<bool, CommandError> {
     let filter = Filter {
         id: Some(id.to_owned()),
@@ -51,7 +54,7 @@ fn is_agreed(store: &Store, name: &str, id: &str) -> Result<bool, CommandError> 
     let Some(study) = store.list(&filter)?.pop() else {
         return Ok(true);
     };
-    if !is_short_prefix(name, id, &study.short_id) {
+    if !is_from_the_end(name) && !is_short_prefix(name, id, &study.short_id) {
         return Ok(true);
     }
     let started = time(study.started_at_ms, &TimeZone::system());
@@ -61,12 +64,12 @@ fn is_agreed(store: &Store, name: &str, id: &str) -> Result<bool, CommandError> 
     );
     if !stdin().is_terminal() || !stderr().is_terminal() {
         return Err(CommandError::usage(
-            format!("{name} is short for {result}, and there is no terminal to ask"),
+            format!("{name} stands for {result}, and there is no terminal to ask"),
             format!("name the ID {}, or add --yes", study.short_id),
         ));
     }
     let result = escape_control_characters(&result);
-    eprint!("{name} is short for {result}. Remove this result? [y/N] ");
+    eprint!("{name} stands for {result}. Remove this result? [y/N] ");
     is_yes(&|| 0)
 }
 

@@ -14,6 +14,7 @@ mod target_run;
 
 use super::outside::Outside;
 use super::report::input::take_all;
+use super::show_command::store_options;
 use super::sweep::{depths_are_the_same, keeps_engine};
 use super::{beforehand, cold, consent, finish_command, limits};
 use crate::args::RunArgs;
@@ -148,11 +149,15 @@ fn print(
         None => Ok(()),
     };
     let text = match args.written.format {
-        TextFormat::Table => results
-            .iter()
-            .map(report::suite::table)
-            .collect::<Vec<_>>()
-            .join("\n"),
+        TextFormat::Table => {
+            let options = store_options(&args.keep);
+            let stored = results.iter().zip(&kept);
+            let texts = stored.map(|(result, id)| {
+                let stored = (id.as_deref(), options.as_str());
+                report::suite::table_with_id(result, stored, output.style())
+            });
+            texts.collect::<Vec<_>>().join("\n")
+        }
         TextFormat::Json => report::suite::json(&results)?,
         TextFormat::Csv => report::suite::csv(&results),
         TextFormat::Markdown => report::suite::markdown(&results),

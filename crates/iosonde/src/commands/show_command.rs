@@ -1,15 +1,7 @@
-//! The command that shows a measured result as a whole.
+//! Options of the commands on a measured result.
 
 use crate::args::KeepArgs;
 use iosonde_job::escape_control_characters;
-
-/// Returns the command for a stored result with this id, or the option for one that is not stored.
-pub(super) fn details(id: Option<&str>, keep: &KeepArgs) -> String {
-    match id {
-        Some(id) => format!("iosonde show {id}{}", store_options(keep)),
-        None => "--details".to_owned(),
-    }
-}
 
 /// Returns the options of the history that commands on the result need, e.g. ` --store FILE`.
 pub(super) fn store_options(keep: &KeepArgs) -> String {
@@ -43,14 +35,10 @@ mod tests {
     }
 
     #[test]
-    fn stored_result_is_shown_without_another_measurement() {
+    fn store_option_is_quoted_for_the_shell() {
         let mut keep = KeepArgs::default();
-        assert_eq!(details(Some("8ee054"), &keep), "iosonde show 8ee054");
-        assert_eq!(details(None, &keep), "--details");
+        assert_eq!(store_options(&keep), "");
         keep.store = Some("my results.db".into());
-        assert_eq!(
-            details(Some("8ee054"), &keep),
-            "iosonde show 8ee054 --store 'my results.db'"
-        );
+        assert_eq!(store_options(&keep), " --store 'my results.db'");
     }
 }

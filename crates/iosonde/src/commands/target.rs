@@ -97,6 +97,12 @@ pub(in crate::commands) fn check(
     consent: &[PathBuf],
     access: &CephAccess,
 ) -> Result<StudyTargetKind, CommandError> {
+    if name.is_empty() {
+        return Err(CommandError::usage(
+            "the target is empty",
+            "name a directory, a file, a device or a URI; `.` is this directory",
+        ));
+    }
     if let Some(options) = name.strip_prefix("sim:") {
         check_device(name, options)?;
         return Ok(StudyTargetKind::Simulated {
@@ -225,6 +231,18 @@ mod tests {
         assert_eq!(kind(std::slice::from_ref(&file)), expected(true));
         assert_eq!(kind(std::slice::from_ref(&directory)), expected(false));
         std::fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
+    fn empty_target_error_says_so() {
+        for (name, problem) in [
+            ("", "error: the target is empty\n"),
+            ("sim:", "error: sim: names no simulated device\n"),
+        ] {
+            let failure = check(name, &[]).unwrap_err();
+            assert_eq!(failure.status(), 2, "{name}");
+            assert!(failure.text(false).starts_with(problem), "{failure:?}");
+        }
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! Progress of a load study: the running step, and a line per point.
+//! Progress of a load study: its latency curve as it grows, the running step, and a line per point.
 
 use super::study_view::{StudyExtent, StudySteps, StudyView};
 use super::{STOP_HINT, extent_line, overwrite_warning};
-use iosonde_report::load::{one_line, what};
+use crate::output::Output;
+use crate::terminal_text::TerminalSize;
+use iosonde_report::load::{GrowingCurve, one_line, what};
 use iosonde_study::load::{LoadAnnouncement, StepRange};
 use iosonde_study::probe::StudyTargetKind;
 use iosonde_study::{Announcement, StudyFinding, StudyStep, words};
@@ -16,6 +18,7 @@ pub(crate) struct LoadSteps {
     is_layout: bool,
     number: u64,
     steps: StepRange,
+    curve: GrowingCurve,
 }
 
 impl LoadSteps {
@@ -65,8 +68,17 @@ impl StudySteps for LoadSteps {
                 words::iops(iops)
             )),
             StudyFinding::Point(point) => Some(one_line(point)),
+            StudyFinding::RateOfCurve(point) => {
+                self.curve.add(point);
+                None
+            }
             _ => None,
         }
+    }
+
+    fn rows(&self, room: TerminalSize) -> Vec<String> {
+        let style = Output::Standard.style();
+        self.curve.lines(room.columns, room.rows, style)
     }
 }
 
@@ -98,7 +110,87 @@ fn range(steps: StepRange) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::live::study_view::{RunningStep, study_lines};
+    use iosonde_result::histogram::Histogram;
     use iosonde_study::TimeRange;
+    use iosonde_study::load::{DirectionLoad, LoadLatency, LoadMeasurement, Offered};
+
+    /// A rate that the target sustained, with one latency.
+    fn sustained(rate: f64, latency_ns: u64) -> LoadMeasurement {
+        let mut histogram = Histogram::default();
+        for _ in 0..2000 {
+            histogram.record(latency_ns);
+        }
+        let latency = LoadLatency {
+            count: 2000,
+            mean_ns: latency_ns as f64,
+            max_ns: latency_ns as f64,
+            histogram,
+        };
+        LoadMeasurement {
+            offered: Offered {
+                reads_per_s: rate,
+                writes_per_s: 0.0,
+            },
+            read: Some(DirectionLoad {
+                offered_per_s: rate,
+                achieved_per_s: rate,
+                latency,
+            }),
+            write: None,
+            runs: 1,
+            kept_up: true,
+            interrupted: false,
+            verdicts: Vec::new(),
+            kinds: Vec::new(),
+            failure: None,
+        }
+    }
+
+    #[test]
+    fn latency_curve_grows_with_each_rate_and_fits_the_terminal() {
+        let running = RunningStep {
+            title: "[3/14] offering 3.00k reads/s".to_owned(),
+            rate: "2.99k IOPS".to_owned(),
+            now: vec!["2.98k IOPS".to_owned()],
+            ..RunningStep::default()
+        };
+        let mut steps = LoadSteps::default();
+        let lines_of = |steps: &LoadSteps, columns: usize, rows: usize| {
+            let room = TerminalSize { columns, rows };
+            let view = study_lines(steps, &running, "/data".to_owned(), room);
+            view.fitted(rows)
+        };
+        let first = sustained(1000.0, 100_000);
+        assert!(steps.found(StudyFinding::Point(&first)).is_some());
+        assert!(steps.found(StudyFinding::RateOfCurve(&first)).is_none());
+        assert_eq!(lines_of(&steps, 80, 22).len(), 3);
+        for rate in [2000.0, 3000.0] {
+            let point = sustained(rate, (rate * 200.0) as u64);
+            steps.found(StudyFinding::RateOfCurve(&point));
+            let shown = lines_of(&steps, 80, 22);
+            let end = format!("{:.2}k", rate / 1000.0);
+            assert!(shown.iter().any(|line| line.ends_with(&end)), "{shown:?}");
+        }
+        for (columns, rows, has_chart) in [(40, 8, false), (40, 22, true), (120, 38, true)] {
+            let shown = lines_of(&steps, columns, rows);
+            assert!(shown.len() <= rows, "{shown:?}");
+            assert_eq!(shown.len() > 3, has_chart, "{shown:?}");
+            assert!(shown[shown.len() - 2].starts_with("> [3/14]"), "{shown:?}");
+            assert!(shown[shown.len() - 1].starts_with("now "), "{shown:?}");
+        }
+    }
+
+    #[test]
+    fn cells_of_the_matrix_are_no_points_of_the_curve() {
+        let mut steps = LoadSteps::default();
+        for rate in [1000.0, 2000.0, 3000.0] {
+            let point = sustained(rate, (rate * 200.0) as u64);
+            assert!(steps.found(StudyFinding::Point(&point)).is_some());
+        }
+        let room = TerminalSize::USUAL;
+        assert!(steps.rows(room).is_empty());
+    }
 
     #[test]
     fn load_length_is_a_range_if_searches_follow() {

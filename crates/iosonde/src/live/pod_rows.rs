@@ -8,44 +8,71 @@ use std::fmt::Write;
 /// Maximum number of pods in the table.
 const MOST: usize = 16;
 
-/// Returns a table of 80 columns. Of more than `MOST` pods it holds the slowest, and finished ones
-/// only if there is room. `jobs` are the names of the plan's jobs.
-pub(crate) fn rows(pods: &[PodProgress], jobs: &[String]) -> String {
+/// Width from which the table shows all figures.
+const COLUMNS_MIN: usize = 80;
+
+/// Returns a table for a terminal of this width. Of more than `MOST` pods it holds the slowest, and
+/// finished ones only if there is room. `jobs` are the names of the plan's jobs.
+pub(crate) fn rows(pods: &[PodProgress], jobs: &[String], columns: usize) -> String {
     let mut shown: Vec<&PodProgress> = pods.iter().collect();
     if pods.len() > MOST {
         shown.sort_by_key(|pod| (is_over(pod), ios(pod), pod.number));
         shown.truncate(MOST);
         shown.sort_by_key(|pod| pod.number);
     }
-    let mut text = format!(
-        "{:>4} {:<16} {:<19} {:>7} {:>11} {:>8} {:>8}",
-        "pod", "node", "state", "IOPS", "bandwidth", "p50", "p99"
-    );
+    let is_narrow = columns < COLUMNS_MIN;
+    let mut text = match is_narrow {
+        true => format!("{:>4} {:<14} {:>7} {:>8}", "pod", "state", "IOPS", "p99"),
+        false => format!(
+            "{:>4} {:<16} {:<19} {:>7} {:>11} {:>8} {:>8}",
+            "pod", "node", "state", "IOPS", "bandwidth", "p50", "p99"
+        ),
+    };
     for pod in &shown {
-        let latency = |which: fn((u64, u64)) -> u64| {
-            let ns = pod.latency_ns.map(which);
-            ns.map_or("-".to_owned(), |ns| words::latency(ns as f64))
-        };
-        let bytes: u64 = pod.rate.iter().map(|(_, counts)| counts.bytes).sum();
-        let _ = write!(
-            text,
-            "\n{:>4} {:<16} {:<19} {:>7} {:>11} {:>8} {:>8}",
-            pod.number,
-            shortened(&pod.node, 16),
-            shortened(&state(pod, jobs), 19),
-            words::iops(ios(pod) as f64),
-            match bytes {
-                0 => "-".to_owned(),
-                moved => words::bandwidth(moved as f64),
-            },
-            latency(|(p50, _)| p50),
-            latency(|(_, p99)| p99),
-        );
+        text.push('\n');
+        text.push_str(&match is_narrow {
+            true => narrow_row(pod, jobs),
+            false => row(pod, jobs),
+        });
     }
     if shown.len() < pods.len() {
         let _ = write!(text, "\n     and {} faster pods", pods.len() - shown.len());
     }
     text
+}
+
+fn row(pod: &PodProgress, jobs: &[String]) -> String {
+    let bytes: u64 = pod.rate.iter().map(|(_, counts)| counts.bytes).sum();
+    format!(
+        "{:>4} {:<16} {:<19} {:>7} {:>11} {:>8} {:>8}",
+        pod.number,
+        shortened(&pod.node, 16),
+        shortened(&state(pod, jobs), 19),
+        words::iops(ios(pod) as f64),
+        match bytes {
+            0 => "-".to_owned(),
+            moved => words::bandwidth(moved as f64),
+        },
+        latency(pod, |(p50, _)| p50),
+        latency(pod, |(_, p99)| p99),
+    )
+}
+
+/// Row for a terminal of 40 columns.
+fn narrow_row(pod: &PodProgress, jobs: &[String]) -> String {
+    format!(
+        "{:>4} {:<14} {:>7} {:>8}",
+        pod.number,
+        shortened(&state(pod, jobs), 14),
+        words::iops(ios(pod) as f64),
+        latency(pod, |(_, p99)| p99),
+    )
+}
+
+/// One of the median and the 99th percentile. `-` if neither is known.
+fn latency(pod: &PodProgress, which: fn((u64, u64)) -> u64) -> String {
+    let ns = pod.latency_ns.map(which);
+    ns.map_or("-".to_owned(), |ns| words::latency(ns as f64))
 }
 
 fn is_over(pod: &PodProgress) -> bool {
@@ -110,9 +137,15 @@ mod tests {
             pod(3, Some(WorkerState::Finished), 0),
         ];
         let jobs = ["fill".to_owned(), "random-read".to_owned()];
-        let text = rows(&pods, &jobs);
+        let text = rows(&pods, &jobs, 80);
         assert!(text.lines().all(|line| line.chars().count() < 80), "{text}");
         insta::assert_snapshot!("pods", text);
+        let narrow = rows(&pods, &jobs, 40);
+        let lines: Vec<&str> = narrow.lines().collect();
+        assert_eq!(lines[0], " pod state             IOPS      p99");
+        assert_eq!(lines[1], "   0 runs random-r~   12.3k  1.23 ms");
+        assert_eq!(lines.len(), 5);
+        assert!(lines.iter().all(|line| line.len() < 40), "{narrow}");
     }
 
     #[test]
@@ -120,7 +153,7 @@ mod tests {
         let pods: Vec<PodProgress> = (0..500)
             .map(|number| pod(number, Some(WorkerState::Running), 1000 - number as u64))
             .collect();
-        let text = rows(&pods, &["a".to_owned()]);
+        let text = rows(&pods, &["a".to_owned()], 120);
         assert_eq!(text.lines().count(), 18, "{text}");
         assert!(
             text.contains(" 499 worker-499") && text.contains(" 484 worker-484"),

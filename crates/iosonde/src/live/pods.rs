@@ -2,6 +2,7 @@
 
 use super::pod_rows::rows;
 use super::view::LiveView;
+use super::view_lines::ViewLines;
 use iosonde_result::observer::PodProgress;
 
 /// Lines on standard error.
@@ -18,10 +19,13 @@ impl PodsLive {
 
     /// Draws the table below a line about all pods. `jobs` are the names of the plan's jobs.
     pub(crate) fn show(&mut self, all: &str, pods: &[PodProgress], jobs: &[String]) {
-        self.view.redraw(false, |_| {
-            let table = rows(pods, jobs);
-            let lines = std::iter::once(all).chain(table.lines());
-            lines.map(str::to_owned).collect()
+        self.view.redraw(false, |room| ViewLines {
+            head: all.to_owned(),
+            steps: rows(pods, jobs, room.columns)
+                .lines()
+                .map(str::to_owned)
+                .collect(),
+            ..ViewLines::default()
         });
     }
 }

@@ -82,6 +82,10 @@ impl ProbeLive {
             None => text.to_owned(),
         };
         let text = iosonde_job::escape_control_characters(&text);
+        if self.view.is_live() {
+            // The view wraps at the width of the terminal.
+            return self.view.line(&text);
+        }
         let wrapped = iosonde_report::text_table::wrapped(&text);
         self.view.line(wrapped.trim_end());
     }
@@ -95,7 +99,7 @@ impl ProbeLive {
         let screen = &self.screen;
         match &self.together {
             Some((index, together)) => together.update(*index, screen, is_news),
-            None => self.view.redraw(is_news, |columns| screen.lines(columns)),
+            None => self.view.redraw(is_news, |room| screen.view(room.columns)),
         }
     }
 }
@@ -160,7 +164,7 @@ impl ProbeLive {
         let phase = self.phase;
         self.view.plain_line(self.searched_ns, || {
             let at = format!("{}, {}", phase.title(), row::cell(cell.jobs, cell.iodepth));
-            format!("{at:<28} {}", row::rate(phase, cell.iops.mean))
+            format!("{at:<28} {}", row::rate(phase, cell.iops))
         });
     }
 

@@ -4,7 +4,9 @@
 use super::activity::LiveActivity;
 use super::time_left::TimeLeft;
 use super::view::{LiveView, StepRow, activity_lines, head_line};
+use super::view_lines::ViewLines;
 use crate::signals::StopSignal;
+use crate::terminal_text::TerminalSize;
 use iosonde_result::observer::{PodProgress, RunProgress};
 use iosonde_study::probe::StudyTarget;
 use iosonde_study::{
@@ -68,9 +70,9 @@ pub(crate) trait StudySteps: Default {
     /// Returns the line about a finding.
     fn found(&mut self, finding: StudyFinding<'_>) -> Option<String>;
 
-    /// Lines between the first line and the running step.
-    fn rows(&self, columns: usize) -> Vec<String> {
-        let _ = columns;
+    /// Lines between the first line and the running step, as many as there is room for.
+    fn rows(&self, room: TerminalSize) -> Vec<String> {
+        let _ = room;
         Vec::new()
     }
 }
@@ -222,12 +224,29 @@ impl<S: StudySteps> StudyView<S> {
     fn redraw(&mut self, is_news: bool) {
         let (steps, running) = (&self.steps, &self.running);
         let (name, left) = (&self.name, self.left.words().unwrap_or_default());
-        self.view.redraw(is_news, |columns| {
-            let mut lines = vec![head_line(name, &left, columns)];
-            lines.extend(steps.rows(columns));
-            lines.extend(running.lines(columns));
-            lines
+        self.view.redraw(is_news, |room| {
+            study_lines(steps, running, head_line(name, &left, room.columns), room)
         });
+    }
+}
+
+/// Lines of a study for a terminal with this room.
+pub(super) fn study_lines<S: StudySteps>(
+    steps: &S,
+    running: &RunningStep,
+    head: String,
+    room: TerminalSize,
+) -> ViewLines {
+    let mut running = running.lines(room.columns);
+    let left = room.rows.saturating_sub(running.len() + 1);
+    let mut rows = steps.rows(TerminalSize { rows: left, ..room });
+    let activity = running.split_off(running.len().min(1));
+    rows.extend(running);
+    ViewLines {
+        head,
+        current: rows.len().saturating_sub(1),
+        steps: rows,
+        activity,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::activity::LiveActivity;
 use super::study_view::RunningStep;
 use super::view::{LiveView, head_line};
+use super::view_lines::ViewLines;
 use crate::signals::StopSignal;
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, RunProgress};
@@ -90,10 +91,15 @@ impl Observer for SuiteLive {
         if self.view.is_live() {
             self.update(progress);
             let (left, title, running) = (self.left(), &self.title, &self.running);
-            self.view.redraw(false, |columns| {
-                let head = head_line(title, &left, columns);
-                let lines = std::iter::once(head).chain(running.lines(columns));
-                lines.collect()
+            self.view.redraw(false, |room| {
+                let mut lines = running.lines(room.columns);
+                let activity = lines.split_off(lines.len().min(1));
+                ViewLines {
+                    head: head_line(title, &left, room.columns),
+                    steps: lines,
+                    current: 0,
+                    activity,
+                }
             });
         } else {
             let (activity, title) = (&self.activity, &self.title);

@@ -5,6 +5,7 @@ use super::activity::LiveActivity;
 use super::study_view::{StudyExtent, StudySteps, StudyView};
 use crate::journal::sweep_journal::SweepJournal;
 use crate::output::Output;
+use crate::terminal_text::TerminalSize;
 use iosonde_report::sweep::{FillingGrid, announced, cell_line, curve_line, unit_name};
 use iosonde_study::sweep::{SweepResult, quiet_wait_max};
 use iosonde_study::{Announcement, StudyEvent, StudyFinding, StudyStep, TimeRange};
@@ -162,8 +163,9 @@ impl StudySteps for SweepSteps {
         }
     }
 
-    fn rows(&self, columns: usize) -> Vec<String> {
-        self.grid.lines(columns, Output::Standard.style())
+    fn rows(&self, room: TerminalSize) -> Vec<String> {
+        let style = Output::Standard.style();
+        self.grid.lines(room.columns, room.rows, style)
     }
 }
 

@@ -5,10 +5,10 @@
 //! standard error appears above it.
 
 use super::pod_rows::rows;
-use crate::drawn_view::{DrawnView, on_terminal};
+use super::view_lines::ViewLines;
+use crate::drawn_view::{ROWS_OUTSIDE, draw_clock, draw_lines, remove_view};
 use crate::output::is_live_terminal;
-use crate::terminal_text::shortened;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::terminal_text::{self, TerminalSize, shortened, wrapped_table};
 use iosonde_job::escape_control_characters;
 use iosonde_result::observer::PodProgress;
 use std::cell::RefCell;
@@ -16,8 +16,6 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Width of a terminal that reports none.
-const USUAL_COLUMNS: usize = 80;
 /// Width from which the running row has a bar.
 const COLUMNS_WITH_BAR: usize = 76;
 /// Width of the bar at 80 columns, and the most that a wider terminal adds to it.
@@ -75,66 +73,38 @@ impl LiveView {
         self.is_live
     }
 
-    /// Writes a line, above the view if there is one. Errors are ignored: results come later.
+    /// Writes a line, above the view if there is one. A terminal wraps it at words. Errors are
+    /// ignored: results come later.
     pub(super) fn line(&self, text: &str) {
         match &self.lines {
             Some(lines) => {
                 let text = escape_control_characters(text);
                 let _ = writeln!(lines.borrow_mut(), "{text}");
             }
-            None => eprintln!("{text}"),
+            None => match terminal_text::columns(io::stderr()) {
+                Some(columns) => eprintln!("{}", wrapped_table(text, columns, 0)),
+                None => eprintln!("{text}"),
+            },
         }
     }
 
     /// Redraws if there is news, or if the last redraw is some time ago. `lines` receives the width
-    /// of the terminal, which is read each time, since terminals are resized.
-    pub(super) fn redraw(&mut self, is_news: bool, lines: impl FnOnce(usize) -> Vec<String>) {
+    /// of the terminal and the number of lines that have room on it.
+    pub(super) fn redraw(&mut self, is_news: bool, lines: impl FnOnce(TerminalSize) -> ViewLines) {
         let is_due = |at: Instant| at.elapsed() >= REDRAW_INTERVAL;
         if !self.is_live || !is_news && !self.redrawn.is_none_or(is_due) {
             return;
         }
         self.redrawn = Some(Instant::now());
-        let columns = terminal_columns();
-        let lines = fitted(&lines(columns), columns);
-        // The `^C` that a terminal prints wraps behind the last line, so that the first line stays
-        // when the view is removed: it is empty.
-        self.draw(false, lines.len() + 1, format!("\n{}", lines.join("\n")));
+        draw_lines(self.id, &escaped(room_of(TerminalSize::of_stderr()), lines));
     }
 
     /// Shows one line with the time since its first call. It is redrawn although nothing happens.
     pub(super) fn wait(&mut self, text: &str) {
         if self.is_live {
             let text = escape_control_characters(text).replace('\n', " ");
-            self.draw(true, 1, text);
+            draw_clock(self.id, text);
         }
-    }
-
-    fn draw(&self, has_clock: bool, rows: usize, message: String) {
-        let mut on_terminal = on_terminal();
-        if let Some(other) = on_terminal.take_if(|drawn| drawn.owner != self.id) {
-            other.bar.finish_and_clear();
-        }
-        let drawn = on_terminal.get_or_insert_with(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(1));
-            // No template has colours, so that `NO_COLOR` needs no other.
-            let template = if has_clock {
-                "{wide_msg} {elapsed}"
-            } else {
-                "{msg}"
-            };
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style);
-            }
-            if has_clock {
-                bar.enable_steady_tick(REDRAW_INTERVAL);
-            }
-            let owner = self.id;
-            DrawnView { owner, bar, rows }
-        });
-        drawn.rows = rows;
-        drawn.bar.set_message(message);
-        // indicatif drops redraws that follow each other closely, but `rows` must be true.
-        drawn.bar.force_draw();
     }
 
     /// Starts the wait for the first plain line of a step.
@@ -153,10 +123,8 @@ impl LiveView {
     /// Removes the redrawn lines. The next redraw brings them back.
     pub(super) fn clear(&mut self) {
         self.redrawn = None;
-        if self.is_live
-            && let Some(drawn) = on_terminal().take_if(|drawn| drawn.owner == self.id)
-        {
-            drawn.bar.finish_and_clear();
+        if self.is_live {
+            remove_view(self.id);
         }
     }
 }
@@ -167,33 +135,35 @@ impl Drop for LiveView {
     }
 }
 
-/// Columns of the terminal.
-fn terminal_columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(io::stderr());
-    match size.map_or(0, |size| usize::from(size.ws_col)) {
-        0 => USUAL_COLUMNS,
-        columns => columns,
+/// Width of the terminal, and the lines of a view that it has room for.
+fn room_of(terminal: TerminalSize) -> TerminalSize {
+    TerminalSize {
+        rows: terminal.rows.saturating_sub(ROWS_OUTSIDE).max(1),
+        ..terminal
     }
 }
 
-/// Escapes control characters and cuts the lines to the terminal. Some terminals wrap in the last
-/// column.
-fn fitted(lines: &[String], columns: usize) -> Vec<String> {
-    let cut = |line: &String| {
-        let line = escape_control_characters(line).replace('\n', " ");
-        line.chars().take(columns.saturating_sub(1)).collect()
-    };
-    lines.iter().map(cut).collect()
+/// Lines that have room, with control characters escaped.
+fn escaped(room: TerminalSize, lines: impl FnOnce(TerminalSize) -> ViewLines) -> Vec<String> {
+    let escape = |line: &String| escape_control_characters(line).replace('\n', " ");
+    let lines = lines(room).fitted(room.rows);
+    lines.iter().map(escape).collect()
 }
 
-/// First line of a view: the object that is measured, and the time left. A long name gives way.
+/// First line of a view: the object that is measured, and the time left. A long name gives way, in
+/// a narrow terminal the whole name.
 pub(super) fn head_line(name: &str, left: &str, columns: usize) -> String {
+    const STOP: &str = "Ctrl-C stops early";
     let rest = match left.is_empty() {
-        true => "Ctrl-C stops early".to_owned(),
-        false => format!("{left} left, Ctrl-C stops early"),
+        true => STOP.to_owned(),
+        false => format!("{left} left, {STOP}"),
     };
     let room = columns.saturating_sub(rest.len() + 3).max(NAME_COLUMNS_MIN);
-    format!("{}  {rest}", shortened(name, room))
+    let named = format!("{}  {rest}", shortened(name, room));
+    let candidates = [named, rest, format!("{left} left, Ctrl-C stops")];
+    let mut fitting = candidates.into_iter();
+    let fits = |line: &String| line.chars().count() < columns;
+    fitting.find(fits).unwrap_or_else(|| STOP.to_owned())
 }
 
 /// Last lines of a view: the last second, and a table of several pods.
@@ -204,7 +174,7 @@ pub(super) fn activity_lines(
 ) -> Vec<String> {
     let mut lines = vec![activity_line(parts, columns)];
     if !pods.is_empty() {
-        lines.extend(rows(pods, &[]).lines().map(str::to_owned));
+        lines.extend(rows(pods, &[], columns).lines().map(str::to_owned));
     }
     lines
 }
@@ -251,7 +221,7 @@ impl StepRow<'_> {
         let Some(share) = share else {
             return line.trim_end().to_owned();
         };
-        let added = columns.saturating_sub(USUAL_COLUMNS);
+        let added = columns.saturating_sub(TerminalSize::USUAL.columns);
         let bar = BAR_COLUMNS + added.min(BAR_COLUMNS_ADDED_MAX);
         let full = "=".repeat((share.clamp(0.0, 1.0) * bar as f64).round() as usize);
         format!("{line:<55} [{full:<bar$}] {left}")
@@ -293,10 +263,22 @@ mod tests {
     }
 
     #[test]
-    fn view_lines_are_cut_and_escaped() {
-        let lines = fitted(&["a\x1b[31m\nb".to_owned(), "x".repeat(99)], 40);
-        assert!(lines.iter().all(|line| line.chars().count() < 40));
-        assert!(!lines.concat().contains(['\x1b', '\n']), "{lines:?}");
+    fn view_lines_fit_each_terminal_and_are_escaped() {
+        for (columns, rows) in [(40, 10), (80, 24), (120, 40), (40, 1)] {
+            let room = room_of(TerminalSize { columns, rows });
+            let view = |room: TerminalSize| ViewLines {
+                head: "a\x1b[31m\nb".to_owned(),
+                steps: vec![ROW.running(Some(0.5), "4 s", room.columns); 50],
+                ..ViewLines::default()
+            };
+            let lines = escaped(room, view);
+            // A row of earlier text stays, and so does the empty one above the view.
+            assert!(lines.len() + ROWS_OUTSIDE <= rows.max(3), "{lines:?}");
+            assert!(!lines.concat().contains(['\x1b', '\n']), "{lines:?}");
+            let row = lines.last().unwrap();
+            assert!(row.contains("84.2k IOPS") && row.ends_with("4 s"), "{row}");
+            assert!(row.chars().count() < columns, "{row}");
+        }
     }
 
     #[test]
@@ -309,6 +291,9 @@ mod tests {
         let narrow = head("/a/long/directory", 45);
         assert_eq!(narrow, "/a/long~  about 5 s left, Ctrl-C stops early");
         assert_eq!(head_line("/data", "", 80), "/data  Ctrl-C stops early");
+        assert_eq!(head("/data", 40), "about 5 s left, Ctrl-C stops early");
+        let lowest = head_line("/data", "26 s to 1 min 4 s", 40);
+        assert_eq!(lowest, "26 s to 1 min 4 s left, Ctrl-C stops");
     }
 
     #[test]

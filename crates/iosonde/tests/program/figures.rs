@@ -34,6 +34,42 @@ fn add_forms(number: f64, forms: &mut HashSet<String>) {
     forms.insert(format!("{} IOPS", words::iops(number)));
     forms.insert(words::bandwidth(number));
     forms.insert(words::latency(number));
+    for digits in [2, 3] {
+        let rate = with_digits(number, digits, &RATE_UNITS);
+        forms.insert(format!("{rate} IOPS"));
+        forms.insert(rate);
+        forms.insert(with_digits(number, digits, &BANDWIDTH_UNITS));
+        forms.insert(with_digits(number, digits, &LATENCY_UNITS));
+    }
+}
+
+const RATE_UNITS: [(f64, &str); 3] = [(1.0, ""), (1e3, "k"), (1e6, "M")];
+const BANDWIDTH_UNITS: [(f64, &str); 4] = [
+    (1.0, " B/s"),
+    (1024.0, " KiB/s"),
+    (1_048_576.0, " MiB/s"),
+    (1_073_741_824.0, " GiB/s"),
+];
+const LATENCY_UNITS: [(f64, &str); 4] = [(1.0, " ns"), (1e3, " us"), (1e6, " ms"), (1e9, " s")];
+
+/// Returns a figure of which only `digits` digits are known. An interval leaves two or three.
+fn with_digits(number: f64, digits: i32, units: &[(f64, &str)]) -> String {
+    let place = |value: f64| (value.log10() + 1e-9).floor() as i32;
+    let mut index = 0;
+    loop {
+        let (size, unit) = units[index];
+        let scaled = number / size;
+        index += 1;
+        if scaled <= 0.0 || !scaled.is_finite() {
+            return format!("{scaled:.0}{unit}");
+        }
+        let step = 10f64.powi(place(scaled) - digits + 1);
+        let rounded = (scaled / step).round() * step;
+        if rounded < 999.5 || index >= units.len() {
+            let decimals = (digits - 1 - place(rounded)).clamp(0, 2) as usize;
+            return format!("{rounded:.decimals$}{unit}");
+        }
+    }
 }
 
 /// Adds figures that are computed from histograms of a document.
@@ -80,12 +116,14 @@ fn add_forms_of_histograms(document: &Value, forms: &mut HashSet<String>) {
     }
 }
 
-/// Returns the figures in a text: numbers with their units, and rates with suffix k or M.
+/// Returns the figures in a text: numbers with their units, and rates with suffix k or M. Half the
+/// interval beside a figure is rounded up, so it is no figure of the document.
 fn figures(text: &str) -> Vec<String> {
     const UNITS: [&str; 8] = ["IOPS", "ns", "us", "ms", "B/s", "KiB/s", "MiB/s", "GiB/s"];
     let is_mark = |c: char| !c.is_alphanumeric();
     let spaced: Vec<&str> = text
         .split(|c: char| c.is_whitespace() || c == '|' || c == ',')
+        .filter(|word| !word.starts_with('±') && !word.starts_with("+-"))
         .map(|word| word.trim_matches(is_mark))
         .filter(|word| !word.is_empty())
         .collect();
@@ -137,7 +175,9 @@ fn shown_alike(name: &str, words: &[&str]) {
     let row = list.lines().nth(1).unwrap_or_default();
     // The first columns hold no figures, only the id and the time.
     let columns: Vec<&str> = row.split_whitespace().collect();
-    let listed = columns[columns.len().saturating_sub(4)..].join(" ");
+    let has_interval = row.contains('±') || row.contains("+-");
+    let last = 4 + usize::from(has_interval);
+    let listed = columns[columns.len().saturating_sub(last)..].join(" ");
     assert!(!figures(&listed).is_empty(), "nothing is listed: {row}");
     assert_eq!(strangers(&listed, &forms), [""; 0], "list\n{row}");
     for format in ["table", "markdown"] {
@@ -204,6 +244,7 @@ fn figures_of_page(document: &Value, shown: &mut Vec<(String, String)>) {
             let marks = list(&latency["marks"]);
             ns.extend(marks.iter().map(|mark| &mark[1]));
             add_latencies(&place, &ns, shown);
+            add_texts(&place, &figure, shown);
         }
     }
     for grid in ["sweeps", "knees"] {
@@ -249,6 +290,19 @@ fn add_rate(
     let ends = error.map(|error| [(mean - error).max(0.0), mean + error]);
     let all = std::iter::once(mean).chain(ends.into_iter().flatten());
     shown.extend(all.map(|value| (place.to_owned(), write(value))));
+}
+
+/// Adds the texts of a figure: those of the rate, the bandwidth and the percentiles.
+fn add_texts(place: &str, figure: &Value, shown: &mut Vec<(String, String)>) {
+    let texts = &figure["shown"];
+    let has_rate = |rate: &str| figure[rate]["mean"].as_f64() > Some(0.0);
+    let rates = [("iops", "iops"), ("bytes_per_s", "bandwidth")].into_iter();
+    let rates = rates.filter(|(rate, _)| has_rate(rate));
+    let rates = rates.filter_map(|(_, text)| texts[text].as_str());
+    let percentiles = texts["percentiles"].as_array().into_iter().flatten();
+    let all = rates.chain(percentiles.filter_map(Value::as_str));
+    let plain = |text: &str| text.trim_start_matches('~').replace('µ', "u");
+    shown.extend(all.map(|text| (place.to_owned(), plain(text))));
 }
 
 fn add_latencies(place: &str, ns: &[&Value], shown: &mut Vec<(String, String)>) {

@@ -95,7 +95,11 @@ fn commands_default_to_latest_result() {
         "{}",
         error(&output)
     );
-    assert!(scratch.run(&["rm", "latest"]).status.success());
+    // Without a terminal iosonde cannot ask.
+    let refused = scratch.run(&["rm", "latest"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(error(&refused).contains("--yes"), "{}", error(&refused));
+    assert!(scratch.run(&["rm", "latest", "--yes"]).status.success());
     assert!(scratch.listed()[0].contains("disk=old"));
 }
 
@@ -115,10 +119,12 @@ fn short_prefix_is_removed_only_with_consent() {
     assert_eq!(scratch.listed().len(), 1);
     assert!(scratch.run(&["rm", &id[..3], "--yes"]).status.success());
     assert_eq!(scratch.listed(), [""; 0]);
-    // The digits that `list` shows need no consent.
+    // The digits that `list` shows need no consent. A result named twice is removed once.
     scratch.run(&["import", scratch.fio_json(2).to_str().unwrap()]);
     let id = scratch.listed()[0][..10].to_owned();
-    assert!(scratch.run(&["rm", &id[..6]]).status.success());
+    let removed = scratch.run(&["rm", &id[..6], &id]);
+    assert!(removed.status.success(), "{}", error(&removed));
+    assert_eq!(error(&removed).matches("removed ").count(), 1);
 }
 
 #[test]

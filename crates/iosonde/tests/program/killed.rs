@@ -126,7 +126,7 @@ fn running_run_is_not_removed() {
     assert_eq!(refused.status.code(), Some(2), "{said}");
     assert!(said.contains("its measurement is not finished"), "{said}");
     // After the kill no process measures the run.
-    scratch.done(&["rm", "latest"]);
+    scratch.done(&["rm", "latest", "--yes"]);
 }
 
 #[test]

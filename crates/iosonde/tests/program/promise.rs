@@ -117,6 +117,8 @@ fn probe_of_two_targets_alternates_and_stores_both() {
     let pairs: Vec<&[String]> = figures.chunks(2).collect();
     assert!(pairs.iter().all(|pair| pair[0] != pair[1]), "{figures:?}");
     assert_eq!(pairs[0][1], pairs[1][0], "{figures:?}");
+    let table = out(&scratch.run(&["list"]));
+    assert!(!table.contains("together="), "{table}");
     let listed = out(&scratch.run(&["list", "--format", "csv"]));
     assert_eq!(listed.lines().count(), 3, "{listed}");
     let label = listed.split("together=").nth(1).unwrap();

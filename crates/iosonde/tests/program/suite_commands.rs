@@ -94,7 +94,7 @@ fn command_needs_a_target_of_this_machine() {
     scratch.file("s.toml", &suite(COMMAND));
     scratch.file("data", "mine");
     for (target, problem) in [
-        ("sim:", "is simulated"),
+        ("sim:nvme", "is simulated"),
         ("sc://fast", "is in a cluster"),
         ("data", "may overwrite"),
     ] {

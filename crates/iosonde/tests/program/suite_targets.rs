@@ -26,6 +26,22 @@ fn read_only_suite_leaves_file_unchanged() {
     }
 }
 
+#[test]
+fn suite_in_memory_says_that_its_data_is_lost() {
+    let scratch = Scratch::new("suite-memory");
+    let suite = "[[workload]]\nname = \"w\"\noptions = { rw = \"write\", size = \"1m\" }\n\
+                 expect = [\"iops >= 1\"]\n";
+    scratch.file("suite.toml", suite);
+    let target = std::path::PathBuf::from(format!("/dev/shm/iosonde-suite-{}", std::process::id()));
+    fs::create_dir(&target).unwrap();
+    let output = scratch.run(&["run", "suite.toml", target.to_str().unwrap()]);
+    fs::remove_dir_all(&target).unwrap();
+    let table = text(&output.stdout);
+    let (before, _) = table.split_once(", expected").unwrap();
+    let caution = "This is memory (tmpfs): its data does not survive a restart.";
+    assert!(before.contains(caution), "{table}{}", error(&output));
+}
+
 /// Neither file names nor traces lead outside the target. The threads overlap the samplings of the
 /// machine before each suite.
 #[test]

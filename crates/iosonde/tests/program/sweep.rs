@@ -140,7 +140,7 @@ fn check_other_files(target: &str) {
         let job = format!("[a]\nioengine=libaio\nrw=randwrite\nbs=4k\nsize=16m\n{options}\n");
         scratch.file("job.fio", &job);
         let words = format!(
-            "sweep job.fio {target} --iodepth 1 --runtime 100ms --exhaustive --no-save \
+            "sweep job.fio {target} --iodepth 1 --runtime 400ms --exhaustive --no-save \
              --allow-overwrite file"
         );
         let words: Vec<&str> = words.split(' ').collect();
@@ -272,7 +272,7 @@ fn sweep_without_target_only_reads_existing_files() {
     fs::write(scratch.path("trace"), trace).unwrap();
     let job = "[a]\nioengine=libaio\nread_iolog=trace\nreplay_redirect=precious\n";
     fs::write(scratch.path("job.fio"), job).unwrap();
-    let words = "sweep job.fio --iodepth 1 --runtime 100ms --exhaustive --no-save";
+    let words = "sweep job.fio --iodepth 1 --runtime 400ms --exhaustive --no-save";
     let words: Vec<&str> = words.split(' ').collect();
     let output = scratch.run(&words);
     let reported = error(&output);
@@ -281,7 +281,7 @@ fn sweep_without_target_only_reads_existing_files() {
     assert!(fs::read(&file).unwrap() == content, "{reported}");
     let job = "[a]\nioengine=libaio\nfilename=precious\nrw=randwrite\nsize=1m\n";
     fs::write(scratch.path("job.fio"), job).unwrap();
-    let words = "sweep job.fio --iodepth 1 --runtime 100ms --exhaustive --no-save \
+    let words = "sweep job.fio --iodepth 1 --runtime 400ms --exhaustive --no-save \
                  --allow-overwrite";
     let mut words: Vec<&str> = words.split(' ').collect();
     let precious = file.display().to_string();
@@ -299,7 +299,7 @@ fn sweep_announces_size_of_working_file() {
     fs::create_dir(&directory).unwrap();
     let job = "[a]\nrw=randread\nsize=24m\nioengine=libaio\n";
     fs::write(scratch.path("job.fio"), job).unwrap();
-    let words = "sweep job.fio target --iodepth 1 --runtime 100ms --exhaustive --no-save";
+    let words = "sweep job.fio target --iodepth 1 --runtime 400ms --exhaustive --no-save";
     let words: Vec<&str> = words.split(' ').collect();
     let output = scratch.run(&words);
     assert!(output.status.success(), "{}", error(&output));

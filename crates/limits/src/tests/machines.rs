@@ -135,6 +135,9 @@ fn unknown_names_come_with_suggestions() {
         refusal("gcp-pd-ssd:size=1,machine=n7-standard-8"),
     ];
     insta::assert_snapshot!(refused.join("\n"));
+    let similar = refusal("aws-gp9:5");
+    let question = "did you mean `aws-gp2` or `aws-gp3`? `iosonde limits` lists all products";
+    assert!(similar.ends_with(question), "{similar}");
     assert_eq!(ask("GP2:size=100").product, "aws-gp2");
     assert_eq!(
         ask("pd_ssd:size=100,machine=n1,vcpus=8").product,

@@ -25,11 +25,16 @@ pub(crate) fn differs(row: &ComparisonRow) -> bool {
     )
 }
 
+/// Whether the row decides which side is faster by an interval that holds for all rows together.
+pub(crate) fn is_certain(row: &ComparisonRow) -> bool {
+    differs(row) && row.joint.is_shown()
+}
+
 /// Certainty of a comparison. It counts all rows, also those that a short report leaves out, so
 /// that each report of two results says the same.
 pub(crate) fn certainty_of(comparison: &Comparison) -> String {
     let differing = || comparison.rows.iter().filter(|row| differs(row));
-    let unsure = differing().filter(|row| !row.joint.is_shown()).count();
+    let unsure = differing().filter(|row| !is_certain(row)).count();
     certainty(unsure, differing().count())
 }
 

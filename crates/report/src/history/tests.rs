@@ -15,7 +15,8 @@ use iosonde_result::session::Session;
 use iosonde_study::StudyDriver;
 use iosonde_study::fake_session::{FakeDevice, FakeSession};
 use iosonde_study::probe::{
-    ProbeBudget, ProbeOptions, ProbeResult, StudyTarget, StudyTargetKind, run_probe,
+    Knee, ProbeBudget, ProbeOptions, ProbePhase, ProbeResult, StudyTarget, StudyTargetKind, probe,
+    run_probe,
 };
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
@@ -101,6 +102,51 @@ fn probed(
     Ok(result)
 }
 
+/// `list` has the rate of the phase, as `probe` has it: a maximum comes from shorter runs.
+#[test]
+fn list_has_rate_of_phase_instead_of_maximum() {
+    let scratch = ScratchHistory::new("short-runs");
+    let mut writer = scratch.writer(&[]);
+    let target = StudyTarget {
+        name: "sim:nvme".to_owned(),
+        path: "sim".to_owned(),
+        kind: StudyTargetKind::Simulated {
+            options: "nvme".to_owned(),
+        },
+    };
+    let options = ProbeOptions {
+        budget: ProbeBudget::NORMAL,
+        size_bytes: None,
+        direct: true,
+        seed: 1,
+    };
+    let mut session = LocalRunner::default().open();
+    let mut result = probe(&mut session, &target, &options, &mut ()).unwrap();
+    let is_write = |knee: &&mut Knee| knee.phase == ProbePhase::RandomWrite;
+    let knee = result.knees.iter_mut().find(is_write).unwrap();
+    let mut figures = result.figures.iter_mut();
+    let figure = figures.find(|each| each.phase == knee.phase).unwrap();
+    let maximum = &mut knee.saturation.maximum;
+    (maximum.mean, maximum.error) = (2.0 * maximum.mean, Some(0.0));
+    let (maximum, rate) = (maximum.mean, figure.iops.mean);
+    (knee.saturation.jobs, knee.saturation.knee.iodepth) = (1, figure.iodepth);
+    (figure.iops.error, figure.measured_ns) = (Some(0.0), u64::MAX);
+    let knee = knee.clone();
+    assert!(result.sustained_rate(&knee).is_some());
+    assert!(knee.saturation.known_maximum().is_some());
+    writer.begin("probe", "sim:nvme");
+    for run in &result.runs {
+        writer.store_run(&run.result);
+    }
+    let document = probe_document(&mut result);
+    writer.finish(document.as_ref()).unwrap();
+    let headline = scratch.list_studies().remove(0).headline;
+    let listed = headline.write_iops.unwrap();
+    assert!(listed < 0.9 * maximum, "{listed} of {maximum}");
+    assert!((listed / rate - 1.0).abs() < 1e-9, "{listed} for {rate}");
+    assert_eq!(headline.write_iops_error, Some(0.0));
+}
+
 /// An imported result of fio.
 fn study(started_at_ms: u64) -> StudyRecord {
     let text = include_str!("../../../result/tests/fio-json/two-jobs.json");
@@ -181,7 +227,7 @@ fn show_prints_result_as_table() {
     let mut loaded = store.load(&scratch.list_studies()[0].id).unwrap();
     loaded.summary.id = "3fa9c1b2d3".to_owned();
     loaded.summary.short_id = "3fa9c1".to_owned();
-    let table = show(&loaded, &TimeZone::UTC);
+    let table = show(&loaded, &TimeZone::UTC, TextStyle::PLAIN);
     assert!(
         table.lines().all(|line| line.chars().count() <= 80),
         "{table}"
@@ -224,7 +270,10 @@ fn show_has_the_pods_of_a_run_and_their_means_over_a_study() {
     let run = run_of_two_pods();
     for (kind, expected) in [
         ("fio", "Pods: 2 on node n1, started within"),
-        ("pts", "Pods: 2 on node n1, means over 2 runs"),
+        (
+            "pts",
+            "Pods: 2 on node n1, 2 runs: mean rates, percentiles of all I/Os",
+        ),
     ] {
         let mut writer = scratch.writer(&[]);
         writer.begin(kind, "sc://fast");
@@ -232,7 +281,7 @@ fn show_has_the_pods_of_a_run_and_their_means_over_a_study() {
         writer.store_run(&run);
         let id = writer.finish(None).unwrap();
         let loaded = scratch.store().load(&id).unwrap();
-        let text = show(&loaded, &TimeZone::UTC);
+        let text = show(&loaded, &TimeZone::UTC, TextStyle::PLAIN);
         assert!(text.contains(expected), "{text}");
     }
 }

@@ -1,9 +1,10 @@
 //! Builder of the report: adds results one by one and keeps only the data that the page draws.
 
 use super::document::{
-    PageExpectation, PageFigure, PageLoad, PagePivot, PagePromise, PageRate, PageReport,
-    PageResult, PageRun, PageSeries, PageSpread, PageStudy, PageSuite, PageSweep,
+    PageExpectation, PageFigure, PageFigureTexts, PageLoad, PagePivot, PagePromise, PageRate,
+    PageReport, PageResult, PageRun, PageSeries, PageSpread, PageStudy, PageSuite, PageSweep,
 };
+use super::figure_texts::set_cell_texts;
 use super::page_winner::{ComparedProbe, winners};
 use super::{
     foreign, knees, page, page_csi, page_figures, page_lifecycle, page_load, page_machine,
@@ -12,6 +13,7 @@ use super::{
 use crate::facts;
 use crate::pivot as tables;
 use crate::probe::limits::ceilings;
+use crate::probe::row::title_of_part;
 use crate::probe::side_by_side;
 use iosonde_history::StudySummary;
 use iosonde_job::plan::Plan;
@@ -52,6 +54,8 @@ pub struct HtmlReportBuilder {
     of_suites: Vec<((String, String, u32), String, PageSweep)>,
     knees: Vec<PageSweep>,
     loads: Vec<PageLoad>,
+    /// Whether a load study is no step of a suite.
+    has_single_load: bool,
     pivots: Vec<PagePivot>,
     kept: Vec<PageResult>,
     /// Promises that all added results are compared with.
@@ -76,6 +80,16 @@ impl HtmlReportBuilder {
     /// Adds a run of a suite, whose target has a better name than its working file.
     pub fn run_of_suite(&mut self, source: &str, suite: &SuiteResult, result: RunResult) {
         self.run_on(source, page_suite::place(suite), result);
+    }
+
+    /// Adds a single run of a probe, which has the title of its phase.
+    pub fn run_of_probe(&mut self, source: &str, target: &str, result: RunResult) {
+        let depth = result.plan.jobs.first().map(|job| job.io.iodepth);
+        let key = job_names(&result.plan);
+        let title = depth.and_then(|depth| title_of_part(&key, depth));
+        let name = title.unwrap_or(key);
+        let run = self.taken(source, name, target.to_owned(), result);
+        self.runs.push(run);
     }
 
     fn run_on(&mut self, source: &str, place: String, result: RunResult) {
@@ -134,12 +148,14 @@ impl HtmlReportBuilder {
         self.sweeps.push(page_sweep::convert_sweep(source, result));
     }
 
-    /// Adds the verdict, the expectations and the sweeps of a suite. The page draws sweeps of a
-    /// step on several targets as one.
+    /// Adds the verdict, the expectations, the sweeps and the load studies of a suite. The page
+    /// draws sweeps of a step on several targets as one.
     pub fn suite(&mut self, source: &str, result: &SuiteResult) {
         self.suites.push(page_suite::convert_verdict(result));
         self.expectations.extend(page_suite::convert_suite(result));
         for step in &result.steps {
+            self.loads
+                .extend(page_load::convert_load_of_step(source, step));
             let Some(found) = &step.sweep else {
                 continue;
             };
@@ -176,6 +192,7 @@ impl HtmlReportBuilder {
     /// Adds a load study. Its runs are added one by one: see [`HtmlReportBuilder::of_grid`].
     pub fn load(&mut self, source: &str, result: &LoadResult) {
         self.loads.push(page_load::convert_load(source, result));
+        self.has_single_load = true;
     }
 
     /// Adds a SNIA test. Its runs are added one by one: see [`HtmlReportBuilder::of_grid`].
@@ -230,6 +247,11 @@ impl HtmlReportBuilder {
         // Those of all suites that are not met come first.
         self.expectations
             .sort_by_key(|each| page_suite::rank(each.mark));
+        for figure in self.runs.iter_mut().flat_map(|run| &mut run.figures) {
+            figure.shown = PageFigureTexts::from_figure(figure);
+        }
+        let sweeps = self.sweeps.iter_mut().chain(&mut self.knees);
+        sweeps.for_each(set_cell_texts);
         let title = title.map_or_else(|| self.default_title(), str::to_owned);
         PageReport {
             program: crate::json_document::PROGRAM,
@@ -266,7 +288,7 @@ impl HtmlReportBuilder {
         if let Some(first) = self.pivots.first() {
             return format!("Storage by {} and {}", first.row_label, first.column_label);
         }
-        let has_others = !self.studies.is_empty() || !self.loads.is_empty();
+        let has_others = !self.studies.is_empty() || self.has_single_load;
         if let Some(title) = page_suite::title(&self.suites).filter(|_| !has_others) {
             return title;
         }

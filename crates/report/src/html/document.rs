@@ -51,6 +51,8 @@ pub(crate) struct PageWinner {
     pub(crate) sentence: String,
     /// The faster target by each main figure, one sentence each.
     pub(crate) figures: Vec<String>,
+    /// Facts that the comparison depends on, such as patterns that differ.
+    pub(crate) notes: Vec<String>,
 }
 
 /// A suite on one target.
@@ -177,6 +179,8 @@ pub(crate) struct PageSweepCell {
     pub(crate) percentiles_ns: [Option<u64>; 3],
     /// Longest latency, if measured.
     pub(crate) max_ns: Option<f64>,
+    /// Rate, or bandwidth of large blocks, with its known digits. `None`: no interval is known.
+    pub(crate) shown: Option<String>,
 }
 
 /// Load study: latency over offered rate.
@@ -186,6 +190,8 @@ pub(crate) struct PageLoad {
     pub(crate) source: String,
     /// Name of the target.
     pub(crate) target: String,
+    /// Step of a suite with its repetition, if the study is one.
+    pub(crate) step: Option<String>,
     /// Target and offered load.
     pub(crate) headline: String,
     /// I/Os per second in closed loop.
@@ -260,7 +266,7 @@ pub(crate) struct SpreadRow {
 }
 
 /// A probe: several runs and their classification.
-#[derive(Debug, Serialize)]
+#[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct PageStudy {
     /// File or id of the result.
     pub(crate) source: String,
@@ -344,6 +350,24 @@ pub(crate) struct PageFigure {
     /// `total` or `completion`.
     pub(crate) latency_kind: &'static str,
     pub(crate) latency: PageLatency,
+    /// Intervals of the percentiles 50, 99 and 99.9, if known.
+    #[serde(skip)]
+    pub(crate) percentile_bounds: [Option<(f64, f64)>; 3],
+    /// Rates and percentiles as all screens print them.
+    pub(crate) shown: PageFigureTexts,
+}
+
+/// Rates and percentiles of a figure, as all screens print them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct PageFigureTexts {
+    /// Rate without its interval: `93.4k`.
+    pub(crate) iops: String,
+    /// Half the interval of the rate: `±1.2k`. `None`: the interval is not known.
+    pub(crate) iops_half: Option<String>,
+    /// Bandwidth, with as many digits as the rate.
+    pub(crate) bandwidth: String,
+    /// Percentiles 50, 99 and 99.9. `None`: too few I/Os were measured.
+    pub(crate) percentiles: [Option<String>; 3],
 }
 
 /// A mean and half of its 95 % confidence interval.

@@ -1,5 +1,6 @@
 //! Results of fio itself. Its JSON has no time series and no machine.
 
+use super::document::PageFigureTexts;
 use super::document::{PageFigure, PageLatency, PageRate, PageRun};
 use super::page_figures;
 use iosonde_job::value::{Bytes, bytes};
@@ -81,6 +82,8 @@ fn figure(part: &ResultPart, subject: Subject, job: &Option<String>) -> Option<P
             "completion"
         },
         latency,
+        percentile_bounds: page_figures::percentile_bounds(part, subject),
+        shown: PageFigureTexts::default(),
     })
 }
 

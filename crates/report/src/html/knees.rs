@@ -76,5 +76,6 @@ fn cell(cell: &CurveCell) -> PageSweepCell {
         mean_ns: Some(latency.mean_ns),
         percentiles_ns: [latency.p50_ns, latency.p99_ns, latency.p99_9_ns],
         max_ns: Some(latency.max_ns),
+        shown: None,
     }
 }

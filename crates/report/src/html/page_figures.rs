@@ -1,6 +1,7 @@
 //! Figures of a run: one per job and direction. As in fio's groups, clones are summed up.
 
 use super::curve;
+use super::document::PageFigureTexts;
 use super::document::{PageFigure, PageRate};
 use iosonde_job::plan::{BlockSize, Direction, Engine, Job};
 use iosonde_result::compare::{Measure, ResultPart, Subject, bounds_of_rates, name_beside, parts};
@@ -72,6 +73,20 @@ fn copy_part_rates(figure: &mut PageFigure, part: &ResultPart) {
     }
     let found = part.figure(subject, Measure::Iops);
     figure.settled = found.and_then(|figure| figure.settled);
+    figure.percentile_bounds = percentile_bounds(part, subject);
+}
+
+/// Returns the intervals of the percentiles 50, 99 and 99.9 of a part: of total latency, or else of
+/// completion latency.
+pub(super) fn percentile_bounds(part: &ResultPart, subject: Subject) -> [Option<(f64, f64)>; 3] {
+    let measures = match part.figure(subject, Measure::LatP50) {
+        Some(_) => [Measure::LatP50, Measure::LatP99, Measure::LatP999],
+        None => [Measure::ClatP50, Measure::ClatP99, Measure::ClatP999],
+    };
+    measures.map(|measure| {
+        let bounds = part.figure(subject, measure)?.bounds?;
+        Some((bounds.low, bounds.high))
+    })
 }
 
 /// Rate of a part with half of its interval.
@@ -192,6 +207,8 @@ fn blank(result: &RunResult, workers: &[&WorkerResult]) -> PageFigure {
         sure: None,
         latency_kind: "total",
         latency: curve::latency(&LatencyStats::default()),
+        percentile_bounds: [None; 3],
+        shown: PageFigureTexts::default(),
     }
 }
 

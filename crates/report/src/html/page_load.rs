@@ -3,23 +3,40 @@
 use super::document::{LoadCell, LoadMatrix, LoadPoint, PageLoad};
 use crate::load::knee_rate::{knee_in_words, sustained_per_s};
 use crate::load::{headline, knee_per_s, notes, objective};
+use crate::suite::load_of_step;
 use iosonde_study::load::{LoadMeasurement, LoadResult, Matrix};
+use iosonde_suite::StepResult;
 
 /// Converts a load study from `source`.
 pub(super) fn convert_load(source: &str, result: &LoadResult) -> PageLoad {
     PageLoad {
         source: source.to_owned(),
         target: result.target.clone(),
+        step: None,
         headline: headline(result),
         capacity_iops: result.capacity_iops,
         knee: knee_in_words(result),
         knee_per_s: knee_per_s(result),
         sustained_per_s: sustained_per_s(result),
-        objectives: result.objectives.iter().map(objective).collect(),
+        objectives: (result.objectives.iter())
+            .map(|found| objective(result, found))
+            .collect(),
         points: result.points.iter().map(point).collect(),
         notes: notes(result),
         matrix: result.matrix.as_ref().map(matrix),
     }
+}
+
+/// Converts the load study of a step of a suite, whose name precedes the headline. `None`: the step
+/// measured none.
+pub(super) fn convert_load_of_step(source: &str, step: &StepResult) -> Option<PageLoad> {
+    let (name, result) = load_of_step(step)?;
+    let load = convert_load(source, result);
+    Some(PageLoad {
+        headline: format!("{name}: {}", load.headline),
+        step: Some(name),
+        ..load
+    })
 }
 
 fn point(point: &LoadMeasurement) -> LoadPoint {
@@ -104,6 +121,14 @@ mod tests {
             none.knee,
             "none shown: the target sustained no offered rate"
         );
+    }
+
+    #[test]
+    fn study_without_a_rate_does_not_blame_the_target() {
+        let mut result = study_of(&[500.0]);
+        result.points.clear();
+        let page = convert_load("file", &result);
+        assert_eq!(page.knee, "none shown: no rate was measured");
     }
 
     #[test]

@@ -76,5 +76,6 @@ fn cell(round: usize, cell: &PtsCell) -> PageSweepCell {
         mean_ns: Some(cell.mean_ns),
         percentiles_ns: [None, cell.p99_ns, cell.p99_9_ns],
         max_ns: Some(cell.max_ns),
+        shown: None,
     }
 }

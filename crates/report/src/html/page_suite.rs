@@ -264,7 +264,9 @@ mod tests {
             failure: Some("I/O error".to_owned()),
             interrupted: false,
             sweep: None,
+            load: None,
             command: None,
+            in_memory: None,
             beside: None,
             pods: Vec::new(),
         };

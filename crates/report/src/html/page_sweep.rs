@@ -100,6 +100,7 @@ fn curve(result: &SweepResult, curve: &CurveResult) -> SweepCurve {
             [latency.p50_ns, latency.p99_ns, latency.p99_9_ns]
         }),
         max_ns: cell.latency.map(|latency| latency.max_ns),
+        shown: None,
     });
     SweepCurve {
         values: curve.values.clone(),

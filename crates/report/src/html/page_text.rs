@@ -1,9 +1,12 @@
 //! The report as text and a table, for browsers whose scripts are off.
 
-use super::document::{LoadPoint, PageFigure, PageLoad, PageReport, PageRun, PageSweep};
+use super::document::{LoadPoint, PageFigure, PageLoad, PageReport, PageRun, PageStudy, PageSweep};
+use super::page_winner::NAMES;
+use crate::known_digits::{RATE_UNITS, bandwidth_of_rate, digits_beside_interval};
 use crate::suite::xml_element::XmlElement;
 use iosonde_study::sweep::CellBasis;
 use iosonde_study::words;
+use std::collections::HashSet;
 
 /// Most rows of a table.
 const ROWS_MAX: usize = 200;
@@ -53,8 +56,9 @@ pub(super) fn page_text(report: &PageReport) -> String {
         element("p", &format!("{mark} {verdict}, {target}: {judged}"))
     }));
     elements.extend(winner_elements(report));
-    for study in &report.studies {
-        let sentence = format!("{}: {}", study.target, study.sentence);
+    let studies = distinct(&report.studies);
+    for study in studies.iter().copied() {
+        let sentence = format!("{}: {}", study_name(&studies, study), study.sentence);
         elements.push(element("p", &sentence));
         let ceilings = study.ceilings.iter();
         elements.extend(ceilings.map(|text| element("p", &format!("Bottleneck: {text}"))));
@@ -87,20 +91,66 @@ fn sweep_elements(sweep: &PageSweep) -> Vec<String> {
         .collect()
 }
 
-/// The winner of each comparison, with the names of the targets.
+/// The studies without copies of a result that was given twice.
+fn distinct(studies: &[PageStudy]) -> Vec<&PageStudy> {
+    let indexed = studies.iter().enumerate();
+    let first = indexed.filter(|(index, study)| !studies[..*index].contains(study));
+    first.map(|(_, study)| study).collect()
+}
+
+/// The target of a study. If others have the same one, its result is added, or its number.
+fn study_name(studies: &[&PageStudy], study: &PageStudy) -> String {
+    let target = &study.target;
+    let same: Vec<&&PageStudy> = (studies.iter())
+        .filter(|other| other.target == *target)
+        .collect();
+    let of_source = same.iter().filter(|other| other.source == study.source);
+    match (same.len(), of_source.count()) {
+        (0 | 1, _) => target.clone(),
+        (_, 1) => format!("{target} ({})", study.source),
+        _ => {
+            let position = same.iter().position(|other| **other == study);
+            format!("{target} #{}", position.map_or(1, |index| index + 1))
+        }
+    }
+}
+
+/// Replaces the placeholders of both targets. A name that holds a placeholder stays as it is.
+fn with_names(text: &str, names: [&str; 2]) -> String {
+    let mut named = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('[') {
+        let (before, found) = rest.split_at(at);
+        named.push_str(before);
+        let mut pairs = NAMES.into_iter().zip(names);
+        let replaced = pairs.find_map(|(placeholder, name)| {
+            let after = found.strip_prefix(placeholder)?;
+            Some((name, after))
+        });
+        let (name, after) = replaced.unwrap_or(found.split_at(1));
+        named.push_str(name);
+        rest = after;
+    }
+    named + rest
+}
+
+/// The winner of each comparison with its notes, with the names of the targets.
 fn winner_elements(report: &PageReport) -> Vec<String> {
-    let name = |study: usize| {
-        report
-            .studies
-            .get(study)
-            .map_or("", |study| study.target.as_str())
+    let studies = distinct(&report.studies);
+    let name = |index: usize| {
+        let study = report.studies.get(index);
+        study.map_or_else(String::new, |study| study_name(&studies, study))
     };
-    let winners = report.winners.iter().map(|winner| {
+    let winners = report.winners.iter().flat_map(|winner| {
         let (first, second) = (name(winner.first), name(winner.second));
-        let sentence = winner.sentence.replace("[first]", first);
-        let sentence = sentence.replace("[second]", second);
-        let text = format!("{first} and {second}, winner: {sentence}");
-        element("p", &text)
+        let named = |text: &str| with_names(text, [&first, &second]);
+        let sentence = named(&winner.sentence);
+        let sentence = format!("{first} and {second}, winner: {sentence}");
+        let notes = winner.notes.iter().map(|note| named(note));
+        let texts = std::iter::once(sentence).chain(notes);
+        texts
+            .map(|text| element("p", &text))
+            .collect::<Vec<String>>()
     });
     winners.collect()
 }
@@ -142,7 +192,14 @@ fn sweep_rows(sweep: &PageSweep) -> Vec<String> {
         .iter()
         .flat_map(|curve| curve.cells.iter().map(move |cell| (&curve.values, cell)));
     let rows = cells.filter_map(|(values, cell)| {
-        let iops = words::iops(cell.iops?.mean);
+        let (rate, bytes_per_s) = (cell.iops?, cell.bytes_per_s);
+        let (iops, bandwidth) = match rate.error {
+            None => (words::iops(rate.mean), bytes_per_s.map(words::bandwidth)),
+            error => (
+                digits_beside_interval(rate.mean, error, RATE_UNITS),
+                bytes_per_s.map(|bytes| bandwidth_of_rate(bytes, rate.mean, error)),
+            ),
+        };
         let mark = match cell.basis {
             CellBasis::Predicted => "~",
             CellBasis::Measured | CellBasis::Unknown => "",
@@ -151,7 +208,6 @@ fn sweep_rows(sweep: &PageSweep) -> Vec<String> {
             let ns = ns.map(|ns| ns as f64);
             ns.map_or_else(|| "-".to_owned(), words::latency)
         };
-        let bandwidth = cell.bytes_per_s.map(words::bandwidth);
         let [p50, p99, _] = cell.percentiles_ns.map(latency);
         let mut cells = values.clone();
         cells.extend([
@@ -174,31 +230,43 @@ fn finding_elements(runs: &[PageRun]) -> Vec<String> {
         let texts = run.failures.iter().chain(verdicts);
         texts.map(move |text| element("p", &format!("{}, {}: {text}", run.place, run.name)))
     });
-    findings.take(FINDINGS_MAX).collect()
+    let mut findings: Vec<String> = findings.collect();
+    let hidden = findings.len().saturating_sub(FINDINGS_MAX);
+    findings.truncate(FINDINGS_MAX);
+    findings.extend(more(hidden, "more finding"));
+    findings
 }
 
-/// Returns the table of all figures but those of preparations and grids, if there are any.
+/// Counts the items that the text leaves out. `None` if it has all.
+fn more(hidden: usize, one: &str) -> Option<String> {
+    (hidden > 0).then(|| element("p", &words::counted(hidden, one)))
+}
+
+/// Returns the table of all figures but those of preparations and grids, if there are any. A run
+/// that was given twice has one row.
 fn figure_table(runs: &[PageRun]) -> Option<String> {
     let measured = runs.iter().filter(|run| !run.preparation && !run.of_grid);
-    let rows: Vec<String> = measured
-        .flat_map(|run| {
-            run.figures
-                .iter()
-                .map(move |figure| figure_row(run, figure))
-        })
-        .collect();
-    table(&COLUMNS, rows)
+    let rows = measured.flat_map(|run| {
+        let time = (run.started_at_ms, run.elapsed_ns);
+        let rows = run.figures.iter().map(|figure| figure_row(run, figure));
+        rows.map(move |row| (time, row)).collect::<Vec<_>>()
+    });
+    let mut seen = HashSet::new();
+    let distinct = rows.filter(|row| seen.insert(row.clone()));
+    table(&COLUMNS, distinct.map(|(_, row)| row).collect())
 }
 
-/// Returns a table of the first rows, or `None` without rows.
+/// Returns a table of the first rows with the number of the others, or `None` without rows.
 fn table(columns: &[&str], mut rows: Vec<String>) -> Option<String> {
     if rows.is_empty() {
         return None;
     }
+    let hidden = rows.len().saturating_sub(ROWS_MAX);
     rows.truncate(ROWS_MAX);
     let titles: Vec<String> = columns.iter().map(|title| element("th", title)).collect();
     let head = XmlElement::new("tr").with_xml(&titles.concat());
-    Some(XmlElement::new("table").with_xml(&[head, rows.concat()].concat()))
+    let table = XmlElement::new("table").with_xml(&[head, rows.concat()].concat());
+    Some(table + &more(hidden, "more row").unwrap_or_default())
 }
 
 fn row(cells: &[String]) -> String {
@@ -208,21 +276,17 @@ fn row(cells: &[String]) -> String {
 
 fn figure_row(run: &PageRun, figure: &PageFigure) -> String {
     let job = figure.job.as_ref().unwrap_or(&run.name);
-    let percentile = |share: f64| {
-        let marks = figure.latency.marks.iter();
-        let mut marks = marks.filter(|mark| (mark.0 / share - 1.0).abs() < 1e-6);
-        marks
-            .next()
-            .map_or_else(|| "-".to_owned(), |mark| words::latency(mark.1))
-    };
+    let shown = &figure.shown;
+    let [p50, p99, _] = shown.percentiles.clone();
+    let percentile = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let cells = [
         run.place.clone(),
         format!("{job}, {}", figure.direction),
         figure.iodepth.to_string(),
-        words::iops(figure.iops.mean),
-        words::bandwidth(figure.bytes_per_s.mean),
-        percentile(0.5),
-        percentile(0.01),
+        shown.rate(),
+        shown.bandwidth.clone(),
+        percentile(p50),
+        percentile(p99),
     ];
     row(&cells)
 }
@@ -256,6 +320,7 @@ mod tests {
             mean_ns: None,
             percentiles_ns: [Some(500_000), None, None],
             max_ns: None,
+            shown: None,
         };
         let sweep = PageSweep {
             source: String::new(),
@@ -279,6 +344,46 @@ mod tests {
             )
         };
         assert_eq!(sweep_rows(&sweep), [row(1, "2.00k"), row(2, "~2.00k")]);
+    }
+
+    #[test]
+    fn names_with_placeholders_are_replaced_once() {
+        let names = ["a[second]", "b"];
+        let text = with_names("[first] beats [second] in [x] of [", names);
+        assert_eq!(text, "a[second] beats b in [x] of [");
+    }
+
+    #[test]
+    fn results_of_one_target_have_distinct_names() {
+        let study = |source: &str, sentence: &str| PageStudy {
+            source: source.to_owned(),
+            target: "/data".to_owned(),
+            sentence: sentence.to_owned(),
+            ceilings: Vec::new(),
+            notes: Vec::new(),
+            interrupted: false,
+            working_set_bytes: 0,
+        };
+        let names = |studies: &[PageStudy]| -> Vec<String> {
+            let studies = distinct(studies);
+            let names = studies.iter().map(|study| study_name(&studies, study));
+            names.collect()
+        };
+        let (old, new) = (study("old.json", "slow"), study("new.json", "fast"));
+        assert_eq!(names(&[study("a", "same"), study("a", "same")]), ["/data"]);
+        assert_eq!(names(&[old, new]), ["/data (old.json)", "/data (new.json)"]);
+        let numbered = names(&[study("a", "slow"), study("a", "fast")]);
+        assert_eq!(numbered, ["/data #1", "/data #2"]);
+    }
+
+    #[test]
+    fn long_table_counts_its_hidden_rows() {
+        let rows = |count: usize| vec![row(&["cell".to_owned()]); count];
+        let long = table(&["name"], rows(ROWS_MAX + 3)).unwrap();
+        assert!(long.ends_with("</table><p>3 more rows</p>"), "{long}");
+        assert_eq!(long.matches("<td>").count(), ROWS_MAX);
+        let short = table(&["name"], rows(ROWS_MAX)).unwrap();
+        assert!(short.ends_with("</table>"), "{short}");
     }
 
     #[test]

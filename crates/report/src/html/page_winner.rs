@@ -3,19 +3,20 @@
 use super::document::PageWinner;
 use crate::comparison::advantage::{certainty_of, differs};
 use crate::probe::row::titles;
-use crate::probe::short_report::winner::{faster_side, winner_in_words};
+use crate::probe::short_report::winner::{faster_side, reservation, winner_in_words};
 use crate::probe::side_by_side::of_headlines;
-use iosonde_result::compare::{Comparison, MeasuredResult, compare};
+use iosonde_result::compare::{Comparison, ComparisonRow, MeasuredResult, compare};
 use iosonde_study::probe::ProbeResult;
 use std::slice;
 
 /// Stand for the names of both targets, which the page selects.
-const NAMES: [&str; 2] = ["[first]", "[second]"];
+pub(super) const NAMES: [&str; 2] = ["[first]", "[second]"];
 
 /// Most targets that are compared with the first.
 const WINNERS_MAX: usize = 15;
 
 /// A probe whose target is compared with others.
+#[derive(PartialEq)]
 pub(super) struct ComparedProbe {
     /// The probe. Its runs are not needed.
     pub(super) result: ProbeResult,
@@ -30,12 +31,14 @@ impl ComparedProbe {
             slice::from_ref(&other.measured),
         );
         let certainty = certainty_of(&all);
+        let notes = page_notes(&all);
         let headlines = of_headlines(&self.result, all);
         PageWinner {
             first: 0,
             second: index,
             sentence: winner_in_words(&headlines, NAMES, &certainty),
             figures: self.figures(other, &headlines),
+            notes,
         }
     }
 
@@ -46,19 +49,39 @@ impl ComparedProbe {
         let differing = headlines.rows.iter().filter(|row| differs(row));
         let lines = differing.map(|row| {
             let name = names.get(&row.part).unwrap_or(&row.part);
-            let measure = row.measure.title();
-            format!("{name}, {measure}: {}", faster_side(row, NAMES))
+            format!("{name}, {}", figure(row))
         });
         lines.collect()
     }
 }
 
-/// Compares each further probe with the first. `probes` are in the order of the studies.
+/// Measure and faster side of a row.
+fn figure(row: &ComparisonRow) -> String {
+    let measure = row.measure.title();
+    format!("{measure}: {}{}", faster_side(row, NAMES), reservation(row))
+}
+
+/// Notes of a comparison. Those that explain a mark of tables, which the page lacks, are reworded.
+fn page_notes(comparison: &Comparison) -> Vec<String> {
+    let [first, second] = NAMES;
+    let is_unsteady = |row: &ComparisonRow| row.a.unsettled || row.b.unsettled;
+    let unsteady = comparison.rows.iter().any(is_unsteady);
+    let unsteady = unsteady.then(|| "Some runs are not steady: the rate drifted or jumped".into());
+    let others = comparison.notes.iter();
+    let others = others.filter(|note| !note.starts_with('*')).cloned();
+    let notes: Vec<String> = others.chain(unsteady).collect();
+    let names = (!notes.is_empty()).then(|| format!("A is {first}, B is {second}"));
+    names.into_iter().chain(notes).collect()
+}
+
+/// Compares each further probe with the first. `probes` are in the order of the studies. A result
+/// that was given twice is compared once.
 pub(super) fn winners(probes: &[ComparedProbe]) -> Vec<PageWinner> {
     let Some((first, others)) = probes.split_first() else {
         return Vec::new();
     };
-    let others = others.iter().take(WINNERS_MAX).enumerate();
+    let is_new = |(index, other): &(usize, &ComparedProbe)| !probes[..=*index].contains(other);
+    let others = others.iter().enumerate().filter(is_new).take(WINNERS_MAX);
     others
         .map(|(index, other)| first.winner(index + 1, other))
         .collect()
@@ -66,13 +89,13 @@ pub(super) fn winners(probes: &[ComparedProbe]) -> Vec<PageWinner> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::html::HtmlReportBuilder;
     use crate::probe::short_report::ShortReport;
+    use crate::probe::short_report::winner::tests::two_rows;
     use crate::text_style::TextStyle;
     use iosonde_engine::runner::LocalRunner;
-    use iosonde_study::probe::{
-        ProbeBudget, ProbeOptions, ProbeResult, StudyTarget, StudyTargetKind, probe,
-    };
+    use iosonde_study::probe::{ProbeBudget, ProbeOptions, StudyTarget, StudyTargetKind, probe};
 
     fn probed(device: &str) -> ProbeResult {
         let target = StudyTarget {
@@ -133,6 +156,48 @@ mod tests {
         for line in &winner.figures {
             assert!(line.contains(": [first] "), "{line}");
         }
+    }
+
+    #[test]
+    fn figure_that_may_be_chance_says_so() {
+        let comparison = two_rows([(0.9, 1.7), (1.05, 1.7)]);
+        let figures: Vec<String> = comparison.rows.iter().map(figure).collect();
+        let side = "[second] 1.10 to 1.60 times";
+        assert!(
+            figures[0].ends_with(&format!(": {side}, may be chance")),
+            "{figures:?}"
+        );
+        assert!(figures[1].ends_with(&format!(": {side}")), "{figures:?}");
+    }
+
+    #[test]
+    fn page_notes_keep_differing_patterns_and_lose_marks() {
+        let mut comparison = Comparison {
+            rows: Vec::new(),
+            only_in_a: Vec::new(),
+            only_in_b: Vec::new(),
+            notes: Vec::new(),
+        };
+        assert!(page_notes(&comparison).is_empty());
+        let patterns = "Patterns differ: A ran randread 4 KiB; B ran randread 8 KiB";
+        comparison.notes = vec![patterns.to_owned(), "* not steady".to_owned()];
+        let expected = ["A is [first], B is [second]", patterns];
+        assert_eq!(page_notes(&comparison), expected);
+    }
+
+    #[test]
+    fn result_given_twice_is_compared_once() {
+        let mut builder = HtmlReportBuilder::default();
+        let results = [probed("nvme"), probed("hdd")];
+        for result in results.iter().chain(&results) {
+            builder.probe("file", result.clone());
+        }
+        let winners = builder.into_page_report(None).winners;
+        let pairs: Vec<_> = winners
+            .iter()
+            .map(|each| (each.first, each.second))
+            .collect();
+        assert_eq!(pairs, [(0, 1)]);
     }
 
     #[test]

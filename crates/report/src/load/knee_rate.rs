@@ -117,9 +117,12 @@ pub(crate) fn knee_in_words(result: &LoadResult) -> String {
     let knee = KneeRate::of_result(result);
     let knee = knee.map(|knee| knee.sentence(result.capacity_iops));
     knee.or_else(|| without_knee(result)).unwrap_or_else(|| {
-        let reason = match result.points.iter().all(has_fallen_behind) {
-            true => "the target sustained no offered rate",
-            false => "no sustained rate has a p99",
+        let reason = match result.points.as_slice() {
+            [] => "no rate was measured",
+            points if points.iter().all(has_fallen_behind) => {
+                "the target sustained no offered rate"
+            }
+            _ => "no sustained rate has a p99",
         };
         format!("none shown: {reason}")
     })
@@ -128,24 +131,56 @@ pub(crate) fn knee_in_words(result: &LoadResult) -> String {
 /// Names the highest sustained rate of a study that shows no knee, and the rate at which the target
 /// fell behind.
 pub(super) fn without_knee(result: &LoadResult) -> Option<String> {
-    let (rate, p99_ns) = highest_sustained(result)?;
-    let start = match sustained(result).len() {
+    let highest = highest_sustained(result)?;
+    let behind = lowest_behind(result, highest.0);
+    Some(words_without_knee(sustained(result).len(), highest, behind))
+}
+
+/// Describes a study of `count` sustained rates that shows no knee: its highest sustained rate with
+/// p99, and the rate at which the target fell behind.
+fn words_without_knee(count: usize, (rate, p99_ns): (f64, f64), behind: Option<f64>) -> String {
+    let start = match count {
         ..RATES_LEAST => format!("not known from fewer than {RATES_LEAST} sustained rates"),
         _ => "none shown".to_owned(),
     };
-    let behind = lowest_behind(result, rate).map_or(String::new(), |behind| {
+    let behind = behind.map_or(String::new(), |behind| {
         format!("; the target fell behind at {}", words::iops(behind))
     });
-    Some(format!(
+    format!(
         "{start}: p99 is {} at {} IOPS, the highest sustained rate{behind}",
         words::latency(p99_ns),
         words::iops(rate)
-    ))
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hanging_lines::HangingLines;
+    use crate::load::short_load::SECTION_LINES;
+
+    /// Sentences of the widest figures.
+    #[test]
+    fn knee_fits_the_lines_of_its_section() {
+        let (rate, p99_ns) = (123_400.0, 12.34e6);
+        let knee = |beyond: BeyondKnee| KneeRate {
+            rate,
+            p99_ns,
+            beyond,
+        };
+        let sentences = [
+            knee(BeyondKnee::Slower { rate, p99_ns }).sentence(Some(rate)),
+            knee(BeyondKnee::FellBehind { rate }).sentence(Some(rate)),
+            words_without_knee(2, (rate, p99_ns), Some(rate)),
+            words_without_knee(9, (1_234.0, p99_ns), Some(1_234.0)),
+        ];
+        for sentence in sentences {
+            assert!(
+                !HangingLines::new("knee", &sentence, SECTION_LINES).is_cut,
+                "{sentence}"
+            );
+        }
+    }
 
     #[test]
     fn sentence_names_what_lies_beyond_the_knee() {

@@ -1,14 +1,21 @@
-//! Chart of latency over offered rate for a terminal: 12 lines of at most 80 columns.
+//! Chart of latency over offered rate for a terminal: 12 lines of at most 80 columns, or less.
 
 use super::is_judged;
 use super::knee_rate::{KneeRate, has_fallen_behind};
 use crate::text_style::TextStyle;
-use iosonde_study::load::LoadResult;
+use iosonde_study::load::{LoadMeasurement, LoadResult};
 use iosonde_study::words;
 
 /// Columns and rows inside the axes.
 const PLOT_COLUMNS: usize = 68;
 const PLOT_ROWS: usize = 8;
+/// Fewest columns and rows inside the axes that show a curve.
+const PLOT_COLUMNS_LEAST: usize = 20;
+const PLOT_ROWS_LEAST: usize = 3;
+/// Lines of a chart that are not inside the axes, apart from the line of the knee.
+const LINES_OUTSIDE: usize = 3;
+/// Most columns of the lowest and the highest rate below the chart, each.
+const RATE_COLUMNS: usize = 12;
 /// Each row of this distance has its latency beside it.
 const NAMED_ROWS: usize = 4;
 /// Columns before the plot: a latency, a blank and the axis.
@@ -55,11 +62,86 @@ const ASCII: ChartCharacters = ChartCharacters {
 };
 
 /// A rate that the target sustained.
+#[derive(Debug, Clone)]
 struct ChartPoint {
     rate: f64,
     p50_ns: f64,
     /// `None`: too few I/Os were measured for a p99.
     p99_ns: Option<f64>,
+}
+
+impl ChartPoint {
+    /// Returns `None` if the latencies are not valid for the rate, or too few I/Os were measured.
+    fn from_measurement(point: &LoadMeasurement) -> Option<ChartPoint> {
+        let p50_ns = point.percentile_ns(50.0).filter(|_| is_judged(point))?;
+        Some(ChartPoint {
+            rate: point.offered.total(),
+            p50_ns: p50_ns.max(1.0),
+            p99_ns: point.percentile_ns(99.0).map(|ns| ns.max(1.0)),
+        })
+    }
+}
+
+/// Columns and rows inside the axes of a chart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PlotCells {
+    columns: usize,
+    rows: usize,
+}
+
+impl PlotCells {
+    /// Size of the chart of a report.
+    const REPORT: PlotCells = PlotCells {
+        columns: PLOT_COLUMNS,
+        rows: PLOT_ROWS,
+    };
+
+    /// Size of a chart of at most `rows` lines of less than `columns`. `None`: it has no room.
+    fn within(columns: usize, rows: usize) -> Option<PlotCells> {
+        let (columns, rows) = (
+            columns.saturating_sub(MARGIN_COLUMNS + 1),
+            rows.saturating_sub(LINES_OUTSIDE),
+        );
+        let has_room = columns >= PLOT_COLUMNS_LEAST && rows >= PLOT_ROWS_LEAST;
+        has_room.then_some(PlotCells {
+            columns: columns.min(PLOT_COLUMNS),
+            rows: rows.min(PLOT_ROWS),
+        })
+    }
+}
+
+/// Latency curve of a load study that runs.
+#[derive(Debug, Default)]
+pub struct GrowingCurve {
+    points: Vec<ChartPoint>,
+    /// Rates with which the target did not keep up.
+    behind: Vec<f64>,
+}
+
+impl GrowingCurve {
+    /// Adds all runs at a rate together. They replace those at the same rate, of which they
+    /// contain all. An interrupted run is left out.
+    pub fn add(&mut self, measured: &LoadMeasurement) {
+        if measured.interrupted {
+            return;
+        }
+        let rate = measured.offered.total();
+        self.points.retain(|point| point.rate != rate);
+        self.behind.retain(|behind| *behind != rate);
+        self.points.extend(ChartPoint::from_measurement(measured));
+        self.behind
+            .extend(has_fallen_behind(measured).then_some(rate));
+    }
+
+    /// Returns the chart: at most `rows` lines of less than `columns`. Empty without room, and
+    /// before two sustained rates have a latency.
+    #[must_use]
+    pub fn lines(&self, columns: usize, rows: usize, style: TextStyle) -> Vec<String> {
+        let size = PlotCells::within(columns, rows);
+        let (points, behind) = (self.points.clone(), self.behind.clone());
+        let chart = size.and_then(|size| LatencyChart::new(points, behind, size));
+        chart.map_or(Vec::new(), |chart| chart.lines(None, style))
+    }
 }
 
 /// Latencies over rates, with their ranges.
@@ -71,26 +153,24 @@ pub(super) struct LatencyChart {
     rates: (f64, f64),
     /// Lowest and highest latency.
     latencies_ns: (f64, f64),
+    size: PlotCells,
 }
 
 impl LatencyChart {
     /// Returns `None` if fewer than two sustained rates have a latency.
     pub(super) fn from_result(result: &LoadResult) -> Option<LatencyChart> {
-        let judged = result.points.iter().filter(|point| is_judged(point));
-        let points = judged.filter_map(|point| {
-            Some(ChartPoint {
-                rate: point.offered.total(),
-                p50_ns: point.percentile_ns(50.0)?.max(1.0),
-                p99_ns: point.percentile_ns(99.0).map(|ns| ns.max(1.0)),
-            })
-        });
-        let mut points: Vec<ChartPoint> = points.collect();
-        points.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+        let points = result.points.iter();
+        let points = points.filter_map(ChartPoint::from_measurement).collect();
         let behind = result
             .points
             .iter()
             .filter(|point| has_fallen_behind(point));
-        let behind: Vec<f64> = behind.map(|point| point.offered.total()).collect();
+        let behind = behind.map(|point| point.offered.total()).collect();
+        LatencyChart::new(points, behind, PlotCells::REPORT)
+    }
+
+    fn new(mut points: Vec<ChartPoint>, behind: Vec<f64>, size: PlotCells) -> Option<LatencyChart> {
+        points.sort_by(|a, b| a.rate.total_cmp(&b.rate));
         let rates = points.iter().map(|point| point.rate);
         let rates = range(rates.chain(behind.iter().copied()));
         let latencies = points
@@ -103,6 +183,7 @@ impl LatencyChart {
             behind,
             rates,
             latencies_ns,
+            size,
         })
     }
 
@@ -122,20 +203,20 @@ impl LatencyChart {
             (-0.001..=1.001).contains(&share),
             "{rate} of {low} to {high}"
         );
-        (share.clamp(0.0, 1.0) * (PLOT_COLUMNS - 1) as f64).round() as usize
+        (share.clamp(0.0, 1.0) * (self.size.columns - 1) as f64).round() as usize
     }
 
     /// Row of a latency inside the axes. Row 0 is the highest latency.
     fn row(&self, latency_ns: f64) -> usize {
         let (low, high) = self.latencies_ns;
         let share = (latency_ns / low).ln() / (high / low).ln();
-        ((1.0 - share.clamp(0.0, 1.0)) * (PLOT_ROWS - 1) as f64).round() as usize
+        ((1.0 - share.clamp(0.0, 1.0)) * (self.size.rows - 1) as f64).round() as usize
     }
 
     /// Latency of a row.
     fn latency_ns(&self, row: usize) -> f64 {
         let (low, high) = self.latencies_ns;
-        let share = 1.0 - row as f64 / (PLOT_ROWS - 1) as f64;
+        let share = 1.0 - row as f64 / (self.size.rows - 1) as f64;
         low * (high / low).powf(share)
     }
 
@@ -145,14 +226,14 @@ impl LatencyChart {
         let plot = self.plot(characters);
         let mut lines = vec![self.legend(characters, &plot)];
         for (row, cells) in plot.iter().enumerate() {
-            let is_named = row.is_multiple_of(NAMED_ROWS) || row == PLOT_ROWS - 1;
+            let is_named = row.is_multiple_of(NAMED_ROWS) || row == self.size.rows - 1;
             let name = is_named.then(|| words::latency(self.latency_ns(row)));
             let name = name.unwrap_or_default();
             let cells: String = cells.iter().collect();
             let line = format!("{name:>8} {}{cells}", characters.side);
             lines.push(line.trim_end().to_owned());
         }
-        let bottom = characters.bottom.to_string().repeat(PLOT_COLUMNS);
+        let bottom = characters.bottom.to_string().repeat(self.size.columns);
         lines.push(format!("{:9}{}{bottom}", "", characters.corner));
         lines.extend(knee.map(|knee| self.knee_line(knee, characters)));
         lines.push(self.rate_line());
@@ -160,7 +241,7 @@ impl LatencyChart {
     }
 
     fn plot(&self, characters: &ChartCharacters) -> Vec<Vec<char>> {
-        let mut plot = vec![vec![' '; PLOT_COLUMNS]; PLOT_ROWS];
+        let mut plot = vec![vec![' '; self.size.columns]; self.size.rows];
         let figures: [fn(&ChartPoint) -> Option<f64>; 2] =
             [|point| Some(point.p50_ns), |point| point.p99_ns];
         for latency_ns in figures {
@@ -214,7 +295,13 @@ impl LatencyChart {
             true => "log scales",
             false => "log scale",
         };
-        format!("latency over offered rate, {scale}: {}", names.join(", "))
+        let names = names.join(", ");
+        let width = MARGIN_COLUMNS + self.size.columns;
+        let scaled = format!("{scale}: {names}");
+        let named = format!("latency over offered rate, {scaled}");
+        let mut texts = [named, scaled].into_iter();
+        let fitting = texts.find(|text| text.chars().count() <= width);
+        fitting.unwrap_or(names)
     }
 
     /// Marks the knee at its column. The name stands where it fits.
@@ -222,20 +309,21 @@ impl LatencyChart {
         let (column, mark) = (self.column(knee.rate), characters.knee);
         let width = MARGIN_COLUMNS + column;
         let name = format!(" knee {} ", words::iops(knee.rate));
-        match column + name.len() > PLOT_COLUMNS {
+        match column + name.len() > self.size.columns {
             true => format!("{name:>width$}{mark}"),
             false => format!("{:width$}{mark}{}", "", name.trim_end()),
         }
     }
 
     fn rate_line(&self) -> String {
-        const END_COLUMNS: usize = 12;
+        let end = RATE_COLUMNS.min(self.size.columns / 2);
+        let middle = self.size.columns - 2 * end;
+        let name = "offered IOPS";
+        let name = if name.len() < middle { name } else { "" };
         let (low, high) = (words::iops(self.rates.0), words::iops(self.rates.1));
         format!(
-            "{:MARGIN_COLUMNS$}{low:<END_COLUMNS$}{:^middle$}{high:>END_COLUMNS$}",
-            "",
-            "offered IOPS",
-            middle = PLOT_COLUMNS - 2 * END_COLUMNS
+            "{:MARGIN_COLUMNS$}{low:<end$}{name:^middle$}{high:>end$}",
+            ""
         )
     }
 }
@@ -250,6 +338,7 @@ fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_study::load::Offered;
 
     fn chart(rates: (f64, f64)) -> LatencyChart {
         let point = |rate: f64, p99_ns: f64| ChartPoint {
@@ -262,7 +351,78 @@ mod tests {
             behind: Vec::new(),
             rates,
             latencies_ns: (1e5, 1e8),
+            size: PlotCells::REPORT,
         }
+    }
+
+    /// A curve of these rates, whose latencies grow. The target falls behind the last rate.
+    fn growing(rates: &[f64]) -> GrowingCurve {
+        let point = |rate: &f64| ChartPoint {
+            rate: *rate,
+            p50_ns: 100.0 * rate,
+            p99_ns: Some(300.0 * rate),
+        };
+        let (behind, sustained) = rates.split_last().unwrap();
+        GrowingCurve {
+            points: sustained.iter().map(point).collect(),
+            behind: vec![*behind],
+        }
+    }
+
+    #[test]
+    fn growing_curve_fits_each_terminal() {
+        let curve = growing(&[3000.0, 1000.0, 2000.0, 5000.0]);
+        for (columns, rows) in [(40, 6), (40, 8), (80, 19), (120, 35)] {
+            for style in [
+                TextStyle::PLAIN,
+                TextStyle {
+                    utf8: true,
+                    color: false,
+                },
+            ] {
+                let lines = curve.lines(columns, rows, style);
+                assert_eq!(lines.len(), rows.min(11), "{lines:?}");
+                let widest = lines.iter().map(|line| line.chars().count()).max();
+                assert!(widest.unwrap() < columns, "{lines:?}");
+                assert!(lines[0].contains("p99") && lines[0].contains("fell behind"));
+                let rates = lines.last().unwrap();
+                assert!(
+                    rates.contains("1.00k") && rates.ends_with("5.00k"),
+                    "{rates}"
+                );
+            }
+        }
+        // A chart needs room, and two rates.
+        assert!(curve.lines(40, 5, TextStyle::PLAIN).is_empty());
+        assert!(curve.lines(30, 24, TextStyle::PLAIN).is_empty());
+        let begun = growing(&[1000.0, 5000.0]);
+        assert!(begun.lines(80, 24, TextStyle::PLAIN).is_empty());
+    }
+
+    #[test]
+    fn interrupted_run_leaves_its_rate_as_it_was() {
+        let mut curve = growing(&[1000.0, 2000.0, 5000.0]);
+        let interrupted = LoadMeasurement {
+            offered: Offered {
+                reads_per_s: 2000.0,
+                writes_per_s: 0.0,
+            },
+            read: None,
+            write: None,
+            runs: 1,
+            kept_up: false,
+            interrupted: true,
+            verdicts: Vec::new(),
+            kinds: Vec::new(),
+            failure: None,
+        };
+        curve.add(&interrupted);
+        assert_eq!((curve.points.len(), curve.behind.len()), (2, 1));
+        curve.add(&LoadMeasurement {
+            interrupted: false,
+            ..interrupted
+        });
+        assert_eq!((curve.points.len(), curve.behind.len()), (1, 2));
     }
 
     #[test]

@@ -4,25 +4,32 @@
 use super::knee_rate::{KneeRate, without_knee};
 use super::latency_chart::LatencyChart;
 use super::{curve, headline, marked_notes, matrix, notes, objective};
-use crate::hanging_lines::{HangingLines, NAME_COLUMNS, note_lines};
+use crate::hanging_lines::{HangingLines, NAME_COLUMNS, details_command, note_lines, result_line};
 use crate::text_style::TextStyle;
 use crate::text_table::wrapped;
 use iosonde_job::escape_control_characters;
 use iosonde_study::load::LoadResult;
 use iosonde_study::words;
 
-/// Most lines of a report with a chart and the table of all rates.
+/// Most lines of a report with a chart and the table of all rates, with the line that names the
+/// stored result.
 const LINES_MAX: usize = 25;
 /// Largest number of lines of the knee and of each objective.
-const SECTION_LINES: usize = 2;
+pub(super) const SECTION_LINES: usize = 2;
 /// Largest number of lines of notes, unless the first note is longer.
 const NOTE_LINES: usize = 4;
 
 /// Returns the report as text of at most 80 columns. Control characters of names and notes are
 /// escaped. The table of all rates is left out if the report has a chart and would exceed 25 lines.
-/// `details` is the command or the option that shows what is left out.
+/// The last line names the result by its id, if it is stored, and the next command with the options
+/// of the history that it needs.
 #[must_use]
-pub fn short(result: &LoadResult, details: &str, style: TextStyle) -> String {
+pub fn short(
+    result: &LoadResult,
+    (id, store_options): (Option<&str>, &str),
+    style: TextStyle,
+) -> String {
+    let details = &details_command(id, store_options);
     let chart = LatencyChart::from_result(result);
     let knee = KneeRate::of_result(result);
     let head = wrapped(&escape_control_characters(&headline(result)));
@@ -36,7 +43,8 @@ pub fn short(result: &LoadResult, details: &str, style: TextStyle) -> String {
     // The marks of the notes refer to rows of the table.
     let marked = note_lines(&notes(result), NOTE_LINES, details);
     let count = lines.len() + answers.len() + marked.len() + table.len();
-    match chart.is_none() || count < LINES_MAX {
+    // An empty line and the line of the stored result follow.
+    match chart.is_none() || count + 2 <= LINES_MAX {
         true => {
             lines.extend(table);
             answers.extend(marked);
@@ -52,10 +60,9 @@ pub fn short(result: &LoadResult, details: &str, style: TextStyle) -> String {
         lines.push(String::new());
         lines.extend(matrix::text(found).lines().map(str::to_owned));
     }
-    if !answers.is_empty() {
-        lines.push(String::new());
-    }
+    lines.push(String::new());
     lines.extend(answers);
+    lines.push(result_line(id, store_options));
     lines.join("\n") + "\n"
 }
 
@@ -67,7 +74,7 @@ fn sections(result: &LoadResult, knee: Option<&KneeRate>, has_chart: bool) -> Ve
     };
     let knee = knee.map(|text| ("knee", text));
     let objectives = result.objectives.iter();
-    let objectives = objectives.map(|found| ("slo", objective(found)));
+    let objectives = objectives.map(|found| ("slo", objective(result, found)));
     let sections = knee.into_iter().chain(objectives);
     sections
         .flat_map(|(name, text)| HangingLines::new(name, &text, SECTION_LINES).lines)

@@ -2,7 +2,7 @@ use super::*;
 use iosonde_engine::runner::LocalRunner;
 use iosonde_study::load::{LoadOptions, LoadPattern, MatrixOptions, load};
 use iosonde_study::probe::{StudyTarget, StudyTargetKind};
-use iosonde_study::{StudyEvent, StudyObserver};
+use iosonde_study::{StudyEvent, StudyFinding, StudyObserver};
 
 pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
@@ -104,6 +104,61 @@ fn undecided_objective_is_not_reported_as_failed() {
             .iter()
             .all(|point| point.offered.total() >= 0.5)
     );
+}
+
+#[test]
+fn objective_below_the_lowest_median_is_out_of_reach() {
+    let mut result = measured("net-iops-cap", &at(200.0, &["p99=1us"]));
+    let found = result.objectives[0];
+    assert_eq!(found.answer.held, None);
+    let text = objective(&result, &found);
+    assert!(
+        text.starts_with("p99 <= 1.00 us: out of reach: p50 at "),
+        "{text}"
+    );
+    let has_advice = |result: &LoadResult| notes(result).join(" ").contains("longer --runtime");
+    assert!(!has_advice(&result));
+    // The median is below the objective: more I/Os decide it.
+    result.objectives[0].objective.latency_ns = SECOND_NS;
+    let text = objective(&result, &result.objectives[0]);
+    assert!(!text.contains("out of reach"), "{text}");
+    assert!(has_advice(&result));
+}
+
+/// The latency curve as the study reports it: the last report of each rate.
+#[derive(Default)]
+struct ReportedCurve(Vec<LoadMeasurement>);
+
+impl StudyObserver for ReportedCurve {
+    fn event(&mut self, event: &StudyEvent<'_>) {
+        if let StudyEvent::Found(StudyFinding::RateOfCurve(point)) = event {
+            self.0.retain(|other| other.offered != point.offered);
+            self.0.push((**point).clone());
+        }
+    }
+}
+
+#[test]
+fn reported_curve_has_all_runs_and_no_cell_of_the_matrix() {
+    let target = StudyTarget {
+        name: "sim:net-iops-cap".to_owned(),
+        path: "sim".to_owned(),
+        kind: StudyTargetKind::Simulated {
+            options: "net-iops-cap".to_owned(),
+        },
+    };
+    let with = LoadOptions {
+        matrix: Some(MatrixOptions { steps: 2 }),
+        ..options()
+    };
+    let mut session = LocalRunner::default().open();
+    let mut curve = ReportedCurve::default();
+    let result = load(&mut session, &target, &with, &mut curve).unwrap();
+    curve
+        .0
+        .sort_by(|a, b| a.offered.total().total_cmp(&b.offered.total()));
+    assert!(result.points.iter().any(|point| point.runs > 1));
+    assert_eq!(curve.0, result.points);
 }
 
 /// Interrupts the study during the second rate.

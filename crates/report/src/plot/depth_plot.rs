@@ -3,7 +3,7 @@
 use super::chart_data::{ChartPanel, ChartSeries, PlotPoint, SeriesShape, TimeMoments};
 use super::chart_scales::{counts_axis, linear_axis, log_axis};
 use super::figure_rows::{LARGE_BYTES, SERIES_MAX, figure_rows, pattern, workers_suffix};
-use super::plot_input::{ChartParts, PlotInput};
+use super::plot_input::{ChartParts, PlotInput, listed_names};
 use crate::html::document::{PageRate, PageSweep, PageUnit};
 use crate::unique;
 use iosonde_study::sweep::CellBasis;
@@ -17,6 +17,16 @@ struct DepthLine {
     pattern: String,
     is_large: bool,
     points: Vec<PlotDepthPoint>,
+}
+
+impl DepthLine {
+    /// Subject and pattern. A sweep over depths alone has no pattern.
+    fn full_name(&self) -> String {
+        match self.pattern.is_empty() {
+            true => self.subject.clone(),
+            false => format!("{}: {}", self.subject, self.pattern),
+        }
+    }
 }
 
 struct PlotDepthPoint {
@@ -73,12 +83,48 @@ impl DepthMeasure {
     }
 }
 
-/// IOPS of small I/Os over depth. Bandwidth, if all I/Os are large.
+/// IOPS of small I/Os and bandwidth of large I/Os over depth, each in a panel of its own.
 pub(super) fn rate_over_depth(input: &PlotInput) -> Option<ChartParts> {
     let (small, large): (Vec<_>, Vec<_>) = depth_lines(input)
         .into_iter()
         .partition(|line| !line.is_large);
-    draw(small, DepthMeasure::Iops).or_else(|| draw(large, DepthMeasure::Bandwidth))
+    let small = draw(small, DepthMeasure::Iops);
+    let large = draw(large, DepthMeasure::Bandwidth);
+    match (small, large) {
+        (Some(small), Some(large)) => Some(stack_panels(small, large)),
+        (small, large) => small.or(large),
+    }
+}
+
+/// Puts the panel of large I/Os below that of small ones, over the depths of both.
+fn stack_panels(small: ChartParts, mut large: ChartParts) -> ChartParts {
+    // A legend names the lines of both panels, so they have different colours.
+    let first = small
+        .panels
+        .iter()
+        .map(|panel| panel.series.len())
+        .sum::<usize>();
+    let series = large.panels.iter_mut().flat_map(|panel| &mut panel.series);
+    series.for_each(|line| line.slot = (line.slot + first) % SERIES_MAX);
+    let ticks = small.x.ticks.iter().chain(&large.x.ticks);
+    let depths = ticks.map(|tick| tick.at as u32).collect();
+    let is_plain =
+        small.title == DepthMeasure::Iops.title() && large.title == DepthMeasure::Bandwidth.title();
+    let join = |mut all: Vec<String>, more: Vec<String>| {
+        all.extend(more);
+        unique(all)
+    };
+    ChartParts {
+        title: match is_plain {
+            true => "IOPS and bandwidth over depth".to_owned(),
+            false => format!("{} · {}", small.title, large.title),
+        },
+        x: counts_axis("I/Os in flight", depths),
+        moments: TimeMoments::default(),
+        panels: small.panels.into_iter().chain(large.panels).collect(),
+        notes: join(small.notes, large.notes),
+        subjects: join(small.subjects, large.subjects),
+    }
 }
 
 /// 99th percentile of latency over depth.
@@ -172,18 +218,26 @@ fn draw(mut lines: Vec<DepthLine>, measure: DepthMeasure) -> Option<ChartParts> 
         return None;
     }
     let mut title = measure.title().to_owned();
-    let mut notes = Vec::new();
     let total = lines.len();
+    let mut others = Vec::new();
     if total > SERIES_MAX && unique(lines.iter().map(|line| &line.subject)).len() > 1 {
         // Each pattern would need its own chart: the first one of several subjects is drawn.
         let first = lines[0].pattern.clone();
-        lines.retain(|line| line.pattern == first);
-        title = format!("{first}: {title}");
+        (lines, others) = lines.into_iter().partition(|line| line.pattern == first);
+        if !first.is_empty() {
+            title = format!("{first}: {title}");
+        }
     }
-    lines.truncate(SERIES_MAX);
-    if lines.len() < total {
-        notes.push(format!("{} of {total} curves", lines.len()));
-    }
+    let mut left_out = lines.split_off(lines.len().min(SERIES_MAX));
+    left_out.append(&mut others);
+    let note = (!left_out.is_empty()).then(|| {
+        let names: Vec<String> = left_out.iter().map(DepthLine::full_name).collect();
+        let drawn = lines.len();
+        format!(
+            "{drawn} of {total} curves, without {}",
+            listed_names(&names)
+        )
+    });
     let names = line_names(&lines);
     let rates: Vec<PageRate> = lines.iter().flat_map(|line| measure.rates(line)).collect();
     let depths = lines.iter().flat_map(|line| &line.points);
@@ -211,7 +265,8 @@ fn draw(mut lines: Vec<DepthLine>, measure: DepthMeasure) -> Option<ChartParts> 
             series: series.collect(),
             cells: Vec::new(),
         }],
-        notes,
+        notes: note.into_iter().collect(),
+        subjects: unique(lines.iter().map(|line| line.subject.clone())),
     })
 }
 
@@ -221,7 +276,7 @@ fn line_names(lines: &[DepthLine]) -> Vec<String> {
     let name = |line: &DepthLine| match (is_one_subject, is_one_pattern) {
         (true, _) => line.pattern.clone(),
         (false, true) => line.subject.clone(),
-        (false, false) => format!("{}: {}", line.subject, line.pattern),
+        (false, false) => line.full_name(),
     };
     lines.iter().map(name).collect()
 }

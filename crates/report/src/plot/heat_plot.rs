@@ -21,9 +21,19 @@ struct MapValue {
 /// The first sweep with two axes that vary, or the first matrix of a load study.
 pub(super) fn heat_plot(input: &PlotInput) -> Option<ChartParts> {
     let report = &input.report;
-    let of_sweeps = report.sweeps.iter().filter_map(sweep_map);
-    let matrices = report.loads.iter().filter_map(|load| load.matrix.as_ref());
-    let mut maps: Vec<ChartParts> = of_sweeps.chain(matrices.filter_map(load_map)).collect();
+    let on = |parts: ChartParts, source: &str, target: &str| ChartParts {
+        subjects: vec![input.subject_of_result(source, target)],
+        ..parts
+    };
+    let of_sweeps = report.sweeps.iter().filter_map(|sweep| {
+        let parts = sweep_map(sweep)?;
+        Some(on(parts, &sweep.source, &sweep.target))
+    });
+    let matrices = report.loads.iter().filter_map(|load| {
+        let parts = load_map(load.matrix.as_ref()?)?;
+        Some(on(parts, &load.source, &load.target))
+    });
+    let mut maps: Vec<ChartParts> = of_sweeps.chain(matrices).collect();
     let total = maps.len();
     maps.truncate(1);
     let mut first = maps.pop()?;
@@ -196,6 +206,7 @@ fn map_parts(
             cells: cells.collect(),
         }],
         notes,
+        subjects: Vec::new(),
     })
 }
 

@@ -7,6 +7,7 @@ use super::figure_rows::{PlotFigure, chart_names, drawn_rows, figure_rows};
 use super::plot_input::{ChartParts, PlotInput};
 use crate::html::curve::{bucket_range, curve_tails};
 use crate::html::document::{LoadPoint, PageLatency, PageUnit};
+use crate::unique;
 
 /// Curves of a load study: name, and index of the percentile. The last curve is the maximum.
 const LOAD_CURVES: [(&str, Option<usize>); 5] = [
@@ -58,6 +59,7 @@ fn by_percentile(input: &PlotInput) -> Option<ChartParts> {
             cells: Vec::new(),
         }],
         notes: left_out(&rows, total),
+        subjects: drawn_subjects(&rows),
     })
 }
 
@@ -66,6 +68,10 @@ fn left_out(rows: &[PlotFigure], total: usize) -> Vec<String> {
     let is_cut = rows.len() < total;
     let note = is_cut.then(|| format!("{} of {total} workloads", rows.len()));
     note.into_iter().collect()
+}
+
+fn drawn_subjects(rows: &[PlotFigure]) -> Vec<String> {
+    unique(rows.iter().map(|row| row.subject.to_owned()))
 }
 
 /// Rarity (1 divided by the share of slower I/Os) and latency. The curve ends at the maximum.
@@ -120,8 +126,8 @@ fn over_offered_rate(input: &PlotInput) -> Option<ChartParts> {
     if points.iter().any(|point| !point.kept_up) {
         notes.push("hollow points fell behind the offered rate".to_owned());
     }
+    let subject = input.subject_of_result(&load.source, &load.target);
     if loads.len() > 1 {
-        let subject = input.subject_of_result(&load.source, &load.target);
         notes.push(format!("1 of {} load studies: {subject}", loads.len()));
     }
     Some(ChartParts {
@@ -134,6 +140,7 @@ fn over_offered_rate(input: &PlotInput) -> Option<ChartParts> {
             cells: Vec::new(),
         }],
         notes,
+        subjects: vec![subject],
     })
 }
 
@@ -180,5 +187,6 @@ pub(super) fn histogram_plot(input: &PlotInput) -> Option<ChartParts> {
             cells: Vec::new(),
         }],
         notes: left_out(&rows, total),
+        subjects: drawn_subjects(&rows),
     })
 }

@@ -1,7 +1,7 @@
 //! Results as charts read them, and the parts of a chart that depend on its kind.
 
 use super::chart_data::{ChartAxis, ChartPanel, TimeMoments};
-use super::subject_names::{device_name, is_measured};
+use super::subject_names::{device_name, is_measured, simulated_target};
 use crate::html::document::{PageReport, PageRun};
 use crate::unique;
 use jiff::Timestamp;
@@ -23,6 +23,8 @@ pub(super) struct ChartParts {
     pub(super) moments: TimeMoments,
     pub(super) panels: Vec<ChartPanel>,
     pub(super) notes: Vec<String>,
+    /// Subjects that the chart draws.
+    pub(super) subjects: Vec<String>,
 }
 
 impl PlotInput {
@@ -32,7 +34,7 @@ impl PlotInput {
         let same_source = |run: &&PageRun| run.source == source;
         let index = runs
             .clone()
-            .position(|run| same_source(&run) && run.place == target)
+            .position(|run| same_source(&run) && simulated_target(&run.place) == target)
             .or_else(|| runs.clone().position(|run| same_source(&run)));
         let subject = index.and_then(|index| self.subjects.get(index));
         subject.map_or(target, String::as_str).to_owned()
@@ -52,18 +54,45 @@ impl PlotInput {
         measured.map(|(_, subject)| subject.as_str())
     }
 
-    /// Targets, devices and hosts.
-    pub(super) fn subtitle(&self) -> String {
+    /// Source and target of each study, sweep and load study.
+    fn studied_targets(&self) -> impl Iterator<Item = (&str, &str)> {
         let report = &self.report;
-        let studies = report.studies.iter().map(|study| study.target.as_str());
-        let sweeps = report.sweeps.iter().map(|sweep| sweep.target.as_str());
-        let loads = report.loads.iter().map(|load| load.target.as_str());
-        let mut places: Vec<&str> = unique(studies.chain(sweeps).chain(loads));
+        let studies = report.studies.iter().map(|one| (&one.source, &one.target));
+        let sweeps = report.sweeps.iter().map(|one| (&one.source, &one.target));
+        let loads = report.loads.iter().map(|one| (&one.source, &one.target));
+        let all = studies.chain(sweeps).chain(loads);
+        all.map(|(source, target)| (source.as_str(), target.as_str()))
+    }
+
+    /// Note on the subjects that a chart does not draw. `None`: it draws all.
+    pub(super) fn missing_subjects(&self, drawn: &[String]) -> Option<String> {
+        let studied = self.studied_targets();
+        let studied = studied.map(|(source, target)| self.subject_of_result(source, target));
+        let measured = self.measured_subjects().map(str::to_owned);
+        let all = unique(measured.chain(studied));
+        let missing = all.into_iter().filter(|subject| !drawn.contains(subject));
+        let missing: Vec<String> = missing.collect();
+        (!missing.is_empty()).then(|| format!("not shown: {}", listed_names(&missing)))
+    }
+
+    /// Targets, devices and hosts of the subjects that a chart draws.
+    pub(super) fn subtitle(&self, drawn: &[String]) -> String {
+        let report = &self.report;
+        let studied = self
+            .studied_targets()
+            .filter(|(source, target)| drawn.contains(&self.subject_of_result(source, target)));
+        let runs = report.runs.iter().zip(&self.subjects);
+        let runs = runs.filter(|(_, subject)| drawn.contains(subject));
+        let runs: Vec<&PageRun> = runs.map(|(run, _)| run).collect();
+        let mut places: Vec<&str> = unique(studied.map(|(_, target)| target));
         if places.is_empty() {
-            places = unique(report.runs.iter().map(|run| run.place.as_str()));
+            places = unique(runs.iter().map(|run| run.place.as_str()));
         }
-        let devices = report.targets.iter().flatten().map(device_name);
-        let hosts = report.hosts.iter();
+        let targets = runs
+            .iter()
+            .filter_map(|run| report.targets.get(run.targets?));
+        let devices = targets.flatten().map(device_name);
+        let hosts = runs.iter().filter_map(|run| report.hosts.get(run.host?));
         let hosts = hosts.filter_map(|host| host.hostname.clone());
         let parts = [
             named(&places, "targets"),
@@ -97,6 +126,16 @@ impl PlotInput {
         ];
         let parts = parts.into_iter().filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join(" · ")
+    }
+}
+
+/// The first names, and the number of others.
+pub(super) fn listed_names(names: &[String]) -> String {
+    let first = names.iter().take(NAMES_MAX).cloned();
+    let first = first.collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
+        0 => first,
+        others => format!("{first} and {others} more"),
     }
 }
 

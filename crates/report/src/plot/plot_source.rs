@@ -39,10 +39,11 @@ impl PlotSource {
         }?;
         let mut footer = vec![input.provenance()];
         footer.extend(parts.notes);
+        footer.extend(input.missing_subjects(&parts.subjects));
         Some(ChartData {
             chart,
             title: self.title.clone().unwrap_or(parts.title),
-            subtitle: input.subtitle(),
+            subtitle: input.subtitle(&parts.subjects),
             footer,
             x: parts.x,
             moments: parts.moments,

@@ -71,7 +71,7 @@ fn place_name(report: &PageReport, run: &PageRun) -> String {
 }
 
 /// Runs of a grid on a simulated device have a number each, which is no part of their target.
-fn simulated_target(place: &str) -> &str {
+pub(super) fn simulated_target(place: &str) -> &str {
     match place.rsplit_once(",run=") {
         Some((target, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => target,
         _ => place,

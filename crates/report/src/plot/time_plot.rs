@@ -6,6 +6,7 @@ use super::figure_rows::SERIES_MAX;
 use super::plot_input::{ChartParts, PlotInput};
 use super::subject_names::is_measured;
 use crate::html::document::{PageRun, PageSeries, PageUnit, Track};
+use crate::probe::row::title_of_phase;
 use crate::unique;
 use iosonde_result::words;
 
@@ -20,10 +21,11 @@ const EVENT_NOTES_MAX: usize = 3;
 
 /// IOPS, bandwidth and latency of the first run that has a series.
 pub(super) fn timeline_plot(input: &PlotInput) -> Option<ChartParts> {
-    let runs = input.report.runs.iter().filter(|run| is_measured(run));
-    let with_series = runs.filter_map(|run| Some((run, own_series(run)?)));
-    let with_series: Vec<(&PageRun, &PageSeries)> = with_series.collect();
-    let (run, series) = *with_series.first()?;
+    let runs = input.report.runs.iter().zip(&input.subjects);
+    let runs = runs.filter(|(run, _)| is_measured(run));
+    let with_series = runs.filter_map(|(run, subject)| Some((run, subject, own_series(run)?)));
+    let with_series: Vec<(&PageRun, &String, &PageSeries)> = with_series.collect();
+    let (run, subject, series) = *with_series.first()?;
     let groups = unique(series.tracks.iter().map(|track| track.group.as_str()));
     let panels = groups.into_iter().map(|group| {
         let tracks = series.tracks.iter().filter(|track| track.group == group);
@@ -44,12 +46,21 @@ pub(super) fn timeline_plot(input: &PlotInput) -> Option<ChartParts> {
     }
     let start = series.at_s.first().copied().unwrap_or_default().floor();
     Some(ChartParts {
-        title: format!("{} over time", run.name),
+        title: format!("{} over time", run_title(run)),
         x: seconds_axis("seconds since the start of the run", start, series.end_s),
         moments,
         panels: panels.collect(),
         notes,
+        subjects: vec![subject.clone()],
     })
+}
+
+/// Name of a run: that of its phase with block size and depth, if it is one of a probe.
+fn run_title(run: &PageRun) -> String {
+    let depth = run.figures.first().map(|figure| figure.iodepth);
+    let phase = depth.filter(|_| run.study.is_some());
+    let title = phase.and_then(|depth| title_of_phase(&run.name, depth));
+    title.unwrap_or_else(|| run.name.clone())
 }
 
 /// End of the ramp and times of events.
@@ -137,14 +148,25 @@ fn whole_slices(series: &PageSeries) -> usize {
     count - usize::from(is_cut)
 }
 
+/// A run's write rate over the bytes written.
+struct WrittenLine {
+    name: String,
+    subject: String,
+    points: Vec<PlotPoint>,
+}
+
 /// Write rate over the bytes written so far: shows where a write cache ends.
 pub(super) fn written_plot(input: &PlotInput) -> Option<ChartParts> {
-    let written = |is_wanted: &dyn Fn(&PageRun) -> bool| -> Vec<(String, Vec<PlotPoint>)> {
+    let written = |is_wanted: &dyn Fn(&PageRun) -> bool| -> Vec<WrittenLine> {
         let runs = input.report.runs.iter().zip(&input.subjects);
         let runs = runs.filter(|(run, _)| is_wanted(run));
         runs.filter_map(|(run, subject)| {
             let points = written_points(own_series(run)?)?;
-            Some((input.run_name(run, subject), points))
+            Some(WrittenLine {
+                name: input.run_name(run, subject),
+                subject: subject.clone(),
+                points,
+            })
         })
         .collect()
     };
@@ -158,17 +180,18 @@ pub(super) fn written_plot(input: &PlotInput) -> Option<ChartParts> {
     }
     let total = lines.len();
     lines.truncate(SERIES_MAX);
-    let all = || lines.iter().flat_map(|(_, points)| points);
+    let all = || lines.iter().flat_map(|line| &line.points);
     let most_bytes = all().map(|point| point.x).fold(0.0, f64::max);
     let most = all().filter_map(|point| point.y).fold(0.0, f64::max);
     let y = linear_axis("write rate", PageUnit::BytesPerS, most);
     let notes = (lines.len() < total).then(|| format!("{} of {total} runs", lines.len()));
+    let subjects = unique(lines.iter().map(|line| line.subject.clone()));
     let series = lines.into_iter().enumerate();
-    let series = series.map(|(slot, (name, points))| ChartSeries {
-        name,
+    let series = series.map(|(slot, line)| ChartSeries {
+        name: line.name,
         slot,
         shape: SeriesShape::Step,
-        points,
+        points: line.points,
         band: Vec::new(),
     });
     Some(ChartParts {
@@ -181,6 +204,7 @@ pub(super) fn written_plot(input: &PlotInput) -> Option<ChartParts> {
             cells: Vec::new(),
         }],
         notes: notes.into_iter().collect(),
+        subjects,
     })
 }
 

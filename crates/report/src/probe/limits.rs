@@ -15,8 +15,8 @@ pub(super) fn knees(result: &ProbeResult) -> Vec<(&'static str, String)> {
     let mut pairs: Vec<(&str, String)> = Vec::new();
     let found = |phase| result.knees.iter().find(move |knee| knee.phase == phase);
     for knee in row::ORDER.into_iter().filter_map(found) {
-        let lower = row::lower_sustained(knee, result).map(|figure| {
-            let rate = row::rate(figure.phase, figure.iops.mean);
+        let lower = result.sustained_rate(knee).map(|figure| {
+            let rate = row::rate(figure.phase, figure.iops);
             format!(
                 "; only {rate} in the longer run at depth {}",
                 figure.iodepth

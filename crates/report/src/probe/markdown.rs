@@ -1,6 +1,9 @@
 //! Markdown tables for a report or an issue.
 
 use super::{conditions, device, limits, row, side_by_side};
+use crate::known_digits::{
+    RATE_UNITS, bandwidth_of_rate, digits_beside_interval, known_percentile,
+};
 use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::{MarkdownColumn, markdown_table};
 use crate::promise;
@@ -37,16 +40,20 @@ fn one(result: &ProbeResult, results: &[ProbeResult]) -> String {
     let figures = row::ORDER.iter().filter_map(|phase| result.figure(*phase));
     let rows = figures.map(|figure| {
         let latency = row::latency(figure);
-        [
+        let (iops, bytes) = (figure.iops, figure.bytes_per_s);
+        let [p50, p99, p99_9] = row::intervals(figure);
+        let cells = [
             row::label(figure),
-            words::iops(figure.iops.mean),
+            digits_beside_interval(iops.mean, iops.error, RATE_UNITS),
             row::error(figure),
-            words::bandwidth(figure.bytes_per_s.mean),
-            row::percentile(latency.p50_ns),
-            row::percentile(latency.p99_ns),
-            row::percentile(latency.p99_9_ns),
+            bandwidth_of_rate(bytes.mean, iops.mean, iops.error),
+            known_percentile(latency.p50_ns, p50),
+            known_percentile(latency.p99_ns, p99),
+            known_percentile(latency.p99_9_ns, p99_9),
             row::doubts(figure).join("; "),
-        ]
+        ];
+        // Tildes strike text out.
+        cells.map(|cell| cell.replace('~', "\\~"))
     });
     text.push_str(&markdown_table(&FIGURE_COLUMNS, rows));
     text.push_str(&intervals(result));

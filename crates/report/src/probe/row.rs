@@ -1,17 +1,16 @@
 //! Texts about one figure.
 
 use crate::intervals::NOT_KNOWN;
+use crate::known_digits::{
+    BANDWIDTH_UNITS, RATE_UNITS, UnitLadder, digits_beside_interval, known_percentile,
+};
 use iosonde_job::plan::Direction;
-use iosonde_study::probe::{Knee, LatencySummary, PhaseFigure, ProbePhase, ProbeResult, most_of};
-use iosonde_study::saturation::CurveCell;
+use iosonde_study::probe::{
+    Knee, LatencySummary, PhaseFigure, ProbePhase, ProbeResult, RateEstimate, most_of,
+};
+use iosonde_study::sweep::LARGE_BYTES;
 use iosonde_study::words;
 use std::collections::BTreeMap;
-
-/// Smallest block size of a phase whose main figure is bandwidth.
-const BANDWIDTH_BYTES: u64 = 1 << 20;
-
-/// Smallest share by which the rate of a longer run is below a maximum that it does not keep up.
-const LOWER_SHARE_MIN: f64 = 0.05;
 
 /// Order of the phases in reports: throughput first.
 pub(crate) const ORDER: [ProbePhase; 7] = [
@@ -51,6 +50,18 @@ pub fn usual_titles() -> BTreeMap<String, String> {
     let of_figures = ORDER.map(|phase| (phase.key().to_owned(), planned(phase)));
     let of_most = ORDER.into_iter().filter_map(title_of_maximum);
     of_figures.into_iter().chain(of_most).collect()
+}
+
+/// Title of a part of a probe's run, from its key and its depth. `None`: it is no phase.
+pub(crate) fn title_of_part(key: &str, iodepth: u32) -> Option<String> {
+    let phase = ORDER.into_iter().find(|phase| phase.key() == key)?;
+    Some(pattern(phase, phase.block_bytes(), iodepth))
+}
+
+/// Title of a phase's run, from the phase's title and the depth of the run. `None`: it is no phase.
+pub(crate) fn title_of_phase(title: &str, iodepth: u32) -> Option<String> {
+    let phase = ORDER.into_iter().find(|phase| phase.title() == title)?;
+    Some(pattern(phase, phase.block_bytes(), iodepth))
 }
 
 /// Key and title of the maximum of a phase. `None` if its depth is not searched.
@@ -139,11 +150,6 @@ pub(crate) fn is_unsure(figure: &PhaseFigure) -> bool {
     figure.sure == Some(false)
 }
 
-/// Formats a percentile. `-` if too few I/Os were measured.
-pub fn percentile(ns: Option<u64>) -> String {
-    ns.map_or("-".to_owned(), |ns| words::latency(ns as f64))
-}
-
 /// Confidence interval of a percentile: `388-396 us`, `980 us-1.20 ms`, or `-` if unknown.
 pub fn between(ns: Option<(u64, u64)>) -> String {
     let Some((low, high)) = ns else {
@@ -159,12 +165,45 @@ pub fn between(ns: Option<(u64, u64)>) -> String {
     }
 }
 
-/// Main figure of a phase: IOPS, or the bandwidth of large blocks.
+/// The rate that stands for a phase on all screens, with its units: the mean over the phase in
+/// I/Os per second, or in bytes per second for large blocks.
+pub(crate) fn main_rate(figure: &PhaseFigure) -> (RateEstimate, &'static UnitLadder) {
+    match figure.block_bytes {
+        LARGE_BYTES.. => (figure.bytes_per_s, BANDWIDTH_UNITS),
+        _ => (figure.iops, RATE_UNITS),
+    }
+}
+
+/// Converts a rate of a phase to its main unit. [`main_rate`] has the same unit.
+pub(crate) fn in_main_unit(
+    phase: ProbePhase,
+    iops: RateEstimate,
+) -> (RateEstimate, &'static UnitLadder) {
+    match phase.block_bytes() {
+        bytes @ LARGE_BYTES.. => {
+            let bytes = bytes as f64;
+            let rate = RateEstimate {
+                mean: iops.mean * bytes,
+                error: iops.error.map(|error| error * bytes),
+                spread: iops.spread,
+            };
+            (rate, BANDWIDTH_UNITS)
+        }
+        _ => (iops, RATE_UNITS),
+    }
+}
+
+/// Main rate of a phase with its known digits: IOPS, or the bandwidth of large blocks.
 pub fn headline(figure: &PhaseFigure) -> String {
-    if figure.block_bytes >= 1 << 20 {
-        words::bandwidth(figure.bytes_per_s.mean)
-    } else {
-        format!("{} IOPS", words::iops(figure.iops.mean))
+    known_rate(main_rate(figure))
+}
+
+fn known_rate((rate, units): (RateEstimate, &'static UnitLadder)) -> String {
+    let text = digits_beside_interval(rate.mean, rate.error, units);
+    // The names of other units start with a blank and name the quantity.
+    match units[0].1.is_empty() {
+        true => format!("{text} IOPS"),
+        false => text,
     }
 }
 
@@ -186,7 +225,8 @@ pub fn details(figure: &PhaseFigure) -> String {
         details.insert(0, format!("+- {}", error(figure)));
     }
     let p99 = latency(figure).p99_ns.filter(|_| details.len() < 2);
-    details.extend(p99.map(|ns| format!("p99 {}", words::latency(ns as f64))));
+    let interval = latency(figure).p99_between_ns;
+    details.extend(p99.map(|ns| format!("p99 {}", known_percentile(Some(ns), interval))));
     details.join(", ")
 }
 
@@ -196,7 +236,7 @@ pub fn knee_in_short(knee: &Knee) -> (String, String) {
     let found = &knee.saturation;
     let claims = found.claims();
     if !claims.maximum {
-        let (most, known, _) = found.most_in_words(knee.phase.block_bytes() >= BANDWIDTH_BYTES);
+        let (most, known, _) = found.most_in_words(knee.phase.block_bytes() >= LARGE_BYTES);
         return ("not known".to_owned(), format!("{most} {known}"));
     }
     let error = found.maximum.relative_error().map_or(String::new(), share);
@@ -205,27 +245,31 @@ pub fn knee_in_short(knee: &Knee) -> (String, String) {
         true => at,
         false => format!("{at} or lower"),
     };
-    let most = rate(knee.phase, found.maximum.mean);
+    let most = rate(knee.phase, found.maximum);
     (most, format!("+- {error} from {from} on"))
 }
 
-/// Maximum and knee for a table cell: `412k IOPS at 24`, or `not known` if no maximum is proven.
-pub(crate) fn most_and_knee(knee: &Knee) -> String {
+/// Maximum and knee for a table cell: `412k IOPS, depth 24`, or `not known` if no maximum is
+/// proven. `in short runs` is added if a longer run did not keep it up.
+pub(crate) fn most_and_knee(knee: &Knee, is_of_short_runs: bool) -> String {
     let found = &knee.saturation;
     let Some(maximum) = found.known_maximum() else {
         return "not known".to_owned();
     };
     let or_lower = if found.claims().knee { "" } else { " or lower" };
     let at = cell(found.jobs, found.knee.iodepth);
-    format!("{}, {at}{or_lower}", rate(knee.phase, maximum.mean))
+    let runs = if is_of_short_runs {
+        ", in short runs"
+    } else {
+        ""
+    };
+    format!("{}, {at}{or_lower}{runs}", rate(knee.phase, maximum))
 }
 
-/// Formats a rate in the unit of its phase: IOPS, or the bandwidth of large blocks.
-pub fn rate(phase: ProbePhase, iops: f64) -> String {
-    match phase.block_bytes() {
-        bytes @ BANDWIDTH_BYTES.. => words::bandwidth(iops * bytes as f64),
-        _ => format!("{} IOPS", words::iops(iops)),
-    }
+/// Formats a rate with its known digits in the unit of its phase: IOPS, or the bandwidth of large
+/// blocks.
+pub fn rate(phase: ProbePhase, iops: RateEstimate) -> String {
+    known_rate(in_main_unit(phase, iops))
 }
 
 /// Cell of a search: `depth 32`, `2 jobs x depth 32`.
@@ -242,7 +286,7 @@ pub fn knee(knee: &Knee) -> String {
     let found = &knee.saturation;
     let claims = found.claims();
     if !claims.maximum {
-        let (most, known, at) = found.most_in_words(knee.phase.block_bytes() >= BANDWIDTH_BYTES);
+        let (most, known, at) = found.most_in_words(knee.phase.block_bytes() >= LARGE_BYTES);
         return format!("not known; the fastest was {at} with {most} {known}");
     }
     let (most, at) = knee_in_short(knee);
@@ -258,32 +302,6 @@ pub fn knee(knee: &Knee) -> String {
     format!("{most} {at}; {beyond}")
 }
 
-/// The figure of the phase if its rate is surely below the maximum of one job, although its run was
-/// longer than those of the search and its depth is not the cause: the target reached the maximum
-/// for a short time only.
-pub(crate) fn lower_sustained<'a>(knee: &Knee, result: &'a ProbeResult) -> Option<&'a PhaseFigure> {
-    let found = &knee.saturation;
-    let figure = result.figure(knee.phase)?;
-    if found.jobs != 1 || figure.iodepth < found.knee.iodepth {
-        return None;
-    }
-    let lowest = found.maximum.mean - found.maximum.error?;
-    let highest = figure.iops.mean + figure.iops.error?;
-    let is_lower = highest < lowest * (1.0 - LOWER_SHARE_MIN);
-    let is_beyond = |cell: &&CurveCell| cell.jobs == 1 && cell.iodepth >= found.knee.iodepth;
-    let cells = || found.cells.iter().filter(is_beyond);
-    // The cell of the same depth may contain the longer run.
-    let mut others = cells().filter(|cell| cell.iodepth != figure.iodepth);
-    let is_longer = others.all(|cell| cell.measured_ns < figure.measured_ns);
-    let is_faster = |cell: &CurveCell| {
-        let error = cell.iops.error;
-        error.is_some_and(|error| cell.iops.mean - error > highest)
-    };
-    let mut deeper = cells().filter(|cell| cell.iodepth > figure.iodepth);
-    let is_depth_no_cause = figure.iodepth == found.knee.iodepth || deeper.any(is_faster);
-    (is_lower && is_longer && is_depth_no_cause).then_some(figure)
-}
-
 /// Highest depth measured.
 fn deepest(knee: &Knee) -> u32 {
     let cells = knee.saturation.cells.iter();
@@ -293,6 +311,30 @@ fn deepest(knee: &Knee) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn part_of_a_run_has_the_title_of_other_screens() {
+        assert_eq!(
+            title_of_part("random_read", 8).as_deref(),
+            Some("4k random read, depth 8")
+        );
+        assert_eq!(title_of_part("job", 8), None);
+    }
+
+    #[test]
+    fn rate_of_a_phase_has_only_known_digits() {
+        let iops = |mean, error| RateEstimate {
+            mean,
+            error,
+            spread: None,
+        };
+        let small = |mean, error| rate(ProbePhase::RandomRead, iops(mean, error));
+        assert_eq!(small(93_410.0, Some(1_150.0)), "93.4k IOPS");
+        assert_eq!(small(44_200.0, Some(38_000.0)), "44k IOPS");
+        assert_eq!(small(3_100.0, None), "~3.1k IOPS");
+        let large = rate(ProbePhase::SequentialRead, iops(3_277.0, Some(2.0)));
+        assert_eq!(large, "3.20 GiB/s");
+    }
 
     #[test]
     fn reports_list_all_measured_phases() {

@@ -9,7 +9,7 @@ pub(crate) mod winner;
 
 use super::device::devices;
 use super::table;
-use crate::hanging_lines::{HangingLines, NAME_COLUMNS, fitted};
+use crate::hanging_lines::{HangingLines, NAME_COLUMNS, details_command, fitted, result_line};
 use crate::sweep::label;
 use crate::text_style::{TextRole, TextStyle};
 use crate::text_table::COLUMNS;
@@ -32,7 +32,7 @@ const SECTION_LINES: usize = 2;
 /// Most lines of the verdict, if the screen has room. Else it has as many as a section.
 const VERDICT_LINES: usize = 3;
 /// Most lines of the bottleneck, if the screen has room: its cause is at the end of the sentence.
-const BOTTLENECK_LINES: usize = 4;
+const BOTTLENECK_LINES: usize = 8;
 
 /// Fewest columns of a target whose start is left out.
 const TARGET_COLUMNS_MIN: usize = 12;
@@ -77,7 +77,7 @@ impl ShortReport<'_> {
         let mut lines = vec![head(result)];
         let warning = self.warning(result, SECTION_LINES);
         let note_lines = NOTE_LINES - warning.len();
-        let promises = self.promises(result, SECTION_LINES, &ending);
+        let promises = self.promises(result, SECTION_LINES, id);
         let maximum_lines = match warning.is_empty() && promises.is_empty() {
             true => MAXIMUM_LINES,
             false => SECTION_LINES,
@@ -104,10 +104,7 @@ impl ShortReport<'_> {
 
     /// The command or the option that shows the whole result.
     fn details(&self, id: Option<&str>) -> String {
-        match id {
-            Some(id) => format!("iosonde show {id}{}", self.store_options),
-            None => "--details".to_owned(),
-        }
+        details_command(id, self.store_options)
     }
 
     /// End of a text that is cut short: ` … (iosonde show ID)`.
@@ -124,7 +121,7 @@ impl ShortReport<'_> {
         lines.extend(rate_table::legend(result, self.style).map(str::to_owned));
         // The last line names the stored result.
         let mut room = BRIEF_LINES.saturating_sub(lines.len() + 1);
-        let promises = self.promises(result, 1, &ending);
+        let promises = self.promises(result, 1, id);
         let verdict = notable::verdict(result);
         room = room.saturating_sub(promises.len() + 1);
         if let Some(maximum) = notable::maximum(result) {
@@ -153,8 +150,10 @@ impl ShortReport<'_> {
             .collect()
     }
 
-    /// Outcomes of the promises, at most `most` lines. A shortened line ends with `ending`.
-    fn promises(&self, result: &ProbeResult, most: usize, ending: &str) -> Vec<String> {
+    /// Outcomes of the promises, at most `most` lines. A shortened line ends with the command that
+    /// shows all.
+    fn promises(&self, result: &ProbeResult, most: usize, id: Option<&str>) -> Vec<String> {
+        let ending = &self.ending(id);
         let checks = notable::promises(result);
         let is_single = checks.len() == 1;
         let shown = if checks.len() > most { most - 1 } else { most };
@@ -182,9 +181,10 @@ impl ShortReport<'_> {
                 "more promise"
             };
             let text = format!(
-                "{}, {} of them broken: --details",
+                "{}, {} of them broken: {}",
                 words::counted(hidden().count(), noun),
-                broken.count()
+                broken.count(),
+                self.details(id)
             );
             lines.extend(HangingLines::new("promise", &text, 1).lines);
         }
@@ -196,11 +196,11 @@ impl ShortReport<'_> {
         let ids: Option<Vec<&str>> = self.ids.iter().map(Option::as_deref).collect();
         let options = self.store_options;
         match ids.as_deref() {
-            None => "result     not stored".to_owned(),
+            None => result_line(None, options),
             Some([first, second]) => {
                 format!("result     {first} {second}: iosonde compare {first} {second}{options}")
             }
-            Some([id]) => format!("result     {id}: iosonde report {id} -o report.html{options}"),
+            Some([id]) => result_line(Some(id), options),
             Some(ids) => {
                 let ids = ids.join(" ");
                 format!("results    iosonde report {ids} -o report.html{options}")
@@ -264,7 +264,7 @@ fn bottleneck_and_verdict(result: &ProbeResult, room: usize, ending: &str) -> Ve
             return Vec::new();
         }
         let most = room.clamp(SECTION_LINES, longest);
-        HangingLines::ended_with(name, text, most, ending).lines
+        HangingLines::with_conclusion(name, text, most, ending).lines
     };
     let room_of_verdict = room.saturating_sub(for_bottleneck);
     let suitability = notable::verdict(result);
@@ -276,12 +276,19 @@ fn bottleneck_and_verdict(result: &ProbeResult, room: usize, ending: &str) -> Ve
     all
 }
 
-/// The first notes, and the number of the others with `details`, the command that shows them.
+/// The first notes, and the number of the others with `details`, the command that shows them. A
+/// single note is whole if it needs no more lines than the cut note with that command.
 fn notes(notes: &[String], details: &str, most: usize) -> Vec<String> {
+    if let [note] = notes {
+        let whole = HangingLines::new("note", note, most + 1);
+        if !whole.is_cut {
+            return whole.lines;
+        }
+    }
     let mut lines: Vec<String> = Vec::new();
     let (mut hidden, mut is_cut) = (0, false);
     for note in notes {
-        let shown = HangingLines::new("note", note, most - lines.len());
+        let shown = HangingLines::concluded("note", note, most - lines.len());
         if shown.is_cut && !lines.is_empty() {
             hidden += 1;
             continue;

@@ -4,6 +4,7 @@ use super::limits::MOST;
 use super::{device, row};
 use crate::comparison::ComparisonDocument;
 use crate::format::TextFormat;
+use crate::known_digits::known_percentile;
 use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
 use crate::text_table::{plain, render, right, wrapped};
@@ -12,7 +13,6 @@ use iosonde_result::compare::{
     Comparison, ComparisonRow, Measure, MeasuredResult, ResultPart, Subject, compare, parts,
 };
 use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult, most, most_of};
-use iosonde_study::words;
 
 /// Compares each further target with the first.
 pub(super) fn comparisons(results: &[ProbeResult]) -> Vec<(&ProbeResult, Comparison)> {
@@ -83,7 +83,8 @@ fn maxima(results: &[ProbeResult]) -> Vec<(&'static str, Vec<String>)> {
     let cells = |phase: ProbePhase| -> Vec<String> {
         let cell = |result: &ProbeResult| {
             let knee = result.knees.iter().find(|knee| knee.phase == phase);
-            knee.map_or("-".to_owned(), row::most_and_knee)
+            let most = |knee| row::most_and_knee(knee, result.sustained_rate(knee).is_some());
+            knee.map_or("-".to_owned(), most)
         };
         results.iter().map(cell).collect()
     };
@@ -191,7 +192,10 @@ pub(super) fn headlines(results: &[ProbeResult]) -> String {
 
 fn side(figure: &PhaseFigure) -> String {
     match (figure.iodepth, row::latency(figure).p50_ns) {
-        (1, Some(p50)) => format!("p50 {}", words::latency(p50 as f64)),
+        (1, Some(p50)) => {
+            let interval = row::latency(figure).p50_between_ns;
+            format!("p50 {}", known_percentile(Some(p50), interval))
+        }
         _ => row::headline(figure),
     }
 }

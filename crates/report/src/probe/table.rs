@@ -1,12 +1,19 @@
 //! Report of a probe as text, with all details.
 
 use super::{conditions, device, limits, row};
+use crate::known_digits::{
+    RATE_UNITS, bandwidth_of_rate, digits_beside_interval, known_percentile,
+};
 use crate::nodes;
 use crate::promise;
 use crate::text_table::{pairs, render, right, wrapped};
 use comfy_table::{Cell, Table, presets};
-use iosonde_study::probe::{LatencySummary, PhaseFigure, ProbeResult};
+use iosonde_study::probe::{LatencySummary, PhaseFigure, ProbePhase, ProbeResult};
 use iosonde_study::words;
+
+/// Factor of a runtime that makes intervals about half as wide, and the shortest that is named.
+const RUNTIME_FACTOR: u64 = 5;
+const RUNTIME_S_MIN: u64 = 30;
 
 /// Returns the whole report on one target.
 pub fn text(result: &ProbeResult) -> String {
@@ -72,18 +79,21 @@ fn figures(result: &ProbeResult) -> String {
     table.set_header(head.map(right));
     for figure in row::ORDER.iter().filter_map(|phase| result.figure(*phase)) {
         let latency = row::latency(figure);
+        let (iops, bytes) = (figure.iops, figure.bytes_per_s);
+        let [p50, p99, p99_9] = row::intervals(figure);
         let mut cells = vec![Cell::new(row::label(figure))];
         cells.push(right(format!(
             "{}{}",
-            words::iops(figure.iops.mean),
+            digits_beside_interval(iops.mean, iops.error, RATE_UNITS),
             mark(figure)
         )));
         let unsure = if row::is_unsure(figure) { "!" } else { "" };
         cells.push(right(format!("{}{unsure}", row::error(figure))));
-        cells.push(right(words::bandwidth(figure.bytes_per_s.mean)));
-        cells.push(right(row::percentile(latency.p50_ns)));
-        cells.push(right(row::percentile(latency.p99_ns)));
-        cells.push(right(row::percentile(latency.p99_9_ns)));
+        let bandwidth = bandwidth_of_rate(bytes.mean, iops.mean, iops.error);
+        cells.push(right(bandwidth));
+        cells.push(right(known_percentile(latency.p50_ns, p50)));
+        cells.push(right(known_percentile(latency.p99_ns, p99)));
+        cells.push(right(known_percentile(latency.p99_9_ns, p99_9)));
         table.add_row(cells);
     }
     for column in table.column_iter_mut() {
@@ -145,10 +155,14 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
         remarks.push(match result.interrupted {
             // A longer runtime is no advice after an interruption.
             true => format!("! wider than +-{asked} % when it ended."),
-            false => {
-                format!("! wider than +-{asked} % when time ran out; --runtime 30 measures longer.")
-            }
+            false => format!(
+                "! wider than +-{asked} % when time ran out{}.",
+                longer_runtime(result)
+            ),
         });
+    }
+    if figures(result).contains('~') {
+        remarks.push("~ the interval is not known.".to_owned());
     }
     let percentiles = |latency: &LatencySummary| [latency.p50_ns, latency.p99_ns, latency.p99_9_ns];
     let is_missing = |figure: &PhaseFigure| percentiles(row::latency(figure)).contains(&None);
@@ -169,7 +183,7 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
         .iter()
         .find(|figure| figure.sync_latency.is_some())
     {
-        let p50 = row::percentile(write.latency.p50_ns);
+        let p50 = known_percentile(write.latency.p50_ns, write.latency.p50_between_ns);
         // librbd has no page cache.
         let cache = match result.target.starts_with("rbd://") {
             true => "",
@@ -183,6 +197,19 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
     remarks.extend(failures(result));
     remarks.extend(result.error.as_ref().map(crate::ended_by));
     remarks
+}
+
+/// Names a runtime that makes intervals about half as wide. Empty if the verdict is undecided: it
+/// has its own remedy, and two pieces of advice could contradict each other.
+fn longer_runtime(result: &ProbeResult) -> String {
+    let is_decided = result.classification.durable_writes.is_some();
+    let has_writes = result.figure(ProbePhase::SyncedWrite).is_some();
+    if has_writes && !is_decided {
+        return String::new();
+    }
+    let seconds = result.options.budget.runtime_ns.div_ceil(1_000_000_000);
+    let longer = (RUNTIME_FACTOR * seconds).max(RUNTIME_S_MIN);
+    format!("; --runtime {longer} measures longer")
 }
 
 /// Errors that ended phases, with those that left no figure.

@@ -1,6 +1,6 @@
 //! Figures of a suite alone and beside a neighbour, and their ratios.
 
-use crate::figures::value;
+use crate::figures::known_figure;
 use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::{MarkdownColumn, markdown_table};
 use crate::text_table::{plain, render, right, wrapped};
@@ -47,7 +47,10 @@ pub(super) fn markdown(result: &SuiteResult) -> String {
     let Some(title) = title(result) else {
         return String::new();
     };
-    let table = markdown_table(&COLUMNS, rows(result));
+    // Tildes strike text out.
+    let rows = rows(result).into_iter();
+    let escaped = rows.map(|row| row.map(|cell| cell.replace('~', "\\~")));
+    let table = markdown_table(&COLUMNS, escaped);
     format!("\n{title}\n\n{table}")
 }
 
@@ -85,8 +88,8 @@ fn rows(result: &SuiteResult) -> Vec<[String; 5]> {
         rows.push([
             part,
             format!("{} {}", figure.subject.name(), figure.measure.title()),
-            value(figure.measure, figure.alone),
-            value(figure.measure, figure.beside),
+            known_figure(figure.measure, figure.alone, figure.alone_interval),
+            known_figure(figure.measure, figure.beside, figure.beside_interval),
             figure.times(),
         ]);
     }

@@ -1,17 +1,21 @@
 //! Figures of the pods of a suite's steps, of their nodes, and of all pods.
 
-use crate::text_table::{plain, render_left, right};
+use crate::known_digits::{
+    LATENCY_UNITS, RATE_UNITS, bandwidth_of_rate, known_digits, with_interval,
+};
+use crate::text_table::{UNBROKEN_BLANK, plain, render_left, right};
 use comfy_table::Cell;
 use iosonde_result::words;
 use iosonde_suite::{PodFigures, StepResult, SuiteResult};
 
 /// Returns a table for each step that several pods ran, or an empty text.
-pub(super) fn tables(result: &SuiteResult) -> String {
+/// `plus_minus` stands before half an interval.
+pub(super) fn tables(result: &SuiteResult, plus_minus: &str) -> String {
     let steps = result.steps.iter().filter(|step| !step.pods.is_empty());
-    steps.map(table).collect()
+    steps.map(|step| table(step, plus_minus)).collect()
 }
 
-fn table(step: &StepResult) -> String {
+fn table(step: &StepResult, plus_minus: &str) -> String {
     let mut table = plain();
     let pods = step.pods.iter().filter_map(|row| row.pod.as_deref());
     let mut names: Vec<&str> = pods.collect();
@@ -34,10 +38,10 @@ fn table(step: &StepResult) -> String {
             true => String::new(),
             false => name.clone(),
         };
-        table.add_row(cells(shown, row));
+        table.add_row(cells(shown, row, plus_minus));
         last = Some(name);
     }
-    format!("\n{}", render_left(&mut table))
+    format!("\n{}", render_left(&mut table).replace(UNBROKEN_BLANK, " "))
 }
 
 /// Returns the name of a pod with its node, of a node, or `all`.
@@ -50,17 +54,22 @@ fn name_of(row: &PodFigures) -> String {
     }
 }
 
-fn cells(name: String, row: &PodFigures) -> Vec<Cell> {
+/// Cells of a row. A figure stays on one line.
+fn cells(name: String, row: &PodFigures, plus_minus: &str) -> Vec<Cell> {
+    let bandwidth = bandwidth_of_rate(row.bytes_per_second, row.iops, row.iops_error);
+    let latency = |index: usize| {
+        let ns = row.latency_ns.map(|all| all[index] as f64);
+        // The result has no intervals of single pods.
+        ns.map_or("-".to_owned(), |ns| known_digits(ns, None, LATENCY_UNITS))
+    };
+    let figures = [
+        with_interval(row.iops, row.iops_error, RATE_UNITS, plus_minus),
+        bandwidth,
+        latency(0),
+        latency(1),
+    ];
     let mut cells = vec![Cell::new(name), Cell::new(row.direction.name())];
-    cells.push(right(words::iops(row.iops)));
-    cells.push(right(words::bandwidth(row.bytes_per_second)));
-    match row.latency_ns {
-        Some([p50, p99, _]) => {
-            cells.push(right(words::latency(p50 as f64)));
-            cells.push(right(words::latency(p99 as f64)));
-        }
-        None => cells.extend([right("-"), right("-")]),
-    }
+    cells.extend(figures.map(|text| right(text.replace(' ', UNBROKEN_BLANK))));
     cells
 }
 
@@ -76,6 +85,7 @@ mod tests {
             node: node.map(str::to_owned),
             direction,
             iops,
+            iops_error: (iops > 1000.0).then_some(150.0),
             bytes_per_second: iops * 4096.0,
             latency_ns: Some([100_000, 200_000, 300_000]),
         };
@@ -90,7 +100,9 @@ mod tests {
             failure: None,
             interrupted: false,
             sweep: None,
+            load: None,
             command: None,
+            in_memory: None,
             beside: None,
             pods: vec![
                 row(Some("fio-0"), Some("n1"), Direction::Read, 1000.0),
@@ -101,10 +113,11 @@ mod tests {
                 row(None, None, Direction::Read, 4000.0),
             ],
         };
-        let text = table(&step);
+        let text = table(&step, "±");
         assert!(text.contains("rand: 2 pods"), "{text}");
         assert_eq!(text.matches("fio-0 n1").count(), 1, "{text}");
         assert!(text.contains("node n2") && text.contains("all"), "{text}");
-        assert!(text.contains("4.00k"), "{text}");
+        assert!(text.contains("4.00k ±0.15k"), "{text}");
+        assert!(text.contains("~1.0k") && text.contains("~200 us"), "{text}");
     }
 }

@@ -7,6 +7,7 @@ use crate::text_style::TextStyle;
 use iosonde_study::saturation::CurveCell;
 use iosonde_study::sweep::{Axis, CurvePlan};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Largest number of curves in the table: the last ones.
 const ROWS_MAX: usize = 10;
@@ -84,12 +85,13 @@ impl FillingGrid {
         }
     }
 
-    /// Returns lines of less than `columns`. Cells that are not measured are blank, and `>` marks
-    /// the cell that runs. Empty if the depth has one value.
+    /// Returns at most `rows` lines of less than `columns`. Cells that are not measured are blank,
+    /// and `>` marks the cell that runs. Where depths or curves have no room, those near the cell
+    /// that runs are shown. Empty if the depth has one value, or without room for a curve.
     #[must_use]
-    pub fn lines(&self, columns: usize, style: TextStyle) -> Vec<String> {
+    pub fn lines(&self, columns: usize, rows: usize, style: TextStyle) -> Vec<String> {
         let shades = style.shades();
-        if self.curves.is_empty() || self.depths.len() < 2 {
+        if self.curves.is_empty() || self.depths.len() < 2 || rows < 2 {
             return Vec::new();
         }
         let names = self
@@ -103,23 +105,31 @@ impl FillingGrid {
             .unwrap_or(0)
             .clamp("depth".len(), NAME_COLUMNS)
             .min(room.max(8));
-        let depths = self
-            .depths
+        let running = self.current.1;
+        let running = running.and_then(|depth| self.depths.iter().position(|each| *each == depth));
+        let count = columns.saturating_sub(width + 1) / CELL_COLUMNS;
+        let shown = window(self.depths.len(), running.unwrap_or(0), count);
+        let depths = &self.depths[shown];
+        let header: String = depths
             .iter()
-            .map(|depth| format!("{depth:>CELL_COLUMNS$}"));
-        let mut lines = vec![format!("{:<width$}{}", "depth", depths.collect::<String>())];
-        let last = self.curves.len().max(ROWS_MAX);
-        let shown = last - ROWS_MAX..;
-        for (index, (name, (_, cells))) in names.iter().zip(&self.curves).enumerate() {
-            if shown.contains(&index) || index == self.current.0 {
-                let cells = self
-                    .depths
-                    .iter()
-                    .map(|depth| self.cell(index, *depth, cells, shades));
-                let name = label(name, width);
-                let line = format!("{name:<width$}{}", cells.collect::<String>());
-                lines.push(line.trim_end().to_owned());
-            }
+            .map(|depth| format!("{depth:>CELL_COLUMNS$}"))
+            .collect();
+        let mut lines = vec![format!("{:<width$}{header}", "depth")];
+        let most = ROWS_MAX.min(rows - 1);
+        let last = self.curves.len() - 1;
+        // Curves follow each other, so the current one is the last, except in an exhaustive sweep.
+        let shown = match self.current.0 + most > last {
+            true => window(last + 1, last, most),
+            false => window(last + 1, self.current.0, most),
+        };
+        for index in shown {
+            let (name, (_, cells)) = (&names[index], &self.curves[index]);
+            let cells = depths
+                .iter()
+                .map(|depth| self.cell(index, *depth, cells, shades));
+            let name = label(name, width);
+            let line = format!("{name:<width$}{}", cells.collect::<String>());
+            lines.push(line.trim_end().to_owned());
         }
         lines
     }
@@ -147,6 +157,15 @@ impl FillingGrid {
         let equal = cells.filter(|cell| cell.io_bytes == io_bytes);
         equal.map(|cell| cell.iops).fold(0.0, f64::max)
     }
+}
+
+/// Range of at most `count` of `all` items that contains an item, in its middle if possible.
+fn window(all: usize, item: usize, count: usize) -> Range<usize> {
+    let count = count.clamp(1, all.max(1));
+    let start = item
+        .saturating_sub(count / 2)
+        .min(all.saturating_sub(count));
+    start..(start + count).min(all)
 }
 
 #[cfg(test)]
@@ -204,19 +223,19 @@ mod tests {
 
     #[test]
     fn heat_table_shows_measured_and_running_cells() {
-        let lines = filling().lines(80, TextStyle::PLAIN);
+        let lines = filling().lines(80, 24, TextStyle::PLAIN);
         assert_eq!(
             lines,
             ["depth   1   8  64", "4k     ..  --  ##", "1m     ##   >"]
         );
-        assert_eq!(filling().lines(120, TextStyle::PLAIN), lines);
+        assert_eq!(filling().lines(120, 40, TextStyle::PLAIN), lines);
     }
 
     #[test]
     fn heat_table_fits_40_columns() {
         let mut heat = filling();
         heat.curves[0].0 = vec!["a-very-long-name-of-a-target/".repeat(3)];
-        let lines = heat.lines(40, TextStyle::PLAIN);
+        let lines = heat.lines(40, 10, TextStyle::PLAIN);
         assert!(
             lines.iter().all(|line| line.chars().count() < 40),
             "{lines:?}"
@@ -233,8 +252,30 @@ mod tests {
         let added = (0..30).map(|number| (vec![format!("{number}k")], BTreeMap::new()));
         heat.curves.extend(added);
         heat.current = (31, Some(1));
-        let lines = heat.lines(80, TextStyle::PLAIN);
+        let lines = heat.lines(80, 24, TextStyle::PLAIN);
         assert_eq!(lines.len(), ROWS_MAX + 1, "{lines:?}");
         assert!(lines[ROWS_MAX].starts_with("29k"), "{lines:?}");
+        let low = heat.lines(80, 5, TextStyle::PLAIN);
+        assert_eq!(low.len(), 5, "{low:?}");
+        assert!(low[4].starts_with("29k"), "{low:?}");
+        // An exhaustive sweep returns to earlier curves.
+        heat.current = (1, Some(8));
+        let low = heat.lines(80, 5, TextStyle::PLAIN);
+        assert!(low.iter().any(|line| line.contains('>')), "{low:?}");
+        assert!(heat.lines(80, 1, TextStyle::PLAIN).is_empty());
+    }
+
+    #[test]
+    fn heat_table_of_many_depths_keeps_those_near_the_cell_that_runs() {
+        let mut heat = filling();
+        heat.depths = (0..10).map(|power| 1 << power).collect();
+        heat.current = (1, Some(256));
+        let lines = heat.lines(40, 10, TextStyle::PLAIN);
+        assert_eq!(
+            lines[0], "depth   4   8  16  32  64 128 256 512",
+            "{lines:?}"
+        );
+        assert!(lines[2].ends_with(">"), "{lines:?}");
+        assert!(lines.iter().all(|line| line.chars().count() < 40));
     }
 }

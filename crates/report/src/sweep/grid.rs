@@ -1,6 +1,7 @@
 //! Tables of a sweep: rows of depths, columns of another axis, a table per combination of the rest.
 
 use super::named;
+use crate::known_digits::{MEBIBYTES, RATE_UNITS, known_digits};
 use crate::markdown_table::{MarkdownColumn, markdown_table};
 use iosonde_study::sweep::{CellBasis, CurveResult, LARGE_BYTES, SweepCell, SweepResult};
 use iosonde_study::words;
@@ -159,10 +160,15 @@ fn rate(curve: &CurveResult, cell: &SweepCell) -> String {
         _ if is_unsure(cell) => "?",
         _ => "",
     };
-    match unit(curve) {
-        "MiB/s" => format!("{mark}{}", words::three_digits(bytes / f64::from(1 << 20))),
-        _ => format!("{mark}{}", words::iops(iops.mean)),
-    }
+    let text = match unit(curve) {
+        "MiB/s" => {
+            let scale = bytes / iops.mean.max(f64::MIN_POSITIVE);
+            known_digits(bytes, iops.error.map(|error| error * scale), MEBIBYTES)
+        }
+        _ => known_digits(iops.mean, iops.error, RATE_UNITS),
+    };
+    // The mark of the cell says that the interval is not known.
+    format!("{mark}{}", text.trim_start_matches('~'))
 }
 
 /// Whether the rate of a measured cell has a wide or an unknown interval.

@@ -3,7 +3,7 @@
 use super::grid::is_anything;
 use super::named;
 use super::recommendation::{CellAddress, label};
-use crate::known_digits::{RATE_UNITS, UnitLadder, known_digits};
+use crate::known_digits::{MEBIBYTES, RATE_UNITS, known_digits};
 use crate::text_style::{TextRole, TextStyle};
 use crate::text_table::COLUMNS;
 use iosonde_study::sweep::{CellBasis, LARGE_BYTES, SweepCell, SweepResult};
@@ -21,8 +21,6 @@ const ROW_LABEL_COLUMNS: usize = 24;
 const HEADER_COLUMNS: usize = 16;
 /// Mark of a recommended cell.
 const RECOMMENDED: char = '*';
-/// Bandwidths are in one unit, so that a table has one scale.
-const MEBIBYTES: &UnitLadder = &[(1_048_576.0, "")];
 
 /// A table: the cells that share the values of all other axes.
 struct HeatTable {
@@ -80,22 +78,36 @@ pub(super) fn lines(
     lines
 }
 
-/// The widest interval of the measured rates. `None` if no rate has an interval.
-fn certainty(result: &SweepResult, style: TextStyle) -> Option<String> {
+/// The number of measured rates without an interval, and the widest interval of the others.
+fn certainty(result: &SweepResult, style: TextStyle) -> Vec<String> {
     let cells = result.curves.iter().flat_map(|curve| &curve.cells);
     let measured = cells.filter(|cell| cell.basis == CellBasis::Measured);
-    let errors = measured.filter_map(|cell| cell.iops?.relative_error());
-    let widest = errors
-        .filter(|error| error.is_finite())
-        .max_by(f64::total_cmp)?;
-    let sign = style.plus_minus();
-    Some(match widest < 1.0 {
-        true => format!(
-            "Measured rates are known to {sign}{:.0} % or better (95 % intervals).",
-            (widest * 100.0).ceil().max(1.0)
-        ),
-        false => "The intervals of some measured rates are wider than 100 %.".to_owned(),
-    })
+    let errors: Vec<Option<f64>> = measured
+        .filter_map(|cell| cell.iops.map(|iops| iops.relative_error()))
+        .map(|error| error.filter(|error| error.is_finite()))
+        .collect();
+    let without = errors.iter().filter(|error| error.is_none()).count();
+    let missing = match without {
+        0 => None,
+        1 => Some("1 measured rate has no interval.".to_owned()),
+        _ => Some(format!("{without} measured rates have no interval.")),
+    };
+    let known = errors.into_iter().flatten().max_by(f64::total_cmp);
+    let known = known.map(|widest| {
+        let rates = match without {
+            0 => "Measured rates",
+            _ => "The other measured rates",
+        };
+        let sign = style.plus_minus();
+        match widest < 1.0 {
+            true => format!(
+                "{rates} are known to {sign}{:.0} % or better (95 % intervals).",
+                (widest * 100.0).ceil().max(1.0)
+            ),
+            false => "The intervals of some measured rates are wider than 100 %.".to_owned(),
+        }
+    });
+    missing.into_iter().chain(known).collect()
 }
 
 /// Explains the shades and the signs that the lines hold.
@@ -372,7 +384,34 @@ fn labels(axis: &str, rows: &[String]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{measured, options};
     use super::*;
+    use iosonde_study::sweep::SweepOptions;
+
+    #[test]
+    fn certainty_counts_measured_rates_without_interval() {
+        let every = SweepOptions {
+            exhaustive: true,
+            ..options()
+        };
+        let mut result = measured("net-iops-cap", &[("iodepth", "1,2,4")], &every);
+        let mut set = |errors: [Option<f64>; 3]| {
+            for (cell, share) in result.curves[0].cells.iter_mut().zip(errors) {
+                let iops = cell.iops.as_mut().unwrap();
+                iops.error = share.map(|share| share * iops.mean);
+            }
+            certainty(&result, TextStyle::PLAIN)
+        };
+        let known = "Measured rates are known to +-2 % or better (95 % intervals).";
+        assert_eq!(set([Some(0.015), Some(0.01), Some(0.01)]), [known]);
+        let others = "The other measured rates are known to +-2 % or better (95 % intervals).";
+        let one = "1 measured rate has no interval.";
+        assert_eq!(set([None, Some(0.015), Some(0.01)]), [one, others]);
+        let infinite = set([Some(f64::INFINITY), None, None]);
+        assert_eq!(infinite, ["3 measured rates have no interval."]);
+        let wide = "The intervals of some measured rates are wider than 100 %.";
+        assert_eq!(set([None, Some(1.5), Some(0.01)]), [one, wide]);
+    }
 
     #[test]
     fn shades_rise_with_the_rate() {

@@ -1,6 +1,6 @@
 //! Recommended depth and number of jobs of each workload, from measured cells only.
 
-use super::named;
+use super::{listed, named};
 use crate::known_digits::{BANDWIDTH_UNITS, RATE_UNITS, with_interval};
 use crate::text_style::TextStyle;
 use iosonde_job::escape_control_characters;
@@ -37,6 +37,8 @@ pub(super) struct Recommendation {
     pub(super) outcome: RecommendedCell,
     /// Whether the search of a curve was cut off.
     is_cut_off: bool,
+    /// Options of other curves whose searches ended below depths that may be faster: `numjobs=4`.
+    unmeasured: Vec<String>,
 }
 
 /// Cell that the measured cells of a workload support.
@@ -88,7 +90,12 @@ pub(super) fn recommendations(result: &SweepResult) -> Vec<Recommendation> {
         }
     }
     let recommended = workloads.iter().filter_map(|(_, curves)| {
-        let outcome = checked_outcome(result, &measured_cells(result, curves))?;
+        let cells = measured_cells(result, curves);
+        let outcome = checked_outcome(result, &cells)?;
+        let fastest = cells.iter().max_by(|a, b| a.rate.total_cmp(&b.rate))?;
+        let others = curves
+            .iter()
+            .filter(|index| **index != fastest.address.curve);
         let state = |index: &usize| result.curves[*index].state;
         Some(Recommendation {
             subject: subject(result, *curves.first()?),
@@ -96,6 +103,16 @@ pub(super) fn recommendations(result: &SweepResult) -> Vec<Recommendation> {
             is_cut_off: curves
                 .iter()
                 .any(|index| state(index) != CurveState::Complete),
+            unmeasured: others
+                .map(|index| &result.curves[*index])
+                .filter(|curve| {
+                    curve
+                        .saturation
+                        .as_ref()
+                        .is_some_and(Saturation::is_open_ended)
+                })
+                .map(|curve| format!("numjobs={}", curve.numjobs))
+                .collect(),
         })
     });
     recommended.collect()
@@ -196,13 +213,17 @@ impl Recommendation {
 
     /// Returns the recommendation as a sentence.
     pub(super) fn sentence(&self, result: &SweepResult, style: TextStyle) -> String {
+        let maximum = match self.unmeasured.is_empty() {
+            true => "the maximum",
+            false => "the highest measured rate",
+        };
         let finding = match self.outcome {
             RecommendedCell::BelowMaximum {
                 address,
                 rate_share: (share, half),
                 latency_share,
             } => format!(
-                "{}: {} of the maximum at {} ({})",
+                "{}: {} of {maximum} at {} ({})",
                 options(result, address),
                 percent(share, half, style),
                 latency(latency_share),
@@ -242,7 +263,21 @@ impl Recommendation {
         } else {
             ""
         };
-        format!("{}{space}{finding}{end}", self.subject)
+        let unmeasured = self.unmeasured_in_words();
+        format!("{}{space}{unmeasured}{finding}{end}", self.subject)
+    }
+
+    /// Names other curves whose deeper cells may be faster, or only counts them. It precedes the
+    /// finding, so that no short report cuts it off.
+    fn unmeasured_in_words(&self) -> String {
+        match self.unmeasured.as_slice() {
+            [] => String::new(),
+            options @ [_, _, _, ..] => format!(
+                "more depth was not measured with {} other numjobs; ",
+                options.len()
+            ),
+            options => format!("more depth was not measured with {}; ", listed(options)),
+        }
     }
 }
 
@@ -314,5 +349,30 @@ pub(crate) fn label(text: &str, width: usize) -> String {
             CUT.chars().chain(kept).collect()
         }
         false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curves_without_depth_are_counted_if_many() {
+        let with = |count: usize| Recommendation {
+            subject: String::new(),
+            outcome: RecommendedCell::Undecided(None),
+            is_cut_off: false,
+            unmeasured: (1..=count).map(|jobs| format!("numjobs={jobs}")).collect(),
+        };
+        let start = "more depth was not measured with";
+        assert_eq!(with(0).unmeasured_in_words(), "");
+        assert_eq!(
+            with(2).unmeasured_in_words(),
+            format!("{start} numjobs=1 and numjobs=2; ")
+        );
+        assert_eq!(
+            with(3).unmeasured_in_words(),
+            format!("{start} 3 other numjobs; ")
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use super::recommendation::{Recommendation, recommendations};
 use super::{headline, heat_table, is_of_working_sets, notes, storage, table};
-use crate::hanging_lines::{HangingLines, NAME_COLUMNS, note_lines};
+use crate::hanging_lines::{HangingLines, NAME_COLUMNS, details_command, note_lines, result_line};
 use crate::text_style::{TextRole, TextStyle};
 use crate::text_table::wrapped;
 use iosonde_job::escape_control_characters;
@@ -94,21 +94,12 @@ impl<'a> ShortSweep<'a> {
 
     /// The command or the option that shows what is left out.
     fn details(&self) -> String {
-        match self.id {
-            Some(id) => format!("iosonde show {id}{}", self.store_options),
-            None => "--details".to_owned(),
-        }
+        details_command(self.id, self.store_options)
     }
 
     /// Names the stored result and the next command.
     fn kept(&self) -> String {
-        match self.id {
-            Some(id) => format!(
-                "result     {id}: iosonde report {id} -o report.html{}",
-                self.store_options
-            ),
-            None => "result     not stored".to_owned(),
-        }
+        result_line(self.id, self.store_options)
     }
 }
 

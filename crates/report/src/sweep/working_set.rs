@@ -1,12 +1,14 @@
 //! Cache findings of sweeps over the working set: a row per size, and a sentence.
 
 use super::named;
+use crate::known_digits::{RATE_UNITS, digits_beside_interval, known_percentile};
 use crate::markdown_table::{MarkdownColumn, markdown_table};
 use crate::text_table::wrapped;
 use iosonde_result::compare::informative_interval;
+use iosonde_study::probe::LatencySummary;
 use iosonde_study::saturation::Warmup;
 use iosonde_study::sweep::{
-    Between, CacheAnswer, CacheFinding, SweepCell, SweepResult, WORKING_SET,
+    Between, CacheAnswer, CacheFinding, CellRate, SweepCell, SweepResult, WORKING_SET,
 };
 use iosonde_study::words;
 
@@ -137,11 +139,12 @@ fn rows(result: &SweepResult, finding: &CacheFinding) -> Vec<WorkingSetRow> {
 
 fn figures(cell: &SweepCell) -> [String; 4] {
     let dash = || "-".to_owned();
-    let p99_ns = cell.latency.and_then(|latency| latency.p99_ns);
+    let rate = |iops: CellRate| digits_beside_interval(iops.mean, iops.error, RATE_UNITS);
+    let p99 = |latency: LatencySummary| known_percentile(latency.p99_ns, latency.p99_between_ns);
     [
-        cell.iops.map_or_else(dash, |iops| words::iops(iops.mean)),
+        cell.iops.map_or_else(dash, rate),
         cell.mean_latency_ns.map_or_else(dash, words::latency),
-        p99_ns.map_or_else(dash, |ns| words::latency(ns as f64)),
+        cell.latency.map_or_else(dash, p99),
         cell.warmup.map_or_else(dash, warmup),
     ]
 }

@@ -54,7 +54,7 @@ fn same_iops_at_larger_blocks_mean_throttle() {
     insta::assert_snapshot!(
         found.evidence,
         @"3.00k IOPS with 8 and with 64 I/Os in flight, at 8.01 times the latency; blocks of \
-          16 KiB reach the same 2.99k IOPS; a throttle of IOPS is the limit, not the device"
+          16 KiB reach the same 2.99k IOPS; a throttle of IOPS is the bottleneck, not the device"
     );
 }
 
@@ -85,7 +85,7 @@ fn iops_falling_with_block_size_mean_device() {
     insta::assert_snapshot!(found.evidence, @"3.00k IOPS with 8 and with 64 I/Os in flight, at \
                                               8.01 times the latency; blocks of 16 KiB reach 1.90k \
                                               IOPS and 29.7 MiB/s: latency grows with the block \
-                                              size; the device itself is the limit");
+                                              size; the device itself is the bottleneck");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn plateau_alone_is_unclear() {
     assert_eq!(found.holder, CeilingCause::Unclear);
     insta::assert_snapshot!(found.evidence, @"3.00k IOPS with 8 and with 64 I/Os in flight, at \
                                               8.01 times the latency; a throttle or the device \
-                                              itself is the limit");
+                                              itself is the bottleneck");
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn same_bandwidth_at_all_block_sizes_means_byte_limit() {
     assert!(
         found
             .evidence
-            .ends_with("a throttle, the link, or the device itself is the limit")
+            .ends_with("a throttle, the link, or the device itself is the bottleneck")
     );
     let mut both = reads.to_vec();
     both.extend([4, 16].map(|depth| at(WRITE, 256, depth, 500.0)));
@@ -187,7 +187,7 @@ fn same_bandwidth_at_all_block_sizes_means_byte_limit() {
     insta::assert_snapshot!(found[0].evidence, @"125 MiB/s with 4 and with 16 I/Os in flight, at \
                                                  3.99 times the latency; blocks of 1 MiB reach the \
                                                  same 125 MiB/s; writes reach the same; a throttle \
-                                                 of bandwidth is the limit, not the device");
+                                                 of bandwidth is the bottleneck, not the device");
     // Sequential I/O of an HDD looks the same.
     for each in &mut both {
         each.random = false;
@@ -248,7 +248,7 @@ fn plateau_at_promised_rate_means_throttle() {
     insta::assert_snapshot!(found.evidence, @"3.00k IOPS with 8 and with 64 I/Os in flight, at \
                                               8.01 times the latency; AWS EBS General Purpose SSD \
                                               gp3 promises 3,000: within 0.0 %; a throttle of \
-                                              IOPS is the limit, not the device");
+                                              IOPS is the bottleneck, not the device");
     let slower: Vec<CeilingMeasurement> = volume()
         .into_iter()
         .map(|each| CeilingMeasurement {

@@ -145,7 +145,8 @@ mod tests {
         runs.iter_mut().find(is_it).unwrap()
     }
 
-    /// Half the interval of a run's rate: of the probe's figure and of the part of `compare`.
+    /// Half the interval of a run's rate: of the probe's figure and of the part of `compare` and
+    /// `list`. Both have the same rate.
     fn rate_errors(result: &RunResult) -> [Option<f64>; 2] {
         let phase = ProbePhase::from_key(&result.plan.jobs[0].name).unwrap();
         let figure = PhaseFigure::from_result(phase, result, 0.0).unwrap();
@@ -153,6 +154,7 @@ mod tests {
         let compared = part
             .figure(phase.direction().into(), Measure::Iops)
             .unwrap();
+        assert_eq!(figure.iops.mean, compared.value);
         let bounds = compared.bounds;
         [
             figure.iops.error,

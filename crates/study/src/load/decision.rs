@@ -266,8 +266,9 @@ mod tests {
 
     fn judgements(objective: &str, runs: Vec<LoadRun>) -> Vec<Judgement> {
         let mut steps = Vec::new();
-        runs.into_iter()
-            .for_each(|run| LoadStep::add(&mut steps, run));
+        for run in runs {
+            LoadStep::add(&mut steps, run);
+        }
         let judged = judged(&objective.parse().unwrap(), &steps);
         judged.iter().map(|tried| tried.judgement).collect()
     }

@@ -8,12 +8,12 @@ use super::matrix;
 use super::matrix_cells::Matrix;
 use super::objective::Objective;
 use super::objective_search::{Answer, RateSearchLimits, search};
-use super::step::LoadStep;
+use super::step::{LoadRun, LoadStep};
 use crate::CutShort;
 use crate::announcement::{Announcement, LoadAnnouncement};
 use crate::driver::{DirectIo, MAY_BE_CACHED, Study, StudyDriver, StudyEnding, run_study};
 use crate::error::{StudyError, WritingStudy};
-use crate::event::StudyObserver;
+use crate::event::{StudyEvent, StudyFinding, StudyObserver};
 use crate::figures::load_measurement::{LoadMeasurement, Offered};
 use crate::probe_budget::ProbeBudget;
 use crate::random_order::shuffle;
@@ -132,6 +132,13 @@ pub fn working_set(target: &StudyTarget, options: &LoadOptions) -> Result<u64, S
     })
 }
 
+/// Adds a run to the latency curve, and reports all runs at its rate together.
+fn add_run(steps: &mut Vec<LoadStep>, driver: &mut StudyDriver<'_>, run: LoadRun) {
+    let index = LoadStep::add(steps, run);
+    let finding = StudyFinding::RateOfCurve(&steps[index].point);
+    driver.emit(&StudyEvent::Found(finding));
+}
+
 /// Latency over offered load for one target.
 struct LoadStudy<'a> {
     runner: LoadRunner<'a>,
@@ -177,7 +184,7 @@ impl Study for LoadStudy<'_> {
             let run = self
                 .runner
                 .offer(driver, self.runner.options.mix.split(rate))?;
-            LoadStep::add(&mut self.steps, run);
+            add_run(&mut self.steps, driver, run);
             self.runner.left.curve = self.runner.left.curve.after_one();
         }
         self.answer_objectives(driver)?;
@@ -267,7 +274,7 @@ impl<'a> LoadStudy<'a> {
                 {
                     Ok(run) => {
                         let is_whole = !run.point.interrupted;
-                        LoadStep::add(&mut self.steps, run);
+                        add_run(&mut self.steps, driver, run);
                         self.runner.left.searches = self.runner.left.searches.after_one();
                         is_whole.then(|| judged(objective, &self.steps))
                     }

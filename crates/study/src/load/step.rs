@@ -61,20 +61,23 @@ impl LoadStep {
         self.point.offered.total()
     }
 
-    /// Adds a run to the step of the same load. An interrupted run gets a step of its own.
-    pub(super) fn add(steps: &mut Vec<LoadStep>, run: LoadRun) {
-        let is_same = |step: &&mut LoadStep| {
+    /// Adds a run to the step of the same load, whose index is returned. An interrupted run gets a
+    /// step of its own.
+    pub(super) fn add(steps: &mut Vec<LoadStep>, run: LoadRun) -> usize {
+        let is_same = |step: &LoadStep| {
             let is_whole = !step.point.interrupted && !run.point.interrupted;
             is_whole && step.point.is_alike(&run.point)
         };
-        match steps.iter_mut().find(is_same) {
-            Some(step) => step.merge(run),
-            None => steps.push(LoadStep {
-                point: run.point,
-                seconds: run.seconds,
-                runs: vec![run.batches],
-            }),
+        if let Some(index) = steps.iter().position(is_same) {
+            steps[index].merge(run);
+            return index;
         }
+        steps.push(LoadStep {
+            point: run.point,
+            seconds: run.seconds,
+            runs: vec![run.batches],
+        });
+        steps.len() - 1
     }
 
     fn merge(&mut self, run: LoadRun) {
@@ -284,9 +287,9 @@ mod tests {
     #[test]
     fn runs_at_one_rate_are_merged_into_one_step() {
         let mut steps = Vec::new();
-        LoadStep::add(&mut steps, run(100.0, 1_000_000));
-        LoadStep::add(&mut steps, run(50.0, 4_000_000));
-        assert_eq!(steps.len(), 1);
+        let first = LoadStep::add(&mut steps, run(100.0, 1_000_000));
+        let second = LoadStep::add(&mut steps, run(50.0, 4_000_000));
+        assert_eq!((first, second, steps.len()), (0, 0, 1));
         let point = &steps[0].point;
         let latency = &point.read.as_ref().unwrap().latency;
         assert_eq!((point.runs, point.achieved_per_s()), (2, 75.0));
@@ -304,7 +307,7 @@ mod tests {
         LoadStep::add(&mut steps, run(100.0, 1_000_000));
         let mut cut = run(100.0, 1_000_000);
         cut.point.interrupted = true;
-        LoadStep::add(&mut steps, cut);
+        assert_eq!(LoadStep::add(&mut steps, cut), 1);
         LoadStep::add(&mut steps, run(100.0, 1_000_000));
         let runs: Vec<u32> = steps.iter().map(|step| step.point.runs).collect();
         assert_eq!(runs, [2, 1]);

@@ -1,6 +1,7 @@
 //! The two sides of a comparison, as results with matching parts.
 
 use super::described;
+use super::mixed_targets::mixed_targets;
 use crate::commands::result_ref::ResultRef;
 use crate::failure::CommandError;
 use iosonde_history::{HistoryPath, Loaded, RunDocument, RunRecord, StudyRecord, StudySummary};
@@ -26,6 +27,8 @@ pub(super) struct Chosen {
     ways: Vec<StorageUsed>,
     /// The stored result, if the side is a single one.
     stored: Option<Box<Loaded>>,
+    /// The label and its targets, if its results are of several targets.
+    mixed_targets: Option<String>,
 }
 
 impl Chosen {
@@ -70,6 +73,7 @@ impl Chosen {
             ways: storage(&study, None),
             studies: vec![(study, None)],
             stored: None,
+            mixed_targets: None,
         })
     }
 
@@ -81,6 +85,7 @@ impl Chosen {
             ways: storage(&study, None),
             studies: vec![(study, None)],
             stored: None,
+            mixed_targets: None,
         }
     }
 
@@ -91,6 +96,7 @@ impl Chosen {
             ways: storage(&loaded.study, loaded.run),
             studies: vec![(loaded.study.clone(), loaded.run)],
             stored: Some(Box::new(loaded)),
+            mixed_targets: None,
         }
     }
 
@@ -102,7 +108,14 @@ impl Chosen {
             studies: Vec::new(),
             ways: Vec::new(),
             stored: None,
+            mixed_targets: mixed_targets(word, studies),
         }
+    }
+
+    /// Warning that the side, `A` or `B`, is a mean over different targets.
+    pub(super) fn warning_of_targets(&self, side: &str) -> Option<String> {
+        let mixed = self.mixed_targets.as_ref()?;
+        Some(format!("{side}: {mixed}"))
     }
 
     /// Whether the side's parts are those of runs, comparable with earlier runs of the plan.

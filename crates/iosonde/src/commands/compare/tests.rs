@@ -247,6 +247,34 @@ fn different_storage_paths_are_noted() {
     std::fs::remove_dir_all(dir).unwrap();
 }
 
+#[test]
+fn label_of_several_targets_is_reported() {
+    let dir = std::env::temp_dir().join(format!("iosonde-mixed-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("history.db");
+    let studies = [
+        ("a", "sim:nvme", 1),
+        ("a", "sim:hdd", 2),
+        ("b", "sim:hdd", 3),
+    ];
+    let studies = studies.map(|(disk, target, seed)| {
+        let mut study = StudyRecord::from_run(ran("read_us=5ms", seed));
+        study.target = target.to_owned();
+        study.labels.insert("disk".to_owned(), disk.to_owned());
+        (study, String::new())
+    });
+    let place = HistoryPath::find(Some(&file)).unwrap();
+    let mut store = Store::open_or_make(&place).unwrap().store;
+    store.import(&studies).unwrap();
+    let side = |label| Chosen::resolve(label, Some(&file)).unwrap();
+    assert_eq!(
+        side("disk=a").warning_of_targets("A").as_deref(),
+        Some("A: disk=a covers 2 targets: sim:hdd, sim:nvme")
+    );
+    assert_eq!(side("disk=b").warning_of_targets("B"), None);
+    std::fs::remove_dir_all(dir).unwrap();
+}
+
 /// A history with one run for each latency, all of one plan on one target, oldest first.
 fn history_of_runs(file: &std::path::Path, latencies_us: &[u32]) -> Vec<String> {
     let mut studies = Vec::new();
@@ -388,4 +416,31 @@ fn comparison_table_fits_80_columns() {
             .unwrap();
         assert!(widest.chars().count() <= 80, "{widest}");
     }
+}
+
+#[test]
+fn error_of_many_figures_names_the_worst() {
+    let fio = include_str!("../../../../result/tests/fio-json/two-jobs.json");
+    let study = iosonde_history::read_documents(fio).unwrap().remove(0);
+    let sides = [study.measured("a"), study.measured("b")];
+    let mut comparison = compare(&sides[..1], &sides[1..]);
+    // A rate that falls to 2 %.
+    let is_rate = |row: &&mut ComparisonRow| row.measure.more_is_faster();
+    comparison
+        .rows
+        .iter_mut()
+        .find(is_rate)
+        .unwrap()
+        .ratio
+        .value = 0.02;
+    let document = ComparisonDocument::new("a", "b", &comparison);
+    let rows: Vec<&ComparisonRow> = comparison.rows.iter().cycle().take(60).collect();
+    let text = named(&document, &rows);
+    assert!(text.starts_with("60 figures, the worst "), "{text}");
+    assert!(text.ends_with("; the comparison has all"), "{text}");
+    assert_eq!(text.matches(" by ").count(), NAMED_FIGURES_MAX, "{text}");
+    assert!(text.contains(" by 98 %"), "{text}");
+    let few = named(&document, &rows[..2]);
+    assert_eq!(few.matches(" by ").count(), 2, "{few}");
+    assert!(!few.contains("figures"), "{few}");
 }

@@ -97,7 +97,7 @@ fn table(study: &StudyRecord) -> String {
     } else if let Some(pts) = study.pts(None) {
         report::pts::table(&pts)
     } else if let Some(suite) = study.suite(None) {
-        report::suite::table(&suite)
+        report::suite::table(&suite, Output::Standard.style())
     } else {
         let parts = study.runs.iter().flat_map(|run| run.parts.clone());
         report::figures::table(&parts.collect::<Vec<_>>())

@@ -342,7 +342,9 @@ pub(super) mod tests {
             failure: None,
             interrupted,
             sweep: None,
+            load: None,
             command: None,
+            in_memory: None,
             beside: None,
             pods: Vec::new(),
         }

@@ -1,6 +1,7 @@
 //! The words of a command for its pods: without its target, and without options of the cluster.
 
 use crate::args::argument_error::argument_error;
+use crate::args::wrong::typed_command;
 use crate::args::{CephArgs, Cli, ClusterArgs, PodsArgs, RenderArgs};
 use crate::failure::CommandError;
 use clap::parser::ValueSource;
@@ -56,7 +57,7 @@ pub(super) fn command_words(words: &[OsString]) -> Result<Vec<String>, CommandEr
     let matches = cli
         .clone()
         .try_get_matches_from(words)
-        .map_err(|error| argument_error(error, "iosonde"))?;
+        .map_err(|error| argument_error(error, &typed_command::<Cli>(words)))?;
     let found = matches.subcommand();
     let found = found.and_then(|(name, given)| Some((cli.find_subcommand(name)?, given)));
     let Some((command, given)) = found else {
@@ -138,6 +139,14 @@ fn values(id: &str, given: &ArgMatches) -> Result<Vec<String>, CommandError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn invalid_option_names_the_help_of_its_command() {
+        let words = ["iosonde", "probe", ".", "--size", "4x"].map(OsString::from);
+        let text = command_words(&words).unwrap_err().text(false);
+        let help = "help: `iosonde probe --help` describes --size";
+        assert!(text.ends_with(help), "{text}");
+    }
 
     #[test]
     fn options_with_files_are_refused_or_replaced() {

@@ -86,6 +86,9 @@ fn kept(report: &mut HtmlReportBuilder, source: &str, study: StudyRecord, run: O
             RunDocument::Run(result) if is_grid => report.of_grid(source, *result),
             RunDocument::Run(result) => match &suite {
                 Some(suite) => report.run_of_suite(source, suite, *result),
+                None if study.kind == "probe" => {
+                    report.run_of_probe(source, &study.target, *result);
+                }
                 None => report.run(source, *result),
             },
             // Stored documents of fio were parsed before, so this does not fail.

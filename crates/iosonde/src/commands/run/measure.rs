@@ -306,7 +306,9 @@ impl Runner<'_> {
                     failure: Some(text),
                     interrupted: false,
                     sweep: None,
+                    load: None,
                     command: None,
+                    in_memory: None,
                     beside: (step.beside.as_ref()).map(|neighbour| neighbour.options.clone()),
                     pods: Vec::new(),
                 }

@@ -10,7 +10,7 @@ use crate::journal::journal_file::JournalFile;
 use crate::live::suite_live::SuiteLive;
 use crate::signals::StopSignal;
 use iosonde_engine::runner::LocalSession;
-use iosonde_history::{HistoryWriter, StoredRuns, random_id};
+use iosonde_history::{HistoryWriter, StoredRuns, TOGETHER, random_id};
 use iosonde_result::run_error::RunError;
 use iosonde_result::session::Session;
 use iosonde_suite::{
@@ -74,7 +74,7 @@ pub(super) fn open_targets<'a>(
         let mut history_writer = HistoryWriter::open(&args.keep.options())?;
         label(&mut history_writer, args, suite, target);
         if targets.len() > 1 {
-            history_writer.label("together", &together);
+            history_writer.label(TOGETHER, &together);
         }
         history_writer.begin("suite", &target.name);
         target_runs.push(TargetRun {

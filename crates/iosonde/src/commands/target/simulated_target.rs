@@ -8,24 +8,59 @@ use iosonde_sim::{SimSpec, SimSpecError};
 
 /// Device that a remedy names if none has a similar name.
 const USUAL_DEVICE: &str = "nvme";
+/// Most devices that a remedy names because their descriptions have the word.
+const MEANT_DEVICES_MAX: usize = 2;
 
 /// Fails if the options of the target `name` describe no device.
 pub(super) fn check_device(name: &str, options: &str) -> Result<(), CommandError> {
+    if options.is_empty() {
+        return Err(CommandError::usage(
+            format!("{name} names no simulated device"),
+            format!("use sim:{USUAL_DEVICE}; {}", listed_devices()),
+        ));
+    }
     let spec = SimSpec::parse(options);
     spec.map(drop).map_err(|error| refused(name, &error))
+}
+
+/// The names of all devices: `the devices are hdd, ...`.
+fn listed_devices() -> String {
+    let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+    format!("the devices are {}", names.join(", "))
+}
+
+/// Targets with the devices that a word may mean: a similar name, else those whose name or
+/// description has the word.
+fn meant_targets(word: &str) -> String {
+    if let Some(near) = nearest(word, PRESETS.iter().map(|preset| preset.name)) {
+        return format!("sim:{near}");
+    }
+    let word = word.to_lowercase();
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric();
+    let has_word = |text: &str| {
+        text.to_lowercase()
+            .split(|c: char| !is_letter(c))
+            .any(|one| one == word)
+    };
+    let devices = PRESETS.iter();
+    let devices = devices.filter(|preset| has_word(preset.name) || has_word(preset.doc));
+    let targets: Vec<String> = devices
+        .take(MEANT_DEVICES_MAX)
+        .map(|preset| format!("sim:{}", preset.name))
+        .collect();
+    match targets.is_empty() {
+        true => format!("sim:{USUAL_DEVICE}"),
+        false => targets.join(" or "),
+    }
 }
 
 /// The error with one remedy. Lists of names are short enough for a line or two.
 fn refused(name: &str, error: &SimSpecError) -> CommandError {
     match error {
-        SimSpecError::UnknownPreset { word } => {
-            let devices: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
-            let near = nearest(word, devices.iter().copied()).unwrap_or(USUAL_DEVICE);
-            CommandError::usage(
-                format!("{name}: there is no simulated device `{word}`"),
-                format!("use sim:{near}; the devices are {}", devices.join(", ")),
-            )
-        }
+        SimSpecError::UnknownPreset { word } => CommandError::usage(
+            format!("{name}: there is no simulated device `{word}`"),
+            format!("use {}; {}", meant_targets(word), listed_devices()),
+        ),
         SimSpecError::UnknownKey { key } => {
             let near = nearest(key, KEYS.iter().map(|known| known.name));
             CommandError::usage(
@@ -66,6 +101,26 @@ mod tests {
     }
 
     #[test]
+    fn empty_device_name_lists_the_devices() {
+        let failure = error("");
+        assert_eq!(failure.status(), 2);
+        assert_eq!(
+            failure.text(false),
+            "error: sim: names no simulated device\n\
+             help: use sim:nvme; the devices are hdd, sata-ssd, nvme, net-iops-cap, net-bw-cap, \
+             burst, raid, ceph, nfs, throttled"
+        );
+    }
+
+    #[test]
+    fn kind_of_disk_suggests_each_such_device() {
+        assert_eq!(meant_targets("ssd"), "sim:sata-ssd or sim:nvme");
+        assert_eq!(meant_targets("SSD"), "sim:sata-ssd or sim:nvme");
+        assert_eq!(meant_targets("sata-sdd"), "sim:sata-ssd");
+        assert_eq!(meant_targets("foo"), "sim:nvme");
+    }
+
+    #[test]
     fn invalid_device_options_have_one_remedy() {
         let unknown = error("read_su=5").text(false);
         assert!(unknown.contains("no key `read_su`"), "{unknown}");
@@ -75,6 +130,6 @@ mod tests {
             assert_eq!(failure.status(), 2);
             assert_eq!(failure.text(false).lines().count(), 2, "{failure:?}");
         }
-        assert!(check_device("sim:", "").is_ok() && check_device("sim:hdd", "hdd").is_ok());
+        assert!(check_device("sim:hdd", "hdd").is_ok());
     }
 }

@@ -184,10 +184,18 @@ fn probe_report_fits_80_columns() {
 }
 
 #[test]
-fn interrupted_probe_has_no_advice_to_measure_longer() {
+fn probe_gives_one_advice_to_measure_longer() {
     let (mut result, _) = probed(FakeDevice::nvme(), "/data", directory());
     result.figures[0].sure = Some(false);
-    assert!(table::text(&result).contains("--runtime 30"));
+    // The undecided verdict names the runtime that decides it.
+    assert_eq!(result.classification.durable_writes, None);
+    let text = table::text(&result);
+    assert!(text.contains("when time ran out.\n"), "{text}");
+    assert_eq!(text.matches("--runtime").count(), 1, "{text}");
+    result.classification.durable_writes = Some(DurableWrites::Database);
+    assert!(table::text(&result).contains("--runtime 30 measures longer"));
+    result.options.budget.runtime_ns *= 10;
+    assert!(table::text(&result).contains("--runtime 300 measures longer"));
     result.interrupted = true;
     let text = table::text(&result);
     assert!(!text.contains("--runtime 30"), "{text}");

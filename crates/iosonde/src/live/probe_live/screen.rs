@@ -1,6 +1,7 @@
 //! Screen of a probe: a line per step and a line of current activity, as wide as the terminal.
 
 use crate::live::view::{StepRow, activity_lines, head_line};
+use crate::live::view_lines::ViewLines;
 use iosonde_report::probe::row;
 use iosonde_result::observer::{PodProgress, RunProgress};
 use iosonde_study::probe::{Knee, PhaseFigure, ProbeAnnouncement, ProbePhase};
@@ -130,13 +131,16 @@ impl Screen {
     }
 
     /// Returns all lines for a terminal of this width.
-    pub(super) fn lines(&self, columns: usize) -> Vec<String> {
-        let mut lines = vec![head_line(&self.target, &self.left().words(), columns)];
-        for (index, step) in self.steps.iter().enumerate() {
-            lines.push(step.line(index == self.current, columns));
+    pub(super) fn view(&self, columns: usize) -> ViewLines {
+        let steps = self.steps.iter().enumerate();
+        ViewLines {
+            head: head_line(&self.target, &self.left().words(), columns),
+            steps: steps
+                .map(|(index, step)| step.line(index == self.current, columns))
+                .collect(),
+            current: self.current,
+            activity: activity_lines(&self.now, &self.pods, columns),
         }
-        lines.extend(activity_lines(&self.now, &self.pods, columns));
-        lines
     }
 
     /// The current step: its title, its rate and its interval or details. `None` before the first.
@@ -327,7 +331,7 @@ mod tests {
     #[test]
     fn screen_lines_keep_rate_and_time_at_each_width() {
         let shown = |columns| -> Vec<String> {
-            let lines = screen().lines(columns).into_iter();
+            let lines = screen().view(columns).fitted(24).into_iter();
             let cut = |line: String| line.chars().take(columns - 1).collect();
             lines.map(cut).collect()
         };
@@ -344,6 +348,22 @@ mod tests {
     fn screen_new_step_clears_activity_of_last() {
         let mut screen = screen();
         screen.begin(ProbePhase::SequentialRead, false);
-        assert_eq!(screen.lines(80).pop().unwrap(), "now");
+        assert_eq!(screen.view(80).activity, ["now"]);
+    }
+
+    #[test]
+    fn screen_in_low_terminal_keeps_running_step_and_activity() {
+        for (columns, rows) in [(40, 8), (80, 22), (120, 38), (40, 3)] {
+            let mut screen = screen();
+            for phase in [ProbePhase::RandomRead, ProbePhase::SyncedWrite] {
+                screen.begin(phase, false);
+                let lines = screen.view(columns).fitted(rows);
+                assert!(lines.len() <= rows, "{lines:?}");
+                assert!(lines[0].contains("Ctrl-C stops"), "{lines:?}");
+                assert!(lines[lines.len() - 1].starts_with("now"), "{lines:?}");
+                let running = lines.iter().filter(|line| line.starts_with("> "));
+                assert_eq!(running.count(), 1, "{lines:?}");
+            }
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::screen::Screen;
 use crate::live::view::{LiveView, StepRow, activity_line, head_line};
+use crate::live::view_lines::ViewLines;
 use iosonde_report::probe::row;
 use iosonde_study::TimeRange;
 use iosonde_study::probe::{PhaseFigure, ProbePhase};
@@ -76,7 +77,7 @@ impl TargetsView {
         let left = screen.left();
         row.times = Some((left, row.times.map_or(left, |(_, whole)| whole)));
         let now = screen.activity();
-        view.redraw(is_news, |columns| lines(rows, index, now, columns));
+        view.redraw(is_news, |room| lines(rows, index, now, room.columns));
     }
 
     /// Records a figure of the target `index`.
@@ -105,7 +106,7 @@ impl TargetsView {
 }
 
 /// Lines of the view.
-fn lines(rows: &[TargetProgress], current: usize, now: &[String], columns: usize) -> Vec<String> {
+fn lines(rows: &[TargetProgress], current: usize, now: &[String], columns: usize) -> ViewLines {
     let announced = rows.iter().find_map(|row| row.times);
     // A target that has not begun takes as long as the others.
     let usual = announced.map_or(TimeRange::default(), |(_, whole)| whole);
@@ -114,7 +115,8 @@ fn lines(rows: &[TargetProgress], current: usize, now: &[String], columns: usize
         .map(|row| row.times.map_or(usual, |(left, _)| left));
     let left = left.fold(TimeRange::default(), |sum, each| sum + each);
     let title = format!("{} targets in turns", rows.len());
-    let mut lines = vec![head_line(&title, &left.words(), columns)];
+    let head = head_line(&title, &left.words(), columns);
+    let mut steps = Vec::new();
     for (index, row) in rows.iter().enumerate() {
         let title = format!("{} {}", index + 1, row.name);
         let step = row.step.split(',').next().unwrap_or_default();
@@ -126,14 +128,18 @@ fn lines(rows: &[TargetProgress], current: usize, now: &[String], columns: usize
             rate: &row.rate,
             known: &known,
         };
-        lines.push(match index == current {
+        steps.push(match index == current {
             true => step.running(None, "", columns),
             false => step.resting(columns),
         });
     }
-    lines.extend(leader(rows));
-    lines.push(activity_line(now, columns));
-    lines
+    steps.extend(leader(rows));
+    ViewLines {
+        head,
+        steps,
+        current,
+        activity: vec![activity_line(now, columns)],
+    }
 }
 
 /// Compares the targets by the last phase that all have completed. Names the leading target only if
@@ -190,7 +196,7 @@ mod tests {
     fn target_lines_fit_each_width() {
         let rows = [target("/srv/a", 120e3, 2e3), target("/srv/b", 100e3, 2e3)];
         let now = ["3.20 GiB/s".to_owned()];
-        let shown = lines(&rows, 1, &now, 80);
+        let shown = lines(&rows, 1, &now, 80).fitted(24);
         assert_eq!(
             shown,
             [
@@ -201,11 +207,11 @@ mod tests {
                 "now 3.20 GiB/s",
             ]
         );
-        assert_eq!(lines(&rows, 1, &now, 120), shown);
-        let narrow = lines(&rows, 1, &now, 40);
+        assert_eq!(lines(&rows, 1, &now, 120).fitted(40), shown);
+        let narrow = lines(&rows, 1, &now, 40).fitted(8);
         assert_eq!(narrow[2], "> 2 /srv/b           3.17 GiB/s");
         let begun = TargetProgress::default();
-        let waiting = lines(&[rows[0].clone(), begun], 0, &now, 80);
+        let waiting = lines(&[rows[0].clone(), begun], 0, &now, 80).fitted(24);
         assert!(
             waiting[0].contains("  about 1 min 20 s left"),
             "{waiting:?}"

@@ -75,9 +75,9 @@ fn verdict_comes_first_and_largest_difference_next() {
 
                      A       B B / A 95 % interval
     second
-     read p99  1.00 ms 1.50 ms 1.500   1.470-1.530 slower
+     read p99  ~1.0 ms ~1.5 ms 1.500   1.470-1.530 slower
     first
-     read IOPS    200k    160k 0.800   0.784-0.816 slower
+     read IOPS   ~200k   ~160k 0.800   0.784-0.816 slower
 
     1 more row: no difference shown; 1 more row: undecided. `--details` prints all
     rows.

@@ -15,7 +15,7 @@ const MARGIN_COLUMNS: usize = 10;
 
 /// Report of a result that is stored.
 fn short(result: &LoadResult, style: TextStyle) -> String {
-    super::short(result, "iosonde show 8ee054", style)
+    super::short(result, (Some("8ee054"), ""), style)
 }
 
 fn check_layout(result: &LoadResult) {
@@ -79,6 +79,17 @@ fn table_of_a_long_study_is_left_to_details() {
         "{text}"
     );
     assert!(text.contains("× fell behind"), "{text}");
+}
+
+#[test]
+fn load_report_ends_with_the_stored_result() {
+    let result = measured("net-iops-cap", &at(1000.0, &[]));
+    let line = "\nresult     8ee054: iosonde report 8ee054 -o report.html\n";
+    assert!(short(&result, UTF8).ends_with(line));
+    let text = super::short(&result, (None, ""), UTF8);
+    assert!(text.ends_with("\nresult     not stored\n"), "{text}");
+    let text = super::short(&result, (Some("8ee054"), " --store x.db"), UTF8);
+    assert!(text.ends_with(" -o report.html --store x.db\n"), "{text}");
 }
 
 #[test]

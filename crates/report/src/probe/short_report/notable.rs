@@ -1,15 +1,13 @@
 //! Lines below the table of a short report: maximum, bottleneck, promises, and notes.
 
-use crate::known_digits::{BANDWIDTH_UNITS, RATE_UNITS, known_digits};
+use crate::known_digits::known_digits;
 use crate::probe::{conditions, limits, row, table};
 use crate::promise;
 use iosonde_job::plan::Direction;
 use iosonde_result::run::VerdictKind;
-use iosonde_study::probe::{Knee, PhaseRun, ProbePhase, ProbeResult};
+use iosonde_study::probe::{Knee, PhaseRun, ProbePhase, ProbeResult, RateEstimate};
 use iosonde_study::promise_check::{PromiseCheck, PromiseOutcome};
 
-/// Smallest block size of a phase whose maximum is a bandwidth.
-const BANDWIDTH_BYTES: u64 = 1 << 20;
 /// Words for a cache that served I/O, in a list of doubts.
 const CACHE_WORDS: &str = "cache";
 /// Words for reads of blocks that were never written, in a list of doubts.
@@ -57,20 +55,16 @@ fn maximum_of_pattern(knee: &Knee, result: &ProbeResult) -> String {
     if !claims.maximum {
         return format!("{title} not known");
     }
-    let rate = |mean: f64, error: Option<f64>| match knee.phase.block_bytes() {
-        bytes if bytes >= BANDWIDTH_BYTES => {
-            let bytes = bytes as f64;
-            let error = error.map(|error| error * bytes);
-            known_digits(mean * bytes, error, BANDWIDTH_UNITS)
-        }
-        _ => known_digits(mean, error, RATE_UNITS),
+    let rate = |iops: RateEstimate| {
+        let (rate, units) = row::in_main_unit(knee.phase, iops);
+        known_digits(rate.mean, rate.error, units)
     };
-    let sustained = row::lower_sustained(knee, result).map(|figure| {
-        let sustained = rate(figure.iops.mean, figure.iops.error);
+    let sustained = result.sustained_rate(knee).map(|figure| {
+        let sustained = rate(figure.iops);
         format!(" in short runs, {sustained} in a longer one")
     });
     let sustained = sustained.unwrap_or_default();
-    let rate = rate(found.maximum.mean, found.maximum.error);
+    let rate = rate(found.maximum);
     let at = match found.jobs {
         1 => format!("depth {}", found.knee.iodepth),
         jobs => format!("{jobs} jobs x {}", found.knee.iodepth),

@@ -1,9 +1,7 @@
 //! The table of a short report: one line per phase, with the digits that are known.
 
 use super::run_shape::{RunShape, rates, sparkline};
-use crate::known_digits::{
-    LATENCY_UNITS, RATE_UNITS, bandwidth_of_rate, known_digits, longer_half, with_interval,
-};
+use crate::known_digits::{RATE_UNITS, bandwidth_of_rate, known_percentile, with_interval};
 use crate::probe::row;
 use crate::text_style::TextStyle;
 use crate::text_table::COLUMNS;
@@ -12,8 +10,6 @@ use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult};
 
 /// Heading of each column. Only the first and the last are aligned to the left.
 const HEAD: [&str; 7] = ["", "depth", "rate", "bandwidth", "p50", "p99", "over time"];
-/// Cell of a percentile that too few I/Os support.
-const NOT_MEASURED_CELL: &str = "-";
 
 /// Name of a phase, without its depth: `4k random read`, `1M seq. write`, `4k fdatasync`.
 pub(super) fn short_label(figure: &PhaseFigure) -> String {
@@ -34,13 +30,6 @@ pub(super) fn short_label(figure: &PhaseFigure) -> String {
         _ => "write",
     };
     format!("{block} {order} {direction}")
-}
-
-/// A percentile with its known digits. `-` if too few I/Os were measured.
-pub(super) fn percentile(ns: Option<u64>, interval: Option<(u64, u64)>) -> String {
-    ns.map_or(NOT_MEASURED_CELL.to_owned(), |ns| {
-        known_digits(ns as f64, longer_half(ns, interval), LATENCY_UNITS)
-    })
 }
 
 /// The lines of the table. The word for the shape of the rate is painted.
@@ -103,8 +92,8 @@ fn cells(figure: &PhaseFigure, rates: &[f64], style: TextStyle) -> [String; HEAD
         figure.iodepth.to_string(),
         with_interval(iops.mean, iops.error, RATE_UNITS, style.plus_minus()),
         bandwidth_of_rate(bytes.mean, iops.mean, iops.error),
-        percentile(latency.p50_ns, latency.p50_between_ns),
-        percentile(latency.p99_ns, latency.p99_between_ns),
+        known_percentile(latency.p50_ns, latency.p50_between_ns),
+        known_percentile(latency.p99_ns, latency.p99_between_ns),
         sparkline(rates, style.bars()),
     ]
 }

@@ -330,10 +330,13 @@ fn slower_run_with_other_cause_is_no_burst() {
 
 /// The cause is at the end of the sentence.
 #[test]
-fn bottleneck_of_four_lines_is_complete() {
+fn long_bottleneck_is_complete() {
     let result = probed("hdd", ProbeBudget::NORMAL);
     let text = report(&[result], false, UTF8);
-    assert!(text.contains("the device itself is the limit\n"), "{text}");
+    assert!(
+        text.contains("the device itself is the bottleneck\n"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -409,9 +412,33 @@ fn report_that_is_not_stored_names_details() {
         style: UTF8,
     };
     let text = report.text();
-    assert!(text.contains("6 more notes: --details"), "{text}");
-    assert_eq!(report.ending(None), " … (--details)");
+    assert!(text.contains("6 more notes: add --details"), "{text}");
+    assert_eq!(report.ending(None), " … (add --details)");
     assert!(text.ends_with("result     not stored\n"), "{text}");
+}
+
+#[test]
+fn single_note_is_whole_if_the_pointer_needs_as_many_lines() {
+    let note = ["word ".repeat(40).trim_end().to_owned()];
+    let lines = notes(&note, "iosonde show 460130", 2);
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert_eq!(lines.join(" ").matches("word").count(), 40);
+    let lines = notes(&note, "iosonde show 460130", 1);
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(lines[1], "           the whole note: iosonde show 460130");
+    let (first, middle) = ("word ".repeat(12), "middle ".repeat(30));
+    let remedy = format!(
+        "{}. But {}. Use `iosonde doctor`.",
+        first.trim(),
+        middle.trim()
+    );
+    let cut = notes(&[remedy], "iosonde show 460130", 2).join(" ");
+    assert!(cut.contains("word ... Use "), "{cut}");
+    assert!(cut.contains("`iosonde doctor`. "), "{cut}");
+    assert!(
+        cut.ends_with("the whole note: iosonde show 460130"),
+        "{cut}"
+    );
 }
 
 #[test]

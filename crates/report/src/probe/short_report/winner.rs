@@ -1,9 +1,9 @@
 //! Several targets: which wins, by how much, and whether that is certain.
 
-use super::rate_table::{percentile, short_label};
-use crate::comparison::advantage::{advantage, certainty_of, differs, range};
+use super::rate_table::short_label;
+use crate::comparison::advantage::{advantage, certainty_of, differs, is_certain, range};
 use crate::hanging_lines::{HangingLines, fitted};
-use crate::known_digits::{BANDWIDTH_UNITS, RATE_UNITS, with_interval};
+use crate::known_digits::{known_percentile, with_interval};
 use crate::probe::{row, side_by_side};
 use crate::text_style::TextStyle;
 use crate::text_table::COLUMNS;
@@ -14,8 +14,6 @@ use iosonde_study::words;
 
 /// Most lines of one comparison in words.
 const SENTENCE_LINES: usize = 2;
-/// Smallest block size of a phase whose main figure is a bandwidth.
-const BANDWIDTH_BYTES: u64 = 1 << 20;
 /// Cells of a line: name, depth, both targets, and the faster one.
 type PairCells = [String; 5];
 
@@ -64,36 +62,44 @@ fn letter(index: usize) -> String {
 }
 
 /// Names the winner of two targets with these names, how much faster it is, and how certain that
-/// is. `certainty` is that of all compared figures.
+/// is. Only differences that hold together make a winner. `certainty` is that of all compared
+/// figures.
 pub(crate) fn winner_in_words(
     headlines: &Comparison,
     [first, second]: [&str; 2],
     certainty: &str,
 ) -> String {
     let rows = &headlines.rows;
-    let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
-    let first_wins = count(ComparisonVerdict::Slower);
-    let second_wins = count(ComparisonVerdict::Faster);
+    let certain: Vec<&ComparisonRow> = rows.iter().filter(|row| is_certain(row)).collect();
+    let wins = |verdict| certain.iter().filter(|row| row.verdict == verdict).count();
+    let first_wins = wins(ComparisonVerdict::Slower);
+    let second_wins = wins(ComparisonVerdict::Faster);
     let all = words::counted(rows.len(), "figure");
     let who = match (first_wins, second_wins) {
-        (0, 0) => {
-            let undecided = count(ComparisonVerdict::Undecided);
-            return match undecided {
-                0 => format!("none: no difference shown in {all}"),
-                _ => format!("none: no difference shown, {undecided} of {all} undecided"),
-            };
-        }
+        (0, 0) => return without_winner(headlines),
         (wins, 0) => format!("{first}: faster in {wins} of {all}"),
         (0, wins) => format!("{second}: faster in {wins} of {all}"),
         _ => format!("none: {first} is faster in {first_wins} of {all}, {second} in {second_wins}"),
     };
-    let decided = rows.iter().filter(|row| differs(row));
-    let advantages = decided.map(|row| advantage(row.ratio.value));
+    let advantages = certain.iter().map(|row| advantage(row.ratio.value));
     let (least, most) = advantages.fold((f64::INFINITY, 0.0f64), |(least, most), each| {
         (least.min(each), most.max(each))
     });
     let by = range(least, most);
     format!("{who}, {by} as fast; {certainty}")
+}
+
+/// The reason why no target wins: no figure differs, or each difference may be chance.
+fn without_winner(headlines: &Comparison) -> String {
+    let rows = &headlines.rows;
+    let all = words::counted(rows.len(), "figure");
+    let differing = rows.iter().filter(|row| differs(row)).count();
+    match (differing, headlines.count(ComparisonVerdict::Undecided)) {
+        (0, 0) => format!("none: no difference shown in {all}"),
+        (0, undecided) => format!("none: no difference shown, {undecided} of {all} undecided"),
+        (1, _) => format!("none: the difference in 1 of {all} may be chance"),
+        _ => format!("none: the differences in {differing} of {all} may be chance"),
+    }
 }
 
 /// The main figure of each phase on both sides, and the faster side.
@@ -103,6 +109,7 @@ fn table(
     style: TextStyle,
 ) -> Vec<String> {
     let mut rows: Vec<PairCells> = vec![["", "depth", "A", "B", "faster"].map(str::to_owned)];
+    let mut compared = Vec::new();
     for phase in row::ORDER {
         let row = headlines.rows.iter().find(|row| row.part == phase.key());
         let figures = first.figure(phase).zip(second.figure(phase));
@@ -115,14 +122,20 @@ fn table(
             depths(phase, a, b),
             value(a),
             value(b),
-            faster_side(row, ["A", "B"]),
+            String::new(),
         ]);
+        compared.push(row);
     }
     let mut widths = [0; 5];
     for cells in &rows {
         for (width, cell) in widths.iter_mut().zip(cells) {
             *width = cell.chars().count().max(*width);
         }
+    }
+    // Five blanks stand between the columns.
+    let room = usize::from(COLUMNS).saturating_sub(widths[..4].iter().sum::<usize>() + 5);
+    for (cells, row) in rows.iter_mut().skip(1).zip(compared) {
+        cells[4] = faster_side_within(row, ["A", "B"], room);
     }
     let line = |[name, depth, a, b, faster]: &PairCells| {
         let [of_name, of_depth, of_a, of_b, _] = widths;
@@ -143,20 +156,12 @@ fn depths(phase: ProbePhase, a: &PhaseFigure, b: &PhaseFigure) -> String {
 
 fn main_figure(figure: &PhaseFigure, measure: Measure, style: TextStyle) -> String {
     let latency = row::latency(figure);
-    match measure {
-        Measure::LatP50 => {
-            let p50 = percentile(latency.p50_ns, latency.p50_between_ns);
-            format!("p50 {p50}")
-        }
-        _ if figure.block_bytes >= BANDWIDTH_BYTES => {
-            let rate = figure.bytes_per_s;
-            with_interval(rate.mean, rate.error, BANDWIDTH_UNITS, style.plus_minus())
-        }
-        _ => {
-            let rate = figure.iops;
-            with_interval(rate.mean, rate.error, RATE_UNITS, style.plus_minus())
-        }
+    if measure == Measure::LatP50 {
+        let p50 = known_percentile(latency.p50_ns, latency.p50_between_ns);
+        return format!("p50 {p50}");
     }
+    let (rate, units) = row::main_rate(figure);
+    with_interval(rate.mean, rate.error, units, style.plus_minus())
 }
 
 /// `A 1.09 to 1.15 times`: the name of the faster side and the interval of its advantage.
@@ -179,15 +184,104 @@ pub(crate) fn faster_side(row: &ComparisonRow, [first, second]: [&str; 2]) -> St
     }
 }
 
+/// Follows a faster side by intervals of its own that may not hold together with the others.
+/// Otherwise empty.
+pub(crate) fn reservation(row: &ComparisonRow) -> &'static str {
+    match differs(row) && !is_certain(row) {
+        true => ", may be chance",
+        false => "",
+    }
+}
+
+/// The faster side with its reservation in `room` columns. The interval gives way.
+fn faster_side_within(row: &ComparisonRow, names: [&str; 2], room: usize) -> String {
+    let (side, reservation) = (faster_side(row, names), reservation(row));
+    let is_long = side.chars().count() + reservation.len() > room;
+    match side.split_once(' ') {
+        Some((name, _)) if is_long && !reservation.is_empty() => format!("{name}{reservation}"),
+        _ => format!("{side}{reservation}"),
+    }
+}
+
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use iosonde_result::compare::{ComparedSide, Ratio, Subject};
 
     #[test]
     fn letter_beyond_the_alphabet_is_a_number() {
         assert_eq!(letter(0), "A");
         assert_eq!(letter(25), "Z");
         assert_eq!(letter(26), "T27");
+    }
+
+    /// Both rows differ by their own intervals. `joint` are their intervals that hold together.
+    pub(crate) fn two_rows(joint: [(f64, f64); 2]) -> Comparison {
+        let side = ComparedSide {
+            value: 1.0,
+            bounds: None,
+            runs: 1,
+            machines: 1,
+            spread: None,
+            unsettled: false,
+            earlier_runs: None,
+        };
+        let ratio = |value, interval| Ratio {
+            value,
+            interval: Some(interval),
+        };
+        let rows = [1.2, 1.5].into_iter().zip(joint);
+        let rows = rows.map(|(value, joint)| ComparisonRow {
+            part: "a".to_owned(),
+            subject: Subject::Read,
+            measure: Measure::Iops,
+            a: side.clone(),
+            b: side.clone(),
+            ratio: ratio(value, (1.1, 1.6)),
+            joint: ratio(value, joint),
+            paired: false,
+            verdict: ComparisonVerdict::Faster,
+        });
+        Comparison {
+            rows: rows.collect(),
+            only_in_a: Vec::new(),
+            only_in_b: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn winner_needs_a_difference_beyond_chance() {
+        let words = |comparison: &Comparison| {
+            winner_in_words(comparison, ["A", "B"], &certainty_of(comparison))
+        };
+        let mut comparison = two_rows([(0.9, 1.7), (0.9, 1.7)]);
+        assert_eq!(
+            words(&comparison),
+            "none: the differences in 2 of 2 figures may be chance"
+        );
+        comparison.rows[1].verdict = ComparisonVerdict::NoDifferenceShown;
+        assert_eq!(
+            words(&comparison),
+            "none: the difference in 1 of 2 figures may be chance"
+        );
+        assert_eq!(
+            words(&two_rows([(0.9, 1.7), (1.05, 1.7)])),
+            "B: faster in 1 of 2 figures, 1.50 times as fast; \
+             not certain: 1 of 2 differences may be chance"
+        );
+    }
+
+    #[test]
+    fn row_that_may_be_chance_says_so_in_each_width() {
+        let comparison = two_rows([(0.9, 1.7), (1.05, 1.7)]);
+        let shown = |index: usize, room| {
+            let row: &ComparisonRow = &comparison.rows[index];
+            faster_side_within(row, ["A", "B"], room)
+        };
+        assert_eq!(shown(0, 40), "B 1.10 to 1.60 times, may be chance");
+        assert_eq!(shown(0, 22), "B, may be chance");
+        assert_eq!(shown(1, 22), "B 1.10 to 1.60 times");
     }
 
     #[test]

@@ -82,7 +82,7 @@ fn recommendation_names_cell_below_the_maximum() {
 fn report_that_is_not_stored_names_option() {
     let result = measured("net-iops-cap", &[("iodepth", "1,2")], &options());
     let report = ShortSweep::new(&result, (None, ""), UTF8);
-    assert_eq!(report.details(), "--details");
+    assert_eq!(report.details(), "add --details");
     assert!(report.text().ends_with("\nresult     not stored\n"));
 }
 
@@ -158,6 +158,34 @@ fn recommended_percentages_match_the_cells() {
     let text = short(&result, UTF8);
     assert_eq!(text.matches('*').count(), 3, "{text}");
     check_layout(&result);
+}
+
+#[test]
+fn depths_that_another_curve_lacks_are_named() {
+    let axes = [("bs", "4k,64k"), ("numjobs", "1,4"), ("iodepth", "1..32")];
+    let mut result = measured("nfs", &axes, &options());
+    let whole = recommendations(&result).remove(0).sentence(&result, ASCII);
+    assert!(!whole.contains("was not measured"), "{whole}");
+    let highest = |index: &usize| {
+        let cells = result.curves[*index].cells.iter();
+        let known = cells.filter(|cell| cell.measured_ns > 0);
+        known
+            .map(|cell| cell.iops.unwrap().mean)
+            .fold(0.0, f64::max)
+    };
+    // The first two curves have the same block size.
+    let slower = usize::from(highest(&0) > highest(&1));
+    let jobs = result.curves[slower].numjobs;
+    let found = result.curves[slower].saturation.as_mut().unwrap();
+    let mut beyond = found.knee;
+    beyond.iodepth = u32::MAX;
+    (found.latency_only, found.plateau, found.longer_run) = (Some(beyond), None, None);
+    let sentence = recommendations(&result).remove(0).sentence(&result, ASCII);
+    // It comes first, so that no short report cuts it off.
+    let start = format!("more depth was not measured with numjobs={jobs}; ");
+    let (before, _) = sentence.split_once(&start).expect(&sentence);
+    assert!(!before.contains("iodepth="), "{sentence}");
+    assert!(!sentence.contains(" of the maximum "), "{sentence}");
 }
 
 /// A sweep of one second named depth 32 the maximum, although depth 64 is twice as fast.

@@ -1,0 +1,336 @@
+//! Figures of a suite's workloads: one line per part and direction, each rate with its interval.
+
+use crate::intervals;
+use crate::known_digits::{
+    LATENCY_UNITS, RATE_UNITS, bandwidth_of_rate, known_digits, with_interval,
+};
+use crate::markdown_table::MarkdownColumn::{Left, Right};
+use crate::markdown_table::{MarkdownColumn, markdown_table};
+use crate::text_table::{COLUMNS, UNBROKEN_BLANK, plain, render, right};
+use comfy_table::Cell;
+use iosonde_result::compare::{
+    ComparedSide, Measure, MeasuredResult, ResultPart, Subject, figure_of,
+};
+use iosonde_suite::SuiteResult;
+
+/// Headings of the table. The first two columns are aligned to the left.
+const HEAD: [&str; 8] = [
+    "",
+    "rw",
+    "bs",
+    "IOPS",
+    "bandwidth",
+    "p50",
+    "p99",
+    "sync p99",
+];
+/// Number of columns that are aligned to the left.
+const LEFT_COLUMNS: usize = 2;
+/// Index of the first column of figures, the rate.
+const RATE_COLUMN: usize = 3;
+/// Mark of a rate that drifted or jumped.
+const UNSETTLED: &str = "*";
+/// Cell of a figure that was not measured.
+const NOT_MEASURED_CELL: &str = "-";
+const UNSETTLED_LEGEND: &str = "* not steady: the rate drifted or jumped during the run.";
+const UNKNOWN_LEGEND: &str = "A figure with ~ has no known interval.";
+
+/// A line of figures: all repetitions of a part in one direction.
+type FigureRow = [String; HEAD.len()];
+
+/// Returns the table with its legend. Empty without figures. `plus_minus` stands before half an
+/// interval.
+pub(super) fn table(result: &SuiteResult, plus_minus: &str) -> String {
+    let rows = rows(result, plus_minus);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let has_sync = rows.iter().any(|row| !row[HEAD.len() - 1].is_empty());
+    let count = HEAD.len() - usize::from(!has_sync);
+    let mut table = plain();
+    table.set_header(HEAD.into_iter().take(count).enumerate().map(cell));
+    for row in &rows {
+        let texts = row.iter().take(count).map(String::as_str);
+        table.add_row(texts.enumerate().map(cell));
+    }
+    let gap = gap(&rows, count);
+    for column in table.column_iter_mut() {
+        column.set_padding((1, gap - 1));
+    }
+    let mut text = format!("\n{}", render(&table).replace(UNBROKEN_BLANK, " "));
+    for legend in legends(&rows) {
+        text.push_str(&format!("{legend}\n"));
+    }
+    text
+}
+
+/// Explains the signs that the rows hold.
+fn legends(rows: &[FigureRow]) -> Vec<&'static str> {
+    let is_marked = |row: &FigureRow| row[RATE_COLUMN].ends_with(UNSETTLED);
+    let is_unknown = |row: &FigureRow| row.iter().any(|cell| cell.starts_with('~'));
+    let legends = [
+        (rows.iter().any(is_marked), UNSETTLED_LEGEND),
+        (rows.iter().any(is_unknown), UNKNOWN_LEGEND),
+    ];
+    let needed = legends.into_iter().filter(|(is_needed, _)| *is_needed);
+    needed.map(|(_, legend)| legend).collect()
+}
+
+/// Returns the table as Markdown. Empty without figures.
+pub(super) fn markdown(result: &SuiteResult) -> String {
+    let rows = rows(result, "±");
+    if rows.is_empty() {
+        return String::new();
+    }
+    let column = |(index, name): (usize, &'static str)| match index < LEFT_COLUMNS {
+        true => Left(name),
+        false => Right(name),
+    };
+    let columns: Vec<MarkdownColumn<'_>> = HEAD.into_iter().enumerate().map(column).collect();
+    let legends = legends(&rows).into_iter();
+    // A star at the start of a line would start a list.
+    let legends =
+        legends.map(|legend| format!("\n{}\n", escaped_tildes(legend).replace('*', "\\*")));
+    let legends: String = legends.collect();
+    let escaped = rows
+        .into_iter()
+        .map(|row| row.map(|cell| escaped_tildes(&cell)));
+    markdown_table(&columns, escaped) + &legends
+}
+
+/// Escapes tildes, which strike text out in Markdown.
+fn escaped_tildes(text: &str) -> String {
+    text.replace('~', "\\~")
+}
+
+/// Cell of a column. A figure stays on one line.
+fn cell((index, text): (usize, &str)) -> Cell {
+    match index {
+        _ if index < LEFT_COLUMNS => Cell::new(text),
+        _ if index < RATE_COLUMN => right(text),
+        _ => right(text.replace(' ', UNBROKEN_BLANK)),
+    }
+}
+
+/// Blanks between two columns: two if the table has room for them, else one.
+fn gap(rows: &[FigureRow], count: usize) -> u16 {
+    let width = |index: usize| {
+        let cells = rows.iter().map(|row| row[index].chars().count());
+        cells.max().unwrap_or(0).max(HEAD[index].len())
+    };
+    let widths: usize = (0..count).map(width).sum();
+    match widths + 2 * count <= usize::from(COLUMNS) {
+        true => 2,
+        false => 1,
+    }
+}
+
+fn rows(result: &SuiteResult, plus_minus: &str) -> Vec<FigureRow> {
+    let repetitions = result.steps.iter().map(|step| step.repetition);
+    let most = repetitions.max().unwrap_or(0);
+    let repetition_of = |repetition| MeasuredResult {
+        name: String::new(),
+        machine: None,
+        parts: result
+            .steps
+            .iter()
+            .filter(|step| step.repetition == repetition)
+            .flat_map(|step| step.parts.clone())
+            .collect(),
+    };
+    let all: Vec<MeasuredResult> = (1..=most).map(repetition_of).collect();
+    let mut rows: Vec<FigureRow> = Vec::new();
+    let mut met: Vec<&str> = Vec::new();
+    for part in all.iter().flat_map(|measured| &measured.parts) {
+        if met.contains(&part.name.as_str()) || part.name == "layout" {
+            continue;
+        }
+        met.push(&part.name);
+        rows.extend(rows_of(part, &all, plus_minus));
+    }
+    rows
+}
+
+fn rows_of(part: &ResultPart, all: &[MeasuredResult], plus_minus: &str) -> Vec<FigureRow> {
+    let side_of = |subject, measure| figure_of(all, &part.name, subject, measure);
+    // A result of fio may have only the completion latency.
+    let latency = |subject: Subject, measure: Measure| {
+        let completion = Measure::ALL
+            .into_iter()
+            .find(|each| each.of_total() == Some(measure));
+        let side = side_of(subject, measure).or_else(|| side_of(subject, completion?));
+        side.map(|side| known_digits(side.value, half_width(&side), LATENCY_UNITS))
+    };
+    let sync = side_of(Subject::Sync, Measure::LatP99);
+    let sync = sync.map(|side| known_digits(side.value, half_width(&side), LATENCY_UNITS));
+    let not_measured = || NOT_MEASURED_CELL.to_owned();
+    let both = part.pattern.rw.ends_with("rw") || part.pattern.rw == "readwrite";
+    let bs = part.pattern.bs.parse::<u64>();
+    let bs = bs.map_or(part.pattern.bs.clone(), iosonde_study::sweep::size_name);
+    let mut rows: Vec<FigureRow> = Vec::new();
+    for subject in [Subject::Read, Subject::Write, Subject::Trim, Subject::Mixed] {
+        let Some(iops) = side_of(subject, Measure::Iops) else {
+            continue;
+        };
+        let half = half_width(&iops);
+        let mark = if iops.unsettled { UNSETTLED } else { "" };
+        let bytes = side_of(subject, Measure::BytesPerS);
+        let bandwidth = bytes.map(|bytes| bandwidth_of_rate(bytes.value, iops.value, half));
+        rows.push([
+            match rows.is_empty() {
+                true => part.name.clone(),
+                false => String::new(),
+            },
+            match both {
+                true => subject.name().to_owned(),
+                false => part.pattern.rw.clone(),
+            },
+            bs.clone(),
+            with_interval(iops.value, half, RATE_UNITS, plus_minus) + mark,
+            bandwidth.unwrap_or_else(not_measured),
+            latency(subject, Measure::LatP50).unwrap_or_else(not_measured),
+            latency(subject, Measure::LatP99).unwrap_or_else(not_measured),
+            match subject {
+                Subject::Read => String::new(),
+                _ => sync.clone().unwrap_or_default(),
+            },
+        ]);
+    }
+    rows
+}
+
+/// Half the interval of a figure. `None` if the interval is not informative.
+fn half_width(side: &ComparedSide) -> Option<f64> {
+    let bounds = side.bounds?;
+    intervals::half_width(side.value, Some((bounds.low, bounds.high)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_result::compare::{Bounds, Figure, IntervalBasis, IoPattern};
+    use iosonde_suite::{FORMAT, StepResult};
+
+    fn figure(measure: Measure, value: f64, half: Option<f64>, settled: bool) -> Figure {
+        let bounds = half.map(|half| Bounds {
+            low: value - half,
+            high: value + half,
+            freedom: 20.0,
+            repeat_factor: 1.0,
+            basis: IntervalBasis::Series,
+        });
+        Figure {
+            subject: Subject::Write,
+            measure,
+            value,
+            bounds,
+            settled: Some(settled),
+        }
+    }
+
+    /// A suite with one workload, whose rate has this half of an interval.
+    fn suite_of(half: Option<f64>, settled: bool) -> SuiteResult {
+        let latency = |measure, ns: f64, half| figure(measure, ns, half, true);
+        let part = ResultPart {
+            name: "wal".to_owned(),
+            pattern: IoPattern {
+                rw: "write".to_owned(),
+                bs: "2300".to_owned(),
+                iodepth: 1,
+                numjobs: 1,
+            },
+            figures: vec![
+                figure(Measure::Iops, 3140.0, half, settled),
+                figure(Measure::BytesPerS, 3140.0 * 2300.0, half, settled),
+                latency(Measure::LatP50, 302_400.0, Some(2000.0)),
+                latency(Measure::LatP99, 1_362_000.0, None),
+            ],
+        };
+        let step = StepResult {
+            workload: "wal".to_owned(),
+            name: "wal".to_owned(),
+            repetition: 1,
+            parts: vec![part],
+            elapsed_ns: 0,
+            found: Vec::new(),
+            findings: Vec::new(),
+            failure: None,
+            interrupted: false,
+            sweep: None,
+            load: None,
+            command: None,
+            in_memory: None,
+            beside: None,
+            pods: Vec::new(),
+        };
+        SuiteResult {
+            format: FORMAT,
+            suite: "etcd".to_owned(),
+            about: None,
+            target: "/data".to_owned(),
+            labels: Default::default(),
+            steps: vec![step],
+            judged: Vec::new(),
+            beside: Vec::new(),
+            interrupted: false,
+        }
+    }
+
+    #[test]
+    fn rate_has_its_interval_and_only_known_digits() {
+        let text = table(&suite_of(Some(890.0), true), "±");
+        let row = text.lines().nth(2).unwrap();
+        let cells: Vec<&str> = row.split_whitespace().collect();
+        // Half the interval ends at its second digit, and the p99 has no interval.
+        assert_eq!(
+            cells,
+            [
+                "wal", "write", "2300", "3.14k", "±0.89k", "6.89", "MiB/s", "302", "us", "~1.4",
+                "ms"
+            ]
+        );
+        assert!(text.ends_with("\nA figure with ~ has no known interval.\n"));
+        assert!(!text.contains("sync p99") && !text.contains('*'), "{text}");
+        let ascii = table(&suite_of(Some(890.0), true), "+-");
+        assert!(ascii.is_ascii() && ascii.contains("3.14k +-0.89k"));
+    }
+
+    #[test]
+    fn rate_without_an_interval_has_two_digits() {
+        for half in [None, Some(4000.0)] {
+            let text = table(&suite_of(half, false), "±");
+            assert!(text.contains(" ~3.1k* "), "{text}");
+            assert!(text.contains(" ~6.9 MiB/s "), "{text}");
+            assert!(text.contains(UNSETTLED_LEGEND), "{text}");
+            let document = markdown(&suite_of(half, false));
+            assert!(
+                document.contains("| \\~3.1k* | \\~6.9 MiB/s |"),
+                "{document}"
+            );
+            let legends = "\n\\* not steady: the rate drifted or jumped during the run.\n\n\
+                           A figure with \\~ has no known interval.\n";
+            assert!(document.ends_with(legends), "{document}");
+        }
+    }
+
+    #[test]
+    fn table_with_long_names_keeps_figures_whole() {
+        let mut result = suite_of(Some(890.0), true);
+        let part = &mut result.steps[0].parts[0];
+        part.name = "disk-randwrite-8".to_owned();
+        part.pattern.rw = "randwrite".to_owned();
+        let mut sync = figure(Measure::LatP99, 2e6, Some(1e4), true);
+        sync.subject = Subject::Sync;
+        part.figures.push(sync);
+        let text = table(&result, "±");
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest.unwrap() <= 80, "{text}");
+        let row = text.lines().find(|line| line.contains("randwrite-8"));
+        let row = row.unwrap();
+        assert!(row.contains("3.14k ±0.89k"), "{text}");
+        assert!(
+            row.contains("6.89 MiB/s") && row.ends_with("2.00 ms"),
+            "{text}"
+        );
+    }
+}
