@@ -30,11 +30,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     let architecture = env::var("CARGO_CFG_TARGET_ARCH")?;
     let (own, other) = agent_variables(&architecture);
     embed_other(other, &out.join("agent-other.zlib"))?;
+    let has_other = other.and_then(given_agent).is_some();
     if let Some(given) = own
         .and_then(given_agent)
         .or_else(|| given_agent("IOSONDE_AGENT"))
     {
         compress(&given, &embedded)?;
+    } else if embeds_agent(&out)? && !is_for_linux() {
+        if !has_other {
+            println!(
+                "cargo::warning=iosonde is built without an agent: build iosonde-agent on Linux, \
+                 and name it in IOSONDE_AGENT_X86_64 or IOSONDE_AGENT_AARCH64"
+            );
+        }
+        fs::write(embedded, [])?;
     } else if embeds_agent(&out)? {
         let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..");
         for part in [
@@ -97,6 +106,11 @@ fn profile_directory(out: &Path) -> Result<&Path, Box<dyn Error>> {
 fn embeds_agent(out: &Path) -> Result<bool, Box<dyn Error>> {
     let is_quick = profile_directory(out)?.ends_with("quick");
     Ok(is_quick || env::var("PROFILE")? == "release")
+}
+
+/// Returns whether the agent runs on the system of this build. It measures, which needs Linux.
+fn is_for_linux() -> bool {
+    env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux")
 }
 
 /// Returns whether this is an optimised release that rustc links with its own lld: the default on

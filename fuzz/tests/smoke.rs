@@ -1,13 +1,19 @@
 //! Runs each target on its corpus and on seeded mutations, without coverage, on any toolchain.
 //!
-//! `IOSONDE_FUZZ_RUNS` sets the number of mutations, `IOSONDE_FUZZ_SEED` the seed. A failing input
-//! is printed: add it to the corpus together with the fix.
+//! `IOSONDE_FUZZ_RUNS` sets the number of mutations, `IOSONDE_FUZZ_SEED` the seed. A target stops
+//! earlier after `IOSONDE_FUZZ_SECONDS`, but not before its first mutations. A failing input is
+//! printed: add it to the corpus together with the fix.
 
+use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
-use std::{env, fs};
+use std::time::{Duration, Instant};
+use std::{env, fs, io};
 
 use iosonde_fuzz::mutate::Mutator;
+
+/// Mutations of each target that run in any time.
+const FIRST_RUNS: u64 = 200;
 
 fn corpus(target: &str) -> Vec<Vec<u8>> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -43,7 +49,18 @@ fn check(target: &str, read: fn(&[u8])) {
         read(input);
     }
     let mut mutator = Mutator::new(known, number("IOSONDE_FUZZ_SEED", 1));
-    for _ in 0..number("IOSONDE_FUZZ_RUNS", 2_000) {
+    let time = Duration::from_secs(number("IOSONDE_FUZZ_SECONDS", u64::MAX));
+    let (runs, begun) = (number("IOSONDE_FUZZ_RUNS", 2_000), Instant::now());
+    for run in 0..runs {
+        if run >= FIRST_RUNS && begun.elapsed() > time {
+            // Not with `eprintln!`, whose output is lost if the test passes.
+            let _ = writeln!(
+                io::stderr(),
+                "{target}: {run} of {runs} mutations in {} s",
+                time.as_secs()
+            );
+            break;
+        }
         let input = mutator.next_input();
         if let Err(reason) = panic::catch_unwind(AssertUnwindSafe(|| read(&input))) {
             eprintln!("{target} breaks on {:?}", String::from_utf8_lossy(&input));

@@ -39,7 +39,7 @@ fn held_back_by(kind: &str, words: &[&str], mut job: impl FnMut() -> Invocation)
 fn cgroup_io_throttle_is_named() {
     require!(Root, Zram, Throttle);
     ours!();
-    let scratch = Scratch::alone();
+    let scratch = Scratch::calm();
     let disk = Zram::new(64 * MIB);
     let throttle = Throttle::of_reads(&disk.path(), 500);
     let line = format!(
@@ -60,7 +60,7 @@ fn cgroup_io_throttle_is_named() {
 fn hidden_cgroup_throttle_is_named() {
     require!(Root, Zram, Throttle);
     ours!();
-    let scratch = Scratch::alone();
+    let scratch = Scratch::calm();
     let disk = Zram::new(64 * MIB);
     let throttle = Throttle::of_reads(&disk.path(), 500);
     let line = format!(
@@ -82,7 +82,7 @@ fn hidden_cgroup_throttle_is_named() {
 fn throttle_below_device_is_named() {
     require!(Root, Zram, Throttle, VirtualMachine);
     ours!();
-    let scratch = Scratch::alone();
+    let scratch = Scratch::calm();
     let below = Zram::new(96 * MIB);
     let files = Mount::ext4(scratch.work().join("files"), &below.path());
     let disk = Loop::with_file(&files.dir().join("disk"), 64 * MIB);
@@ -137,7 +137,7 @@ fn busy_generator_is_named() {
 fn slow_fuse_server_is_named() {
     require!(Root, Nbdfuse);
     ours!();
-    let scratch = Scratch::alone();
+    let scratch = Scratch::calm();
     let file = FuseFile::serve(
         &scratch,
         "slow",
@@ -326,7 +326,7 @@ fn fsync_time_is_named() {
 fn rate_limited_job_is_named() {
     require!(Root);
     ours!();
-    let scratch = Scratch::alone();
+    let scratch = Scratch::calm();
     let (_memory, disk) = quiet_disk(&scratch, 64 * MIB);
     let line = format!(
         "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=io_uring --iodepth=8 \

@@ -52,7 +52,7 @@ fn watch(scratch: &Scratch, line: &str) -> Invocation {
 fn watch_figures_equal_those_of_sar() {
     require!(Root, Sar);
     ours!();
-    let scratch = Scratch::alone();
+    let scratch = Scratch::calm();
     let memory = Mount::tmpfs(scratch.work().join("memory"), 128 * MIB as u64);
     let disk = Loop::in_memory(&memory, 64 * MIB);
     let name = disk

@@ -59,7 +59,8 @@ fn check_sweep(swept: &Value, target: &str) -> Result<(), String> {
     let depths: Vec<_> = cells.iter().map(|cell| cell["iodepth"].as_u64()).collect();
     assert_eq!(depths, [Some(1), Some(4)], "{target}");
     for cell in cells {
-        assert_eq!(cell["basis"], "measured", "{target} {cell:#}");
+        // A cluster that other tests hold up completes too few I/Os within one second.
+        ensure(cell["basis"] == "measured", || format!("{target} {cell:#}"))?;
         figure_holds(cell, &cell["mean_latency_ns"], target)?;
     }
     Ok(())
@@ -94,13 +95,20 @@ fn check_probe(probed: &Value, target: &str, is_pool: bool) -> Result<(), String
     let reads = ["read_latency", "random_read", "sequential_read"];
     let writes = ["write_latency", "random_write", "sequential_write"];
     let expected = [&reads[..], &writes].concat();
-    let expected = if is_pool { &expected } else { &reads[..] };
+    let mut expected = if is_pool { expected } else { reads.to_vec() };
     // A cluster that other load holds up counts as a slow target, whose large I/Os are left out.
     let notes = probed["probes"][0]["notes"].as_array().expect("notes");
-    let slow =
-        (notes.iter().filter_map(Value::as_str)).find(|note| note.starts_with("slow target"));
-    ensure(slow.is_none(), || format!("{target} {slow:?}"))?;
-    assert_eq!(phases, expected, "{target}");
+    let left_out = |note: &str, phase: &str| {
+        let title = phase.replace('_', " ");
+        note.contains("not measured, because one I/O of 1 MiB takes") && note.contains(&title)
+    };
+    expected.retain(|phase| {
+        let mut notes = notes.iter().filter_map(Value::as_str);
+        !notes.any(|note| left_out(note, phase))
+    });
+    ensure(phases == expected, || {
+        format!("{target} {phases:?}: {notes:?}")
+    })?;
     for figure in figures {
         assert_eq!(figure["failure"], Value::Null, "{target} {figure:#}");
         figure_holds(figure, &figure["latency"]["mean_ns"], target)?;

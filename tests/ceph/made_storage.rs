@@ -14,20 +14,22 @@ fn pools(cluster: &Cluster) -> Vec<String> {
     listed.lines().map(|line| line.trim().to_owned()).collect()
 }
 
-/// Images of the shared pool that iosonde has made with this length.
-fn made_images(cluster: &Cluster, size: &str) -> Vec<String> {
-    let listed = cluster.rbd(&format!("ls -l {POOL}"));
+/// Images of the shared pool that iosonde has made with this size.
+fn made_images(cluster: &Cluster, mib: u64) -> Vec<String> {
+    // Fails if another test removes its image meanwhile.
+    let listed = wait_for("a list", || cluster.try_rbd(&format!("ls -l {POOL}")));
+    let size = format!("{mib} MiB");
     let ours = listed
         .lines()
-        .filter(|line| line.starts_with("iosonde-") && line.contains(size));
+        .filter(|line| line.starts_with("iosonde-") && line.contains(&size));
     ours.filter_map(|line| Some(line.split_whitespace().next()?.to_owned()))
         .collect()
 }
 
 /// Starts a job of ten minutes on an image of this length, and waits for the image.
-fn start_on_made_image(cluster: &Cluster, size: &str, listed_size: &str) -> Child {
+fn start_on_made_image(cluster: &Cluster, mib: u64) -> Child {
     let mut command = cluster.iosonde(&format!(
-        "fio --target=rbd://{POOL}/?size={size} --name=a --rw=write --bs=64k --time_based \
+        "fio --target=rbd://{POOL}/?size={mib}m --name=a --rw=write --bs=64k --time_based \
          --runtime=600"
     ));
     let run = command
@@ -36,7 +38,7 @@ fn start_on_made_image(cluster: &Cluster, size: &str, listed_size: &str) -> Chil
         .spawn()
         .expect("it starts");
     wait_for("its image", || {
-        (made_images(cluster, listed_size).len() == 1).then_some(())
+        (made_images(cluster, mib).len() == 1).then_some(())
     });
     run
 }
@@ -144,7 +146,7 @@ fn mapped_image_is_measured_or_refused_and_removed() {
             assert!(is_explained, "{stderr}");
         }
     }
-    assert_eq!(made_images(&cluster, "19 MiB"), [""; 0]);
+    assert_eq!(made_images(&cluster, 19), [""; 0]);
 }
 
 #[test]
@@ -152,10 +154,10 @@ fn mapped_image_is_measured_or_refused_and_removed() {
 fn made_image_is_removed_after_an_interrupt() {
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();
-    let mut run = start_on_made_image(&cluster, "17m", "17 MiB");
+    let mut run = start_on_made_image(&cluster, 17);
     kill_process(Pid::from_child(&run), Signal::INT).expect("it runs");
     run.wait().expect("it ends");
-    assert_eq!(made_images(&cluster, "17 MiB"), [""; 0]);
+    assert_eq!(made_images(&cluster, 17), [""; 0]);
 }
 
 #[test]
@@ -163,11 +165,11 @@ fn made_image_is_removed_after_an_interrupt() {
 fn image_of_a_killed_run_is_listed_and_removed_on_request() {
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();
-    let mut run = start_on_made_image(&cluster, "18m", "18 MiB");
+    let mut run = start_on_made_image(&cluster, 18);
     // `Child::kill` sends SIGKILL.
     run.kill().expect("it runs");
     run.wait().expect("it ends");
-    let [image] = &made_images(&cluster, "18 MiB")[..] else {
+    let [image] = &made_images(&cluster, 18)[..] else {
         panic!("one image");
     };
     let run_prefix = image.strip_suffix("image").expect("its name");
@@ -178,17 +180,13 @@ fn image_of_a_killed_run_is_listed_and_removed_on_request() {
         stdout.contains(&format!("--prefix {run_prefix}")),
         "{stdout}"
     );
-    assert_eq!(
-        made_images(&cluster, "18 MiB").len(),
-        1,
-        "listed, not removed"
-    );
+    assert_eq!(made_images(&cluster, 18).len(), 1, "listed, not removed");
     // The cluster lists a killed client for up to 30 s, and does not remove an image in use.
     wait_for("the removal", || {
         let line = format!("rados -p {POOL} cleanup --prefix {run_prefix}");
         (cluster.run(&line).0 == Some(0)).then_some(())
     });
-    assert_eq!(made_images(&cluster, "18 MiB"), [""; 0]);
+    assert_eq!(made_images(&cluster, 18), [""; 0]);
 }
 
 #[test]

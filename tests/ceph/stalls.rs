@@ -25,7 +25,7 @@ fn stopped_osd_is_stall_then_error() {
          --iodepth=4 --time_based --output-format=json"
     );
     // Paused: the longest latency covers the pause, and no error occurs.
-    let command = cluster.iosonde(&format!("{job} --runtime=15 --ceph_timeout=60"));
+    let command = cluster.iosonde(&format!("{job} --runtime=10 --ceph_timeout=60"));
     let child = start_piped(command);
     wait_for("the object", || {
         (!sizes(&cluster, "stall.").is_empty()).then_some(())
@@ -230,6 +230,11 @@ fn full_pool_is_error_without_leftovers() {
         "-p {POOL} bench 60 write -b 4194304 --max-objects 12 --no-cleanup"
     ));
     cluster.rbd(&format!("create {POOL}/full --size 16M"));
+    // An image of two objects, of which the first exists.
+    cluster.rbd(&format!("create {POOL}/half --size 128K --object-size 64K"));
+    let half = format!("fio --target=rbd://{POOL}/half --name=half --rw=randwrite --bs=64k");
+    let first = cluster.run(&format!("{half} --size=64k"));
+    assert_eq!(first.0, Some(0), "{first:?}");
     // Includes the metadata object of the benchmark.
     let before = cluster.objects(POOL);
     let fails = |cluster: &Cluster| {
@@ -242,13 +247,16 @@ fn full_pool_is_error_without_leftovers() {
             line.replace(POOL, &format!("{POOL}/full"))
                 .replace("rados:", "rbd:")
         };
-        // The cache of librbd acknowledges all writes to the image: the last flush fails.
+        // The cache of librbd acknowledges all writes to the image: the last flush fails. It
+        // succeeds if no write is in flight then, as after the think time.
         let (image_writes, image_reads) = (on_image(&writes), on_image(&reads));
+        let one_write = image_writes.replace("size=8m", "size=64k") + " --thinktime=300ms";
         for (line, expected) in [
             (writes, 1),
             (reads, 3),
             (bench, 3),
             (image_writes, 1),
+            (one_write, 1),
             (image_reads, 3),
         ] {
             let (status, stdout, stderr) = cluster.run(&line);
@@ -257,6 +265,7 @@ fn full_pool_is_error_without_leftovers() {
             assert!(said.contains("the pool is full"), "{line}: {said}");
             assert!(!said.contains("panicked"), "{line}: {said}");
         }
+        lost_write_is_reported(cluster, &half);
         assert_eq!(cluster.objects(POOL), before);
     };
     let wait_for_health = |words: &str| {
@@ -274,4 +283,37 @@ fn full_pool_is_error_without_leftovers() {
     }
     wait_for_health(&format!("pool '{POOL}' is full (no space)"));
     fails(&cluster);
+}
+
+/// Title of a job in the figures: `NAME: (groupid=0, jobs=1): err=28 (...)`.
+fn title_of_job<'a>(figures: &'a str, job: &str) -> &'a str {
+    let start = format!("{job}: (groupid=");
+    let title = figures.lines().find(|line| line.starts_with(&start));
+    title.unwrap_or_else(|| panic!("{start}: {figures}"))
+}
+
+/// Runs a job of two writes on a full pool, which accepts the second, as it replaces data: alone,
+/// and before a job that ignores the error and whose only write is accepted.
+fn lost_write_is_reported(cluster: &Cluster, job: &str) {
+    let alone = format!("{job} --size=128k --iodepth=1 --thinktime=300ms --randseed=1");
+    let before_another = format!(
+        "{alone} --name=last --rw=randwrite --bs=64k --size=64k --startdelay=2 \
+         --ignore_error=,ENOSPC:EDQUOT"
+    );
+    for (line, last) in [(alone, "half"), (before_another, "last")] {
+        // The error of the first write is seen if the flush at the end overtakes a write, which it
+        // does unless it is delayed.
+        let is_reported = || {
+            let (status, stdout, stderr) = cluster.run(&line);
+            let said = stdout + &stderr;
+            assert!(said.contains("total=0,2,0,0"), "{said}");
+            let is_reported = status == Some(1) && said.contains("the pool is full");
+            // Unless the flush of the first job returned the error, the last job holds it.
+            if is_reported && title_of_job(&said, "half").contains("err= 0") {
+                assert!(title_of_job(&said, last).contains("func=write"), "{said}");
+            }
+            is_reported
+        };
+        assert!((0..5).any(|_| is_reported()), "{line}");
+    }
 }

@@ -4,8 +4,8 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
-use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL, TIER_BYTES, Tier};
+use iosonde_e2e::{Scratch, ensure, one_good_try};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -208,11 +208,26 @@ fn interrupt_in_readproxy_mode_restores_the_mode() {
     assert_eq!(left(&cluster, &tier), [""; 0]);
 }
 
+/// The figures cover the measured time alone, without the warm-up.
+fn assert_warm(sweep: &Value) {
+    for curve in sweep["curves"].as_array().expect("curves") {
+        let cell = &curve["cells"][0];
+        let figure = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{curve:#}"));
+        let measured_ns = figure(&cell["measured_ns"]);
+        let warmup_ns = figure(&cell["warmup"]["length_ns"]);
+        let count = figure(&cell["latency"]["count"]);
+        let counted = figure(&cell["iops"]["mean"]) * measured_ns / 1e9;
+        assert!((count / counted - 1.0).abs() < 0.02, "{curve:#}");
+        let spent_ns = figure(&curve["saturation"]["spent_ns"]);
+        // The last interval may end after the run, by the time until the clock is read.
+        assert!(measured_ns + warmup_ns <= spent_ns * 1.01, "{curve:#}");
+    }
+}
+
 /// An image with librbd's cache on and off.
 #[test]
 #[ignore = "needs Ceph"]
 fn librbd_cache_is_measured_or_reported_as_off() {
-    // Compares latencies of single runs.
     let _scratch = Scratch::alone();
     let cluster = Cluster::shared();
     let image = format!("rbd://{POOL}/cached");
@@ -244,37 +259,29 @@ fn librbd_cache_is_measured_or_reported_as_off() {
             .as_f64()
             .expect("a latency")
     };
-    // The figures cover the measured time alone, without the warm-up.
-    let assert_warm = |sweep: &Value| {
-        for curve in sweep["curves"].as_array().expect("curves") {
-            let cell = &curve["cells"][0];
-            let figure = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{curve:#}"));
-            let measured_ns = figure(&cell["measured_ns"]);
-            let warmup_ns = figure(&cell["warmup"]["length_ns"]);
-            let count = figure(&cell["latency"]["count"]);
-            let counted = figure(&cell["iops"]["mean"]) * measured_ns / 1e9;
-            assert!((count / counted - 1.0).abs() < 0.02, "{curve:#}");
-            let spent_ns = figure(&curve["saturation"]["spent_ns"]);
-            // The last interval may end after the run, by the time until the clock is read.
-            assert!(measured_ns + warmup_ns <= spent_ns * 1.01, "{curve:#}");
+    one_good_try(|| {
+        let on = sweep(
+            "--rbd-cache-policy=writeback --rbd-cache-size=8388608",
+            "1m,2m,64m",
+        );
+        assert_eq!(caches(&on), [r#"["rbd_cache on (writeback)"]"#]);
+        assert_warm(&on);
+        // Reads from this process's cache are far faster than reads over the network.
+        let (fits, does_not) = (mean_ns(&on, "2m"), mean_ns(&on, "64m"));
+        ensure(fits * 2.0 < does_not, || {
+            format!("{fits} {does_not}: {on:#}")
+        })?;
+        let off = sweep("--rbd-cache=false", "1m,2m");
+        assert_eq!(caches(&off), [r#"["rbd_cache off"]"#]);
+        assert_warm(&off);
+        // With the cache off, working sets of every size are read over the network.
+        for size in ["1m", "2m"] {
+            let uncached = mean_ns(&off, size);
+            ensure(fits * 2.0 < uncached, || {
+                format!("{fits} {uncached}: {off:#}")
+            })?;
         }
-    };
-    let on = sweep(
-        "--rbd-cache-policy=writeback --rbd-cache-size=8388608",
-        "1m,2m,64m",
-    );
-    assert_eq!(caches(&on), [r#"["rbd_cache on (writeback)"]"#]);
-    // Reads from this process's cache are far faster than reads over the network.
-    let (fits, does_not) = (mean_ns(&on, "2m"), mean_ns(&on, "64m"));
-    assert!(fits * 2.0 < does_not, "{fits} {does_not}: {on:#}");
-    let off = sweep("--rbd-cache=false", "1m,2m");
-    assert_eq!(caches(&off), [r#"["rbd_cache off"]"#]);
-    // With the cache off, working sets of every size are read over the network.
-    for size in ["1m", "2m"] {
-        let asked = mean_ns(&off, size);
-        assert!(fits * 2.0 < asked, "{fits} {asked}: {off:#}");
-    }
-    assert_warm(&on);
-    assert_warm(&off);
+        Ok(())
+    });
     cluster.rbd(&format!("rm --no-progress {POOL}/cached"));
 }

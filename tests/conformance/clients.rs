@@ -1,5 +1,6 @@
 //! Programs that start fio: its output and signals must not depend on which program runs.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 
@@ -189,8 +190,10 @@ fn newer_fio_options_are_accepted_only_when_off() {
 fn running(program: Program, scratch: &Scratch) -> Running {
     let line = "--name=job --ioengine=null --rw=read --size=1g --rate=1m --time_based --runtime=60 \
                 --eta=always --eta-newline=250ms";
+    // Under nohup or as a background job of a script, the program would inherit ignored signals.
     let mut running = program
         .line(scratch, line)
+        .behind(["env", "--default-signal"].map(OsString::from))
         .env("TMPDIR", scratch.work())
         .start();
     running.must_reach("the status line", |running| {

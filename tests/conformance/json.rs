@@ -310,15 +310,15 @@ fn status_interval_documents_are_complete() {
     let [reference, subject] = [0, 1].map(|at| without_second_job(&begun[at]));
     let differences = tree::differences(&reference, &subject, OURS);
     assert!(differences.is_empty(), "{}", differences.join("\n"));
-    for document in begun {
-        for kind in ["read", "write"] {
-            let first = &document["jobs"][0];
-            let (ios, latencies) = (
-                number(first, &format!("/{kind}/total_ios")),
-                number(first, &format!("/{kind}/clat_ns/N")),
-            );
-            assert!(ios - latencies <= 2.0, "{kind}: {ios} {latencies}");
-        }
+    // fio copies its counters while its thread counts on, so some of its latencies may be missing.
+    let [_, subject] = begun;
+    for kind in ["read", "write"] {
+        let first = &subject["jobs"][0];
+        let (ios, latencies) = (
+            number(first, &format!("/{kind}/total_ios")),
+            number(first, &format!("/{kind}/clat_ns/N")),
+        );
+        assert!(ios - latencies <= 2.0, "{kind}: {ios} {latencies}");
     }
 }
 

@@ -17,7 +17,7 @@ const MIB: usize = 1 << 20;
 /// An idle group gets 100 ms of its rate in advance; the ramp keeps that out of the measurement.
 fn measures_the_cap(caps: Caps, job: &str, pointer: &str, cap: f64) {
     require!(Root, Zram, Throttle);
-    let scratch = Scratch::alone();
+    let scratch = Scratch::calm();
     let disk = Zram::new(64 * MIB);
     let throttle = Throttle::new(&device::number(&disk.path()), caps);
     let line = format!(
@@ -138,7 +138,7 @@ fn device_counters_equal_result() {
 /// excess depends on the machine, which must wake the server; fio measures the same at that time.
 fn finds_ten_milliseconds(job: &str, kind: &str) {
     require!(Root, Nbdfuse);
-    let scratch = Scratch::alone();
+    let scratch = Scratch::calm();
     let file = FuseFile::serve(
         &scratch,
         "slow",

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::Scratch;
-use crate::program::{iosonde, status_and_output};
+use crate::program::{NO_IDLE_WAIT, iosonde, status_and_output};
 
 /// The pool that every cluster has.
 pub const POOL: &str = "testbench";
@@ -79,6 +79,14 @@ impl Cluster {
     /// If it fails.
     pub fn rbd(&self, line: &str) -> String {
         self.peer("rbd", line)
+    }
+
+    /// Runs `rbd`; `None` if it fails.
+    #[must_use]
+    pub fn try_rbd(&self, line: &str) -> Option<String> {
+        let output = self.peer_output("rbd", line);
+        let text = String::from_utf8_lossy(&output.stdout);
+        output.status.success().then(|| text.into_owned())
     }
 
     /// Allocated bytes of an image of the pool [`POOL`].
@@ -161,15 +169,19 @@ impl Cluster {
         tier
     }
 
-    fn peer(&self, program: &str, line: &str) -> String {
+    fn peer_output(&self, program: &str, line: &str) -> Output {
         // A timeout, because a client waits forever for a stopped daemon.
-        let output = Command::new("timeout")
+        Command::new("timeout")
             .args(["120", program])
             .args(line.split_whitespace())
             .env("CEPH_CONF", self.conf())
             .stdin(Stdio::null())
             .output()
-            .expect("a client starts");
+            .expect("a client starts")
+    }
+
+    fn peer(&self, program: &str, line: &str) -> String {
+        let output = self.peer_output(program, line);
         assert!(
             output.status.success(),
             "{program} {line}: {}",
@@ -197,6 +209,7 @@ impl Cluster {
             .args(line.split_whitespace())
             .env("CEPH_CONF", self.conf())
             .env("IOSONDE_NO_SAVE", "1")
+            .env(NO_IDLE_WAIT, "1")
             .stdin(Stdio::null());
         command
     }

@@ -112,6 +112,9 @@ pub fn iosonde() -> &'static Path {
 /// Time limit of a program. Each ends within two minutes on a quiet machine, so a longer run hangs.
 pub const PROGRAM_TIMEOUT: Duration = Duration::from_secs(600);
 
+/// Environment variable of iosonde that skips the wait for idle storage before a run.
+pub const NO_IDLE_WAIT: &str = "IOSONDE_NO_IDLE_WAIT";
+
 /// One run before its start.
 #[derive(Debug)]
 pub struct Invocation {
@@ -125,20 +128,24 @@ pub struct Invocation {
 
 impl Invocation {
     /// A run of any command in the scratch directory, with the scratch state directory as its home.
+    /// Runs of sweeps start without a wait for idle storage: others use the disk of this machine
+    /// all the time, and other devices of tests have no other users.
     #[must_use]
     pub fn new(scratch: &Scratch, words: Vec<OsString>) -> Invocation {
         let state = scratch.state();
-        let envs = [
+        let homes = [
             "HOME",
             "XDG_DATA_HOME",
             "XDG_STATE_HOME",
             "XDG_CONFIG_HOME",
             "XDG_CACHE_HOME",
         ]
-        .map(|name| (name.into(), state.clone().into()));
+        .map(|name| (OsString::from(name), OsString::from(state.clone())));
+        let mut envs = Vec::from(homes);
+        envs.push((NO_IDLE_WAIT.into(), "1".into()));
         Invocation {
             words,
-            envs: envs.into(),
+            envs,
             dir: scratch.work(),
             out: scratch.out(),
             input: "/dev/null".into(),

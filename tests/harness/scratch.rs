@@ -1,4 +1,4 @@
-//! A directory for one test, and the lock that decides whether other tests may run beside it.
+//! A directory for one test, and the locks that decide which tests may run beside it.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use std::{env, process};
+use std::{env, process, thread};
 
 use tempfile::TempDir;
 
@@ -24,13 +24,16 @@ const TURN_TIMEOUT: Duration = PROGRAM_TIMEOUT.saturating_add(Duration::from_sec
 /// Tests of this process that have waited for a turn.
 static TURN_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// A new directory, removed on drop, and a lock that keeps timing tests alone on the machine.
+/// Calm tests that run at once, for each CPU. Each uses a tenth of a CPU.
+const CALM_TESTS_PER_CPU: usize = 2;
+
+/// A new directory, removed on drop, and locks that keep tests that measure time apart from others.
 ///
-/// Hold exactly one: a second, exclusive one in the same test would deadlock.
+/// Hold exactly one: a second one in the same test could wait for the first one.
 #[derive(Debug)]
 pub struct Scratch {
     dir: TempDir,
-    _claim: File,
+    _claims: Vec<File>,
     _turn: Option<File>,
 }
 
@@ -39,18 +42,25 @@ impl Scratch {
     #[must_use]
     pub fn shared() -> Scratch {
         let turn = wait_for_turn();
-        Scratch::with(turn, |lock| lock.lock_shared())
+        Scratch::with(turn, vec![join_group(&lock_path(), &calm_lock_path())])
+    }
+
+    /// For tests that measure time on a device of their own that is slow by design, so that they
+    /// hardly use the CPUs. They run beside each other, two for each CPU, but beside no other test.
+    #[must_use]
+    pub fn calm() -> Scratch {
+        // The wait for other groups does not count as a turn, so that turns stay exclusive.
+        let group = join_group(&calm_lock_path(), &lock_path());
+        Scratch::with(wait_for_calm_turn(), vec![group])
     }
 
     /// For tests that measure time or use up a resource of the whole machine.
     #[must_use]
     pub fn alone() -> Scratch {
-        Scratch::with(None, |lock| lock.lock())
+        Scratch::with(None, lock_out_groups(&lock_path(), &calm_lock_path()))
     }
 
-    fn with(turn: Option<File>, claim: impl Fn(&File) -> io::Result<()>) -> Scratch {
-        let lock = open_lock(&lock_path());
-        claim(&lock).expect("the lock can be waited for");
+    fn with(turn: Option<File>, claims: Vec<File>) -> Scratch {
         let dir = tempfile::Builder::new()
             .prefix("iosonde-e2e-")
             .tempdir()
@@ -60,7 +70,7 @@ impl Scratch {
         }
         Scratch {
             dir,
-            _claim: lock,
+            _claims: claims,
             _turn: turn,
         }
     }
@@ -120,6 +130,41 @@ fn lock_path() -> PathBuf {
         .map_or_else(|| env::temp_dir().join("iosonde-e2e.lock"), PathBuf::from)
 }
 
+/// The lock of calm tests.
+fn calm_lock_path() -> PathBuf {
+    lock_path().with_extension("calm")
+}
+
+/// Shares the lock of a group of tests once no test of the other group holds its lock.
+fn join_group(own: &Path, other: &Path) -> File {
+    let (own, other) = (open_lock(own), open_lock(other));
+    while !is_joined(&own, &other).expect("a lock that can be waited for") {
+        sleep(TURN_POLL_INTERVAL);
+    }
+    own
+}
+
+/// Shares a lock, unless another test holds the other one. A test locks its own group first and
+/// checks the other group afterwards, so of two tests of different groups at most one joins.
+fn is_joined(own: &File, other: &File) -> io::Result<bool> {
+    own.lock_shared()?;
+    let is_free = other.try_lock().is_ok();
+    match is_free {
+        true => other.unlock()?,
+        false => own.unlock()?,
+    }
+    Ok(is_free)
+}
+
+/// Waits until no test holds the lock of a group, and keeps both groups out until drop.
+fn lock_out_groups(shared: &Path, calm: &Path) -> Vec<File> {
+    let locks = vec![open_lock(shared), open_lock(calm)];
+    for lock in &locks {
+        lock.lock().expect("a lock that can be waited for");
+    }
+    locks
+}
+
 fn open_lock(path: &Path) -> File {
     fs::OpenOptions::new()
         .create(true)
@@ -143,12 +188,30 @@ fn wait_for_turn() -> Option<File> {
     let start = process::id() as usize + TURN_COUNT.fetch_add(1, Ordering::Relaxed);
     let turn = first_unlocked(turns, start % at_once, Instant::now() + TURN_TIMEOUT);
     if turn.is_none() {
-        // Not with `eprintln!`, whose output is lost if the test passes.
-        let _ = writeln!(
-            io::stderr(),
-            "a test begins beside {at_once} others after {} s",
-            TURN_TIMEOUT.as_secs()
-        );
+        print_missing_turn(at_once.get());
+    }
+    turn
+}
+
+/// Not with `eprintln!`, whose output is lost if the test passes.
+fn print_missing_turn(at_once: usize) {
+    let _ = writeln!(
+        io::stderr(),
+        "a test begins beside {at_once} others after {} s",
+        TURN_TIMEOUT.as_secs()
+    );
+}
+
+/// Waits until fewer calm tests run than the CPUs allow, in all test programs together. Returns a
+/// lock that ends this test's turn on drop.
+fn wait_for_calm_turn() -> Option<File> {
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let turns: Vec<File> = (0..CALM_TESTS_PER_CPU * processors)
+        .map(|number| open_lock(&lock_path().with_extension(format!("calm{number}"))))
+        .collect();
+    let turn = first_unlocked(turns, 0, Instant::now() + TURN_TIMEOUT);
+    if turn.is_none() {
+        print_missing_turn(CALM_TESTS_PER_CPU * processors);
     }
     turn
 }
@@ -221,6 +284,41 @@ mod tests {
         };
         let turns = [take_turn(), take_turn(), take_turn()];
         assert_eq!(turns.map(|turn| turn.is_some()), [true, true, false]);
+    }
+
+    #[test]
+    fn groups_exclude_each_other_but_not_their_own() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let [shared, calm] = ["shared", "calm"].map(|name| dir.path().join(name));
+        let joined = |own: &Path, other: &Path| {
+            let lock = open_lock(own);
+            let is_joined = is_joined(&lock, &open_lock(other)).expect("a lock");
+            is_joined.then_some(lock)
+        };
+        let first = joined(&shared, &calm);
+        let second = joined(&shared, &calm);
+        assert!(first.is_some() && second.is_some());
+        assert!(joined(&calm, &shared).is_none());
+        drop(first);
+        assert!(joined(&calm, &shared).is_none());
+        drop(second);
+        let first = joined(&calm, &shared);
+        let second = joined(&calm, &shared);
+        assert!(first.is_some() && second.is_some());
+        assert!(joined(&shared, &calm).is_none());
+    }
+
+    #[test]
+    fn test_alone_keeps_both_groups_out() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let [shared, calm] = ["shared", "calm"].map(|name| dir.path().join(name));
+        let alone = lock_out_groups(&shared, &calm);
+        for path in [&shared, &calm] {
+            assert!(open_lock(path).try_lock_shared().is_err(), "{path:?}");
+        }
+        drop(alone);
+        join_group(&shared, &calm);
+        join_group(&calm, &shared);
     }
 
     #[test]

@@ -303,6 +303,10 @@ fn user_without_rights_gets_a_role() {
     assert!(stderr.contains("create volumesnapshots"), "{stderr}");
     assert!(stderr.contains("resources: [pods/exec]"), "{stderr}");
     assert!(stderr.contains("--role=iosonde-csi "), "{stderr}");
+    assert!(
+        stderr.contains("--clusterrole=iosonde-csi-snapshots "),
+        "{stderr}"
+    );
     assert!(stderr.contains("kind: ClusterRole"), "{stderr}");
     namespace.assert_clean();
 }

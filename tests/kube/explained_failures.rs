@@ -154,7 +154,7 @@ fn evicted_pod_names_the_eviction() {
 fn size_that_does_not_fit_is_refused_with_the_option_of_the_command() {
     let namespace = TestNamespace::new("toosmall");
     let line = format!(
-        "k8s fio -s local-path -z 4G -i {IMAGE} -n {}",
+        "k8s fio -s loop-ext4 -z 4G -i {IMAGE} -n {}",
         namespace.name
     );
     let (status, _, stderr) = run(namespace.command(&line));

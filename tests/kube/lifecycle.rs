@@ -257,6 +257,10 @@ fn user_without_rights_gets_a_role_that_suffices() {
     let (status, _, stderr) = run(lifecycle(&namespace, &words));
     assert_eq!(status, Some(3), "{stderr}");
     assert!(stderr.contains("patch persistentvolumeclaims"), "{stderr}");
+    // This user may not read the class, which may retain volumes.
+    let of_volumes = "--clusterrole=iosonde-lifecycle ";
+    assert!(stderr.contains(of_volumes), "{stderr}");
+    // The Role alone suffices for a class that does not.
     kubectl_with(&["apply", "-f", "-"], &printed_role(&stderr));
     let user = format!("--user={}", namespace.name);
     let role = "--role=iosonde-lifecycle";

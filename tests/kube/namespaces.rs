@@ -165,7 +165,7 @@ fn printed_roles_of_volume_sessions_suffice_for_namespace_creation() {
         namespace.name
     );
     let command = ("k8s lifecycle", words.as_str());
-    let role = run_with_printed_role(&namespace, command, "iosonde-lifecycle-namespaces");
+    let role = run_with_printed_role(&namespace, command, "iosonde-lifecycle-volumes-namespaces");
     assert!(!role.contains("pods/exec"), "{role}");
     let namespace = TestNamespace::without_namespace("rights-csi");
     let words = format!(
@@ -174,6 +174,9 @@ fn printed_roles_of_volume_sessions_suffice_for_namespace_creation() {
         namespace.name
     );
     let command = ("k8s csi", words.as_str());
-    let role = run_with_printed_role(&namespace, command, "iosonde-csi-namespaces");
+    let role_name = "iosonde-csi-snapshots-volumes-namespaces";
+    let role = run_with_printed_role(&namespace, command, role_name);
     assert!(role.contains("[volumesnapshots]"), "{role}");
+    // The first role is complete although this user may not read the class before.
+    assert!(role.contains("[persistentvolumes]"), "{role}");
 }

@@ -36,8 +36,10 @@ fn sweep_and_load_run_on_classes() {
     assert_eq!(status, Some(0), "{stderr}");
     assert!(stdout.contains("sc://local-path"), "{stdout}");
     namespace.assert_clean();
-    // Pods share the offered rate, and the result names their number.
-    let line = format!("load sc://local-path --pods 2 --rates 200 --runtime 2 {place}");
+    // Pods share the offered rate, and the result names their number. Each has a neighbour.
+    let line = format!(
+        "load sc://local-path --pods 2 --rates 200 --runtime 2 --beside rw=randread {place}"
+    );
     let (status, stdout, stderr) = run(namespace.command(&line));
     assert_eq!(status, Some(0), "{stderr}");
     let result: Value = serde_json::from_str(&stdout).expect("JSON");
@@ -46,6 +48,8 @@ fn sweep_and_load_run_on_classes() {
     let achieved = point["achieved_per_s"].as_f64().expect("a rate");
     assert!((100.0..300.0).contains(&achieved), "{point}");
     assert!(stdout.contains("combine 2 pods"), "{stdout}");
+    let neighbour = "measured beside a neighbour (rw=randread)";
+    assert!(stdout.contains(neighbour), "{stdout}");
     namespace.assert_clean();
     let line = format!(
         "sweep sc://local-path --pods 2 --bs 4k --iodepth 1,4 --exhaustive --runtime 1 {place}"

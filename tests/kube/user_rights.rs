@@ -1,6 +1,9 @@
 //! Roles that commands print for a user without rights suffice for these commands.
 
-use super::{ENDLESS, TestNamespace, acting_as, begun, kubectl_with, printed_role, run, signal};
+use super::{
+    ENDLESS, TestNamespace, acting_as, apply_class, begun, kubectl, kubectl_with, printed_role,
+    run, signal,
+};
 use rustix::process::Signal;
 use std::path::PathBuf;
 
@@ -82,26 +85,55 @@ fn printed_role_suffices_for_cleaning_one_namespace() {
     namespace.assert_clean();
 }
 
+/// Lets the user with the name of the namespace list storage classes. The caller removes the grant.
+fn grant_classes(namespace: &TestNamespace) {
+    let name = namespace.name.as_str();
+    let create = ["create", "clusterrole", name];
+    kubectl(&[&create[..], &["--verb=list", "--resource=storageclasses"]].concat());
+    let role = format!("--clusterrole={name}");
+    let user = format!("--user={name}");
+    kubectl(&["create", "clusterrolebinding", name, &role, &user]);
+}
+
+/// Without rights on volumes, a class that retains them is not tried: its volume would stay.
 #[test]
 #[ignore = "needs a cluster"]
-fn doctor_trial_without_rights_prints_the_role_of_a_run() {
+fn doctor_trial_without_rights_prints_the_roles_and_leaves_no_volume() {
     let namespace = TestNamespace::new("trialrole");
     let scratch = tempfile::tempdir().expect("a directory");
     let user = user_without_rights(&namespace, &scratch);
-    let classes = format!("--user={}", namespace.name);
     let name = &namespace.name;
-    let reads = ["--verb=list", "--resource=storageclasses"];
-    super::kubectl(&["create", "clusterrole", name, reads[0], reads[1]]);
-    let role = format!("--clusterrole={name}");
-    super::kubectl(&["create", "clusterrolebinding", name, &role, &classes]);
+    grant_classes(&namespace);
     let line = format!(
-        "doctor --cluster --trial --kubeconfig {} -n {name}",
+        "doctor --cluster --trial --claim-size 50m --timeout 20 --format json --kubeconfig {} -n \
+         {name}",
         user.display()
     );
-    let (_, _, stderr) = run(namespace.command(&line));
-    super::kubectl(&["delete", "clusterrole,clusterrolebinding", name]);
-    let role = printed_role(&stderr);
-    assert!(role.contains("metadata: {name: iosonde, "), "{role}");
-    assert_eq!(stderr.matches("kind: Role").count(), 1, "{stderr}");
+    let (_, _, without_role) = run(namespace.command(&line));
+    let class = format!("retain-{name}");
+    apply_class(
+        &class,
+        "provisioner: example.com/loop\nparameters: {fsType: ext4}\nreclaimPolicy: Retain\n\
+         volumeBindingMode: WaitForFirstConsumer\n",
+    );
+    bind_printed_role(&namespace, &without_role, "iosonde");
+    let (status, stdout, stderr) = run(namespace.command(&line));
+    kubectl(&["delete", "storageclass", &class]);
+    kubectl(&["delete", "clusterrole,clusterrolebinding", name]);
+    assert_eq!(
+        without_role.matches("kind: Role").count(),
+        1,
+        "{without_role}"
+    );
+    assert_eq!(status, Some(0), "{stderr}");
+    let survey: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+    let mut classes = survey["classes"].as_array().expect("a list").iter();
+    let tried = classes.find(|one| one["name"] == class.as_str());
+    let trial = &tried.expect("the class")["trial"];
+    let cause = trial["fails"]["cause"].as_str().expect("a cause");
+    assert!(cause.contains("patch persistentvolumes"), "{cause}");
+    let role = "metadata: {name: iosonde-volumes}";
+    assert!(stderr.contains(role), "{stderr}");
     namespace.assert_clean();
+    namespace.wait_until_volumes_are_gone();
 }

@@ -41,8 +41,8 @@ fn is_clean(terminal: &Terminal) {
 
 #[test]
 fn live_view_fits_screen_and_is_removed() {
+    let scratch = Scratch::shared();
     for (rows, columns) in [(24, 80), (24, 60)] {
-        let scratch = Scratch::shared();
         let mut terminal = run(&scratch, PROBE).on_terminal(rows, columns);
         let drawn = terminal.until(is_complete);
         assert!(drawn, "{columns} columns: {terminal:?}");
@@ -61,8 +61,8 @@ fn live_view_fits_screen_and_is_removed() {
 /// A view with more lines than the terminal would leave its first ones behind.
 #[test]
 fn live_view_fits_low_and_wide_terminals() {
+    let scratch = Scratch::shared();
     for (rows, columns) in [(10, 40), (24, 80), (40, 120)] {
-        let scratch = Scratch::shared();
         let mut terminal = run(&scratch, PROBE).on_terminal(rows, columns);
         let measures = terminal.until(|screen| {
             let has_row = |start: &str| screen.lines().any(|row| row.starts_with(start));
@@ -164,7 +164,7 @@ fn targets_share_one_view_that_follows_window_size() {
         })
     };
     let shows_both = |screen: &str| {
-        screen.contains("2 targets in turns") && has_row(screen, "1 /") && has_row(screen, "2 /")
+        screen.contains("2 targets in turns") && has_row(screen, "A /") && has_row(screen, "B /")
     };
     assert!(terminal.until(shows_both), "{terminal:?}");
     terminal.resize(40, 40);
@@ -187,10 +187,10 @@ fn simulated_targets_leave_the_terminal_clean() {
         assert!(terminal.wait().success(), "{terminal:?}");
         is_clean(&terminal);
         let sent = terminal.sent();
-        assert!(sent.contains("2 sim:sata-ssd"), "{sent}");
+        assert!(sent.contains("B sim:sata-ssd"), "{sent}");
         // The device of the second target is surely faster.
         assert!(
-            sent.contains("2 sim:sata-ssd leads") || columns == 40,
+            sent.contains("B sim:sata-ssd leads") || columns == 40,
             "{sent}"
         );
     }

@@ -193,7 +193,7 @@ fn job_file_is_swept_over_given_axes() {
 #[test]
 fn plateau_of_throttled_device_is_found() {
     require!(Root, Zram, Throttle);
-    let scratch = Scratch::alone();
+    let scratch = Scratch::calm();
     let disk = Zram::new(64 * MIB);
     let throttle = Throttle::of_reads(&disk.path(), 500);
     let line = format!(

@@ -1,11 +1,12 @@
-//! A sweep of a device with other I/O: it waits for a limited time and reports the wait.
+//! A sweep of a device with other I/O: it waits for a limited time and reports the wait, or that it
+//! did not wait.
 
 use std::time::{Duration, Instant};
 
 use super::{json, run};
 use iosonde_e2e::device::Loop;
 use iosonde_e2e::mount::Mount;
-use iosonde_e2e::program::{Program, Running};
+use iosonde_e2e::program::{NO_IDLE_WAIT, Program, Running};
 use iosonde_e2e::{Scratch, ensure, one_good_try, require};
 use rustix::process::Signal;
 
@@ -31,14 +32,24 @@ fn neighbour(scratch: &Scratch, disk: &Loop, seconds: u32) -> Running {
     running
 }
 
-/// The notes of a sweep and its total time.
+/// The notes of a sweep that waits for an idle device, and its total time.
 fn swept(scratch: &Scratch, disk: &Loop, depths: &str) -> (Vec<String>, Duration) {
+    swept_with(scratch, disk, depths, "0")
+}
+
+/// As [`swept`], with this value of [`NO_IDLE_WAIT`].
+fn swept_with(
+    scratch: &Scratch,
+    disk: &Loop,
+    depths: &str,
+    no_idle_wait: &str,
+) -> (Vec<String>, Duration) {
     let line = format!(
         "sweep {} --rw randread --bs 4k --iodepth {depths} --runtime 1 --exhaustive --format json",
         disk.path().display()
     );
     let began = Instant::now();
-    let run = run(scratch, &line).ok();
+    let run = run(scratch, &line).env(NO_IDLE_WAIT, no_idle_wait).ok();
     let took = began.elapsed();
     let document = json(&run.stdout);
     let sweep = &document["sweep"];
@@ -102,8 +113,26 @@ fn wait_for_busy_device_times_out() {
         // Well below 120 s. The excess over 10 s depends on other load.
         assert!(waited <= 30.0, "{waited} s: {notes:?}");
         assert!(took < Duration::from_secs(60), "{took:?}");
-        let timeout_note = "1 cell started while other programs used the device";
+        let timeout_note = "1 run started while other programs used the device";
         let is_reported = notes.iter().any(|note| note == timeout_note);
         ensure(is_reported, || format!("{notes:?}"))
+    });
+}
+
+#[test]
+fn skipped_wait_for_busy_device_is_noted() {
+    require!(Root);
+    let scratch = Scratch::shared();
+    let (_memory, disk) = disk(&scratch);
+    let skip_note =
+        format!("1 run started without a wait while the device was busy: {NO_IDLE_WAIT} is set");
+    // A neighbour without CPU time has no I/O for a moment.
+    one_good_try(|| {
+        let neighbour = neighbour(&scratch, &disk, 120);
+        let (notes, _) = swept_with(&scratch, &disk, "1", "1");
+        neighbour.signal(Signal::INT);
+        let _ = neighbour.wait();
+        assert_eq!(waited_s(&notes), None, "{notes:?}");
+        ensure(notes.contains(&skip_note), || format!("{notes:?}"))
     });
 }

@@ -31,7 +31,7 @@ export interface Winner {
   second: number;
   /** The winner, by how much, and how certain that is. */
   sentence: string;
-  /** The faster target by each main figure. */
+  /** The faster target by each main figure, or that no difference is shown. */
   figures: string[];
   /** Facts that the comparison depends on, such as patterns that differ. */
   notes: string[];
@@ -46,6 +46,8 @@ export interface SuiteVerdict {
   verdict: string;
   /** Whether all expectations are met; `null` without an expectation or without a decision. */
   passed: boolean | null;
+  /** Limits of the verdict, one sentence each. */
+  cautions: string[];
 }
 
 /** Verdict on an expectation of a suite. */
@@ -130,6 +132,8 @@ export interface SweepCurve {
   sentence: string | null;
   /** Knee: the lowest depth that reaches the maximum. */
   knee: number | null;
+  /** Notes on this curve alone. */
+  notes: string[];
   cells: SweepCell[];
 }
 
@@ -141,9 +145,25 @@ export interface SweepCell {
   mean_ns: number | null;
   /** Percentiles 50, 99 and 99.9. */
   percentiles_ns: (number | null)[];
+  /** The interval of the percentile 99, if it is known. */
+  p99_between_ns?: [number, number];
   max_ns: number | null;
-  /** Rate, or bandwidth of large blocks, with its known digits; `null` without an interval. */
-  shown: string | null;
+  /** Figures as all screens print them; `null` for a round of a PTS test. */
+  shown: CellTexts | null;
+}
+
+/** Figures of a cell with their known digits; predicted ones in parentheses. `null`: not known. */
+export interface CellTexts {
+  iops: string | null;
+  bandwidth: string | null;
+  /** Half the intervals of a measured rate and bandwidth; `null` if they are not known. */
+  iops_half: string | null;
+  bandwidth_half: string | null;
+  /** Why a measured rate has no interval. */
+  doubt?: string;
+  mean: string | null;
+  p50: string | null;
+  p99: string | null;
 }
 
 /** Latency over offered rate. */
@@ -175,6 +195,8 @@ export interface LoadPoint {
   kept_up: boolean;
   /** Percentiles 50, 95, 99 and 99.9. */
   percentiles_ns: (number | null)[];
+  /** The percentiles as all screens print them. */
+  shown: string[];
   max_ns: number;
 }
 
@@ -188,6 +210,8 @@ export interface LoadMatrix {
 export interface LoadCell {
   state: 'measured' | 'not_reached' | 'predicted' | 'predicted_not_reached' | 'unknown';
   p99_ns: number | null;
+  /** The percentile, or the sign of a pair that fell behind, as all screens print it. */
+  shown: string | null;
 }
 
 /** The spread of results that share a label. */
@@ -236,6 +260,8 @@ export interface Study {
   /** Limits of the rate of each kind of I/O, in a sentence each. */
   ceilings: string[];
   notes: string[];
+  /** Patterns whose maximum the search did not find, each with the result in words. */
+  unknown_maxima: [string, string][];
   interrupted: boolean;
   working_set_bytes: number;
 }
@@ -315,6 +341,10 @@ export interface Figure {
   settled: boolean | null;
   /** Whether the rate reached the requested precision; `null` if none was requested. */
   sure: boolean | null;
+  /** Course of a probe's rate in one word, as in the terminal: `steady`, `falling`. */
+  shape: string | null;
+  /** Intervals of the percentiles 50, 99 and 99.9, if they are known. */
+  percentile_bounds: ([number, number] | null)[];
   latency_kind: string;
   latency: Latency;
   shown: FigureTexts;
@@ -327,6 +357,10 @@ export interface FigureTexts {
   /** Half the interval of the rate, `±1.2k`; `null` if it is not known. */
   iops_half: string | null;
   bandwidth: string;
+  /** Half the interval of the bandwidth. */
+  bandwidth_half: string | null;
+  /** Why the rate has no interval. */
+  doubt?: string;
   /** Percentiles 50, 99 and 99.9; `null` if too few I/Os were measured. */
   percentiles: [string | null, string | null, string | null];
 }

@@ -15,19 +15,40 @@ export interface Measure {
   title: string;
   unit: Unit;
   of: (cell: SweepCell) => Rate | null;
+  /** Text of the figure with its known digits, as the program writes it. */
+  shown: (cell: SweepCell) => string | null;
 }
 
 const known = (mean: number | null): Rate | null => (mean === null ? null : { mean, error: null });
 
 export const MEASURES: Measure[] = [
-  { key: 'iops', title: 'IOPS', unit: 'iops', of: (cell) => cell.iops },
-  { key: 'bandwidth', title: 'Bandwidth', unit: 'bytes_per_s', of: bandwidth },
-  { key: 'mean', title: 'Mean latency', unit: 'ns', of: (cell) => known(cell.mean_ns) },
+  {
+    key: 'iops',
+    title: 'IOPS',
+    unit: 'iops',
+    of: (cell) => cell.iops,
+    shown: (cell) => cell.shown?.iops ?? null,
+  },
+  {
+    key: 'bandwidth',
+    title: 'Bandwidth',
+    unit: 'bytes_per_s',
+    of: bandwidth,
+    shown: (cell) => cell.shown?.bandwidth ?? null,
+  },
+  {
+    key: 'mean',
+    title: 'Mean latency',
+    unit: 'ns',
+    of: (cell) => known(cell.mean_ns),
+    shown: (cell) => cell.shown?.mean ?? null,
+  },
   {
     key: 'p99',
     title: '99th percentile of latency',
     unit: 'ns',
     of: (cell) => known(cell.percentiles_ns[1] ?? null),
+    shown: (cell) => cell.shown?.p99 ?? null,
   },
 ];
 

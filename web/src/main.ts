@@ -3,23 +3,25 @@
 import { comparison, matches, MEASURES } from './chart/comparison';
 import { depthLines, depthSpecs, searchLines } from './chart/depth';
 import { histogram } from './chart/histogram';
-import { Panel, showAll, showFirst } from './chart/panel';
+import { Panel, showFirst } from './chart/panel';
 import { withError } from './chart/parts';
-import { percentiles } from './chart/percentiles';
+import { hasCurve, percentiles } from './chart/percentiles';
+import { distinctDashes } from './chart/plot';
 import { promiseSpecs } from './chart/promise';
 import { seriesOfPart, timeline } from './chart/timeline';
 import { cleaned } from './clean';
 import type { Report, Run } from './document';
 import { add, h, table } from './dom';
 import { capital, quantity } from './format';
-import { Choice, dashOfWorkload, groupBy, rowsOf, type Row } from './rows';
+import { forPaper } from './paper';
+import { Choice, dashOfWorkload, groupBy, mainRows, rowsOf, type Row } from './rows';
+import { comparisonTable } from './section/comparisons';
 import { machines, plans, runs } from './section/conditions';
 import { findings } from './section/findings';
 import { headline } from './section/headline';
 import { pivotContent } from './section/pivots';
 import {
   about,
-  comparisonTable,
   expectationList,
   kneeAnswers,
   suiteVerdicts,
@@ -30,7 +32,7 @@ import {
 import { listed, loadContent, sweepContent } from './section/sweeps';
 import './style.css';
 import { loadName, prepared, subjectsOf } from './subjects';
-import { choose, chosen, setPrinting, type Choice as Colours } from './theme';
+import { choose, chosen, type Choice as Colours } from './theme';
 
 /** Rows that latency charts show at first: as many as there are colours. */
 const DRAWN = 6;
@@ -254,45 +256,66 @@ function foldedPanels(title: string, panels: () => Panel[]): HTMLElement {
   return fold;
 }
 
-/** Latency of the rows of one workload, of at most as many subjects as there are colours. */
-function percentilePanel(rows: Row[], subjects: string[]): HTMLElement {
+/**
+ * Latency of the rows of one workload, of at most as many subjects as there are colours. At first,
+ * it is the workload that `plot` draws: the first main one of several subjects.
+ */
+function percentilePanel(all: Row[], subjects: string[]): HTMLElement {
+  const rows = all.filter(hasCurve);
   const workloads = [...groupBy(rows, (row) => row.phase)].filter(
     ([, group]) => new Set(group.map((row) => row.run.subject)).size > 1,
   );
-  const [first] = workloads;
-  let drawn = slotted(first ? first[1] : rows, subjects);
+  const shared = new Map(workloads);
+  const [main] = rows.filter((row) => shared.has(row.phase)).sort((a, b) => a.rank - b.rank);
+  let candidates = shared.get(main?.phase ?? '') ?? rows;
+  let drawn = slotted(candidates, subjects);
   const select = h(
     'select',
     { 'aria-label': 'Workload of the percentiles' },
-    ...workloads.map(([phase], index) => h('option', { value: index }, phase)),
+    ...workloads.map(([phase], index) =>
+      h('option', { value: index, selected: phase === main?.phase }, phase),
+    ),
   );
   const panel = new Panel({
     id: 'percentiles',
     title: 'Latency by percentile',
     hint: 'Each nine has the same width: the tail is on the right.',
     controls: workloads.length > 1 ? [select] : [],
-    draw: () => percentiles(drawn),
+    draw: () => ({ ...percentiles(drawn), note: notDrawn(candidates, drawn) }),
   });
   select.addEventListener('change', () => {
-    drawn = slotted(workloads[Number(select.value)]?.[1] ?? rows, subjects);
+    candidates = workloads[Number(select.value)]?.[1] ?? rows;
+    drawn = slotted(candidates, subjects);
     panel.update();
   });
   return panel.element;
 }
 
+/** Names the rows that have no curve. */
+function notDrawn(rows: Row[], drawn: Row[]): string {
+  const drawnNames = new Set(drawn.map((row) => row.name));
+  const rest = rows.filter((row) => !drawnNames.has(row.name)).map((row) => row.name);
+  if (rest.length === 0) return '';
+  const first = rest.slice(0, rest.length > 3 ? 2 : 3).join('; ');
+  const others = rest.length > 3 ? ` and ${rest.length - 2} others` : '';
+  return `Not drawn: ${first}${others}. The section Figures draws any row.`;
+}
+
 /**
- * The first rows with their colours. If there are several subjects, each has one colour and each
+ * The main rows with their colours. If there are several subjects, each has one colour and each
  * workload one line style. Subjects with one row each differ in their style too.
  */
 function slotted(rows: Row[], subjects: string[]): Row[] {
-  const drawn = rows.slice(0, DRAWN);
+  const drawn = mainRows(rows, DRAWN);
   if (subjects.length < 2) return drawn.map((row, slot) => ({ ...row, slot, dash: undefined }));
-  const isBySubject = new Set(drawn.map((row) => row.run.subject)).size === drawn.length;
-  const styled: Row[] = [];
-  for (const row of drawn) {
-    const slot = Math.max(0, subjects.indexOf(row.run.subject));
-    styled.push({ ...row, slot, dash: isBySubject ? slot : dashOfWorkload(row, styled) });
+  const slotOf = (row: Row) => Math.max(0, subjects.indexOf(row.run.subject));
+  const coloured = drawn.map((row) => ({ ...row, slot: slotOf(row) }));
+  if (new Set(drawn.map((row) => row.run.subject)).size === drawn.length) {
+    const dashes = distinctDashes(coloured.map(({ slot }) => ({ slot })));
+    return coloured.map((row, index) => ({ ...row, dash: dashes[index] }));
   }
+  const styled: Row[] = [];
+  for (const row of coloured) styled.push({ ...row, dash: dashOfWorkload(row, styled) });
   return styled;
 }
 
@@ -306,7 +329,7 @@ function figuresSection(rows: Row[], subjects: string[]): Section | null {
       const drawn = new Choice(subjects);
       // Rows of one workload are adjacent: the first workload of all subjects, then the second.
       const together = [...groupBy(rows, (row) => row.workload).values()].flat();
-      const first = new Set(together.slice(0, DRAWN));
+      const first = new Set(mainRows(together, DRAWN));
       for (const row of rows) if (first.has(row)) drawn.add(row);
       const list = () => rows.filter((row) => drawn.has(row));
       const panels = [
@@ -360,8 +383,7 @@ function searchSection(report: Report): Section | null {
     knees.curves.flatMap(({ sentence }) =>
       sentence === null
         ? []
-        : // Sentences are written for terminals, where `+-` stands for the sign.
-          [`${isOne ? '' : `${knees.subject}: `}${sentence.replaceAll('+-', '±')}`],
+        : [`${isOne ? '' : `${knees.subject}: `}${sentence}`],
     ),
   );
   if (said.length === 0) return null;
@@ -394,7 +416,7 @@ function comparisonSection(report: Report, rows: Row[]): Section | null {
     });
     const left = found.length - panels.length;
     return [
-      h('p', {}, h('label', {}, 'Compare by ', select)),
+      h('p', { class: 'choices' }, h('label', {}, 'Compare by ', select)),
       grid(panels),
       left > 0 ? h('p', {}, `${left} more workloads are in the table of figures.`) : null,
     ];
@@ -443,7 +465,7 @@ function timePanels(report: Report): Panel[] {
       h('option', { value: index }, isOne ? each.name : `${each.subject}: ${each.name}`),
     ),
   );
-  const hasMachine = shown.some((each) => seriesOfPart(each, 'machine').length > 0);
+  const hasMachine = (each: Run) => seriesOfPart(each, 'machine').length > 0;
   const panels = [
     new Panel({
       id: 'timeline',
@@ -451,18 +473,21 @@ function timePanels(report: Report): Panel[] {
       controls: shown.length > 1 ? [select] : [],
       draw: () => timeline(run, report.promises, 'run'),
     }),
-    ...(hasMachine
-      ? [
-          new Panel({
-            id: 'devices',
-            title: 'Devices and machine at that time',
-            draw: () => timeline(run, report.promises, 'machine'),
-          }),
-        ]
-      : []),
   ];
+  const devices = shown.some(hasMachine)
+    ? new Panel({
+        id: 'devices',
+        title: 'Devices and machine at that time',
+        draw: () => timeline(run, report.promises, 'machine'),
+      })
+    : null;
+  if (devices) panels.push(devices);
+  // Simulated runs have no devices and no machine.
+  const hide = () => devices?.element.toggleAttribute('hidden', !hasMachine(run));
+  hide();
   select.addEventListener('change', () => {
     run = shown[Number(select.value)] ?? first;
+    hide();
     panels.forEach((panel) => panel.update());
   });
   return panels;
@@ -470,19 +495,6 @@ function timePanels(report: Report): Panel[] {
 
 function grid(panels: Panel[]): HTMLElement {
   return h('div', { class: 'grid charts' }, ...panels.map((panel) => panel.element));
-}
-
-/** Draws all charts for printing, in light colours and at the width of the page. */
-function forPaper(): void {
-  window.addEventListener('beforeprint', () => {
-    document.body.classList.add('paper');
-    showAll();
-    setPrinting(true);
-  });
-  window.addEventListener('afterprint', () => {
-    document.body.classList.remove('paper');
-    setPrinting(false);
-  });
 }
 
 start();

@@ -1,5 +1,6 @@
 // Rows of the headline table and of the charts: one for each figure of each run.
 
+import { dashOf, STYLES } from './chart/plot';
 import type { Figure, Report, Run } from './document';
 import { bytes } from './format';
 import { LARGE_BYTES } from './grid';
@@ -19,6 +20,8 @@ export interface Row {
   workload: string;
   /** I/Os in flight over all workers. */
   depth: number;
+  /** Order in which rows are drawn if there is no room for all, as in charts of `plot`. */
+  rank: number;
 }
 
 export function rowsOf(report: Report): Row[] {
@@ -35,6 +38,15 @@ export function rowsOf(report: Report): Row[] {
         .get(`${run.subject}\n${phaseOf(run, figure)}`)
         ?.map((each) => workloadOf(each.figure)),
     ).size < 2;
+  const deepest = new Map<string, number>();
+  const patternAt = (run: Run, figure: Figure) => `${run.subject}\n${patternOf(figure)}`;
+  const depthOf = (figure: Figure) => figure.iodepth * figure.workers;
+  for (const run of runs) {
+    for (const figure of run.figures) {
+      const key = patternAt(run, figure);
+      deepest.set(key, Math.max(depthOf(figure), deepest.get(key) ?? 0));
+    }
+  }
   const rows: Row[] = [];
   const seen = new Map<string, number>();
   for (const run of runs) {
@@ -52,11 +64,19 @@ export function rowsOf(report: Report): Row[] {
         name: times > 1 ? `${name} #${times}` : name,
         phase,
         workload: workloadOf(figure),
-        depth: figure.iodepth * figure.workers,
+        depth: depthOf(figure),
+        rank: rankOf(run, figure, depthOf(figure) < (deepest.get(patternAt(run, figure)) ?? 0)),
       });
     }
   }
   return rows;
+}
+
+/** Writes that flushes follow come last, as they reach the page cache only. */
+function rankOf(run: Run, figure: Figure, hasDeeper: boolean): number {
+  const isFlushed = run.figures.some((other) => other.direction === 'sync');
+  if (figure.direction === 'write' && isFlushed) return 2;
+  return hasDeeper ? 1 : 0;
 }
 
 function phaseOf(run: Run, figure: Figure): string {
@@ -106,6 +126,18 @@ export function workloadOf(figure: Figure): string {
     : `${patternOf(figure)}, depth ${figure.iodepth}${workers}`;
 }
 
+/**
+ * The rows that a chart with room for `most` draws, in their order. Writes that flushes follow give
+ * way first, as they reach the page cache only, then rows that a deeper one of the same pattern
+ * represents.
+ */
+export function mainRows(rows: Row[], most: number): Row[] {
+  if (rows.length <= most) return rows;
+  const ranked = [...rows].sort((a, b) => a.rank - b.rank);
+  const kept = new Set(ranked.slice(0, most));
+  return rows.filter((row) => kept.has(row));
+}
+
 /** The drawn rows. A row keeps its colour and line style until it is removed. */
 export class Choice {
   private readonly rows = new Set<Row>();
@@ -133,12 +165,21 @@ export class Choice {
   }
 }
 
-/** The line style of the drawn rows of the same workload. A subject has each style once. */
+/** The line style of the drawn rows of the same workload. A colour has each style once. */
 export function dashOfWorkload(row: Row, drawn: Row[]): number {
   const dash = (each: Row) => each.dash ?? 0;
-  const taken = drawn.filter((each) => each.run.subject === row.run.subject).map(dash);
+  const alike = drawn.filter((each) => each.slot % STYLES === row.slot % STYLES);
+  const taken = alike.map((each) => dashOf(each.slot, dash(each)));
+  const isFree = (each: number) => !taken.includes(dashOf(row.slot, each));
   const same = drawn.filter((each) => each.phase === row.phase).map(dash);
-  return same.find((each) => !taken.includes(each)) ?? firstFree(drawn.map(dash));
+  const others = drawn.map(dash);
+  const styles = Array.from({ length: STYLES }, (_, index) => index);
+  return (
+    same.find(isFree) ??
+    styles.find((each) => isFree(each) && !others.includes(each)) ??
+    styles.find(isFree) ??
+    firstFree(others)
+  );
 }
 
 /** The lowest index that is not taken. */

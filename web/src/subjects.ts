@@ -87,9 +87,7 @@ function splitResults(runs: Run[]): void {
   const isTimed = new Set(times).size === times.length && !times.includes(0);
   results.forEach((result, index) => {
     for (const run of result)
-      run.subject += isTimed
-        ? `, ${moment(run === result[0] ? run.started_at_ms : (times[index] ?? 0))}`
-        : ` #${index + 1}`;
+      run.subject += isTimed ? `, ${moment(times[index] ?? 0)}` : ` #${index + 1}`;
   });
 }
 
@@ -102,7 +100,9 @@ function distinguishing(runs: Run[]): string[] {
 function placeName(report: Report, run: Run): string {
   const target = run.targets === null ? undefined : report.targets[run.targets]?.[0];
   const device = target ? deviceName(target) : '';
-  const isTemporary = TEMPORARY.test(run.place) || run.place === run.source;
+  // The target of a study is a path that the user has chosen.
+  const isTemporary =
+    (TEMPORARY.test(run.place) && run.study === null) || run.place === run.source;
   if (!run.place.includes('/') && run.place !== run.source) return run.place;
   if (device === '') return isTemporary ? machineName(run) : run.place;
   return isTemporary ? device : `${run.place} on ${device}`;

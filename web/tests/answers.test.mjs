@@ -1,13 +1,15 @@
 // Answers of reports: the knee of a load, the winner of two targets, the verdict of a suite; as text, chart and file.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { altered, close, documentOf, drawn, iosonde, launch, open, read, report, saved, simulated, tableBehind, temporary, unfoldAll } from './browser.mjs';
 
 const PHONE = { width: 400, height: 800 };
 const WIDE = { width: 1440, height: 900 };
 const TARGETS = ['sim:nvme', 'sim:sata-ssd'];
+/** Texts and their ranges, which the terminal's test reads too. */
+const RANGES = new URL('../../crates/report/src/probe/number_ranges.json', import.meta.url);
 const made = {};
 
 before(async () => {
@@ -74,6 +76,15 @@ describe('knee of a load without objective', () => {
     }
   });
 
+  test('card has the percentile of all screens', async () => {
+    const path = altered(made.knee, 'answers-load-card', ({ loads: [load] }) => load.points.forEach((point) => (point.shown[2] = '~11 ms')));
+    const { page, close } = await open(path);
+    const card = page.locator('.tiles > div', { hasText: 'p99 at that rate' });
+    assert.equal(await card.locator('dd').evaluate((value) => value.firstChild.textContent), '~11 ms');
+    assert.equal(await page.locator('.tiles + .note').innerText(), '~: interval not known.');
+    await close();
+  });
+
   test('load without a knee names the highest sustained rate', async () => {
     const [study] = documentOf(made.low).loads;
     assert.equal(study.knee_per_s, null);
@@ -82,6 +93,154 @@ describe('knee of a load without objective', () => {
     assert.match(answer, /^Knee: not known from fewer than 3 sustained rates: p99 is .* at 1\.00k IOPS, the highest sustained rate$/);
     const panel = await drawn(page, 'load-0-latency');
     assert.equal(await panel.locator('.canvas svg text.moment').textContent(), 'highest sustained: 1.00k');
+    await close();
+  });
+});
+
+describe('one sweep', () => {
+  test('tile has the text of the best measured cell', async () => {
+    const path = altered(made.sweep, 'answers-tiles', ({ sweeps: [sweep] }) => {
+      sweep.curves[0].block_bytes = 64 << 10;
+    });
+    const expected = documentOf(path).sweeps[0].curves.map(({ block_bytes, cells }) => {
+      const measured = cells.filter(({ basis }) => basis === 'measured');
+      const { shown } = measured.reduce((most, each) => (each.iops.mean > most.iops.mean ? each : most));
+      return block_bytes >= 64 << 10 ? shown.bandwidth : `${shown.iops} IOPS`;
+    });
+    assert.equal(expected.length, 4);
+    const { page, trouble, close } = await open(path);
+    await page.locator('.tiles').waitFor();
+    const tiles = await page.locator('.tiles dd').evaluateAll((all) => all.map((tile) => [tile.previousElementSibling.textContent, tile.firstChild.textContent]));
+    const values = tiles.filter(([name]) => name.endsWith(', most')).map(([, value]) => value);
+    assert.deepEqual(values, expected);
+    assert.deepEqual(trouble, []);
+    await close();
+  });
+});
+
+describe('doubts', () => {
+  const value = (card) => card.locator('dd').evaluate((element) => element.firstChild.textContent);
+
+  test('card bears the doubts of its figure', async () => {
+    const path = altered(made.one, 'answers-doubts', ({ runs, studies }) => {
+      const { figures: [figure] } = runs.find(({ name }) => name === 'sequential read');
+      Object.assign(figure, { shape: 'falling' });
+      Object.assign(figure.shown, { bandwidth: '530 MiB/s', bandwidth_half: '±150 MiB/s' });
+      studies[0].unknown_maxima = [['sequential read', 'not known; the fastest was depth 1']];
+    });
+    const { page, trouble, close } = await open(path);
+    const card = page.locator('.tiles > div', { hasText: 'sequential read' });
+    assert.equal(await value(card), '530 MiB/s');
+    assert.ok((await card.locator('small').innerText()).startsWith('±150 MiB/s, depth '));
+    const chips = await card.locator('.chip').allInnerTexts();
+    assert.ok(chips.includes('falling') && chips.includes('maximum not known'), `${chips}`);
+    assert.deepEqual(trouble, []);
+    await close();
+  });
+
+  test('card of a flush has its latency', async () => {
+    const path = altered(made.one, 'answers-flush', ({ runs }) => {
+      const flush = runs.flatMap(({ figures }) => figures).find(({ direction }) => direction === 'sync');
+      Object.assign(flush.shown, { iops: '266', iops_half: '±10', percentiles: ['3.99 ms', null, null] });
+    });
+    const { page, close } = await open(path);
+    const card = page.locator('.tiles > div', { hasText: 'flush' });
+    assert.equal(await value(card), '3.99 ms');
+    assert.equal(flowing(await card.locator('small').innerText()), 'p50, 266 IOPS, ±10');
+    await close();
+  });
+
+  test('finding of several runs has the range of its numbers, without preparations', async () => {
+    const evidence = (share) => `the hypervisor gave ${share} % of nvme0n1 away`;
+    const path = altered(made.one, 'answers-ranges', ({ runs }) => {
+      const [layout, ...measured] = runs;
+      assert.ok(layout.preparation);
+      runs.forEach((run) => (run.verdicts = []));
+      [[layout, '99'], [measured[0], '26'], [measured[1], '15.7'], [measured[2], '33.8']].forEach(([run, share]) => run.verdicts.push({ kind: 'steal', evidence: evidence(share) }));
+    });
+    const { page, close } = await open(path);
+    const finding = page.locator('.findings > li', { hasText: 'hypervisor' });
+    assert.equal(await finding.count(), 1);
+    const text = flowing(await finding.innerText());
+    assert.ok(text.includes(evidence('15.7 to 33.8')) && text.includes('In 3 runs'), text);
+    assert.match(text, /^stolen CPU time /);
+    await close();
+  });
+
+  test('findings become ranges as in the terminal, but names do not', async () => {
+    const cases = JSON.parse(readFileSync(RANGES, 'utf8'));
+    for (const [texts, expected] of cases) {
+      const path = altered(made.one, 'answers-cases', ({ runs, studies }) => {
+        runs.forEach((run) => (run.verdicts = []));
+        studies.forEach((study) => (study.notes = []));
+        const measured = runs.filter((run) => !run.preparation);
+        texts.forEach((evidence, index) => measured[index].verdicts.push({ kind: 'steal', evidence }));
+      });
+      const { page, close } = await open(path);
+      const items = (await page.locator('#summary .findings > li').allInnerTexts()).map(flowing);
+      const wanted = expected === null ? texts : [expected];
+      assert.equal(items.length, wanted.length, `${texts}: ${items}`);
+      wanted.forEach((text, index) => assert.ok(items[index].startsWith(`stolen CPU time ${text}`), `${items[index]}, not ${text}`));
+      await close();
+    }
+  });
+
+  test('findings of one run and notes of several results keep their texts', async () => {
+    const path = altered(made.two, 'answers-folds', ({ runs, studies }) => {
+      runs.forEach((run) => (run.verdicts = []));
+      const [run] = runs.filter((each) => !each.preparation);
+      run.verdicts = ['5', '12'].map((share) => ({ kind: 'steal', evidence: `${share} % stolen` }));
+      studies.forEach((study, index) => (study.notes = [`${index + 1} pauses`]));
+    });
+    const { page, close } = await open(path);
+    const folds = page.locator('#summary .findings > li > details');
+    const titles = await folds.locator('summary').allInnerTexts();
+    assert.equal(titles.length, 2, `${titles}`);
+    assert.equal(titles[0], '2 times');
+    assert.match(await page.locator('#summary .findings > li > small').first().innerText(), /^sim:/);
+    assert.equal(titles[1], 'In 2 results');
+    await folds.first().locator('summary').click();
+    // Items are made once the list opens.
+    await folds.first().locator('li').first().waitFor();
+    const texts = await folds.first().locator('li').allInnerTexts();
+    assert.deepEqual(texts.map((text) => text.split(': ').at(-1)), ['5 % stolen', '12 % stolen']);
+    await close();
+  });
+
+  test('finding of one of several targets names it', async () => {
+    const path = altered(made.two, 'answers-target', ({ runs }) => {
+      for (const run of runs) {
+        run.verdicts = run.place === TARGETS[1] ? [{ kind: 'steal', evidence: 'CPU time stolen' }] : [];
+        run.failures = run.place === TARGETS[0] ? ['The device is gone.'] : [];
+      }
+    });
+    const { page, close } = await open(path);
+    const titles = await page.locator('#summary .findings > li > details > summary').allInnerTexts();
+    for (const target of TARGETS) assert.ok(titles.some((title) => title.endsWith(` runs of ${target}`)), `${titles}`);
+    await close();
+  });
+
+  test('point without an interval is hollow and says why', async () => {
+    const path = altered(made.two, 'answers-hollow', ({ knees: [{ curves }] }) => {
+      for (const { cells } of curves) {
+        const [cell] = cells;
+        cell.iops.error = null;
+        Object.assign(cell.shown, { iops: '~66k', iops_half: null, bandwidth_half: null, doubt: '±100 % or more' });
+      }
+    });
+    const { page, trouble, close } = await open(path, { viewport: WIDE });
+    const panel = await drawn(page, 'depth-iops');
+    const hollow = await panel.locator('.canvas svg circle').evaluateAll((all) => all.filter((dot) => dot.getAttribute('fill') !== dot.getAttribute('stroke')).length);
+    assert.ok(hollow > 0);
+    assert.match(await panel.locator('.note').innerText(), /short runs of the search.*Hollow points/);
+    await panel.locator('.canvas').focus();
+    await page.keyboard.press('Home');
+    assert.match(flowing(await panel.locator('.tooltip').innerText()), /~66k, ±100 % or more/);
+    const { rows } = await tableBehind(panel);
+    assert.ok(rows[0].some((cell) => cell.endsWith(', ±100 % or more')), `${rows[0]}`);
+    const large = await drawn(page, 'depth-bandwidth');
+    assert.ok((await large.locator('.canvas svg path[stroke-width="1.3"]').count()) > 0, 'bandwidths have intervals');
+    assert.deepEqual(trouble, []);
     await close();
   });
 });
@@ -99,12 +258,33 @@ describe('two targets', () => {
     const { y, height } = await shown.boundingBox();
     assert.ok(y + height < 500);
     await shown.locator('summary').click();
+    // Items are made once the list opens.
+    await shown.locator('li').first().waitFor();
     const lines = await shown.locator('li').allInnerTexts();
     assert.equal(lines.length, winner.figures.length);
     const notes = (await shown.locator('details p').allInnerTexts()).map(flowing);
     assert.deepEqual(notes, winner.notes.map((note) => note.replaceAll('[first]', TARGETS[0]).replaceAll('[second]', TARGETS[1])).map(flowing));
-    assert.ok(lines.every((line) => TARGETS.some((target) => line.includes(`: ${target} `))), `${lines}`);
+    assert.ok(lines.every((line) => / (no difference shown|undecided)$/.test(line) || TARGETS.some((target) => line.includes(`: ${target} `))), `${lines}`);
+    assert.ok(winner.sentence.includes(` ${lines.length} figures`), `${winner.sentence}: ${lines}`);
     await close();
+  });
+
+  test('highest rate is bold only above the intervals of all others', async () => {
+    for (const [share, count, most] of [[0.01, 1, 1000], [0.3, 0, 1000], [null, 0, 1000], [null, 0, 100_000]]) {
+      const path = altered(made.two, 'answers-close', ({ runs }) => {
+        TARGETS.forEach((target, index) => {
+          const { iops } = runs.find((run) => run.place === target && run.name === 'random read, depth 1').figures[0];
+          iops.mean = index === 0 ? most : 900;
+          iops.error = share === null ? null : share * iops.mean;
+        });
+      });
+      const { page, close } = await open(path);
+      const heads = await page.locator('.compared thead th').allInnerTexts();
+      const column = heads.findIndex((text) => text.startsWith('random read, depth 1'));
+      assert.ok(column > 0, `${heads}`);
+      assert.equal(await page.locator(`.compared tbody td:nth-child(${column + 1}) strong`).count(), count, `${most} ± ${share}`);
+      await close();
+    }
   });
 
   test('single target has no winner, and result given twice is no third target', async () => {

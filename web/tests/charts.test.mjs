@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { close, documentOf, drawn, iosonde, launch, open, read, report, tableBehind, temporary } from './browser.mjs';
+import { altered, close, documentOf, drawn, iosonde, launch, open, read, report, tableBehind, temporary } from './browser.mjs';
 
 /** A job file of the kind that people loop over: six jobs, one after the other. */
 const JOBS = `[global]
@@ -142,12 +142,50 @@ describe('sweeps', () => {
     await close();
   });
 
+  test('title names the single curve of a chart', async () => {
+    const path = altered(made.grid, 'grid-large', ({ sweeps: [sweep] }) => {
+      for (const curve of sweep.curves) if (curve.values.includes('16k')) curve.block_bytes = 64 << 10;
+    });
+    const { page, close } = await open(path);
+    const found = await titles(page);
+    for (const title of ['randread 4k: IOPS over iodepth', 'randread 16k: Bandwidth over iodepth']) assert.ok(found.includes(title), `${title}: ${found}`);
+    await close();
+  });
+
+  test('line is interrupted where nothing is known, and its cell is not predicted', async () => {
+    const path = altered(made.grid, 'grid-unknown', ({ sweeps: [sweep] }) => {
+      for (const { iops } of sweep.curves.flatMap((curve) => curve.cells)) iops.error = iops.mean / 10;
+      const [, middle] = sweep.curves[0].cells;
+      Object.assign(middle, { basis: 'predicted', iops: null, bytes_per_s: null, shown: null });
+      const pattern = sweep.axes.findIndex((axis) => axis.name === 'rw');
+      const [, second] = sweep.curves.filter((curve) => curve.values[pattern] === sweep.curves[0].values[pattern]);
+      second.cells[0].iops.error = null;
+    });
+    const { page, close } = await open(path);
+    const lines = (await drawn(page, 'sweep-0-curves-0')).locator('.canvas svg path.line');
+    const moves = await lines.evaluateAll((all) => all.map((line) => line.getAttribute('d').match(/M/g).length));
+    assert.deepEqual(moves, [2, 1]);
+    // The first curve has an interval at either side of the gap, the second one a band of two points.
+    const svg = page.locator('#sweep-0-curves-0 .canvas svg');
+    assert.equal(await svg.locator('path[fill-opacity]').count(), 1);
+    assert.equal(await svg.locator('path[stroke-width="1.3"]').count(), 2);
+    const hollow = await svg.locator('circle').evaluateAll((all) => all.filter((dot) => dot.getAttribute('fill') !== dot.getAttribute('stroke')).length);
+    assert.equal(hollow, 1, 'a point without an interval');
+    const map = await drawn(page, 'sweep-0-map-0');
+    assert.equal(await map.locator('.canvas svg').getByText('–', { exact: true }).count(), 1);
+    assert.equal(await map.locator('.canvas svg path[stroke-dasharray]').count(), 0);
+    await close();
+  });
+
   test('the matrix of read and write rates is a map', async () => {
     const { page, trouble, close } = await open(made.load);
     assert.deepEqual(await everyChart(page, 'load'), ['load-0-latency', 'load-0-matrix']);
     const [load] = documentOf(made.load).loads;
     const { rows } = await tableBehind(page.locator('#load-0-matrix'));
     assert.equal(rows.length, load.matrix.writes_per_s.length);
+    // Writes rise from bottom to top, as in the terminal.
+    assert.equal(load.matrix.writes_per_s[0], 0);
+    assert.equal(rows.at(-1)[0], '0');
     assert.equal(rows[0].length, load.matrix.reads_per_s.length + 1);
     await picture(page, 'load');
     assert.deepEqual(trouble, []);
@@ -211,6 +249,7 @@ describe('figures by two labels', () => {
       const charts = await paper.page.locator('.canvas').evaluateAll((all) => all.filter((canvas) => canvas.querySelectorAll('svg path').length > 3).length);
       assert.equal(charts, await paper.page.locator('.canvas').count(), name);
       assert.ok((await paper.page.evaluate(() => document.body.scrollWidth)) <= 1032, name);
+      assert.equal(await paper.page.locator('.choices:visible').count(), 0, name);
       await picture(paper.page, `${name}-paper`);
       await paper.close();
     }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { after, before, describe, test } from 'node:test';
-import { close, documentOf, drawn, files, iosonde, launch, open, read, report, temporary, unfoldAll } from './browser.mjs';
+import { altered, close, documentOf, drawn, files, iosonde, launch, open, read, report, tableBehind, temporary, unfoldAll } from './browser.mjs';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const made = {};
@@ -27,6 +27,7 @@ before(async () => {
   assert.equal(ids.length, 7);
   made.seven = report('layout-seven', '--store', store, ...ids);
   made.twice = report('layout-twice', '--store', store, ids[0], ids[0]);
+  made.doubted = altered(made.probe, 'layout-doubted', doubtEachRun);
 });
 
 after(close);
@@ -83,6 +84,22 @@ test('what devices did stands beside what the run did, at the same times', async
   await close();
 });
 
+test('devices are hidden while a run without any is selected', async () => {
+  const tracks = [{ group: 'busy', name: '%util', unit: 'percent', values: [1, 2] }];
+  const path = altered(made.probe, 'layout-simulated', ({ runs }) => {
+    const shown = runs.filter((run) => run.series.length > 0 && !run.preparation);
+    shown[1].series.push({ of: 'sda', at_s: [0, 1], end_s: 2, ramp: 0, tracks });
+  });
+  const { page, close } = await open(path);
+  const panel = await drawn(page, 'timeline');
+  const devices = page.locator('#devices');
+  for (const [run, isVisible] of [['0', false], ['1', true], ['0', false]]) {
+    await panel.locator('select').selectOption(run);
+    assert.equal(await devices.isVisible(), isVisible, run);
+  }
+  await close();
+});
+
 test('no page is wider than a phone', async () => {
   for (const name of Object.keys(made)) {
     const { page, close } = await open(made[name], { viewport: { width: 400, height: 800 } });
@@ -105,11 +122,160 @@ test('texts of a chart neither overlap nor leave it', async () => {
   }
 });
 
-test('a probe prints on at most three pages', async () => {
+test('a probe prints on at most three pages, also with findings on each run', async () => {
+  for (const name of ['probe', 'doubted']) {
+    const { page, close } = await open(made[name]);
+    const pdf = (await page.pdf({ preferCSSPageSize: true })).toString('latin1');
+    const pages = pdf.match(/\/Type\s*\/Page\b(?!s)/g).length;
+    assert.ok(pages <= 3, `${name}: ${pages} pages`);
+    await close();
+  }
+});
+
+test('paper opens or names all details of the summary', async () => {
+  const path = altered(made.seven, 'layout-folds', ({ runs, studies }) => {
+    runs.forEach((run) => (run.verdicts = [{ kind: 'steal', evidence: 'the hypervisor gave CPU time away' }]));
+    studies.forEach((study) => (study.ceilings = ['the first limit', 'the second limit']));
+  });
+  const { page, close } = await open(path);
+  await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
+  assert.ok((await page.locator('#summary details details[open]').count()) >= 5, 'limits of each study');
+  const rest = await page.locator('.left-out').textContent();
+  assert.ok(rest.includes('the runs of each finding'), rest);
+  const names = await page.locator('main details:not([open])').evaluateAll((all) =>
+    all
+      .filter((details) => !details.closest('.behind') && !details.matches('.findings li > details') && !details.parentElement.closest('details:not([open])'))
+      .map((details) => details.querySelector('summary').textContent),
+  );
+  assert.ok(names.length >= 2, `${names}`);
+  assert.deepEqual(names.filter((name) => !rest.includes(name)), [], rest);
+  await page.evaluate(() => window.dispatchEvent(new Event('afterprint')));
+  assert.equal(await page.locator('#summary details[open]').count(), 0, 'as before');
+  await close();
+});
+
+test('comparison of seven results is whole on a small desktop', async () => {
+  const { page, close } = await open(made.seven, { viewport: { width: 1280, height: 900 } });
+  const [room, wide] = await page.locator('.scroll:has(.compared)').evaluate((box) => [box.clientWidth, box.scrollWidth]);
+  assert.ok(wide <= room, `${wide} px in ${room} px`);
+  await close();
+});
+
+test('results of one target are told apart by times that no line breaks', async () => {
+  const path = altered(made.probe, 'layout-times', (document) => {
+    const again = document.runs.map((run) => ({ ...run, source: 'again', started_at_ms: 1_700_000_000_000 }));
+    document.runs.forEach((run) => (run.started_at_ms = 1_600_000_000_000));
+    document.runs.push(...again);
+  });
+  for (const width of [400, 1280]) {
+    const { page, close } = await open(path, { viewport: { width, height: 800 } });
+    const names = await page.locator('.compared tbody th').allTextContents();
+    assert.deepEqual(names, ['sim:nvme, 2020-09-13 12:26:40 UTC', 'sim:nvme, 2023-11-14 22:13:20 UTC']);
+    const lines = await page.locator('.compared tbody th .whole').evaluateAll((all) => all.map((part) => part.getClientRects().length));
+    assert.deepEqual(lines, [1, 1, 1, 1]);
+    await close();
+  }
+});
+
+test('paper has figures, maximum and machines, and names the rest', async () => {
+  const { page, trouble, close } = await open(made.probe);
+  await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
+  await page.emulateMedia({ media: 'print' });
+  for (const part of ['#figures .headline tbody tr', '#knees li', '#conditions .card']) assert.ok((await page.locator(`${part}:visible`).count()) > 0, part);
+  for (const part of ['#figures .panel', '.choices', '.tools', '#plans pre']) assert.equal(await page.locator(`${part}:visible`).count(), 0, part);
+  const rest = await page.locator('.left-out').innerText();
+  for (const title of ['Plans', 'Runs', 'Histogram of latency', 'a table of each chart']) assert.ok(rest.includes(title), rest);
+  await page.emulateMedia({ media: 'screen' });
+  await page.evaluate(() => window.dispatchEvent(new Event('afterprint')));
+  assert.equal(await page.locator('#figures > details[open], .left-out:visible').count(), 0, 'as before');
+  assert.deepEqual(trouble, []);
+  await close();
+});
+
+test('paper has the whole table of many figures, and no text over another', async () => {
+  const { page, close } = await open(made.seven, { viewport: { width: 718, height: 1040 } });
+  await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
+  await page.emulateMedia({ media: 'print' });
+  const tall = page.locator('.scroll.tall');
+  assert.equal(await tall.evaluate((box) => getComputedStyle(box).maxHeight), 'none');
+  const [room, high] = await tall.evaluate((box) => [box.clientHeight, box.scrollHeight]);
+  assert.ok(high <= room, `${high} px in ${room} px`);
+  assert.deepEqual(await page.evaluate(overprinted), []);
+  await close();
+});
+
+test('details that the reader has opened stay open and are printed whole', async () => {
   const { page, close } = await open(made.probe);
-  const pdf = (await page.pdf({ preferCSSPageSize: true })).toString('latin1');
-  const pages = pdf.match(/\/Type\s*\/Page\b(?!s)/g).length;
-  assert.ok(pages <= 3, `${pages} pages`);
+  await unfoldAll(page);
+  await everyChart(page);
+  await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
+  await page.emulateMedia({ media: 'print' });
+  assert.equal(await page.locator('#figures .panel:visible').count(), 2);
+  await page.evaluate(() => window.dispatchEvent(new Event('afterprint')));
+  assert.equal(await page.locator('#figures > details[open]').count(), 1);
+  await close();
+});
+
+test('contents that are wider than a phone have a shade at the edge', async () => {
+  const { page, close } = await open(made.seven, { viewport: { width: 400, height: 800 } });
+  for (const place of ['nav', '.scroll:has(.compared)']) {
+    const [room, wide, backgrounds] = await page.locator(place).evaluate((box) => [box.clientWidth, box.scrollWidth, getComputedStyle(box).backgroundAttachment]);
+    assert.ok(wide > room, `${place}: nothing is tested`);
+    assert.match(backgrounds, /local, local, scroll, scroll/, place);
+  }
+  // The name of a row stays while its figures scroll.
+  const name = page.locator('.compared tbody th').first();
+  const before = await name.boundingBox();
+  const caption = page.locator('.compared caption > span');
+  assert.match(await caption.innerText(), /~: interval not known/);
+  await page.locator('.scroll:has(.compared)').evaluate((box) => box.scrollTo(200, 0));
+  const { x, width } = await caption.boundingBox();
+  assert.ok(x >= 0 && x + width <= 400, `caption from ${x} to ${x + width}`);
+  assert.ok(Math.abs((await name.boundingBox()).x - before.x) < 2);
+  await close();
+});
+
+test('header tells simulated targets from those of the host', async () => {
+  const header = async (path) => {
+    const { page, close } = await open(path);
+    const text = await page.locator('header p').innerText();
+    await close();
+    return text;
+  };
+  assert.doesNotMatch(await header(made.probe), /targets simulated/);
+  // An imported result may have no time.
+  for (const time of [0, 1_700_000_000_000]) {
+    const mixed = altered(made.seven, 'layout-mixed', (document) => {
+      const { place } = document.runs.find((run) => !run.of_grid && !run.preparation);
+      for (const run of document.runs) if (run.place === place) Object.assign(run, { place: '/dev/vdb', host: null, started_at_ms: time });
+      document.hosts = [{ architecture: 'x86_64', hostname: 'storage-1', kernel: '6.1.0' }];
+    });
+    const text = await header(mixed);
+    assert.match(text, /^4 of 5 targets simulated, the other on storage-1 · /);
+    assert.equal(text.includes('2023-11-14'), time > 0, text);
+    assert.doesNotMatch(text, / · simulated/);
+  }
+});
+
+test('percentiles of a probe are of its main workloads, and the others are named', async () => {
+  const { page, close } = await open(made.probe);
+  const panel = await drawn(page, 'percentiles');
+  const { head } = await tableBehind(panel);
+  for (const name of ['random read', 'random write', 'sequential read', 'sequential write']) assert.ok(head.includes(name), `${name}: ${head}`);
+  const note = await panel.locator('.note').innerText();
+  assert.match(note, /^Not drawn: .*fdatasync · write/);
+  await close();
+});
+
+test('axis of percentiles keeps all its labels on a phone', async () => {
+  const path = altered(made.probe, 'layout-nines', ({ runs }) => {
+    for (const { latency } of runs.flatMap((run) => run.figures)) latency.count = Math.min(latency.count, 50_000);
+  });
+  const { page, close } = await open(path, { viewport: { width: 400, height: 800 } });
+  const panel = await drawn(page, 'percentiles');
+  const texts = await panel.locator('.canvas svg text').allTextContents();
+  const ticks = texts.filter((text) => /^(0|90|99(\.9+)?)$/.test(text));
+  assert.deepEqual(ticks, ['0', '90', '99', '99.9', '99.99', '99.999']);
   await close();
 });
 
@@ -119,6 +285,8 @@ test('axe finds no violation, in light and dark', async () => {
       const { page, close } = await open(made[name], { colorScheme });
       await unfoldAll(page);
       await everyChart(page);
+      // Axe measures no contrast on gradients.
+      await page.addStyleTag({ content: 'nav, .scroll { background: var(--cover) !important } .compared td { background: none !important }' });
       await page.evaluate(readFileSync(AXE, 'utf8'));
       const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
       assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(' | ')}`), [], `${name} ${colorScheme}`);
@@ -198,6 +366,18 @@ async function everyChart(page) {
   for (const id of await page.locator('figure.panel').evaluateAll((panels) => panels.map((panel) => panel.id))) await drawn(page, id);
 }
 
+/** Gives each run a finding in words of its own, and the report a machine. */
+function doubtEachRun(document) {
+  const kinds = ['steal', 'throttled', 'interference', 'device', 'clock_disturbed', 'unsteady', 'network', 'stopped'];
+  document.runs.forEach((run, index) => {
+    const part = String.fromCharCode(97 + (index % 26));
+    const evidence = `in part ${part} other virtual machines took 26 % of the CPU time, so that latencies may be too high and rates too low`;
+    run.verdicts = [{ kind: kinds[index % kinds.length], evidence }];
+  });
+  const facts = ['os', 'cpu', 'memory', 'swap', 'clock source', 'platform', 'cgroup', 'governor', 'turbo', 'mitigations'];
+  document.hosts = [{ hostname: 'storage-1', architecture: 'x86_64', kernel: '6.1.0', ...Object.fromEntries(facts.map((name) => [name, `${name} of the machine`])) }];
+}
+
 /** Runs in the page: texts of charts that overlap others, or are not within their chart. */
 function collisions() {
   const found = [];
@@ -216,6 +396,27 @@ function collisions() {
     });
   }
   return found;
+}
+
+/** Runs in the page: visible texts that overlap others. */
+function overprinted() {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const boxes = [];
+  while (walker.nextNode()) {
+    const { currentNode: node } = walker;
+    const { parentElement: around } = node;
+    if (node.textContent.trim() === '' || around.closest('.unseen') || !around.checkVisibility()) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    for (const box of range.getClientRects()) boxes.push({ text: node.textContent.trim().slice(0, 40), box });
+  }
+  return boxes.flatMap(({ text, box }, index) =>
+    boxes.slice(index + 1).flatMap((other) => {
+      const across = Math.min(box.right, other.box.right) - Math.max(box.left, other.box.left);
+      const down = Math.min(box.bottom, other.box.bottom) - Math.max(box.top, other.box.top);
+      return across > 1 && down > 4 ? [`${text} over ${other.text}`] : [];
+    }),
+  );
 }
 
 /** Colours as people see them (Machado, Oliveira and Fernandes, 2009). */

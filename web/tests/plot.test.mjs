@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { close, drawn, files, iosonde, launch, open, report, tableBehind, temporary } from './browser.mjs';
+import { altered, close, documentOf, drawn, files, iosonde, launch, open, report, tableBehind, temporary } from './browser.mjs';
 
 const made = {};
 
@@ -10,8 +10,12 @@ before(async () => {
   await launch();
   made.probe = temporary('plot-probe.json');
   iosonde('probe', 'sim:nvme', '--format', 'json', '--output', made.probe, '--no-save');
+  made.other = temporary('plot-other.json');
+  iosonde('probe', 'sim:sata-ssd', '--format', 'json', '--output', made.other, '--no-save');
   made.sweep = temporary('plot-sweep.json');
   iosonde('sweep', 'sim:sata-ssd,seed=2', '--rw', 'randread', '--bs', '4k,16k', '--iodepth', '1,4,16', '--exhaustive', '--runtime', '1', '--format', 'json', '--output', made.sweep, '--no-save');
+  made.matrix = temporary('plot-matrix.json');
+  iosonde('load', 'sim:read_us=700,write_us=700,parallel=4', '--rw', 'randrw', '--matrix', '5', '--runtime', '1', '--format', 'json', '--output', made.matrix, '--no-save');
   made.load = temporary('plot-load.json');
   iosonde('load', 'sim:read_us=700,write_us=700,parallel=4', '--rw', 'randread', '--runtime', '1', '--format', 'json', '--output', made.load, '--no-save');
 });
@@ -36,7 +40,8 @@ async function paged(id, ...results) {
 
 /** The chart of the page has the same ticks. Crowded labels are left out, but for the last one below a chart. */
 function sameAxes({ x, panels }, texts) {
-  const last = x.ticks.at(-1).text;
+  // The title of the page's axis has the unit of percentiles.
+  const last = x.ticks.at(-1).text.replace(/^([\d.]+) %$/, '$1');
   assert.ok(texts.includes(last), `${x.label}: ${last} is not among ${texts}`);
   for (const { y } of panels) {
     const shared = y.ticks.filter(({ text }) => texts.includes(text));
@@ -58,7 +63,7 @@ describe('plot and page', () => {
       series.forEach((each, column) => {
         const shown = rows.filter((row) => row[column + 1] !== '');
         assert.deepEqual(each.points.map((point) => point.x), shown.map(([depth]) => Number(depth)));
-        each.points.forEach((point, at) => assert.equal(shown[at][column + 1].split(' ± ')[0].replace('\u00a0', ' '), inWords(point.y)));
+        each.points.forEach((point, at) => assert.equal(shown[at][column + 1].split(/ ± |, /)[0].replace('\u00a0', ' '), inWords(point.y)));
       });
       const shared = y.ticks.filter(({ text }) => texts.includes(text));
       assert.ok(shared.length >= 2, `${y.label}: ${y.ticks.map(({ text }) => text)} and ${texts}`);
@@ -79,6 +84,18 @@ describe('plot and page', () => {
     sameAxes(data, texts);
   });
 
+  test('latency by percentile of two targets is that of the same workload', async () => {
+    const data = plotted('latency', made.probe, made.other);
+    const { head, rows } = await paged('percentiles', made.probe, made.other);
+    const [{ series }] = data.panels;
+    assert.equal(series.length, 2);
+    assert.equal(head.length, series.length + 1, `${head}`);
+    series.forEach((each, index) => {
+      assert.ok(head[index + 1].startsWith(`${each.name}: `), `${each.name}: ${head}`);
+      assert.equal(each.points.at(-1).y, Number(rows.at(-1)[index + 1]), `${head}`);
+    });
+  });
+
   test('rates over time', async () => {
     const data = plotted('timeline', ...files('mixed'));
     const { head, rows, texts } = await paged('timeline', ...files('mixed'));
@@ -95,6 +112,58 @@ describe('plot and page', () => {
       }
     }
     sameAxes(data, texts);
+  });
+
+  test('the note below a chart explains its ramp', async () => {
+    const path = altered(report('plot-ramp', made.probe), 'plot-ramp-shaded', ({ runs }) => {
+      for (const { series } of runs) for (const each of series) each.ramp = 1;
+    });
+    const { page, close } = await open(path);
+    const panel = await drawn(page, 'timeline');
+    assert.match(await panel.locator('.note').textContent(), /Shaded: the ramp/);
+    assert.ok((await panel.locator('.canvas svg text').allTextContents()).includes('seconds since the start of the run'));
+    await close();
+  });
+
+  test('notes on a search stand below the chart of its curve only', async () => {
+    const path = report('plot-notes', made.probe);
+    const [{ curves }] = documentOf(path).knees;
+    assert.ok(curves.some((curve) => curve.notes.length > 0));
+    const { page, close } = await open(path);
+    for (const [id, isLarge] of [['depth-iops', false], ['depth-bandwidth', true]]) {
+      const note = await (await drawn(page, id)).locator('.note').textContent();
+      for (const curve of curves)
+        for (const text of curve.notes) assert.equal(note.includes(text.slice(1)), curve.block_bytes >= 64 << 10 === isLarge, `${id}: ${note}`);
+    }
+    await close();
+  });
+
+  test('a logarithmic axis contains whole intervals', async () => {
+    const path = altered(report('plot-interval', made.probe), 'plot-interval-low', ({ knees: [{ curves }] }) => {
+      const cell = curves.flatMap((curve) => curve.cells).find((each) => each.basis === 'measured' && each.percentiles_ns[1] !== null);
+      const ns = cell.percentiles_ns[1];
+      cell.p99_between_ns = [ns / 10_000, ns * 2];
+    });
+    const { page, close } = await open(path);
+    const texts = await (await drawn(page, 'depth-latency')).locator('.canvas svg text').allTextContents();
+    assert.ok(texts.some((text) => /^\d+ ns$/.test(text.replace('\u00a0', ' '))), `${texts}`);
+    await close();
+  });
+
+  test('subjects that share a colour differ in their line styles', async () => {
+    const path = altered(report('plot-styles', made.probe), 'plot-styles-seven', (document) => {
+      const run = document.runs.find((each) => !each.preparation && !each.of_grid);
+      const names = Array.from({ length: 7 }, (_, index) => `sim:t${index}`);
+      document.runs = names.map((place) => ({ ...run, source: place, place }));
+      const [like] = document.knees;
+      const curves = like.curves.filter((curve) => curve.block_bytes < 64 << 10).slice(0, 2);
+      document.knees = [0, 6].map((index) => ({ ...like, source: names[index], target: names[index], curves }));
+    });
+    const { page, close } = await open(path, { viewport: { width: 1400, height: 900 } });
+    const lines = await (await drawn(page, 'depth-iops')).locator('.canvas svg path.line').evaluateAll((all) => all.map((line) => `${line.getAttribute('stroke')} ${line.getAttribute('stroke-dasharray')}`));
+    assert.equal(lines.length, 4);
+    assert.equal(new Set(lines).size, lines.length, `${lines}`);
+    await close();
   });
 
   test('latency over the offered rate', async () => {
@@ -116,6 +185,18 @@ describe('plot and page', () => {
     assert.deepEqual(data.x.ticks.map(({ text }) => text), head.slice(1));
     assert.deepEqual(y.ticks.map(({ text }) => text), rows.map(([name]) => name));
     assert.equal(cells.length, 6);
+    for (const { text } of cells) assert.ok(texts.some((shown) => shown.replace('\u00a0', ' ') === text), `${text}: ${texts}`);
+  });
+
+  test('a heat map of a matrix of rates', async () => {
+    const data = plotted('heatmap', made.matrix);
+    const { rows, texts } = await paged('load-0-matrix', made.matrix);
+    const [{ cells }] = data.panels;
+    const marked = cells.filter(({ text }) => text.startsWith('('));
+    assert.ok(marked.length > 0, JSON.stringify(cells));
+    const behind = rows.flat().map((said) => said.replace('\u00a0', ' '));
+    for (const said of behind) assert.ok(!/\).*predicted/.test(said), `${said}: parentheses say that already`);
+    for (const { text } of marked) assert.ok(behind.some((said) => said.startsWith(text)), `${text}: ${behind}`);
     for (const { text } of cells) assert.ok(texts.some((shown) => shown.replace('\u00a0', ' ') === text), `${text}: ${texts}`);
   });
 

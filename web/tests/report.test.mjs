@@ -100,17 +100,23 @@ describe('figures', () => {
     // `~3.1k` is 3100.
     const number = (text) => parseFloat(text.replace('~', '')) * (text.endsWith('k') ? 1e3 : text.endsWith('M') ? 1e6 : 1);
     for (const probe of read(made.probes).probes) {
-      assert.ok((await page.locator('.lead').allInnerTexts()).some((text) => text.includes(probe.classification.sentence)));
+      const { sentence } = documentOf(made.probe).studies.find((study) => study.target === probe.target);
+      assert.ok(sentence.startsWith(`This is ${probe.classification.device}`), sentence);
+      assert.ok((await page.locator('.lead').allInnerTexts()).some((text) => text.includes(sentence)));
+      const cardOf = (name) => documentOf(made.probe).runs.find((run) => run.place === probe.target && run.name === name).figures[0].shown;
+      const onCards = [`${cardOf('random read').iops} random reads/s`, cardOf('sequential read').bandwidth];
+      assert.ok(onCards.some((text) => sentence.includes(text)), `${sentence}: ${onCards}`);
       for (const figure of probe.figures) {
         const place = `${probe.target}: `;
-        const { shown } = figures.find((each) => each.iops.mean === figure.iops.mean);
+        const { shown, shape } = figures.find((each) => each.iops.mean === figure.iops.mean);
         assert.ok(Math.abs(number(shown.iops) / figure.iops.mean - 1) < 0.06, `${shown.iops}: ${figure.iops.mean}`);
         const row = rows.find((cells) => cells[1].startsWith(place) && cells[2].startsWith(shown.iops) && cells[1].includes(`depth ${figure.iodepth}`));
         assert.ok(row, `${place}${figure.phase}: ${shown.iops}`);
         if (figure.iops.error !== null && figure.iops.error > 0.001 * figure.iops.mean) {
           assert.ok(row[2].includes(shown.iops_half), row[2]);
         }
-        assert.ok(row.at(-1).includes(figure.settled === null ? 'too short to tell' : figure.settled ? 'settled' : 'not settled'), row.at(-1));
+        const courses = figure.settled === null ? ['short'] : figure.settled ? ['steady', 'noisy'] : ['drifting', 'falling', 'rising'];
+        assert.ok(courses.includes(shape) && row.at(-1).includes(shape), `${shape}: ${row.at(-1)}`);
       }
     }
     await close();

@@ -8,6 +8,7 @@ use crate::job_options::changes_data;
 use crate::open_handles::find_or_insert;
 use crate::ranges::{forget, sorted, total, without};
 use crate::rbd_backend::RbdBackend;
+use crate::sys::image_writers::FlushError;
 use crate::sys::rbd::Image;
 use crate::uri::{target_path, target_uri};
 use crate::used_client::describe_image;
@@ -230,7 +231,14 @@ impl ImageRanges {
         let uri = name(&self.ceph);
         fill::fill(&mut backend, &gaps, interrupt, written)
             .map_err(|error| error.into_error(|_| uri.clone()))?;
-        self.image.flush().map_err(|error| error.on(&uri))?;
+        self.image.flush().map_err(|error| {
+            // It may be that of writes of running jobs. The job that starts reports it too.
+            self.image.writers().keep_flush_error(FlushError {
+                errno: error.errno().unwrap_or(libc::EIO),
+                is_counted: true,
+            });
+            error.on(&uri)
+        })?;
         self.written.append(&mut self.missing);
         self.written = sorted(&self.written);
         Ok(())

@@ -15,7 +15,13 @@ pub(crate) fn ceph_options(job: &Job) -> Result<&Ceph, RunError> {
 /// Whether the cache of librbd shall acknowledge the writes of a job. As in fio, a job with
 /// `direct=1` does not ask for it.
 pub(crate) fn uses_write_cache(job: &Job) -> bool {
-    job.workload.rw.has(Direction::Write) && !job.io.direct
+    writes_data(job) && !job.io.direct
+}
+
+/// Whether a job writes data. With `verify_only`, it reads those of an earlier run instead.
+pub(crate) fn writes_data(job: &Job) -> bool {
+    let only_verifies = job.verify.as_ref().is_some_and(|verify| verify.verify_only);
+    job.workload.rw.has(Direction::Write) && !only_verifies
 }
 
 /// Whether a job writes or discards data.
@@ -27,7 +33,7 @@ pub(crate) fn changes_data(job: &Job) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_job::plan::{ReadWrite, ReadWriteMode};
+    use iosonde_job::plan::{ReadWrite, ReadWriteMode, Verify, VerifyMethod};
 
     #[test]
     fn buffered_writes_use_the_write_cache() {
@@ -40,5 +46,24 @@ mod tests {
         assert!(uses(ReadWriteMode::Write, false));
         assert!(!uses(ReadWriteMode::Write, true));
         assert!(!uses(ReadWriteMode::Read, false));
+    }
+
+    #[test]
+    fn job_that_only_verifies_writes_no_data() {
+        let mut job = Job::new("a");
+        job.io.direct = false;
+        for mode in [ReadWriteMode::Write, ReadWriteMode::ReadWrite] {
+            job.workload.rw = ReadWrite { mode, random: true };
+            for (verify_only, writes) in [(false, true), (true, false)] {
+                job.verify = Some(Verify {
+                    verify_only,
+                    ..Verify::new(VerifyMethod::Crc32c)
+                });
+                assert_eq!(
+                    (writes_data(&job), uses_write_cache(&job)),
+                    (writes, writes)
+                );
+            }
+        }
     }
 }

@@ -4,8 +4,9 @@ use crate::sys::image_requests::ImageRequests;
 use crate::sys::rbd::Image;
 use crate::sys::slot_buffers::IoPart;
 use iosonde_engine::interrupt::Interrupt;
-use iosonde_engine::io::remote::RemoteIo;
+use iosonde_engine::io::remote::{LostWrites, RemoteIo};
 use iosonde_engine::io::{Completion, Op, Slab};
+use iosonde_job::plan::ErrorPolicy;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +22,13 @@ impl RbdBackend {
         RbdBackend {
             requests: ImageRequests::new(image, depth as usize, busy_polls),
         }
+    }
+
+    /// The cache of librbd acknowledges writes: confirms at the end that writes succeed. `policy`
+    /// is that of the job.
+    pub(crate) fn confirming_writes(mut self, policy: &ErrorPolicy) -> RbdBackend {
+        self.requests.confirm_at_end(policy);
+        self
     }
 
     /// After a stop request, abandons requests once the cluster stops answering.
@@ -63,7 +71,18 @@ impl RemoteIo for RbdBackend {
         done: &mut Vec<Completion>,
     ) -> io::Result<()> {
         let timeout = timeout_ns.map(Duration::from_nanos);
+        let before = done.len();
         self.requests.collect(&mut slab.memory, min, timeout, done);
+        for completion in done[before..].iter().filter(|it| it.result < 0) {
+            let op = slab.slots[completion.slot as usize].op;
+            if matches!(op, Op::Fsync | Op::Fdatasync | Op::SyncFileRange) {
+                self.requests.note_flush_error(-completion.result);
+            }
+        }
         Ok(())
+    }
+
+    fn confirm_writes(&mut self) -> Result<(), LostWrites> {
+        self.requests.confirm_writes()
     }
 }

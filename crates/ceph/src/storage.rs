@@ -3,12 +3,13 @@
 use crate::access::WorkerLoad;
 use crate::clients::{open_image, open_pool};
 use crate::cluster_sampler::ClusterSampler;
-use crate::job_options::{ceph_options, changes_data, uses_write_cache};
+use crate::job_options::{ceph_options, changes_data, uses_write_cache, writes_data};
 use crate::object_names::count_objects;
 use crate::osd_caches::drop_caches_of_run;
 use crate::rados_backend::RadosBackend;
 use crate::rbd_backend::RbdBackend;
 use crate::resources::CephResources;
+use crate::sys::image_writers::FlushError;
 use crate::uri::{file_name, file_uris, object_name, resolve_uris, target_uri};
 use crate::used_client::{describe_image, describe_pool};
 use iosonde_engine::files::WorkerFiles;
@@ -89,16 +90,26 @@ impl RemoteStorage for CephStorage {
         match job.io.engine {
             Engine::Rbd => {
                 let image = open_image(ceph, changes_data(job))?;
+                let used = describe_image(ceph, &image)?;
+                let depth = slab.slots.len() as u32;
+                let mut io = RbdBackend::new(&image, depth, ceph.busy_poll).draining_on(interrupt);
+                if writes_data(job) && used.write_cache().is_some() {
+                    io = io.confirming_writes(&job.errors);
+                }
                 // As in fio's engine: until the first flush, librbd writes through its cache
                 // (rbd_cache_writethrough_until_flush). The engine flushes the image again at the
                 // end of the job, so that an acknowledged write that fails later is an error of
-                // the job. An error of this flush is reported by the writes that follow.
-                if uses_write_cache(job) {
-                    let _ = image.flush();
+                // the job. An error of this flush is that of writes of other workers. As this
+                // worker is counted already, none of them confirms at the same time, and the last
+                // one reports the error.
+                if uses_write_cache(job)
+                    && let Err(error) = image.flush()
+                {
+                    image.writers().keep_flush_error(FlushError {
+                        errno: error.errno().unwrap_or(libc::EIO),
+                        is_counted: false,
+                    });
                 }
-                let used = describe_image(ceph, &image)?;
-                let depth = slab.slots.len() as u32;
-                let io = RbdBackend::new(&image, depth, ceph.busy_poll).draining_on(interrupt);
                 Ok((Box::new(io), used))
             }
             _ => open_objects(ceph, files, slab, interrupt),

@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod image_requests;
+pub(crate) mod image_writers;
 mod images_of_pool;
 pub(crate) mod io_ctx;
 mod pending_ios;

@@ -58,6 +58,18 @@ pub struct CsiOptions {
 }
 
 impl CsiOptions {
+    /// Returns the options of one round with 1 MiB of data, without time before and after.
+    #[cfg(test)]
+    pub(crate) fn of_one_round(services: &[DataService]) -> CsiOptions {
+        CsiOptions {
+            services: services.to_vec(),
+            data_bytes: vec![1 << 20],
+            rounds: 1,
+            window: Duration::ZERO,
+            snapshot_class: None,
+        }
+    }
+
     /// Number and size of the claims that exist at the same time: the volume, and a copy. The
     /// volume grows in each round if the class expands volumes.
     pub(crate) fn most_claims(&self, claim_bytes: u64, expands: bool) -> (u32, u64) {
@@ -338,11 +350,9 @@ mod tests {
     fn claims_include_a_copy_and_all_expansions() {
         let most = |services: &[DataService], expands: bool| {
             let options = CsiOptions {
-                services: services.to_vec(),
                 data_bytes: vec![1 << 20, 2 << 20],
                 rounds: 3,
-                window: Duration::ZERO,
-                snapshot_class: None,
+                ..CsiOptions::of_one_round(services)
             };
             options.most_claims(5 << 30, expands)
         };
@@ -354,16 +364,7 @@ mod tests {
 
     #[test]
     fn only_snapshot_and_restore_use_snapshots() {
-        let uses = |services: &[DataService]| {
-            let options = CsiOptions {
-                services: services.to_vec(),
-                data_bytes: vec![1 << 20],
-                rounds: 1,
-                window: Duration::ZERO,
-                snapshot_class: None,
-            };
-            options.uses_snapshots()
-        };
+        let uses = |services: &[DataService]| CsiOptions::of_one_round(services).uses_snapshots();
         assert!(uses(&[DataService::Clone, DataService::Restore]));
         assert!(!uses(&[DataService::Clone, DataService::Expand]));
     }

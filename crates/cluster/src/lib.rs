@@ -8,6 +8,7 @@ mod agent_upload;
 mod api;
 mod attach;
 mod bounded_requests;
+mod class_retention;
 mod clock;
 mod collect;
 mod connect;

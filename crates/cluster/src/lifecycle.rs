@@ -14,9 +14,10 @@ mod round_state;
 mod volume_round;
 mod volume_timeline;
 
-pub(crate) use lifecycle_role::{RETAINED_RIGHTS, lifecycle_rights};
+pub(crate) use lifecycle_role::lifecycle_rights;
 
 use crate::api;
+use crate::class_retention::ClassRetention;
 use crate::connect::{KubeCluster, runtime};
 use crate::event_signal::EventSignal;
 use crate::leftovers;
@@ -236,7 +237,9 @@ async fn query_cluster(
 ) -> Result<(KubeCluster, Vec<Facts>, CommandRights), RunError> {
     let asked = async {
         let cluster = KubeCluster::connect(&classes[0].1).await?;
-        let command = lifecycle_rights(false);
+        let targets: Vec<&TargetUri> = classes.iter().map(|(_, one)| &one.target).collect();
+        let retention = ClassRetention::query(&cluster, &targets).await;
+        let command = lifecycle_rights(retention);
         let mut all_facts = Vec::new();
         for (_, options) in classes {
             let mut facts = preflight::query_facts(&cluster, options, &command).await?;
@@ -244,17 +247,12 @@ async fn query_cluster(
             facts.missing_rights = Vec::new();
             all_facts.push(facts);
         }
-        let retains = classes
-            .iter()
-            .zip(&all_facts)
-            .any(|((_, options), facts)| is_retaining(facts, options));
-        let command = lifecycle_rights(retains);
         let lacking = match all_facts.iter().any(|facts| facts.lacks_namespace) {
             // The creator of the namespace may be granted rights in it.
             true => Vec::new(),
             false => preflight::missing(&cluster, command.needed.iter().copied()).await?,
         };
-        let role = lifecycle_roles(&cluster.namespace, &classes[0].1, retains);
+        let role = lifecycle_roles(&cluster.namespace, &classes[0].1, retention);
         Ok((cluster, all_facts, command, (lacking, role)))
     };
     let asked = unless_interrupted(observer.interrupts, asked);
@@ -277,7 +275,7 @@ pub(crate) fn find_class<'f>(facts: &'f Facts, name: &str) -> Option<&'f Storage
 }
 
 /// Whether the class of the target retains volumes.
-pub(crate) fn is_retaining(facts: &Facts, options: &ClusterOptions) -> bool {
+fn is_retaining(facts: &Facts, options: &ClusterOptions) -> bool {
     let TargetUri::StorageClass(name) = &options.target else {
         return false;
     };

@@ -60,7 +60,8 @@ pub struct ClusterOptions {
     pub pods: Option<Pods>,
     /// Whether the objects of a run whose pod fails are kept for an inspection.
     pub keep_failed: bool,
-    /// Whether volumes that their class retains are removed, too, if the pods do not start.
+    /// Whether volumes that their class retains are removed, too. A run then needs the rights on
+    /// volumes, and itself removes those of pods that do not start.
     pub removes_retained: bool,
     /// Space that the jobs of each pod need. `None` is not known.
     pub needed: Option<NeededSpace>,

@@ -103,8 +103,8 @@ pub(crate) struct Readiness {
     pub(crate) share: ShareFacts,
 }
 
-/// Queries the cluster. `command` has the rights of the role that is printed if the namespace is
-/// missing and may not be created.
+/// Queries the cluster. `command` has the rights that are needed, and those of the role that is
+/// printed if the namespace is missing and may not be created.
 ///
 /// # Errors
 /// If the cluster cannot be reached, or the namespace is missing and may not be created.
@@ -126,7 +126,7 @@ pub(crate) async fn query_facts(
     let limits: Api<LimitRange> = Api::namespaced(client.clone(), &cluster.namespace);
     let drivers: Api<CSIDriver> = Api::all(client.clone());
     let (rights, classes, nodes, namespace, quotas, limits, drivers) = futures::join!(
-        rights(cluster, options),
+        rights(cluster, options, command),
         list_if(has_class, classes),
         list_if(true, nodes),
         namespaces.get_opt(&cluster.namespace),

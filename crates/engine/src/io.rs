@@ -14,6 +14,7 @@ pub mod remote;
 pub(crate) mod sim_backend;
 pub(crate) mod sync;
 
+use remote::LostWrites;
 use std::io;
 
 pub use crate::slot::{Completion, FileHandle, Slot, whole_length};
@@ -73,6 +74,13 @@ pub(crate) trait Backend {
     /// Checks I/Os in flight for timeouts, if a [`CompletionCallback`] is set: several times
     /// a second.
     fn check_timeouts(&mut self) {}
+
+    /// Checks whether writes to the storage still succeed, after its files were flushed at the end
+    /// of a pass, or the worker failed: some storage does not return each error of a write from a
+    /// flush.
+    fn confirm_writes(&mut self) -> Result<(), LostWrites> {
+        Ok(())
+    }
 
     /// Unmaps pages of mapped files: the page cache keeps mapped pages.
     fn unmap_pages(&mut self) {}

@@ -6,6 +6,7 @@
 //! clocks of workers ([`crate::clock::RealClock`]) leave stops out if the plan asks for it.
 
 use iosonde_machine::cgroup;
+use iosonde_machine::clocks::BOOTTIME;
 use iosonde_machine::cpu_use;
 use iosonde_machine::proc_root::System;
 use iosonde_machine::processors::CpuTimes;
@@ -127,7 +128,7 @@ impl StopSample {
         };
         StopSample {
             monotonic_ns: read(ClockId::Monotonic),
-            boottime_ns: read(ClockId::Boottime),
+            boottime_ns: read(BOOTTIME),
             process_cpu_ns: read(ClockId::ProcessCPUTime),
             queued_ns: cpu_use::queued_ns(),
         }

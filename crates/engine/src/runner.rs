@@ -54,8 +54,8 @@ use iosonde_machine::write_hold::DeviceHolds;
 use iosonde_result::cache_state::ColdLayers;
 use iosonde_result::interval::Intervals;
 use iosonde_result::observer::Observer;
-use iosonde_result::run::{FORMAT, RunEvent, RunResult, Verdict, WorkerResult};
-use iosonde_result::run_error::RunError;
+use iosonde_result::run::{FORMAT, IoFailure, RunEvent, RunResult, Verdict, WorkerResult};
+use iosonde_result::run_error::{RunError, UnsupportedFeature};
 use iosonde_result::session::Session;
 use job_clones::JobClone;
 pub use permissions::Permissions;
@@ -65,6 +65,17 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Refuses I/O on this machine in a build without the feature `local`.
+///
+/// # Errors
+/// [`UnsupportedFeature::BuiltForClusters`].
+pub fn check_build() -> Result<(), RunError> {
+    match cfg!(feature = "local") {
+        true => Ok(()),
+        false => Err(UnsupportedFeature::BuiltForClusters.into()),
+    }
+}
 
 /// Settings of sessions on this machine.
 #[derive(Debug, Clone, Default)]
@@ -113,6 +124,7 @@ impl LocalRunner {
             run_files::find(&traced)?;
             return simulated_run::check(&traced.plan);
         }
+        check_build()?;
         let memory = memory_to_take(&System::live());
         buffer_memory::check(&traced.plan, memory)?;
         run_files::check(&traced, self, planned)
@@ -241,6 +253,7 @@ impl Session for LocalSession {
         if plan_facts::is_simulated(plan)? {
             return simulated(plan, &traced, &mut self.wear, &self.runner, observer);
         }
+        check_build()?;
         let started_at_ms = epoch_ms();
         raise_open_files();
         let asked = plan;
@@ -276,12 +289,8 @@ impl Session for LocalSession {
             .inspect_err(|_| made.remove())?;
         let all = || outcome.workers.iter().chain(&outcome.neighbours);
         self.keep_or_remove_files(made, &clones, all());
-        let given_up = all().any(|worker| {
-            worker
-                .error
-                .as_ref()
-                .is_some_and(|error| error.errno == libc::ECANCELED)
-        });
+        let is_given_up = |error: &IoFailure| error.errno == libc::ECANCELED;
+        let given_up = all().any(|worker| worker.error.as_ref().is_some_and(is_given_up));
         let ceph = cluster.map(|cluster| cluster.finish_sampling(given_up));
         let report = watch.finish_report(plan, &outcome, ceph.as_ref());
         outcome.series = report.series;

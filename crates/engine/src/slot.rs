@@ -10,7 +10,8 @@ use std::os::fd::RawFd;
 pub struct Slot {
     /// Position in the file, in bytes.
     pub offset: u64,
-    /// Intended start: the total latency of open loops counts from here.
+    /// Intended start: the total latency of open loops counts from here, so that it includes the
+    /// time by which a slow device delays later I/Os (no coordinated omission).
     pub start_ns: u64,
     /// Time at which the I/O had been submitted: completion latency counts from here.
     pub issue_ns: u64,

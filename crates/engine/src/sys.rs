@@ -8,10 +8,19 @@ pub(crate) mod aio;
 mod aio_ring;
 pub(crate) mod block;
 mod bus_error;
+#[cfg(not(feature = "local"))]
+pub(crate) mod c_library;
+#[cfg(feature = "local")]
+pub(crate) use libc as c_library;
 pub(crate) mod mapping;
 pub mod memory;
 pub(crate) mod posix_aio;
+#[cfg(feature = "local")]
 pub mod ring;
+#[cfg(not(feature = "local"))]
+#[path = "sys/absent_ring.rs"]
+pub mod ring;
+mod ring_options;
 pub(crate) mod rw;
 pub(crate) mod thread;
 pub(crate) mod time_stamp;

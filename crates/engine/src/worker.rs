@@ -177,6 +177,9 @@ pub(crate) struct WorkerParts {
     pub(crate) file_names: Vec<String>,
     /// Files to flush at the end of each pass (`end_fsync`, `fsync_on_close`, images of Ceph).
     pub(crate) end_sync_files: Vec<u32>,
+    /// Whether the time of that flush belongs to the run time, as in fio with `end_fsync`. If the
+    /// job does not ask for the flush of an image of Ceph, it does not.
+    pub(crate) times_end_sync: bool,
     /// Directory for blocks that fail verification (`verify_dump`).
     pub(crate) dump_directory: PathBuf,
     /// Drops the page cache of files that stay open, if the job drops it each time it starts over.
@@ -255,7 +258,7 @@ pub(crate) struct Worker<B, C> {
 
 /// Whether the worker can issue I/Os in the order and at the time that the generator returns them.
 fn is_plain(parts: &WorkerParts) -> bool {
-    parts.pacer.is_free()
+    parts.pacer.never_waits()
         && parts.verifier.is_none()
         && parts.flow.is_none()
         && parts.replayer.is_none()
@@ -271,7 +274,7 @@ fn is_special(parts: &WorkerParts) -> bool {
         || parts.cmdprio.is_some()
         || parts.depth_control.is_some()
         || parts.rules.serialize_overlap
-        || !parts.pacer.is_free()
+        || !parts.pacer.never_waits()
         || parts.limits.max_latency_ns != PerDirection::default()
 }
 
@@ -459,7 +462,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let from_ns = self.phase_start_ns.max(recorder.measure_from_ns());
         PerDirection::from_fn(|direction| {
             let moved = match is_flush {
-                true => self.moved[direction],
+                true => self.parts.times_end_sync && self.moved[direction],
                 false => recorder.ios(direction) > self.phase_start_ios[direction],
             };
             let phase_ns = if moved {

@@ -15,11 +15,15 @@ use iosonde_study::sweep::{CurveState, SweepResult, compared};
 pub struct Headline {
     /// Reads per second.
     pub read_iops: Option<f64>,
+    /// Workload of `read_iops`, named as in fio. `None`: the result does not name it.
+    pub read_workload: Option<String>,
     /// Half the 95 % interval of `read_iops`: infinite if the interval is not known. `None`: the
     /// result has no intervals.
     pub read_iops_error: Option<f64>,
     /// Writes per second.
     pub write_iops: Option<f64>,
+    /// As `read_workload`.
+    pub write_workload: Option<String>,
     /// As `read_iops_error`.
     pub write_iops_error: Option<f64>,
     /// Bytes per second in one direction, or in both of a mix.
@@ -83,9 +87,11 @@ impl Headline {
     fn from_probe(probe: &ProbeResult) -> Headline {
         let mut headline = Headline::default();
         for figure in &probe.figures {
-            let rw = match figure.phase.direction() {
-                Direction::Read => "read",
-                _ => "write",
+            let rw = match (figure.phase.direction(), figure.phase.is_random()) {
+                (Direction::Read, true) => "randread",
+                (Direction::Read, false) => "read",
+                (_, true) => "randwrite",
+                (_, false) => "write",
             };
             headline.take_rate(rw, estimated(figure.iops), estimated(figure.bytes_per_s));
         }
@@ -109,12 +115,18 @@ impl Headline {
 
     fn from_pts(pts: &PtsResult) -> Headline {
         let mut headline = Headline::default();
-        for series in &pts.series {
+        let options = &pts.options;
+        let planned = options.test.series(options.preset);
+        for (number, series) in pts.series.iter().enumerate() {
+            let is_random = planned.get(number).is_some_and(|series| series.random);
             for (index, workload) in series.workloads.iter().enumerate() {
-                let rw = match workload.read_percent {
-                    100 => "read",
-                    0 => "write",
-                    _ => "rw",
+                let rw = match (workload.read_percent, is_random) {
+                    (100, true) => "randread",
+                    (100, false) => "read",
+                    (0, true) => "randwrite",
+                    (0, false) => "write",
+                    (_, true) => "randrw",
+                    (_, false) => "rw",
                 };
                 if let Some(cell) = series.figure(index) {
                     headline.take_rate(rw, (cell.iops, None), (cell.bytes_per_s, None));
@@ -126,9 +138,14 @@ impl Headline {
 
     /// Adds the rate of a workload, named as in fio. A mix adds only its bandwidth.
     fn take_rate(&mut self, rw: &str, iops: RateWithError, bytes_per_s: RateWithError) {
+        let workload = || Some(rw.to_owned());
         match rw.trim_start_matches("rand") {
-            "read" => raise(&mut self.read_iops, &mut self.read_iops_error, iops),
-            "write" => raise(&mut self.write_iops, &mut self.write_iops_error, iops),
+            "read" if raise(&mut self.read_iops, &mut self.read_iops_error, iops) => {
+                self.read_workload = workload();
+            }
+            "write" if raise(&mut self.write_iops, &mut self.write_iops_error, iops) => {
+                self.write_workload = workload();
+            }
             _ => {}
         }
         self.raise_bandwidth(bytes_per_s);
@@ -166,12 +183,14 @@ fn estimated(rate: RateEstimate) -> RateWithError {
     (rate.mean, Some(rate.error.unwrap_or(f64::INFINITY)))
 }
 
-/// Replaces a rate and half its interval by those of a higher rate.
-fn raise(highest: &mut Option<f64>, highest_error: &mut Option<f64>, rate: RateWithError) {
+/// Replaces a rate and half its interval by those of a higher rate. Returns whether it did.
+fn raise(highest: &mut Option<f64>, highest_error: &mut Option<f64>, rate: RateWithError) -> bool {
     let (value, error) = rate;
-    if highest.is_none_or(|highest| value > highest) {
+    let is_higher = highest.is_none_or(|highest| value > highest);
+    if is_higher {
         (*highest, *highest_error) = (Some(value), error);
     }
+    is_higher
 }
 
 /// Returns the cells of a sweep, whose runs are samples of them, or the figures of a study's
@@ -193,6 +212,11 @@ pub(crate) fn shown_parts(study: &StudyRecord, runs: &[ResultPart]) -> Vec<Resul
 mod tests {
     use super::*;
     use iosonde_result::compare::{Bounds, IntervalBasis, IoPattern, name_beside};
+    use iosonde_study::probe::StudyTargetKind;
+    use iosonde_study::pts::{
+        PtsCell, PtsOptions, PtsPreset, PtsRound, PtsTest, PtsWorkload, Purge, SeriesResult,
+        Tracked,
+    };
     use std::collections::BTreeMap;
 
     /// A part that writes blocks of `block_bytes`.
@@ -265,6 +289,87 @@ mod tests {
         // The interval of the bandwidth is not known.
         assert_eq!(headline.bytes_per_s_error, Some(f64::INFINITY));
         assert_eq!(headline.read_iops_error, None);
+    }
+
+    #[test]
+    fn highest_rate_names_its_workload() {
+        let mut headline = Headline::default();
+        for (rw, iops) in [
+            ("read", 5.0),
+            ("randread", 10.0),
+            ("read", 7.0),
+            ("rw", 20.0),
+        ] {
+            headline.take_rate(rw, (iops, None), (iops, None));
+        }
+        assert_eq!(headline.read_workload.as_deref(), Some("randread"));
+        assert_eq!(headline.write_workload, None);
+    }
+
+    /// A test of SNIA with one round of reads and writes, of 100 and 200 I/Os per second.
+    fn pts_of(test: PtsTest) -> PtsResult {
+        let workload = |read_percent| PtsWorkload {
+            read_percent,
+            block_bytes: 4096,
+        };
+        let cell = |iops: f64| {
+            Some(PtsCell {
+                iops,
+                bytes_per_s: 4096.0 * iops,
+                mean_ns: 1e6,
+                p99_ns: None,
+                p99_9_ns: None,
+                max_ns: 1e7,
+            })
+        };
+        PtsResult {
+            format: iosonde_study::pts::FORMAT,
+            target: "sim".to_owned(),
+            kind: StudyTargetKind::Simulated {
+                options: String::new(),
+            },
+            options: PtsOptions {
+                test,
+                preset: PtsPreset::Client,
+                time_scale: 1.0,
+                most_rounds: 25,
+                iodepth: 16,
+                numjobs: 2,
+                purge: Purge::None,
+                size_bytes: None,
+                seed: 1,
+            },
+            bytes: 1 << 30,
+            direct: true,
+            series: vec![SeriesResult {
+                purged: false,
+                filled_bytes: 0,
+                workloads: vec![workload(100), workload(0)],
+                value: Tracked::Iops,
+                rounds: vec![PtsRound {
+                    cells: vec![cell(100.0), cell(200.0)],
+                    written_bytes: 0.0,
+                }],
+                steady: None,
+            }],
+            deviations: Vec::new(),
+            interrupted: false,
+            failure: None,
+            error: None,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn workload_of_random_test_is_named_as_in_fio() {
+        let names = |test| {
+            let headline = Headline::from_pts(&pts_of(test));
+            [headline.read_workload, headline.write_workload]
+        };
+        let named = |names: [&str; 2]| names.map(|name| Some(name.to_owned()));
+        assert_eq!(names(PtsTest::Iops), named(["randread", "randwrite"]));
+        assert_eq!(names(PtsTest::Latency), named(["randread", "randwrite"]));
+        assert_eq!(names(PtsTest::Throughput), named(["read", "write"]));
     }
 
     #[test]

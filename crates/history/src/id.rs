@@ -11,7 +11,7 @@ const FEWEST_SHOWN: usize = 6;
 /// A new id, drawn at random.
 pub fn new() -> io::Result<String> {
     let mut bytes = [0; DIGITS / 2];
-    rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
+    getrandom::fill(&mut bytes)?;
     Ok(lowercase_hex(&bytes))
 }
 

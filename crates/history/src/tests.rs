@@ -11,9 +11,8 @@ use iosonde_result::run_error::RunError;
 use iosonde_result::session::Session;
 use iosonde_study::StudyDriver;
 use iosonde_study::fake_session::{FakeDevice, FakeSession};
-use iosonde_study::probe::{
-    ProbeBudget, ProbeOptions, ProbeResult, StudyTarget, StudyTargetKind, run_probe,
-};
+use iosonde_study::probe::{ProbeBudget, ProbeResult, run_probe};
+use iosonde_study::test_targets::{directory_target, probe_options};
 use std::path::PathBuf;
 
 /// A history in its own directory.
@@ -68,35 +67,20 @@ impl Drop for TestHistory {
     }
 }
 
-fn target(name: &str) -> StudyTarget {
-    StudyTarget {
-        name: name.to_owned(),
-        path: format!("{name}/.iosonde-probe-1"),
-        kind: StudyTargetKind::Directory {
-            free_bytes: 1 << 40,
-        },
-    }
-}
-
 /// Probes a simulated device, and stores the result.
 fn probed(
     writer: &mut HistoryWriter,
     session: &mut dyn Session,
     name: &str,
 ) -> Result<ProbeResult, String> {
-    let options = ProbeOptions {
-        budget: ProbeBudget::QUICK,
-        size_bytes: None,
-        direct: true,
-        seed: 1,
-    };
+    let options = probe_options(ProbeBudget::QUICK, None);
     writer.begin("probe", name);
     let stored = StoredRuns::NoCells;
     let mut history_hook = HistoryHook { writer, stored };
     let observer = &mut ();
     let driver = StudyDriver::new(session, observer);
     let mut driver = driver.with_hook(&mut history_hook);
-    let result = run_probe(&mut driver, &target(name), &options);
+    let result = run_probe(&mut driver, &directory_target(name), &options);
     drop(driver);
     let mut result = result.map_err(|error| error.to_string())?;
     writer.finish(probe_document(&mut result).as_ref()).unwrap();

@@ -18,6 +18,7 @@ mod lifecycle_args;
 mod limits_args;
 mod load_args;
 mod merge_args;
+mod output_file;
 mod outside_args;
 mod plot_args;
 mod pts_args;
@@ -63,6 +64,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use iosonde_job::value::{Bytes, TimeUnit, bytes, time_ns};
 use iosonde_report::format::Format;
+use output_file::{OutputFileKind, output_file, text_file};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -77,10 +79,11 @@ Examples:
 Results go to standard output; messages and progress go to standard error. The exit status is 0 on \
 success; docs/exit-status.md lists the others.";
 
-/// The version that `--version` prints. A build without Ceph says so.
-const VERSION: &str = match WITHOUT_CEPH {
-    true => concat!(env!("CARGO_PKG_VERSION"), " (without Ceph)"),
-    false => env!("CARGO_PKG_VERSION"),
+/// The version that `--version` prints. A build without Ceph or for clusters only says so.
+const VERSION: &str = match (cfg!(feature = "local"), WITHOUT_CEPH) {
+    (false, _) => concat!(env!("CARGO_PKG_VERSION"), " (only for clusters)"),
+    (true, true) => concat!(env!("CARGO_PKG_VERSION"), " (without Ceph)"),
+    (true, false) => env!("CARGO_PKG_VERSION"),
 };
 
 /// Measures storage the way it will be used.
@@ -274,7 +277,7 @@ pub(crate) struct ProbeArgs {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
     /// File to write results to, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = text_file())]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) consent: ConsentArgs,
@@ -318,7 +321,12 @@ pub(crate) struct ReportArgs {
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     /// File to write the report to, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(
+        long,
+        short,
+        value_name = "FILE",
+        value_parser = output_file(OutputFileKind::Page)
+    )]
     pub(crate) output: Option<PathBuf>,
     /// Title of the report [default: the kind of study and its target]
     #[arg(long, value_name = "TEXT")]

@@ -4,6 +4,7 @@
 
 mod failure_remedy;
 mod role_note;
+mod step_failure;
 
 pub(crate) use role_note::role_note;
 
@@ -22,6 +23,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use step_failure::SuiteStepFailure;
 
 /// Why the program fails.
 #[derive(Debug)]
@@ -41,6 +43,8 @@ pub(crate) enum CommandError {
     Run(RunError),
     /// A probe, sweep, load study or SNIA test has no result.
     Study(StudyError),
+    /// A step of a suite has no result, and its remedy is that of a suite.
+    Step(Box<SuiteStepFailure>),
     /// The result has been printed and contains this error.
     Io(String),
     /// A command of a suite failed or printed no figure.
@@ -131,6 +135,7 @@ impl CommandError {
                 WorkingSetError::NoSpace { .. } => status::NO_SPACE,
                 WorkingSetError::TooSmall { .. } => status::USAGE,
             },
+            CommandError::Step(failure) => failure.cause.status(),
             CommandError::Study(StudyError::WriteRefused { .. }) => status::TARGET,
             CommandError::Study(StudyError::Relocation(_)) => status::USAGE,
             CommandError::Study(_) | CommandError::Io(_) | CommandError::Command(_) => status::IO,
@@ -219,6 +224,7 @@ impl CommandError {
             CommandError::Run(error) | CommandError::Study(StudyError::Run(error)) => {
                 error.role_to_apply()
             }
+            CommandError::Step(failure) => failure.cause.role_to_apply(),
             _ => None,
         }
     }
@@ -242,6 +248,7 @@ impl CommandError {
             CommandError::Run(error) => run_problem(error),
             CommandError::Study(StudyError::Run(error)) => run_problem(error),
             CommandError::Study(error) => error.to_string(),
+            CommandError::Step(failure) => failure.cause.problem(),
             CommandError::Io(problem)
             | CommandError::Slower(problem)
             | CommandError::Broken(problem)

@@ -39,6 +39,10 @@ use std::sync::Arc;
 pub fn run() -> ExitCode {
     drawn_view::erase_on_panic();
     spill_list::make_files_with(|| Arc::new(SpillFile::default()));
+    let variable = std::env::var_os("COLUMNS");
+    if let Some(columns) = terminal_text::table_columns(variable, std::io::stdout()) {
+        iosonde_report::text_table::set_columns(columns);
+    }
     let words: Vec<OsString> = std::env::args_os().collect();
     match commands::dispatch(&words) {
         Ok(()) => ExitCode::SUCCESS,

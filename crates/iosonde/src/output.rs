@@ -36,6 +36,17 @@ pub(crate) enum Output {
 }
 
 impl Output {
+    /// Opens the destination of a report that is written from now on. In a file, it has its usual
+    /// width, however narrow the terminal on standard output is.
+    pub(crate) fn open_report(path: Option<&Path>) -> Result<Output, CommandError> {
+        let output = Output::open(path)?;
+        if path.is_some() && !output.is_terminal() {
+            let columns = terminal_text::file_columns(std::env::var_os("COLUMNS"));
+            iosonde_report::text_table::set_columns(columns);
+        }
+        Ok(output)
+    }
+
     /// Checks that the destination is writable. A regular file stays until [`Output::finish`].
     pub(crate) fn open(path: Option<&Path>) -> Result<Output, CommandError> {
         let Some(path) = path else {

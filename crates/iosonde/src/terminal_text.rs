@@ -1,5 +1,6 @@
 //! Text for a terminal, wrapped at words to its width.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
 use unicode_width::UnicodeWidthStr;
@@ -64,6 +65,22 @@ pub(crate) fn columns(terminal: impl AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(terminal).ok()?;
     let columns = usize::from(size.ws_col);
     (columns >= COLUMNS_MIN).then_some(columns.min(COLUMNS_MAX))
+}
+
+/// Returns the width for tables: the value of the variable `COLUMNS`, else the width of the
+/// terminal. `None`: neither is known.
+pub(crate) fn table_columns(variable: Option<OsString>, terminal: impl AsFd) -> Option<usize> {
+    columns_of_variable(variable).or_else(|| columns(terminal))
+}
+
+/// Returns the width for tables in files: the value of the variable `COLUMNS`, else the usual one.
+pub(crate) fn file_columns(variable: Option<OsString>) -> usize {
+    columns_of_variable(variable).unwrap_or(TerminalSize::USUAL.columns)
+}
+
+fn columns_of_variable(variable: Option<OsString>) -> Option<usize> {
+    let value = variable?.to_str()?.parse::<usize>().ok();
+    value.filter(|value| *value >= COLUMNS_MIN)
 }
 
 /// Wraps the lines that begin with `error:`, `warning:`, `help:` or `note:`.
@@ -162,6 +179,21 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn width_of_tables_comes_from_the_variable_first() {
+        let file = || std::fs::File::open("/dev/null").unwrap();
+        let width = |value: &str| table_columns(Some(value.into()), file());
+        assert_eq!(width("60"), Some(60));
+        // No width: a file is no terminal.
+        for value in ["", "0", "wide", "-5"] {
+            assert_eq!(width(value), None, "{value}");
+        }
+        assert_eq!(table_columns(None, file()), None);
+        assert_eq!(file_columns(Some("60".into())), 60);
+        assert_eq!(file_columns(Some("wide".into())), 80);
+        assert_eq!(file_columns(None), 80);
+    }
 
     #[test]
     fn text_is_cut_at_its_columns() {

@@ -2,6 +2,7 @@
 
 use super::atomic_writes::{atomic_write_limits, limits_of_open_file};
 use super::consent::Consent;
+use super::sys::linux::{DIRECT, TMPFILE};
 use super::write_obstacles::{Refusal, check_writable};
 use iosonde_job::errno::describe;
 use iosonde_result::doctor::TargetAccess;
@@ -38,14 +39,14 @@ fn error_text(result: Result<(), Errno>) -> Option<String> {
 
 /// Tests a directory with an unnamed file (`O_TMPFILE`), which disappears when it is closed.
 fn check_directory(path: &Path) -> TargetAccess {
-    let nameless = OFlags::TMPFILE | OFlags::RDWR;
+    let nameless = TMPFILE | OFlags::RDWR;
     let made = open(path, nameless);
     // File systems without `O_TMPFILE`, mostly network file systems: access(2) instead.
     let unknown = matches!(
         made,
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL)
     );
-    let opened = open_file(path, nameless | OFlags::DIRECT);
+    let opened = open_file(path, nameless | DIRECT);
     let direct = match &opened {
         Ok(_) => Some(true),
         Err(Errno::INVAL) if made.is_ok() => Some(false),
@@ -72,7 +73,7 @@ fn permission(path: &Path) -> Result<(), Errno> {
 
 fn check_data(path: &Path, write_error: Option<String>) -> TargetAccess {
     let read = open(path, OFlags::RDONLY);
-    let direct = match open(path, OFlags::RDONLY | OFlags::DIRECT) {
+    let direct = match open(path, OFlags::RDONLY | DIRECT) {
         Ok(()) => Some(true),
         Err(Errno::INVAL) if read.is_ok() => Some(false),
         Err(_) => None,

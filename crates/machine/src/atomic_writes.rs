@@ -1,38 +1,25 @@
 //! Limits of atomic writes (RWF_ATOMIC) of a file or block device.
 
+use crate::sys::linux;
 use iosonde_result::doctor::AtomicWriteLimits;
-use rustix::fs::{AtFlags, CWD, Statx, StatxFlags};
 use std::io;
 use std::path::Path;
-
-/// STATX_WRITE_ATOMIC (Linux 6.11).
-const WRITE_ATOMIC: StatxFlags = StatxFlags::from_bits_retain(0x0001_0000);
 
 /// Returns the limits of atomic writes of a file or block device. `None` if its file system, its
 /// device or the kernel has none.
 pub fn atomic_write_limits(path: &Path) -> io::Result<Option<AtomicWriteLimits>> {
-    let stat = rustix::fs::statx(CWD, path, AtFlags::empty(), WRITE_ATOMIC)?;
-    Ok(limits_in(&stat))
+    Ok(limits_from_units(linux::atomic_write_units(path)?))
 }
 
 /// Returns the limits of atomic writes of an open file, as [`atomic_write_limits`].
 pub(crate) fn limits_of_open_file(file: impl rustix::fd::AsFd) -> Option<AtomicWriteLimits> {
-    let stat = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, WRITE_ATOMIC);
-    limits_in(&stat.ok()?)
-}
-
-fn limits_in(stat: &Statx) -> Option<AtomicWriteLimits> {
-    let is_filled = stat.stx_mask & WRITE_ATOMIC.bits() != 0;
-    limits_from_units(
-        is_filled,
-        stat.stx_atomic_write_unit_min,
-        stat.stx_atomic_write_unit_max,
-    )
+    limits_from_units(linux::atomic_write_units_of_open_file(file).ok()?)
 }
 
 /// The kernel leaves the units at 0 where there are no atomic writes.
-fn limits_from_units(is_filled: bool, min: u32, max: u32) -> Option<AtomicWriteLimits> {
-    (is_filled && min > 0 && max >= min).then(|| AtomicWriteLimits {
+fn limits_from_units(units: Option<(u32, u32)>) -> Option<AtomicWriteLimits> {
+    let (min, max) = units?;
+    (min > 0 && max >= min).then(|| AtomicWriteLimits {
         min_bytes: min.into(),
         max_bytes: max.into(),
     })
@@ -48,9 +35,9 @@ mod tests {
             min_bytes: 4096,
             max_bytes: 16384,
         };
-        assert_eq!(limits_from_units(true, 4096, 16384), Some(limits));
-        assert_eq!(limits_from_units(true, 0, 0), None);
-        assert_eq!(limits_from_units(false, 4096, 16384), None, "stale");
+        assert_eq!(limits_from_units(Some((4096, 16384))), Some(limits));
+        assert_eq!(limits_from_units(Some((0, 0))), None);
+        assert_eq!(limits_from_units(None), None, "not reported");
     }
 
     #[test]

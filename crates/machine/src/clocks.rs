@@ -4,10 +4,14 @@
 //! and ignores clock steps, so rates stay right. A suspend affects I/Os in flight and caches; a
 //! clock step affects the time of day of each figure.
 
+use crate::sys::linux;
 use iosonde_result::bottleneck::verdict;
 use iosonde_result::run::Verdict;
 use iosonde_result::verdict_cause::VerdictCause;
 use rustix::time::{ClockId, clock_gettime};
+
+/// CLOCK_BOOTTIME. In a build that measures nothing on this machine, CLOCK_MONOTONIC.
+pub const BOOTTIME: ClockId = linux::BOOTTIME;
 
 /// Three clocks at one instant, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,7 +40,7 @@ impl Clocks {
         };
         Self {
             monotonic_ns: read(ClockId::Monotonic),
-            boottime_ns: read(ClockId::Boottime),
+            boottime_ns: read(BOOTTIME),
             realtime_ns: read(ClockId::Realtime),
         }
     }

@@ -1,15 +1,14 @@
 //! Properties of the file system of a path, from statfs(2) and statvfs(2).
 
 use iosonde_result::host::FileSystemUsage;
-use rustix::fs::FsWord;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Unit of `st_blocks`. It does not depend on the block size of the file system.
 pub(super) const STAT_BLOCK_BYTES: u64 = 512;
 /// Magic numbers of memory file systems, from statfs(2).
-const TMPFS: FsWord = 0x0102_1994;
-const RAMFS: FsWord = 0x8584_58f6;
+const TMPFS: u64 = 0x0102_1994;
+const RAMFS: u64 = 0x8584_58f6;
 
 /// Splits a path into its existing part and its missing part.
 pub(super) fn nearest_existing(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
@@ -37,9 +36,9 @@ pub fn is_boundless(path: &Path) -> bool {
     magic(path) == Some(RAMFS)
 }
 
-fn magic(path: &Path) -> Option<FsWord> {
+fn magic(path: &Path) -> Option<u64> {
     let (existing, _) = nearest_existing(path).ok()?;
-    Some(rustix::fs::statfs(&existing).ok()?.f_type)
+    Some(rustix::fs::statfs(&existing).ok()?.f_type as u64)
 }
 
 /// The space at a path, in the form of results.

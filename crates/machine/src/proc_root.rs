@@ -2,6 +2,7 @@
 //! tests can replace with a captured tree.
 
 use iosonde_result::host::DeviceNumber;
+use rustix::fs::Dev;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
@@ -118,7 +119,7 @@ impl System {
 }
 
 /// Splits a raw `dev_t`.
-pub fn device_number(raw: u64) -> DeviceNumber {
+pub fn device_number(raw: Dev) -> DeviceNumber {
     DeviceNumber {
         major: rustix::fs::major(raw),
         minor: rustix::fs::minor(raw),

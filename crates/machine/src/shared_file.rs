@@ -1,5 +1,6 @@
 //! Steps of one member in the check of a file that several pods share.
 
+use crate::sys::linux::DIRECT;
 use iosonde_result::histogram::Histogram;
 use iosonde_result::run_error::SystemFailure;
 use iosonde_result::shared_file::{
@@ -123,7 +124,7 @@ impl SharedFileMember {
             None => OpenOptions::new()
                 .read(true)
                 .write(true)
-                .custom_flags((OFlags::DIRECT | OFlags::NOFOLLOW).bits().cast_signed())
+                .custom_flags((DIRECT | OFlags::NOFOLLOW).bits().cast_signed())
                 .open(&self.path)
                 .map_err(StepFailure::of_transfer(
                     SharedFileAction::Open,

@@ -5,12 +5,10 @@
 //! Kernels without `inet_diag` and sandboxes that forbid netlink give none.
 
 use super::proc_root::System;
+use crate::sys::linux;
 use iosonde_result::network::StorageProtocol;
 use rustix::io::retry_on_intr;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
-    sockopt,
-};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, recv, send, sockopt};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -93,12 +91,7 @@ impl StorageSockets {
     }
 
     fn list(&mut self, family: AddressFamily) -> rustix::io::Result<()> {
-        let socket = socket_with(
-            AddressFamily::NETLINK,
-            SocketType::DGRAM,
-            SocketFlags::CLOEXEC,
-            Some(netlink::SOCK_DIAG),
-        )?;
+        let socket = linux::open_sock_diag()?;
         sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(ANSWER_TIMEOUT))?;
         send(&socket, &request(family), SendFlags::empty())?;
         let mut buffer = vec![0u8; BUFFER_BYTES];

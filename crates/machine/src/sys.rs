@@ -3,3 +3,8 @@
 
 pub(crate) mod fiemap;
 pub(crate) mod getrusage;
+#[cfg(feature = "local")]
+pub(crate) mod linux;
+#[cfg(not(feature = "local"))]
+#[path = "sys/not_linux.rs"]
+pub(crate) mod linux;

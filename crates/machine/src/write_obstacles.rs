@@ -20,12 +20,12 @@ use super::identify::PathFacts;
 use super::mounts;
 use super::proc_root::{System, device_number};
 use super::signature;
+use crate::sys::linux;
 use iosonde_result::host::{DeviceNumber, Mount, PathKind};
 use refusal::sentence;
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
-use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -226,12 +226,7 @@ fn contents(
     let number = device_number(rustix::fs::fstat(&device)?.st_rdev);
     let size = io::Seek::seek(&mut &device, io::SeekFrom::End(0))?;
     // Disables read-ahead, which is never used and takes seconds on a throttled device (100 kB/s).
-    let _ = rustix::fs::fadvise(
-        &device,
-        0,
-        NonZeroU64::new(size),
-        rustix::fs::Advice::Random,
-    );
+    linux::disable_read_ahead(&device, size);
     obstacles.extend(
         signature::probe(&device, size)?
             .into_iter()

@@ -1,8 +1,9 @@
 //! The same job with a cache tier, in `readproxy` mode, and without the tier.
 
+use crate::column_groups::{FigureColumn, grouped_tables};
 use crate::figures::value;
 use crate::json_document::json_document;
-use crate::text_table::{plain, render_left, right, wrapped};
+use crate::text_table::{is_narrow, plain, render_left, right, wrapped};
 use comfy_table::Cell;
 use iosonde_result::ceph::CacheTierActivity;
 use iosonde_result::compare::{Figure, Measure, ResultPart, Subject};
@@ -100,29 +101,58 @@ impl CacheComparison {
         subjects.collect()
     }
 
-    /// The table, the findings and the notes.
-    pub fn text(&self) -> String {
-        let mut table = plain();
-        let names = self.setups.iter().map(|setup| right(&setup.name));
-        table.set_header([Cell::new(&self.tier)].into_iter().chain(names));
+    /// Rows of the table: the name and the figure of each setup.
+    fn rows(&self) -> Vec<(String, Vec<String>)> {
+        let mut rows = Vec::new();
         for (job, subject) in self.subjects() {
             for measure in MEASURES {
                 let label = format!("{job}, {} {}", subject.name(), measure.short_title());
-                let cells = self.setups.iter().map(|setup| {
+                let figures = self.setups.iter().map(|setup| {
                     let figure = setup.figure(&job, subject, measure);
-                    right(figure.map_or("-".to_owned(), |figure| value(measure, figure.value)))
+                    figure.map_or("-".to_owned(), |figure| value(measure, figure.value))
                 });
-                table.add_row([Cell::new(label)].into_iter().chain(cells));
+                rows.push((label, figures.collect()));
             }
         }
         for (label, text) in TIER_ROWS {
-            let cells = self.setups.iter().map(|setup| {
+            let figures = self.setups.iter().map(|setup| {
                 let activity = setup.cache_tier.as_ref();
-                right(activity.map_or("-".to_owned(), text))
+                activity.map_or("-".to_owned(), text)
             });
+            rows.push((label.to_owned(), figures.collect()));
+        }
+        rows
+    }
+
+    /// The table. A narrow terminal shows setups that do not fit in another table.
+    fn table(&self) -> String {
+        let rows = self.rows();
+        if is_narrow() {
+            let labels: Vec<&str> = rows.iter().map(|(label, _)| label.as_str()).collect();
+            let figure_column = |(index, setup): (usize, &CacheSetup)| {
+                let figures = rows.iter().map(|(_, figures)| figures[index].clone());
+                FigureColumn {
+                    title: setup.name.clone(),
+                    figures: figures.collect(),
+                }
+            };
+            let setups = self.setups.iter().enumerate();
+            let figure_columns: Vec<FigureColumn> = setups.map(figure_column).collect();
+            return grouped_tables(&self.tier, &labels, &figure_columns);
+        }
+        let mut table = plain();
+        let names = self.setups.iter().map(|setup| right(&setup.name));
+        table.set_header([Cell::new(&self.tier)].into_iter().chain(names));
+        for (label, figures) in &rows {
+            let cells = figures.iter().map(right);
             table.add_row([Cell::new(label)].into_iter().chain(cells));
         }
-        let mut text = render_left(&mut table);
+        render_left(&mut table)
+    }
+
+    /// The table, the findings and the notes.
+    pub fn text(&self) -> String {
+        let mut text = self.table();
         text.push('\n');
         for finding in self.findings() {
             text += &wrapped(&format!("{finding}."));
@@ -257,6 +287,33 @@ mod tests {
         assert!(short.findings()[0].contains("too short"));
         short.setups.truncate(1);
         assert!(short.findings().is_empty(), "nothing to compare with");
+    }
+
+    #[test]
+    fn comparison_fits_a_narrow_terminal_with_all_setups() {
+        let mut compared = comparison(123_000.0, 2000.0);
+        compared.tier = "hot-tier-of-the-cold-pool".to_owned();
+        let mut middle = compared.setups[0].clone();
+        middle.name = "readproxy".to_owned();
+        compared.setups.insert(1, middle);
+        for setup in &mut compared.setups {
+            setup.jobs[0].name = "skewed-reads-of-the-whole-pool".to_owned();
+        }
+        compared.note_release("18.2.4 reef");
+        for columns in [40, 60] {
+            crate::text_table::set_columns(columns);
+            let text = compared.text();
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.unwrap() <= columns, "{text}");
+            let (tables, _) = text.split_once(':').unwrap();
+            for part in ["writeback", "readproxy", "no tier"] {
+                assert!(tables.contains(part), "{part}: {text}");
+            }
+            assert_eq!(tables.matches(" 123k").count(), 2, "{text}");
+            assert_eq!(tables.matches(" 2.00k").count(), 1, "{text}");
+            assert_eq!(tables.matches(" 30.0%").count(), 2, "{text}");
+        }
+        crate::text_table::set_columns(80);
     }
 
     #[test]

@@ -3,29 +3,35 @@
 pub(crate) mod advantage;
 mod promise_comparison;
 mod ratio_grid;
+mod ratio_text;
 mod short_comparison;
 
 pub use promise_comparison::{PromiseSides, judge_side};
 
 use super::csv::csv_line;
 use super::figures::{known_figure, label, percent};
-use super::intervals::NOT_KNOWN;
 use crate::format::TextFormat;
 use crate::json_document::json_document_without_program;
 use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
 use crate::text_style::{TextRole, TextStyle};
-use crate::text_table::{plain, render, right, wrapped};
+use crate::text_table::{UNBROKEN_BLANK, hide_columns, plain, render, right, wrapped};
 use comfy_table::Cell;
 use iosonde_job::escape_control_characters;
 use iosonde_result::compare::{
-    ComparedSide, Comparison, ComparisonRow, ComparisonVerdict, Measure, Ratio, ResultSpread,
-    informative_interval,
+    ComparedSide, Comparison, ComparisonRow, ComparisonVerdict, Measure, ResultSpread,
 };
 use iosonde_study::probe::{MOST_SUFFIX, ProbePhase};
 use iosonde_study::sweep::{ComparedPart, LARGE_BYTES};
+use ratio_text::{RatioNotation, interval, number};
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+/// Index of the column of verdicts.
+const VERDICT_COLUMN: usize = 5;
+/// Columns that a narrow terminal does not show, the least important first: interval, both sides,
+/// ratio.
+const LEAST_IMPORTANT: [usize; 4] = [4, 1, 2, 3];
 
 /// JSON document of a comparison with the names of its sides.
 #[derive(Serialize)]
@@ -108,7 +114,11 @@ impl<'a> ComparisonDocument<'a> {
     /// Table of all figures. For sweeps, the maximum of each curve and the ratio of each cell.
     fn figures(&self) -> String {
         if self.sweep.is_empty() {
-            return self.rows(&self.comparison.rows, TextStyle::PLAIN);
+            return self.rows(
+                &self.comparison.rows,
+                RatioNotation::Quotient,
+                TextStyle::PLAIN,
+            );
         }
         let is_most = |name: &str| {
             let mut most = self.sweep.iter().filter(|each| each.iodepth.is_none());
@@ -119,14 +129,14 @@ impl<'a> ComparisonDocument<'a> {
         let cells = ratio_grid::text(self.comparison, self.sweep);
         format!(
             "{}{cells}{}",
-            self.rows(&most, TextStyle::PLAIN),
+            self.rows(&most, RatioNotation::Quotient, TextStyle::PLAIN),
             wrapped(ratio_grid::LEGEND)
         )
     }
 
-    fn rows(&self, rows: &[ComparisonRow], style: TextStyle) -> String {
+    fn rows(&self, rows: &[ComparisonRow], ratios: RatioNotation, style: TextStyle) -> String {
         let mut table = plain();
-        let head = ["A", "B", "B / A", "95 % interval"];
+        let head = ["A", "B", ratios.heading(), "95 % interval"];
         let mut header = vec![Cell::new("")];
         header.extend(head.map(right));
         table.set_header(header);
@@ -139,17 +149,21 @@ impl<'a> ComparisonDocument<'a> {
             }
             table.add_row([
                 Cell::new(format!(" {}", label(row.subject.name(), row.measure))),
-                right(side(row, &row.a)),
-                right(side(row, &row.b)),
-                right(number(row.ratio.value)),
-                right(interval(&row.ratio)),
-                Cell::new(row.verdict.words()),
+                right(unbroken(&side(row, &row.a))),
+                right(unbroken(&side(row, &row.b))),
+                right(unbroken(&ratios.text(&row.ratio))),
+                right(unbroken(&ratios.interval(&row.ratio))),
+                Cell::new(unbroken(row.verdict.words())),
             ]);
         }
         for column in table.column_iter_mut() {
             column.set_padding((0, 1));
         }
-        let text = render(&table);
+        if let Some(verdicts) = table.column_mut(VERDICT_COLUMN) {
+            verdicts.set_padding((0, 0));
+        }
+        hide_columns(&mut table, &LEAST_IMPORTANT);
+        let text = render(&table).replace(UNBROKEN_BLANK, " ");
         let mut lines = text.lines();
         let mut output = format!("{}\n", lines.next().unwrap_or_default());
         let mut names = names.into_iter();
@@ -293,9 +307,8 @@ impl<'a> ComparisonDocument<'a> {
             [
                 self.title(&row.part).to_owned(),
                 label(row.subject.name(), row.measure),
-                // Tildes strike text out.
-                side(row, &row.a).replace('~', "\\~"),
-                side(row, &row.b).replace('~', "\\~"),
+                side(row, &row.a),
+                side(row, &row.b),
                 number(row.ratio.value),
                 interval(&row.ratio),
                 row.verdict.words().to_owned(),
@@ -325,6 +338,11 @@ fn side(row: &ComparisonRow, side: &ComparedSide) -> String {
     known_figure(row.measure, side.value, bounds) + mark
 }
 
+/// Text of a cell that stays on one line.
+fn unbroken(text: &str) -> String {
+    text.replace(' ', UNBROKEN_BLANK)
+}
+
 /// Returns the line of a row, with its verdict at the end in colour.
 fn painted(line: &str, verdict: Option<ComparisonVerdict>, style: TextStyle) -> String {
     let meaning = match verdict {
@@ -337,36 +355,6 @@ fn painted(line: &str, verdict: Option<ComparisonVerdict>, style: TextStyle) -> 
     match line.strip_suffix(words) {
         Some(start) => format!("{start}{}", style.paint(meaning, words)),
         None => line.to_owned(),
-    }
-}
-
-/// Formats a ratio with three or four significant digits.
-fn number(ratio: f64) -> String {
-    if ratio < 0.009_95 {
-        format!("{ratio:.5}")
-    } else if ratio < 0.0995 {
-        format!("{ratio:.4}")
-    } else if ratio < 9.9995 {
-        format!("{ratio:.3}")
-    } else if ratio < 99.95 {
-        format!("{ratio:.1}")
-    } else if ratio < 9999.5 {
-        format!("{ratio:.0}")
-    } else {
-        "9999+".to_owned()
-    }
-}
-
-/// Formats the interval of a ratio. Of a wide one, only the end that shows a difference is left.
-fn interval(ratio: &Ratio) -> String {
-    let Some((low, high)) = ratio.interval else {
-        return "-".to_owned();
-    };
-    match informative_interval(ratio.value, (low, high)) {
-        Some((low, high)) => format!("{}-{}", number(low), number(high)),
-        None if low > 1.0 => format!("above {}", number(low)),
-        None if high < 1.0 => format!("below {}", number(high)),
-        None => NOT_KNOWN.to_owned(),
     }
 }
 
@@ -438,49 +426,4 @@ fn csv_cells(row: &ComparisonRow) -> [String; 17] {
         within(&row.b),
         between(&row.b),
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Ratios in fine steps over all formats: the printed ends contain the printed ratio.
-    #[test]
-    fn printed_interval_contains_the_printed_ratio() {
-        let digits = |text: &str| text.parse::<f64>().unwrap();
-        for step in 0..40_000 {
-            let value = 0.001 * 1.0004_f64.powi(step);
-            for share in [0.0, 0.000_1, 0.003, 0.4] {
-                let ratio = Ratio {
-                    value,
-                    interval: Some((value * (1.0 - share), value * (1.0 + share))),
-                };
-                let text = interval(&ratio);
-                let Some((low, high)) = text.split_once('-') else {
-                    panic!("{text}");
-                };
-                if [low, high].contains(&"9999+") {
-                    continue;
-                }
-                let (low, high) = (digits(low), digits(high));
-                let printed = digits(&number(value));
-                assert!((low..=high).contains(&printed), "{printed} with {text}");
-            }
-        }
-    }
-
-    #[test]
-    fn ratio_interval_too_wide_shows_one_end_or_none() {
-        let shown = |value: f64, ends: Option<(f64, f64)>| {
-            interval(&Ratio {
-                value,
-                interval: ends,
-            })
-        };
-        assert_eq!(shown(1.0, Some((0.9, 1.1))), "0.900-1.100");
-        assert_eq!(shown(46.5, Some((2.5, 60_000.0))), "above 2.500");
-        assert_eq!(shown(0.02, Some((0.0, 0.5))), "below 0.500");
-        assert_eq!(shown(1.0, Some((0.000_001, 582.0))), "not known");
-        assert_eq!(shown(1.0, None), "-");
-    }
 }

@@ -5,7 +5,7 @@ use crate::early_ending;
 use crate::intervals::ends;
 use crate::json_document::{PROGRAM, json_text};
 use crate::markdown_table::{MarkdownColumn, markdown_table};
-use crate::text_table::{plain, render_left, right, wrapped};
+use crate::text_table::{hide_columns, is_narrow, plain, render_left, right, wrapped};
 use comfy_table::Cell;
 use iosonde_study::csi::{CsiDocument, CsiResult, ServiceSlope, ServiceSummary};
 use iosonde_study::lifecycle::StageFigure;
@@ -30,28 +30,31 @@ const APPLICATION: [&str; 6] = [
     "after",
     "max during",
 ];
+/// Columns of the durations that a narrow terminal does not show, the least important first:
+/// interval, number of rounds, read, checksum. The findings have the failed checks too.
+const LEAST_IMPORTANT_DURATIONS: [usize; 4] = [4, 2, 5, 6];
+/// Columns of the latencies that a narrow terminal does not show, the least important first:
+/// after, maximum, before.
+const LEAST_IMPORTANT_LATENCIES: [usize; 3] = [4, 5, 2];
 
 /// Returns the report as text of at most 80 columns.
 pub fn table(result: &CsiResult) -> String {
     let mut text = wrapped(&headline(result));
-    for (head, rows) in [
-        (&DURATIONS[..], duration_rows(result)),
-        (&APPLICATION[..], application_rows(result)),
-    ] {
-        if rows.is_empty() {
-            continue;
+    let durations = duration_rows(result);
+    if !durations.is_empty() {
+        let table = service_table(&DURATIONS, durations, &LEAST_IMPORTANT_DURATIONS);
+        text.push_str(&format!("\n{table}"));
+    }
+    let latencies = application_rows(result);
+    if !latencies.is_empty() {
+        let mut head = APPLICATION;
+        // The title is wider than the names of the services.
+        if is_narrow() {
+            text.push_str(&format!("\n{}", APPLICATION[0]));
+            head[0] = "";
         }
-        let mut table = plain();
-        let cell = |(index, text): (usize, String)| match index {
-            0 => Cell::new(text),
-            _ => right(text),
-        };
-        let head = head.iter().map(|title| (*title).to_owned());
-        table.set_header(head.enumerate().map(cell));
-        for row in rows {
-            table.add_row(row.into_iter().enumerate().map(cell));
-        }
-        text.push_str(&format!("\n{}", render_left(&mut table)));
+        let table = service_table(&head, latencies, &LEAST_IMPORTANT_LATENCIES);
+        text.push_str(&format!("\n{table}"));
     }
     for line in findings(result) {
         text.push_str(&format!("\n{}", wrapped(&line)));
@@ -60,6 +63,22 @@ pub fn table(result: &CsiResult) -> String {
         text.push_str(&format!("\n{}", wrapped(&note)));
     }
     text
+}
+
+/// Table of services, each with its figures.
+fn service_table(head: &[&str], rows: Vec<Vec<String>>, least_important: &[usize]) -> String {
+    let mut table = plain();
+    let cell = |(index, text): (usize, String)| match index {
+        0 => Cell::new(text),
+        _ => right(text),
+    };
+    let head = head.iter().map(|title| (*title).to_owned());
+    table.set_header(head.enumerate().map(cell));
+    for row in rows {
+        table.add_row(row.into_iter().enumerate().map(cell));
+    }
+    hide_columns(&mut table, least_important);
+    render_left(&mut table)
 }
 
 /// Returns Markdown tables for a report or an issue.
@@ -331,6 +350,33 @@ mod tests {
 
         expand: not offered by the class
         "#);
+    }
+
+    #[test]
+    fn narrow_terminal_shows_durations_and_checksums_of_services() {
+        let mut result = result();
+        result.class.name = format!("sc://{}", "replicated-".repeat(8));
+        for summary in &mut result.services {
+            summary.data_bytes += 1000 << 30;
+            if let Some(took) = &mut summary.took {
+                took.value_ns *= 1000.0;
+            }
+        }
+        for columns in [40, 60] {
+            crate::text_table::set_columns(columns);
+            let text = table(&result);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.unwrap() <= columns, "{text}");
+            assert!(!text.contains("95 % interval"), "{text}");
+            assert!(
+                text.contains("checksum") && text.contains("1 failed"),
+                "{text}"
+            );
+            assert!(text.contains("during"), "{text}");
+            // A row is not wrapped.
+            assert_eq!(text.matches("\nrestore ").count(), 4, "{text}");
+        }
+        crate::text_table::set_columns(80);
     }
 
     #[test]

@@ -7,18 +7,23 @@ mod tests;
 
 use super::facts;
 use crate::json_document::json_text;
-use crate::text_table::{pairs, plain, render, wrapped};
+use crate::text_table::{
+    UNBROKEN_BLANK, is_narrow, pairs, render, unbroken_figures, wrapped, wrapped_table,
+};
 use comfy_table::ColumnConstraint::Absolute;
 use comfy_table::Width::Fixed;
 use iosonde_result::doctor::{Examination, ExaminedTarget, Finding, Severity};
 use iosonde_result::words;
 
-/// Returns the report as text of 80 columns.
+/// Returns the report as text of at most 80 columns. Commands may be longer.
 pub fn text(examined: &Examination) -> String {
     let mut text = "Machine\n\n".to_owned();
     text.push_str(&pairs(&machine(examined)));
     for target in &examined.targets {
-        text.push_str(&format!("\nTarget {}\n\n", target.name));
+        text.push_str(&format!(
+            "\n{}\n",
+            wrapped(&format!("Target {}", target.name))
+        ));
         text.push_str(&pairs(&target_facts(target)));
     }
     text.push_str(&format!(
@@ -131,14 +136,16 @@ const MARGIN: u16 = 9;
 
 /// Returns the table rows of a finding: severity, evidence, effect, remedy.
 pub fn advice(finding: &Finding) -> String {
-    let mut table = plain();
+    let mut table = wrapped_table();
     table.add_row([
         finding.severity.name().to_owned(),
-        format!("{}: {}", finding.subject, finding.evidence),
+        unbroken_figures(&format!("{}: {}", finding.subject, finding.evidence)),
     ]);
-    table.add_row([String::new(), sentence(&finding.effect)]);
+    let effect = unbroken_figures(&sentence(&finding.effect));
+    table.add_row([String::new(), effect]);
     if !finding.remedy.is_empty() {
-        table.add_row([String::new(), format!("-> {}", finding.remedy)]);
+        let remedy = unbroken_figures(&format!("-> {}", finding.remedy));
+        table.add_row([String::new(), remedy]);
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 0));
@@ -146,14 +153,14 @@ pub fn advice(finding: &Finding) -> String {
     if let Some(column) = table.column_mut(0) {
         column.set_constraint(Absolute(Fixed(MARGIN)));
     }
-    let mut text = render(&table);
-    // A command is never wrapped, so that it can be copied.
+    let mut text = render(&table).replace(UNBROKEN_BLANK, " ");
+    // A command is never wrapped, so that it can be copied. On a narrow terminal, it has no indent.
     if let Some(command) = &finding.command {
-        text.push_str(&format!(
-            "{:width$}   $ {command}\n",
-            "",
-            width = usize::from(MARGIN)
-        ));
+        let indent = match is_narrow() {
+            true => 0,
+            false => usize::from(MARGIN) + 3,
+        };
+        text.push_str(&format!("{:indent$}$ {command}\n", ""));
     }
     text
 }

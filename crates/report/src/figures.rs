@@ -7,10 +7,13 @@ use crate::known_digits::{
 };
 use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
-use crate::text_table::{plain, render, right, wrapped};
+use crate::text_table::{UNBROKEN_BLANK, hide_columns, plain, render, right, wrapped};
 use comfy_table::Cell;
 use iosonde_result::compare::{Figure, Measure, ResultPart};
 use iosonde_study::words;
+
+/// Index of the column of intervals.
+const INTERVAL_COLUMN: usize = 2;
 
 /// Formats a value with its unit.
 pub fn value(measure: Measure, value: f64) -> String {
@@ -32,6 +35,18 @@ pub(crate) fn known_figure(measure: Measure, value: f64, interval: Option<(f64, 
         // The unit of a command's figure is not known here.
         Measure::CommandFigure => words::three_digits(value),
         _ => known_digits(value, half, LATENCY_UNITS),
+    }
+}
+
+/// Formats a rate that is shown beside half its interval: `84.2k IOPS`, `365 MiB/s`.
+#[must_use]
+pub fn rate_beside_interval(rate: f64, half: f64, is_bandwidth: bool) -> String {
+    match is_bandwidth {
+        true => digits_beside_interval(rate, Some(half), BANDWIDTH_UNITS),
+        false => format!(
+            "{} IOPS",
+            digits_beside_interval(rate, Some(half), RATE_UNITS)
+        ),
     }
 }
 
@@ -71,7 +86,7 @@ fn mark(figure: &Figure) -> &'static str {
     }
 }
 
-/// Tables of 80 columns, one per part.
+/// Tables as wide as a paragraph, one per part. A narrow terminal does not show the intervals.
 pub fn table(parts: &[ResultPart]) -> String {
     let mut text = String::new();
     for part in parts {
@@ -83,16 +98,17 @@ pub fn table(parts: &[ResultPart]) -> String {
                     "  {}",
                     label(figure.subject.name(), figure.measure)
                 )),
-                right(marked(figure)),
-                right(interval(figure)),
+                right(marked(figure).replace(' ', UNBROKEN_BLANK)),
+                right(interval(figure).replace(' ', UNBROKEN_BLANK)),
             ]);
         }
         for column in table.column_iter_mut() {
             column.set_padding((0, 2));
         }
+        hide_columns(&mut table, &[INTERVAL_COLUMN]);
         text.push_str(&format!(
             "{}\n({})\n\n",
-            render(&table).trim_end(),
+            render(&table).trim_end().replace(UNBROKEN_BLANK, " "),
             part.pattern
         ));
     }
@@ -155,8 +171,7 @@ pub fn markdown(parts: &[ResultPart]) -> String {
         let rows = part.figures.iter().map(|figure| {
             [
                 label(figure.subject.name(), figure.measure),
-                // Tildes strike text out.
-                marked(figure).replace('~', "\\~"),
+                marked(figure),
                 interval(figure),
             ]
         });

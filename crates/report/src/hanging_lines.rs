@@ -1,13 +1,11 @@
-//! Lines of a name and a text with a hanging indent, at most 80 columns wide.
+//! Lines of a name and a text with a hanging indent, as wide as a paragraph.
 
-use crate::text_table::COLUMNS;
+use crate::text_table::{columns, is_figure, is_narrow};
 use iosonde_job::escape_control_characters;
 use iosonde_study::words;
 
 /// Columns of the names, with the blanks after them.
-pub(crate) const NAME_COLUMNS: usize = 11;
-/// Columns of the texts.
-const TEXT_COLUMNS: usize = COLUMNS as usize - NAME_COLUMNS;
+const NAME_COLUMNS: usize = 11;
 /// End of a text that is cut short.
 const CUT: &str = " ...";
 
@@ -28,11 +26,11 @@ impl HangingLines {
 
     /// As [`HangingLines::new`], but a text that is cut short ends with `ending`.
     pub(crate) fn ended_with(name: &str, text: &str, most: usize, ending: &str) -> HangingLines {
-        let mut wrapped = wrapped_words(text, TEXT_COLUMNS);
+        let mut wrapped = wrapped_words(text, text_columns());
         let is_cut = wrapped.len() > most;
         wrapped.truncate(most);
         if let (true, Some(last)) = (is_cut, wrapped.last_mut()) {
-            *last = cut(last, TEXT_COLUMNS, ending);
+            *last = cut(last, text_columns(), ending);
         }
         let line = |(index, text): (usize, &String)| {
             let name = if index == 0 { name } else { "" };
@@ -52,7 +50,7 @@ impl HangingLines {
         most: usize,
         ending: &str,
     ) -> HangingLines {
-        let is_fit = |text: &str| wrapped_words(text, TEXT_COLUMNS).len() <= most;
+        let is_fit = |text: &str| wrapped_words(text, text_columns()).len() <= most;
         let ends = part_ends(text);
         let last = match ends.split_last() {
             Some((last, _)) if !is_fit(text) => *last,
@@ -77,6 +75,11 @@ impl HangingLines {
     pub(crate) fn concluded(name: &str, text: &str, most: usize) -> HangingLines {
         HangingLines::with_conclusion(name, text, most, CUT)
     }
+}
+
+/// Columns of the texts.
+pub(crate) fn text_columns() -> usize {
+    columns() - NAME_COLUMNS
 }
 
 /// Where each sentence or part of a sentence before a semicolon ends.
@@ -111,19 +114,30 @@ pub(crate) fn note_lines(notes: &[String], most: usize, details: &str) -> Vec<St
     }
     if hidden > 0 {
         let more = words::counted(hidden, "more note");
-        lines.push(format!("{:NAME_COLUMNS$}{more}: {details}", ""));
+        lines.push(line_with_command("", &more, details));
     }
     lines
 }
 
 /// Last line of a short report: the stored result with the next command. `store_options` are those
-/// of the history, e.g. ` --store FILE`.
+/// of the history, e.g. ` --store FILE`. On a narrow terminal, the command is on the next line.
 pub(crate) fn result_line(id: Option<&str>, store_options: &str) -> String {
-    let text = match id {
-        Some(id) => format!("{id}: iosonde report {id} -o report.html{store_options}"),
-        None => "not stored".to_owned(),
-    };
-    format!("{:NAME_COLUMNS$}{text}", "result")
+    match id {
+        Some(id) => {
+            let command = format!("iosonde report {id} -o report.html{store_options}");
+            line_with_command("result", id, &command)
+        }
+        None => format!("{:NAME_COLUMNS$}not stored", "result"),
+    }
+}
+
+/// A name, stored results and a command in one line. On a narrow terminal, the command is on the
+/// next line without indent: it must paste as a whole.
+pub(crate) fn line_with_command(name: &str, ids: &str, command: &str) -> String {
+    match is_narrow() {
+        true => format!("{name:NAME_COLUMNS$}{ids}\n{command}"),
+        false => format!("{name:NAME_COLUMNS$}{ids}: {command}"),
+    }
 }
 
 /// The command that shows the whole result. A result that is not stored needs an option.
@@ -165,15 +179,20 @@ fn cut(text: &str, width: usize, ending: &str) -> String {
     format!("{}{ending}", kept.trim_end())
 }
 
-/// Words of a text, with a command between backticks as one word: it must paste as one line.
+/// Words of a text, with a command between backticks as one word: it must paste as one line. A
+/// number and its unit are one word too.
 fn unbroken_words(text: &str) -> Vec<String> {
     let has_pairs = text.matches('`').count().is_multiple_of(2);
     let (mut words, mut is_command) = (Vec::<String>::new(), false);
     for word in text.split_whitespace() {
-        match words.last_mut().filter(|_| is_command && has_pairs) {
-            Some(command) => {
-                command.push(' ');
-                command.push_str(word);
+        let is_joined = |before: &&mut String| {
+            let last = before.rsplit(' ').next();
+            (is_command && has_pairs) || last.is_some_and(|last| is_figure(last, word))
+        };
+        match words.last_mut().filter(is_joined) {
+            Some(before) => {
+                before.push(' ');
+                before.push_str(word);
             }
             None => words.push(word.to_owned()),
         }
@@ -231,6 +250,25 @@ mod tests {
     }
 
     #[test]
+    fn narrow_terminal_wraps_texts_and_keeps_commands_whole() {
+        let command = "iosonde report 46013f -o report.html";
+        let line = |id| result_line(id, "");
+        assert_eq!(
+            line(Some("46013f")),
+            format!("result     46013f: {command}")
+        );
+        crate::text_table::set_columns(40);
+        assert_eq!(
+            line(Some("46013f")),
+            format!("result     46013f\n{command}")
+        );
+        assert_eq!(line(None), "result     not stored");
+        let lines = HangingLines::new("note", &"word ".repeat(40), 9).lines;
+        assert!(lines.iter().all(|line| line.chars().count() <= 40));
+        assert!(lines.len() > 5, "{lines:?}");
+    }
+
+    #[test]
     fn command_between_backticks_stays_on_one_line() {
         let text = format!(
             "{}run `iosonde probe /data --runtime 13`.",
@@ -239,6 +277,14 @@ mod tests {
         let lines = HangingLines::new("verdict", &text, 9).lines;
         assert!(lines[0].ends_with("word run"), "{lines:?}");
         assert_eq!(lines[1], "           `iosonde probe /data --runtime 13`.");
+    }
+
+    #[test]
+    fn number_stays_on_the_line_of_its_unit() {
+        let text = format!("{} busy 91 % of the time", "x".repeat(60));
+        let lines = HangingLines::new("bottleneck", &text, 9).lines;
+        assert!(lines[0].ends_with("x busy"), "{lines:?}");
+        assert_eq!(lines[1], "           91 % of the time");
     }
 
     #[test]

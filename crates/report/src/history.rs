@@ -1,6 +1,7 @@
 //! Stored results: lists of results, and one result in full.
 
 mod list_rates;
+mod list_table;
 
 use super::csv::csv_line;
 use super::facts;
@@ -11,8 +12,7 @@ use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
 use crate::probe::row::title_of_part;
 use crate::text_style::TextStyle;
-use crate::text_table::{COLUMNS, pairs, plain, render, render_left, right, wrapped};
-use comfy_table::{Cell, ContentArrangement};
+use crate::text_table::{UNBROKEN_BLANK, pairs, render, unbroken_figures, wrapped, wrapped_table};
 use iosonde_history::{Loaded, RunDocument, StudySummary, TOGETHER};
 use iosonde_result::compare::ResultPart;
 use iosonde_result::pods::PodTotals;
@@ -81,7 +81,7 @@ pub fn list(
     style: TextStyle,
 ) -> String {
     match format {
-        TextFormat::Table => list_table(studies, zone, style),
+        TextFormat::Table => list_table::list_table(studies, zone, style),
         TextFormat::Json => list_json(studies),
         TextFormat::Csv => list_csv(studies),
         TextFormat::Markdown => list_markdown(studies, zone),
@@ -111,150 +111,19 @@ fn row(study: &StudySummary, zone: &TimeZone) -> [String; 7] {
     ]
 }
 
-/// Row of the table for a terminal: the higher rate of both directions, or the figure of a command,
-/// and the bandwidth. Both are the highest of all workloads.
-fn table_row(study: &StudySummary, zone: &TimeZone, style: TextStyle) -> [String; 6] {
-    let headline = &study.headline;
-    let rates = [
-        (headline.read_iops, headline.read_iops_error, "read"),
-        (headline.write_iops, headline.write_iops_error, "write"),
-    ];
-    let rates = rates
-        .into_iter()
-        .filter_map(|(iops, error, name)| Some((iops?, error, name)));
-    let plus_minus = style.plus_minus();
-    let highest = rates.max_by(|(a, ..), (b, ..)| a.total_cmp(b));
-    let highest = highest
-        .map(|(iops, error, name)| format!("{} {name}", list_rates::rate(iops, error, plus_minus)));
-    let bandwidth = list_rates::bandwidth(study);
-    [
-        study.short_id.clone(),
-        time(study.started_at_ms, zone),
-        what(study),
-        study.target.clone(),
-        highest
-            .or_else(|| headline.command.clone())
-            .unwrap_or_else(|| "-".to_owned()),
-        bandwidth.unwrap_or_else(|| "-".to_owned()),
-    ]
-}
-
-/// Shortens a text to at most `most` characters by omitting its middle.
-fn shortened(text: &str, most: usize, ellipsis: &str) -> String {
-    let letters: Vec<char> = text.chars().collect();
-    if letters.len() <= most {
-        return text.to_owned();
-    }
-    let kept = most.saturating_sub(ellipsis.chars().count());
-    // The end of a path identifies it better than its start.
-    let (head, tail) = (kept / 2, kept - kept / 2);
-    let end: String = letters[letters.len() - tail..].iter().collect();
-    let start: String = letters[..head].iter().collect();
-    format!("{start}{ellipsis}{end}")
-}
-
-/// Columns of the table for a terminal.
-const TABLE_HEAD: [&str; 6] = ["id", "when", "what", "where", "highest", "bandwidth"];
-/// Spaces between two columns.
-const GAP: usize = 2;
 /// States of an unfinished study, shown below its kind.
 const CUT_OFF: &str = "cut off";
 const RUNNING: &str = "running";
-/// Indices of the columns for kind and target.
-const WHAT: usize = 2;
-const TARGET: usize = 3;
-
-/// Width of a column, with the gap behind it.
-fn width(rows: &[[String; 6]], column: usize) -> usize {
-    let cells = rows.iter().map(|row| row[column].chars().count());
-    cells.max().unwrap_or(0).max(TABLE_HEAD[column].len()) + GAP
-}
-
-/// Shortens targets to the width left over. Long labels and unfinished states are on lines below.
-fn list_table(studies: &[StudySummary], zone: &TimeZone, style: TextStyle) -> String {
-    const LEAST: usize = 12;
-    let mut rows: Vec<[String; 6]> = studies
-        .iter()
-        .map(|study| table_row(study, zone, style))
-        .collect();
-    for (study, row) in studies.iter().zip(&mut rows) {
-        row[WHAT].clone_from(&study.kind);
-        if study.finished_at_ms.is_none() {
-            row[WHAT] = format!("{:<1$}", study.kind, CUT_OFF.len());
-        }
-    }
-    let others: usize = (0..TABLE_HEAD.len())
-        .filter(|at| *at != TARGET)
-        .map(|at| width(&rows, at))
-        .sum();
-    // The last column has no gap.
-    let room = usize::from(COLUMNS).saturating_sub(others).max(LEAST);
-    for row in &mut rows {
-        row[TARGET] = shortened(&row[TARGET], room, style.ellipsis());
-    }
-    let indents = [WHAT, TARGET].map(|column| (0..column).map(|at| width(&rows, at)).sum());
-    let mut table = plain();
-    table.set_content_arrangement(ContentArrangement::Disabled);
-    let cell = |(index, text): (usize, String)| {
-        if index <= TARGET {
-            Cell::new(text)
-        } else {
-            right(text)
-        }
-    };
-    table.set_header(
-        TABLE_HEAD
-            .map(str::to_owned)
-            .into_iter()
-            .enumerate()
-            .map(cell),
-    );
-    for row in rows {
-        table.add_row(row.into_iter().enumerate().map(cell));
-    }
-    let text = render_left(&mut table);
-    let mut lines = text.lines();
-    let mut output = format!("{}\n", lines.next().unwrap_or_default());
-    for (line, study) in lines.zip(studies) {
-        output.push_str(&format!("{line}\n{}", below(study, indents)));
-    }
-    output
-}
-
-/// Lines below the line of a study.
-fn below(study: &StudySummary, [what, target]: [usize; 2]) -> String {
-    let mut lines = vec![" ".repeat(what)];
-    if let Some(why) = unfinished(study) {
-        lines[0].push_str(why);
-        lines[0].push_str(&reached(study));
-    }
-    for (key, value) in shown_labels(&study.labels) {
-        let label = format!("{key}={value}");
-        let last = lines.len() - 1;
-        let begun = lines[last].chars().count();
-        if begun <= target {
-            lines[last] = format!("{:<target$}{label}", lines[last]);
-        } else if begun + 1 + label.chars().count() <= usize::from(COLUMNS) {
-            lines[last].push_str(&format!(" {label}"));
-        } else {
-            lines.push(format!("{:<target$}{label}", ""));
-        }
-    }
-    let lines = lines.iter().filter(|line| !line.trim().is_empty());
-    lines.map(|line| format!("{line}\n")).collect()
-}
 
 fn list_markdown(studies: &[StudySummary], zone: &TimeZone) -> String {
-    let column = |(index, header): (usize, &'static str)| match index <= TARGET {
+    let column = |(index, header): (usize, &'static str)| match index <= list_table::TARGET {
         true => Left(header),
         false => Right(header),
     };
     let mut columns: Vec<_> = HEAD.into_iter().enumerate().map(column).collect();
     columns.push(Left("labels"));
     let rows = studies.iter().map(|study| {
-        // Tildes strike text out.
-        let escaped = row(study, zone).map(|cell| cell.replace('~', "\\~"));
-        let mut cells = Vec::from(escaped);
+        let mut cells = Vec::from(row(study, zone));
         cells.push(labels(shown_labels(&study.labels)));
         cells
     });
@@ -342,10 +211,10 @@ fn list_json(studies: &[StudySummary]) -> String {
 #[must_use]
 pub fn show(loaded: &Loaded, zone: &TimeZone, style: TextStyle) -> String {
     let summary = &loaded.summary;
-    let mut table = plain();
+    let mut table = wrapped_table();
     let mut pair = |name: &str, value: &str| {
         if !value.is_empty() {
-            table.add_row([name, value]);
+            table.add_row([name, &unbroken_figures(value)]);
         }
     };
     pair("result", &format!("{} ({})", loaded.name(), summary.id));
@@ -369,7 +238,7 @@ pub fn show(loaded: &Loaded, zone: &TimeZone, style: TextStyle) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    let mut text = render(&table);
+    let mut text = render(&table).replace(UNBROKEN_BLANK, " ");
     let study = &loaded.study;
     let report = if let Some(probe) = study.probe(loaded.run) {
         super::probe::table::text(&probe)
@@ -386,7 +255,7 @@ pub fn show(loaded: &Loaded, zone: &TimeZone, style: TextStyle) -> String {
     } else if let Some(suite) = study.suite(loaded.run) {
         format!("\n{}", super::suite::table(&suite, style))
     } else {
-        runs(loaded)
+        runs(loaded, style)
     };
     text.push_str(&report);
     if KINDS_OF_POD_MEANS.contains(&summary.kind.as_str()) {
@@ -409,7 +278,7 @@ fn pods_of_runs(loaded: &Loaded) -> String {
     super::pods::totals_text(&totals)
 }
 
-fn runs(loaded: &Loaded) -> String {
+fn runs(loaded: &Loaded, style: TextStyle) -> String {
     let mut text = String::new();
     let mut shown: Vec<Vec<facts::Fact>> = Vec::new();
     for run in &loaded.study.runs {
@@ -426,7 +295,7 @@ fn runs(loaded: &Loaded) -> String {
             findings(result)
                 .iter()
                 .for_each(|line| text.push_str(&wrapped(line)));
-            let series = super::series::table(result);
+            let series = super::series_table::table(result, style);
             if !series.is_empty() {
                 text.push_str(&format!("\n{series}"));
             }

@@ -18,12 +18,16 @@ mod page_network;
 mod page_pivot;
 mod page_promises;
 mod page_pts;
+mod page_rate;
 mod page_series;
 mod page_spread;
+mod page_study;
 mod page_suite;
 mod page_sweep;
 mod page_text;
+mod page_title;
 mod page_winner;
+mod sentence_signs;
 mod slice_groups;
 
 pub use build::HtmlReportBuilder;

@@ -1,7 +1,7 @@
 //! Report of `iosonde k8s fio`: kubestr's output per class, latencies, and a table of all classes.
 
 use crate::json_document::json_text;
-use crate::text_table::{plain, render_left, right, wrapped};
+use crate::text_table::{UNBROKEN_BLANK, fit_lines, is_narrow, plain, render_left, right, wrapped};
 use comfy_table::Cell;
 use iosonde_result::words;
 use serde_json::{Value, json};
@@ -30,15 +30,12 @@ pub struct ClassRun {
 
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 
-/// Returns the report as text of 80 columns.
+/// Returns the report as text of at most 80 columns.
 pub fn text(runs: &[ClassRun]) -> String {
     let mut text = runs.iter().map(class).collect::<Vec<_>>().join("\n");
     if runs.len() > 1 {
-        let _ = write!(
-            text,
-            "\nSide by side: IOPS, bandwidth, 99th percentile of the latency\n\n{}",
-            side_by_side(runs)
-        );
+        let title = wrapped("Side by side: IOPS, bandwidth, 99th percentile of the latency");
+        let _ = write!(text, "\n{title}\n{}", side_by_side(runs));
     }
     text
 }
@@ -87,6 +84,7 @@ fn class(run: &ClassRun) -> String {
         }
     }
     text.push_str(&disks(&run.fio["disk_util"]));
+    text = fit_lines(&text);
     text.push_str(&run.nodes);
     for verdict in &run.verdicts {
         let _ = write!(text, "\n{}", wrapped(verdict));
@@ -162,12 +160,25 @@ fn side(direction: &str, side: &Value) -> String {
     let _ = writeln!(
         text,
         "  latency: avg={} p50={} p99={} p99.9={}",
-        words::latency(number(&side["lat_ns"]["mean"])),
-        words::latency(percentile(side, "50.000000")),
-        words::latency(percentile(side, "99.000000")),
-        words::latency(percentile(side, "99.900000")),
+        latency(number(&side["lat_ns"]["mean"])),
+        latency(percentile(side, "50.000000")),
+        latency(percentile(side, "99.000000")),
+        latency(percentile(side, "99.900000")),
     );
     text
+}
+
+/// Formats a latency. No line of a narrow terminal breaks before its unit.
+fn latency(ns: f64) -> String {
+    unbroken(words::latency(ns))
+}
+
+/// Replaces the blanks of a text that [`fit_lines`] must not break.
+fn unbroken(text: String) -> String {
+    match is_narrow() {
+        true => text.replace(' ', UNBROKEN_BLANK),
+        false => text,
+    }
 }
 
 fn percentile(side: &Value, percent: &str) -> f64 {
@@ -198,31 +209,51 @@ fn disk(disk: &Value) -> String {
     )
 }
 
-/// Table with a line per job and direction, and a column per class.
+/// Figures of all classes for each job and direction. On a narrow terminal, they are on lines below
+/// the name of the job.
 fn side_by_side(runs: &[ClassRun]) -> String {
+    if !is_narrow() {
+        return side_by_side_table(runs);
+    }
+    let mut text = String::new();
+    for (name, figures) in job_figures(runs) {
+        text.push_str(&format!("{name}\n"));
+        for (run, figures) in runs.iter().zip(figures) {
+            text.push_str(&format!("  {}: {}\n", run.class, unbroken(figures)));
+        }
+    }
+    fit_lines(&text)
+}
+
+/// Table with a line per job and direction, and a column per class.
+fn side_by_side_table(runs: &[ClassRun]) -> String {
     let mut table = plain();
     let mut head = vec![Cell::new("")];
     head.extend(runs.iter().map(|run| right(&run.class)));
     table.set_header(head);
-    let Some(first) = runs.first() else {
-        return String::new();
-    };
-    for (index, job) in jobs(first).enumerate() {
+    for (name, figures) in job_figures(runs) {
+        let cells = figures.into_iter().map(right);
+        table.add_row([Cell::new(name)].into_iter().chain(cells));
+    }
+    render_left(&mut table)
+}
+
+/// Name of each job and direction, and its figures in each class.
+fn job_figures(runs: &[ClassRun]) -> Vec<(String, Vec<String>)> {
+    let mut all = Vec::new();
+    for (index, job) in runs.first().into_iter().flat_map(jobs).enumerate() {
         for direction in moved(job) {
             // A job with one direction is mostly named after the direction.
             let name = match moved(job).count() {
                 1 => string(&job["jobname"]).to_owned(),
                 _ => format!("{} {direction}", string(&job["jobname"])),
             };
-            let mut cells = vec![Cell::new(name)];
-            cells.extend(
-                runs.iter()
-                    .map(|run| right(cell(&run.fio["jobs"][index][direction]))),
-            );
-            table.add_row(cells);
+            let sides = runs.iter();
+            let sides = sides.map(|run| &run.fio["jobs"][index][direction]);
+            all.push((name, sides.map(cell).collect()));
         }
     }
-    render_left(&mut table)
+    all
 }
 
 fn cell(side: &Value) -> String {

@@ -7,7 +7,8 @@
 //!
 //! Without its interval, a figure ends at the first digit of half the interval, or at the second
 //! if the first is 1, and has two or three significant digits. A figure whose interval is not known
-//! has two digits and a `~`.
+//! has two digits after the mark `~`. A predicted figure is in parentheses: `(3.1k)`. All other
+//! modules take the marks from here.
 
 /// Units of a quantity: each with its size and its name, from the smallest.
 pub(crate) type UnitLadder = [(f64, &'static str)];
@@ -16,6 +17,8 @@ pub(crate) type UnitLadder = [(f64, &'static str)];
 pub(crate) const RATE_UNITS: &UnitLadder = &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")];
 /// Bandwidths are in one unit, so that a table has one scale.
 pub(crate) const MEBIBYTES: &UnitLadder = &[(1_048_576.0, "")];
+/// Bandwidths of a sentence about such a table.
+pub(crate) const MEBIBYTES_PER_S: &UnitLadder = &[(1_048_576.0, " MiB/s")];
 /// Units of bytes per second.
 pub(crate) const BANDWIDTH_UNITS: &UnitLadder = &[
     (1.0, " B/s"),
@@ -28,6 +31,10 @@ pub(crate) const BANDWIDTH_UNITS: &UnitLadder = &[
 pub(crate) const LATENCY_UNITS: &UnitLadder =
     &[(1.0, " ns"), (1e3, " us"), (1e6, " ms"), (1e9, " s")];
 
+/// Stands before a figure whose interval is not known. It has no other meaning.
+pub(crate) const APPROXIMATE_MARK: char = '~';
+/// Explains the parentheses around a predicted figure.
+pub(crate) const PREDICTED_LEGEND: &str = "( ) predicted";
 /// Most significant digits of a figure.
 const MOST_DIGITS: i32 = 3;
 /// Significant digits of a figure whose interval is not known, or not shown and wide.
@@ -71,17 +78,24 @@ pub(crate) fn known_digits(value: f64, half_width: Option<f64>, units: &UnitLadd
     RoundedFigure::new(value, half_width, units, step_without_interval).without_interval()
 }
 
+/// Returns half the interval, to stand beside [`known_digits`] with as many decimals: `±3k` beside
+/// `88k`. `None`: the interval is not known, or reaches zero.
+pub(crate) fn half_of_known_digits(
+    value: f64,
+    half_width: Option<f64>,
+    units: &UnitLadder,
+) -> Option<String> {
+    let (_, half) = RoundedFigure::new(value, half_width, units, step_without_interval).texts();
+    half
+}
+
 /// Returns the parts of [`with_interval`], each with its unit: `93.4k` and `±1.2k`.
 pub(crate) fn figure_and_half(
     value: f64,
     half_width: Option<f64>,
     units: &UnitLadder,
 ) -> (String, Option<String>) {
-    let rounded = RoundedFigure::new(value, half_width, units, step_beside_interval);
-    let (decimals, unit) = (rounded.decimals(), rounded.unit);
-    let half = rounded.half_width;
-    let half = half.map(|half| format!("±{half:.decimals$}{unit}"));
-    (rounded.without_interval(), half)
+    RoundedFigure::new(value, half_width, units, step_beside_interval).texts()
 }
 
 /// Returns a figure with the digits that it has beside its interval, without the interval: `93.4k`
@@ -101,18 +115,66 @@ pub(crate) fn bandwidth_of_rate(
     rate: f64,
     half_width_of_rate: Option<f64>,
 ) -> String {
-    let rate = RoundedFigure::new(rate, half_width_of_rate, RATE_UNITS, step_beside_interval);
-    let digits = rate.digits();
-    // The bandwidth is known if the rate is. Its interval is not shown.
-    let half_width = rate.half_width.map(|_| 0.0);
+    round_bandwidth(bytes_per_s, rate, half_width_of_rate).without_interval()
+}
+
+/// Returns [`bandwidth_of_rate`] and half its interval, which is the same share as that of the
+/// rate: `170 MiB/s` and `±160 MiB/s`. Both end at the same place.
+pub(crate) fn bandwidth_and_half_of_rate(
+    bytes_per_s: f64,
+    rate: f64,
+    half_width_of_rate: Option<f64>,
+) -> (String, Option<String>) {
+    round_bandwidth(bytes_per_s, rate, half_width_of_rate).texts()
+}
+
+fn round_bandwidth(bytes_per_s: f64, rate: f64, half_width_of_rate: Option<f64>) -> RoundedFigure {
+    let rounded_rate =
+        RoundedFigure::new(rate, half_width_of_rate, RATE_UNITS, step_beside_interval);
+    let digits = rounded_rate.digits();
+    // The bandwidth is known if the rate is.
+    let half_width = half_width_of_rate.filter(|_| rate > 0.0);
+    let half_width = half_width.map(|half| half / rate * bytes_per_s);
     let step = |scaled: f64, _: Option<f64>| step_of_digits(scaled, digits);
-    RoundedFigure::new(bytes_per_s, half_width, BANDWIDTH_UNITS, step).without_interval()
+    RoundedFigure::new(bytes_per_s, half_width, BANDWIDTH_UNITS, step)
+}
+
+/// Returns a figure with two digits and without a mark, for grids with narrow cells.
+pub(crate) fn two_digits(value: f64, units: &UnitLadder) -> String {
+    let step = |scaled: f64, _: Option<f64>| step_of_digits(scaled, LEAST_DIGITS);
+    RoundedFigure::new(value, Some(0.0), units, step).without_interval()
+}
+
+/// Marks the text of a figure whose interval is not known.
+pub(crate) fn approximate(text: &str) -> String {
+    format!("{APPROXIMATE_MARK}{text}")
+}
+
+/// Whether a text has the mark of a figure whose interval is not known.
+pub(crate) fn is_approximate(text: &str) -> bool {
+    text.starts_with(APPROXIMATE_MARK)
+}
+
+/// Marks the text of a predicted figure. It has no interval, so it loses the mark of an unknown
+/// one.
+pub(crate) fn predicted(text: &str) -> String {
+    format!("({})", text.trim_start_matches(APPROXIMATE_MARK))
+}
+
+/// Whether a text has the marks of a predicted figure.
+pub(crate) fn is_predicted(text: &str) -> bool {
+    text.starts_with('(') && text.ends_with(')')
 }
 
 /// Returns half the interval of a figure whose interval need not be symmetric: the longer half.
 pub(crate) fn longer_half(value: u64, interval: Option<(u64, u64)>) -> Option<f64> {
     let (low, high) = interval?;
     Some(value.saturating_sub(low).max(high.saturating_sub(value)) as f64)
+}
+
+/// Replaces the unit `us` of a latency, for output that is not restricted to ASCII characters.
+pub(crate) fn with_micro_sign(latency: &str) -> String {
+    latency.replace(" us", " µs")
 }
 
 /// Formats a percentile with its known digits. `-` if too few I/Os were measured.
@@ -169,12 +231,20 @@ impl RoundedFigure {
     }
 
     fn without_interval(&self) -> String {
-        let about = match self.half_width {
-            None if self.value > 0.0 => "~",
-            _ => "",
-        };
         let decimals = self.decimals();
-        format!("{about}{:.decimals$}{}", self.value, self.unit)
+        let text = format!("{:.decimals$}{}", self.value, self.unit);
+        match self.half_width {
+            None if self.value > 0.0 => approximate(&text),
+            _ => text,
+        }
+    }
+
+    /// The figure, and half its interval, each with its unit.
+    fn texts(&self) -> (String, Option<String>) {
+        let (decimals, unit) = (self.decimals(), self.unit);
+        let half = self.half_width;
+        let half = half.map(|half| format!("±{half:.decimals$}{unit}"));
+        (self.without_interval(), half)
     }
 }
 
@@ -291,6 +361,37 @@ mod tests {
     }
 
     #[test]
+    fn half_beside_known_digits_has_their_decimals() {
+        let both = |value, half| {
+            let digits = known_digits(value, half, RATE_UNITS);
+            (digits, half_of_known_digits(value, half, RATE_UNITS))
+        };
+        let known = |digits: &str, half: &str| (digits.to_owned(), Some(half.to_owned()));
+        assert_eq!(both(88_400.0, Some(2_300.0)), known("88k", "±3k"));
+        assert_eq!(both(93_410.0, Some(1_150.0)), known("93.4k", "±1.2k"));
+        assert_eq!(both(65_900.0, Some(126_700.0)), ("~66k".to_owned(), None));
+        assert_eq!(both(65_900.0, None), ("~66k".to_owned(), None));
+    }
+
+    #[test]
+    fn predicted_figure_has_no_mark_of_unknown_interval() {
+        assert_eq!(predicted("530"), "(530)");
+        assert_eq!(predicted(&known_digits(530.0, None, RATE_UNITS)), "(530)");
+        assert!(is_predicted("(530)") && !is_predicted("530") && !is_predicted("~530"));
+        assert!(is_approximate("~530") && !is_approximate("530") && !is_approximate("(530)"));
+    }
+
+    #[test]
+    fn two_digits_have_no_mark_and_fit_narrow_cells() {
+        let latency = |ns: f64| two_digits(ns, LATENCY_UNITS);
+        assert_eq!(latency(1_640_000.0), "1.6 ms");
+        assert_eq!(latency(9_960_000.0), "10 ms");
+        assert_eq!(latency(838_000.0), "840 us");
+        assert_eq!(latency(999_000.0), "1.0 ms");
+        assert_eq!(latency(0.0), "0 ns");
+    }
+
+    #[test]
     fn bandwidth_has_as_many_digits_as_its_rate() {
         let bandwidth = |rate: f64, half| bandwidth_of_rate(rate * 4096.0, rate, half);
         assert_eq!(bandwidth(44_200.0, Some(38_000.0)), "170 MiB/s");
@@ -299,6 +400,18 @@ mod tests {
         assert_eq!(bandwidth(753_000.0, Some(75.0)), "2.87 GiB/s");
         assert_eq!(bandwidth(44_200.0, None), "~170 MiB/s");
         assert_eq!(bandwidth(0.0, None), "0 B/s");
+    }
+
+    #[test]
+    fn half_beside_bandwidth_is_that_of_the_printed_bandwidth() {
+        let both = |rate: f64, half| bandwidth_and_half_of_rate(rate * 4096.0, rate, half);
+        let known = |digits: &str, half: &str| (digits.to_owned(), Some(half.to_owned()));
+        let wide = both(44_200.0, Some(38_000.0));
+        assert_eq!(wide, known("170 MiB/s", "±160 MiB/s"));
+        let narrow = both(753_000.0, Some(75.0));
+        assert_eq!(narrow, known("2.87 GiB/s", "±0.01 GiB/s"));
+        assert_eq!(both(44_200.0, None), ("~170 MiB/s".to_owned(), None));
+        assert_eq!(both(0.0, None), ("0 B/s".to_owned(), None));
     }
 
     #[test]
@@ -311,16 +424,33 @@ mod tests {
         assert_eq!(parts, ("93.4k".to_owned(), Some("±1.2k".to_owned())));
     }
 
+    /// Reads `93.4k` or `170 MiB/s` back.
+    fn read_number(text: &str, units: &UnitLadder) -> f64 {
+        let digits = text.trim_end_matches(|sign: char| !sign.is_ascii_digit());
+        let unit = &text[digits.len()..];
+        let size = units.iter().find(|(_, name)| *name == unit).unwrap().0;
+        digits.parse::<f64>().unwrap() * size
+    }
+
     /// Reads `93.4k ±1.2k` back.
     fn read(text: &str) -> (f64, f64) {
-        let number = |text: &str| {
-            let digits = text.trim_end_matches(['k', 'M', 'G']);
-            let unit = &text[digits.len()..];
-            let size = RATE_UNITS.iter().find(|(_, name)| *name == unit).unwrap().0;
-            digits.parse::<f64>().unwrap() * size
-        };
         let (value, half) = text.split_once(" ±").unwrap();
-        (number(value), number(half))
+        (
+            read_number(value, RATE_UNITS),
+            read_number(half, RATE_UNITS),
+        )
+    }
+
+    /// Checks that the printed interval of a bandwidth contains the measured one.
+    fn check_bandwidth(rate: f64, half: f64) {
+        let texts = bandwidth_and_half_of_rate(rate * 4096.0, rate, Some(half));
+        let printed = read_number(&texts.0, BANDWIDTH_UNITS);
+        let width = texts.1.as_deref().unwrap().trim_start_matches('±');
+        let width = read_number(width, BANDWIDTH_UNITS);
+        let slack = rate * 4096.0 * 1e-5;
+        let (low, high) = ((rate - half) * 4096.0, (rate + half) * 4096.0);
+        assert!(printed - width <= low + slack, "{rate} {half}: {texts:?}");
+        assert!(printed + width >= high - slack, "{rate} {half}: {texts:?}");
     }
 
     #[test]
@@ -336,6 +466,7 @@ mod tests {
             let half = value * 10f64.powf(-6.0 * share()) * 0.999;
             let text = rate(value, half);
             let (printed, width) = read(&text);
+            check_bandwidth(value, half);
             let slack = value * 1e-5;
             assert!(
                 printed - width <= value - half + slack,

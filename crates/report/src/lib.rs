@@ -1,6 +1,7 @@
 //! Reports of results: tables for people, documents for programs.
 
 pub mod cache_comparison;
+mod column_groups;
 pub mod comparison;
 pub mod csi;
 pub mod csv;
@@ -27,7 +28,7 @@ mod promise;
 pub mod pts;
 pub mod rados;
 pub mod rbd;
-pub mod series;
+pub mod series_table;
 pub mod spread;
 pub mod stored_figures;
 pub mod suite;
@@ -60,6 +61,15 @@ fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
         }
     }
     met
+}
+
+/// `a, b and c`.
+fn listed(words: &[String]) -> String {
+    match words.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::early_ending;
 use crate::intervals::ends;
 use crate::json_document::{PROGRAM, json_text};
 use crate::markdown_table::{MarkdownColumn, markdown_table};
-use crate::text_table::{plain, render_left, right, wrapped};
+use crate::text_table::{hide_columns, plain, render_left, right, wrapped};
 use comfy_table::Cell;
 use iosonde_study::lifecycle::{
     LifecycleDocument, LifecycleGroup, LifecycleResult, SerialStage, StageFigure, StageSummary,
@@ -13,6 +13,9 @@ use iosonde_study::lifecycle::{
 use iosonde_study::words;
 
 const HEAD: [&str; 7] = ["stage", "n", "p50", "95 % interval", "p90", "p99", "max"];
+/// Columns that a narrow terminal does not show, the least important first: interval, number of
+/// volumes, p90, p99.
+const LEAST_IMPORTANT: [usize; 4] = [3, 1, 4, 5];
 
 /// Returns the report as text of at most 80 columns.
 pub fn table(result: &LifecycleResult) -> String {
@@ -28,6 +31,7 @@ pub fn table(result: &LifecycleResult) -> String {
         for row in rows(group) {
             table.add_row(row.into_iter().enumerate().map(cell));
         }
+        hide_columns(&mut table, &LEAST_IMPORTANT);
         text.push_str(&render_left(&mut table));
         for line in findings(group) {
             text.push_str(&wrapped(&line));
@@ -287,6 +291,24 @@ mod tests {
         takes 503 ms
         6 volumes failed at delete: not deleted after 300 s: VolumeFailedDelete: busy
         "#);
+    }
+
+    #[test]
+    fn narrow_terminal_shows_p50_and_maximum_of_each_stage() {
+        for columns in [40, 60] {
+            crate::text_table::set_columns(columns);
+            let text = table(&result());
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.unwrap() <= columns, "{text}");
+            let rows = text.lines().filter(|line| line.starts_with("provision "));
+            let rows: Vec<&str> = rows.collect();
+            assert_eq!(rows.len(), 2, "{text}");
+            assert!(
+                rows[1].contains(" 2.01 s ") && rows[1].ends_with(" 4.01 s"),
+                "{text}"
+            );
+        }
+        crate::text_table::set_columns(80);
     }
 
     #[test]

@@ -2,27 +2,33 @@
 
 pub(crate) mod knee_rate;
 mod latency_chart;
-mod matrix;
+mod load_rates;
+pub(crate) mod matrix;
+mod round_latency;
 mod short_load;
 
 pub use latency_chart::GrowingCurve;
 pub use short_load::short;
 
 use crate::csv::csv_line;
+use crate::intervals::half_width;
 use crate::json_document::json_document;
+use crate::known_digits::{LATENCY_UNITS, known_digits};
+use crate::listed;
 use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
-use crate::sweep::listed;
 use crate::text_table::wrapped;
 use crate::{INTERRUPTED, ended_by, facts};
+use iosonde_result::device_class::memory_caution;
 use iosonde_result::run::VerdictKind;
 use iosonde_study::load::{Arrivals, LoadMeasurement, LoadResult, Mix, ObjectiveAnswer, Offered};
 use iosonde_study::words;
 use knee_rate::KneeRate;
+use load_rates::curve;
 use serde::Serialize;
 
 /// Percentiles in the tables.
-const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
+pub(crate) const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 /// Stands before the note on rates that fell behind, like `*` in their rows.
 const FELL_BEHIND_MARK: &str = "* ";
 /// Stands before the note on an interrupted rate, like `/` in its row.
@@ -81,50 +87,6 @@ pub fn headline(result: &LoadResult) -> String {
     )
 }
 
-/// Table of the offered rates, after an empty line.
-fn curve(result: &LoadResult) -> String {
-    let kept_up = || {
-        let points = result.points.iter().filter(|point| is_judged(point));
-        points.filter_map(|point| point.percentile_ns(99.0))
-    };
-    let range = (
-        kept_up().fold(f64::INFINITY, f64::min),
-        kept_up().fold(0.0, f64::max),
-    );
-    let mut text = format!(
-        "\n{:>5} {:>8} {:>8}  {:>8} {:>8} {:>8} {:>8} {:>8}  {}\n",
-        "load", "offered", "done/s", "p50", "p95", "p99", "p99.9", "max", "p99"
-    );
-    for point in &result.points {
-        let load = match result.capacity_iops {
-            Some(capacity) => share_of(point.offered.total(), capacity),
-            None => String::new(),
-        };
-        let mark = match (point.interrupted, point.kept_up) {
-            (true, _) => '/',
-            (false, false) => '*',
-            (false, true) => ' ',
-        };
-        text.push_str(&format!(
-            "{load:>5} {:>8} {:>8}{mark}",
-            words::iops(point.offered.total()),
-            words::iops(point.achieved_per_s()),
-        ));
-        for percent in PERCENTILES {
-            text.push_str(&format!(" {:>8}", latency(point.percentile_ns(percent))));
-        }
-        let bar = if is_judged(point) {
-            bar(point.percentile_ns(99.0), range)
-        } else {
-            String::new()
-        };
-        text.push_str(&format!(" {:>8}  {bar}", latency(longest(point))));
-        text.truncate(text.trim_end().len());
-        text.push('\n');
-    }
-    text
-}
-
 /// Formats a share in per cent, with a decimal for small shares: `0.7%`, `1.4%`, `25%`.
 fn share_of(offered: f64, capacity: f64) -> String {
     let percent = 100.0 * offered / capacity;
@@ -158,6 +120,19 @@ fn longest(point: &LoadMeasurement) -> Option<f64> {
     measured.then(|| point.max_ns())
 }
 
+/// Formats a percentile of a rate with its known digits. `-` if too few I/Os were measured.
+pub(crate) fn percentile(point: &LoadMeasurement, percent: f64) -> String {
+    point.percentile_ns(percent).map_or("-".to_owned(), |ns| {
+        known_digits(ns, percentile_half_ns(point, percent), LATENCY_UNITS)
+    })
+}
+
+/// Half the interval of a percentile of a rate. `None`: unknown.
+fn percentile_half_ns(point: &LoadMeasurement, percent: f64) -> Option<f64> {
+    let ns = point.percentile_ns(percent)?;
+    half_width(ns, point.percentile_interval_ns(percent))
+}
+
 fn latency(ns: Option<f64>) -> String {
     ns.map_or("-".to_owned(), words::latency)
 }
@@ -176,16 +151,17 @@ fn out_of_reach(result: &LoadResult, found: &ObjectiveAnswer) -> Option<String> 
     }
     answer.untold?;
     let points = result.points.iter().filter(|point| is_judged(point));
-    let known =
-        points.filter_map(|point| Some((point.offered.total(), point.percentile_ns(50.0)?)));
-    let (rate, ns) = known.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    let known = points.filter(|point| point.percentile_ns(50.0).is_some());
+    let lowest = known.min_by(|a, b| a.offered.total().total_cmp(&b.offered.total()))?;
+    let (rate, ns) = (lowest.offered.total(), lowest.percentile_ns(50.0)?);
     let mut rates = result.points.iter().map(|point| point.offered.total());
     let place = match rates.all(|other| other >= rate) {
         true => "the lowest rate".to_owned(),
         false => format!("{} IOPS", words::iops(rate)),
     };
     let is_above = ns > objective.latency_ns as f64;
-    is_above.then(|| format!("out of reach: p50 at {place} is {}", words::latency(ns)))
+    let p50 = percentile(lowest, 50.0);
+    is_above.then(|| format!("out of reach: p50 at {place} is {p50}"))
 }
 
 /// Describes the result of an objective of `result`.
@@ -222,7 +198,7 @@ pub fn objective(result: &LoadResult, found: &ObjectiveAnswer) -> String {
             iops(untold)
         ),
         (None, Some(failed), Some(_)) => format!(
-            "missed from {} on; lower rates have too few I/Os for {}; use a longer --runtime",
+            "missed from {} on; lower rates have too few I/Os for {}; use a longer runtime",
             iops(failed),
             objective.measure()
         ),
@@ -249,7 +225,7 @@ fn notes_on_objectives(result: &LoadResult) -> Vec<String> {
     }
     let mut answers = result.objectives.iter();
     if answers.any(|found| found.answer.untold.is_some() && out_of_reach(result, found).is_none()) {
-        notes.push("Use a longer --runtime to decide more rates.".to_owned());
+        notes.push("Use a longer runtime to decide more rates.".to_owned());
     }
     notes
 }
@@ -259,24 +235,41 @@ pub fn notes(result: &LoadResult) -> Vec<String> {
     marked_notes(result, FELL_BEHIND_MARK)
 }
 
+/// Returns the notes on a load study that is a step of a suite, whose report has the caution on
+/// targets in memory.
+pub(crate) fn notes_of_step(result: &LoadResult) -> Vec<String> {
+    let [rates, others] = note_groups(result, FELL_BEHIND_MARK);
+    [rates, others].concat()
+}
+
 /// Returns all notes on the result. `fell_behind_mark` stands before the note on rates that fell
-/// behind.
+/// behind. The caution on a target in memory follows the notes with marks: a short report leaves
+/// out the last notes.
 fn marked_notes(result: &LoadResult, fell_behind_mark: &str) -> Vec<String> {
-    let mut notes = notes_on_objectives(result);
+    let [mut notes, others] = note_groups(result, fell_behind_mark);
+    notes.extend(result.in_memory.as_deref().map(memory_caution));
+    notes.extend(others);
+    notes
+}
+
+/// Returns the notes on the rates, some of which have marks, and the other notes.
+fn note_groups(result: &LoadResult, fell_behind_mark: &str) -> [Vec<String>; 2] {
+    let mut rates = notes_on_objectives(result);
     let matrix = result.matrix.iter().flat_map(|matrix| &matrix.points);
     let fell_behind = fell_behind(result, result.points.iter().chain(matrix));
-    notes.extend(fell_behind.map(|note| format!("{fell_behind_mark}{note}")));
+    rates.extend(fell_behind.map(|note| format!("{fell_behind_mark}{note}")));
     if result.interrupted {
         let note = interrupted_rate(result).map(|note| format!("{INTERRUPTED_MARK}{note}"));
-        notes.push(note.unwrap_or_else(|| INTERRUPTED.to_owned()));
+        rates.push(note.unwrap_or_else(|| INTERRUPTED.to_owned()));
     }
-    notes.extend(result.error.as_ref().map(ended_by));
+    let mut others = Vec::new();
+    others.extend(result.error.as_ref().map(ended_by));
     let capacity = result.capacity_failure.as_ref();
-    notes.extend(capacity.map(|failure| format!("ended by an error: {}", failure.message)));
-    notes.extend(result.ceph.as_ref().map(facts::cluster));
-    notes.extend(result.notes.iter().cloned());
-    notes.extend(findings(result));
-    notes
+    others.extend(capacity.map(|failure| format!("ended by an error: {}", failure.message)));
+    others.extend(result.ceph.as_ref().map(facts::cluster));
+    others.extend(result.notes.iter().cloned());
+    others.extend(findings(result));
+    [rates, others]
 }
 
 /// Note on a rate whose run the user stopped. `None`: there is none.
@@ -341,7 +334,7 @@ pub fn one_line(point: &LoadMeasurement) -> String {
     } else if point.failure.is_some() {
         "ended by an error".to_owned()
     } else if point.kept_up {
-        format!("p99 {}", latency(point.percentile_ns(99.0)))
+        format!("p99 {}", percentile(point, 99.0))
     } else {
         format!("fell behind: {} IOPS", words::iops(point.achieved_per_s()))
     };
@@ -481,7 +474,7 @@ fn markdown_of_rates(result: &LoadResult) -> String {
             }
             .to_owned(),
         ];
-        cells.extend(PERCENTILES.map(|percent| latency(point.percentile_ns(percent))));
+        cells.extend(PERCENTILES.map(|percent| percentile(point, percent)));
         cells.push(latency(longest(point)));
         cells
     });

@@ -9,7 +9,7 @@ pub enum MarkdownColumn<'a> {
     Right(&'a str),
 }
 
-/// Returns a table with one line per row. A `|` in a header or a cell is escaped.
+/// Returns a table with one line per row. Bars and tildes of headers and cells are escaped.
 ///
 /// Each row has one cell per column.
 pub fn markdown_table<R>(columns: &[MarkdownColumn<'_>], rows: R) -> String
@@ -26,7 +26,7 @@ where
         };
         match header.is_empty() {
             true => head.push_str(" |"),
-            false => head.push_str(&format!(" {} |", escape_bars(header))),
+            false => head.push_str(&format!(" {} |", escape_markdown(header))),
         }
         rule.push_str(&format!(" {alignment} |"));
     }
@@ -36,15 +36,16 @@ where
         debug_assert_eq!(cells.len(), columns.len(), "cells of a row: {cells:?}");
         text.push('|');
         for cell in cells {
-            text.push_str(&format!(" {} |", escape_bars(cell)));
+            text.push_str(&format!(" {} |", escape_markdown(cell)));
         }
         text.push('\n');
     }
     text
 }
 
-fn escape_bars(text: &str) -> String {
-    text.replace('|', "\\|")
+/// Escapes the characters that separate cells, and tildes, which strike text out.
+pub(crate) fn escape_markdown(text: &str) -> String {
+    text.replace('|', "\\|").replace('~', "\\~")
 }
 
 #[cfg(test)]
@@ -66,6 +67,12 @@ mod tests {
     fn bar_in_a_header_or_a_cell_is_escaped() {
         let text = markdown_table(&[Left("a|b")], [["c|d|e".to_owned()]]);
         assert_eq!(text, "| a\\|b |\n| --- |\n| c\\|d\\|e |\n");
+    }
+
+    #[test]
+    fn tilde_in_a_header_or_a_cell_is_escaped() {
+        let text = markdown_table(&[Left("~a")], [["~3.1k".to_owned()]]);
+        assert_eq!(text, "| \\~a |\n| --- |\n| \\~3.1k |\n");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Disk and network activity of nodes that were watched during a run, in sar's columns.
 
-use crate::text_table::{plain, render_left, right};
+use crate::text_table::{hide_columns, plain, render_left, right, wrapped};
 use comfy_table::{Cell, Table};
 use iosonde_result::machine::DeviceRates;
 use iosonde_result::nodes::NodeResult;
@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 const COLUMNS: [&str; 7] = [
     "tps", "rkB/s", "wkB/s", "areq-sz", "aqu-sz", "await", "%util",
 ];
+/// Columns that a narrow terminal does not show, the least important first: size of requests,
+/// queue, rates of requests and bytes. Wait and utilisation stay.
+const LEAST_IMPORTANT: [usize; 5] = [4, 5, 1, 2, 3];
 
 /// Tables of a run, with all disks that completed I/O.
 pub fn text(nodes: &[NodeResult]) -> String {
@@ -22,7 +25,7 @@ pub fn text(nodes: &[NodeResult]) -> String {
         text.push_str(&head(node));
         text.push_str(&rows("disk", busy));
         if let Some(load) = node.network_load() {
-            text.push_str(&format!("network: {}\n", load.evidence_text()));
+            text.push_str(&wrapped(&format!("network: {}", load.evidence_text())));
         }
     }
     text
@@ -47,7 +50,8 @@ pub(crate) fn of_phases(result: &ProbeResult) -> String {
 }
 
 fn head(node: &NodeResult) -> String {
-    format!("\nNode {}, watched: {}\n\n", node.node, node.why)
+    let watched = wrapped(&format!("Node {}, watched: {}", node.node, node.why));
+    format!("\n{watched}\n")
 }
 
 fn rows(first: &str, all: impl Iterator<Item = (String, DeviceRates)>) -> String {
@@ -66,6 +70,7 @@ fn rows(first: &str, all: impl Iterator<Item = (String, DeviceRates)>) -> String
         table.add_row(cells);
         is_empty = false;
     }
+    hide_columns(&mut table, &LEAST_IMPORTANT);
     match is_empty {
         true => "no disk had I/O\n".to_owned(),
         false => render_left(&mut table),
@@ -111,5 +116,28 @@ mod tests {
             ..node.clone()
         };
         insta::assert_snapshot!("nodes", text(&[node, idle]));
+    }
+
+    #[test]
+    fn narrow_terminal_shows_wait_and_utilisation_of_disks() {
+        let rates = DeviceRates {
+            tps: 999_999.0,
+            read_kib_s: 9_999_999.0,
+            write_kib_s: 9_999_999.0,
+            request_kib: 1024.0,
+            queue: 1023.98,
+            await_ms: 59_999.79,
+            util_percent: 100.0,
+            ..DeviceRates::default()
+        };
+        let name = "mapper-vg-data-lv-database";
+        for columns in [40, 60] {
+            crate::text_table::set_columns(columns);
+            let text = rows("disk", std::iter::once((name.to_owned(), rates)));
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.unwrap() <= columns, "{text}");
+            assert!(text.contains(" 59999.79  100.00\n"), "{text}");
+        }
+        crate::text_table::set_columns(80);
     }
 }

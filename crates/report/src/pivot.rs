@@ -1,11 +1,12 @@
 //! Pivot tables: figures by two labels, as text, CSV, Markdown and JSON.
 
 use super::csv::csv_line;
+use crate::column_groups::{FigureColumn, grouped_tables};
 use crate::format::PivotOf;
 use crate::json_document::json_text;
 use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
-use crate::text_table::{plain, render, right, wrapped};
+use crate::text_table::{fit_lines, is_narrow, plain, render, right, wrapped};
 use comfy_table::Cell as TableCell;
 use iosonde_limits::PromiseVerdict;
 use iosonde_suite::FigureUnit;
@@ -178,16 +179,26 @@ pub fn tables(pivots: &[PivotTable]) -> String {
     }
     notes.iter().for_each(|note| text.push_str(&wrapped(note)));
     if any_simulated(pivots) {
-        text.push_str(&format!("{SIMULATED}\n"));
+        text.push_str(&wrapped(SIMULATED));
     }
     text
 }
 
+/// A table. A narrow terminal shows columns that do not fit in another table.
 fn table(pivot: &PivotTable) -> String {
     let (rows, columns) = pivot.headers();
+    let head = format!("{} \\ {}", pivot.rows, pivot.columns);
+    if is_narrow() {
+        let figure_column = |column: &&str| FigureColumn {
+            title: (*column).to_owned(),
+            figures: rows.iter().map(|row| pivot.shown(row, column)).collect(),
+        };
+        let figure_columns: Vec<FigureColumn> = columns.iter().map(figure_column).collect();
+        let figure = fit_lines(&format!("{}\n", pivot.figure));
+        return figure + &grouped_tables(&head, &rows, &figure_columns);
+    }
     let mut table = plain();
-    let head = TableCell::new(format!("{} \\ {}", pivot.rows, pivot.columns));
-    let mut header = vec![head];
+    let mut header = vec![TableCell::new(head)];
     header.extend(columns.iter().map(right));
     table.set_header(header);
     for row in rows {
@@ -314,6 +325,54 @@ fn document(pivot: &PivotTable) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A table of two kernels and three devices, with the longest figures.
+    fn long_pivot() -> PivotTable {
+        let devices = ["Samsung SSD 970 EVO Plus 500GB", "hdd", "sata-ssd"];
+        let cell = PivotTableCell {
+            value: 365.0 * f64::from(1 << 20),
+            bounds: None,
+            results: 12,
+            range: (0.0, 900.0 * f64::from(1 << 20)),
+            promised: Some(CellPromise {
+                value: 400.0 * f64::from(1 << 20),
+                ratio: 0.91,
+                verdict: PromiseVerdict::Below,
+                product: "aws-gp3".to_owned(),
+                source: "https://example.com".to_owned(),
+            }),
+        };
+        let kernels = ["6.8.0-45-generic", "6.10.3"];
+        let pairs = kernels.iter().flat_map(|kernel| {
+            let pair = |device: &str| ((*kernel).to_owned(), device.to_owned());
+            devices.map(pair)
+        });
+        PivotTable {
+            figure: "4k-random-read-of-the-whole-device.highest.bandwidth".to_owned(),
+            title: "randread highest bandwidth".to_owned(),
+            unit: FigureUnit::BytesPerSecond,
+            rows: "kernel".to_owned(),
+            columns: "device".to_owned(),
+            of: PivotOf::Mean,
+            cells: pairs.map(|pair| (pair, cell.clone())).collect(),
+            simulated: true,
+        }
+    }
+
+    #[test]
+    fn pivot_fits_a_narrow_terminal_with_all_figures() {
+        let pivots = [long_pivot()];
+        for columns in [40, 60] {
+            crate::text_table::set_columns(columns);
+            let text = tables(&pivots);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.unwrap() <= columns, "{text}");
+            let figure = "365 MiB/s (12, ±>100%) 91%";
+            assert_eq!(text.matches(figure).count(), 6, "{text}");
+            assert!(text.contains("hdd") && text.contains("sata-ssd"), "{text}");
+        }
+        crate::text_table::set_columns(80);
+    }
 
     #[test]
     fn label_values_sort_in_natural_order() {

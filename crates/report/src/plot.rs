@@ -12,6 +12,7 @@ mod chart_marks;
 mod chart_scales;
 mod depth_plot;
 mod drawing;
+mod end_labels;
 mod figure_rows;
 mod heat_plot;
 mod latency_plot;
@@ -19,11 +20,14 @@ mod plot_font;
 mod plot_input;
 mod plot_source;
 mod png_file;
+mod series_style;
+mod shared_timeline;
 mod subject_names;
 mod svg_file;
 #[cfg(test)]
 mod tests;
 mod time_plot;
+mod written_plot;
 
 pub use chart_data::{ChartData, ChartKind};
 pub use drawing::PlotTheme;

@@ -3,12 +3,16 @@
 use crate::known_digits::{
     LATENCY_UNITS, RATE_UNITS, bandwidth_of_rate, known_digits, with_interval,
 };
-use crate::text_table::{UNBROKEN_BLANK, plain, render_left, right};
+use crate::text_table::{UNBROKEN_BLANK, hide_columns, plain, render, right};
 use comfy_table::{Cell, Table};
 use iosonde_result::pods::{PodResult, PodShare, PodTotals, nodes, shares, start_skew_ns};
 use iosonde_result::words;
 
-/// Returns a table of 80 columns.
+/// Columns that a terminal without room does not show, the least important first: p99.9, bandwidth,
+/// p50.
+const LEAST_IMPORTANT: [usize; 3] = [6, 3, 4];
+
+/// Returns a table as wide as a paragraph.
 pub fn text(pods: &[PodResult]) -> String {
     let (skew_ns, error_ns) = start_skew_ns(pods).unwrap_or_default();
     format!(
@@ -24,8 +28,8 @@ pub fn text(pods: &[PodResult]) -> String {
     )
 }
 
-/// Returns a table of 80 columns with the mean rates of each pod over the runs of a study, and the
-/// percentiles of the I/Os of all runs. Empty without several pods.
+/// Returns a table as wide as a paragraph with the mean rates of each pod over the runs of a study,
+/// and the percentiles of the I/Os of all runs. Empty without several pods.
 #[must_use]
 pub fn totals_text(totals: &PodTotals) -> String {
     let pods = totals.pods();
@@ -86,7 +90,11 @@ fn table(pods: &[PodResult], has_intervals: bool) -> String {
         }
     }
     rows(&mut table, "all", shares(pods.iter()), has_intervals);
-    render_left(&mut table).replace(UNBROKEN_BLANK, " ")
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 1));
+    }
+    hide_columns(&mut table, &LEAST_IMPORTANT);
+    render(&table).replace(UNBROKEN_BLANK, " ")
 }
 
 /// Index of a pod of a Job: `iosonde-3f2a9c01-0-x7k2p` is 0. Other pods keep their name.
@@ -109,7 +117,8 @@ fn rows(table: &mut Table, name: &str, shares: Vec<PodShare>, has_intervals: boo
     }
 }
 
-/// Rate, bandwidth and percentiles, with their known digits if the share is that of a single run.
+/// Rate, bandwidth and percentiles with their known digits. The rate has its interval if the share
+/// is that of a single run.
 fn texts(share: &PodShare, has_intervals: bool) -> [String; 5] {
     let PodShare {
         iops,
@@ -117,20 +126,17 @@ fn texts(share: &PodShare, has_intervals: bool) -> [String; 5] {
         bytes_per_second: bytes,
         ..
     } = *share;
-    let latency = |ns: u64| match has_intervals {
-        true => known_digits(ns as f64, None, LATENCY_UNITS),
-        false => words::latency(ns as f64),
-    };
+    let latency = |ns: u64| known_digits(ns as f64, None, LATENCY_UNITS);
     let dash = || [0; 3].map(|_| "-".to_owned());
     let [p50, p99, p99_9] = share.latency_ns.map_or_else(dash, |all| all.map(latency));
-    let (rate, bandwidth) = match has_intervals {
-        true => (
-            with_interval(iops, error, RATE_UNITS, "+-"),
-            bandwidth_of_rate(bytes, iops, error),
-        ),
-        false => (words::iops(iops), words::bandwidth(bytes)),
-    };
-    [rate, bandwidth, p50, p99, p99_9]
+    let error = error.filter(|_| has_intervals);
+    [
+        with_interval(iops, error, RATE_UNITS, "+-"),
+        bandwidth_of_rate(bytes, iops, error),
+        p50,
+        p99,
+        p99_9,
+    ]
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ pub mod device;
 mod json;
 pub mod limits;
 mod markdown;
+pub mod maximum_depth;
+mod number_ranges;
 mod probe_csv;
 pub mod row;
 pub mod short_report;
@@ -27,4 +29,4 @@ pub fn rest(results: &[ProbeResult], format: Format) -> serde_json::Result<Strin
 }
 
 #[cfg(test)]
-mod simulated;
+pub(crate) mod simulated;

@@ -1,7 +1,9 @@
 //! Comparison of promised with measured figures.
 
 use crate::intervals::NOT_KNOWN;
-use crate::text_table::{plain, render, right, wrapped};
+use crate::text_table::{
+    UNBROKEN_BLANK, hide_columns, plain, render, right, unbroken_figures, wrapped, wrapped_table,
+};
 use comfy_table::Cell;
 use iosonde_limits::{Metric, Promise, PromiseComparison, PromiseVerdict, VendorUnit, exact};
 use iosonde_result::compare::Subject;
@@ -76,6 +78,12 @@ fn figures(held: &PromiseCheck) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
+    // A narrow terminal shows the share and the verdict.
+    let least_important: &[usize] = match bursts {
+        true => &[4, 2, 1, 3],
+        false => &[3, 1, 2],
+    };
+    hide_columns(&mut table, least_important);
     render(&table)
 }
 
@@ -96,12 +104,12 @@ fn doubts(held: &PromiseCheck) -> Vec<(PromiseDoubt, Vec<String>)> {
 
 /// List item, wrapped with a hanging indent.
 fn listed(text: &str) -> String {
-    let mut table = plain();
-    table.add_row(["-", text]);
+    let mut table = wrapped_table();
+    table.add_row(["-", &unbroken_figures(text)]);
     for column in table.column_iter_mut() {
         column.set_padding((0, 1));
     }
-    render(&table)
+    render(&table).replace(UNBROKEN_BLANK, " ")
 }
 
 /// Promised value in the vendor's unit, as exact as published.
@@ -156,5 +164,64 @@ pub(crate) fn word(verdict: PromiseVerdict) -> &'static str {
         PromiseVerdict::Bursting => "bursting",
         PromiseVerdict::Below => "below",
         PromiseVerdict::Above => "above",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_limits::{Limits, MeasuredFigure};
+    use iosonde_study::probe::ProbePhase;
+    use iosonde_study::promise_check::PromiseOutcome;
+
+    /// A volume with bursts, whose figures are doubted.
+    fn doubted_check() -> PromiseCheck {
+        let query = "aws-gp2:100GiB,machine=m5.large".parse().unwrap();
+        let promise = Limits::published().evaluate(&query).unwrap();
+        let measured = |metric, per_s| MeasuredFigure {
+            metric,
+            per_s,
+            error: Some(per_s / 50.0),
+            block_bytes: None,
+        };
+        let judged = promise.judge(&[
+            measured(Metric::ReadIops, 2_500.0),
+            measured(Metric::WriteIops, 250.0),
+            measured(Metric::ReadBandwidth, 120e6),
+            measured(Metric::WriteBandwidth, 70e6),
+        ]);
+        let check = |judged: PromiseComparison| CheckedFigure {
+            phase: ProbePhase::RandomRead,
+            error_per_s: Some(judged.measured_per_s / 50.0),
+            judged,
+            at: None,
+            doubts: vec![PromiseDoubt::NotFirm],
+        };
+        PromiseCheck {
+            rows: judged.into_iter().map(check).collect(),
+            promise,
+            outcome: PromiseOutcome::Unclear,
+            conditions: vec!["Not checked whether /dev/disk/by-id/x is an m5.large.".to_owned()],
+        }
+    }
+
+    #[test]
+    fn narrow_terminal_shows_shares_and_verdicts_of_a_promise() {
+        let check = doubted_check();
+        assert_eq!(check.rows.len(), 4);
+        for columns in [40, 60] {
+            crate::text_table::set_columns(columns);
+            let text = table(&check);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.unwrap() <= columns, "{text}");
+            for row in &check.rows {
+                let name = row.judged.metric.to_string();
+                let line = text.lines().find(|line| line.starts_with(&name)).unwrap();
+                assert!(line.contains(&share(&row.judged)), "{text}");
+                assert!(line.ends_with(&verdict(row)), "{text}");
+            }
+            assert!(text.contains("\n- Not checked"), "{text}");
+        }
+        crate::text_table::set_columns(80);
     }
 }

@@ -4,7 +4,7 @@ use crate::csv::csv_line;
 use crate::early_ending;
 use crate::json_document::{PROGRAM, json_text};
 use crate::markdown_table::{MarkdownColumn, markdown_table};
-use crate::text_table::wrapped;
+use crate::text_table::{self, wrapped};
 use crate::unique;
 use iosonde_study::pts::{
     PtsCell, PtsDocument, PtsResult, PtsTest, PtsWorkload, SeriesResult, Tracked, WINDOW,
@@ -14,8 +14,13 @@ use iosonde_study::words;
 
 /// Maximum number of rows in the table of rounds. Of more rounds, some are left out.
 const MOST_ROWS: usize = 30;
-/// Width of a round's bar, in columns.
-const BAR: f64 = 30.0;
+/// Width of a round's bar, in columns, unless the terminal is narrower.
+const BAR: usize = 30;
+/// Columns before the bar of a round: number, mark, figure, and blanks.
+const ROUND_COLUMNS: usize = 23;
+/// Columns of a block size, and fewest columns of a figure.
+const BLOCK_COLUMNS: usize = 7;
+const FIGURE_COLUMNS_MIN: usize = 9;
 
 /// Returns the report as text of at most 80 columns.
 pub fn table(result: &PtsResult) -> String {
@@ -27,7 +32,7 @@ pub fn table(result: &PtsResult) -> String {
         }
         if result.options.test != PtsTest::WriteSaturation {
             for (title, grid) in grids(result, series) {
-                text.push_str(&format!("\n{title}\n{}", columns(&grid)));
+                text.push_str(&format!("\n{}{}", wrapped(&title), columns(&grid)));
             }
         }
         text.push_str(&rounds(series));
@@ -238,13 +243,24 @@ fn grid(series: &SeriesResult, say: &dyn Fn(&PtsCell) -> String) -> FigureGrid {
         .collect()
 }
 
-/// Aligns all columns to the right.
+/// Aligns all columns to the right. A narrow terminal shows those that do not fit below the others.
 fn columns(grid: &FigureGrid) -> String {
+    let cells = grid.iter().flat_map(|row| &row[1..]);
+    let longest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let width = longest.max(FIGURE_COLUMNS_MIN) + 1;
+    let beside = ((text_table::columns() - BLOCK_COLUMNS) / width).max(1);
+    let mixes = grid.first().map_or(0, |head| head.len() - 1);
     let mut text = String::new();
-    for row in grid {
-        let cells: String = row[1..].iter().map(|cell| format!(" {cell:>9}")).collect();
-        text.push_str(format!("{:>7}{cells}", row[0]).trim_end());
-        text.push('\n');
+    for first in (1..=mixes).step_by(beside) {
+        let last = mixes.min(first + beside - 1);
+        for row in grid {
+            let cells = row[first..=last].iter();
+            let cells: String = cells
+                .map(|cell| format!(" {cell:>FIGURE_COLUMNS_MIN$}"))
+                .collect();
+            text.push_str(format!("{:>BLOCK_COLUMNS$}{cells}", row[0]).trim_end());
+            text.push('\n');
+        }
     }
     text
 }
@@ -259,10 +275,12 @@ fn rounds(series: &SeriesResult) -> String {
         .filter_map(value)
         .map(|(_, value)| value)
         .fold(0.0, f64::max);
-    let mut text = format!(
-        "\n{} by round, * in the window\n",
+    let title = format!(
+        "{} by round, * in the window",
         called(series.workloads[shown])
     );
+    let mut text = format!("\n{}", wrapped(&title));
+    let longest_bar = BAR.min(text_table::columns() - ROUND_COLUMNS) as f64;
     let step = series.rounds.len().div_ceil(MOST_ROWS).max(1);
     let window = series.window();
     for index in (0..series.rounds.len()).step_by(step) {
@@ -270,7 +288,7 @@ fn rounds(series: &SeriesResult) -> String {
             continue;
         };
         let mark = if window.contains(&index) { "*" } else { "" };
-        let bar = "#".repeat((value / most.max(f64::MIN_POSITIVE) * BAR).round() as usize);
+        let bar = "#".repeat((value / most.max(f64::MIN_POSITIVE) * longest_bar).round() as usize);
         text.push_str(&format!(
             "{:>7}{mark:1} {:>12}  {bar}\n",
             index + 1,

@@ -6,7 +6,7 @@ use iosonde_result::ceph::CephSide;
 use iosonde_result::compare::informative_interval;
 use iosonde_result::interval::Interval;
 use iosonde_result::run::{DirectionStats, RunResult};
-use iosonde_result::series::mean_with_confidence;
+use iosonde_result::series_statistics::mean_with_confidence;
 use iosonde_result::stats::LatencyStats;
 use serde_json::{Map, Value, json};
 

@@ -2,10 +2,13 @@
 
 use super::comparison::runs_on;
 use super::figures::{label, percent, value};
-use crate::text_table::{plain, render, right, wrapped};
+use crate::text_table::{hide_columns, plain, render, right, wrapped};
 use comfy_table::Cell;
 use iosonde_result::compare::{MeasuredResult, combine_figures};
 use std::collections::BTreeSet;
+
+/// Columns that a narrow terminal does not show, the least important first: machines, runs, mean.
+const LEAST_IMPORTANT: [usize; 3] = [3, 2, 1];
 
 /// `6 runs on 2 machines`.
 pub fn counts(results: &[MeasuredResult]) -> String {
@@ -13,7 +16,7 @@ pub fn counts(results: &[MeasuredResult]) -> String {
     runs_on(results.len(), machines.len())
 }
 
-/// Returns a table of 80 columns, or `None` if no figure was measured twice.
+/// Returns a table of at most 80 columns, or `None` if no figure was measured twice.
 pub fn table(name: &str, results: &[MeasuredResult]) -> Option<String> {
     let found = combine_figures(results);
     if found.is_empty() {
@@ -38,6 +41,7 @@ pub fn table(name: &str, results: &[MeasuredResult]) -> Option<String> {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
+    hide_columns(&mut table, &LEAST_IMPORTANT);
     let explained = format!(
         "{name}: {}. Standard deviation between runs of one machine, and between machines in \
          addition:",
@@ -80,5 +84,29 @@ mod tests {
         ];
         insta::assert_snapshot!("of_two_machines", table("disk=old", &results).unwrap());
         assert!(table("disk=old", &results[..1]).is_none());
+    }
+
+    #[test]
+    fn narrow_terminal_shows_both_spreads_of_a_figure() {
+        let measured = |machine, iops| {
+            let mut result = measured(machine, iops);
+            result.parts[0].name = "random-reads-of-large-files".to_owned();
+            result
+        };
+        let results = [
+            measured("n1", 10_000.0),
+            measured("n1", 10_100.0),
+            measured("n2", 8_000.0),
+            measured("n2", 8_080.0),
+        ];
+        for columns in [40, 60] {
+            crate::text_table::set_columns(columns);
+            let text = table(&"label=value ".repeat(5), &results).unwrap();
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.unwrap() <= columns, "{text}");
+            assert!(text.contains("within  between"), "{text}");
+            assert!(text.contains("0.7 %     16 %"), "{text}");
+        }
+        crate::text_table::set_columns(80);
     }
 }

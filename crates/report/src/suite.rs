@@ -21,15 +21,21 @@ use super::markdown_table::MarkdownColumn::Left;
 use super::markdown_table::markdown_table;
 use super::sweep::{advice_lines, advice_text};
 use crate::text_style::TextStyle;
-use crate::text_table::{plain, render, right, wrapped};
+use crate::text_table::{
+    UNBROKEN_BLANK, hide_columns, plain, render, right, wrapped, wrapped_table,
+};
 use crate::unique;
 use comfy_table::{Cell, Table};
 use iosonde_result::compare::Measure;
+use iosonde_result::device_class::memory_caution;
 use iosonde_study::load::LoadResult;
 use iosonde_suite::{
     ExpectationVerdict, FigureUnit, StepResult, StudyFigure, StudyFigureKind, SuiteResult,
 };
 use serde::Serialize;
+
+/// Index of the column of intervals in the table of studies. A narrow terminal does not show it.
+const INTERVAL_COLUMN: usize = 3;
 
 /// Returns the report as text of at most 80 columns, in the characters of `style`.
 #[must_use]
@@ -40,18 +46,19 @@ pub fn table(result: &SuiteResult, style: TextStyle) -> String {
         .map_or(String::new(), |about| format!(": {about}"));
     let mut text = wrapped(&format!("{} on {}{about}", result.suite, result.target));
     if result.interrupted {
-        text.push_str("interrupted: figures of the completed runs\n");
+        text.push_str(&wrapped("interrupted: figures of the completed runs"));
     }
     text.push_str(&figure_table::table(result, style.plus_minus()));
     let found = found(result);
     if !found.is_empty() {
-        text.push_str(&format!("\n{}", render(&studies(&found))));
+        let table = render(&studies(&found)).replace(UNBROKEN_BLANK, " ");
+        text.push_str(&format!("\n{table}"));
     }
     for (name, load) in loads(result) {
         text.push_str(&rates_of_step(&name, load));
     }
     text.push_str(&beside_neighbour::table(result));
-    text.push_str(&command_series::table(result));
+    text.push_str(&command_series::table(result, style));
     text.push_str(&pod_tables::tables(result, style.plus_minus()));
     for step in &result.steps {
         let advice = step.sweep.as_ref().map(|sweep| advice_text(sweep));
@@ -72,13 +79,11 @@ pub fn table(result: &SuiteResult, style: TextStyle) -> String {
 }
 
 /// Limits of the verdicts, as those of `probe`: data in memory does not survive a restart.
-fn cautions(result: &SuiteResult) -> Vec<String> {
+pub(crate) fn cautions(result: &SuiteResult) -> Vec<String> {
     let steps = result.steps.iter();
     let in_memory = unique(steps.filter_map(|step| step.in_memory.as_ref()));
     let cautions = in_memory.into_iter();
-    let cautions =
-        cautions.map(|device| format!("This is {device}: its data does not survive a restart."));
-    cautions.collect()
+    cautions.map(|device| memory_caution(device)).collect()
 }
 
 /// Returns the text of [`table`] and a last line that names the stored result by its id, with the
@@ -94,7 +99,7 @@ pub fn table_with_id(
 }
 
 fn verdicts(result: &SuiteResult) -> Table {
-    let mut table = plain();
+    let mut table = wrapped_table();
     for judged in &result.judged {
         let evidence = format!("{}: {}", judged.figure, judged.evidence);
         table.add_row([judged.verdict.words().to_owned(), evidence]);
@@ -172,10 +177,11 @@ pub(super) fn studies(found: &[&StudyFigure]) -> Table {
         table.add_row([
             Cell::new(&one.part),
             Cell::new(title(one.kind)),
-            right(known),
+            right(known.replace(' ', UNBROKEN_BLANK)),
             right(interval),
         ]);
     }
+    hide_columns(&mut table, &[INTERVAL_COLUMN]);
     table
 }
 

@@ -2,6 +2,7 @@
 
 mod advice;
 mod announced;
+pub(crate) mod cell_text;
 mod filling_grid;
 mod grid;
 mod heat_table;
@@ -10,11 +11,10 @@ mod short_sweep;
 mod sweep_csv;
 mod working_set;
 
-pub(crate) use advice::listed;
 pub use advice::{lines as advice_lines, text as advice_text};
 pub use announced::{announced, dry_run};
+pub(crate) use cell_text::is_anything;
 pub use filling_grid::FillingGrid;
-pub(crate) use grid::is_anything;
 pub use grid::knee;
 pub(crate) use recommendation::label;
 pub use short_sweep::ShortSweep;
@@ -22,12 +22,18 @@ pub use sweep_csv::csv;
 pub use working_set::sentences;
 
 use crate::json_document::{PROGRAM, json_text};
+use crate::known_digits::{
+    APPROXIMATE_MARK, LATENCY_UNITS, PREDICTED_LEGEND, RATE_UNITS, bandwidth_of_rate,
+    digits_beside_interval, known_digits,
+};
 use crate::text_table::wrapped;
-use crate::{early_ending, facts};
+use crate::{early_ending, facts, unique};
 use iosonde_result::ceph::CephSide;
+use iosonde_result::device_class::memory_caution;
 use iosonde_study::saturation::{CellRecord, Saturation};
 use iosonde_study::sweep::{
-    Axis, CellBasis, CurvePlan, CurveResult, CurveState, LARGE_BYTES, SweepDocument, SweepResult,
+    Axis, CellBasis, CurvePlan, CurveResult, CurveState, LARGE_BYTES, SweepCell, SweepDocument,
+    SweepResult,
 };
 use iosonde_study::words;
 
@@ -176,7 +182,7 @@ pub fn unit_name(axes: &[Axis], values: &[String]) -> String {
         .zip(values)
         .filter(|(axis, _)| axis.values.len() > 1);
     let names: Vec<String> = several
-        .map(|(axis, value)| named(&axis.name, value))
+        .map(|(axis, value)| axis.value_text(value))
         .collect();
     names.join(" ")
 }
@@ -203,12 +209,9 @@ fn finding(axes: &[Axis], values: &[String], found: &Saturation, is_bandwidth: b
         true => "the rate ".to_owned(),
         false => format!("{name}: "),
     };
-    // The subject names the number of jobs.
-    let alone = Saturation {
-        jobs: 1,
-        ..found.clone()
-    };
-    format!("{subject}{}", alone.sentence(is_bandwidth))
+    // The headline or the subject has the number of jobs if it is an axis.
+    let names_jobs = !axes.iter().any(|axis| axis.name == "numjobs");
+    format!("{subject}{}", found.sentence(is_bandwidth, names_jobs))
 }
 
 /// Advice for figures that are not known, once for all curves.
@@ -218,16 +221,6 @@ fn undecided(result: &SweepResult) -> Option<&'static str> {
     let mut open = claims.filter(|claims| !(claims.maximum && claims.knee));
     let is_open = !is_of_working_sets(result) && open.next().is_some();
     is_open.then_some("Use a longer --runtime to decide unknown values.")
-}
-
-/// Text of an axis value.
-fn named(axis: &str, value: &str) -> String {
-    match (axis, value) {
-        ("rw" | "bs" | "target" | "job", value) => value.to_owned(),
-        ("numjobs", "1") => "1 job".to_owned(),
-        ("numjobs", value) => format!("{value} jobs"),
-        (axis, value) => format!("{axis}={value}"),
-    }
 }
 
 /// One line about a complete curve.
@@ -241,46 +234,72 @@ pub fn cell_line(axes: &[Axis], plan: &CurvePlan, record: &CellRecord) -> String
     let cell = record.cell();
     let depth = format!("depth {}", cell.iodepth);
     let name = [unit_name(axes, &plan.values), depth].join(" ");
+    let (iops, latency_ns) = (cell.iops, cell.latency.mean_ns);
+    // The number of I/Os in flight is fixed, so that the mean latency is as well known as the rate.
+    let half_ns = iops.relative_error().map(|share| share * latency_ns);
     format!(
         "{}: {} IOPS, {}, mean latency {}",
         name.trim_start(),
-        words::iops(cell.iops.mean),
-        words::bandwidth(cell.bytes_per_s.mean),
-        words::latency(cell.latency.mean_ns)
+        digits_beside_interval(iops.mean, iops.error, RATE_UNITS),
+        bandwidth_of_rate(cell.bytes_per_s.mean, iops.mean, iops.error),
+        known_digits(latency_ns, half_ns, LATENCY_UNITS)
     )
 }
 
 fn legend(result: &SweepResult) -> String {
     let cells = || result.curves.iter().flat_map(|curve| &curve.cells);
     let mut parts = Vec::new();
+    // An interval that reaches zero is marked like an unknown one.
+    let is_without_interval = |cell: &SweepCell| {
+        cell.basis == CellBasis::Measured && cell.doubt().is_none_or(|share| share >= 1.0)
+    };
+    let has_predictions =
+        cells().any(|cell| cell.basis == CellBasis::Predicted && !is_anything(cell));
+    parts.extend(has_predictions.then(|| PREDICTED_LEGEND.to_owned()));
+    if cells().any(is_without_interval) {
+        parts.push(format!(
+            "{APPROXIMATE_MARK} measured too shortly for an interval"
+        ));
+    }
     let doubts = cells()
-        .filter(|cell| cell.basis == CellBasis::Predicted && !grid::is_anything(cell))
+        .filter(|cell| cell.basis == CellBasis::Predicted && !is_anything(cell))
         .filter_map(|cell| cell.iops?.relative_error());
     if let Some(most) = doubts.max_by(f64::total_cmp) {
         parts.push(format!(
-            "~ predicted, not measured: off by at most {:.0} % if the rate does not fall with the \
-             depth",
+            "predicted rates are off by at most {:.0} % if the rate does not fall with the depth",
             (most * 100.0).ceil()
         ));
     }
-    if cells().any(grid::is_anything) {
-        parts.push("~? not measured: a prediction could be off by more than 100 %".to_owned());
-    }
-    if cells().any(grid::is_unsure) {
-        parts.push(format!(
-            "? uncertain by more than {:.0} %, or measured too shortly for an interval",
-            grid::UNSURE * 100.0
-        ));
-    }
-    if cells().any(|cell| cell.basis == CellBasis::Unknown) {
-        parts.push("- neither measured nor predictable".to_owned());
+    if cells().any(|cell| cell.basis == CellBasis::Unknown || is_anything(cell)) {
+        parts.push("- not measured, and a prediction could be off by more than 100 %".to_owned());
     }
     parts.push("latencies are means".to_owned());
     format!("{}.", parts.join("; "))
 }
 
+/// Cautions on targets in memory. Each names its target if there are several.
+fn memory_cautions(result: &SweepResult) -> Vec<String> {
+    let target_axis = result.axes.iter().position(|axis| axis.name == "target");
+    let cautions = result.curves.iter().filter_map(|curve| {
+        let caution = memory_caution(curve.in_memory.as_deref()?);
+        Some(match target_axis.and_then(|axis| curve.values.get(axis)) {
+            Some(target) if result.targets.len() > 1 => format!("{target}: {caution}"),
+            _ => caution,
+        })
+    });
+    unique(cautions)
+}
+
 /// Returns the notes below the table.
 pub fn notes(result: &SweepResult) -> Vec<String> {
+    let mut notes = memory_cautions(result);
+    notes.extend(notes_of_step(result));
+    notes
+}
+
+/// Returns the notes on a sweep that is a step of a suite, whose report has the caution on targets
+/// in memory.
+pub(crate) fn notes_of_step(result: &SweepResult) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(early_ending(result.interrupted, None));
     notes.extend(result.ceph().iter().flat_map(CephSide::marks));
@@ -289,4 +308,4 @@ pub fn notes(result: &SweepResult) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -9,6 +9,10 @@ pub struct TextStyle {
     pub(crate) color: bool,
 }
 
+/// Range of a sparkline that spans all bars, as a share of its highest value. Rates that vary less
+/// differ by a few bars, so that noise does not look like a trend.
+pub(crate) const SPARK_RANGE_SHARE: f64 = 0.25;
+
 /// TextRole of a word that has a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextRole {
@@ -48,11 +52,34 @@ impl TextStyle {
         if self.utf8 { "…" } else { "..." }
     }
 
-    /// Returns the bars of a sparkline, from the lowest to the highest.
-    pub(crate) fn bars(self) -> &'static [char] {
-        const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    /// Returns a sparkline with a bar for each value. The bars span the range of the values, or
+    /// `least_range` if that is wider: equal values have the middle bar. Zeros have the lowest one.
+    pub(crate) fn sparkline(self, values: &[f64], least_range: f64) -> String {
+        let bars = self.bars();
+        let top = (bars.len() - 1) as f64;
+        let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let range = (highest - lowest).max(least_range);
+        let middle = f64::midpoint(lowest, highest);
+        let is_empty = lowest.abs().max(highest.abs()) < f64::MIN_POSITIVE;
+        let bar = |value: &f64| {
+            let offset = (value - middle) / range.max(f64::MIN_POSITIVE);
+            let level = if is_empty {
+                0.0
+            } else {
+                top / 2.0 + top * offset
+            };
+            bars[level.round().clamp(0.0, top) as usize]
+        };
+        values.iter().map(bar).collect()
+    }
+
+    /// Returns the bars of a sparkline, from the lowest to the highest. The full block is not one
+    /// of them: those of adjacent rows would join.
+    fn bars(self) -> [char; 7] {
+        const BLOCKS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
         const ASCII: [char; 7] = ['.', ':', '-', '=', '+', '*', '#'];
-        if self.utf8 { &BLOCKS } else { &ASCII }
+        if self.utf8 { BLOCKS } else { ASCII }
     }
 
     /// Returns the shades of a heat table, from the lowest to the highest rate.
@@ -96,6 +123,33 @@ mod tests {
             assert!(style.bars().iter().all(char::is_ascii));
             assert!(style.shades().iter().all(char::is_ascii));
         }
+    }
+
+    #[test]
+    fn sparkline_spans_its_range_and_is_level_for_noise() {
+        let utf8 = TextStyle::for_locale("C.UTF-8", false);
+        for (values, least_range, blocks, ascii) in [
+            (vec![0.0, 1.5, 3.0], 0.75, "▁▄▇", ".=#"),
+            (vec![100.0, 60.0], 25.0, "▇▁", "#."),
+            // A range below the least one spans fewer bars.
+            (vec![100.0, 88.0], 25.0, "▅▃", "+-"),
+            (vec![100.0, 98.0, 99.0], 25.0, "▄▄▄", "==="),
+            (vec![9.0, 9.0], 0.0, "▄▄", "=="),
+            (vec![0.0, 0.0], 0.0, "▁▁", ".."),
+            (Vec::new(), 1.0, "", ""),
+        ] {
+            assert_eq!(utf8.sparkline(&values, least_range), blocks);
+            assert_eq!(TextStyle::PLAIN.sparkline(&values, least_range), ascii);
+        }
+    }
+
+    #[test]
+    fn sparkline_of_a_fall_descends_in_steps() {
+        let values: Vec<f64> = (0..8).map(|index| 100.0 - 3.0 * f64::from(index)).collect();
+        let line = TextStyle::for_locale("C.UTF-8", false).sparkline(&values, 25.0);
+        let bars: Vec<char> = line.chars().collect();
+        assert!(bars.is_sorted_by(|a, b| a >= b), "{line}");
+        assert!(bars.first() > bars.last(), "{line}");
     }
 
     #[test]

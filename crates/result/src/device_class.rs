@@ -100,6 +100,15 @@ impl DeviceClass {
     }
 }
 
+/// The caution on a target in memory, after "its" or "the".
+pub const MEMORY_DATA_LOSS: &str = "data does not survive a restart";
+
+/// Returns the caution on a target in memory. `device` describes it, as `memory (tmpfs)`.
+#[must_use]
+pub fn memory_caution(device: &str) -> String {
+    format!("This is {device}: its {MEMORY_DATA_LOSS}.")
+}
+
 /// Class of a target's device, and the facts that determine it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceDescription {
@@ -148,6 +157,14 @@ impl DeviceDescription {
                 Self::without_devices(DeviceClass::Several, facts)
             }
         }
+    }
+
+    /// Returns the words of a run's device if its data does not survive a restart, as
+    /// `memory (tmpfs)`.
+    #[must_use]
+    pub fn memory_of_run(result: &RunResult) -> Option<String> {
+        let device = Self::from_run(result);
+        (device.class == DeviceClass::Memory).then(|| device.words())
     }
 
     /// Describes the device of a target. `is_guest`: the machine is virtual.

@@ -213,6 +213,8 @@ mod cluster_error_tests;
 #[cfg(test)]
 mod connection_error_tests;
 #[cfg(test)]
+mod error_checks;
+#[cfg(test)]
 mod map_error_tests;
 #[cfg(test)]
 mod rights_error_tests;

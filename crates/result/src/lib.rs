@@ -36,7 +36,7 @@ pub mod run_error;
 pub mod run_facts;
 #[cfg(test)]
 mod sample_run;
-pub mod series;
+pub mod series_statistics;
 pub mod session;
 pub mod shared_file;
 mod shared_file_fault;

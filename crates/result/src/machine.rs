@@ -132,7 +132,7 @@ pub struct CpuShares {
     pub system: f64,
     /// Idle time while I/O was in flight.
     pub iowait: f64,
-    /// Time that the hypervisor gave to others although a process was runnable.
+    /// Time that the hypervisor withheld although a process was runnable.
     pub steal: f64,
 }
 

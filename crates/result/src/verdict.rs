@@ -2,6 +2,7 @@
 
 use crate::known_cause::read_known_cause;
 use crate::verdict_cause::VerdictCause;
+use iosonde_job::plan::Direction;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,18 @@ pub struct Verdict {
         deserialize_with = "read_known_cause"
     )]
     pub cause: Option<VerdictCause>,
+}
+
+impl Verdict {
+    /// Direction of the I/O that a page cache served. `None` for other verdicts, and if only the
+    /// evidence is known.
+    #[must_use]
+    pub fn cached_direction(&self) -> Option<Direction> {
+        match self.cause {
+            Some(VerdictCause::ServedFromCache { direction, .. }) => Some(direction),
+            _ => None,
+        }
+    }
 }
 
 /// Kinds of verdict.
@@ -58,7 +71,7 @@ pub enum VerdictKind {
     JobLimit,
     /// No bottleneck was found.
     Unclear,
-    /// The hypervisor gave processor time to other virtual machines.
+    /// The hypervisor withheld CPU time (steal).
     Steal,
     /// The machine was suspended, or its clock was set, during the run.
     ClockDisturbed,

@@ -268,7 +268,7 @@ pub enum VerdictCause {
         /// Bytes of unwritten extents.
         unwritten_bytes: u64,
     },
-    /// The hypervisor gave CPU time to other virtual machines.
+    /// The hypervisor withheld CPU time (steal).
     HypervisorSteal {
         /// Share of the CPU time.
         steal_percent: f64,

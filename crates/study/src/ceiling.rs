@@ -8,6 +8,8 @@
 //!
 //! All rules are pure functions of measurements.
 
+mod plateau;
+
 use crate::figures::cell::CurveCell;
 use crate::figures::pattern_knee::Knee;
 use crate::figures::phase_figure::PhaseFigure;
@@ -18,6 +20,7 @@ use crate::words;
 use iosonde_job::plan::Direction;
 use iosonde_limits::Metric;
 use iosonde_result::run::VerdictKind;
+use plateau::{Plateau, plateau};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +50,8 @@ pub struct CeilingMeasurement {
     pub in_flight: u32,
     /// I/Os per second.
     pub iops: f64,
+    /// The known maximum of the pattern if `iops` is near it, else `iops`.
+    pub plateau_iops: f64,
     /// Standard deviation of the rate over time, as a share of the rate.
     pub spread: Option<f64>,
     /// Mean latency in nanoseconds.
@@ -94,48 +99,6 @@ pub struct Ceiling {
     pub holder: CeilingCause,
     /// Evidence for the cause, in one sentence.
     pub evidence: String,
-}
-
-/// Plateau of a pattern: neighbouring depths of one rate.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Plateau {
-    /// Cells with the fewest and with the most I/Os in flight.
-    from: CeilingMeasurement,
-    to: CeilingMeasurement,
-}
-
-impl Plateau {
-    fn iops(&self) -> f64 {
-        (self.from.iops + self.to.iops) / 2.0
-    }
-
-    fn bytes(&self) -> f64 {
-        self.iops() * self.to.block_bytes as f64
-    }
-
-    fn is_steady(&self) -> bool {
-        let spread =
-            |measured: &CeilingMeasurement| measured.spread.is_some_and(|spread| spread <= STEADY);
-        spread(&self.from) || spread(&self.to)
-    }
-
-    fn is_large(&self) -> bool {
-        self.to.block_bytes >= LARGE_BYTES
-    }
-
-    /// Formats `3.00k IOPS with 8 and with 64 I/Os in flight, at 8.0 times the latency`.
-    fn words(&self) -> String {
-        let rate = match self.is_large() {
-            true => words::bandwidth(self.bytes()),
-            false => format!("{} IOPS", words::iops(self.iops())),
-        };
-        format!(
-            "{rate} with {} and with {} I/Os in flight, at {} times the latency",
-            self.from.in_flight,
-            self.to.in_flight,
-            words::three_digits(self.to.latency_ns / self.from.latency_ns.max(1.0)),
-        )
-    }
 }
 
 /// Returns the plateaus of the measurements, at most one per direction, order and block size.
@@ -191,15 +154,19 @@ pub(crate) fn probe_ceilings(
     };
     let measured: Vec<CeilingMeasurement> = all
         .filter(|(phase, _)| is_targets(*phase))
-        .map(|(phase, found)| with_known_rate(found, maximum(phase, found.block_bytes)))
+        .map(|(phase, found)| with_known_maximum(found, maximum(phase, found.block_bytes)))
         .collect();
     ceilings(&measured, held)
 }
 
-/// Replaces a rate near the known maximum by it, so that a report has one figure for a plateau.
-fn with_known_rate(measured: CeilingMeasurement, maximum: Option<f64>) -> CeilingMeasurement {
+/// Sets the rate of a plateau to the known maximum if the measured rate is near it, so that a
+/// report has one figure for a limit.
+fn with_known_maximum(measured: CeilingMeasurement, maximum: Option<f64>) -> CeilingMeasurement {
     match maximum.filter(|maximum| is_same(measured.iops, *maximum, SAME)) {
-        Some(iops) => CeilingMeasurement { iops, ..measured },
+        Some(plateau_iops) => CeilingMeasurement {
+            plateau_iops,
+            ..measured
+        },
         None => measured,
     }
 }
@@ -222,6 +189,7 @@ fn from_figure(figure: &PhaseFigure, limit: Option<VerdictKind>) -> CeilingMeasu
         block_bytes: figure.block_bytes,
         in_flight: figure.iodepth,
         iops: figure.iops.mean,
+        plateau_iops: figure.iops.mean,
         spread: figure.iops.spread,
         latency_ns: figure.latency.mean_ns,
         throttled: limit.is_some_and(VerdictKind::is_throttle),
@@ -251,6 +219,7 @@ fn from_cell(
         block_bytes,
         in_flight: cell.jobs * cell.iodepth,
         iops: cell.iops.mean,
+        plateau_iops: cell.iops.mean,
         spread: cell.iops.spread,
         latency_ns: cell.latency.mean_ns,
         throttled: false,
@@ -268,28 +237,6 @@ impl Ceiling {
 
 fn is_same(a: f64, b: f64, share: f64) -> bool {
     a > 0.0 && b > 0.0 && (a / b - 1.0).abs() <= share
-}
-
-/// Returns the cells at the maximum rate of a pattern, if their depths lie far enough apart and
-/// latency rises with depth.
-fn plateau(
-    measured: &[CeilingMeasurement],
-    (direction, random, block_bytes): (Direction, bool, u64),
-) -> Option<Plateau> {
-    let of_pattern = measured.iter().filter(|each| {
-        (each.direction, each.random, each.block_bytes) == (direction, random, block_bytes)
-    });
-    let cells: Vec<&CeilingMeasurement> = of_pattern.collect();
-    let most = cells.iter().map(|each| each.iops).fold(0.0, f64::max);
-    let mut at_most: Vec<&CeilingMeasurement> = cells
-        .into_iter()
-        .filter(|each| is_same(each.iops, most, SAME))
-        .collect();
-    at_most.sort_by_key(|each| each.in_flight);
-    let (from, to) = (**at_most.first()?, **at_most.last()?);
-    let deeper = f64::from(to.in_flight) / f64::from(from.in_flight.max(1));
-    let longer = to.latency_ns / from.latency_ns.max(1.0);
-    (deeper >= APART && longer >= 0.8 * deeper).then_some(Plateau { from, to })
 }
 
 fn ceiling(plateau: &Plateau, measured: &[CeilingMeasurement], held: &[PromiseCheck]) -> Ceiling {
@@ -464,7 +411,7 @@ fn both_ways(plateau: &Plateau, measured: &[CeilingMeasurement]) -> Option<Ceili
         Direction::Read => Direction::Write,
         _ => Direction::Read,
     };
-    let theirs = self::plateau(measured, (other, own.random, own.block_bytes))?;
+    let theirs = plateau::plateau(measured, (other, own.random, own.block_bytes))?;
     is_same(theirs.iops(), plateau.iops(), AS_PROMISED).then_some(theirs.to)
 }
 

@@ -313,7 +313,7 @@ impl<'a> StudyDriver<'a> {
         let run = (plan, purpose);
         let result = run_with_hooks(&mut self.hooks, self.session, run, &mut observed)?;
         if beside.is_some()
-            && let Some(failure) = self.neighbours.record_run(&result)
+            && let Some(failure) = self.neighbours.record_run(plan, &result)
         {
             self.fail(failure);
         }

@@ -33,8 +33,8 @@ mod study_target;
 pub mod sweep;
 mod sweep_axis;
 mod sweep_target;
-#[cfg(test)]
-mod test_targets;
+#[cfg(any(test, feature = "fake-session"))]
+pub mod test_targets;
 mod time_range;
 mod warmup;
 mod working_set;

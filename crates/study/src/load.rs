@@ -15,6 +15,7 @@ mod load_study;
 mod load_times;
 mod matrix;
 mod matrix_cells;
+mod matrix_prediction;
 mod objective;
 mod objective_search;
 mod step;

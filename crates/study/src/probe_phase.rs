@@ -47,7 +47,7 @@ impl ProbePhase {
             ProbePhase::RandomRead => "random read",
             ProbePhase::SequentialRead => "sequential read",
             ProbePhase::WriteLatency => "random write, depth 1",
-            ProbePhase::SyncedWrite => "write + fdatasync",
+            ProbePhase::SyncedWrite => "fdatasync",
             ProbePhase::RandomWrite => "random write",
             ProbePhase::SequentialWrite => "sequential write",
         }

@@ -4,7 +4,7 @@
 //! device, writes it twice from end to end, and repeats its workloads in at most 25 rounds, until
 //! five consecutive rounds agree ([`SteadyStateTest`]). Only these count. See `docs/snia.md`.
 //!
-//! [`SteadyStateTest`]: iosonde_result::series::SteadyStateTest
+//! [`SteadyStateTest`]: iosonde_result::series_statistics::SteadyStateTest
 
 mod deviations;
 mod plan;

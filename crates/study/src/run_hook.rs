@@ -90,9 +90,9 @@ mod tests {
     use super::*;
     use crate::driver::StudyDriver;
     use crate::fake_session::{FakeDevice, FakeSession};
-    use crate::probe::{ProbeOptions, run_probe};
+    use crate::probe::run_probe;
     use crate::probe_budget::ProbeBudget;
-    use crate::study_target::{StudyTarget, StudyTargetKind};
+    use crate::test_targets::{directory_target, probe_options};
     use std::cell::RefCell;
 
     /// Records its calls in a list that all hooks share.
@@ -123,24 +123,12 @@ mod tests {
         };
         let (mut outer, mut inner) = (hook("outer"), hook("inner"));
         let mut session = FakeSession::new(FakeDevice::nvme());
-        let target = StudyTarget {
-            name: "/data".to_owned(),
-            path: "/data/file".to_owned(),
-            kind: StudyTargetKind::Directory {
-                free_bytes: 1 << 40,
-            },
-        };
-        let options = ProbeOptions {
-            budget: ProbeBudget::NORMAL,
-            size_bytes: None,
-            direct: true,
-            seed: 1,
-        };
+        let options = probe_options(ProbeBudget::NORMAL, None);
         let observer = &mut ();
         let mut driver = StudyDriver::new(&mut session, observer)
             .with_hook(&mut outer)
             .with_hook(&mut inner);
-        run_probe(&mut driver, &target, &options).unwrap();
+        run_probe(&mut driver, &directory_target("/data"), &options).unwrap();
         drop(driver);
         // The fake session keeps the plans of all runs but trials.
         let is_trial = |run: &&(String, RunPurpose)| run.1 == RunPurpose::Trial;

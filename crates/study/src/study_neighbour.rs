@@ -180,10 +180,11 @@ impl StudyNeighbours {
         found.map(|neighbour| neighbour.plan_beside(plan))
     }
 
-    /// Adds the neighbour's I/Os of a run. Returns the I/O error that ended the neighbour.
-    pub(crate) fn record_run(&mut self, result: &RunResult) -> Option<IoFailure> {
+    /// Adds the neighbour's I/Os of a run of a plan. Returns the I/O error that ended the
+    /// neighbour. The plan of the result may name other files: several pods move them.
+    pub(crate) fn record_run(&mut self, plan: &Plan, result: &RunResult) -> Option<IoFailure> {
         let mut all = self.0.iter_mut();
-        if let Some(neighbour) = all.find(|neighbour| neighbour.is_beside(&result.plan)) {
+        if let Some(neighbour) = all.find(|neighbour| neighbour.is_beside(plan)) {
             neighbour.record_run(result);
         }
         let mut workers = result.neighbours.iter();
@@ -200,8 +201,10 @@ impl StudyNeighbours {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake_session::{FakeDevice, FakeSession};
     use iosonde_job::env::FakeEnv;
     use iosonde_job::plan::BytesOrPercent;
+    use iosonde_result::session::Session;
 
     fn target(kind: StudyTargetKind) -> StudyTarget {
         StudyTarget {
@@ -238,6 +241,29 @@ mod tests {
         for purpose in [RunPurpose::Layout, RunPurpose::Trial, RunPurpose::Purge] {
             assert_eq!(all.plan_beside(&measured(), purpose), None);
         }
+    }
+
+    /// Several pods move the files of a plan into their own directories.
+    #[test]
+    fn neighbour_of_moved_files_is_recorded() {
+        let directory = StudyTargetKind::Directory {
+            free_bytes: 1 << 40,
+        };
+        let placed = StudyNeighbour::new(&neighbour("rw=write"), &target(directory)).unwrap();
+        let mut all = StudyNeighbours::default();
+        all.add(placed);
+        let mut measured = measured();
+        measured.jobs[0].schedule.runtime_ns = 1_000_000_000;
+        measured.jobs[0].schedule.time_based = true;
+        let mut session = FakeSession::new(FakeDevice::nvme());
+        let mut result = session.run(&measured, &mut ()).unwrap();
+        result.neighbours = result.workers.clone();
+        let plan = all.plan_beside(&measured, RunPurpose::Phase).unwrap();
+        result.plan = plan.clone();
+        result.plan.jobs[0].files.filenames = vec!["file".to_owned()];
+        assert_eq!(all.record_run(&plan, &result), None);
+        let sentences = all.sentences();
+        assert!(sentences[0].ends_with(" in 1 run"), "{sentences:?}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod advice;
 mod announce;
 mod axis;
 mod cache;
+mod cached_reads;
 mod compared_parts;
 mod consent;
 mod curve_result;

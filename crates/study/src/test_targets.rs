@@ -1,23 +1,39 @@
-//! Targets and probes that unit tests share.
+//! Targets and options of probes, for tests of studies and of the code that shows them.
 
-use crate::probe::{ProbeOptions, ProbeResult, probe};
+use crate::probe::ProbeOptions;
+#[cfg(test)]
+use crate::probe::{ProbeResult, probe};
 use crate::probe_budget::ProbeBudget;
 use crate::study_target::{StudyTarget, StudyTargetKind};
-use iosonde_engine::runner::LocalRunner;
 
-/// A directory with 1 TiB of free space.
-pub(crate) fn directory_target() -> StudyTarget {
+/// Returns a directory with 1 TiB of free space.
+#[must_use]
+pub fn directory_target(directory: &str) -> StudyTarget {
     StudyTarget {
-        name: "/data".to_owned(),
-        path: "/data/.iosonde-probe-1".to_owned(),
+        name: directory.to_owned(),
+        path: format!("{directory}/.iosonde-probe-1"),
         kind: StudyTargetKind::Directory {
             free_bytes: 1 << 40,
         },
     }
 }
 
-/// Options of a probe with O_DIRECT and seed 1.
-pub(crate) fn probe_options(budget: ProbeBudget, size_bytes: Option<u64>) -> ProbeOptions {
+/// Returns a simulated device: a preset, or options of a model.
+#[must_use]
+pub fn simulated_target(device: &str) -> StudyTarget {
+    StudyTarget {
+        name: format!("sim:{device}"),
+        path: "sim".to_owned(),
+        kind: StudyTargetKind::Simulated {
+            options: device.to_owned(),
+        },
+    }
+}
+
+/// Returns the options of a probe with O_DIRECT and seed 1. `size_bytes`: of the working set;
+/// `None` is a size that fits the target.
+#[must_use]
+pub fn probe_options(budget: ProbeBudget, size_bytes: Option<u64>) -> ProbeOptions {
     ProbeOptions {
         budget,
         size_bytes,
@@ -27,19 +43,13 @@ pub(crate) fn probe_options(budget: ProbeBudget, size_bytes: Option<u64>) -> Pro
 }
 
 /// Probes a simulated device.
+#[cfg(test)]
 pub(crate) fn probe_simulated(
     device: &str,
     budget: ProbeBudget,
     size_bytes: Option<u64>,
 ) -> ProbeResult {
-    let target = StudyTarget {
-        name: format!("sim:{device}"),
-        path: "sim".to_owned(),
-        kind: StudyTargetKind::Simulated {
-            options: device.to_owned(),
-        },
-    };
-    let mut session = LocalRunner::default().open();
+    let mut session = iosonde_engine::runner::LocalRunner::default().open();
     let options = probe_options(budget, size_bytes);
-    probe(&mut session, &target, &options, &mut ()).unwrap()
+    probe(&mut session, &simulated_target(device), &options, &mut ()).unwrap()
 }

@@ -12,9 +12,9 @@
 const BATCH: usize = 5;
 /// Fewest points for a decision.
 const FEWEST_POINTS: usize = 4;
-/// Two means are equal if they differ by at most this many standard errors
+/// Two means that differ by at most this many standard errors count as equal.
 const SAME_ERRORS: f64 = 3.0;
-/// plus this share of the larger mean, which is irrelevant in practice.
+/// Means may also differ by this share of the larger one, which is irrelevant in practice.
 const SAME_SHARE: f64 = 0.02;
 
 /// Returns the number of samples in the warm-up. `None`: the series is not steady, or too short.

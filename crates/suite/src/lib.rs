@@ -19,6 +19,7 @@ mod plan;
 mod pod_figures;
 mod read;
 mod shape;
+mod size_setting;
 mod spec;
 mod study_figure_kind;
 mod suite_parts;

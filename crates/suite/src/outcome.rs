@@ -3,13 +3,14 @@
 use super::beside_figure::BesideFigure;
 use super::command_step::CommandResult;
 use super::pod_figures::PodFigures;
-use super::spec::{PartSpec, SuiteStep};
+use super::spec::{PartSpec, Suite, SuiteStep};
 use super::study_figure_kind::StudyFigureKind;
+use iosonde_job::errno;
 use iosonde_result::cache_state::{LayerCache, combine_caches, describe_caches};
 use iosonde_result::compare::{ResultPart, name_beside, parts};
-use iosonde_result::device_class::{DeviceClass, DeviceDescription};
+use iosonde_result::device_class::DeviceDescription;
 use iosonde_result::neighbour_rate::missed_rates_of_run;
-use iosonde_result::run::RunResult;
+use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::run_error::RunError;
 use iosonde_result::storage::StorageUsed;
 use iosonde_study::load::LoadResult;
@@ -43,6 +44,24 @@ pub struct SuiteResult {
     pub beside: Vec<BesideFigure>,
     /// Whether the user stopped the suite before its end.
     pub interrupted: bool,
+}
+
+impl SuiteResult {
+    /// A suite of these steps without expectations, labels and neighbours.
+    #[must_use]
+    pub fn from_steps(suite: &str, target: &str, steps: Vec<StepResult>) -> SuiteResult {
+        SuiteResult {
+            format: FORMAT,
+            suite: suite.to_owned(),
+            about: None,
+            target: target.to_owned(),
+            labels: BTreeMap::new(),
+            steps,
+            judged: Vec::new(),
+            beside: Vec::new(),
+            interrupted: false,
+        }
+    }
 }
 
 /// One repetition of a step.
@@ -164,9 +183,12 @@ pub enum StepOutcome {
 }
 
 impl StepOutcome {
-    /// Reduces the result of a step to its figures.
-    pub fn result_of(&self, step: &SuiteStep, repetition: u32) -> StepResult {
+    /// Reduces the result of a step of the suite to its figures.
+    pub fn result_of(&self, suite: &Suite, step: &SuiteStep, repetition: u32) -> StepResult {
         let mut result = self.result(&step.workload, &step.name, repetition);
+        if self.found_target_full() {
+            result.advise_on_space(suite, step);
+        }
         if let Some(neighbour) = &step.beside {
             result.beside = Some(neighbour.options.clone());
             for found in &mut result.found {
@@ -178,21 +200,8 @@ impl StepOutcome {
 
     fn result(&self, workload: &str, name: &str, repetition: u32) -> StepResult {
         let mut result = StepResult {
-            workload: workload.to_owned(),
-            name: name.to_owned(),
-            repetition,
-            parts: Vec::new(),
-            elapsed_ns: 0,
-            found: Vec::new(),
-            findings: Vec::new(),
-            failure: None,
             interrupted: self.interrupted(),
-            sweep: None,
-            load: None,
-            command: None,
-            in_memory: None,
-            beside: None,
-            pods: Vec::new(),
+            ..StepResult::without_figures(workload, name, repetition)
         };
         match self {
             StepOutcome::Run(run) => {
@@ -225,6 +234,25 @@ impl StepOutcome {
             StepOutcome::Sweep(sweep) => sweep.interrupted,
             StepOutcome::Load(load) => load.interrupted,
             StepOutcome::Probe(probe) => probe.interrupted,
+        }
+    }
+
+    /// Whether a write failed because the target is full.
+    fn found_target_full(&self) -> bool {
+        let is_full = |failure: &IoFailure| failure.errno == errno::ENOSPC;
+        let is_run_full = |run: &RunResult| {
+            let mut workers = run.workers.iter();
+            workers.any(|worker| worker.error.as_ref().is_some_and(is_full))
+        };
+        match self {
+            StepOutcome::Run(run) => is_run_full(run),
+            StepOutcome::Probe(probe) => probe.runs.iter().any(|run| is_run_full(&run.result)),
+            StepOutcome::Load(load) => load.failure().is_some_and(is_full),
+            StepOutcome::Sweep(sweep) => {
+                let mut curves = sweep.curves.iter();
+                curves.any(|curve| curve.failure.as_ref().is_some_and(is_full))
+            }
+            StepOutcome::Command(..) => false,
         }
     }
 
@@ -326,6 +354,28 @@ impl StudyFigure {
 }
 
 impl StepResult {
+    /// A repetition without figures, findings and failure.
+    #[must_use]
+    pub fn without_figures(workload: &str, name: &str, repetition: u32) -> StepResult {
+        StepResult {
+            workload: workload.to_owned(),
+            name: name.to_owned(),
+            repetition,
+            parts: Vec::new(),
+            elapsed_ns: 0,
+            found: Vec::new(),
+            findings: Vec::new(),
+            failure: None,
+            interrupted: false,
+            sweep: None,
+            load: None,
+            command: None,
+            in_memory: None,
+            beside: None,
+            pods: Vec::new(),
+        }
+    }
+
     /// Whether neither the user nor an error stopped the step early.
     pub fn is_whole(&self) -> bool {
         !self.interrupted && self.failure.is_none()
@@ -345,12 +395,18 @@ impl StepResult {
         if is_cut { &[] } else { &self.found }
     }
 
+    /// Adds the setting of fewer bytes to the failure of a full target.
+    fn advise_on_space(&mut self, suite: &Suite, step: &SuiteStep) {
+        if let (Some(failure), Some(advice)) = (&mut self.failure, suite.smaller_size_advice(step))
+        {
+            failure.push_str(&format!("; {advice}"));
+        }
+    }
+
     /// Keeps the target's description if its data does not survive a restart.
     fn take_device(&mut self, run: &RunResult) {
-        let device = DeviceDescription::from_run(run);
-        if device.class == DeviceClass::Memory {
-            self.in_memory = Some(device.words());
-        }
+        let memory = DeviceDescription::memory_of_run(run);
+        self.in_memory = memory.or(self.in_memory.take());
     }
 
     fn take_run(&mut self, run: &RunResult) {
@@ -376,6 +432,7 @@ impl StepResult {
         self.findings.clone_from(&sweep.notes);
         let storage = sweep.storage().into_iter().filter(|used| used.is_news());
         self.findings.extend(storage.map(StorageUsed::words));
+        self.in_memory = sweep.in_memory().cloned();
         self.failure.clone_from(&sweep.failure);
         self.sweep = Some(Box::new(sweep.clone()));
     }
@@ -397,6 +454,7 @@ impl StepResult {
     fn take_load(&mut self, load: &LoadResult) {
         self.found = StudyFigure::from_load(&self.workload, load);
         self.findings.clone_from(&load.notes);
+        self.in_memory.clone_from(&load.in_memory);
         let error = load.error.as_ref().map(|error| error.message.clone());
         let failure = load.failure().map(|failure| failure.message.clone());
         self.failure = error.or(failure);

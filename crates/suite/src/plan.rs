@@ -46,6 +46,7 @@ pub fn suite(
             name: written.file.name.clone().unwrap_or(stem),
             about: written.file.about.clone(),
             labels: BTreeMap::new(),
+            variables: written.variables.clone(),
             targets: Vec::new(),
             pods: match (written.file.per_node, written.file.pods) {
                 (Some(true), _) => Some(SuitePods::PerNode),

@@ -27,6 +27,8 @@ pub struct Suite {
     pub about: Option<String>,
     /// Labels of the results.
     pub labels: BTreeMap<String, String>,
+    /// Variables with their values.
+    pub variables: BTreeMap<String, String>,
     /// Targets, unless the command line names others.
     pub targets: Vec<SuiteTarget>,
     /// Pods that run each step at the same time. `None`: one.

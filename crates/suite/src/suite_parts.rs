@@ -120,15 +120,14 @@ fn command_figure(name: &str, command: Option<&CommandResult>) -> (String, Subje
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::FORMAT;
 
     fn step(repetition: u32, value: f64, unit: &str) -> StepResult {
+        let command = CommandResult {
+            unit: unit.to_owned(),
+            value,
+            ..CommandResult::default()
+        };
         StepResult {
-            workload: "db".to_owned(),
-            name: "db".to_owned(),
-            repetition,
-            parts: Vec::new(),
-            elapsed_ns: 0,
             found: vec![StudyFigure {
                 part: "db".to_owned(),
                 rw: String::new(),
@@ -136,34 +135,13 @@ mod tests {
                 value,
                 interval: Some((value * 0.9, value * 1.1)),
             }],
-            findings: Vec::new(),
-            failure: None,
-            interrupted: false,
-            sweep: None,
-            load: None,
-            command: Some(Box::new(CommandResult {
-                unit: unit.to_owned(),
-                value,
-                ..CommandResult::default()
-            })),
-            in_memory: None,
-            beside: None,
-            pods: Vec::new(),
+            command: Some(Box::new(command)),
+            ..StepResult::without_figures("db", "db", repetition)
         }
     }
 
     fn suite(steps: Vec<StepResult>) -> SuiteResult {
-        SuiteResult {
-            format: FORMAT,
-            suite: "s".to_owned(),
-            about: None,
-            target: "/data".to_owned(),
-            labels: Default::default(),
-            steps,
-            judged: Vec::new(),
-            beside: Vec::new(),
-            interrupted: false,
-        }
+        SuiteResult::from_steps("s", "/data", steps)
     }
 
     #[test]

@@ -368,11 +368,6 @@ fn judge_rate(
                 expect = [\"l.rate >= 1000\"]\n";
     let suite = read("s.toml", text, &FakeEnv::new()).unwrap();
     let step = StepResult {
-        workload: "l".to_owned(),
-        name: "l".to_owned(),
-        repetition: 1,
-        parts: Vec::new(),
-        elapsed_ns: 0,
         found: vec![StudyFigure {
             part: "l".to_owned(),
             rw: String::new(),
@@ -380,15 +375,9 @@ fn judge_rate(
             value,
             interval,
         }],
-        findings: Vec::new(),
         failure: failure.map(str::to_owned),
         interrupted,
-        sweep: None,
-        load: None,
-        command: None,
-        in_memory: None,
-        beside: None,
-        pods: Vec::new(),
+        ..StepResult::without_figures("l", "l", 1)
     };
     let judged = judge(&suite, &suite.expectations, &[step], &Default::default());
     (judged[0].verdict, judged[0].evidence.clone())

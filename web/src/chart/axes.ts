@@ -6,8 +6,8 @@ import type { Scale } from './scales';
 import { capped, textWidth } from './text';
 
 /** Room for the labels of values below a chart, and for the title below them. */
-const LABELS_PX = 22;
-const TITLE_PX = 20;
+export const LABELS_PX = 22;
+export const TITLE_PX = 20;
 /** Longest label that is turned. */
 const TURNED_PX = 110;
 

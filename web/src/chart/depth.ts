@@ -1,13 +1,12 @@
 // Rate and latency over iodepth, for each pattern that was measured at several depths.
 
-import { percentile, type Promised, type Rate, type Sweep, type Unit } from '../document';
+import { percentile, type Promised, type Sweep, type SweepCell, type Unit } from '../document';
 import { capital, quantity } from '../format';
 import { LARGE_BYTES } from '../grid';
 import { groupBy, patternOf, type Row } from '../rows';
 import { limitLines, limitsInWords, limitsOf, near } from './limits';
 import type { Drawing, Spec } from './panel';
-import { highest, withError } from './parts';
-import { STYLES, stopsOf, type Line, type Mark } from './plot';
+import { distinctDashes, STYLES, stopsOf, type Line, type Mark } from './plot';
 import { counts, linear, logarithmic, type Scale } from './scales';
 
 /** One pattern on one subject. */
@@ -18,14 +17,29 @@ export interface DepthLine {
   places: string[];
   directions: string[];
   points: DepthPoint[];
+  /** Whether the points are short runs of a search, and notes on this curve. */
+  isSearch: boolean;
+  notes: string[];
 }
 
 interface DepthPoint {
   depth: number;
-  iops: Rate | null;
-  bytes_per_s: Rate | null;
-  tail: Rate | null;
+  iops: DepthValue | null;
+  bytes_per_s: DepthValue | null;
+  tail: DepthValue | null;
 }
+
+interface DepthValue {
+  value: number;
+  /** The 95 % confidence interval, if it is known and does not reach zero. */
+  between: [number, number] | null;
+  /** The value with its interval, as all screens print it. */
+  text: string;
+  /** Why there is no interval. */
+  doubt: string | undefined;
+}
+
+const NOT_KNOWN = 'interval not known';
 
 /** More lines than this share no chart: each pattern has its own. */
 const LINES = 6;
@@ -53,10 +67,24 @@ export function depthLines(rows: Row[]): DepthLine[] {
           .sort((a, b) => a.depth - b.depth)
           .map(({ depth, figure }) => ({
             depth,
-            iops: figure.iops,
-            bytes_per_s: figure.bytes_per_s,
-            tail: rateOf(percentile(figure.latency, 0.01)),
+            iops: valueOf(figure.iops.mean, figure.iops.error, {
+              text: figure.shown.iops,
+              half: figure.shown.iops_half,
+              doubt: figure.shown.doubt,
+            }),
+            bytes_per_s: valueOf(figure.bytes_per_s.mean, figure.bytes_per_s.error, {
+              text: figure.shown.bandwidth,
+              half: figure.shown.bandwidth_half,
+              doubt: figure.shown.doubt,
+            }),
+            tail: tailOf(
+              percentile(figure.latency, 0.01),
+              figure.percentile_bounds[1] ?? null,
+              figure.shown.percentiles[1],
+            ),
           })),
+        isSearch: false,
+        notes: [],
       };
     });
 }
@@ -74,24 +102,95 @@ export function searchLines(searches: Sweep[]): DepthLine[] {
       ),
       points: curve.cells
         .filter((cell) => cell.basis === 'measured')
-        .map((cell) => ({
-          depth: cell.iodepth,
-          iops: cell.iops,
-          bytes_per_s: rateOf(cell.bytes_per_s),
-          tail: rateOf(cell.percentiles_ns[1] ?? null),
-        })),
+        .map(pointOf),
+      isSearch: true,
+      notes: curve.notes.map((note) =>
+        searches.length > 1 ? `${search.subject}: ${note}.` : `${capital(note)}.`,
+      ),
     })),
   );
 }
 
-const rateOf = (value: number | null): Rate | null =>
-  value === null ? null : { mean: value, error: null };
+/** A measured cell. The interval of its bandwidth is the same share as that of its rate. */
+function pointOf({
+  iodepth,
+  iops,
+  bytes_per_s,
+  percentiles_ns,
+  p99_between_ns,
+  shown,
+}: SweepCell): DepthPoint {
+  const error = iops === null ? null : iops.error;
+  const scale = iops !== null && iops.mean > 0 ? (bytes_per_s ?? 0) / iops.mean : 0;
+  return {
+    depth: iodepth,
+    iops:
+      iops === null
+        ? null
+        : valueOf(iops.mean, error, {
+            text: shown?.iops ?? quantity(iops.mean, 'iops'),
+            half: shown?.iops_half ?? null,
+            doubt: shown?.doubt,
+          }),
+    bytes_per_s:
+      bytes_per_s === null
+        ? null
+        : valueOf(bytes_per_s, error === null ? null : error * scale, {
+            text: shown?.bandwidth ?? quantity(bytes_per_s, 'bytes_per_s'),
+            half: shown?.bandwidth_half ?? null,
+            doubt: shown?.doubt,
+          }),
+    tail: tailOf(percentiles_ns[1] ?? null, p99_between_ns ?? null, shown?.p99 ?? null),
+  };
+}
+
+function valueOf(
+  value: number,
+  error: number | null,
+  { text, half, doubt }: { text: string; half: string | null; doubt: string | undefined },
+): DepthValue {
+  const isKnown = error !== null && error < value;
+  return {
+    value,
+    between: isKnown ? [value - error, value + error] : null,
+    text: half === null ? text : `${text} ${half}`,
+    doubt: isKnown ? undefined : (doubt ?? NOT_KNOWN),
+  };
+}
+
+function tailOf(
+  ns: number | null,
+  between: [number, number] | null,
+  text: string | null,
+): DepthValue | null {
+  if (ns === null) return null;
+  const doubt = between === null ? NOT_KNOWN : undefined;
+  return { value: ns, between, text: text ?? quantity(ns, 'ns'), doubt };
+}
+
+/** Lowest end of an interval. An axis that cut it off would look like one that ends there. */
+const lowest = ({ value, between }: DepthValue) => between?.[0] ?? value;
+
+/** Highest end of the intervals. */
+const highest = (values: DepthValue[]) =>
+  Math.max(0, ...values.map(({ value, between }) => between?.[1] ?? value));
+
+/** A value of the table behind the chart. */
+function inTable({ value, between, doubt }: DepthValue, unit: Unit): string {
+  const shown = quantity(value, unit);
+  if (between === null) return `${shown}, ${doubt}`;
+  const [low, high] = between;
+  // The intervals of percentiles are not symmetric.
+  return unit === 'ns'
+    ? `${shown}, ${quantity(low, unit)} to ${quantity(high, unit)}`
+    : `${shown} ± ${quantity(high - value, unit)}`;
+}
 
 interface Measure {
   id: string;
   title: string;
   unit: Unit;
-  of: (point: DepthPoint) => Rate | null;
+  of: (point: DepthPoint) => DepthValue | null;
   among: (lines: DepthLine[]) => DepthLine[];
 }
 
@@ -150,7 +249,14 @@ export function depthSpecs(lines: DepthLine[], promises: Promised[], all: string
           : patterns.size === 1
             ? line.subject
             : `${line.subject}: ${line.pattern}`;
-      const series = drawn.map((line) => ({ line, ...styleOf(line, drawn), name: name(line) }));
+      const styles = drawn.map((line) => styleOf(line, drawn));
+      const dashes = distinctDashes(styles);
+      const series = drawn.map((line, index) => ({
+        line,
+        slot: styles[index]?.slot ?? 0,
+        dash: dashes[index],
+        name: name(line),
+      }));
       return [
         {
           id: measure.id,
@@ -188,24 +294,41 @@ export function depthSpecs(lines: DepthLine[], promises: Promised[], all: string
   });
 }
 
-function ratesOf(lines: DepthLine[], measure: Measure): Rate[] {
+/** Explains the points of a chart, and its hollow points. */
+function noteOn(lines: DepthLine[], measure: Measure): string {
+  const notes: string[] = [];
+  const searched = lines.filter((line) => line.isSearch);
+  if (searched.length > 0) {
+    const subjects = [...new Set(searched.map((line) => line.subject))].join(', ');
+    notes.push(
+      searched.length === lines.length
+        ? 'Points are short runs of the search, not the runs of the summary.'
+        : `Points of ${subjects} are short runs of a search, not the runs of the summary.`,
+    );
+  }
+  if (valuesOf(lines, measure).some((value) => value.between === null))
+    notes.push('Hollow points: 95 % interval not known, or ±100 % or more.');
+  if (measure.unit !== 'ns') notes.push(...new Set(lines.flatMap((line) => line.notes)));
+  return notes.join(' ');
+}
+
+function valuesOf(lines: DepthLine[], measure: Measure): DepthValue[] {
   return lines.flatMap((line) => line.points.flatMap((point) => measure.of(point) ?? []));
 }
 
 function scaleOf(lines: DepthLine[], measure: Measure, least: number): Scale {
-  const rates = ratesOf(lines, measure);
-  const most = Math.max(highest(rates), least);
-  const best = lines.map((line) => highest(ratesOf([line], measure))).filter((rate) => rate > 0);
+  const values = valuesOf(lines, measure);
+  const most = Math.max(highest(values), least);
+  const best = lines.map((line) => highest(valuesOf([line], measure))).filter((rate) => rate > 0);
   const isFar = Math.max(...best) > FAR * Math.min(...best);
   return measure.unit === 'ns' || isFar
-    ? logarithmic([...rates.map((rate) => rate.mean), most], measure.unit)
+    ? logarithmic([...values.map(lowest), most], measure.unit)
     : linear(measure.unit, most);
 }
 
 interface Series {
   line: DepthLine;
   slot: number;
-  /** Line style; that of the colour by default. */
   dash: number | undefined;
   name: string;
 }
@@ -219,8 +342,8 @@ function draw(
   const lines = series.map(({ line }) => line);
   const points = lines.map((line) =>
     line.points.flatMap((point) => {
-      const rate = measure.of(point);
-      return rate === null ? [] : [{ depth: point.depth, rate }];
+      const found = measure.of(point);
+      return found === null ? [] : [{ depth: point.depth, ...found }];
     }),
   );
   const depths = [...new Set(points.flat().map((point) => point.depth))].sort((a, b) => a - b);
@@ -230,33 +353,40 @@ function draw(
     measure.unit,
     new Set(lines.flatMap((line) => line.directions)),
   );
-  const reached = highest(points.flat().map((point) => point.rate));
+  const reached = highest(points.flat());
   const limits = near(promised, reached);
   const top = Math.max(0, ...limits.map((limit) => limit.value));
   const best = series.map(({ name }, index) => {
-    const most = Math.max(0, ...(points[index] ?? []).map((point) => point.rate.mean));
-    return `${name}: up to ${quantity(most, measure.unit)}.`;
+    const some = points[index] ?? [];
+    const most = Math.max(...some.map((point) => point.value));
+    return `${name}: up to ${some.find((point) => point.value === most)?.text ?? '0'}.`;
   });
   const curves = series.map(({ name, slot, dash }, index): Line => ({
     kind: 'line',
     name,
     slot,
     dash,
-    points: (points[index] ?? []).map(({ depth, rate }) => ({ x: depth, y: rate.mean })),
+    points: (points[index] ?? []).map(({ depth, value, between }) => ({
+      x: depth,
+      y: value,
+      hollow: between === null,
+    })),
     step: false,
     filled: false,
     dots: true,
   }));
+  const shown = top > scale.max ? scaleOf(lines, measure, top) : scale;
   const intervals = series.map(({ name, slot }, index): Mark => ({
     kind: 'whiskers',
     name,
     slot,
-    points: (points[index] ?? []).flatMap(({ depth, rate }) =>
-      rate.error === null ? [] : [[depth, rate.mean - rate.error, rate.mean + rate.error]],
+    points: (points[index] ?? []).flatMap(({ depth, between }) =>
+      between === null ? [] : [[depth, between[0], between[1]]],
     ),
   }));
   return {
     summary: best.join(' ') + limitsInWords(promised),
+    note: noteOn(lines, measure),
     plot: {
       x: { title: 'I/Os in flight', scale: counts(depths), lines: false },
       strips: [
@@ -265,7 +395,7 @@ function draw(
           height: 200,
           y: {
             title: '',
-            scale: top > scale.max ? scaleOf(lines, measure, top) : scale,
+            scale: shown,
             lines: true,
           },
           marks: [...limitLines(limits), ...intervals, ...curves],
@@ -276,7 +406,10 @@ function draw(
     stops: stopsOf(
       curves,
       (depth) => `depth ${depth}`,
-      (value) => quantity(value, measure.unit),
+      (_, line, index) => {
+        const point = points[curves.indexOf(line)]?.[index];
+        return point?.doubt === undefined ? (point?.text ?? '') : `${point.text}, ${point.doubt}`;
+      },
     ),
     table: () => ({
       caption,
@@ -286,7 +419,7 @@ function draw(
         ...points.map((line) =>
           line
             .filter((point) => point.depth === depth)
-            .map((point) => withError(point.rate, measure.unit))
+            .map((point) => inTable(point, measure.unit))
             .join('; '),
         ),
       ]),

@@ -16,8 +16,8 @@ export interface Heat {
   error?: number | null;
   /** Whether the value is predicted instead of measured. */
   predicted: boolean;
-  /** Text of the cell in place of the value. */
-  word?: string;
+  /** Text of the cell with its mark, as the program writes it; `null` to show the value. */
+  shown: string | null;
 }
 
 /** Height of a row in pixels. */
@@ -28,6 +28,8 @@ export interface Axes {
   rows: string[];
   columnTitle: string;
   rowTitle: string;
+  /** Whether rows rise from bottom to top, as rates do. */
+  rising?: boolean;
 }
 
 /** Draws a map. Colours reach from the lowest to the highest value of `range`. */
@@ -44,18 +46,22 @@ export function heatMap(
   const share = (value: number) =>
     high > low ? Math.log(value / low) / Math.log(high / low) : 0.5;
   const text = (cell: Heat) =>
-    cell.word ??
-    (cell.value === null
-      ? '–'
-      : `${cell.predicted ? '~' : ''}${tick(cell.value, unit).replace(' ', '\u00a0')}`);
-  const said = (cell: Heat) =>
-    cell.word ??
-    (cell.value === null
-      ? 'not known'
-      : `${withError({ mean: cell.value, error: cell.error ?? null }, unit)}${
-          cell.predicted ? ' (predicted)' : ''
-        }`);
+    (cell.shown ?? (cell.value === null ? '–' : tick(cell.value, unit))).replace(' ', '\u00a0');
+  const figure = (mean: number, cell: Heat) => {
+    const error = cell.error ?? null;
+    const exact = withError({ mean, error }, unit);
+    // Without its interval, the figure has the digits and the mark of the cell.
+    return error === null ? (cell.shown ?? exact) : exact;
+  };
+  const said = (cell: Heat) => {
+    if (cell.value === null) return cell.shown ?? 'not known';
+    const words = figure(cell.value, cell);
+    // The cell's own text has parentheses for that.
+    return cell.predicted && !words.startsWith('(') ? `${words} (predicted)` : words;
+  };
   const height = ROW_PX * axes.rows.length;
+  const indexed = axes.rows.map((row, index) => [row, index] as const);
+  const rowsDown = axes.rising ? indexed.reverse() : indexed;
   // A title that is longer than the axis stands above it.
   const isLong = textWidth(axes.rowTitle) > height;
   return {
@@ -69,7 +75,11 @@ export function heatMap(
         {
           title: isLong ? axes.rowTitle : '',
           height,
-          y: { title: isLong ? '' : axes.rowTitle, scale: names(axes.rows, true), lines: false },
+          y: {
+            title: isLong ? '' : axes.rowTitle,
+            scale: names(axes.rows, !axes.rising),
+            lines: false,
+          },
           marks: [
             {
               kind: 'cells',
@@ -97,7 +107,7 @@ export function heatMap(
     table: () => ({
       caption: title,
       head: [`${axes.rowTitle} \\ ${axes.columnTitle}`, ...axes.columns],
-      rows: axes.rows.map((row, index) => [
+      rows: rowsDown.map(([row, index]) => [
         row,
         ...axes.columns.map((_, column) => {
           const cell = cells.find((each) => each.column === column && each.row === index);

@@ -32,26 +32,26 @@ export function loadSpecs(load: Load, number: number): Spec[] {
       id: `load-${number}-matrix`,
       title: '99th percentile of latency over read and write rate',
       hint:
-        'Dashed cells and ~ are predicted from their neighbours, not measured; ' +
+        'Dashed cells in parentheses are predicted from measured ones; ' +
+        '~ has no known interval; ' +
+        '– is not known; ' +
         'x fell behind the offered rate.',
       draw: () => {
         const cells = matrix.cells.flatMap((row, index) =>
-          row.map((cell, column) => {
-            const beyond = cell.state === 'not_reached' || cell.state === 'predicted_not_reached';
-            return {
-              column,
-              row: index,
-              value: cell.p99_ns,
-              predicted: cell.state.startsWith('predicted'),
-              ...(beyond ? { word: cell.state === 'not_reached' ? 'x' : '~x' } : {}),
-            };
-          }),
+          row.map((cell, column) => ({
+            column,
+            row: index,
+            value: cell.p99_ns,
+            predicted: cell.state.startsWith('predicted'),
+            shown: cell.shown,
+          })),
         );
         const axes = {
           columns: matrix.reads_per_s.map((rate) => iops(rate)),
           rows: matrix.writes_per_s.map((rate) => iops(rate)),
           columnTitle: 'reads/s',
           rowTitle: 'writes/s',
+          rising: true,
         };
         return heatMap(cells, axes, 'ns', '99th percentile');
       },

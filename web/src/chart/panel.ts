@@ -1,10 +1,10 @@
 // A chart with its title, legend, tooltip, keyboard control, table and download.
 
 import { add, csv, folded, h, save, table, type Table } from '../dom';
-import { onThemeChange, theme } from '../theme';
-import { seriesOf, type Plot, type Stop } from './plot';
+import { isPrinting, onThemeChange, theme } from '../theme';
+import { lowered, seriesOf, type Plot, type Stop } from './plot';
 import { element, write } from './elements';
-import { drawPlot, type Drawn } from './svg';
+import { drawPlot, expectedHeight, type Drawn } from './svg';
 import { capped, textWidth } from './text';
 
 /** The current content of a chart. */
@@ -15,6 +15,8 @@ export interface Drawing {
   /** Where pointer and keyboard stop, from left to right. */
   stops: Stop[];
   table: () => Table;
+  /** Text below the chart: rows that it leaves out, or what its marks mean. */
+  note?: string;
 }
 
 export interface Spec {
@@ -67,6 +69,7 @@ export class Panel {
   private readonly tip: HTMLElement;
   private readonly behind: HTMLElement;
   private readonly spoken: HTMLElement;
+  private readonly note: HTMLElement;
   private readonly hidden = new Set<string>();
   private drawing: Drawing;
   private drawn: Drawn | undefined;
@@ -93,6 +96,7 @@ export class Panel {
     });
     this.behind = h('div', { class: 'behind' });
     this.spoken = h('p', { class: 'unseen', 'aria-live': 'polite' });
+    this.note = h('p', { class: 'note' });
     const button = (text: string, click: () => void) =>
       h('button', { type: 'button', 'aria-label': `${text}: ${spec.title}`, click }, text);
     const tools = h('div', { class: 'tools' });
@@ -116,6 +120,7 @@ export class Panel {
       this.legend,
       h('div', { class: 'stage' }, this.canvas, this.tip),
       this.spoken,
+      this.note,
       this.behind,
     );
     panels.add(this);
@@ -152,7 +157,8 @@ export class Panel {
   }
 
   private draw(width = this.width()): void {
-    this.drawn = drawPlot(this.drawing.plot, width || UNKNOWN_PX, theme(), this.hidden);
+    const plot = isPrinting() ? lowered(this.drawing.plot) : this.drawing.plot;
+    this.drawn = drawPlot(plot, width || UNKNOWN_PX, theme(), this.hidden);
     this.stop = -1;
     this.tip.hidden = true;
     this.canvas.replaceChildren(this.drawn.svg);
@@ -170,6 +176,8 @@ export class Panel {
   /** Updates the label, legend and table around the chart. */
   private around(): void {
     const series = seriesOf(this.drawing.plot);
+    // Reserved, so that the page does not grow while it scrolls.
+    if (!this.drawn) this.canvas.style.minHeight = `${expectedHeight(this.drawing.plot)}px`;
     this.canvas.setAttribute(
       'aria-label',
       `${this.spec.title}. ${this.drawing.summary} Arrow keys step through it; a table follows.`,
@@ -178,6 +186,8 @@ export class Panel {
       ...(series.length > 1 ? series.map((each) => this.entryOf(each)) : []),
     );
     this.legend.hidden = series.length < 2;
+    this.note.textContent = this.drawing.note ?? '';
+    this.note.hidden = this.note.textContent === '';
     const wasOpen = this.behind.querySelector('details')?.open ?? false;
     this.behind.replaceChildren(
       folded('Table of this chart', () => table(this.drawing.table()), wasOpen),

@@ -26,6 +26,9 @@ function curve(row: Row): Point[] {
     : points;
 }
 
+/** Whether a row has at least two percentiles, which make a curve. */
+export const hasCurve = (row: Row) => curve(row).length > 1;
+
 /** Name of a percentile: rarity 1000 is percentile 99.9. */
 export function percentileName(rarity: number): string {
   const tail = 100 / rarity;
@@ -34,7 +37,7 @@ export function percentileName(rarity: number): string {
 }
 
 export function percentiles(rows: Row[]): Drawing {
-  const drawn = rows.filter((row) => curve(row).length > 1);
+  const drawn = rows.filter(hasCurve);
   const names = chartNames(drawn);
   const curves = drawn.map(curve);
   const all = curves.flat();
@@ -58,7 +61,7 @@ export function percentiles(rows: Row[]): Drawing {
       )
       .join(' '),
     plot: {
-      x: { title: 'percentile', scale: nines(all.map((point) => point.rarity)), lines: true },
+      x: { title: 'percentile (%)', scale: nines(all.map((point) => point.rarity)), lines: true },
       strips: [
         {
           title: 'latency',
@@ -117,7 +120,8 @@ function nines(rarities: number[]): Scale {
   const powers = Math.ceil(Math.log10(Math.max(10, ...rarities) * 0.999));
   const ticks = Array.from({ length: powers + 1 }, (_, power) => ({
     at: 10 ** power,
-    text: percentileName(10 ** power),
+    // Short texts, so that none is left out on a phone or on paper.
+    text: percentileName(10 ** power).replace(' %', ''),
   }));
   return { kind: 'log', min: 1, max: 10 ** powers, ticks };
 }

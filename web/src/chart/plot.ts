@@ -26,6 +26,20 @@ export interface Strip {
   marks: Mark[];
 }
 
+/** Height of a strip on paper as a share of that on a screen, and the lowest height in pixels. */
+const PAPER_SHARE = 0.55;
+const PAPER_LEAST_PX = 56;
+
+/** The plot with lower strips, so that several charts fit on a page. Rows of names keep theirs. */
+export function lowered(plot: Plot): Plot {
+  const strips = plot.strips.map((strip): Strip => {
+    if (strip.y.scale.kind === 'names') return strip;
+    const height = Math.max(PAPER_LEAST_PX, Math.round(PAPER_SHARE * strip.height));
+    return { ...strip, height: Math.min(strip.height, height) };
+  });
+  return { ...plot, strips };
+}
+
 /** Index in the palette; `null` is the colour of text. */
 export type Slot = number | null;
 
@@ -51,7 +65,7 @@ export interface Line {
 export interface LinePoint {
   x: number;
   y: number | null;
-  /** Hollow symbol: predicted, or behind the offered rate. */
+  /** Hollow symbol: predicted, without a known interval, or behind the offered rate. */
   hollow?: boolean;
 }
 
@@ -120,12 +134,11 @@ export interface Rule {
   text: string;
 }
 
-/** A shaded part of the horizontal axis. */
+/** A shaded part of the horizontal axis. The note of the chart explains it. */
 export interface Span {
   kind: 'span';
   from: number;
   to: number;
-  text: string;
 }
 
 /** A moment on the horizontal axis. */
@@ -169,6 +182,21 @@ export const STYLES = DASHES.length;
 export function dashOf(slot: number, dash = slot): string | null {
   // Colours repeat after six series, and then with another line style.
   return DASHES[(dash + Math.floor(slot / DASHES.length)) % DASHES.length] ?? null;
+}
+
+/**
+ * Line styles of series, so that those of one colour differ. Beyond the palette, colours recur: a
+ * style that another series has in the colour is replaced by the next free one.
+ */
+export function distinctDashes(styles: { slot: number; dash?: number | undefined }[]): number[] {
+  const taken = new Set<string>();
+  return styles.map(({ slot, dash = slot }) => {
+    const key = (each: number) => `${slot % STYLES} ${dashOf(slot, each)}`;
+    const all = DASHES.map((_, step) => dash + step);
+    const free = all.find((each) => !taken.has(key(each))) ?? dash;
+    taken.add(key(free));
+    return free;
+  });
 }
 
 /** Stops of lines: one for each horizontal position that a shown line has. */

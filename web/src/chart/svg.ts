@@ -1,7 +1,7 @@
 // Draws a plot as SVG of a given width.
 
 import type { Theme } from '../theme';
-import { horizontalAxis, leftOf, verticalAxis } from './axes';
+import { horizontalAxis, LABELS_PX, leftOf, TITLE_PX, verticalAxis } from './axes';
 import { colorOf, element, FONT_PX, LINE_PX, path, round, write, type Place } from './elements';
 import { dashOf, seriesOf, type Bars, type Cell, type Line, type Mark, type Plot } from './plot';
 import type { Strip } from './plot';
@@ -29,6 +29,17 @@ export interface Drawn {
   /** Upper edge of the first strip, and lower edge of the last one. */
   top: number;
   bottom: number;
+}
+
+/** Height of a plot that is not drawn yet, without the length of turned labels. */
+export function expectedHeight({ x, strips }: Plot): number {
+  const all = strips.map(
+    ({ title, height, y }) =>
+      (title === '' ? 0 : 20) + (y.scale.kind === 'names' ? 0 : 4) + height,
+  );
+  const between = 12 * Math.max(0, strips.length - 1);
+  const below = LABELS_PX + (x.title === '' ? 0 : TITLE_PX);
+  return all.reduce((sum, height) => sum + height, 12 + between + below);
 }
 
 /** Draws the plot; `head` is room above it in pixels. */
@@ -130,7 +141,7 @@ function marksOf(strip: Strip, at: Place): Node[] {
       case 'rule':
         return ruleNodes(mark.value, mark.text, at, taken);
       case 'span':
-        return spanNodes(mark.from, mark.to, mark.text, at);
+        return [spanNode(mark.from, mark.to, at)];
       case 'moment':
         return [
           element(
@@ -300,8 +311,14 @@ function limitNodes(middle: number, width: number, end: number, at: Place, mark:
   ];
 }
 
-/** Colours of heat maps from low to high: one hue, legible in grey too. */
-const HEAT = { light: ['#eaf2fc', '#0b4a94'], dark: ['#1d2b3d', '#8cc4ff'] } as const;
+/**
+ * Colours of heat maps from low to high, and of their texts: one hue, legible in grey too. One
+ * colour of texts is legible on all cells, so cells of almost equal values look alike.
+ */
+const HEAT = {
+  light: { low: '#eef5fd', high: '#5b9fe3', ink: '#101820' },
+  dark: { low: '#1d2b3d', high: '#2f6db0', ink: '#ffffff' },
+} as const;
 
 /** Size of texts in narrow cells, and the smallest legible one, in pixels. */
 const SMALL_PX = 10;
@@ -310,14 +327,13 @@ const LEAST_PX = 7;
 function cellNodes(cell: Cell, at: Place): Node[] {
   const [width, height] = [at.x(1) - at.x(0), Math.abs(at.y(1) - at.y(0))];
   const [x, y] = [at.x(cell.column), at.y(cell.row)];
-  const [low, high] = HEAT[at.theme.dark ? 'dark' : 'light'];
+  const { low, high, ink: heatInk } = HEAT[at.theme.dark ? 'dark' : 'light'];
   const channels = [1, 3, 5].map((start) => {
     const [from, to] = [low, high].map((color) => parseInt(color.slice(start, start + 2), 16));
     return Math.round((from ?? 0) + ((to ?? 0) - (from ?? 0)) * (cell.share ?? 0));
   });
-  const luminance = 0.299 * channels[0]! + 0.587 * channels[1]! + 0.114 * channels[2]!;
   const fill = cell.share === null ? at.theme.faint : `rgb(${channels.join(', ')})`;
-  const ink = cell.share === null ? at.theme.text : luminance > 125 ? '#101820' : '#ffffff';
+  const ink = cell.share === null ? at.theme.text : heatInk;
   // In a narrow cell, the unit stands below the number.
   const sizeOf = (words: string) => Math.min(FONT_PX, ((width - 4) / textWidth(words)) * FONT_PX);
   const isNarrow = sizeOf(cell.text) < SMALL_PX;
@@ -357,26 +373,17 @@ function ruleNodes(value: number, words: string, at: Place, taken: [number, numb
   return [line, write(at.left + 6, y - 5, text, { fill: at.theme.text })];
 }
 
-function spanNodes(from: number, to: number, words: string, at: Place): Node[] {
+function spanNode(from: number, to: number, at: Place): Node {
   const [left, right] = [at.x(from), at.x(to)];
-  const nodes: Node[] = [
-    element('rect', {
-      x: round(left),
-      y: round(at.top),
-      width: round(Math.max(0, right - left)),
-      height: round(at.bottom - at.top),
-      fill: at.theme.faint,
-      'fill-opacity': 0.7,
-    }),
-  ];
-  if (textWidth(words) + 8 < right - left)
-    nodes.push(
-      write((left + right) / 2, at.bottom - 6, words, {
-        fill: at.theme.muted,
-        'text-anchor': 'middle',
-      }),
-    );
-  return nodes;
+  return element('rect', {
+    class: 'span',
+    x: round(left),
+    y: round(at.top),
+    width: round(Math.max(0, right - left)),
+    height: round(at.bottom - at.top),
+    fill: at.theme.faint,
+    'fill-opacity': 0.7,
+  });
 }
 
 /** Room for texts at the ends of horizontal bars. */

@@ -6,7 +6,7 @@ import { combinations, has, isOrdered, named, titled, type Measure, type Point }
 import { groupedBars } from './bars';
 import type { Drawing } from './panel';
 import { bounds, highest, withError } from './parts';
-import { stopsOf, type Line, type Mark } from './plot';
+import { distinctDashes, stopsOf, type Line, type Mark } from './plot';
 import { linear, logarithmic, overValues, placesOf } from './scales';
 
 interface Curve {
@@ -49,11 +49,13 @@ function stylesOf(sweep: Sweep, others: number[], all: string[][]) {
   const rest = (combination: string[]) =>
     JSON.stringify(combination.filter((_, index) => index !== at));
   const rests = [...new Set(all.map(rest))];
-  return all.map((combination, index) => {
-    if (at < 0) return { slot: index, dash: undefined };
+  const styles = all.map((combination, index) => {
+    if (at < 0) return { slot: index, dash: index };
     const slot = targets.indexOf(combination[at] ?? '');
     return { slot, dash: rests.length > 1 ? rests.indexOf(rest(combination)) : slot };
   });
+  const dashes = distinctDashes(styles);
+  return styles.map(({ slot }, index) => ({ slot, dash: dashes[index] }));
 }
 
 function bars(
@@ -129,7 +131,8 @@ function curves(
       .sort((a, b) => a.at - b.at),
   }));
   const head = (index: number) => (numbers ? `${over?.name} ${index}` : (values[index] ?? ''));
-  const marks = lines.map(markOf);
+  const places = values.map(at).sort((a, b) => a - b);
+  const marks = lines.map((line) => markOf(line, places, measure));
   return {
     summary: lines
       .map(
@@ -152,19 +155,21 @@ function curves(
             scale:
               measure.unit === 'ns' && rates.length > 0
                 ? logarithmic(
-                    rates.map((rate) => rate.mean),
+                    // An interval that the axis cut off would look like one that ends there.
+                    rates.flatMap((rate) => [bounds(rate)?.[0] ?? rate.mean, rate.mean]),
                     'ns',
                   )
                 : linear(measure.unit, highest(rates)),
             lines: true,
           },
-          marks: [...lines.flatMap(intervals), ...marks],
+          marks: [...lines.flatMap((line) => intervals(line, places)), ...marks],
         },
       ],
       labels: true,
     },
     stops: stopsOf(marks, head, (_, mark, index) => {
-      const point = lines[marks.indexOf(mark)]?.points[index];
+      const place = mark.points[index]?.x;
+      const point = lines[marks.indexOf(mark)]?.points.find((each) => each.at === place);
       return point ? said(point, measure) : '';
     }),
     table: () => ({
@@ -191,29 +196,50 @@ function told1(line: Curve, measure: Measure, of: (...values: number[]) => numbe
     : quantity(of(...line.points.map((point) => point.mean)), measure.unit);
 }
 
-function markOf({ name, slot, dash, points }: Curve): Line {
+/** The line of a curve. It is interrupted at the places of the axis where nothing is known. */
+function markOf({ name, slot, dash, points }: Curve, places: number[], measure: Measure): Line {
+  // Latencies of sweeps have no intervals in these charts.
+  const isHollow = ({ measured, error }: Curve['points'][number]) =>
+    !measured || (measure.unit !== 'ns' && error === null);
   return {
     kind: 'line',
     name,
     slot,
     dash,
-    points: points.map(({ at, mean, measured }) => ({ x: at, y: mean, hollow: !measured })),
+    points: places.map((x) => {
+      const point = points.find((each) => each.at === x);
+      return point ? { x, y: point.mean, hollow: isHollow(point) } : { x, y: null };
+    }),
     step: false,
     filled: false,
     dots: true,
   };
 }
 
-/** The confidence band of a curve, and the possible errors of its predictions. */
-function intervals({ name, slot, points }: Curve): Mark[] {
-  const between = (some: Curve['points']) =>
-    some.flatMap((point): [number, number, number][] => {
-      const range = bounds(point);
-      return range ? [[point.at, ...range]] : [];
-    });
-  const guessed = points.filter((point) => !point.measured);
+/**
+ * The confidence band of a curve, and whiskers for the possible errors of its predictions. The band
+ * is interrupted at the places of the axis where no interval is known. An interval between two such
+ * places is a whisker.
+ */
+function intervals({ name, slot, points }: Curve, places: number[]): Mark[] {
+  type Interval = [x: number, low: number, high: number];
+  const runs: Interval[][] = [[]];
+  const guessed: Interval[] = [];
+  for (const x of places) {
+    const point = points.find((each) => each.at === x);
+    const range = point ? bounds(point) : null;
+    if (!point || !range) {
+      runs.push([]);
+      continue;
+    }
+    runs.at(-1)?.push([x, ...range]);
+    if (!point.measured) guessed.push([x, ...range]);
+  }
+  const alone = runs.flatMap((run) => (run.length === 1 ? run : []));
+  const whiskers = new Map([...guessed, ...alone].map((interval) => [interval[0], interval]));
+  const bands = runs.filter((run) => run.length > 1);
   return [
-    { kind: 'band', name, slot, opacity: 0.18, points: between(points) },
-    { kind: 'whiskers', name, slot, points: between(guessed) },
+    ...bands.map((run): Mark => ({ kind: 'band', name, slot, opacity: 0.18, points: run })),
+    { kind: 'whiskers', name, slot, points: [...whiskers.values()] },
   ];
 }

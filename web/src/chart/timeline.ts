@@ -20,9 +20,9 @@ const STRIP = 96;
 /** Height of a strip if devices have strips too. */
 const LOW_STRIP = 56;
 /** A last slice shorter than this share of the one before is not drawn. */
-const CUT_SHARE = 0.2;
+const CUT_SHARE = 0.5;
 /** Series without devices, whose group names suffice as titles. */
-const OF_ITS_OWN = ['run', 'machine', 'waiting'];
+const OF_ITS_OWN = ['run', 'machine'];
 const COLORS: { [name: string]: number } = {
   read: 0,
   write: 1,
@@ -78,7 +78,7 @@ export function timeline(run: Run, promises: Promised[], part: Part): Drawing {
   const start = Math.floor(first?.at_s[0] ?? 0);
   const lines = all.map((each) => each.tracks.map(lineOf));
   const around: Mark[] = [
-    ...(rampEnd > 0 ? [{ kind: 'span', from: start, to: rampEnd, text: 'ramp' } as const] : []),
+    ...(rampEnd > 0 ? [{ kind: 'span', from: start, to: rampEnd } as const] : []),
     ...run.events
       .filter((event) => event.at_ns > 0 && event.at_ns / 1e9 <= end)
       .map((event) => ({ kind: 'moment', at: event.at_ns / 1e9, text: event.message }) as const),
@@ -101,6 +101,8 @@ export function timeline(run: Run, promises: Promised[], part: Part): Drawing {
       .join(', ')} over ${seconds(end - start)}.${
       rampEnd > 0 ? ' The first part is a ramp, which no figure counts.' : ''
     }${limitsInWords(all.flatMap((each) => each.limits))}`,
+    // A name in the shaded part would be crossed by curves, and a long title of the axis cut off.
+    note: rampEnd > 0 ? 'Shaded: the ramp, which no figure counts.' : '',
     plot: {
       x: { title: 'seconds since the start of the run', scale: times(start, end), lines: false },
       strips,

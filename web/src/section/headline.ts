@@ -1,8 +1,8 @@
 // The table of figures: measured values, their confidence, and findings against them.
 
-import { percentile, type Figure, type Rate, type Unit } from '../document';
+import { percentile, type Figure } from '../document';
 import { h } from '../dom';
-import { duration, quantity } from '../format';
+import { duration } from '../format';
 import type { Choice, Row } from '../rows';
 
 export interface Chip {
@@ -11,6 +11,8 @@ export interface Chip {
   why: string;
 }
 
+/** Mark of a figure whose interval is wide. */
+export const WIDE_INTERVAL = 'wide interval';
 /** An interval wider than this share of the mean on either side is marked. */
 const WIDE = 0.05;
 /** With more rows than this, the table has a filter. */
@@ -19,19 +21,59 @@ const MANY = 20;
 const KINDS: { [kind: string]: string } = {
   served_from_cache: 'served from cache',
   unwritten_data: 'unwritten data',
-  generator: 'generator was the bottleneck',
-  throttled: 'throttled',
-  allowance: 'flat top',
-  interference: 'interference',
+  generator: 'bottleneck: CPUs of this machine',
+  steal: 'stolen CPU time',
+  clock_disturbed: 'disturbed clock',
+  stopped: 'stopped process',
+  throttled: 'bottleneck: throttle',
+  allowance: 'bottleneck: throttle (inferred)',
+  interference: 'other users',
+  cluster_degraded: 'OSDs down',
+  cluster_busy: 'recovery or scrub',
+  lock_contention: 'bottleneck: locks in the file system',
+  slow_osd: 'bottleneck: one slow OSD',
   device: 'bottleneck: device',
   queue_depth: 'bottleneck: queue depth',
   network: 'bottleneck: network or server',
   osds: 'bottleneck: OSDs',
   job_limit: 'bottleneck: the job',
-  unclear: 'bottleneck: unclear',
-  fallback: 'fallback',
-  unsteady: 'unsteady',
+  unclear: 'bottleneck: none found',
+  fallback: 'another engine',
+  unsteady: 'not steady',
 };
+
+/** Courses of a rate, in the terminal's words. */
+const SHAPES: { [shape: string]: Omit<Chip, 'text'> } = {
+  steady: {
+    mood: 'good',
+    why: 'The rate was steady: within 20 % of its mean, with a drift below 10 % (SNIA).',
+  },
+  noisy: {
+    mood: 'warn',
+    why: 'The rate was steady (SNIA), but its interval is not known or wide, or it varied much.',
+  },
+  drifting: { mood: 'warn', why: 'The rate was not steady (SNIA), without a trend.' },
+  falling: { mood: 'warn', why: 'The rate was not steady (SNIA): it fell during the run.' },
+  rising: { mood: 'warn', why: 'The rate was not steady (SNIA): it rose during the run.' },
+  'not steady': {
+    mood: 'warn',
+    why:
+      'The rate was not steady: it varied by more than 20 % of its mean, ' +
+      'or drifted by more than 10 % (SNIA).',
+  },
+  short: {
+    mood: 'plain',
+    why: 'Too few intervals of this workload alone to tell whether the rate was steady.',
+  },
+  failed: { mood: 'bad', why: 'An error ended the run.' },
+};
+
+/** The course of a rate. A run that is no probe has no word of its own. */
+function shapeOf({ shape, settled, direction }: Figure): string | null {
+  if (shape !== null) return shape;
+  if (settled !== null) return settled ? 'steady' : 'not steady';
+  return direction === 'sync' ? null : 'short';
+}
 
 /** Verdicts that name the bottleneck of a healthy run: no warning. */
 const PLAIN = new Set([
@@ -64,39 +106,19 @@ export function chipsOf(row: Row): Chip[] {
       });
     }
   }
-  if (figure.settled === true)
-    chips.push({
-      text: 'settled',
-      mood: 'good',
-      why: 'The rate was steady: within 20 % of its mean, with a drift below 10 % (SNIA).',
-    });
-  if (figure.settled === false)
-    chips.push({
-      text: 'not settled',
-      mood: 'warn',
-      why:
-        'The rate was not steady: it varied by more than 20 % of its mean, ' +
-        'or drifted by more than 10 % (SNIA).',
-    });
-  if (figure.settled === null && figure.direction !== 'sync')
-    chips.push({
-      text: 'too short to tell',
-      mood: 'plain',
-      why: 'Too few intervals of this workload alone to tell whether the rate was steady.',
-    });
+  const shape = shapeOf(figure);
+  const course = shape === null ? undefined : SHAPES[shape];
+  if (shape !== null && course) chips.push({ text: shape, ...course });
+  const isWide = figure.iops.error !== null && figure.iops.error > WIDE * figure.iops.mean;
   if (figure.sure === false)
     chips.push({
-      text: 'not sure',
-      mood: 'warn',
+      text: WIDE_INTERVAL,
+      mood: isWide ? 'warn' : 'plain',
       why: 'The 95 % confidence interval was wider than the requested precision when time ran out.',
     });
-  if (
-    figure.sure === null &&
-    figure.iops.error !== null &&
-    figure.iops.error > WIDE * figure.iops.mean
-  ) {
+  if (figure.sure === null && isWide) {
     chips.push({
-      text: 'wide interval',
+      text: WIDE_INTERVAL,
       mood: 'warn',
       why: 'The 95 % confidence interval is wider than 5 % of the mean on either side.',
     });
@@ -123,7 +145,12 @@ export function headline(rows: Row[], chosen: Choice, changed: () => void): HTML
     h(
       'caption',
       {},
-      'Means with 95 % confidence intervals. The latency charts show the selected rows.',
+      h(
+        'span',
+        {},
+        'Means with 95 % confidence intervals; ~: interval not known. ' +
+          'The latency charts show the selected rows.',
+      ),
     ),
     h(
       'thead',
@@ -167,7 +194,7 @@ function columnsOf(rows: Row[]): Column[] {
       value: (row) => row.figure.iops.mean,
       cell: (row) => {
         const { iops, shown } = row.figure;
-        return iops.mean > 0 ? rateCell(iops, 'iops', shown.iops, shown.iops_half) : ['–'];
+        return iops.mean > 0 ? rateCell(shown.iops, shown.iops_half) : ['–'];
       },
     },
     {
@@ -175,7 +202,7 @@ function columnsOf(rows: Row[]): Column[] {
       value: (row) => row.figure.bytes_per_s.mean,
       cell: (row) => {
         const { bytes_per_s: rate, shown } = row.figure;
-        return rate.mean > 0 ? rateCell(rate, 'bytes_per_s', shown.bandwidth, null) : ['–'];
+        return rate.mean > 0 ? rateCell(shown.bandwidth, shown.bandwidth_half) : ['–'];
       },
     },
     ns('Mean latency', (figure) => figure.latency.mean_ns),
@@ -216,21 +243,9 @@ function how(row: Row): string {
     : `${row.workload}, ${engine}${direct}`;
 }
 
-/** A rate as text, and half its interval: as text, or else as a share. */
-function rateCell(rate: Rate, unit: Unit, text: string, half: string | null): (Node | string)[] {
-  if (rate.error === null) return [text];
-  const share = rate.mean > 0 ? (100 * rate.error) / rate.mean : 0;
-  const range = `${quantity(Math.max(0, rate.mean - rate.error), unit)} to ${quantity(
-    rate.mean + rate.error,
-    unit,
-  )}`;
-  return [text, h('small', { title: range }, half ?? `± ${shareText(share)} %`)];
-}
-
-function shareText(percent: number): string {
-  if (percent === 0) return '0';
-  if (percent < 0.095) return '<0.1';
-  return percent > 100 ? '>100' : percent.toFixed(1);
+/** A rate, and half its interval. */
+function rateCell(text: string, half: string | null): (Node | string)[] {
+  return half === null ? [text] : [text, h('small', {}, half)];
 }
 
 function lineOf(

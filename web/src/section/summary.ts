@@ -1,16 +1,16 @@
 // The first screen: what was measured where, the answer, and reasons for doubt.
 
-import type { Fact, Load, Report, Sweep, Winner } from '../document';
+import type { Fact, Load, Report, Run, Sweep, Winner } from '../document';
 import { folded, h } from '../dom';
-import { bandwidth, bytes, capital, duration, iops, moment } from '../format';
+import { bandwidth, bytes, capital, iops, moment } from '../format';
 import { isLargeFigure, groupBy, type Row } from '../rows';
 import { deviceName, loadName, subjectsOf } from '../subjects';
+import { chipsOf, WIDE_INTERVAL, type Chip } from './headline';
 
+/** Start of the names of simulated devices. */
+const SIMULATED = 'sim:';
 /** Most tiles. More figures are in the table only. */
 const TILES = 12;
-/** Most rows and columns of the table that compares subjects. */
-const COMPARED_SUBJECTS = 16;
-const COMPARED_WORKLOADS = 8;
 /** Verdicts of suites that are shown at once. The others are folded. */
 const SUITES = 6;
 
@@ -23,13 +23,37 @@ export function about(report: Report): string {
   const devices = [...new Set(targets.map(described))].filter((name) => name !== '');
   const kernels = [...new Set(hosts.map((one) => text(one, 'kernel')))].filter(Boolean);
   const parts = [
-    hosts.length > 1 ? `${hosts.length} hosts` : text(host, 'hostname'),
+    onHosts(report, hosts.length > 1 ? `${hosts.length} hosts` : text(host, 'hostname')),
     devices.length > 3 ? `${devices.length} devices` : devices.join('; '),
     kernels.length > 2 ? `${kernels.length} kernels` : kernels.map((one) => `Linux ${one}`).join(),
     measuredAt(report),
     counted(report),
   ];
   return parts.filter((part) => part !== '').join(' · ');
+}
+
+/** The hosts, and how many of the targets are simulated, if some are and others are not. */
+function onHosts(report: Report, hosts: string): string {
+  const measured = report.runs.filter((run) => !run.preparation && !run.of_grid);
+  const all = new Set(measured.map((run) => run.subject));
+  const real = new Set(
+    measured.filter((run) => !isSimulated(report, run)).map((run) => run.subject),
+  );
+  const simulated = all.size - real.size;
+  if (real.size === 0 || simulated === 0) return hosts;
+  const some = `${simulated} of ${all.size} targets simulated`;
+  return hosts === '' ? some : `${some}, the other${real.size === 1 ? '' : 's'} on ${hosts}`;
+}
+
+/**
+ * Whether a run was on a simulated device. A label may replace the name of the device; then its
+ * run has neither a machine nor a time. An imported result without a time is no simulation.
+ */
+function isSimulated(report: Report, run: Run): boolean {
+  const host = run.host === null ? undefined : report.hosts[run.host];
+  return (
+    run.place.startsWith(SIMULATED) || (run.started_at_ms === 0 && host?.['architecture'] === '')
+  );
 }
 
 /** Device, model and file system: `nvme0n1 (Samsung SSD 980), ext4`. */
@@ -43,8 +67,12 @@ function described(target: Fact): string {
 function measuredAt(report: Report): string {
   const all = [...report.runs, ...report.kept].map((one) => one.started_at_ms);
   const times = all.filter((ms) => ms > 0);
-  if (all.length === 0) return '';
-  return times.length > 0 ? moment(Math.min(...times)) : 'simulated';
+  if (times.length > 0) return moment(Math.min(...times));
+  const simulated = [
+    ...report.runs.map((run) => isSimulated(report, run)),
+    ...report.kept.map((one) => one.target.startsWith(SIMULATED)),
+  ];
+  return all.length > 0 && simulated.every(Boolean) ? 'simulated' : '';
 }
 
 function counted(report: Report): string {
@@ -63,10 +91,12 @@ export function suiteVerdicts(report: Report): HTMLElement | null {
   // The usual title names a single suite and its target; a chosen one may not.
   const isNamed = (names: string[]) =>
     suites.length === 1 && names.every((name) => report.title.includes(name));
-  const lines = suites.map(({ name, target, verdict, passed }) => {
+  const lines = suites.map(({ name, target, verdict, passed, cautions }) => {
     const [mark, mood] = passed === null ? ['?', 'warn'] : passed ? ['✓', 'good'] : ['✗', 'bad'];
     const what = isNamed([name, target]) ? '' : `${name}, ${target}: `;
-    return h('p', {}, h('span', { class: `chip ${mood}` }, mark), ' ', what, strong(verdict));
+    const chip = h('span', { class: `chip ${mood}` }, mark);
+    const limits = cautions.map((text) => `. ${text}`);
+    return h('p', {}, chip, ' ', what, strong(verdict), ...limits);
   });
   const rest = lines.slice(SUITES);
   return h(
@@ -201,46 +231,83 @@ interface Tile {
   name: string;
   value: string;
   more: string;
+  /** Doubts of the figure. */
+  chips?: Chip[];
 }
+
+const chipElement = ({ text, mood, why }: Chip) =>
+  h('span', { class: `chip ${mood}`, title: why }, text);
 
 /** Headline figures of a report about one subject. */
 export function tiles(report: Report, rows: Row[]): HTMLElement | null {
   const shown = [
-    ...rows.map(tileOf),
+    ...rows.map((row) => tileOf(report, row)),
     ...report.sweeps.flatMap(sweepTiles),
     ...report.loads.flatMap(loadTiles),
   ];
   if (shown.length === 0 || shown.length > TILES) return null;
+  const isUncertain = shown.some(({ value, more }) => `${value}${more}`.includes('~'));
   return h(
-    'dl',
-    { class: 'tiles' },
-    ...shown.map((tile) =>
-      h('div', {}, h('dt', {}, tile.name), h('dd', {}, tile.value, h('small', {}, tile.more))),
+    'div',
+    {},
+    h(
+      'dl',
+      { class: 'tiles' },
+      ...shown.map((tile) =>
+        h(
+          'div',
+          {},
+          h('dt', {}, tile.name),
+          h(
+            'dd',
+            {},
+            tile.value,
+            h('small', {}, tile.more),
+            ...(tile.chips ?? []).map(chipElement),
+          ),
+        ),
+      ),
     ),
+    isUncertain ? h('p', { class: 'note' }, '~: interval not known.') : null,
   );
 }
 
-function tileOf(row: Row): Tile {
+function tileOf(report: Report, row: Row): Tile {
   const { figure } = row;
   const isLarge = isLargeFigure(figure);
   const { shown } = figure;
-  const value = isLarge ? shown.bandwidth : `${shown.iops} IOPS`;
-  const half = shown.iops_half === null ? '' : `${shown.iops_half}, `;
-  const known = isLarge ? interval(figure.bytes_per_s) : half;
-  return { name: row.phase, value, more: [known, depthOf(row), tailOf(row)].join('') };
+  const [p50, p99] = shown.percentiles;
+  const rate = isLarge ? shown.bandwidth : `${shown.iops} IOPS`;
+  const tail = p99 === null ? [] : [`p99\u00a0${unbroken(p99)}`];
+  // The width of the interval is beside the figure.
+  const doubts = chipsOf(row).filter(
+    ({ text, mood }) => text !== WIDE_INTERVAL && (mood === 'warn' || mood === 'bad'),
+  );
+  // The latency of a flush is what matters, not how many there were.
+  const isFlush = figure.direction === 'sync' && p50 !== null;
+  const half = isLarge ? shown.bandwidth_half : shown.iops_half;
+  return {
+    name: row.phase,
+    value: isFlush ? p50 : rate,
+    more: [
+      ...(isFlush ? ['p50', ...tail, unbroken(rate)] : []),
+      half ?? (isFlush ? undefined : shown.doubt),
+      row.depth > 0 && !isFlush ? `depth ${row.depth}` : undefined,
+      ...(isFlush ? [] : tail),
+    ]
+      .filter((text) => text !== undefined)
+      .join(', '),
+    chips: [...doubts, ...unknownMaximum(report, row)],
+  };
 }
 
-const depthOf = (row: Row) => (row.depth > 0 ? `depth ${row.depth}` : '');
+const unbroken = (text: string) => text.replace(' ', '\u00a0');
 
-function tailOf(row: Row): string {
-  const tail = row.figure.shown.percentiles[1];
-  return tail === null ? '' : `, p99\u00a0${tail.replace(' ', '\u00a0')}`;
-}
-
-function interval(rate: { mean: number; error: number | null }): string {
-  if (rate.error === null || rate.mean <= 0) return '';
-  const share = (100 * rate.error) / rate.mean;
-  return `± ${share < 0.095 ? '<0.1' : share.toFixed(1)} %, `;
+/** A mark if the search of the probe did not find the maximum of the workload. */
+function unknownMaximum(report: Report, { run }: Row): Chip[] {
+  const study = run.study === null ? undefined : report.studies[run.study];
+  const found = study?.unknown_maxima.find(([name]) => name === run.name);
+  return found ? [{ text: 'maximum not known', mood: 'warn', why: found[1] }] : [];
 }
 
 function sweepTiles(sweep: Sweep): Tile[] {
@@ -255,9 +322,15 @@ function sweepTiles(sweep: Sweep): Tile[] {
       {
         name: `${curve.values.join(' ')}, most`,
         value: isLarge
-          ? (best.cell.shown ?? bandwidth(best.cell.bytes_per_s ?? 0))
-          : `${best.cell.shown ?? iops(best.iops.mean)} IOPS`,
-        more: `${interval(best.iops)}depth ${best.cell.iodepth}`,
+          ? (best.cell.shown?.bandwidth ?? bandwidth(best.cell.bytes_per_s ?? 0))
+          : `${best.cell.shown?.iops ?? iops(best.iops.mean)} IOPS`,
+        more: [
+          (isLarge ? best.cell.shown?.bandwidth_half : best.cell.shown?.iops_half) ??
+            best.cell.shown?.doubt,
+          `depth ${best.cell.iodepth}`,
+        ]
+          .filter((text) => text !== undefined)
+          .join(', '),
       },
     ];
   });
@@ -275,8 +348,7 @@ function loadTiles(load: Load): Tile[] {
     });
   if (!first) return found;
   const most = kept.reduce((best, each) => (each.offered_per_s > best.offered_per_s ? each : best));
-  const p99 = (point: typeof first) => point.percentiles_ns[2] ?? null;
-  const told = (point: typeof first) => (p99(point) === null ? '–' : duration(p99(point) ?? 0));
+  const p99 = (point: typeof first) => (point.percentiles_ns[2] === null ? '–' : point.shown[2]!);
   const least = kept.reduce((best, each) =>
     each.offered_per_s < best.offered_per_s ? each : best,
   );
@@ -287,64 +359,7 @@ function loadTiles(load: Load): Tile[] {
       value: `${iops(most.offered_per_s)}/s`,
       more: 'open loop',
     },
-    { name: 'p99 at that rate', value: told(most), more: 'from the intended start' },
-    { name: `p99 at ${iops(least.offered_per_s)}/s`, value: told(least), more: 'lightly loaded' },
+    { name: 'p99 at that rate', value: p99(most), more: 'from the intended start' },
+    { name: `p99 at ${iops(least.offered_per_s)}/s`, value: p99(least), more: 'lightly loaded' },
   ];
-}
-
-/** The same workloads of several subjects: a row for each, with the best of a column marked. */
-export function comparisonTable(report: Report, rows: Row[]): HTMLElement | null {
-  const subjects = subjectsOf(report).filter((name) =>
-    rows.some((row) => row.run.subject === name),
-  );
-  const workloads = [...groupBy(rows, (row) => `${row.phase}\n${row.workload}`)]
-    .map(([, group]) => group)
-    .filter((group) => new Set(group.map((row) => row.run.subject)).size > 1)
-    .slice(0, COMPARED_WORKLOADS);
-  if (subjects.length < 2 || subjects.length > COMPARED_SUBJECTS || workloads.length === 0)
-    return null;
-  const head = workloads.map((group) => {
-    const [row] = group;
-    return h(
-      'th',
-      { scope: 'col' },
-      row?.phase ?? '',
-      h('small', {}, row && isLargeFigure(row.figure) ? 'bandwidth, p99' : 'IOPS, p99'),
-    );
-  });
-  const lines = subjects.map((subject) => {
-    const cells = workloads.map((group) => {
-      const row = group.find((each) => each.run.subject === subject);
-      return row ? compared(row, group) : h('td', {}, '–');
-    });
-    return h('tr', {}, h('th', { scope: 'row' }, subject), ...cells);
-  });
-  return h(
-    'div',
-    { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Comparison of targets' },
-    h(
-      'table',
-      { class: 'compared' },
-      h('caption', {}, 'The highest rate of each column is bold; bars are shares of it.'),
-      h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Target'), ...head)),
-      h('tbody', {}, ...lines),
-    ),
-  );
-}
-
-function compared(row: Row, group: Row[]): HTMLElement {
-  const isLarge = isLargeFigure(row.figure);
-  const rate = (each: Row) => (isLarge ? each.figure.bytes_per_s : each.figure.iops).mean;
-  const most = Math.max(...group.map(rate));
-  const share = most > 0 ? (100 * rate(row)) / most : 0;
-  const { shown } = row.figure;
-  const text = isLarge ? shown.bandwidth : shown.iops;
-  const cell = h(
-    'td',
-    {},
-    rate(row) >= most * 0.995 ? h('strong', {}, text) : text,
-    h('small', {}, shown.percentiles[1] ?? '–'),
-  );
-  cell.style.setProperty('--share', `${Math.max(1, share).toFixed(1)}%`);
-  return cell;
 }

@@ -81,8 +81,7 @@ export function sweepContent(sweep: Sweep, number: number): (Node | null)[] {
   };
   const over: [string, string][] = axes.map((axis) => [String(axis), name(axis)]);
   draw();
-  // Sentences are written for terminals, where `+-` stands for the sign.
-  const sentences = sweep.curves.flatMap((curve) => curve.sentence?.replaceAll('+-', '±') ?? []);
+  const sentences = sweep.curves.flatMap((curve) => curve.sentence ?? []);
   return [
     h('p', { class: 'lead' }, sweep.headline),
     listed(sentences),
@@ -107,9 +106,13 @@ export function sweepContent(sweep: Sweep, number: number): (Node | null)[] {
     h(
       'p',
       { class: 'note' },
-      'Filled points were measured; hollow ones, and cells with a dashed edge and ~, ' +
-        'are predicted from them. Bands are 95 % confidence; ' +
-        'whiskers show the possible error of a prediction.',
+      'Filled points of rates are measured with an interval; ' +
+        'hollow ones are predicted or have none; filled points of latencies are measured; ' +
+        'cells with a dashed edge and figures in parentheses are predicted; ' +
+        '~ is measured without an interval; ' +
+        '– is not known, and lines are interrupted there. ' +
+        'Bands are 95 % confidence; ' +
+        'whiskers show the interval of a single point, or the possible error of a prediction.',
     ),
   ];
 }
@@ -147,6 +150,9 @@ function panelsOf(
   const lines = combinations(points, apart).flatMap((combination) =>
     shown.flatMap(([measure, some]) => {
       const chosen = some.filter((point) => has(point, apart, combination));
+      // A single curve has no name at its end, so the title names it.
+      const [alone, ...more] = combinations(chosen, others);
+      const single = more.length === 0 ? alone : undefined;
       return chosen.length === 0
         ? []
         : [
@@ -154,8 +160,8 @@ function panelsOf(
               title: titleOf(
                 `${measure.title} over ${sweep.axes[over]?.name}`,
                 sweep,
-                apart,
-                combination,
+                single ? [...apart, ...others] : apart,
+                [...combination, ...(single ?? [])],
               ),
               draw: () => overOne(sweep, chosen, over, others, measure, some),
             },
@@ -254,7 +260,9 @@ function mapOf(
     row: downward.indexOf(point.values[down] ?? ''),
     value: measure.of(point.cell)?.mean ?? null,
     error: measure.of(point.cell)?.error ?? null,
-    predicted: point.cell.basis === 'predicted',
+    // A value that can be anything is no prediction.
+    predicted: point.cell.basis === 'predicted' && measure.of(point.cell) !== null,
+    shown: measure.shown(point.cell),
   }));
   const axes = {
     columns: across,

@@ -134,7 +134,7 @@ impl<'a> Builder<'a> {
             .arg(&directory)
             .env("CARGO_ENCODED_RUSTFLAGS", rust_flags(&[], self.release));
         if target.flavour() == Flavour::Static {
-            cargo.arg("--no-default-features");
+            cargo.args(["--no-default-features", "--features", "local"]);
         }
         if Architecture::native() != Some(target.architecture()) {
             // The archiver of this machine cannot list the symbols of foreign objects.

@@ -53,7 +53,7 @@ pub(crate) fn shipped_crates(
             ])
             .arg(rust_target(architecture, flavour));
         if flavour == Flavour::Static {
-            cargo.arg("--no-default-features");
+            cargo.args(["--no-default-features", "--features", "iosonde/local"]);
         }
         parse_tree(&String::from_utf8(output(&mut cargo)?)?)
     };

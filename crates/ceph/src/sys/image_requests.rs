@@ -2,6 +2,9 @@
 //!
 //! Zero copy: librbd decides whether a write copies the data (`rbd_disable_zero_copy_writes`).
 
+mod write_confirmation;
+
+use super::image_writers::ImageWriter;
 use super::pending_ios::{LibraryPtr, PendingIo, PendingIos};
 use super::rbd::{Image, Rbd};
 use super::slot_buffers::{IoPart, SlotBuffers};
@@ -25,6 +28,8 @@ pub(crate) struct ImageRequests {
     /// Dropped after `pending`, so that the buffers stay mapped until then.
     buffers: SlotBuffers,
     drain_deadline: Option<DrainDeadline>,
+    /// Set if the writes are to be confirmed. Dropped after `pending`, as it writes until then.
+    writer: Option<ImageWriter>,
 }
 
 /// End of a wait for completions.
@@ -59,6 +64,7 @@ impl ImageRequests {
             image: image.clone(),
             buffers: SlotBuffers::default(),
             drain_deadline: None,
+            writer: None,
         }
     }
 
@@ -74,6 +80,9 @@ impl ImageRequests {
     /// # Panics
     /// As all requests: if the slot is in flight, or of the buffers of another worker.
     pub(crate) fn write(&mut self, memory: &mut IoMemory, piece: IoPart) {
+        if let Some(writer) = &mut self.writer {
+            writer.note_write(piece.offset, piece.len);
+        }
         self.buffers.begin(memory, piece.slot);
         let buffer = self.buffers.address(memory, piece);
         self.start(piece.slot, piece.len, |rbd, image, completion| {
@@ -148,10 +157,11 @@ impl ImageRequests {
             let look = left.map_or(CHECK_INTERVAL, |left| left.min(CHECK_INTERVAL));
             self.pending.collect(min, Some(look), done);
             let is_late = left.is_some_and(|left| left <= look);
+            let is_expired = drain_deadline.check_expired(done.len() > before);
             if done.len() >= min || self.pending.is_idle() || is_late {
                 return CollectEnd::Collected;
             }
-            if drain_deadline.check_expired(done.len() > before) {
+            if is_expired {
                 self.give_up(done);
                 return CollectEnd::Abandoned;
             }
@@ -164,8 +174,8 @@ impl ImageRequests {
         self.pending.abandon(ABANDONED, done);
     }
 
-    /// Starts a request. A request that cannot be started completes at once, and so do all after
-    /// requests were abandoned: a job that ignores `ECANCELED` still flushes at its end.
+    /// Starts the only request of a slot. After requests were abandoned, each completes at once: a
+    /// job that ignores `ECANCELED` still flushes at its end.
     fn start(
         &mut self,
         slot: u32,
@@ -175,8 +185,18 @@ impl ImageRequests {
         if self.pending.refuse(slot) {
             return;
         }
-        let (rbd, image) = self.image.raw();
         self.pending.begin(slot, 1);
+        self.request(slot, counts, call);
+    }
+
+    /// Starts a request of a slot in flight. A request that cannot be started completes at once.
+    fn request(
+        &mut self,
+        slot: u32,
+        counts: usize,
+        call: impl FnOnce(&Rbd, LibraryPtr, LibraryPtr) -> c_int,
+    ) {
+        let (rbd, image) = self.image.raw();
         let pending_io = self.pending.get(slot);
         pending_io.credit(counts);
         let argument = std::ptr::from_ref(pending_io).cast_mut().cast();

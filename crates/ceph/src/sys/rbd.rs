@@ -1,5 +1,6 @@
 //! Bindings of librbd, loaded at run time: images of a pool, as block devices in user space.
 
+use super::image_writers::ImageWriters;
 use super::io_ctx::IoCtx;
 use super::pending_ios::LibraryPtr;
 use super::rados::{checked, functions, load, text};
@@ -72,6 +73,10 @@ functions! {
             = b"rbd_aio_read",
         aio_discard: unsafe extern "C" fn(LibraryPtr, u64, u64, LibraryPtr) -> c_int
             = b"rbd_aio_discard",
+        aio_compare_and_write: unsafe extern "C" fn(
+            LibraryPtr, u64, usize, *const c_char, *const c_char, LibraryPtr, *mut u64, c_int,
+        ) -> c_int
+            = b"rbd_aio_compare_and_write",
         aio_flush: unsafe extern "C" fn(LibraryPtr, LibraryPtr) -> c_int = b"rbd_aio_flush",
     }
 }
@@ -210,6 +215,7 @@ struct OpenImage {
     is_left_open: AtomicBool,
     /// Settings of the image, read on the first use.
     settings: OnceLock<Vec<(String, String)>>,
+    writers: Arc<ImageWriters>,
 }
 
 /// Weak reference to an open image.
@@ -268,6 +274,7 @@ impl Image {
                 io: io.clone(),
                 is_left_open: AtomicBool::new(false),
                 settings: OnceLock::new(),
+                writers: Arc::default(),
             }),
         })
     }
@@ -286,6 +293,11 @@ impl Image {
     pub(super) fn leave_open(&self) {
         self.open_image.is_left_open.store(true, Relaxed);
         std::mem::forget(self.clone());
+    }
+
+    /// Workers that write to the image through a cache.
+    pub(crate) fn writers(&self) -> &Arc<ImageWriters> {
+        &self.open_image.writers
     }
 
     /// Creates a weak reference to the image.

@@ -2,8 +2,9 @@
 
 use super::CsiOptions;
 use crate::api;
+use crate::class_retention::{ClassRetention, VOLUME_RIGHTS};
 use crate::connect::KubeCluster;
-use crate::lifecycle::{RETAINED_RIGHTS, STATIC_PROVISIONER, find_class, is_retaining};
+use crate::lifecycle::{STATIC_PROVISIONER, find_class};
 use crate::options::{ClusterOptions, PodPlacement, Pods};
 use crate::preflight::{self, Facts};
 use crate::rights_role::{CommandRights, Right, cluster_role_manifest, role_manifest};
@@ -16,6 +17,13 @@ use kube::api::{DynamicObject, ListParams};
 
 /// Annotation of the snapshot class that is used if none is named.
 const DEFAULT_CLASS: &str = "snapshot.storage.kubernetes.io/is-default-class";
+
+/// Name of the Role with the rights of every session.
+const ROLE_NAME: &str = "iosonde-csi";
+/// Name of the Role and the ClusterRole with the rights for snapshots.
+const SNAPSHOT_ROLE_NAME: &str = "iosonde-csi-snapshots";
+/// Name of the ClusterRole with the rights on volumes that the class retains.
+const VOLUME_ROLE_NAME: &str = "iosonde-csi-volumes";
 
 /// Permissions that the run needs in its namespace.
 const CSI_RIGHTS: [Right; 18] = [
@@ -154,15 +162,14 @@ async fn query_services(
     options: &CsiOptions,
 ) -> Result<(ServiceFacts, Option<(String, Vec<Right>)>), RunError> {
     let cluster = KubeCluster::connect(cluster_options).await?;
-    let rights = csi_rights(options, false);
+    let retention = ClassRetention::query(&cluster, &[&cluster_options.target]).await;
+    let rights = csi_rights(options, retention);
     let mut facts = preflight::query_facts(&cluster, cluster_options, &rights).await?;
     // They are among those that are checked here.
     facts.missing_rights = Vec::new();
-    let retains = is_retaining(&facts, cluster_options);
-    let rights = csi_rights(options, retains);
     let wanted = match facts.lacks_namespace {
-        // The creator of the namespace may be granted rights in it.
-        true => cluster_rights(options, retains),
+        // Its creator may be granted rights in it. All others are already checked.
+        true => Vec::new(),
         false => rights.needed.clone(),
     };
     let lacking = preflight::missing(&cluster, wanted.into_iter()).await?;
@@ -172,7 +179,7 @@ async fn query_services(
     };
     let roles = || match cluster_options.create_namespace {
         true => preflight::role_with_namespace(&rights),
-        false => roles(&cluster.namespace, options, retains),
+        false => roles(&cluster.namespace, options, retention),
     };
     let lacking = (!lacking.is_empty()).then(|| (roles(), lacking));
     let answers = ServiceFacts {
@@ -199,14 +206,23 @@ async fn query_snapshot_classes(
     }
 }
 
-/// Returns all rights of a session. `retains`: the class retains volumes.
-fn csi_rights(options: &CsiOptions, retains: bool) -> CommandRights {
-    let mut needed = namespace_rights(options);
-    needed.extend(cluster_rights(options, retains));
+/// Returns all rights of a session. Those on retained volumes are needed only if the class is known
+/// to retain volumes.
+fn csi_rights(options: &CsiOptions, retention: ClassRetention) -> CommandRights {
+    let with_volumes = |is_with: bool| {
+        let mut rights = namespace_rights(options);
+        rights.extend(cluster_rights(options, is_with));
+        rights
+    };
     CommandRights {
-        role_name: "iosonde-csi",
-        used: needed.clone(),
-        needed,
+        role_name: match (options.uses_snapshots(), retention.may_retain()) {
+            (false, false) => ROLE_NAME,
+            (true, false) => SNAPSHOT_ROLE_NAME,
+            (false, true) => VOLUME_ROLE_NAME,
+            (true, true) => "iosonde-csi-snapshots-volumes",
+        },
+        needed: with_volumes(retention.retains()),
+        used: with_volumes(retention.may_retain()),
     }
 }
 
@@ -217,27 +233,29 @@ fn namespace_rights(options: &CsiOptions) -> Vec<Right> {
     CSI_RIGHTS.into_iter().chain(of_snapshots).collect()
 }
 
-/// Returns the rights on resources outside of namespaces. `retains`: the class retains volumes.
-fn cluster_rights(options: &CsiOptions, retains: bool) -> Vec<Right> {
+/// Returns the rights on resources outside of namespaces, those on retained volumes on request.
+fn cluster_rights(options: &CsiOptions, is_with_volumes: bool) -> Vec<Right> {
     let of_snapshots = SNAPSHOT_CLASS_RIGHTS
         .into_iter()
         .filter(|_| options.uses_snapshots());
     // The session waits for the removal of a volume without a watch.
-    let of_volumes = RETAINED_RIGHTS
-        .into_iter()
-        .filter(|(verb, ..)| retains && *verb != "watch");
+    let of_volumes = VOLUME_RIGHTS.into_iter().filter(|_| is_with_volumes);
     of_snapshots.chain(of_volumes).collect()
 }
 
-/// Returns the manifests of roles with all rights that are needed.
-pub(super) fn roles(namespace: &str, options: &CsiOptions, retains: bool) -> String {
-    let role = role_manifest(namespace, "iosonde-csi", &namespace_rights(options));
-    let of_cluster = cluster_rights(options, retains);
-    if of_cluster.is_empty() {
-        return role;
+/// Returns the manifests of roles with all rights that are used. Each name has the same rights in
+/// all sessions.
+pub(super) fn roles(namespace: &str, options: &CsiOptions, retention: ClassRetention) -> String {
+    let mut roles = vec![role_manifest(namespace, ROLE_NAME, &CSI_RIGHTS)];
+    if options.uses_snapshots() {
+        let name = SNAPSHOT_ROLE_NAME;
+        roles.push(role_manifest(namespace, name, &SNAPSHOT_RIGHTS));
+        roles.push(cluster_role_manifest(name, &SNAPSHOT_CLASS_RIGHTS));
     }
-    let of_cluster = cluster_role_manifest("iosonde-csi", &of_cluster);
-    format!("{role}---\n{of_cluster}")
+    if retention.may_retain() {
+        roles.push(cluster_role_manifest(VOLUME_ROLE_NAME, &VOLUME_RIGHTS));
+    }
+    roles.join("---\n")
 }
 
 /// Returns the snapshot class to use: the one that the user names, else the default of the driver,
@@ -316,7 +334,7 @@ mod tests {
     use super::*;
     use iosonde_result::data_service::DataService;
     use serde_json::{from_value, json};
-    use std::time::Duration;
+    use std::collections::BTreeMap;
 
     fn class(name: &str, driver: &str, policy: &str, is_default: bool) -> DynamicObject {
         from_value(json!({
@@ -366,20 +384,14 @@ mod tests {
 
     #[test]
     fn rights_in_a_new_namespace_include_those_of_a_run_and_of_snapshots() {
-        let options = CsiOptions {
-            services: DataService::ALL.to_vec(),
-            data_bytes: vec![1 << 20],
-            rounds: 1,
-            window: Duration::ZERO,
-            snapshot_class: None,
-        };
-        let rights = csi_rights(&options, true);
+        let options = CsiOptions::of_one_round(&DataService::ALL);
+        let rights = csi_rights(&options, ClassRetention::Retains);
         let is_needed = |right: &Right| rights.needed.contains(right);
         assert!(preflight::RIGHTS.iter().all(is_needed), "{rights:?}");
         assert!(SNAPSHOT_RIGHTS.iter().all(is_needed), "{rights:?}");
         let role = preflight::role_with_namespace(&rights);
         for words in [
-            "kind: ClusterRole\nmetadata: {name: iosonde-csi-namespaces}\n",
+            "kind: ClusterRole\nmetadata: {name: iosonde-csi-snapshots-volumes-namespaces}\n",
             "resources: [namespaces], verbs: [create, get, patch, delete]",
             "resources: [jobs], verbs: [create, get, patch, delete, list]",
             "resources: [volumesnapshots], verbs: [create, get, list, watch, delete]",
@@ -393,28 +405,45 @@ mod tests {
 
     #[test]
     fn roles_have_snapshots_only_if_they_are_used() {
-        let options = |services: &[DataService]| CsiOptions {
-            services: services.to_vec(),
-            data_bytes: vec![1 << 20],
-            rounds: 1,
-            window: Duration::ZERO,
-            snapshot_class: None,
-        };
-        let plain = roles("lab", &options(&[DataService::Clone]), false);
+        let clone = CsiOptions::of_one_round(&[DataService::Clone]);
+        let all = CsiOptions::of_one_round(&DataService::ALL);
+        let plain = roles("lab", &clone, ClassRetention::Deletes);
         assert!(
             plain.contains("resources: [pods/exec], verbs: [create, get]"),
             "{plain}"
         );
         assert!(!plain.contains("snapshot"), "{plain}");
         assert!(!plain.contains("ClusterRole"), "{plain}");
-        let retained = roles("lab", &options(&[DataService::Clone]), true);
         let volumes = "resources: [persistentvolumes], verbs: [get, list, patch]";
-        assert!(retained.contains(volumes), "{retained}");
-        let all = roles("lab", &options(&DataService::ALL), false);
+        for retention in [ClassRetention::Retains, ClassRetention::Unknown] {
+            let retained = roles("lab", &clone, retention);
+            assert!(retained.contains(volumes), "{retained}");
+        }
+        let all = roles("lab", &all, ClassRetention::Deletes);
         assert!(all.contains("resources: [volumesnapshots]"), "{all}");
         assert!(
             all.contains("---\n") && all.contains("[volumesnapshotclasses]"),
             "{all}"
         );
+    }
+
+    /// Applying a role replaces the rules of another one of the same kind and name.
+    #[test]
+    fn roles_of_one_name_have_the_same_rights_in_all_sessions() {
+        let mut known = BTreeMap::new();
+        for services in [&[DataService::Clone][..], &DataService::ALL] {
+            let options = CsiOptions::of_one_round(services);
+            for retention in [ClassRetention::Deletes, ClassRetention::Retains] {
+                let of_namespace = preflight::role_with_namespace(&csi_rights(&options, retention));
+                let printed = roles("lab", &options, retention) + "---\n" + &of_namespace;
+                for role in printed.split("---\n") {
+                    let (head, rules) = role.split_once("rules:\n").unwrap();
+                    let earlier = known.insert(head.to_owned(), rules.to_owned());
+                    assert!(earlier.is_none_or(|earlier| earlier == rules), "{role}");
+                }
+            }
+        }
+        // Two Roles, two ClusterRoles, and those of each session that creates its namespace.
+        assert_eq!(known.len(), 4 + 4, "{known:?}");
     }
 }

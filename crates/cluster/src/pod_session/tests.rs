@@ -85,7 +85,7 @@ fn lost_run_is_kept_only_on_request() {
 fn lost_agent_remedy_names_leftovers_of_lasting_volumes() {
     let lost = RunError::lost(FailedObject::only_pod(), FailureCondition::Deleted);
     let reported = with_leftovers(lost.clone(), Some("the claim data"), "1a2b");
-    let words = "run it again; what it had written may be left in the claim data: if so, remove \
+    let words = "run it again; files of the run may be left in the claim data: if so, remove \
                  .iosonde-1a2b* there";
     assert_eq!(reported.remedy(), words);
     assert_eq!(with_leftovers(lost.clone(), None, "1a2b"), lost);

@@ -126,6 +126,11 @@ const CLUSTER_RESOURCES: [&str; 6] = [
     "volumesnapshotclasses",
 ];
 
+/// Whether the right is on a resource outside of namespaces.
+pub(super) fn is_cluster_wide((_, _, resource, _): &Right) -> bool {
+    CLUSTER_RESOURCES.contains(resource)
+}
+
 /// Whether a rule grants the right, for all objects or for the named one. Rights on resources
 /// outside of namespaces are reviewed.
 fn is_allowed(

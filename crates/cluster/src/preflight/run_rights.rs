@@ -2,11 +2,17 @@
 //! commands that use pods of a run are rows of [`RIGHTS`].
 
 use super::rights_review::{in_words, missing, missing_on_objects};
+use crate::class_retention::{RIGHTS_TO_REMOVE_VOLUMES, VOLUME_RIGHTS};
 use crate::connect::KubeCluster;
 use crate::options::ClusterOptions;
 use crate::rights_role::{CommandRights, Right, cluster_role_manifest, role_manifest};
 use iosonde_job::TargetUri;
 use iosonde_result::run_error::{ClusterObstacle, RunError};
+
+/// Name of the Role of a run.
+const ROLE_NAME: &str = "iosonde";
+/// Name of the ClusterRole with the rights on volumes that their class retains.
+const VOLUME_ROLE_NAME: &str = "iosonde-volumes";
 
 /// Permissions for creating and removing a namespace.
 pub(super) const RIGHTS_TO_MAKE: [Right; 4] = [
@@ -54,12 +60,19 @@ pub(super) struct UserRights {
     pub(super) may_claim: bool,
 }
 
-/// Returns the permissions of this user that a run needs.
+/// Returns the permissions of this user that a run needs. Those on retained volumes are among them
+/// if the command needs them.
 pub(super) async fn rights(
     cluster: &KubeCluster,
     options: &ClusterOptions,
+    command: &CommandRights,
 ) -> Result<UserRights, RunError> {
     let always = RIGHTS.into_iter().chain([RIGHT_TO_CLAIM, RIGHT_TO_OWN]);
+    // A command that does not know whether its class retains volumes does not need them.
+    let of_volumes = RIGHTS_TO_REMOVE_VOLUMES
+        .into_iter()
+        .filter(|right| options.removes_retained && command.needed.contains(right));
+    let always = always.chain(of_volumes);
     let mut wanted: Vec<(Right, Option<&str>)> = always.map(|right| (right, None)).collect();
     if let TargetUri::Claim { name, .. } = &options.target {
         wanted.push((RIGHT_TO_READ_CLAIM, Some(name.as_str())));
@@ -85,11 +98,16 @@ pub(super) async fn rights(
 /// Returns the manifest of a role that suffices for a run with these options.
 pub(super) fn role_of_run(namespace: &str, options: &ClusterOptions) -> String {
     let command = rights_of_run(options);
-    match options.create_namespace {
+    if options.create_namespace {
         // A Role is removed with the namespace.
-        true => role_with_namespace(&command),
-        false => role_manifest(namespace, command.role_name, &command.used),
+        return role_with_namespace(&command);
     }
+    let mut roles = role_manifest(namespace, ROLE_NAME, &rights_in_namespace());
+    if options.removes_retained {
+        roles.push_str("---\n");
+        roles.push_str(&cluster_role_manifest(VOLUME_ROLE_NAME, &VOLUME_RIGHTS));
+    }
+    roles
 }
 
 /// Returns the manifest of a role for a command that creates its namespace. No Role can be created
@@ -184,8 +202,15 @@ fn refuse_missing(
     Err(obstacle.into())
 }
 
-/// Returns the permissions of a run with these options. Those that it uses are the same for all
-/// runs: applying the role of one does not take a right from another.
+/// Returns the permissions in its namespace that a run may use. They are the same for all runs:
+/// applying the role of one does not take a right from another.
+fn rights_in_namespace() -> Vec<Right> {
+    let of_claims = [RIGHT_TO_READ_CLAIM, RIGHT_TO_CLAIM];
+    [&RIGHTS[..], &RIGHTS_TO_WATCH[..], &of_claims[..]].concat()
+}
+
+/// Returns the permissions of a run with these options. A run that removes volumes which their
+/// class retains uses further ones, and has roles of its own.
 pub(crate) fn rights_of_run(options: &ClusterOptions) -> CommandRights {
     let of_claims = [RIGHT_TO_READ_CLAIM, RIGHT_TO_CLAIM];
     let mut needed = RIGHTS.to_vec();
@@ -193,10 +218,18 @@ pub(crate) fn rights_of_run(options: &ClusterOptions) -> CommandRights {
         RIGHT_TO_CLAIM => options.pods.is_some_and(|pods| pods.shared),
         _ => matches!(options.target, TargetUri::Claim { .. }),
     }));
+    let mut used = rights_in_namespace();
+    if options.removes_retained {
+        needed.extend(RIGHTS_TO_REMOVE_VOLUMES);
+        used.extend(VOLUME_RIGHTS);
+    }
     CommandRights {
-        role_name: "iosonde",
+        role_name: match options.removes_retained {
+            true => VOLUME_ROLE_NAME,
+            false => ROLE_NAME,
+        },
         needed,
-        used: [&RIGHTS[..], &RIGHTS_TO_WATCH[..], &of_claims[..]].concat(),
+        used,
     }
 }
 
@@ -295,12 +328,42 @@ mod tests {
         let objects = cluster_with_rules(&runtime, &rules);
         let lacking = |target: &str| {
             let options = ClusterOptions::new(target.parse().unwrap());
-            let granted = runtime.block_on(rights(&objects.cluster, &options));
+            let command = rights_of_run(&options);
+            let granted = runtime.block_on(rights(&objects.cluster, &options, &command));
             granted.unwrap().missing_rights
         };
         assert!(lacking("sc://fast").is_empty());
         assert!(lacking("pvc://data").is_empty());
         assert_eq!(lacking("pvc://logs"), ["get persistentvolumeclaims"]);
+    }
+
+    #[test]
+    fn rights_on_volumes_are_needed_only_if_the_command_needs_them() {
+        let runtime = crate::connect::runtime().unwrap();
+        let rules = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]);
+        // The rules of a namespace do not grant rights on volumes.
+        let objects = cluster_with_rules(&runtime, &rules);
+        let mut options = ClusterOptions::new("sc://kept".parse().unwrap());
+        let run = rights_of_run(&options);
+        options.removes_retained = true;
+        let trial = rights_of_run(&options);
+        let lacking = |options: &ClusterOptions, command: &CommandRights| {
+            let granted = runtime.block_on(rights(&objects.cluster, options, command));
+            granted.unwrap()
+        };
+        let of_trial = lacking(&options, &trial);
+        // A user who may not get volumes does not wait for their removal.
+        let expected = ["list persistentvolumes", "patch persistentvolumes"];
+        assert_eq!(of_trial.missing_rights, expected);
+        assert!(of_trial.may_claim);
+        assert!(
+            of_trial.role.contains("name: iosonde-volumes}"),
+            "{}",
+            of_trial.role
+        );
+        assert!(lacking(&options, &run).missing_rights.is_empty());
+        options.removes_retained = false;
+        assert!(lacking(&options, &run).missing_rights.is_empty());
     }
 
     #[test]
@@ -329,5 +392,29 @@ mod tests {
         let role = role_manifest("lab", of_class.role_name, &of_class.used);
         let claims = "resources: [persistentvolumeclaims], verbs: [list, watch, get, create]";
         assert!(role.contains(claims), "{role}");
+    }
+
+    #[test]
+    fn role_of_a_trial_that_removes_retained_volumes_has_the_rights_on_them() {
+        let mut options = ClusterOptions::new("sc://kept".parse().unwrap());
+        let plain = role_of_run("lab", &options);
+        assert!(!plain.contains("persistentvolumes]"), "{plain}");
+        options.removes_retained = true;
+        let volumes = "resources: [persistentvolumes], verbs: [get, list, patch]";
+        let retaining = role_of_run("lab", &options);
+        let name = "kind: ClusterRole\nmetadata: {name: iosonde-volumes}\n";
+        assert!(retaining.starts_with(&plain), "{retaining}");
+        assert!(retaining.contains(name) && retaining.contains(volumes));
+        assert_eq!(
+            rights_of_run(&options).needed[RIGHTS.len()..],
+            RIGHTS_TO_REMOVE_VOLUMES
+        );
+        options.create_namespace = true;
+        let of_new = role_of_run("lab", &options);
+        let name = "metadata: {name: iosonde-volumes-namespaces}\n";
+        assert!(
+            of_new.contains(name) && of_new.contains(volumes),
+            "{of_new}"
+        );
     }
 }

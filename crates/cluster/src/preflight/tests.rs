@@ -88,6 +88,10 @@ fn existing_class_is_accepted_with_an_available_image() {
     assert!(ready.notes.is_empty());
     let kept = judge(&facts(|_| {}), "ephemeral://keep").unwrap();
     assert!(kept.notes[0].contains("retains"), "{:?}", kept.notes);
+    let mut trial = ClusterOptions::new("sc://keep".parse().unwrap());
+    trial.removes_retained = true;
+    let removed = facts(|_| {}).judge(&trial, &["amd64"]).unwrap();
+    assert!(removed.notes.is_empty(), "{:?}", removed.notes);
     let bare = facts(|facts| facts["nodes"] = json!([node("amd64", &["k8s.gcr.io/pause:3"])]));
     assert_eq!(judge(&bare, "emptydir://").unwrap().image, FALLBACK_IMAGE);
 }

@@ -59,7 +59,7 @@ impl Facts {
                  to nodes or zones, it may be one that the labels exclude"
             ));
         }
-        if class.reclaim_policy.as_deref() == Some("Retain") {
+        if class.reclaim_policy.as_deref() == Some("Retain") && !options.removes_retained {
             ready.notes.push(format!(
                 "the class {name} retains volumes: the one of this run stays when its claim is \
                  gone; `kubectl get pv` shows it"

@@ -3,6 +3,7 @@
 use super::file_errors::target_error;
 use crate::interrupt::Interrupt;
 use crate::remedies::no_thread;
+use crate::sys::c_library as libc;
 use crate::sys::memory::{IoMemory, MemoryKind};
 use iosonde_result::run_error::{PathAction, RunError};
 use iosonde_workload::rng::{Rng, mix64};

@@ -7,6 +7,7 @@ use super::file_errors::{ignore_unsupported, must_not_create, target_error, unus
 use super::pending_layout::{FileNeed, PendingLayout};
 use crate::interrupt::Interrupt;
 use crate::sys::block;
+use crate::sys::c_library as libc;
 use iosonde_job::plan::Fallocate;
 use iosonde_result::run_error::{PathAction, RunError, TargetProblem};
 use std::collections::BTreeSet;

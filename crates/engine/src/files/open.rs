@@ -5,6 +5,7 @@ use super::file_errors::{ignore_unsupported, must_not_create, target_error};
 use super::rw_flag_check::check_rw_flags;
 use crate::io::FileHandle;
 use crate::sys::block;
+use crate::sys::c_library as libc;
 use crate::worker_files::{FileKind, FileUse, WorkerFiles};
 use iosonde_job::plan::{Direction, Engine, Fadvise, Job, SyncMode};
 use iosonde_machine::proc_root::device_number;
@@ -46,7 +47,7 @@ impl OpenSet {
     pub(crate) fn flags(&self) -> impl Iterator<Item = &'static str> {
         let is_noatime = |file: &File| {
             let flags = rustix::fs::fcntl_getfl(file);
-            flags.is_ok_and(|flags| flags.contains(rustix::fs::OFlags::NOATIME))
+            flags.is_ok_and(|flags| flags.bits() & libc::O_NOATIME.cast_unsigned() != 0)
         };
         let in_force = !self.files.is_empty() && self.files.iter().all(is_noatime);
         in_force.then_some("noatime").into_iter()
@@ -293,7 +294,7 @@ impl Opener {
         let metadata = opened
             .metadata()
             .map_err(|error| target_error(&file.path, PathAction::Inspect, &error))?;
-        let number = device_number(metadata.rdev());
+        let number = device_number(metadata.rdev() as _);
         if metadata.file_type().is_block_device() && !self.hold.has(number) {
             return Err(RunError::write_refused(
                 file.path.display().to_string(),

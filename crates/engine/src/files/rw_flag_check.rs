@@ -2,18 +2,17 @@
 //! `uncached`), before anything is written.
 
 use super::file_errors::{target_error, unusable_target};
+use crate::sys::c_library as libc;
+use crate::sys::rw::check_uncached_read;
 use crate::worker_files::{FileKind, WorkerFiles};
 use iosonde_job::plan::{BlockSize, Direction, Job};
 use iosonde_machine::atomic_writes::atomic_write_limits;
 use iosonde_result::doctor::AtomicWriteLimits;
 use iosonde_result::run_error::{PathAction, RunError, TargetProblem};
-use rustix::io::{Errno, ReadWriteFlags};
 use std::fs::File;
-use std::io::{self, ErrorKind, IoSliceMut};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
 use std::path::Path;
-
-/// RWF_DONTCACHE.
-const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(libc::RWF_DONTCACHE as u32);
 
 /// Refuses files that do not support `atomic` or `uncached` of a job, and blocks beyond the limits
 /// of atomic writes. Files that do not exist yet are checked once they are open.
@@ -88,12 +87,8 @@ fn misfit(sizes: &BlockSize, limits: AtomicWriteLimits) -> Option<u64> {
 /// file that this process may not read is not tried.
 fn uncached_refusal(path: &Path) -> Option<i32> {
     let file = File::open(path).ok()?;
-    let mut byte = [0];
-    let mut buffers = [IoSliceMut::new(&mut byte)];
-    match rustix::io::preadv2(&file, &mut buffers, 0, DONTCACHE) {
-        Err(Errno::OPNOTSUPP) => Some(libc::EOPNOTSUPP),
-        _ => None,
-    }
+    let refused = check_uncached_read(file.as_raw_fd()).err()?.raw_os_error();
+    refused.filter(|errno| *errno == libc::EOPNOTSUPP)
 }
 
 #[cfg(test)]

@@ -4,6 +4,15 @@ use super::{Backend, Completion, CompletionCallback, FileHandle, Slab};
 use std::io;
 use std::sync::Weak;
 
+/// Writes that storage acknowledged and lost: those of any job that wrote the same storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostWrites {
+    /// errno of the error.
+    pub errno: i32,
+    /// Whether all these jobs ignore the error.
+    pub is_ignored: bool,
+}
+
 /// I/O of one worker on remote storage. The engine makes one virtual call per batch.
 ///
 /// It marks the slots in flight, like the backends of the kernel
@@ -28,6 +37,15 @@ pub trait RemoteIo: Send {
 
     /// Checks I/Os in flight for timeouts, if a callback is set: several times a second.
     fn check_timeouts(&mut self) {}
+
+    /// Checks whether writes still succeed, with no I/O in flight, after all files were flushed or
+    /// the worker failed.
+    ///
+    /// # Errors
+    /// Lost writes, also those of other jobs.
+    fn confirm_writes(&mut self) -> Result<(), LostWrites> {
+        Ok(())
+    }
 
     /// Has a thread of the library invoke `callback` on completions, from now on. Returns `false`
     /// if that is not possible: [`RemoteIo::reap`] waits then.
@@ -82,6 +100,10 @@ impl Backend for RemoteBackend {
 
     fn check_timeouts(&mut self) {
         self.io.check_timeouts();
+    }
+
+    fn confirm_writes(&mut self) -> Result<(), LostWrites> {
+        self.io.confirm_writes()
     }
 
     fn set_files(&mut self, _: &[FileHandle]) -> io::Result<()> {

@@ -3,6 +3,7 @@
 use super::file_calls::trim;
 use super::immediate::ImmediateIo;
 use super::{Completion, FileHandle, Op, Slab};
+use crate::sys::c_library as libc;
 use crate::sys::rw::{self, Call, Transfer};
 use iosonde_workload::rng::Rng;
 use std::io;

@@ -12,6 +12,7 @@ use crate::io::remote::RemoteBackend;
 use crate::io::sync::{Sync, Vsync};
 use crate::io::{Backend, FileHandle, Slab};
 use crate::remote_storage::RemoteStorage;
+use crate::sys::c_library as libc;
 use crate::sys::ring::{MinWait, RingOptions};
 use crate::sys::rw::{Call, RwFlags};
 use crate::worker::Refill;

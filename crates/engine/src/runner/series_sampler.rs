@@ -174,7 +174,7 @@ fn idleness(before: &BTreeMap<u32, CpuTimes>, now: &BTreeMap<u32, CpuTimes>) -> 
         .collect()
 }
 
-/// Averages the shares of two times, of which the second is `part` of the total.
+/// Returns the weighted mean of two readings. `part` is the second one's share of the total time.
 fn mixed(one: CpuShares, other: CpuShares, part: f64) -> CpuShares {
     let mix = |one: f64, other: f64| one + (other - one) * part;
     CpuShares {

@@ -195,11 +195,10 @@ pub(crate) fn build_parts(
             .verifier
             .as_ref()
             .is_some_and(Verification::reads_back);
-    let syncs_at_end = (job.workload.end_fsync || job.workload.fsync_on_close)
-        && job.workload.rw.has(Direction::Write);
+    let (end_sync_files, times_end_sync) = end_sync(job, files);
     let drops_page_cache = matches!(&links.open_file_cache, Some(it) if it.drops_cache());
     let mut generator = resources.generator;
-    if verifies_each_pass || syncs_at_end || links.cache.is_some() || drops_page_cache {
+    if verifies_each_pass || times_end_sync || links.cache.is_some() || drops_page_cache {
         generator.stop_where_it_starts_over();
     }
     WorkerParts {
@@ -227,7 +226,8 @@ pub(crate) fn build_parts(
         limits: worker_limits(job, start_ns),
         errors: job.errors.clone(),
         file_names: links.file_names,
-        end_sync_files: end_sync_files(job, files, syncs_at_end),
+        end_sync_files,
+        times_end_sync,
         timed: job.measure.slat || job.measure.clat || job.measure.lat,
         cmdprio: Cmdprio::new(
             job,
@@ -242,15 +242,19 @@ pub(crate) fn build_parts(
     }
 }
 
-/// Returns the files to flush at the end of each pass. An image of Ceph that is written is always
-/// flushed at the end of the job: a write that librbd's cache acknowledged may fail later, and only
-/// a flush returns that error.
-fn end_sync_files(job: &Job, files: &WorkerFiles, syncs_at_end: bool) -> Vec<u32> {
-    let is_cached = job.io.engine == Engine::Rbd && job.workload.rw.has(Direction::Write);
-    match syncs_at_end || is_cached {
+/// Returns the files to flush at the end of each pass, and whether the job asks for that flush, so
+/// that its time belongs to the run time. An image of Ceph that is written is always flushed at the
+/// end of the job: a write that librbd's cache acknowledged may fail later, and only a flush
+/// returns that error.
+fn end_sync(job: &Job, files: &WorkerFiles) -> (Vec<u32>, bool) {
+    let writes = job.workload.rw.has(Direction::Write);
+    let is_asked = writes && (job.workload.end_fsync || job.workload.fsync_on_close);
+    let is_cached = writes && job.io.engine == Engine::Rbd;
+    let files = match is_asked || is_cached {
         true => (0..files.files.len() as u32).collect(),
         false => Vec::new(),
-    }
+    };
+    (files, is_asked)
 }
 
 /// Returns the latencies to measure.
@@ -372,7 +376,7 @@ mod tests {
     use iosonde_workload::FileRegion;
 
     #[test]
-    fn written_image_is_flushed_at_the_end() {
+    fn written_image_is_flushed_at_the_end_outside_of_the_run_time() {
         let files = WorkerFiles {
             files: vec![FileUse {
                 path: PathBuf::from("rbd://pool/image"),
@@ -387,18 +391,21 @@ mod tests {
             }],
             ..WorkerFiles::NONE
         };
-        let flushed = |engine: Engine, mode: ReadWriteMode| {
+        let flushed = |engine: Engine, mode: ReadWriteMode, end_fsync: bool| {
             let mut job = Job::new("x");
             job.io.engine = engine;
             job.workload.rw = ReadWrite { mode, random: true };
-            end_sync_files(&job, &files, false)
+            job.workload.end_fsync = end_fsync;
+            end_sync(&job, &files)
         };
-        assert_eq!(flushed(Engine::Rbd, ReadWriteMode::ReadWrite), [0]);
-        assert_eq!(flushed(Engine::Rbd, ReadWriteMode::Read), [0; 0]);
-        assert_eq!(flushed(Engine::Rados, ReadWriteMode::Write), [0; 0]);
-        let mut job = Job::new("x");
-        job.io.engine = Engine::Rados;
-        assert_eq!(end_sync_files(&job, &files, true), [0]);
+        let read_write = ReadWriteMode::ReadWrite;
+        assert_eq!(flushed(Engine::Rbd, read_write, false), (vec![0], false));
+        assert_eq!(flushed(Engine::Rbd, read_write, true), (vec![0], true));
+        let none = (Vec::new(), false);
+        assert_eq!(flushed(Engine::Rbd, ReadWriteMode::Read, true), none);
+        assert_eq!(flushed(Engine::Rados, ReadWriteMode::Write, false), none);
+        let asked = flushed(Engine::Rados, ReadWriteMode::Write, true);
+        assert_eq!(asked, (vec![0], true));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::aio_ring::{AioEvent, AioRing};
 use super::memory::{IoMemory, KeptMapping};
 use crate::slot::Completion;
+use crate::sys::c_library as libc;
 use crate::sys::memory::Slab;
 use crate::sys::rw::RwFlags;
 use iosonde_workload::Op;

@@ -1,6 +1,7 @@
 //! Operations on whole block devices and files: size, discard, allocation, cache.
 
 use crate::slot::whole_length;
+use crate::sys::c_library as libc;
 use std::io;
 use std::os::fd::RawFd;
 

@@ -4,6 +4,7 @@
 //! system is full, or the device failed. The handler maps an empty page there, so that the copy
 //! continues, and sets a flag. Any other SIGBUS gets the previous action.
 
+use crate::sys::c_library as libc;
 use std::io;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, compiler_fence};

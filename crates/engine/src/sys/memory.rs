@@ -1,6 +1,7 @@
 //! I/O buffers: one mapping, divided into slots.
 
 use crate::slot::Slot;
+use crate::sys::c_library as libc;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;

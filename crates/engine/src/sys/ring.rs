@@ -10,6 +10,7 @@ mod tests;
 
 use crate::slot::{Completion, Slot};
 use crate::sys::memory::{IoMemory, KeptMapping, Slab};
+pub(crate) use crate::sys::ring_options::{MinWait, RingOptions};
 pub(crate) use discard::probe_discard;
 use enter::{RingDescriptor, retry};
 use io_uring::squeue::{PushError, SubmissionQueue};
@@ -17,7 +18,6 @@ use io_uring::types::{Fd, Fixed, FsyncFlags};
 use io_uring::{IoUring, opcode, squeue};
 use iosonde_workload::Op;
 pub use setup::try_one;
-pub(crate) use setup::{MinWait, RingOptions};
 use setup::{SetupFlags, build_newest};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -124,7 +124,7 @@ struct EntryMaker {
     registered_files: bool,
     fixed_buffers: bool,
     /// Entries since the last one that was forced to a kernel worker.
-    turn: u32,
+    since_forced_async: u32,
     /// One I/O vector for each slot, for vectored opcodes.
     vectors: Box<[libc::iovec]>,
 }
@@ -155,7 +155,7 @@ impl Ring {
                 files: Vec::new(),
                 registered_files: false,
                 fixed_buffers: false,
-                turn: 0,
+                since_forced_async: 0,
                 vectors: vec![empty; memory.slots()].into_boxed_slice(),
             },
             in_flight: 0,
@@ -413,8 +413,8 @@ impl EntryMaker {
         if every == 0 {
             return false;
         }
-        self.turn = (self.turn + 1) % every;
-        self.turn == 0
+        self.since_forced_async = (self.since_forced_async + 1) % every;
+        self.since_forced_async == 0
     }
 
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! Synchronous system calls that read or write one slot, or several contiguous ones.
 
 use super::memory::IoMemory;
+use crate::sys::c_library as libc;
 use iosonde_job::plan::IoMethod;
 use std::io;
 use std::os::fd::RawFd;
@@ -188,6 +189,20 @@ pub(crate) fn transfer_many(
         i64::from(outcome(-1))
     } else {
         moved as i64
+    }
+}
+
+/// Reads one byte with RWF_DONTCACHE.
+pub(crate) fn check_uncached_read(fd: RawFd) -> io::Result<()> {
+    let mut byte = 0u8;
+    let vector = libc::iovec {
+        iov_base: (&raw mut byte).cast(),
+        iov_len: 1,
+    };
+    // SAFETY: the vector is one byte, to which nothing else refers.
+    match unsafe { libc::preadv2(fd, &vector, 1, 0, libc::RWF_DONTCACHE) } {
+        0.. => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

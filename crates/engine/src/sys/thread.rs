@@ -1,5 +1,6 @@
 //! Settings of the calling thread: CPU affinity, priorities, identity, memory policy, timers.
 
+use crate::sys::c_library as libc;
 use iosonde_job::plan::{IoPriority, NumaMemKind, NumaMemPolicy};
 use std::io;
 
@@ -14,13 +15,13 @@ pub(crate) fn set_affinity(cpus: &[u32]) -> io::Result<()> {
     let length = size_of_val(mask.as_slice());
     // SAFETY: the kernel reads `length` bytes of the mask.
     let returned = unsafe { libc::sched_setaffinity(0, length, mask.as_ptr().cast()) };
-    check(returned.into())
+    check(returned)
 }
 
 /// Sets the calling thread's nice value.
 pub(crate) fn set_nice(nice: i32) -> io::Result<()> {
     // SAFETY: the call takes no pointer to memory.
-    check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }.into())
+    check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) })
 }
 
 /// Changes the user and group of the calling thread only; `None` keeps one. The C library's
@@ -104,12 +105,12 @@ pub(crate) fn set_fine_timers() {
 
 /// The calling thread's id.
 pub(crate) fn id() -> u32 {
-    // Not libc::gettid, which glibc has since 2.30 only.
-    rustix::thread::gettid().as_raw_pid().cast_unsigned()
+    // SAFETY: the call takes no pointer to memory. glibc has gettid(3) since 2.30 only.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-fn check(returned: libc::c_long) -> io::Result<()> {
-    if returned < 0 {
+fn check(returned: impl Into<i64>) -> io::Result<()> {
+    if returned.into() < 0 {
         Err(io::Error::last_os_error())
     } else {
         Ok(())

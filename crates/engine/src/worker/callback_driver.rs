@@ -85,7 +85,7 @@ struct DriverState<W> {
 
 /// Whether a worker with these parts waits for completions only.
 pub(crate) fn can_drive(parts: &WorkerParts) -> bool {
-    parts.pacer.is_free()
+    parts.pacer.never_waits()
         && parts.flow.is_none()
         && parts.replayer.is_none()
         && parts.depth_control.is_none()

@@ -1,9 +1,12 @@
 //! Processing of completions: recorded, continued, verified or failed.
 
 use super::{Worker, WorkerPhase, WorkerStep};
+use crate::error_policy::{survives_read, survives_verify, survives_write};
 use crate::io::{Backend, Completion, Op, Slot};
 use crate::worker::clock::Clock;
+use crate::worker::io_failure::failure_from_io;
 use iosonde_job::plan::{Direction, ErrorPolicy};
+use iosonde_result::run::IoFailure;
 
 /// Most time for each I/O of a full reap.
 const FULL_REAP_NS_PER_IO: u64 = 5_000;
@@ -271,11 +274,6 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     /// Handles an error: the job survives it, ignores it, or fails.
     #[cold]
     pub(super) fn fail(&mut self, slot: &Slot, errno: i32) {
-        let full = matches!(errno, libc::ENOSPC | libc::EDQUOT);
-        if full && self.parts.limits.fill_device && slot.op == Op::Write {
-            (self.source_exhausted, self.over) = (true, true);
-            return;
-        }
         let file = self.parts.file_names.get(slot.file as usize).cloned();
         if errno == libc::ECANCELED && self.failure.is_none() {
             let count = self.in_flight + 1;
@@ -284,14 +282,25 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 "interrupted: {count} I/Os in flight had no answer and were abandoned ({place})"
             ));
         }
-        let failure = crate::worker::io_failure::failure_from_io(slot, errno, file);
-        if survives(&self.parts.errors, slot, errno) {
-            if self.parts.errors.dump {
-                self.parts.shared.note(failure.message);
-            }
-            return self.survive(errno);
+        let full = matches!(errno, libc::ENOSPC | libc::EDQUOT);
+        if full && self.parts.limits.fill_device && slot.op == Op::Write {
+            (self.source_exhausted, self.over) = (true, true);
+            return;
         }
-        self.failure.get_or_insert(failure);
+        let survives = survives(&self.parts.errors, slot, errno);
+        self.end_or_survive(failure_from_io(slot, errno, file), survives);
+    }
+
+    /// Ends the worker with this failure, or counts an error that it survives.
+    pub(super) fn end_or_survive(&mut self, failure: IoFailure, survives: bool) {
+        if !survives {
+            self.failure.get_or_insert(failure);
+            return;
+        }
+        self.survive(failure.errno);
+        if self.parts.errors.dump {
+            self.parts.shared.note(failure.message);
+        }
     }
 
     pub(super) fn survive(&mut self, errno: i32) {
@@ -308,24 +317,11 @@ fn is_whole_range(op: Op, result: i32) -> bool {
     op == Op::SyncFileRange || op == Op::Trim && result == i32::MAX
 }
 
-/// Whether the job survives an error. As in fio, continue_on_error alone covers EIO and EILSEQ, and
-/// ignore_error lists other errors instead.
+/// Whether the job survives an error.
 fn survives(policy: &ErrorPolicy, slot: &Slot, errno: i32) -> bool {
     match slot.op {
         Op::Read if slot.check => survives_verify(policy, errno),
-        Op::Read => is_listed(&policy.ignore[0], policy.continue_read, errno),
-        _ => is_listed(&policy.ignore[1], policy.continue_write, errno),
-    }
-}
-
-/// Whether the job survives a verification error.
-fn survives_verify(policy: &ErrorPolicy, errno: i32) -> bool {
-    is_listed(&policy.ignore[2], policy.continue_verify, errno)
-}
-
-fn is_listed(ignored: &[i32], continues: bool, errno: i32) -> bool {
-    match ignored {
-        [] => continues && matches!(errno, libc::EIO | libc::EILSEQ),
-        listed => listed.contains(&errno),
+        Op::Read => survives_read(policy, errno),
+        _ => survives_write(policy, errno),
     }
 }

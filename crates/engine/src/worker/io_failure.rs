@@ -2,6 +2,7 @@
 
 use crate::io::Slot;
 use crate::remedies::remedy_for_forbidden;
+use crate::sys::c_library as libc;
 use iosonde_job::errno::errno_name;
 use iosonde_result::error_text::FILE_SERVER_ENDED_REMEDY;
 use iosonde_result::run::IoFailure;
@@ -45,6 +46,23 @@ pub(crate) fn failure_from_io(slot: &Slot, errno: i32, file: Option<String>) -> 
         false => remedy(errno, slot),
     };
     build_failure(slot, errno, file, remedy)
+}
+
+/// Returns the failure of writes that were acknowledged from a cache and flushed without an error.
+pub(crate) fn failure_from_lost_writes(slot: &Slot, errno: i32, file: Option<String>) -> IoFailure {
+    let remedy = remedy_in_cluster(errno, slot);
+    let name = errno_name(errno);
+    let place = file.as_deref().unwrap_or("the target");
+    IoFailure {
+        errno,
+        operation: "write".to_owned(),
+        message: format!(
+            "writes to {place} fail with {name}, and writes that its cache acknowledged may be \
+             lost: {remedy}"
+        ),
+        file,
+        offset: None,
+    }
 }
 
 /// Returns the failure of a wait for completions: the state of the I/Os in flight is unknown.

@@ -192,7 +192,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 {
                     return Some((io, true));
                 }
-                let io = match self.parts.pacer.turn(self.now_ns) {
+                let io = match self.parts.pacer.next_direction(self.now_ns) {
                     Some(direction) => self.parts.generator.next_io_of(direction),
                     None => self.parts.generator.next_io(),
                 };

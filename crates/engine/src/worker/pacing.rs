@@ -87,7 +87,7 @@ pub(crate) struct Pacer {
     unpaced: Option<Direction>,
     thinking: Option<Thinking>,
     ignore_thinktime: bool,
-    free: bool,
+    never_waits: bool,
     rng: Rng,
 }
 
@@ -133,22 +133,22 @@ impl Pacer {
                 since_ns: start_ns,
                 due: false,
             });
-        let free = paced.is_empty() && thinking.is_none();
+        let never_waits = paced.is_empty() && thinking.is_none();
         Pacer {
             rates,
             paced,
             unpaced,
             thinking,
             ignore_thinktime: schedule.rate_ignore_thinktime,
-            free,
+            never_waits,
             rng,
         }
     }
 
     /// Whether no I/O ever has to wait.
     #[inline(always)]
-    pub(crate) fn is_free(&self) -> bool {
-        self.free
+    pub(crate) fn never_waits(&self) -> bool {
+        self.never_waits
     }
 
     /// Whether a rate determines when I/Os are due.
@@ -158,7 +158,7 @@ impl Pacer {
 
     /// Returns the next I/O's direction; `None` leaves it to the mix. Of several rates, the
     /// earliest is next. A direction without a rate issues I/O while the one with a rate waits.
-    pub(crate) fn turn(&self, now_ns: u64) -> Option<Direction> {
+    pub(crate) fn next_direction(&self, now_ns: u64) -> Option<Direction> {
         if self.paced.len() < 2 {
             let waits = self.start_ns(*self.paced.first()?)? > now_ns;
             return self.unpaced.filter(|_| waits);

@@ -1,8 +1,10 @@
 //! Changes of phase: flush, verification, the next pass, the end.
 
 use super::{StartOver, Worker, WorkerPhase, WorkerStep};
-use crate::io::Backend;
+use crate::io::remote::LostWrites;
+use crate::io::{Backend, Op, Slot};
 use crate::worker::clock::Clock;
+use crate::worker::io_failure::failure_from_lost_writes;
 use iosonde_result::observer::WorkerState;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -16,6 +18,10 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.deferred_io = None;
         self.draining = false;
         self.now_ns = self.clock.now_ns();
+        let confirms = self.begins_confirmation();
+        if confirms {
+            self.confirm_writes();
+        }
         let stopped = self.is_stopped();
         if self.phase == WorkerPhase::Main {
             let starts_over = self.parts.generator.take_stop().filter(|_| !stopped);
@@ -26,6 +32,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             self.checks_pass = !stopped && (self.parts.verifies_each_pass || !self.has_next_pass);
         }
         self.count_runtime();
+        if confirms {
+            // The time of the confirmation belongs to no phase.
+            self.now_ns = self.clock.now_ns();
+            self.phase_start_ns = self.now_ns;
+        }
         if self.phase == WorkerPhase::Main
             && !self.parts.end_sync_files.is_empty()
             && self.failure.is_none()
@@ -50,16 +61,22 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             self.in_flight, 0,
             "a phase ends once its I/Os have completed"
         );
-        let (free, batched) = (self.free.len(), self.batch.len());
         assert!(
-            self.failure.is_some() || free + batched == self.parts.slab.slots.len(),
-            "each slot is free or in the batch: {free} + {batched}"
+            self.failure.is_some() || self.has_all_slots(),
+            "each slot is free or in the batch: {} + {}",
+            self.free.len(),
+            self.batch.len()
         );
         let ranges = self.ranges.as_ref().filter(|_| self.failure.is_none());
         assert!(
-            ranges.is_none_or(|ranges| batched > 0 || ranges.is_empty()),
+            ranges.is_none_or(|ranges| !self.batch.is_empty() || ranges.is_empty()),
             "each completion removes its range"
         );
+    }
+
+    /// Whether no slot was lost by a failed wait.
+    fn has_all_slots(&self) -> bool {
+        self.free.len() + self.batch.len() == self.parts.slab.slots.len()
     }
 
     /// Whether the worker ends regardless of the I/O that is left.
@@ -79,6 +96,40 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.end_syncs = 0;
         self.phase = WorkerPhase::EndSync;
         WorkerStep::Again
+    }
+
+    /// Whether the writes are confirmed now: after their flush, or once the worker fails, as no
+    /// other worker may be left to confirm those of other jobs. Not if I/Os were abandoned, or have
+    /// an unknown state.
+    fn begins_confirmation(&self) -> bool {
+        let Some(failure) = &self.failure else {
+            return self.phase == WorkerPhase::EndSync;
+        };
+        matches!(self.phase, WorkerPhase::Main | WorkerPhase::EndSync)
+            && !self.parts.end_sync_files.is_empty()
+            && failure.errno != libc::ECANCELED
+            && self.has_all_slots()
+    }
+
+    /// Fails the worker if writes to its flushed files were lost. They may be those of other jobs,
+    /// so that the policy of this job alone does not decide. A worker that has failed keeps its own
+    /// failure, and the lost writes become a note.
+    fn confirm_writes(&mut self) {
+        if let Err(LostWrites { errno, is_ignored }) = self.backend.confirm_writes() {
+            let slot = Slot {
+                op: Op::Write,
+                file: self.parts.end_sync_files.first().copied().unwrap_or(0),
+                ..self.parts.slab.slots[0]
+            };
+            let file = self.parts.file_names.get(slot.file as usize).cloned();
+            let failure = failure_from_lost_writes(&slot, errno, file);
+            match &self.failure {
+                // I/Os were abandoned after the failure, and those of the confirmation are refused.
+                Some(_) if errno == libc::ECANCELED => {}
+                Some(_) if !is_ignored => self.parts.shared.note(failure.message),
+                _ => self.end_or_survive(failure, is_ignored),
+            }
+        }
     }
 
     fn begins_verifying(&mut self) -> bool {

@@ -2,7 +2,9 @@
 
 mod allocations;
 mod call_sizes;
+mod completing_backend;
 mod large_trims;
 mod lost_completions;
+mod lost_writes;
 mod single_io_rows;
 mod worker_parts;

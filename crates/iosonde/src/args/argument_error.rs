@@ -1,5 +1,6 @@
 //! Errors of clap as one sentence and one remedy, without the usage, which fills a screen.
 
+use super::output_file::OutputFileError;
 use super::unknown_argument::{excess_remedy, is_similar, option_remedy};
 use crate::failure::CommandError;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -85,6 +86,11 @@ fn remedy(error: &clap::Error, command: &str) -> String {
         let mut suggested = names(suggested).into_iter().rev();
         suggested.find(|name| is_similar(&wrong, name))
     };
+    let source = error.source();
+    if let Some(file) = source.and_then(|source| source.downcast_ref::<OutputFileError>()) {
+        let argument = first(ContextKind::InvalidArg).unwrap_or_default();
+        return file.remedy(argument_name(&argument), command);
+    }
     let is_unknown = error.kind() == ErrorKind::UnknownArgument;
     let unknown = first(ContextKind::InvalidArg).filter(|_| is_unknown);
     if let Some(option) = similar(ContextKind::InvalidArg, ContextKind::SuggestedArg) {

@@ -1,6 +1,7 @@
 //! Arguments of `iosonde doctor`.
 
 use super::ClusterArgs;
+use super::output_file::text_file;
 use clap::{Args, ValueEnum};
 use iosonde_result::doctor::Severity;
 use std::path::PathBuf;
@@ -37,7 +38,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long, value_enum, default_value_t = DoctorFormat::Table)]
     pub(crate) format: DoctorFormat,
     /// File to write the findings to, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = text_file())]
     pub(crate) output: Option<PathBuf>,
     /// Check a Kubernetes cluster instead: its storage classes, its nodes, and leftovers of runs
     #[arg(long, conflicts_with = "targets")]

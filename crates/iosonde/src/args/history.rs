@@ -1,5 +1,6 @@
 //! Arguments of the commands that store, show and compare results.
 
+use super::output_file::{OutputFileKind, output_file, text_file};
 use super::{ExpectArgs, seconds_or_none};
 use clap::{Args, ValueEnum};
 use iosonde_history::{HistoryOptions, split_label};
@@ -175,7 +176,13 @@ pub(crate) struct ShowArgs {
     #[arg(long, value_enum)]
     pub(crate) format: Option<PivotFormat>,
     /// File to write the tables or charts to, instead of standard output
-    #[arg(long, short, value_name = "FILE", requires = "pivot")]
+    #[arg(
+        long,
+        short,
+        value_name = "FILE",
+        requires = "pivot",
+        value_parser = output_file(OutputFileKind::TextOrPage)
+    )]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) expect: ExpectArgs,
@@ -199,7 +206,7 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     pub(crate) series: bool,
     /// File to write the result to, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = text_file())]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) expect: ExpectArgs,
@@ -297,7 +304,7 @@ fn percentiles(text: &str) -> Result<PercentileList, String> {
             .all(|percent| *percent > 0.0 && *percent <= 100.0)
     })
     .map(PercentileList)
-    .ok_or_else(|| "write percentiles above 0 and up to 100, e.g. 99.99:99.999".to_owned())
+    .ok_or_else(|| "write percentiles above 0 and at most 100, e.g. 99.99:99.999".to_owned())
 }
 
 /// Parses a local date, a date and time, or an age, to milliseconds since the Unix epoch.

@@ -1,5 +1,6 @@
 //! Arguments of `iosonde k8s`.
 
+use super::output_file::{OutputFileKind, output_file, text_file};
 use super::{
     CSI_EXAMPLES, ClusterAccessArgs, ClusterArgs, CsiArgs, KeepArgs, LIFECYCLE_EXAMPLES,
     LIFECYCLE_TIMEOUT_HELP, LifecycleArgs, UNUSED_BY_CSI, UNUSED_BY_LIFECYCLE, seconds,
@@ -109,7 +110,7 @@ pub(crate) struct K8sFioArgs {
     )]
     pub(crate) format: K8sFioFormat,
     /// File to write the result to, instead of standard output
-    #[arg(short = 'e', long, value_name = "FILE")]
+    #[arg(short = 'e', long, value_name = "FILE", value_parser = text_file())]
     pub(crate) outfile: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
@@ -151,7 +152,7 @@ pub(crate) struct AttachArgs {
     #[arg(long, default_value = "normal", value_name = "FORMATS")]
     pub(crate) output_format: Formats,
     /// File to write the result to, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = text_file())]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
@@ -169,7 +170,7 @@ pub(crate) struct CollectArgs {
     #[arg(long, default_value = "normal", value_name = "FORMATS")]
     pub(crate) output_format: Formats,
     /// File to write the result to, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = text_file())]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,
@@ -216,7 +217,12 @@ pub(crate) struct ImageArgs {
     )]
     pub(crate) image: String,
     /// File to write the archive to
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(
+        long,
+        short,
+        value_name = "FILE",
+        value_parser = output_file(OutputFileKind::Archive)
+    )]
     pub(crate) output: PathBuf,
 }
 

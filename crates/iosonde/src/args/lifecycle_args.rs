@@ -1,5 +1,6 @@
 //! Arguments of `iosonde k8s lifecycle`.
 
+use super::output_file::text_file;
 use super::{ClusterArgs, KeepArgs};
 use clap::Args;
 use iosonde_report::format::TextFormat;
@@ -48,7 +49,7 @@ pub(crate) struct LifecycleArgs {
     #[arg(long, value_enum, default_value_t = TextFormat::Table)]
     pub(crate) format: TextFormat,
     /// File to write the result to, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = text_file())]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,

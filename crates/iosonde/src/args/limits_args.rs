@@ -1,5 +1,6 @@
 //! Arguments of `iosonde limits`.
 
+use super::output_file::text_file;
 use clap::{Args, ValueEnum};
 use iosonde_limits::ChosenBandwidth;
 use std::path::PathBuf;
@@ -62,7 +63,7 @@ pub(crate) struct LimitsArgs {
     #[arg(long, value_enum, default_value_t = LimitsFormat::Table)]
     pub(crate) format: LimitsFormat,
     /// File to write the limits to, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = text_file())]
     pub(crate) output: Option<PathBuf>,
 }
 

@@ -1,6 +1,7 @@
 //! Arguments of `iosonde merge`.
 
 use super::KeepArgs;
+use super::output_file::text_file;
 use clap::{Args, ValueEnum};
 use iosonde_report::format::Format;
 use iosonde_result::merged_runs::MergeTiming;
@@ -34,7 +35,7 @@ pub(crate) struct MergeArgs {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
     /// File to write the result to, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = text_file())]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,

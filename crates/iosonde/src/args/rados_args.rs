@@ -1,5 +1,6 @@
 //! The command line of `rados bench`.
 
+use super::output_file::text_file;
 use super::{KeepArgs, MadePoolArgs, positive_size};
 use crate::failure::CommandError;
 use clap::{Args, Subcommand, ValueEnum};
@@ -173,7 +174,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, short, value_enum, default_value_t = BenchFormat::Plain, value_name = "FORMAT")]
     pub(crate) format: BenchFormat,
     /// File to write the result to, instead of standard output
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = text_file())]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) keep: KeepArgs,

@@ -1,5 +1,6 @@
 //! Arguments of `iosonde run`.
 
+use super::output_file::{OutputFileKind, output_file};
 use super::{
     BesideArgs, CephArgs, ClusterArgs, ColdArgs, KeepArgs, OutsideArgs, PodsArgs, RenderArgs,
     WrittenArgs,
@@ -67,10 +68,10 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) yes: bool,
     /// Write the verdicts as a JUnit file too
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file(OutputFileKind::Junit))]
     pub(crate) junit: Option<PathBuf>,
     /// Write a report of all targets too: an HTML file that works offline
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file(OutputFileKind::Page))]
     pub(crate) report: Option<PathBuf>,
     /// Exit with status 11 instead of 12 if an expectation is undecided
     #[arg(long)]

@@ -1,6 +1,7 @@
 //! Arguments of `iosonde watch`.
 
 use super::ClusterAccessArgs;
+use super::output_file::{OutputFileKind, output_file};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -51,7 +52,7 @@ pub(crate) struct WatchArgs {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "SECTION")]
     pub(crate) show: Vec<WatchSection>,
     /// Also write each interval to a file of JSON lines, with all figures
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = output_file(OutputFileKind::Recording))]
     pub(crate) record: Option<PathBuf>,
     /// Show the intervals of a recording instead of this machine
     #[arg(long, value_name = "FILE", conflicts_with = "record")]

@@ -8,6 +8,7 @@ use super::{leftovers, target};
 use crate::args::{DoctorArgs, DoctorFormat, FailOn};
 use crate::failure::{CommandError, report_all};
 use crate::output::Output;
+use iosonde_engine::runner::check_build;
 use iosonde_engine::sys::ring::try_one;
 use iosonde_job::errno::describe;
 use iosonde_job::plan::CephAccess;
@@ -33,6 +34,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     if args.cluster {
         return cluster_check::run(args);
     }
+    check_build()?;
     let system = System::live();
     let here = [PathBuf::from(".")];
     let targets: &[PathBuf] = match args.targets.as_slice() {
@@ -44,7 +46,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
         return report_all(unusable);
     }
     let (paths, targets): (Vec<PathBuf>, Vec<TargetInfo>) = named.into_iter().unzip();
-    let output = Output::open(args.output.as_deref())?;
+    let output = Output::open_report(args.output.as_deref())?;
     let before = ActivitySnapshot::now(&system);
     std::thread::sleep(WATCHED);
     let activity = ActivitySnapshot::now(&system).since(&before);

@@ -29,11 +29,12 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
     let store = crate::commands::open_history(&place)?;
     let mut loaded = store.load(args.run.as_deref().unwrap_or(LATEST))?;
     hold(&mut loaded, &promises)?;
+    let output = Output::open_report(args.output.as_deref())?;
     let text = match args.series {
         true => series(&loaded, args.format)?,
         false => exported(&loaded, args.format.unwrap_or(Format::Json))?,
     };
-    Output::open(args.output.as_deref())?.save(&text)
+    output.save(&text)
 }
 
 /// Writes the whole history as one file.
@@ -89,7 +90,7 @@ fn series(loaded: &Loaded, format: Option<Format>) -> Result<String, CommandErro
             "fio writes series to log files: write_bw_log, write_lat_log".to_owned(),
         ));
     }
-    Ok(iosonde_report::series::csv(&runs))
+    Ok(iosonde_report::series_table::csv(&runs))
 }
 
 /// Formats the result as a document.

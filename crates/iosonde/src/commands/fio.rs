@@ -60,7 +60,7 @@ fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Comm
         return Output::Standard.write_unchanged(lines.as_bytes());
     }
     if command.parse_only {
-        let output = Output::open(command.output.as_deref().map(Path::new))?;
+        let output = Output::open_report(command.output.as_deref().map(Path::new))?;
         return output.save(&notes::text(&notes, Formats::asked(command)));
     }
     if parsed.plan.jobs.is_empty() {
@@ -150,7 +150,7 @@ fn measure(
     let missing = no_device::missing_in(Path::new("/dev"), plan);
     let stop = StopSignal::listen_as_fio()?;
     let mut history_writer = HistoryWriter::open(&keep.options())?;
-    let output = Output::open(command.output.as_deref().map(Path::new))?;
+    let output = Output::open_report(command.output.as_deref().map(Path::new))?;
     let mut session = LocalRunner {
         consent,
         interrupt: stop.interrupt.clone(),

@@ -18,8 +18,8 @@ use std::path::Path;
 
 /// Prints the promise for one product, or lists all products.
 pub(crate) fn run(args: &LimitsArgs) -> Result<(), CommandError> {
-    let text = answer(args)?;
-    Output::open(args.output.as_deref())?.save(&text)
+    let output = Output::open_report(args.output.as_deref())?;
+    output.save(&answer(args)?)
 }
 
 fn answer(args: &LimitsArgs) -> Result<String, CommandError> {

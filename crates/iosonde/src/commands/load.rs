@@ -1,7 +1,7 @@
 //! `iosonde load`: latency over offered rates.
 
 use super::single_study::run_single_study;
-use super::target_session::{SizedTarget, TargetSession, setup_reporters};
+use super::target_session::{SizedTarget, TargetSession, neighbour_on, setup_reporters};
 use super::{beforehand, cold, conclude_study, consent, nothing_found, show_command};
 use crate::args::{ArrivalKind, LoadArgs, LoadKind};
 use crate::failure::CommandError;
@@ -17,13 +17,13 @@ use iosonde_study::load::{
 
 /// Measures one target and prints the result.
 pub(crate) fn run(args: &LoadArgs) -> Result<(), CommandError> {
-    let neighbour = args.beside.neighbour()?;
+    let names = [args.target.clone()];
+    let within = (&args.cluster, &args.written.consent, &args.ceph);
+    let neighbour = neighbour_on(&args.beside, &names, within)?;
     let stop = StopSignal::listen()?;
     let mut history_writer = HistoryWriter::open(&args.keep.options())?;
-    let output = Output::open(args.written.output.as_deref())?;
-
+    let output = Output::open_report(args.written.output.as_deref())?;
     let mut live = LoadLive::new(stop.clone());
-    let names = [args.target.clone()];
     consent::refuse_unmatched(&args.written.consent, &names, false)?;
     let cold = args.cold.layers();
     cold::announce(cold, &names, &args.cluster)?;

@@ -20,7 +20,7 @@ const NAMED_TARGETS_MAX: usize = 3;
 
 /// Adds the runs, prints the sum and stores it.
 pub(crate) fn run(args: &MergeArgs) -> Result<(), CommandError> {
-    let output = Output::open(args.output.as_deref())?;
+    let output = Output::open_report(args.output.as_deref())?;
     let mut selected = SelectedRuns::default();
     for word in &args.runs {
         selected.add(word, args)?;

@@ -53,6 +53,7 @@ pub(super) fn run(args: &ShowArgs, words: &[String]) -> Result<(), CommandError>
         let at = (row, column);
         pivots.iter().any(|pivot| pivot.cells.contains_key(&at))
     };
+    let output = Output::open_report(args.output.as_deref())?;
     let text = match format {
         PivotFormat::Html => {
             let mut report = HtmlReportBuilder::default();
@@ -70,7 +71,7 @@ pub(super) fn run(args: &ShowArgs, words: &[String]) -> Result<(), CommandError>
         PivotFormat::Markdown => pivot::markdown(&pivots),
         PivotFormat::Json => pivot::json(&pivots)?,
     };
-    Output::open(args.output.as_deref())?.save(&text)
+    output.save(&text)
 }
 
 /// The format of the options, otherwise that of the file's name.

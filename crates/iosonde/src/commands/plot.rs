@@ -35,7 +35,7 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), CommandError> {
     let mut results = HtmlReportBuilder::default();
     take_all(&mut results, &args.runs, args.store.store.as_deref())?;
     let source = PlotSource::new(results, args.title.clone());
-    let charts = requested_charts(&source, args.chart.kind())?;
+    let charts = requested_charts(&source, args.chart.kind(), args)?;
     let style = PlotStyle {
         theme: args.theme.into(),
         width: args.size.width,
@@ -129,7 +129,12 @@ fn image_type(path: &Path) -> Result<ImageType, CommandError> {
 fn requested_charts(
     source: &PlotSource,
     chart: Option<ChartKind>,
+    args: &PlotArgs,
 ) -> Result<Vec<ChartData>, CommandError> {
+    let refused = chart.and_then(|chart| refuse_conflicting_results(source, chart, args));
+    if let Some(refused) = refused {
+        return Err(refused);
+    }
     let charts: Vec<ChartData> = match chart {
         Some(chart) => source.chart(chart).into_iter().collect(),
         None => source.charts(),
@@ -148,6 +153,53 @@ fn requested_charts(
         [first, ..] => format!("use --chart {first}; they have: {}", names.join(", ")),
     };
     Err(CommandError::usage(problem, help))
+}
+
+/// Refuses several results for a chart that shows one. `None`: the chart shows all.
+fn refuse_conflicting_results(
+    source: &PlotSource,
+    chart: ChartKind,
+    args: &PlotArgs,
+) -> Option<CommandError> {
+    let results = source.conflicting_results(chart);
+    if results.is_empty() {
+        return None;
+    }
+    let first = first_drawn(&args.runs, &results, |word| draws(args, word, chart))?;
+    Some(CommandError::usage(
+        format!(
+            "the chart {} shows one result, not {}: {}",
+            chart.name(),
+            results.len(),
+            results.join(", ")
+        ),
+        format!(
+            "draw one: `iosonde plot {first} --chart {} -o chart.svg`",
+            chart.name()
+        ),
+    ))
+}
+
+/// The first word whose result has the chart, else the first result: a file is named by its path,
+/// and a label stands for several results.
+fn first_drawn<'a>(
+    words: &'a [String],
+    results: &'a [String],
+    draws: impl Fn(&str) -> bool,
+) -> Option<&'a String> {
+    // Standard input cannot be read again.
+    let mut named = words.iter().filter(|word| *word != "-");
+    named.find(|word| draws(word)).or(results.first())
+}
+
+/// Whether the results of this word alone have the chart.
+fn draws(args: &PlotArgs, word: &str, chart: ChartKind) -> bool {
+    let mut results = HtmlReportBuilder::default();
+    let words = [word.to_owned()];
+    let taken = take_all(&mut results, &words, args.store.store.as_deref());
+    let source = PlotSource::new(results, None);
+    let is_single = source.conflicting_results(chart).is_empty();
+    taken.is_ok() && is_single && source.chart(chart).is_some()
 }
 
 fn write_chart(
@@ -211,10 +263,20 @@ mod tests {
     }
 
     #[test]
+    fn first_drawn_is_a_word_with_the_chart_or_the_first_result() {
+        let words = ["-", "plain.json", "map.json"].map(str::to_owned);
+        let results = ["abc".to_owned(), "map".to_owned()];
+        let first = |has_chart: fn(&str) -> bool| first_drawn(&words, &results, has_chart);
+        assert_eq!(first(|word| word == "map.json"), Some(&words[2]));
+        assert_eq!(first(|_| true), Some(&words[1]));
+        assert_eq!(first(|_| false), Some(&results[0]));
+    }
+
+    #[test]
     fn results_without_data_are_refused() {
         let source = PlotSource::new(HtmlReportBuilder::default(), None);
         for chart in [None, Some(ChartKind::Heatmap)] {
-            let refused = requested_charts(&source, chart);
+            let refused = requested_charts(&source, chart, &args(&["--chart", "latency"]));
             assert!(matches!(refused, Err(CommandError::Usage { .. })));
         }
     }

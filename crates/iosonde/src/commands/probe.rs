@@ -42,7 +42,7 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), CommandError> {
     cold::announce(args.cold.layers(), &args.targets, &args.cluster)?;
     let promises = promises(&args.expect)?;
     let history_writer = HistoryWriter::open(&args.keep.options())?;
-    let output = Output::open(args.output.as_deref())?;
+    let output = Output::open_report(args.output.as_deref())?;
     consent::to_root(&args.targets, &args.cluster, &|| stop.interrupt.count())?;
     // All targets are checked before the first is measured, so that errors show early.
     for name in &args.targets {
@@ -61,6 +61,9 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), CommandError> {
                     path: name.clone(),
                     kind,
                 };
+                if let Some(neighbour) = &neighbour {
+                    StudyNeighbour::new(neighbour, &target)?;
+                }
                 // Leftovers may use the missing space. The target's turn removes them.
                 if args.targets.len() > 1 && !target::has_leftovers(name) {
                     working_set(&target, &options(args))?;

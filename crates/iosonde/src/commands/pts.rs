@@ -1,7 +1,7 @@
 //! `iosonde pts`: preconditioning and steady state, after SNIA's specification.
 
 use super::single_study::run_single_study;
-use super::target_session::{SizedTarget, TargetSession, setup_reporters};
+use super::target_session::{SizedTarget, TargetSession, neighbour_on, setup_reporters};
 use super::{beforehand, conclude_study, consent, nothing_found};
 use crate::args::{PresetKind, PtsArgs, PtsKind, PurgeKind};
 use crate::failure::CommandError;
@@ -16,12 +16,13 @@ use iosonde_study::pts::{PtsOptions, PtsPreset, PtsResult, PtsTest, Purge, run_p
 
 /// Runs one test on one target and prints the result.
 pub(crate) fn run(args: &PtsArgs) -> Result<(), CommandError> {
-    let neighbour = args.beside.neighbour()?;
+    let names = [args.target.clone()];
+    let within = (&args.cluster, &args.written.consent, &args.ceph);
+    let neighbour = neighbour_on(&args.beside, &names, within)?;
     let stop = StopSignal::listen()?;
     let mut history_writer = HistoryWriter::open(&args.keep.options())?;
-    let output = Output::open(args.written.output.as_deref())?;
+    let output = Output::open_report(args.written.output.as_deref())?;
     let mut live = PtsLive::new(stop.clone());
-    let names = [args.target.clone()];
     consent::refuse_unmatched(&args.written.consent, &names, false)?;
     beforehand::warn(&names, &args.cluster);
     let (mut reporters, interrupts) = (setup_reporters(&names), || stop.interrupt.count());

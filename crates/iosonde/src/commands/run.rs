@@ -23,14 +23,15 @@ use crate::output::Output;
 use crate::signals::StopSignal;
 use command_run::{listed_commands, refused_commands};
 use iosonde_history::absolute;
-use iosonde_job::Env;
 use iosonde_job::diagnostic::nearest;
 use iosonde_job::plan::Job;
+use iosonde_job::{Env, Neighbour};
 use iosonde_limits::{Limits, LimitsError};
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_report as report;
 use iosonde_report::format::TextFormat;
 use iosonde_report::html::HtmlReportBuilder;
+use iosonde_report::text_table::fit_lines;
 use iosonde_suite::{
     BUILTIN, ExpectationVerdict, JudgedExpectation, MOST_RUNS, StepKind, StepResult, Suite,
     SuiteExpectation, SuiteResult, SuiteTarget, builtin, suite, suite_schema,
@@ -41,7 +42,7 @@ use suite_target::{pods_of_suite, refuse_searches_in_pods};
 
 /// Runs a suite and prints its results.
 pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
-    let output = Output::open(args.written.output.as_deref())?;
+    let output = Output::open_report(args.written.output.as_deref())?;
     if let Some(text) = requested_text(args)? {
         return output.save(&text);
     }
@@ -67,12 +68,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     report_all(failures)?;
     if args.check {
         let text = format!("{}: no problems found\n", suite.name);
-        return output.save(&(outside_lines(&suite, &outside) + &text));
+        return output.save(&fit_lines(&(outside_lines(&suite, &outside) + &text)));
     }
     if args.dry_run {
         let pods = suite_target::describe_pods(pods_of_suite(args, &suite));
-        let text = report::suite::plan(&suite, &targets) + &pods + &outside_lines(&suite, &outside);
-        return output.save(&text);
+        let below = fit_lines(&(pods + &outside_lines(&suite, &outside)));
+        return output.save(&(report::suite::plan(&suite, &targets) + &below));
     }
     let junit = match &args.junit {
         Some(path) => Some(Output::open(Some(path))?),
@@ -414,7 +415,7 @@ pub(super) fn read(args: &RunArgs, limits: &Limits, env: &dyn Env) -> Result<Sui
     let suite = suite(&file, &text, &overrides, limits, most_runs, env);
     let mut suite = suite.map_err(|all| CommandError::Jobs(Box::new(all)))?;
     match args.beside.neighbour()? {
-        Some(neighbour) => suite.set_neighbour(&neighbour),
+        Some(neighbour) => set_neighbour(&mut suite, &neighbour)?,
         None if args.beside.is_none_wanted() => suite.remove_neighbours(),
         None => {}
     }
@@ -422,6 +423,21 @@ pub(super) fn read(args: &RunArgs, limits: &Limits, env: &dyn Env) -> Result<Sui
         eprintln!("{}", suite.warnings);
     }
     Ok(suite)
+}
+
+/// Measures all workloads beside the neighbour of `--beside` too. Commands have none.
+fn set_neighbour(suite: &mut Suite, neighbour: &Neighbour) -> Result<(), CommandError> {
+    suite.set_neighbour(neighbour);
+    match suite.steps.iter().any(|step| step.beside.is_some()) {
+        true => Ok(()),
+        false => Err(CommandError::usage(
+            format!(
+                "--beside: all workloads of {} are commands, which run without a neighbour",
+                suite.name
+            ),
+            "leave out --beside",
+        )),
+    }
 }
 
 /// Targets of the command line, else of the suite, else the current directory.
@@ -443,4 +459,27 @@ fn targets(args: &RunArgs, suite: &Suite) -> Vec<SuiteTarget> {
         })
     };
     targets.into_iter().flat_map(in_each_context).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_job::env::FakeEnv;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn neighbour_of_a_suite_of_commands_is_refused() {
+        let command = "[[workload]]\nname = \"tpcb\"\ncommand = { run = \"true\", figure = \
+                       \"([0-9]+)\" }\n";
+        let job = "[[workload]]\nname = \"a\"\noptions = { size = \"1m\" }\n";
+        let neighbour = Neighbour::parse("--beside", "rw=write", &FakeEnv::new()).unwrap();
+        let placed = |text: &str| {
+            let (none, limits) = (BTreeMap::new(), Limits::published());
+            let read = suite("s.toml", text, &none, limits, MOST_RUNS, &FakeEnv::new());
+            let mut suite = read.map_err(|all| all.render(false)).unwrap();
+            set_neighbour(&mut suite, &neighbour).map(|()| suite.steps.len())
+        };
+        assert!(matches!(placed(command), Err(CommandError::Usage { .. })));
+        assert_eq!(placed(&format!("{command}{job}")).unwrap(), 3);
+    }
 }

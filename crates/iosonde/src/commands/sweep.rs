@@ -1,7 +1,7 @@
 //! `iosonde sweep`: measures a grid of option values.
 
 use super::outside::Outside;
-use super::target_session::{TargetSession, setup_reporters};
+use super::target_session::{TargetSession, neighbour_on, setup_reporters};
 use super::{beforehand, ceph, cluster, cold, conclude_study, consent, nothing_found, target};
 use crate::args::SweepArgs;
 use crate::failure::{CommandError, report_all};
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), CommandError> {
     }
     let stop = StopSignal::listen()?;
     let mut history_writer = HistoryWriter::open(&args.keep.options())?;
-    let output = Output::open(args.written.output.as_deref())?;
+    let output = Output::open_report(args.written.output.as_deref())?;
     measure(args, &asked, &stop, &mut history_writer, output)
 }
 
@@ -107,11 +107,11 @@ fn dry_run(args: &SweepArgs, asked: &SweepRequest) -> Result<(), CommandError> {
     report_all(failures)?;
     let grid = asked.grid(&targets)?;
     let announcement = announcement(&targets, &grid, &options(args))?;
-    let output = Output::open(args.written.output.as_deref())?;
+    let output = Output::open_report(args.written.output.as_deref())?;
     let jobs = grid.curves.iter().map(|curve| &curve.job);
     let text = report::sweep::dry_run(&announcement, &crate::live::overwrite_warning)
         + &asked.outside.listed(jobs);
-    output.save(&text)
+    output.save(&report::text_table::fit_lines(&text))
 }
 
 /// A target as a sweep would find it, without creating its file or pod.
@@ -220,7 +220,9 @@ impl SweepRequest {
                 );
             }
         }
+        let within = (&args.cluster, &args.written.consent, &args.ceph);
         let mut asked = SweepRequest {
+            neighbour: neighbour_on(&args.beside, &targets, within)?,
             base,
             job_file,
             targets,
@@ -231,7 +233,6 @@ impl SweepRequest {
                 is_open: true,
             },
             outside: Outside::from_args(&args.outside, std::iter::empty())?,
-            neighbour: args.beside.neighbour()?,
             errors,
         };
         // Limits the cells of the axes, then of the grid, before anything is created.
@@ -385,8 +386,7 @@ fn measure(
         stored: StoredRuns::All,
     };
     beforehand::warn(&asked.targets, &args.cluster);
-    let most_ns = planned_time(&grid, &options).most_ns;
-    let access = args.ceph.access();
+    let (most_ns, access) = (planned_time(&grid, &options).most_ns, args.ceph.access());
     let mut quiet_device = QuietDeviceHook::new(&targets, &access, stop.clone(), most_ns);
     let root = args.export_fio.as_deref();
     let mut fio_export = root.map(|root| FioExportHook::new(root, &targets, &grid, stop.clone()));

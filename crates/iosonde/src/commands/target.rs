@@ -5,7 +5,7 @@ pub(super) mod working_file;
 
 use super::ceph;
 use crate::failure::CommandError;
-use iosonde_engine::runner::HeldPaths;
+use iosonde_engine::runner::{HeldPaths, check_build};
 use iosonde_job::plan::CephAccess;
 use iosonde_machine::space::{space, view_of_kernel};
 use iosonde_result::run_error::{AccessPurpose, RunError, TargetProblem, UnsupportedFeature};
@@ -109,6 +109,7 @@ pub(in crate::commands) fn check(
             options: options.to_owned(),
         });
     }
+    check_build()?;
     let target = ceph::target(name);
     let target = target.map_err(|error| ceph::name_images(error, name, access))?;
     if let Some(target) = target {

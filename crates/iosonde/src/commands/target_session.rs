@@ -4,8 +4,8 @@ use super::ceph::remote_storage;
 use super::cold::drop_osds_for;
 use super::outside::Outside;
 use super::target::PreparedTarget;
-use super::{cluster, consent};
-use crate::args::{CephArgs, ClusterArgs};
+use super::{cluster, consent, target};
+use crate::args::{BesideArgs, CephArgs, ClusterArgs, ConsentArgs};
 use crate::failure::{CommandError, report_all};
 use crate::live::pod_setup::PodLive;
 use crate::signals::StopSignal;
@@ -36,6 +36,33 @@ pub(super) fn setup_reporters(names: &[String]) -> Vec<SetupReporter> {
         Box::new(move |event| live.show_event(event))
     };
     names.iter().map(reporter).collect()
+}
+
+/// Returns the neighbour of `--beside`. Refuses it before anything is made if there is no target,
+/// or if it may not write to one on this machine. Volumes of pods are checked once they are
+/// mounted.
+pub(super) fn neighbour_on(
+    beside: &BesideArgs,
+    names: &[String],
+    (args, consent, ceph): (&ClusterArgs, &ConsentArgs, &CephArgs),
+) -> Result<Option<Neighbour>, CommandError> {
+    let Some(neighbour) = beside.neighbour()? else {
+        return Ok(None);
+    };
+    if names.is_empty() {
+        return Err(CommandError::usage(
+            "--beside needs a target: the neighbour has no files of its own",
+            "name a directory, a file or a device to sweep on",
+        ));
+    }
+    for name in names {
+        if cluster::target_within(name, args)?.is_none() {
+            let kind = target::check(name, &consent.allow_overwrite, &ceph.access())?;
+            let (name, path) = (name.clone(), name.clone());
+            StudyNeighbour::new(&neighbour, &StudyTarget { name, path, kind })?;
+        }
+    }
+    Ok(Some(neighbour))
 }
 
 /// A target that is ready to be measured.
@@ -180,12 +207,6 @@ impl<'a> TargetSession<'a> {
         let Some(neighbour) = neighbour else {
             return Ok(Vec::new());
         };
-        if self.all.is_empty() {
-            return Err(CommandError::usage(
-                "--beside needs a target: the neighbour has no files of its own",
-                "name a directory, a file or a device to sweep on",
-            ));
-        }
         let targets = self.all.iter().map(|sized| &sized.target);
         let placed = targets.map(|target| StudyNeighbour::new(neighbour, target));
         Ok(placed.collect::<Result<_, _>>()?)

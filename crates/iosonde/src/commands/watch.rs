@@ -17,6 +17,7 @@ use crate::live::pod_setup::PodLive;
 use crate::output::{Output, is_reader_gone};
 use crate::signals::StopSignal;
 use iosonde_cluster::{ClusterOptions, ClusterRunner, SetupEvent, SetupObserver};
+use iosonde_engine::runner::check_build;
 use sample_display::Show;
 use sample_source::{LocalSource, NodeSource, SampleSource};
 use section_tables::missing_reason;
@@ -39,6 +40,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<(), CommandError> {
     let stop = StopSignal::listen()?;
     match wanted.nodes.is_empty() {
         true => {
+            check_build()?;
             let mut source = LocalSource::begin(&wanted.devices)?;
             watch_source(&mut source, args, &wanted, &mut show, &stop)
         }

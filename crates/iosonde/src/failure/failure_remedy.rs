@@ -42,6 +42,7 @@ impl CommandError {
     pub(super) fn remedy(&self) -> Option<String> {
         match self {
             CommandError::Usage { help, .. } => Some(help.clone()),
+            CommandError::Step(failure) => Some(failure.remedy.clone()),
             CommandError::Study(StudyError::Run(RunError::NoSpace { .. })) => {
                 Some("use a smaller --size, or a target with more free space".to_owned())
             }

@@ -1,4 +1,4 @@
-//! Waits before a cell until a Ceph cluster has left `HEALTH_ERR` and moves no data.
+//! Waits before a run until a Ceph cluster has left `HEALTH_ERR` and moves no data.
 
 use super::quiet_waits::{TIMEOUTS_MAX, Waits};
 use crate::signals::StopSignal;
@@ -31,10 +31,7 @@ impl QuietClusterWait {
         QuietClusterWait {
             access,
             fsid,
-            waits: Waits {
-                most,
-                ..Waits::default()
-            },
+            waits: Waits::limited_to(most),
             seen: None,
         }
     }
@@ -74,6 +71,9 @@ impl QuietClusterWait {
                 "was moving data (recovery or backfill)",
             ),
         };
+        if let Some(note) = self.waits.skip_note(&format!("the Ceph cluster {state}")) {
+            return vec![note];
+        }
         let mut notes = Vec::new();
         if self.waits.waited >= Duration::from_secs(1) {
             let waited = words::wait(self.waits.waited.as_nanos() as u64);
@@ -83,12 +83,12 @@ impl QuietClusterWait {
             0 => {}
             TIMEOUTS_MAX.. => notes.push(format!(
                 "the Ceph cluster {state} all the time: after {TIMEOUTS_MAX} failed waits of {}, \
-                 cells started without waiting",
+                 runs started without waiting",
                 words::wait(QUIET_WAIT_CELL_MAX.as_nanos() as u64)
             )),
-            1 => notes.push(format!("1 cell started while the Ceph cluster {state}")),
-            cells => notes.push(format!(
-                "{cells} cells started while the Ceph cluster {state}"
+            1 => notes.push(format!("1 run started while the Ceph cluster {state}")),
+            runs => notes.push(format!(
+                "{runs} runs started while the Ceph cluster {state}"
             )),
         }
         notes
@@ -99,9 +99,31 @@ impl QuietClusterWait {
 mod tests {
     use super::*;
 
+    /// A wait without a limit, whatever the environment of the tests says.
+    fn waiting() -> QuietClusterWait {
+        let mut wait = QuietClusterWait::new(CephAccess::default(), None, Duration::MAX);
+        wait.waits.is_skipped = false;
+        wait
+    }
+
+    #[test]
+    fn skipped_wait_queries_once_and_is_noted() {
+        let mut wait = waiting();
+        wait.waits.is_skipped = true;
+        let mut queries = 0;
+        wait.wait_for(&StopSignal::default(), &mut || {
+            queries += 1;
+            Some(ClusterDisturbance::Recovery)
+        });
+        assert_eq!(queries, 1);
+        let expected = "1 run started without a wait while the Ceph cluster was moving data \
+                        (recovery or backfill): IOSONDE_NO_IDLE_WAIT is set";
+        assert_eq!(wait.notes(), [expected]);
+    }
+
     #[test]
     fn recovery_of_the_cluster_is_awaited_and_noted() {
-        let mut wait = QuietClusterWait::new(CephAccess::default(), None, Duration::MAX);
+        let mut wait = waiting();
         let stop = StopSignal::default();
         wait.wait_for(&stop, &mut || None);
         assert!(wait.notes().is_empty());
@@ -117,14 +139,14 @@ mod tests {
             wait.notes(),
             [
                 "waited 4 s for the Ceph cluster to finish recovery",
-                "1 cell started while the Ceph cluster was moving data (recovery or backfill)"
+                "1 run started while the Ceph cluster was moving data (recovery or backfill)"
             ]
         );
     }
 
     #[test]
     fn interrupt_ends_the_wait_for_a_cluster() {
-        let mut wait = QuietClusterWait::new(CephAccess::default(), None, Duration::MAX);
+        let mut wait = waiting();
         let stop = StopSignal::default();
         stop.interrupt.request();
         let mut queries = 0;

@@ -1,4 +1,4 @@
-//! Waits for a quiet device and a quiet Ceph cluster before a cell, to exclude other I/O and
+//! Waits for a quiet device and a quiet Ceph cluster before a run, to exclude other I/O and
 //! after-effects from its figures.
 
 use super::quiet_cluster_wait::QuietClusterWait;
@@ -64,10 +64,7 @@ impl QuietDeviceHook {
             unseen,
             cluster: cluster.map(|(access, fsid)| QuietClusterWait::new(access, fsid, most)),
             stop,
-            waits: Waits {
-                most,
-                ..Waits::default()
-            },
+            waits: Waits::limited_to(most),
         }
     }
 
@@ -102,7 +99,7 @@ impl QuietDeviceHook {
         if !self.unseen.is_empty() {
             let named = self.unseen.join(", ");
             notes.push(format!(
-                "cells on {named} started without a wait for idle storage: this machine cannot see \
+                "runs on {named} started without a wait for idle storage: this machine cannot see \
                  whether others use it"
             ));
         }
@@ -146,6 +143,10 @@ impl RunHook for QuietDeviceHook {
 impl Waits {
     /// Notes on the waits for devices.
     fn notes(&self) -> Vec<String> {
+        // The device may still write what the layout of this sweep has left in caches.
+        if let Some(note) = self.skip_note("the device was busy") {
+            return vec![note];
+        }
         let mut notes = Vec::new();
         if self.waited >= Duration::from_secs(1) {
             let waited = words::wait(self.waited.as_nanos() as u64);
@@ -155,12 +156,12 @@ impl Waits {
             0 => {}
             TIMEOUTS_MAX.. => notes.push(format!(
                 "other programs kept the device busy: after {TIMEOUTS_MAX} failed waits of {}, \
-                 cells started without waiting",
+                 runs started without waiting",
                 words::wait(QUIET_WAIT_CELL_MAX.as_nanos() as u64)
             )),
-            1 => notes.push("1 cell started while other programs used the device".to_owned()),
-            cells => notes.push(format!(
-                "{cells} cells started while other programs used the device"
+            1 => notes.push("1 run started while other programs used the device".to_owned()),
+            runs => notes.push(format!(
+                "{runs} runs started while other programs used the device"
             )),
         }
         notes
@@ -215,7 +216,7 @@ mod tests {
         ];
         let access = CephAccess::default();
         let quiet_wait = QuietDeviceHook::new(&targets, &access, StopSignal::default(), u64::MAX);
-        let expected = "cells on sc://fast, rados://bench started without a wait for idle storage: \
+        let expected = "runs on sc://fast, rados://bench started without a wait for idle storage: \
                         this machine cannot see whether others use it";
         assert_eq!(quiet_wait.notes(), [expected]);
     }
@@ -261,6 +262,18 @@ mod tests {
     }
 
     #[test]
+    fn skipped_device_wait_is_noted() {
+        let waits = Waits {
+            timeouts: 1,
+            is_skipped: true,
+            ..Waits::default()
+        };
+        let expected = "1 run started without a wait while the device was busy: \
+                        IOSONDE_NO_IDLE_WAIT is set";
+        assert_eq!(waits.notes(), [expected]);
+    }
+
+    #[test]
     fn device_wait_is_noted_and_bounded() {
         let most = (QUIET_WAIT_CELL_MAX.as_millis() / SAMPLING_TIME.as_millis()) as u32;
         let (notes, samples) = after(&[20]);
@@ -272,7 +285,7 @@ mod tests {
             notes,
             [
                 "waited 10 s for the device to become idle",
-                "1 cell started while other programs used the device"
+                "1 run started while other programs used the device"
             ]
         );
         // All waits together stay within the limit.
@@ -281,14 +294,14 @@ mod tests {
         let (notes, _) = after(&[u32::MAX, 0, u32::MAX]);
         assert_eq!(
             notes[1],
-            "2 cells started while other programs used the device"
+            "2 runs started while other programs used the device"
         );
-        // The device is busy all the time: the other cells start at once.
+        // The device is busy all the time: the other runs start at once.
         let (notes, samples) = after(&[u32::MAX; 20]);
         assert_eq!(samples, TIMEOUTS_MAX * most);
         assert_eq!(
             notes[1],
-            "other programs kept the device busy: after 3 failed waits of 10 s, cells started \
+            "other programs kept the device busy: after 3 failed waits of 10 s, runs started \
              without waiting"
         );
     }

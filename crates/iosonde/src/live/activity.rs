@@ -4,12 +4,13 @@
 use iosonde_job::plan::Direction;
 use iosonde_machine::device_watch::{DeviceDeltas, DeviceSampler};
 use iosonde_machine::proc_root::System;
+use iosonde_report::figures::rate_beside_interval;
 use iosonde_report::probe::row;
 use iosonde_result::histogram::Histogram;
 use iosonde_result::interval::{Interval, IntervalCounts};
 use iosonde_result::machine::DeviceRates;
 use iosonde_result::observer::RunProgress;
-use iosonde_result::series::rate_with_confidence;
+use iosonde_result::series_statistics::rate_with_confidence;
 use iosonde_study::probe::StudyTargetKind;
 use iosonde_study::words;
 use std::time::{Duration, Instant};
@@ -20,6 +21,9 @@ const ACTIVITY_WINDOW: Duration = Duration::from_secs(1);
 const MEAN_LEVEL: f64 = 0.95;
 /// Largest number of samples for which the interval of the mean is computed.
 const SAMPLES_MAX: usize = 3000;
+
+/// Rates below this are shown as whole numbers, as they are counted.
+const COUNTED_IOPS_BELOW: f64 = 100.0;
 
 /// Current activity of a run.
 #[derive(Default)]
@@ -159,12 +163,20 @@ impl LiveActivity {
             None => (self.rate_now(progress), None),
         };
         let is_moving = rate.ios > 0 || rate.bytes > 0;
+        let within = error.map_or(String::new(), row::within);
         is_moving.then(|| {
-            let text = match is_bandwidth {
-                true => words::bandwidth(rate.bytes as f64),
-                false => format!("{} IOPS", words::iops(rate.ios as f64)),
+            let value = match is_bandwidth {
+                true => rate.bytes as f64,
+                false => rate.ios as f64,
             };
-            (text, error.map_or(String::new(), row::within))
+            // The rate of the last second is no estimate. The counts are whole numbers.
+            let error = error.filter(|_| is_bandwidth || value >= COUNTED_IOPS_BELOW);
+            let text = match (error, is_bandwidth) {
+                (Some(error), _) => rate_beside_interval(value, error * value, is_bandwidth),
+                (None, true) => words::bandwidth(value),
+                (None, false) => format!("{} IOPS", words::iops(value)),
+            };
+            (text, within)
         })
     }
 

@@ -7,6 +7,7 @@ use super::pods::PodsLive;
 use crate::failure::CommandError;
 use crate::fio_document::document_so_far;
 use crate::output::{Output, is_live_terminal};
+use crate::terminal_text::TerminalSize;
 use aggregate::AggregateLog;
 use iosonde_ceph::CephStorage;
 use iosonde_engine::remote_storage::RemoteStorage;
@@ -18,6 +19,7 @@ use iosonde_result::observer::{Control, Observer, RunProgress, WorkerProgress, W
 use iosonde_result::run::{RunEvent, RunResult};
 use status::StatusRequests;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 
 /// Shows jobs as fio does. The line goes to standard error, unless `--eta=always` requests it
 /// within normal output: tools look for it on standard output.
@@ -168,7 +170,7 @@ impl Observer for FioLive<'_> {
                 Some(pods) => {
                     let jobs = self.plan.jobs.iter().map(|job| job.name.clone());
                     let jobs: Vec<String> = jobs.collect();
-                    let all = eta_line(progress, self.plan, line.width);
+                    let all = eta_line(progress, self.plan, (line.columns)());
                     pods.show(&all, progress.pods, &jobs);
                 }
                 None => line.show(progress, self.plan),
@@ -214,10 +216,14 @@ impl Observer for FioLive<'_> {
     }
 }
 
+/// Returns the columns that a line may have. 0 is no limit.
+type LineColumns = Box<dyn Fn() -> usize>;
+
 /// Status line, redrawn in place.
 struct StatusLine<W: Write> {
     out: W,
-    width: usize,
+    /// Columns of the line. They are read each time, since terminals are resized.
+    columns: LineColumns,
     every: Every,
     newline: Option<Every>,
     /// Number of characters on the line now.
@@ -225,10 +231,10 @@ struct StatusLine<W: Write> {
 }
 
 impl<W: Write> StatusLine<W> {
-    fn new(out: W, width: usize, command: &CommandLine) -> Self {
+    fn new(out: W, columns: LineColumns, command: &CommandLine) -> Self {
         StatusLine {
             out,
-            width,
+            columns,
             every: Every::new(command.eta_interval_ns.max(1)),
             newline: command.eta_newline_ns.map(Every::new),
             shown: 0,
@@ -239,9 +245,9 @@ impl<W: Write> StatusLine<W> {
         if !self.every.is_due(progress.at_ns) {
             return;
         }
-        let text = eta_line(progress, plan, self.width);
+        let text = eta_line(progress, plan, (self.columns)());
         let text = escape_control_characters(&text);
-        let blank = " ".repeat(self.shown.saturating_sub(text.len()));
+        let blank = " ".repeat(self.columns_to_clear().saturating_sub(text.len()));
         // A failure to write the display does not stop the measurement.
         let _ = write!(self.out, "\r{text}{blank}");
         self.shown = text.len();
@@ -256,9 +262,17 @@ impl<W: Write> StatusLine<W> {
         let _ = self.out.flush();
     }
 
+    /// Characters of the last line that are still on the line of the terminal.
+    fn columns_to_clear(&self) -> usize {
+        match (self.columns)() {
+            0 => self.shown,
+            columns => self.shown.min(columns),
+        }
+    }
+
     fn clear(&mut self) {
         if self.shown > 0 {
-            let _ = write!(self.out, "\r{}\r", " ".repeat(self.shown));
+            let _ = write!(self.out, "\r{}\r", " ".repeat(self.columns_to_clear()));
             let _ = self.out.flush();
             self.shown = 0;
         }
@@ -271,18 +285,28 @@ fn status_line(command: &CommandLine, formats: Formats) -> Option<StatusLine<Box
     let among_text = formats.normal || command.output.is_some();
     if command.eta == Eta::Always && among_text {
         let out: Box<dyn Write> = Box::new(io::stdout());
-        return Some(StatusLine::new(out, width(io::stdout()), command));
+        let columns = Box::new(|| line_columns(&io::stdout()));
+        return Some(StatusLine::new(out, columns, command));
     }
     let is_terminal = io::stderr().is_terminal();
     is_terminal.then(|| {
         let out: Box<dyn Write> = Box::new(io::stderr());
-        StatusLine::new(out, width(io::stderr()), command)
+        let columns = Box::new(|| line_columns(&io::stderr()));
+        StatusLine::new(out, columns, command)
     })
 }
 
 /// Columns of the terminal, minus the last: some terminals wrap there. 0 without a terminal.
-fn width(out: impl std::os::fd::AsFd) -> usize {
-    rustix::termios::tcgetwinsize(out).map_or(0, |size| usize::from(size.ws_col).saturating_sub(1))
+fn line_columns(out: &(impl AsFd + IsTerminal)) -> usize {
+    if !out.is_terminal() {
+        return 0;
+    }
+    let reported = rustix::termios::tcgetwinsize(out).map_or(0, |size| usize::from(size.ws_col));
+    match reported {
+        // A terminal that reports no size.
+        0 => TerminalSize::USUAL.columns - 1,
+        columns => (columns - 1).max(1),
+    }
 }
 
 /// fio's header, with the engines that file names with URIs of Ceph select.
@@ -297,6 +321,7 @@ mod tests {
     use super::*;
     use iosonde_job::plan::{Job, PerDirection};
     use iosonde_result::interval::IntervalCounts;
+    use std::cell::Cell;
 
     #[test]
     fn header_names_the_engine_of_a_ceph_target() {
@@ -341,12 +366,18 @@ mod tests {
             eta_newline_ns: Some(3_000_000_000),
             ..CommandLine::default()
         };
+        let written = shown_with(Box::new(|| 0), &command);
+        insta::assert_snapshot!(written.replace('\r', "<cr>"));
+    }
+
+    /// Returns the text of a line in three progress reports, and of its removal.
+    fn shown_with(columns: LineColumns, command: &CommandLine) -> String {
         let plan = Plan {
             jobs: vec![Job::new("a")],
             global_options: Vec::new(),
         };
         let mut written = Vec::new();
-        let mut line = StatusLine::new(&mut written, 0, &command);
+        let mut line = StatusLine::new(&mut written, columns, command);
         for (second, ios) in [(1u64, 123_456u64), (2, 5), (3, 7)] {
             let rate = PerDirection {
                 read: IntervalCounts {
@@ -372,7 +403,28 @@ mod tests {
             line.show(&progress, &plan);
         }
         line.clear();
-        let written = String::from_utf8(written).unwrap().replace('\r', "<cr>");
-        insta::assert_snapshot!(written);
+        drop(line);
+        String::from_utf8(written).unwrap()
+    }
+
+    #[test]
+    fn status_line_stays_within_a_terminal_that_shrinks() {
+        // The columns are read twice for each line, and once to remove the last one.
+        let left = Cell::new(7);
+        let columns = move || {
+            left.set(left.get() - 1);
+            if left.get() >= 5 { 60 } else { 20 }
+        };
+        let written = shown_with(Box::new(columns), &CommandLine::default());
+        let lines: Vec<&str> = written.split('\r').collect();
+        let lengths: Vec<usize> = lines.iter().map(|line| line.len()).collect();
+        assert_eq!(lengths, [0, 60, 20, 20, 20, 0]);
+        assert!(lines[3].starts_with("Jobs: 1 (f=1): [R(1)"), "{written}");
+    }
+
+    #[test]
+    fn columns_are_unlimited_without_a_terminal() {
+        let null = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(line_columns(&null), 0);
     }
 }

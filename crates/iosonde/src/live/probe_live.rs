@@ -10,7 +10,8 @@ use super::activity::LiveActivity;
 use super::overwrite_warning;
 use super::view::LiveView;
 use crate::signals::StopSignal;
-use iosonde_report::probe::row;
+use iosonde_report::probe::short_report::target_letter;
+use iosonde_report::probe::{maximum_depth, row};
 use iosonde_result::observer::RunProgress;
 use iosonde_study::probe::{Knee, PhaseFigure, ProbeAnnouncement, ProbePhase, StudyTargetKind};
 use iosonde_study::saturation::CurveCell;
@@ -78,7 +79,7 @@ impl ProbeLive {
 
     fn line(&self, text: &str) {
         let text = match &self.together {
-            Some((index, _)) => format!("{}: {text}", index + 1),
+            Some((index, _)) => format!("{}: {text}", target_letter(*index)),
             None => text.to_owned(),
         };
         let text = iosonde_job::escape_control_characters(&text);
@@ -171,7 +172,7 @@ impl ProbeLive {
     fn knee(&mut self, knee: &Knee) {
         self.screen.knee(knee);
         if !self.keeps_results() {
-            let maximum = row::knee(knee);
+            let maximum = maximum_depth::knee(knee);
             self.line(&format!("{}: maximum {maximum}", knee.phase.title()));
         }
         self.draw(true);

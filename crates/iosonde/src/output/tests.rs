@@ -55,6 +55,26 @@ fn file_is_replaced_at_the_end_and_keeps_its_mode() {
 }
 
 #[test]
+fn text_for_a_file_is_not_as_narrow_as_the_terminal() {
+    let directory = Directory::new("columns");
+    let widest = || {
+        let text = iosonde_report::text_table::wrapped(&"word ".repeat(60));
+        text.lines().map(str::len).max().unwrap()
+    };
+    iosonde_report::text_table::set_columns(40);
+    let path = directory.path("result");
+    // Standard output and a file beside it do not widen the report.
+    Output::open_report(None).unwrap();
+    Output::open(Some(&path)).unwrap();
+    assert!(widest() <= 40);
+    Output::open_report(Some(&path)).unwrap();
+    // The environment of the test may set the width.
+    if std::env::var_os("COLUMNS").is_none() {
+        assert!(widest() > 70);
+    }
+}
+
+#[test]
 fn document_not_finished_keeps_old_file_and_makes_none() {
     let directory = Directory::new("unfinished");
     let (old, new) = (directory.path("old"), directory.path("new"));

@@ -31,6 +31,9 @@ impl Scratch {
             .current_dir(&self.0)
             .env_remove("IOSONDE_STORE")
             .env_remove("IOSONDE_NO_SAVE")
+            .env_remove("COLUMNS")
+            // Other programs use the disk of this machine, and no test here needs its exact rates.
+            .env("IOSONDE_NO_IDLE_WAIT", "1")
             .env("HOME", &self.0)
             .env("XDG_DATA_HOME", self.path("data"));
         command

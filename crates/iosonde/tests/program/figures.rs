@@ -334,7 +334,7 @@ fn words_of_page(document: &Value) -> String {
 fn add_words(value: &Value, reported: &mut String) {
     match value {
         Value::String(text) => {
-            reported.push_str(text);
+            reported.push_str(&text.replace('µ', "u"));
             reported.push('\n');
         }
         Value::Array(values) => values.iter().for_each(|each| add_words(each, reported)),

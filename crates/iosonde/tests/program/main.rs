@@ -13,6 +13,7 @@ mod hostile_texts;
 mod kept_documents;
 mod killed;
 mod load;
+mod memory_targets;
 mod most;
 mod neighbour;
 mod outputs;

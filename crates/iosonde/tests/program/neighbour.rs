@@ -110,3 +110,22 @@ fn studies_report_the_neighbour_apart() {
         );
     }
 }
+
+#[test]
+fn neighbour_that_may_not_write_is_refused_before_a_study() {
+    let scratch = Scratch::new("neighbour-refused");
+    scratch.file("data", &"x".repeat(1 << 20));
+    let load = &["load", "--rates", "1k"];
+    for command in [&["probe"][..], load, &["sweep", "--dry-run"]] {
+        let words = [command, &["data", "--beside", "rw=write"]].concat();
+        let output = scratch.run(&words);
+        assert_eq!(
+            output.status.code(),
+            Some(3),
+            "{words:?}: {}",
+            error(&output)
+        );
+        let text = error(&output);
+        assert!(text.contains("let the neighbour only read"), "{text}");
+    }
+}

@@ -42,6 +42,31 @@ fn failed_run_leaves_previous_result() {
     study(&["limits", "no-such-type", "-o", "result"]);
 }
 
+#[test]
+fn screens_are_as_narrow_as_the_variable_columns_says() {
+    let scratch = Scratch::new("outputs-narrow");
+    let suite = "[[workload]]\nname = \"w\"\n\
+                 options = { rw = \"write\", size = \"1m\", exec_prerun = \"touch x\" }\n";
+    scratch.file("suite.toml", suite);
+    fs::create_dir_all(scratch.path("target")).unwrap();
+    for words in [
+        "probe sim:hdd --quick",
+        "probe sim:nvme --quick",
+        "list",
+        "run suite.toml target --logs logs --dry-run",
+        "run suite.toml target --logs logs --check",
+        "sweep sim:nvme --rw randwrite --bs 4k --iodepth 1..8 --dry-run",
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let mut command = scratch.command(&words);
+        let output = command.env("COLUMNS", "40").output().unwrap();
+        assert!(output.status.success(), "{}", error(&output));
+        let text = String::from_utf8_lossy(&output.stdout);
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest.is_some_and(|columns| columns <= 40), "{text}");
+    }
+}
+
 /// Help that could not be written ended with status 0.
 #[test]
 fn full_standard_output_fails_with_one_error() {

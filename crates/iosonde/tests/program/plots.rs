@@ -128,15 +128,92 @@ fn subtitle_names_only_the_targets_of_the_chart() {
         scratch.done(&["probe", device, "--quick"]);
     }
     let timeline = chart(&scratch, &["timeline", "latest~1", "latest"]);
-    let subtitle = timeline["subtitle"].as_str().unwrap();
-    assert!(subtitle.starts_with("sim:hdd"), "{subtitle}");
-    assert!(!subtitle.contains("sata-ssd"), "{subtitle}");
-    let footer = timeline["footer"].to_string();
-    assert!(footer.contains("not shown: sim:sata-ssd"), "{footer}");
+    for panel in timeline["panels"].as_array().unwrap() {
+        let series = panel["series"].as_array().unwrap();
+        let names: Vec<&str> = (series.iter())
+            .map(|series| series["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["sim:hdd", "sim:sata-ssd"]);
+    }
     let histogram = chart(&scratch, &["histogram", "latest~1", "latest"]);
     let subtitle = histogram["subtitle"].as_str().unwrap();
     assert!(subtitle.starts_with("sim:hdd, sim:sata-ssd"), "{subtitle}");
     assert!(!histogram["footer"].to_string().contains("not shown"));
+}
+
+/// Each target has as many write workloads as the other, and its colour in all charts.
+#[test]
+fn written_draws_the_same_workloads_of_each_target() {
+    let scratch = Scratch::new("plot-written");
+    for device in ["sim:hdd", "sim:sata-ssd"] {
+        scratch.done(&["probe", device, "--quick"]);
+    }
+    for name in ["written", "latency"] {
+        let chart = chart(&scratch, &[name, "latest~1", "latest"]);
+        let series = chart["panels"][0]["series"].as_array().unwrap();
+        let slots = |target: &str| -> Vec<u64> {
+            let own = series
+                .iter()
+                .filter(|line| line["name"].as_str().unwrap().starts_with(target));
+            own.map(|line| line["slot"].as_u64().unwrap()).collect()
+        };
+        let (first, second) = (slots("sim:hdd"), slots("sim:sata-ssd"));
+        assert_eq!(first.len(), second.len(), "{chart}");
+        assert!(!first.is_empty(), "{chart}");
+        assert!(first.iter().all(|slot| *slot == 0), "{chart}");
+        assert!(second.iter().all(|slot| *slot == 1), "{chart}");
+    }
+}
+
+#[test]
+fn latency_of_a_probe_keeps_its_main_workloads() {
+    let scratch = Scratch::new("plot-main");
+    scratch.done(&["probe", "sim:hdd", "--quick"]);
+    let chart = chart(&scratch, &["latency"]);
+    let series = chart["panels"][0]["series"].as_array().unwrap();
+    let names = series.iter().map(|line| line["name"].as_str().unwrap());
+    let names: Vec<&str> = names.collect();
+    for name in ["random write", "sequential write"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert!(!names.contains(&"fdatasync · write"), "{names:?}");
+}
+
+#[test]
+fn load_studies_share_a_chart_and_heat_maps_do_not() {
+    let scratch = Scratch::new("plot-shared");
+    for device in [NET, SLOWER] {
+        scratch.done(&[
+            "load",
+            device,
+            "--rates",
+            "600,900",
+            "--runtime",
+            "2",
+            "--ramp",
+            "1",
+        ]);
+    }
+    let chart = chart(&scratch, &["latency", "latest~1", "latest"]);
+    assert_eq!(
+        chart["title"],
+        "99th percentile of latency over offered rate"
+    );
+    let series = chart["panels"][0]["series"].as_array().unwrap();
+    assert_eq!(series.len(), 2, "{chart}");
+    let words = "--rw randread --bs 4k,64k --iodepth 1,4 --exhaustive --runtime 1";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    for device in [NET, SLOWER] {
+        scratch.done(&[&["sweep", device], words.as_slice()].concat());
+    }
+    let refused = ["plot", "--chart", "heatmap", "latest~1", "latest"];
+    let refused = scratch.run(&refused);
+    let text = error(&refused);
+    assert!(
+        text.starts_with("error: the chart heatmap shows one result, not 2: "),
+        "{text}"
+    );
+    assert!(text.contains("iosonde plot "), "{text}");
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn interrupt_ends_both_probes_without_leftovers() {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let both = |line: &String| line.starts_with("2: 7 phases");
+    let both = |line: &String| line.starts_with("B: 7 phases");
     lines.by_ref().map(Result::unwrap).find(both).unwrap();
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();

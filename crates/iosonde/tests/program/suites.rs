@@ -528,7 +528,7 @@ fn stopped_suite_sweep_resumes_within_step() {
 fn interrupted_suite_study_is_stored_once() {
     let load =
         r#"load = { rw = "randread", size = "16m", runtime = "300ms", rates = [100, 200, 300] }"#;
-    let probe = r#"probe = { quick = true, runtime = "100ms", size = "16m" }"#;
+    let probe = r#"probe = { quick = true, runtime = "300ms", size = "16m" }"#;
     std::thread::scope(|scope| {
         scope.spawn(|| check_interrupted_study("load", load, "offered 100 reads/s"));
         scope.spawn(|| check_interrupted_study("probe", probe, "random read, depth 1 "));

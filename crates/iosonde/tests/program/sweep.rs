@@ -62,7 +62,7 @@ fn sweep_of_synchronous_engine_uses_other_axes() {
 fn sweep_of_mixed_engines_measures_synchronous_one_once() {
     let scratch = Scratch::new("sweep-mixed");
     fs::create_dir(scratch.path("target")).unwrap();
-    let words = "sweep target --ioengine psync,libaio --iodepth 1,2 --size 16m --runtime 100ms \
+    let words = "sweep target --ioengine psync,libaio --iodepth 1,2 --size 16m --runtime 400ms \
                  --exhaustive --no-save --format json";
     let words: Vec<&str> = words.split(' ').collect();
     let output = scratch.run(&words);

@@ -428,7 +428,7 @@ fn apply_percentile_list(b: &mut JobBuilder, v: &OptionValue<'_>) -> ParsedValue
     for part in text.split([':', ',']).filter(|part| !part.is_empty()) {
         let percentile = value::float(part).map_err(|error| error.within(text, part))?;
         if !(percentile > 0.0 && percentile <= 100.0) {
-            let error = ValueError::new(format!("`{part}` is not above 0 and up to 100"));
+            let error = ValueError::new(format!("`{part}` must be above 0 and at most 100"));
             return Err(error.within(text, part));
         }
         list.push(percentile);

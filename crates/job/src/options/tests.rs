@@ -110,3 +110,13 @@ fn numbers_are_held_to_the_bounds_of_their_kind() {
         assert!(apply(row, "nonesuch").is_err(), "{}", row.name);
     }
 }
+
+#[test]
+fn percentile_outside_its_range_is_named_with_its_place() {
+    let row = find("percentile_list").unwrap();
+    for (text, part, range) in [("50:101", "101", 3..6), ("0:50", "0", 0..1)] {
+        let error = apply(row, text).unwrap_err();
+        let message = format!("`{part}` must be above 0 and at most 100");
+        assert_eq!((error.message, error.part), (message, Some(range)));
+    }
+}

@@ -110,7 +110,8 @@ pub struct ErrorPolicy {
     pub continue_write: bool,
     /// `continue_on_error`: continue after a failed verification.
     pub continue_verify: bool,
-    /// `ignore_error`: errno values that are not even counted, for read, write and verify.
+    /// `ignore_error`: errno values after which the job continues, for read, write and verify. A
+    /// list with values replaces `continue_on_error`. The errors are counted.
     pub ignore: [Vec<i32>; 3],
     /// `error_dump`.
     pub dump: bool,

@@ -4,8 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// `_IOWR('f', 11, struct fiemap)`.
-// The type is unsigned with glibc, and signed with musl.
-const FS_IOC_FIEMAP: libc::Ioctl = 0xc020_660b_u32 as libc::Ioctl;
+const FS_IOC_FIEMAP: u32 = 0xc020_660b;
 /// Writes dirty pages back first, so that the result describes the storage.
 const FLAG_SYNC: u32 = 0x1;
 const EXTENT_LAST: u32 = 0x1;
@@ -85,9 +84,10 @@ fn batch(file: BorrowedFd<'_>, start: u64, length: u64) -> io::Result<(Vec<Mappe
         reserved: 0,
         extents: [RawExtent::default(); BATCH],
     });
+    // The type of the number is unsigned with glibc, and signed with musl.
     // SAFETY: the kernel reads the header of the request and writes at most `extent_count` extents
     // after it. `request` has room for them, and any bit pattern is valid for their integers.
-    let returned = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut *request) };
+    let returned = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as _, &raw mut *request) };
     if returned < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -4,7 +4,7 @@ use iosonde_result::run::CpuUse;
 
 /// Resource usage of the calling thread so far.
 pub(crate) fn read_thread_use() -> CpuUse {
-    usage_of(libc::RUSAGE_THREAD)
+    usage_of(super::linux::RUSAGE_THREAD)
 }
 
 /// Resource usage of all threads of this process so far.

@@ -57,15 +57,7 @@ mod tests {
 
     /// A row that differs. `joint` is its interval that holds for all rows together.
     fn row(joint: (f64, f64)) -> ComparisonRow {
-        let side = ComparedSide {
-            value: 1.0,
-            bounds: None,
-            runs: 1,
-            machines: 1,
-            spread: None,
-            unsettled: false,
-            earlier_runs: None,
-        };
+        let side = ComparedSide::from_value(1.0);
         let ratio = |interval| Ratio {
             value: 1.2,
             interval: Some(interval),

@@ -3,13 +3,19 @@
 use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
 use crate::promise;
-use crate::text_table::{plain, render_left, right, wrapped};
-use comfy_table::Cell;
+use crate::text_table::{hide_columns, is_narrow, plain, render_left, right, wrapped};
+use comfy_table::{Cell, Column, ColumnConstraint, Table};
 use iosonde_limits::{MeasuredFigure, Metric, Promise, PromiseComparison};
 use iosonde_result::compare::{self, Figure, Measure, ResultPart, Subject};
 use iosonde_study::probe::ProbeResult;
 use iosonde_study::promise_check::{PromiseCheck, PromiseDoubt};
 use serde::Serialize;
+
+/// Columns that a narrow terminal does not show, the least important first: promised, measured by A
+/// and B, verdicts. The shares stay.
+const LEAST_IMPORTANT: [usize; 5] = [1, 2, 5, VERDICT_COLUMNS[0], VERDICT_COLUMNS[1]];
+/// Verdicts on A and B.
+const VERDICT_COLUMNS: [usize; 2] = [4, 7];
 
 /// A measured figure of a side, judged against the promise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -123,9 +129,14 @@ impl PromiseSides {
         }
         let mut table = plain();
         let mut head = vec![Cell::new("")];
-        head.extend(["promised", "A", "of it"].map(right));
+        // On a narrow terminal, the shares may stand without the measured figures before them.
+        let [of_a, of_b] = match is_narrow() {
+            true => ["A of it", "B of it"],
+            false => ["of it", "of it"],
+        };
+        head.extend(["promised", "A", of_a].map(right));
         head.push(Cell::new(""));
-        head.extend(["B", "of it"].map(right));
+        head.extend(["B", of_b].map(right));
         head.push(Cell::new(""));
         table.set_header(head);
         for row in &self.rows {
@@ -136,6 +147,8 @@ impl PromiseSides {
             }
             table.add_row(cells);
         }
+        hide_columns(&mut table, &LEAST_IMPORTANT);
+        hide_second_verdict(&mut table);
         text.push_str(&render_left(&mut table));
         for doubt in self.doubts() {
             text.push_str(&wrapped(&doubt));
@@ -196,6 +209,15 @@ impl PromisedMetricRow {
     }
 }
 
+/// Hides the verdict on B if that on A is hidden. Alone, it would read as the verdict on both.
+fn hide_second_verdict(table: &mut Table) {
+    let [of_a, of_b] = VERDICT_COLUMNS;
+    let is_hidden = table.column(of_a).is_some_and(Column::is_hidden);
+    if let Some(column) = table.column_mut(of_b).filter(|_| is_hidden) {
+        column.set_constraint(ColumnConstraint::Hidden);
+    }
+}
+
 /// Measured value, its share of the promise, and the verdict.
 fn side_cells(side: Option<&SideFigure>) -> [String; 3] {
     let Some(side) = side else {
@@ -207,4 +229,57 @@ fn side_cells(side: Option<&SideFigure>) -> [String; 3] {
         promise::share(&side.judged),
         format!("{}{doubted}", promise::word(side.judged.verdict)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_limits::Limits;
+
+    #[test]
+    fn narrow_terminal_shows_shares_of_both_sides() {
+        let query = "gcp-pd-ssd:375GiB,machine=n1,vcpus=8".parse().unwrap();
+        let promise = Limits::published().evaluate(&query).unwrap();
+        let side = |factor: f64| {
+            let measured = |metric, per_s: f64| MeasuredFigure {
+                metric,
+                per_s: per_s * factor,
+                error: None,
+                block_bytes: None,
+            };
+            let judged = promise.judge(&[
+                measured(Metric::WriteIops, 15_000.0),
+                measured(Metric::WriteBandwidth, 420.0 * 1_048_576.0),
+            ]);
+            let doubted = |judged| SideFigure {
+                judged,
+                doubts: vec![PromiseDoubt::ServedFromCache],
+            };
+            judged.into_iter().map(doubted).collect::<Vec<_>>()
+        };
+        let sides = PromiseSides::pair(&promise, side(0.6), side(25.0));
+        let mut verdicts_by_columns = Vec::new();
+        for columns in [40, 50, 60, 79] {
+            crate::text_table::set_columns(columns);
+            let text = sides.table();
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.unwrap() <= columns, "{text}");
+            assert!(
+                text.contains("A of it") && text.contains("B of it"),
+                "{text}"
+            );
+            let line = text
+                .lines()
+                .find(|line| line.starts_with("write bandwidth"));
+            let line = line.unwrap();
+            assert!(line.contains(" 60 %") && line.contains(" 2500 %"), "{text}");
+            // Each verdict is doubted.
+            verdicts_by_columns.push(line.matches('?').count());
+        }
+        // Either both sides have their verdict or neither does.
+        assert_eq!(verdicts_by_columns[..2], [0, 0]);
+        assert_eq!(verdicts_by_columns[3], 2);
+        assert!(!verdicts_by_columns.contains(&1), "{verdicts_by_columns:?}");
+        crate::text_table::set_columns(80);
+    }
 }

@@ -1,11 +1,10 @@
 //! Comparison of two sweeps: rows of depths, columns of curves, the ratio of each cell.
 
-use super::{interval, number};
+use super::ratio_text::{interval, number};
+use crate::text_table::columns;
 use iosonde_result::compare::{Comparison, ComparisonRow, ComparisonVerdict, Measure};
 use iosonde_study::sweep::ComparedPart;
 
-/// Columns of the terminal.
-const COLUMNS: usize = 80;
 /// Width of the depth column.
 const FIRST: usize = 7;
 /// Width of a ratio with its marks and interval.
@@ -45,7 +44,7 @@ fn curves(parts: &[ComparedPart]) -> Vec<&str> {
 
 /// Splits curves into groups that fit beside each other.
 fn side_by_side<'a, 'b>(curves: &'a [&'b str]) -> impl Iterator<Item = &'a [&'b str]> {
-    curves.chunks(((COLUMNS - FIRST) / width(curves)).max(1))
+    curves.chunks(((columns() - FIRST) / width(curves)).max(1))
 }
 
 fn width(curves: &[&str]) -> usize {

@@ -2,14 +2,18 @@
 
 use super::ComparisonDocument;
 use super::advantage::{advantage, certainty_of, differs, range};
+use super::ratio_text::RatioNotation;
 use crate::text_style::{TextRole, TextStyle};
-use crate::text_table::wrapped;
+use crate::text_table::{SCREEN_LINES, wrapped};
 use iosonde_job::escape_control_characters;
 use iosonde_result::compare::{Comparison, ComparisonRow, ComparisonVerdict};
 use iosonde_study::words;
 
 /// Most rows that the table shows.
 const ROWS_MAX: usize = 12;
+
+/// Rows of each direction that the table shows if there are as many.
+const DIRECTION_ROWS_MIN: usize = 3;
 
 /// Ratio from which the figures of an undecided row count as different.
 const LOOKS_DIFFERENT_RATIO_MIN: f64 = 1.05;
@@ -23,18 +27,21 @@ struct VerdictSentence {
 }
 
 /// Returns the verdict, the names of the sides, the rows that differ, and the count of the others.
+/// If the verdict leaves the screen, it is repeated at the end.
 pub(super) fn text(document: &ComparisonDocument<'_>, style: TextStyle) -> String {
     let comparison = document.comparison;
     let paragraph = |text: &str| wrapped(&escape_control_characters(text));
-    let mut text = verdict(comparison).text(style);
+    let verdict = verdict(comparison).text(style);
+    let mut text = verdict.clone();
     text.push('\n');
     text.push_str(&paragraph(&format!("A  {}", document.a)));
     text.push_str(&paragraph(&format!("B  {}", document.b)));
     let rows = largest(comparison);
     if !rows.is_empty() {
-        text.push_str(&format!("\n{}", document.rows(&rows, style)));
+        let table = document.rows(&rows, RatioNotation::Factor, style);
+        text.push_str(&format!("\n{table}"));
     }
-    let rest = rest(comparison, rows.len());
+    let rest = rest(comparison, &rows);
     let notes = document.notes();
     if rest.is_some() || !notes.is_empty() {
         text.push('\n');
@@ -46,15 +53,28 @@ pub(super) fn text(document: &ComparisonDocument<'_>, style: TextStyle) -> Strin
         let table = expected.table();
         text.push_str(&format!("\n{}", escape_control_characters(&table)));
     }
+    if text.lines().count() > SCREEN_LINES {
+        text.push_str(&format!("\n{verdict}"));
+    }
     text
 }
 
-/// Returns the rows with the largest differences, and the rows of each part together.
+/// Returns the rows with the largest differences, some of each direction, and the rows of each part
+/// together.
 fn largest(comparison: &Comparison) -> Vec<ComparisonRow> {
     let differing = comparison.rows.iter().filter(|row| differs(row));
-    let mut rows: Vec<&ComparisonRow> = differing.collect();
-    rows.sort_by(|a, b| advantage(b.ratio.value).total_cmp(&advantage(a.ratio.value)));
-    rows.truncate(ROWS_MAX);
+    let mut all: Vec<&ComparisonRow> = differing.collect();
+    all.sort_by(|a, b| advantage(b.ratio.value).total_cmp(&advantage(a.ratio.value)));
+    // A direction whose differences are small would be missing.
+    let is_needed = |index: &usize| {
+        let before = all[..*index].iter();
+        let same = before.filter(|row| row.verdict == all[*index].verdict);
+        same.count() < DIRECTION_ROWS_MIN
+    };
+    let (needed, others): (Vec<usize>, Vec<usize>) = (0..all.len()).partition(is_needed);
+    let mut chosen: Vec<usize> = needed.into_iter().chain(others).take(ROWS_MAX).collect();
+    chosen.sort_unstable();
+    let mut rows: Vec<&ComparisonRow> = chosen.into_iter().map(|index| all[index]).collect();
     let mut parts: Vec<&str> = Vec::new();
     for row in rows.iter().copied() {
         if !parts.contains(&row.part.as_str()) {
@@ -66,23 +86,25 @@ fn largest(comparison: &Comparison) -> Vec<ComparisonRow> {
 }
 
 /// Counts the rows that the table does not show. `None` if it shows all, or no row differs.
-fn rest(comparison: &Comparison, shown: usize) -> Option<String> {
-    let count = |verdict| comparison.count(verdict);
-    let differing = count(ComparisonVerdict::Faster) + count(ComparisonVerdict::Slower);
-    debug_assert!(shown <= differing);
+fn rest(comparison: &Comparison, shown: &[ComparisonRow]) -> Option<String> {
     if comparison.rows.is_empty() {
         return None;
     }
-    if shown == 0 {
+    if shown.is_empty() {
         return Some("`--details` prints all rows.".to_owned());
     }
+    let hidden = |verdict| {
+        let shown = shown.iter().filter(|row| row.verdict == verdict).count();
+        comparison.count(verdict).saturating_sub(shown)
+    };
     let counts = [
-        (differing - shown, "smaller differences"),
+        (hidden(ComparisonVerdict::Slower), "slower"),
+        (hidden(ComparisonVerdict::Faster), "faster"),
         (
-            count(ComparisonVerdict::NoDifferenceShown),
+            hidden(ComparisonVerdict::NoDifferenceShown),
             "no difference shown",
         ),
-        (count(ComparisonVerdict::Undecided), "undecided"),
+        (hidden(ComparisonVerdict::Undecided), "undecided"),
     ];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts

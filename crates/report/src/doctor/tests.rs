@@ -19,6 +19,30 @@ fn doctor_report_of_laptop_with_problems() {
 }
 
 #[test]
+fn doctor_report_fits_a_narrow_terminal_with_whole_commands() {
+    let mut laptop = samples::laptop();
+    laptop.targets[0].name = format!("/{}", "directory/".repeat(9));
+    let commands: Vec<String> = laptop
+        .findings
+        .iter()
+        .filter_map(|each| each.command.clone())
+        .collect();
+    assert!(!commands.is_empty());
+    for columns in [40, 60] {
+        crate::text_table::set_columns(columns);
+        let text = text(&laptop);
+        for line in text.lines().filter(|line| !line.starts_with("$ ")) {
+            assert!(line.chars().count() <= columns, "{line:?} is too wide");
+        }
+        for command in &commands {
+            let line = format!("$ {command}");
+            assert!(text.lines().any(|each| each == line), "{line}: {text}");
+        }
+    }
+    crate::text_table::set_columns(80);
+}
+
+#[test]
 fn json_holds_all_and_follows_its_schema() {
     let document = json(&samples::laptop());
     let read: doctor::Examination = serde_json::from_str(&document).unwrap();

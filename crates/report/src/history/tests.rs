@@ -14,10 +14,8 @@ use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
 use iosonde_study::StudyDriver;
 use iosonde_study::fake_session::{FakeDevice, FakeSession};
-use iosonde_study::probe::{
-    Knee, ProbeBudget, ProbeOptions, ProbePhase, ProbeResult, StudyTarget, StudyTargetKind, probe,
-    run_probe,
-};
+use iosonde_study::probe::{Knee, ProbeBudget, ProbePhase, ProbeResult, probe, run_probe};
+use iosonde_study::test_targets::{directory_target, probe_options, simulated_target};
 use jiff::tz::TimeZone;
 use std::path::PathBuf;
 
@@ -67,35 +65,20 @@ impl Drop for ScratchHistory {
     }
 }
 
-fn target(name: &str) -> StudyTarget {
-    StudyTarget {
-        name: name.to_owned(),
-        path: format!("{name}/.iosonde-probe-1"),
-        kind: StudyTargetKind::Directory {
-            free_bytes: 1 << 40,
-        },
-    }
-}
-
 /// Probes a simulated device, and stores the result.
 fn probed(
     writer: &mut HistoryWriter,
     session: &mut dyn Session,
     name: &str,
 ) -> Result<ProbeResult, String> {
-    let options = ProbeOptions {
-        budget: ProbeBudget::QUICK,
-        size_bytes: None,
-        direct: true,
-        seed: 1,
-    };
+    let options = probe_options(ProbeBudget::QUICK, None);
     writer.begin("probe", name);
     let stored = StoredRuns::NoCells;
     let mut history_hook = HistoryHook { writer, stored };
     let observer = &mut ();
     let driver = StudyDriver::new(session, observer);
     let mut driver = driver.with_hook(&mut history_hook);
-    let result = run_probe(&mut driver, &target(name), &options);
+    let result = run_probe(&mut driver, &directory_target(name), &options);
     drop(driver);
     let mut result = result.map_err(|error| error.to_string())?;
     writer.finish(probe_document(&mut result).as_ref()).unwrap();
@@ -107,19 +90,8 @@ fn probed(
 fn list_has_rate_of_phase_instead_of_maximum() {
     let scratch = ScratchHistory::new("short-runs");
     let mut writer = scratch.writer(&[]);
-    let target = StudyTarget {
-        name: "sim:nvme".to_owned(),
-        path: "sim".to_owned(),
-        kind: StudyTargetKind::Simulated {
-            options: "nvme".to_owned(),
-        },
-    };
-    let options = ProbeOptions {
-        budget: ProbeBudget::NORMAL,
-        size_bytes: None,
-        direct: true,
-        seed: 1,
-    };
+    let target = simulated_target("nvme");
+    let options = probe_options(ProbeBudget::NORMAL, None);
     let mut session = LocalRunner::default().open();
     let mut result = probe(&mut session, &target, &options, &mut ()).unwrap();
     let is_write = |knee: &&mut Knee| knee.phase == ProbePhase::RandomWrite;
@@ -297,6 +269,23 @@ fn list_shortens_long_targets_in_the_middle() {
         "{table}"
     );
     insta::assert_snapshot!("list_long", table);
+}
+
+#[test]
+fn list_on_a_narrow_terminal_drops_columns_and_keeps_figures() {
+    let whole = list_in_utf8(&shown(), TextFormat::Table);
+    for columns in [40, 59, 60, 79] {
+        crate::text_table::set_columns(columns);
+        let table = list_in_utf8(&shown(), TextFormat::Table);
+        let fits = |line: &str| line.chars().count() <= columns;
+        assert!(table.lines().all(fits), "{columns}: {table}");
+        for id in ["1fa9c1", "2fa9c1", "3fa9c1"] {
+            let rows = table.lines().filter(|line| line.starts_with(id));
+            assert_eq!(rows.count(), 1, "{table}");
+        }
+        assert_eq!(table.contains("±"), columns > 40, "{columns}: {table}");
+    }
+    assert!(whole.contains("bandwidth"), "{whole}");
 }
 
 #[test]

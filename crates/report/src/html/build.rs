@@ -4,18 +4,18 @@ use super::document::{
     PageExpectation, PageFigure, PageFigureTexts, PageLoad, PagePivot, PagePromise, PageRate,
     PageReport, PageResult, PageRun, PageSeries, PageSpread, PageStudy, PageSuite, PageSweep,
 };
-use super::figure_texts::set_cell_texts;
 use super::page_winner::{ComparedProbe, winners};
 use super::{
     foreign, knees, page, page_csi, page_figures, page_lifecycle, page_load, page_machine,
-    page_pivot, page_promises, page_pts, page_series, page_spread, page_suite, page_sweep,
+    page_pivot, page_promises, page_pts, page_series, page_spread, page_study, page_suite,
+    page_sweep, page_title, sentence_signs,
 };
 use crate::facts;
 use crate::pivot as tables;
-use crate::probe::limits::ceilings;
 use crate::probe::row::title_of_part;
+use crate::probe::short_report::shape_word;
 use crate::probe::side_by_side;
-use iosonde_history::StudySummary;
+use iosonde_history::{StudySummary, TOGETHER};
 use iosonde_job::plan::Plan;
 use iosonde_result::compare::MeasuredResult;
 use iosonde_result::fio::import::FioDocument;
@@ -104,8 +104,6 @@ impl HtmlReportBuilder {
         let before = result.expected.iter();
         let kept = before.filter(|held| !self.expected.contains(&held.promise));
         self.knees.extend(knees::convert_knees(source, &result));
-        let ceilings = ceilings(&result).into_iter().map(|(_, text)| text);
-        let ceilings = ceilings.collect();
         let place = &result.target;
         self.promises
             .extend(kept.map(|held| page_promises::convert_check(held, place)));
@@ -118,6 +116,8 @@ impl HtmlReportBuilder {
         let measured = side_by_side::measured(&result);
         for phase_run in std::mem::take(&mut result.runs) {
             let phase = phase_run.phase;
+            let found = result.figures.iter().find(|figure| figure.phase == phase);
+            let shape = found.map(|figure| shape_word(figure, &phase_run.result));
             let mut run = self.taken(
                 source,
                 phase.title().to_owned(),
@@ -126,20 +126,13 @@ impl HtmlReportBuilder {
             );
             run.study = Some(study);
             run.preparation = phase == ProbePhase::Layout;
-            if let Some(found) = result.figures.iter().find(|figure| figure.phase == phase) {
-                copy_probe_rates(&mut run.figures, found);
+            if let Some(found) = found {
+                copy_probe_rates(&mut run.figures, found, shape);
             }
             self.runs.push(run);
         }
-        self.studies.push(PageStudy {
-            source: source.to_owned(),
-            target: result.target.clone(),
-            sentence: result.classification.sentence.clone(),
-            ceilings,
-            notes: result.notes.clone(),
-            interrupted: result.interrupted,
-            working_set_bytes: result.working_set.bytes,
-        });
+        self.studies
+            .push(page_study::convert_study(source, &result));
         self.compared.push(ComparedProbe { result, measured });
     }
 
@@ -163,7 +156,7 @@ impl HtmlReportBuilder {
             self.of_suites.push((
                 step,
                 result.target.clone(),
-                page_sweep::convert_sweep(source, found),
+                page_sweep::convert_sweep_of_step(source, found),
             ));
         }
     }
@@ -250,10 +243,8 @@ impl HtmlReportBuilder {
         for figure in self.runs.iter_mut().flat_map(|run| &mut run.figures) {
             figure.shown = PageFigureTexts::from_figure(figure);
         }
-        let sweeps = self.sweeps.iter_mut().chain(&mut self.knees);
-        sweeps.for_each(set_cell_texts);
         let title = title.map_or_else(|| self.default_title(), str::to_owned);
-        PageReport {
+        let mut report = PageReport {
             program: crate::json_document::PROGRAM,
             title,
             hosts: self.hosts.rows,
@@ -271,7 +262,9 @@ impl HtmlReportBuilder {
             loads: self.loads,
             pivots: self.pivots,
             kept: self.kept,
-        }
+        };
+        sentence_signs::replace_ascii_signs(&mut report);
+        report
     }
 
     /// Adds a pivot table.
@@ -292,12 +285,7 @@ impl HtmlReportBuilder {
         if let Some(title) = page_suite::title(&self.suites).filter(|_| !has_others) {
             return title;
         }
-        match (self.sweeps.as_slice(), self.loads.as_slice()) {
-            ([], []) => default_title(&self.runs),
-            ([one], []) => format!("Sweep of {}", one.target),
-            ([], [one]) => format!("Latency under load of {}", one.target),
-            _ => "Storage under several loads".to_owned(),
-        }
+        page_title::title_of_results(&self.runs, &self.sweeps, &self.loads)
     }
 
     /// Adds the spread of the results of a label.
@@ -313,6 +301,7 @@ impl HtmlReportBuilder {
         place: String,
         mut result: RunResult,
     ) -> PageRun {
+        result.labels.remove(TOGETHER);
         // Values that change between runs would give each run a host and targets of its own.
         result.host.swap_used_bytes = None;
         for space in result
@@ -402,13 +391,18 @@ impl<T: Serialize> DistinctValues<T> {
 }
 
 /// Copies the rates of a probe's figure, which can be based on more data than the run.
-fn copy_probe_rates(figures: &mut [PageFigure], found: &probe::PhaseFigure) {
+fn copy_probe_rates(
+    figures: &mut [PageFigure],
+    found: &probe::PhaseFigure,
+    shape: Option<&'static str>,
+) {
     let name = found.phase.direction().name();
     let rate = |estimate: probe::RateEstimate| PageRate::new(estimate.mean, estimate.error);
     for figure in figures.iter_mut().filter(|figure| figure.direction == name) {
         figure.iops = rate(found.iops);
         figure.bytes_per_s = rate(found.bytes_per_s);
         figure.settled = found.settled;
+        figure.shape = shape;
         figure.sure = found.sure;
     }
 }
@@ -462,19 +456,4 @@ fn place(result: &RunResult) -> String {
         );
     }
     places.join(", ")
-}
-
-fn default_title(runs: &[PageRun]) -> String {
-    let mut places: Vec<&str> = Vec::new();
-    for run in runs {
-        if !places.contains(&run.place.as_str()) {
-            places.push(&run.place);
-        }
-    }
-    match places.as_slice() {
-        [] => "iosonde".to_owned(),
-        [one] => format!("Storage performance of {one}"),
-        [one, two] => format!("Storage performance of {one} and {two}"),
-        [one, others @ ..] => format!("Storage performance of {one} and {} others", others.len()),
-    }
 }

@@ -3,6 +3,7 @@
 //! The document is made for drawing: series are thinned, histograms are coarse, and data that runs
 //! share (hosts, plans, targets) is in it once. iosonde's own JSON keeps everything.
 
+pub(crate) use super::page_rate::PageRate;
 use iosonde_job::plan::Plan;
 use iosonde_result::host::{Host, TargetInfo};
 use iosonde_result::run::{BackendUsed, CpuUse, DiskUtil, RunEvent, Verdict};
@@ -49,7 +50,7 @@ pub(crate) struct PageWinner {
     pub(crate) second: usize,
     /// The winner, by how much, and how certain that is.
     pub(crate) sentence: String,
-    /// The faster target by each main figure, one sentence each.
+    /// The faster target by each main figure, or that no difference is shown; one sentence each.
     pub(crate) figures: Vec<String>,
     /// Facts that the comparison depends on, such as patterns that differ.
     pub(crate) notes: Vec<String>,
@@ -65,6 +66,8 @@ pub(crate) struct PageSuite {
     pub(crate) verdict: String,
     /// Whether all expectations are met. `None` without an expectation or without a decision.
     pub(crate) passed: Option<bool>,
+    /// Limits of the verdict, one sentence each.
+    pub(crate) cautions: Vec<String>,
 }
 
 /// Verdict on an expectation of a suite.
@@ -163,6 +166,8 @@ pub(crate) struct SweepCurve {
     pub(crate) sentence: Option<String>,
     /// Lowest depth that reaches the maximum.
     pub(crate) knee: Option<u32>,
+    /// Notes on this curve alone.
+    pub(crate) notes: Vec<String>,
     pub(crate) cells: Vec<PageSweepCell>,
 }
 
@@ -177,10 +182,33 @@ pub(crate) struct PageSweepCell {
     pub(crate) mean_ns: Option<f64>,
     /// Percentiles 50, 99 and 99.9. `None` if too few I/Os were measured.
     pub(crate) percentiles_ns: [Option<u64>; 3],
+    /// Interval of the percentile 99, if it is informative.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) p99_between_ns: Option<(u64, u64)>,
     /// Longest latency, if measured.
     pub(crate) max_ns: Option<f64>,
-    /// Rate, or bandwidth of large blocks, with its known digits. `None`: no interval is known.
-    pub(crate) shown: Option<String>,
+    /// Figures as all screens print them. `None`: a round of a PTS test, which has no interval of
+    /// its own.
+    pub(crate) shown: Option<PageCellTexts>,
+}
+
+/// Figures of a sweep's cell as all screens print them, with the mark of predicted ones.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct PageCellTexts {
+    /// I/Os per second: `93.4k`, `~3.1k`. `None`: not known.
+    pub(crate) iops: Option<String>,
+    pub(crate) bandwidth: Option<String>,
+    /// Half the intervals of a measured cell's rate and bandwidth.
+    pub(crate) iops_half: Option<String>,
+    pub(crate) bandwidth_half: Option<String>,
+    /// Reason why a measured rate has no interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) doubt: Option<&'static str>,
+    /// Mean latency.
+    pub(crate) mean: Option<String>,
+    /// Percentiles 50 and 99. `None`: too few I/Os were measured.
+    pub(crate) p50: Option<String>,
+    pub(crate) p99: Option<String>,
 }
 
 /// Load study: latency over offered rate.
@@ -219,6 +247,8 @@ pub(crate) struct LoadPoint {
     pub(crate) kept_up: bool,
     /// Percentiles 50, 95, 99 and 99.9.
     pub(crate) percentiles_ns: [Option<f64>; 4],
+    /// The percentiles as all screens print them.
+    pub(crate) shown: [String; 4],
     pub(crate) max_ns: f64,
 }
 
@@ -239,6 +269,8 @@ pub(crate) struct LoadCell {
     /// `measured`, `not_reached`, `predicted`, `predicted_not_reached` or `unknown`.
     pub(crate) state: CellState,
     pub(crate) p99_ns: Option<f64>,
+    /// The percentile, or the sign of a pair that fell behind, as all screens print it.
+    pub(crate) shown: Option<String>,
 }
 
 /// Spread of the results of one label.
@@ -276,6 +308,8 @@ pub(crate) struct PageStudy {
     /// Limits of the rate of each kind of I/O, one sentence each.
     pub(crate) ceilings: Vec<String>,
     pub(crate) notes: Vec<String>,
+    /// Patterns whose maximum the search did not find, each with the result in words.
+    pub(crate) unknown_maxima: Vec<(&'static str, String)>,
     /// Whether the probe ended before all phases had run.
     pub(crate) interrupted: bool,
     /// Bytes that were laid out and used.
@@ -350,8 +384,9 @@ pub(crate) struct PageFigure {
     /// `total` or `completion`.
     pub(crate) latency_kind: &'static str,
     pub(crate) latency: PageLatency,
-    /// Intervals of the percentiles 50, 99 and 99.9, if known.
-    #[serde(skip)]
+    /// Course of a probe's rate in one word, as in the terminal: `steady`, `falling`.
+    pub(crate) shape: Option<&'static str>,
+    /// Intervals of the percentiles 50, 99 and 99.9, if they are informative.
     pub(crate) percentile_bounds: [Option<(f64, f64)>; 3],
     /// Rates and percentiles as all screens print them.
     pub(crate) shown: PageFigureTexts,
@@ -366,25 +401,13 @@ pub(crate) struct PageFigureTexts {
     pub(crate) iops_half: Option<String>,
     /// Bandwidth, with as many digits as the rate.
     pub(crate) bandwidth: String,
+    /// Half the interval of the bandwidth.
+    pub(crate) bandwidth_half: Option<String>,
+    /// Reason why the rate has no interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) doubt: Option<&'static str>,
     /// Percentiles 50, 99 and 99.9. `None`: too few I/Os were measured.
     pub(crate) percentiles: [Option<String>; 3],
-}
-
-/// A mean and half of its 95 % confidence interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(crate) struct PageRate {
-    pub(crate) mean: f64,
-    pub(crate) error: Option<f64>,
-}
-
-impl PageRate {
-    /// Creates a rate. An interval that reaches zero is dropped.
-    pub(crate) fn new(mean: f64, error: Option<f64>) -> PageRate {
-        PageRate {
-            mean,
-            error: error.filter(|error| *error < mean),
-        }
-    }
 }
 
 /// Latencies in nanoseconds.

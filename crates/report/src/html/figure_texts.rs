@@ -1,12 +1,13 @@
 //! Texts of the page's figures, with the digits that their intervals support.
 
-use super::document::{PageFigure, PageFigureTexts, PageSweep, PageSweepCell};
+use super::document::{PageCellTexts, PageFigure, PageFigureTexts, PageRate};
 use crate::intervals::half_width;
 use crate::known_digits::{
-    BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, bandwidth_of_rate, digits_beside_interval,
-    figure_and_half, known_digits,
+    BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, bandwidth_and_half_of_rate, figure_and_half,
+    half_of_known_digits, known_digits, with_micro_sign,
 };
-use iosonde_study::sweep::LARGE_BYTES;
+use crate::sweep::cell_text::{cell_bandwidth, cell_mean_latency, cell_percentiles, cell_rate};
+use iosonde_study::sweep::{CellBasis, SweepCell};
 
 /// Shares of slower I/Os of the percentiles 50, 99 and 99.9.
 const SLOWER_SHARES: [f64; 3] = [0.5, 0.01, 0.001];
@@ -16,15 +17,17 @@ impl PageFigureTexts {
     pub(super) fn from_figure(figure: &PageFigure) -> PageFigureTexts {
         let (rate, bytes) = (figure.iops, figure.bytes_per_s);
         let (iops, iops_half) = figure_and_half(rate.mean, rate.error, RATE_UNITS);
-        let bandwidth = if rate.mean > 0.0 {
-            bandwidth_of_rate(bytes.mean, rate.mean, rate.error)
+        let (bandwidth, bandwidth_half) = if rate.mean > 0.0 {
+            bandwidth_and_half_of_rate(bytes.mean, rate.mean, rate.error)
         } else {
-            digits_beside_interval(bytes.mean, bytes.error, BANDWIDTH_UNITS)
+            figure_and_half(bytes.mean, bytes.error, BANDWIDTH_UNITS)
         };
         PageFigureTexts {
             iops,
             iops_half,
             bandwidth,
+            bandwidth_half,
+            doubt: rate.doubt(),
             percentiles: [0, 1, 2].map(|index| percentile(figure, index)),
         }
     }
@@ -44,50 +47,77 @@ fn percentile(figure: &PageFigure, index: usize) -> Option<String> {
     let mut marks = figure.latency.marks.iter();
     let (_, ns) = marks.find(|(slower, _)| (slower / share - 1.0).abs() < 1e-6)?;
     let half = half_width(*ns, figure.percentile_bounds[index]);
-    Some(known_digits(*ns, half, LATENCY_UNITS).replace(" us", " µs"))
+    Some(with_micro_sign(&known_digits(*ns, half, LATENCY_UNITS)))
 }
 
-/// Formats the rates of a sweep's cells.
-pub(super) fn set_cell_texts(sweep: &mut PageSweep) {
-    for curve in &mut sweep.curves {
-        let is_large = curve.block_bytes >= LARGE_BYTES;
-        for cell in &mut curve.cells {
-            cell.shown = cell_text(cell, is_large);
+impl PageCellTexts {
+    /// Formats the figures of a sweep's cell.
+    pub(super) fn from_cell(cell: &SweepCell) -> PageCellTexts {
+        let latency = |text: Option<String>| text.map(|text| with_micro_sign(&text));
+        let [p50, p99] = cell_percentiles(cell).map(latency);
+        let rate = cell.iops.filter(|_| cell.basis == CellBasis::Measured);
+        let half = |value: f64, units| {
+            let rate = rate?;
+            let error = rate.error? * value / rate.mean.max(f64::MIN_POSITIVE);
+            half_of_known_digits(value, Some(error), units)
+        };
+        PageCellTexts {
+            iops: cell_rate(cell, RATE_UNITS),
+            iops_half: rate.and_then(|rate| half(rate.mean, RATE_UNITS)),
+            bandwidth: cell_bandwidth(cell, BANDWIDTH_UNITS),
+            bandwidth_half: (cell.bytes_per_s).and_then(|bytes| half(bytes, BANDWIDTH_UNITS)),
+            doubt: rate.and_then(|rate| PageRate::new(rate.mean, rate.error).doubt()),
+            mean: latency(cell_mean_latency(cell)),
+            p50,
+            p99,
         }
     }
-}
-
-/// Formats the rate of a cell, or its bandwidth. `None`: its interval is not known.
-fn cell_text(cell: &PageSweepCell, is_large: bool) -> Option<String> {
-    let rate = cell.iops.filter(|rate| rate.error.is_some())?;
-    let bytes_per_s = cell.bytes_per_s.filter(|_| is_large);
-    Some(match bytes_per_s {
-        Some(bytes_per_s) => bandwidth_of_rate(bytes_per_s, rate.mean, rate.error),
-        None => digits_beside_interval(rate.mean, rate.error, RATE_UNITS),
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::html::document::PageRate;
-    use iosonde_study::sweep::CellBasis;
+    use iosonde_study::sweep::CellRate;
 
     #[test]
     fn cell_of_a_sweep_has_only_known_digits() {
-        let mut cell = PageSweepCell {
+        let with = |basis, error| SweepCell {
             iodepth: 1,
-            basis: CellBasis::Measured,
-            iops: Some(PageRate::new(44_200.0, Some(38_000.0))),
+            basis,
+            iops: Some(CellRate {
+                mean: 44_200.0,
+                error,
+            }),
             bytes_per_s: Some(44_200.0 * 4096.0),
-            mean_ns: None,
-            percentiles_ns: [None; 3],
-            max_ns: None,
-            shown: None,
+            mean_latency_ns: Some(22_624.0),
+            latency: None,
+            measured_ns: 0,
+            warmup: None,
         };
-        assert_eq!(cell_text(&cell, false).as_deref(), Some("44k"));
-        assert_eq!(cell_text(&cell, true).as_deref(), Some("170 MiB/s"));
-        cell.iops = Some(PageRate::new(44_200.0, None));
-        assert_eq!(cell_text(&cell, false), None);
+        let texts = |basis, error| {
+            let texts = PageCellTexts::from_cell(&with(basis, error));
+            assert_eq!((texts.p50, texts.p99), (None, None));
+            [texts.iops, texts.bandwidth, texts.mean].map(Option::unwrap_or_default)
+        };
+        let halves = |basis, error| {
+            let texts = PageCellTexts::from_cell(&with(basis, error));
+            (texts.iops_half, texts.bandwidth_half, texts.doubt)
+        };
+        let known = ("±0.1k".to_owned(), "±1 MiB/s".to_owned());
+        let exact = halves(CellBasis::Measured, Some(40.0));
+        assert_eq!(exact, (Some(known.0), Some(known.1), None));
+        let unknown = halves(CellBasis::Measured, None);
+        assert_eq!(unknown, (None, None, Some("interval not known")));
+        let wide = halves(CellBasis::Measured, Some(90_000.0));
+        assert_eq!(wide, (None, None, Some("±100 % or more")));
+        assert_eq!(halves(CellBasis::Predicted, Some(40.0)), (None, None, None));
+        let exact = texts(CellBasis::Measured, Some(40.0));
+        assert_eq!(exact, ["44.2k", "173 MiB/s", "22.6 µs"]);
+        let unknown = texts(CellBasis::Measured, None);
+        assert_eq!(unknown, ["~44k", "~170 MiB/s", "~23 µs"]);
+        let predicted = texts(CellBasis::Predicted, Some(40.0));
+        assert_eq!(predicted, ["(44.2k)", "(173 MiB/s)", "(22.6 µs)"]);
+        let anything = texts(CellBasis::Predicted, Some(50_000.0));
+        assert_eq!(anything, ["", "", ""]);
     }
 }

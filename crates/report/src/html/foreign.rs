@@ -48,10 +48,7 @@ pub(super) fn run(source: &str, found: FioDocument) -> PageRun {
 
 fn figure(part: &ResultPart, subject: Subject, job: &Option<String>) -> Option<PageFigure> {
     let rate = |measure| page_figures::rate(part, subject, measure);
-    let nothing = PageRate {
-        mean: 0.0,
-        error: None,
-    };
+    let nothing = PageRate::new(0.0, None);
     let latency = latency(part, subject);
     let iops = rate(Measure::Iops);
     if iops.is_none() && latency.mean_ns == 0.0 {
@@ -76,6 +73,7 @@ fn figure(part: &ResultPart, subject: Subject, job: &Option<String>) -> Option<P
             .figure(subject, Measure::Iops)
             .and_then(|figure| figure.settled),
         sure: None,
+        shape: None,
         latency_kind: if has(Measure::LatMean) {
             "total"
         } else {

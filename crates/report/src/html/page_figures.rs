@@ -4,11 +4,13 @@ use super::curve;
 use super::document::PageFigureTexts;
 use super::document::{PageFigure, PageRate};
 use iosonde_job::plan::{BlockSize, Direction, Engine, Job};
-use iosonde_result::compare::{Measure, ResultPart, Subject, bounds_of_rates, name_beside, parts};
+use iosonde_result::compare::{
+    Measure, ResultPart, Subject, bounds_of_rates, informative_interval, name_beside, parts,
+};
 use iosonde_result::interval::{Interval, IntervalCounts, Intervals};
 use iosonde_result::littles_law::SlotTime;
 use iosonde_result::run::{DirectionStats, RunResult, VerdictKind, WorkerResult};
-use iosonde_result::series::is_rate_steady;
+use iosonde_result::series_statistics::is_rate_steady;
 use iosonde_result::stats::LatencyStats;
 use std::borrow::Cow;
 
@@ -76,16 +78,17 @@ fn copy_part_rates(figure: &mut PageFigure, part: &ResultPart) {
     figure.percentile_bounds = percentile_bounds(part, subject);
 }
 
-/// Returns the intervals of the percentiles 50, 99 and 99.9 of a part: of total latency, or else of
-/// completion latency.
+/// Returns the informative intervals of the percentiles 50, 99 and 99.9 of a part: of total
+/// latency, or else of completion latency.
 pub(super) fn percentile_bounds(part: &ResultPart, subject: Subject) -> [Option<(f64, f64)>; 3] {
     let measures = match part.figure(subject, Measure::LatP50) {
         Some(_) => [Measure::LatP50, Measure::LatP99, Measure::LatP999],
         None => [Measure::ClatP50, Measure::ClatP99, Measure::ClatP999],
     };
     measures.map(|measure| {
-        let bounds = part.figure(subject, measure)?.bounds?;
-        Some((bounds.low, bounds.high))
+        let figure = part.figure(subject, measure)?;
+        let bounds = figure.bounds?;
+        informative_interval(figure.value, (bounds.low, bounds.high))
     })
 }
 
@@ -141,10 +144,7 @@ fn moved(
     let latency =
         merged(all().map(|stats: &DirectionStats| if total { &stats.lat } else { &stats.clat }));
     let blocks = || jobs(result, workers).map(|job| &job.workload.block_size[direction]);
-    let rate = |count: u64| PageRate {
-        mean: count as f64 / seconds,
-        error: None,
-    };
+    let rate = |count: u64| PageRate::new(count as f64 / seconds, None);
     Some(PageFigure {
         direction: direction.name(),
         block_bytes: [
@@ -171,10 +171,7 @@ fn synced(result: &RunResult, workers: &[&WorkerResult]) -> Option<PageFigure> {
     Some(PageFigure {
         direction: "sync",
         ios,
-        iops: PageRate {
-            mean: ios as f64 / seconds,
-            error: None,
-        },
+        iops: PageRate::new(ios as f64 / seconds, None),
         latency: curve::latency(&merged(workers.iter().map(|worker| &worker.sync.lat))),
         ..blank(result, workers)
     })
@@ -182,10 +179,7 @@ fn synced(result: &RunResult, workers: &[&WorkerResult]) -> Option<PageFigure> {
 
 /// Fields that all figures of a group of workers share.
 fn blank(result: &RunResult, workers: &[&WorkerResult]) -> PageFigure {
-    let nothing = PageRate {
-        mean: 0.0,
-        error: None,
-    };
+    let nothing = PageRate::new(0.0, None);
     PageFigure {
         job: None,
         direction: "",
@@ -205,6 +199,7 @@ fn blank(result: &RunResult, workers: &[&WorkerResult]) -> PageFigure {
         bytes_per_s: nothing,
         settled: None,
         sure: None,
+        shape: None,
         latency_kind: "total",
         latency: curve::latency(&LatencyStats::default()),
         percentile_bounds: [None; 3],

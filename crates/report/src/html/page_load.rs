@@ -1,8 +1,10 @@
 //! Load studies for the page.
 
 use super::document::{LoadCell, LoadMatrix, LoadPoint, PageLoad};
+use crate::known_digits::with_micro_sign;
 use crate::load::knee_rate::{knee_in_words, sustained_per_s};
-use crate::load::{headline, knee_per_s, notes, objective};
+use crate::load::matrix::cell_text;
+use crate::load::{PERCENTILES, headline, knee_per_s, notes, notes_of_step, objective, percentile};
 use crate::suite::load_of_step;
 use iosonde_study::load::{LoadMeasurement, LoadResult, Matrix};
 use iosonde_suite::StepResult;
@@ -33,6 +35,7 @@ pub(super) fn convert_load_of_step(source: &str, step: &StepResult) -> Option<Pa
     let (name, result) = load_of_step(step)?;
     let load = convert_load(source, result);
     Some(PageLoad {
+        notes: notes_of_step(result),
         headline: format!("{name}: {}", load.headline),
         step: Some(name),
         ..load
@@ -44,7 +47,8 @@ fn point(point: &LoadMeasurement) -> LoadPoint {
         offered_per_s: point.offered.total(),
         achieved_per_s: point.achieved_per_s(),
         kept_up: point.kept_up,
-        percentiles_ns: [50.0, 95.0, 99.0, 99.9].map(|percent| point.percentile_ns(percent)),
+        percentiles_ns: PERCENTILES.map(|percent| point.percentile_ns(percent)),
+        shown: PERCENTILES.map(|percent| with_micro_sign(&percentile(point, percent))),
         max_ns: point.max_ns(),
     }
 }
@@ -54,6 +58,7 @@ fn matrix(matrix: &Matrix) -> LoadMatrix {
         let cells = row.iter().map(|cell| LoadCell {
             state: cell.state,
             p99_ns: cell.p99_ns,
+            shown: cell_text(cell).map(|text| with_micro_sign(&text)),
         });
         cells.collect()
     };
@@ -150,5 +155,10 @@ mod tests {
         let knee = "<p>Knee: not known from fewer than 3 sustained rates: p99 is ";
         assert!(text.contains(knee), "{text}");
         assert!(text.contains("<tr><td>1.00k</td>"), "{text}");
+        for (point, page_point) in result.points.iter().zip(convert_load("", &result).points) {
+            let p99 = with_micro_sign(&percentile(point, 99.0));
+            assert_eq!(page_point.shown[2], p99);
+            assert!(text.contains(&format!("<td>{p99}</td>")), "{p99}: {text}");
+        }
     }
 }

@@ -35,13 +35,12 @@ pub(super) fn thin_machine_series(
         tracks,
     };
     let devices = busiest(&series.slices).into_iter();
+    let mut machine = processors(&groups);
+    machine.extend(pressures(&groups));
     let network = network_tracks(&groups, &series.slices, intervals).into_iter();
     devices
         .map(|name| one(name.clone(), device(&groups, &name)))
-        .chain([
-            one("machine".to_owned(), processors(&groups)),
-            one("pressure".to_owned(), pressures(&groups)),
-        ])
+        .chain([one("machine".to_owned(), machine)])
         .chain(network.map(|(of, tracks)| one(of, tracks)))
         .filter(|series| !series.tracks.is_empty())
         .collect()
@@ -166,11 +165,7 @@ mod tests {
         };
         let all = thin_machine_series(&series(5), &vec![ramp, Interval::default()].into());
         let names: Vec<&str> = all.iter().map(|series| series.of.as_str()).collect();
-        assert_eq!(
-            names,
-            ["sdb", "sda", "pressure"],
-            "its CPUs were not recorded"
-        );
+        assert_eq!(names, ["sdb", "sda", "machine"]);
         assert_eq!((all[0].ramp, all[0].end_s), (1, 5.0));
         let busy = all[0].tracks.last().unwrap();
         assert_eq!(
@@ -183,7 +178,13 @@ mod tests {
             (PageUnit::BytesPerS, Some(102_400.0))
         );
         assert_eq!(all[0].tracks[2].values[0], Some(500_000.0), "nanoseconds");
-        assert_eq!(all[2].tracks.len(), 1, "only the pressure on I/O is known");
+        let [pressure] = all[2].tracks.as_slice() else {
+            panic!("CPUs and other pressures were not recorded")
+        };
+        assert_eq!(
+            (pressure.group.as_str(), pressure.name.as_str()),
+            ("pressure", "for I/O")
+        );
         assert!(thin_machine_series(&MachineSeries::default(), &Intervals::default()).is_empty());
     }
 

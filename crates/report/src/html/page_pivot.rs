@@ -3,7 +3,7 @@
 use super::document::{PagePivot, PageResult, PageUnit, PivotCell};
 use super::page_promises::kept;
 use crate::pivot;
-use iosonde_history::StudySummary;
+use iosonde_history::{StudySummary, TOGETHER};
 use iosonde_suite as suite;
 
 /// Converts a pivot table.
@@ -53,6 +53,8 @@ pub(super) fn convert_pivot(pivot: &pivot::PivotTable) -> PagePivot {
 
 /// Converts a stored result that pivot tables use.
 pub(super) fn convert_result(study: &StudySummary) -> PageResult {
+    let mut labels = study.labels.clone();
+    labels.remove(TOGETHER);
     PageResult {
         id: study.short_id.clone(),
         kind: study.kind.clone(),
@@ -60,6 +62,6 @@ pub(super) fn convert_result(study: &StudySummary) -> PageResult {
         machine: study.machine.clone(),
         program: study.program.clone(),
         started_at_ms: study.started_at_ms,
-        labels: study.labels.clone(),
+        labels,
     }
 }

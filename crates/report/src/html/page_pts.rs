@@ -28,6 +28,7 @@ fn grid(source: &str, result: &PtsResult, series: &SeriesResult) -> PageSweep {
         block_bytes: workload.block_bytes,
         sentence: None,
         knee: None,
+        notes: Vec::new(),
         cells: shown
             .iter()
             .filter_map(|round| Some(cell(*round, series.rounds[*round].cells[index].as_ref()?)))
@@ -68,13 +69,11 @@ fn cell(round: usize, cell: &PtsCell) -> PageSweepCell {
     PageSweepCell {
         iodepth: u32::try_from(round + 1).unwrap_or(u32::MAX),
         basis: CellBasis::Measured,
-        iops: Some(PageRate {
-            mean: cell.iops,
-            error: None,
-        }),
+        iops: Some(PageRate::new(cell.iops, None)),
         bytes_per_s: Some(cell.bytes_per_s),
         mean_ns: Some(cell.mean_ns),
         percentiles_ns: [None, cell.p99_ns, cell.p99_9_ns],
+        p99_between_ns: None,
         max_ns: Some(cell.max_ns),
         shown: None,
     }

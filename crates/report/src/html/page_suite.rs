@@ -1,8 +1,8 @@
 //! Expectations of suites for the page.
 
 use super::document::{PageExpectation, PageSuite};
-use crate::suite::summary;
-use crate::sweep::listed;
+use crate::listed;
+use crate::suite::{cautions, summary};
 use iosonde_study::words;
 use iosonde_suite::{ExpectationVerdict, JudgedExpectation, SuiteResult};
 use std::path::Path;
@@ -72,6 +72,7 @@ pub(super) fn convert_verdict(result: &SuiteResult) -> PageSuite {
         target: target_name(result),
         verdict: format!("{start}{counts}{steps}"),
         passed,
+        cautions: cautions(result),
     }
 }
 
@@ -153,7 +154,7 @@ fn target_name(result: &SuiteResult) -> String {
 mod tests {
     use super::*;
     use crate::html::HtmlReportBuilder;
-    use iosonde_suite::{FORMAT, StepResult};
+    use iosonde_suite::StepResult;
 
     fn judged(figure: &str, verdict: ExpectationVerdict) -> JudgedExpectation {
         JudgedExpectation {
@@ -168,15 +169,8 @@ mod tests {
 
     fn suite(judged: Vec<JudgedExpectation>) -> SuiteResult {
         SuiteResult {
-            format: FORMAT,
-            suite: "db".to_owned(),
-            about: None,
-            target: "/tmp/iosonde-1/file".to_owned(),
-            labels: Default::default(),
-            steps: Vec::new(),
             judged,
-            beside: Vec::new(),
-            interrupted: false,
+            ..SuiteResult::from_steps("db", "/tmp/iosonde-1/file", Vec::new())
         }
     }
 
@@ -254,21 +248,8 @@ mod tests {
     #[test]
     fn failed_repetitions_of_a_step_count_once() {
         let failed = |name: &str, repetition| StepResult {
-            workload: name.to_owned(),
-            name: name.to_owned(),
-            repetition,
-            parts: Vec::new(),
-            elapsed_ns: 0,
-            found: Vec::new(),
-            findings: Vec::new(),
             failure: Some("I/O error".to_owned()),
-            interrupted: false,
-            sweep: None,
-            load: None,
-            command: None,
-            in_memory: None,
-            beside: None,
-            pods: Vec::new(),
+            ..StepResult::without_figures(name, name, repetition)
         };
         let mut result = suite(Vec::new());
         result.steps = vec![failed("wal", 1), failed("wal", 2), failed("log", 1)];
@@ -301,6 +282,7 @@ mod tests {
             target: target.to_owned(),
             verdict: String::new(),
             passed: None,
+            cautions: Vec::new(),
         };
         let two = [target("/srv/a", "db"), target("/srv/b", "db")];
         assert_eq!(title(&two).unwrap(), "Suite db on /srv/a and /srv/b");

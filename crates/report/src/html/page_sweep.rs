@@ -1,13 +1,25 @@
 //! Sweeps for the page.
 
-use super::document::{PageRate, PageSweep, PageSweepCell, SweepAxis, SweepCurve};
+use super::document::{PageCellTexts, PageRate, PageSweep, PageSweepCell, SweepAxis, SweepCurve};
 use crate::sweep::{
-    advice_lines, headline, is_anything, knee, notes, sentence, sentences, storage, what,
+    advice_lines, headline, is_anything, knee, notes, notes_of_step, sentence, sentences, storage,
+    what,
 };
-use iosonde_study::sweep::{CurveResult, SweepResult};
+use iosonde_result::compare::informative_interval;
+use iosonde_study::probe::LatencySummary;
+use iosonde_study::sweep::{CurveResult, SweepCell, SweepResult};
 
 /// Converts a sweep from `source`.
 pub(super) fn convert_sweep(source: &str, result: &SweepResult) -> PageSweep {
+    convert_with_notes(source, result, notes(result))
+}
+
+/// Converts a sweep that is a step of a suite.
+pub(super) fn convert_sweep_of_step(source: &str, result: &SweepResult) -> PageSweep {
+    convert_with_notes(source, result, notes_of_step(result))
+}
+
+fn convert_with_notes(source: &str, result: &SweepResult, notes: Vec<String>) -> PageSweep {
     let axes = result.axes.iter().map(|axis| SweepAxis {
         name: axis.name.clone(),
         values: axis.values.clone(),
@@ -26,7 +38,7 @@ pub(super) fn convert_sweep(source: &str, result: &SweepResult) -> PageSweep {
             .into_iter()
             .chain(storage(result))
             .chain(advice_lines(result))
-            .chain(notes(result))
+            .chain(notes)
             .collect(),
     }
 }
@@ -72,6 +84,7 @@ pub(super) fn merged(sweeps: &[(String, PageSweep)]) -> Option<PageSweep> {
             .extend(sweep.curves.iter().map(|curve| SweepCurve {
                 values: [target].into_iter().chain(&curve.values).cloned().collect(),
                 sentence: (curve.sentence.as_ref()).map(|text| of_target(target, text)),
+                notes: curve.notes.clone(),
                 cells: curve.cells.clone(),
                 ..*curve
             }));
@@ -83,37 +96,63 @@ pub(super) fn merged(sweeps: &[(String, PageSweep)]) -> Option<PageSweep> {
 }
 
 fn curve(result: &SweepResult, curve: &CurveResult) -> SweepCurve {
+    SweepCurve {
+        values: curve.values.clone(),
+        block_bytes: curve.block_bytes,
+        sentence: sentence(result, curve),
+        knee: knee(curve),
+        notes: Vec::new(),
+        cells: curve.cells.iter().map(convert_cell).collect(),
+    }
+}
+
+/// Converts a cell.
+pub(super) fn convert_cell(cell: &SweepCell) -> PageSweepCell {
     // A prediction that could be off by more than 100 % is not shown.
-    let shown = |cell: &iosonde_study::sweep::SweepCell, value: Option<f64>| {
-        value.filter(|_| !is_anything(cell))
-    };
-    let cells = curve.cells.iter().map(|cell| PageSweepCell {
+    let shown = |value: Option<f64>| value.filter(|_| !is_anything(cell));
+    PageSweepCell {
         iodepth: cell.iodepth,
         basis: cell.basis,
         iops: cell
             .iops
             .filter(|_| !is_anything(cell))
             .map(|iops| PageRate::new(iops.mean, iops.error)),
-        bytes_per_s: shown(cell, cell.bytes_per_s),
-        mean_ns: shown(cell, cell.mean_latency_ns),
+        bytes_per_s: shown(cell.bytes_per_s),
+        mean_ns: shown(cell.mean_latency_ns),
         percentiles_ns: cell.latency.map_or([None; 3], |latency| {
             [latency.p50_ns, latency.p99_ns, latency.p99_9_ns]
         }),
+        p99_between_ns: cell.latency.and_then(informative_p99),
         max_ns: cell.latency.map(|latency| latency.max_ns),
-        shown: None,
-    });
-    SweepCurve {
-        values: curve.values.clone(),
-        block_bytes: curve.block_bytes,
-        sentence: sentence(result, curve),
-        knee: knee(curve),
-        cells: cells.collect(),
+        shown: Some(PageCellTexts::from_cell(cell)),
     }
+}
+
+/// Returns the interval of the percentile 99. `None`: it is not known, or not informative.
+fn informative_p99(latency: LatencySummary) -> Option<(u64, u64)> {
+    let (low, high) = latency.p99_between_ns?;
+    informative_interval(latency.p99_ns? as f64, (low as f64, high as f64))?;
+    Some((low, high))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn uninformative_interval_of_p99_is_left_out() {
+        let with = |interval| {
+            informative_p99(LatencySummary {
+                p99_ns: Some(1000),
+                p99_between_ns: interval,
+                ..LatencySummary::default()
+            })
+        };
+        assert_eq!(with(Some((900, 1200))), Some((900, 1200)));
+        assert_eq!(with(Some((0, 1200))), None);
+        assert_eq!(with(Some((900, 9000))), None);
+        assert_eq!(with(None), None);
+    }
 
     fn sweep(source: &str) -> PageSweep {
         PageSweep {
@@ -129,6 +168,7 @@ mod tests {
                 block_bytes: 4096,
                 sentence: None,
                 knee: None,
+                notes: Vec::new(),
                 cells: Vec::new(),
             }],
             notes: Vec::new(),

@@ -1,10 +1,12 @@
 //! The report as text and a table, for browsers whose scripts are off.
 
-use super::document::{LoadPoint, PageFigure, PageLoad, PageReport, PageRun, PageStudy, PageSweep};
+use super::document::{
+    LoadPoint, PageCellTexts, PageFigure, PageLoad, PageReport, PageRun, PageStudy, PageSweep,
+    PageSweepCell,
+};
 use super::page_winner::NAMES;
-use crate::known_digits::{RATE_UNITS, bandwidth_of_rate, digits_beside_interval};
+use crate::known_digits::with_micro_sign;
 use crate::suite::xml_element::XmlElement;
-use iosonde_study::sweep::CellBasis;
 use iosonde_study::words;
 use std::collections::HashSet;
 
@@ -46,10 +48,11 @@ const COLUMNS: [&str; 7] = [
 /// Returns the HTML elements of the text.
 pub(super) fn page_text(report: &PageReport) -> String {
     let mut elements = vec![element("h1", &report.title)];
-    elements.extend(report.suites.iter().map(|suite| {
+    for suite in &report.suites {
         let (name, target, verdict) = (&suite.name, &suite.target, &suite.verdict);
-        element("p", &format!("Suite {name}, {target}: {verdict}"))
-    }));
+        elements.push(element("p", &format!("Suite {name}, {target}: {verdict}")));
+        elements.extend(suite.cautions.iter().map(|text| element("p", text)));
+    }
     elements.extend(report.expectations.iter().map(|each| {
         let (mark, verdict, target) = (each.mark, each.verdict, &each.target);
         let judged = format!("{} ({}): {}", each.expectation, each.figure, each.evidence);
@@ -168,16 +171,20 @@ fn load_elements(load: &PageLoad) -> Vec<String> {
 }
 
 fn load_row(point: &LoadPoint) -> String {
-    let latency = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), words::latency);
     let mut cells = vec![
         words::iops(point.offered_per_s),
         words::iops(point.achieved_per_s),
         if point.kept_up { "yes" } else { "no" }.to_owned(),
     ];
-    cells.extend(point.percentiles_ns.map(latency));
+    cells.extend(point.shown.clone());
     // Past saturation, no I/O may have been measured.
-    cells.push(latency(Some(point.max_ns).filter(|ns| *ns > 0.0)));
+    let longest = Some(point.max_ns).filter(|ns| *ns > 0.0);
+    cells.push(longest.map_or_else(|| "-".to_owned(), latency_text));
     row(&cells)
+}
+
+fn latency_text(ns: f64) -> String {
+    with_micro_sign(&words::latency(ns))
 }
 
 fn sweep_columns(sweep: &PageSweep) -> Vec<&str> {
@@ -185,41 +192,39 @@ fn sweep_columns(sweep: &PageSweep) -> Vec<&str> {
     axes.chain(SWEEP_COLUMNS).collect()
 }
 
-/// The cells of a sweep with a figure. A predicted rate has a tilde.
+/// The cells of a sweep with a figure.
 fn sweep_rows(sweep: &PageSweep) -> Vec<String> {
     let cells = sweep
         .curves
         .iter()
         .flat_map(|curve| curve.cells.iter().map(move |cell| (&curve.values, cell)));
     let rows = cells.filter_map(|(values, cell)| {
-        let (rate, bytes_per_s) = (cell.iops?, cell.bytes_per_s);
-        let (iops, bandwidth) = match rate.error {
-            None => (words::iops(rate.mean), bytes_per_s.map(words::bandwidth)),
-            error => (
-                digits_beside_interval(rate.mean, error, RATE_UNITS),
-                bytes_per_s.map(|bytes| bandwidth_of_rate(bytes, rate.mean, error)),
-            ),
+        let texts = match &cell.shown {
+            Some(texts) => texts.clone(),
+            None => texts_of_round(cell),
         };
-        let mark = match cell.basis {
-            CellBasis::Predicted => "~",
-            CellBasis::Measured | CellBasis::Unknown => "",
-        };
-        let latency = |ns: Option<u64>| {
-            let ns = ns.map(|ns| ns as f64);
-            ns.map_or_else(|| "-".to_owned(), words::latency)
-        };
-        let [p50, p99, _] = cell.percentiles_ns.map(latency);
+        texts.iops.as_ref()?;
+        let figures = [texts.iops, texts.bandwidth, texts.p50, texts.p99];
         let mut cells = values.clone();
-        cells.extend([
-            cell.iodepth.to_string(),
-            format!("{mark}{iops}"),
-            bandwidth.unwrap_or_else(|| "-".to_owned()),
-            p50,
-            p99,
-        ]);
+        cells.push(cell.iodepth.to_string());
+        cells.extend(figures.map(|text| text.unwrap_or_else(|| "-".to_owned())));
         Some(row(&cells))
     });
     rows.collect()
+}
+
+/// Figures of a round of a PTS test, which have three digits as in the tables of the test.
+fn texts_of_round(cell: &PageSweepCell) -> PageCellTexts {
+    let latency = |ns: Option<u64>| ns.map(|ns| latency_text(ns as f64));
+    let [p50, p99, _] = cell.percentiles_ns.map(latency);
+    PageCellTexts {
+        iops: cell.iops.map(|rate| words::iops(rate.mean)),
+        bandwidth: cell.bytes_per_s.map(words::bandwidth),
+        mean: cell.mean_ns.map(latency_text),
+        p50,
+        p99,
+        ..PageCellTexts::default()
+    }
 }
 
 /// Verdicts of runs, such as the bottleneck, and errors. Notes have those of grids.
@@ -300,7 +305,8 @@ fn element(name: &'static str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::html::document::{PageRate, PageSweepCell, SweepCurve};
+    use crate::html::document::{PageRate, SweepCurve};
+    use iosonde_study::sweep::CellBasis;
 
     #[test]
     fn long_hostile_text_is_cut_and_escaped() {
@@ -311,16 +317,22 @@ mod tests {
     }
 
     #[test]
-    fn sweep_table_marks_predicted_rates() {
-        let cell = |iodepth, basis| PageSweepCell {
+    fn sweep_table_has_texts_of_all_screens() {
+        let shown = |iops: &str| PageCellTexts {
+            iops: Some(iops.to_owned()),
+            p50: Some("500 µs".to_owned()),
+            ..PageCellTexts::default()
+        };
+        let cell = |iodepth, shown| PageSweepCell {
             iodepth,
-            basis,
+            basis: CellBasis::Predicted,
             iops: Some(PageRate::new(2000.0, None)),
             bytes_per_s: None,
             mean_ns: None,
             percentiles_ns: [Some(500_000), None, None],
+            p99_between_ns: None,
             max_ns: None,
-            shown: None,
+            shown,
         };
         let sweep = PageSweep {
             source: String::new(),
@@ -332,18 +344,24 @@ mod tests {
                 block_bytes: 4096,
                 sentence: None,
                 knee: None,
-                cells: vec![cell(1, CellBasis::Measured), cell(2, CellBasis::Predicted)],
+                notes: Vec::new(),
+                cells: vec![
+                    cell(1, Some(shown("~2.0k"))),
+                    cell(2, Some(PageCellTexts::default())),
+                    cell(3, None),
+                ],
             }],
             notes: Vec::new(),
         };
-        let row = |depth, rate| {
+        let row = |depth, rate, p50: &str| {
             format!(
-                "<tr><td>&lt;b&gt;</td><td>{depth}</td><td>{rate}</td><td>-</td><td>{}</td>\
-                 <td>-</td></tr>",
-                words::latency(500_000.0)
+                "<tr><td>&lt;b&gt;</td><td>{depth}</td><td>{rate}</td><td>-</td><td>{p50}</td>\
+                 <td>-</td></tr>"
             )
         };
-        assert_eq!(sweep_rows(&sweep), [row(1, "2.00k"), row(2, "~2.00k")]);
+        // A cell whose rate is not known is left out.
+        let round = row(3, "2.00k", "500 µs");
+        assert_eq!(sweep_rows(&sweep), [row(1, "~2.0k", "500 µs"), round]);
     }
 
     #[test]
@@ -361,6 +379,7 @@ mod tests {
             sentence: sentence.to_owned(),
             ceilings: Vec::new(),
             notes: Vec::new(),
+            unknown_maxima: Vec::new(),
             interrupted: false,
             working_set_bytes: 0,
         };

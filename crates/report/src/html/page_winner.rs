@@ -1,8 +1,8 @@
 //! Winners among the targets of probes for the page: the figures of the terminal.
 
 use super::document::PageWinner;
-use crate::comparison::advantage::{certainty_of, differs};
-use crate::probe::row::titles;
+use crate::comparison::advantage::certainty_of;
+use crate::probe::row::titles_of_probes;
 use crate::probe::short_report::winner::{faster_side, reservation, winner_in_words};
 use crate::probe::side_by_side::of_headlines;
 use iosonde_result::compare::{Comparison, ComparisonRow, MeasuredResult, compare};
@@ -42,12 +42,10 @@ impl ComparedProbe {
         }
     }
 
-    /// The faster side by each main figure that differs.
+    /// The faster side by each main figure, or that no difference is shown.
     fn figures(&self, other: &ComparedProbe, headlines: &Comparison) -> Vec<String> {
-        let mut names = titles(&other.result);
-        names.extend(titles(&self.result));
-        let differing = headlines.rows.iter().filter(|row| differs(row));
-        let lines = differing.map(|row| {
+        let names = titles_of_probes(&[&self.result, &other.result]);
+        let lines = headlines.rows.iter().map(|row| {
             let name = names.get(&row.part).unwrap_or(&row.part);
             format!("{name}, {}", figure(row))
         });
@@ -70,8 +68,15 @@ fn page_notes(comparison: &Comparison) -> Vec<String> {
     let others = comparison.notes.iter();
     let others = others.filter(|note| !note.starts_with('*')).cloned();
     let notes: Vec<String> = others.chain(unsteady).collect();
-    let names = (!notes.is_empty()).then(|| format!("A is {first}, B is {second}"));
+    let has_letters = notes.iter().any(|note| names_letter(note));
+    let names = has_letters.then(|| format!("A is {first}, B is {second}"));
     names.into_iter().chain(notes).collect()
+}
+
+/// Whether a note names a target by its letter.
+fn names_letter(note: &str) -> bool {
+    let mut words = note.split(|char: char| !char.is_alphanumeric());
+    words.any(|word| matches!(word, "A" | "B"))
 }
 
 /// Compares each further probe with the first. `probes` are in the order of the studies. A result
@@ -93,27 +98,9 @@ mod tests {
     use crate::html::HtmlReportBuilder;
     use crate::probe::short_report::ShortReport;
     use crate::probe::short_report::winner::tests::two_rows;
+    use crate::probe::simulated::probed;
     use crate::text_style::TextStyle;
-    use iosonde_engine::runner::LocalRunner;
-    use iosonde_study::probe::{ProbeBudget, ProbeOptions, StudyTarget, StudyTargetKind, probe};
-
-    fn probed(device: &str) -> ProbeResult {
-        let target = StudyTarget {
-            name: format!("sim:{device}"),
-            path: "sim".to_owned(),
-            kind: StudyTargetKind::Simulated {
-                options: device.to_owned(),
-            },
-        };
-        let options = ProbeOptions {
-            budget: ProbeBudget::QUICK,
-            size_bytes: None,
-            direct: true,
-            seed: 1,
-        };
-        let mut session = LocalRunner::default().open();
-        probe(&mut session, &target, &options, &mut ()).unwrap()
-    }
+    use iosonde_study::probe::ProbeBudget;
 
     fn words(text: &str) -> String {
         text.split_whitespace().collect::<Vec<&str>>().join(" ")
@@ -121,7 +108,7 @@ mod tests {
 
     #[test]
     fn winner_of_two_targets_is_that_of_the_terminal() {
-        let results = [probed("nvme"), probed("hdd")];
+        let results = ["nvme", "hdd"].map(|device| probed(device, ProbeBudget::QUICK));
         let terminal = ShortReport {
             results: &results,
             ids: &[None, None],
@@ -154,8 +141,24 @@ mod tests {
         );
         assert!(!winner.figures.is_empty());
         for line in &winner.figures {
-            assert!(line.contains(": [first] "), "{line}");
+            assert!(!line.contains("[second]"), "{line}");
         }
+    }
+
+    #[test]
+    fn figure_without_difference_is_listed_too() {
+        let mut builder = HtmlReportBuilder::default();
+        for device in ["nvme", "nvme,seed=7"] {
+            builder.probe("file", probed(device, ProbeBudget::QUICK));
+        }
+        let winners = builder.into_page_report(None).winners;
+        let [winner] = winners.as_slice() else {
+            panic!("{winners:?}")
+        };
+        let all = iosonde_study::words::counted(winner.figures.len(), "figure");
+        assert!(winner.sentence.contains(&all), "{winner:?}");
+        let is_open = |line: &String| line.ends_with("shown") || line.ends_with("undecided");
+        assert!(winner.figures.iter().any(is_open), "{winner:?}");
     }
 
     #[test]
@@ -179,6 +182,13 @@ mod tests {
             notes: Vec::new(),
         };
         assert!(page_notes(&comparison).is_empty());
+        let same = "Both sides ran on the same machines";
+        comparison.notes = vec![same.to_owned()];
+        assert_eq!(
+            page_notes(&comparison),
+            [same],
+            "it has no letter to explain"
+        );
         let patterns = "Patterns differ: A ran randread 4 KiB; B ran randread 8 KiB";
         comparison.notes = vec![patterns.to_owned(), "* not steady".to_owned()];
         let expected = ["A is [first], B is [second]", patterns];
@@ -188,7 +198,7 @@ mod tests {
     #[test]
     fn result_given_twice_is_compared_once() {
         let mut builder = HtmlReportBuilder::default();
-        let results = [probed("nvme"), probed("hdd")];
+        let results = ["nvme", "hdd"].map(|device| probed(device, ProbeBudget::QUICK));
         for result in results.iter().chain(&results) {
             builder.probe("file", result.clone());
         }
@@ -203,7 +213,7 @@ mod tests {
     #[test]
     fn single_target_has_no_winner() {
         let mut builder = HtmlReportBuilder::default();
-        builder.probe("file", probed("hdd"));
+        builder.probe("file", probed("hdd", ProbeBudget::QUICK));
         assert!(builder.into_page_report(None).winners.is_empty());
     }
 }

@@ -1,5 +1,7 @@
 use super::*;
+use crate::probe::simulated::probed;
 use iosonde_engine::runner::LocalRunner;
+use iosonde_history::TOGETHER;
 use iosonde_job::control_characters::is_escaped;
 use iosonde_job::plan::{
     BytesOrPercent, Direction, Engine, Job, PerDirection, Plan, ReadWrite, ReadWriteMode,
@@ -7,10 +9,8 @@ use iosonde_job::plan::{
 use iosonde_result::compare::{Measure, Subject, parts};
 use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
-use iosonde_study::probe::{
-    ProbeBudget, ProbeOptions, ProbePhase, StudyTarget, StudyTargetKind, probe,
-};
-use serde_json::Value;
+use iosonde_study::probe::{ProbeBudget, ProbePhase};
+use serde_json::{Value, json};
 
 /// Random I/O on a simulated device for ten seconds.
 fn job(name: &str, device: &str, mode: ReadWriteMode, iodepth: u32) -> Job {
@@ -82,6 +82,15 @@ fn text_of_a_result_cannot_end_the_script() {
     assert_eq!(document["title"], "<h1>");
     assert_eq!(document["runs"][0]["name"], "</script><b>");
     assert_eq!(document["runs"][0]["labels"]["k"], "<!--");
+}
+
+#[test]
+fn label_of_targets_that_ran_together_is_hidden() {
+    let mut result = run(vec![job("one", "nvme", ReadWriteMode::Read, 1)]);
+    result.labels.insert(TOGETHER.into(), "85a09e9e9a".into());
+    result.labels.insert("disk".into(), "new".into());
+    let document = report(vec![("one", result)]);
+    assert_eq!(document["runs"][0]["labels"], json!({ "disk": "new" }));
 }
 
 #[test]
@@ -186,29 +195,19 @@ fn page_without_scripts_has_title_and_figures() {
 
 #[test]
 fn probe_page_has_figures_and_knees_of_result() {
-    let target = StudyTarget {
-        name: "sim:sata-ssd".to_owned(),
-        path: "sim".to_owned(),
-        kind: StudyTargetKind::Simulated {
-            options: "sata-ssd".to_owned(),
-        },
-    };
-    let options = ProbeOptions {
-        budget: ProbeBudget::NORMAL,
-        size_bytes: None,
-        direct: true,
-        seed: 1,
-    };
-    let mut session = LocalRunner::default().open();
-    let result = probe(&mut session, &target, &options, &mut ()).unwrap();
+    let result = probed("sata-ssd", ProbeBudget::NORMAL);
     let figures = result.figures.clone();
-    let sentence = result.classification.sentence.clone();
+    let device = result.classification.device.clone();
     let searched = result.knees.clone();
     let mut builder = HtmlReportBuilder::default();
     builder.probe("file", result);
     let document = document(&builder.html(None).unwrap());
     assert_eq!(document["title"], "Storage performance of sim:sata-ssd");
-    assert_eq!(document["studies"][0]["sentence"], sentence);
+    let sentence = document["studies"][0]["sentence"].as_str().unwrap();
+    assert!(
+        sentence.starts_with(&format!("This is {device}")),
+        "{sentence}"
+    );
     let runs = document["runs"].as_array().unwrap();
     assert_eq!(runs[0]["preparation"], true);
     let curves = document["knees"][0]["curves"].as_array().unwrap();
@@ -242,6 +241,8 @@ fn probe_page_has_figures_and_knees_of_result() {
         assert_eq!(shown["iops"]["mean"].as_f64(), Some(figure.iops.mean));
         assert_eq!(shown["iops"]["error"].as_f64(), figure.iops.error);
         assert_eq!(shown["settled"].as_bool(), figure.settled);
+        let is_steady = shown["shape"] == "steady" || shown["shape"] == "noisy";
+        assert_eq!(is_steady, figure.settled == Some(true));
         assert_eq!(shown["latency"]["count"], figure.latency.count);
         let has_flush = run["figures"].as_array().unwrap().len() == 2;
         assert_eq!(has_flush, figure.phase == ProbePhase::SyncedWrite);

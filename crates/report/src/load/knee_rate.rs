@@ -3,7 +3,8 @@
 //! The knee is the rate with the highest ratio of rate to p99, as in Kleinrock's power (L.
 //! Kleinrock, ICC 1979), which is the ratio of rate to mean latency.
 
-use super::{is_judged, share_of};
+use super::{is_judged, percentile_half_ns, share_of};
+use crate::known_digits::{LATENCY_UNITS, known_digits};
 use iosonde_study::load::{LoadMeasurement, LoadResult};
 use iosonde_study::words;
 
@@ -19,6 +20,8 @@ pub(super) struct KneeRate {
     pub(super) rate: f64,
     /// 99th percentile of the latency.
     pub(super) p99_ns: f64,
+    /// Half its interval. `None`: unknown.
+    p99_half_ns: Option<f64>,
     beyond: BeyondKnee,
 }
 
@@ -26,7 +29,11 @@ pub(super) struct KneeRate {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum BeyondKnee {
     /// The latency is higher.
-    Slower { rate: f64, p99_ns: f64 },
+    Slower {
+        rate: f64,
+        p99_ns: f64,
+        p99_half_ns: Option<f64>,
+    },
     /// The target fell behind.
     FellBehind { rate: f64 },
 }
@@ -37,6 +44,18 @@ fn sustained(result: &LoadResult) -> Vec<(f64, f64)> {
     let rates =
         points.filter_map(|point| Some((point.offered.total(), point.percentile_ns(99.0)?)));
     rates.collect()
+}
+
+/// Half the interval of the p99 at a rate that the target sustained.
+fn p99_half_ns(result: &LoadResult, rate: f64) -> Option<f64> {
+    let mut points = result.points.iter().filter(|point| is_judged(point));
+    let point = points.find(|point| point.offered.total().total_cmp(&rate).is_eq())?;
+    percentile_half_ns(point, 99.0)
+}
+
+/// Formats a p99 with its known digits.
+fn p99_text(p99_ns: f64, half_ns: Option<f64>) -> String {
+    known_digits(p99_ns, half_ns, LATENCY_UNITS)
 }
 
 /// Whether the target did not keep up with the rate. A failed run does not show it.
@@ -70,11 +89,13 @@ impl KneeRate {
         let slower = slower.map(|(rate, p99_ns)| BeyondKnee::Slower {
             rate: *rate,
             p99_ns: *p99_ns,
+            p99_half_ns: p99_half_ns(result, *rate),
         });
         let behind = lowest_behind(result, rate).map(|rate| BeyondKnee::FellBehind { rate });
         Some(KneeRate {
             rate,
             p99_ns,
+            p99_half_ns: p99_half_ns(result, rate),
             beyond: slower.or(behind)?,
         })
     }
@@ -86,9 +107,11 @@ impl KneeRate {
             format!(" ({share} of capacity)")
         });
         let beyond = match self.beyond {
-            BeyondKnee::Slower { rate, p99_ns } => {
-                format!("{} at {}", words::latency(p99_ns), words::iops(rate))
-            }
+            BeyondKnee::Slower {
+                rate,
+                p99_ns,
+                p99_half_ns,
+            } => format!("{} at {}", p99_text(p99_ns, p99_half_ns), words::iops(rate)),
             BeyondKnee::FellBehind { rate } => {
                 format!("the target fell behind at {}", words::iops(rate))
             }
@@ -96,7 +119,7 @@ impl KneeRate {
         format!(
             "near {} IOPS{share}: p99 is {}, {beyond}",
             words::iops(self.rate),
-            words::latency(self.p99_ns)
+            p99_text(self.p99_ns, self.p99_half_ns)
         )
     }
 }
@@ -133,12 +156,14 @@ pub(crate) fn knee_in_words(result: &LoadResult) -> String {
 pub(super) fn without_knee(result: &LoadResult) -> Option<String> {
     let highest = highest_sustained(result)?;
     let behind = lowest_behind(result, highest.0);
-    Some(words_without_knee(sustained(result).len(), highest, behind))
+    let p99 = p99_text(highest.1, p99_half_ns(result, highest.0));
+    let count = sustained(result).len();
+    Some(words_without_knee(count, (highest.0, &p99), behind))
 }
 
 /// Describes a study of `count` sustained rates that shows no knee: its highest sustained rate with
 /// p99, and the rate at which the target fell behind.
-fn words_without_knee(count: usize, (rate, p99_ns): (f64, f64), behind: Option<f64>) -> String {
+fn words_without_knee(count: usize, (rate, p99): (f64, &str), behind: Option<f64>) -> String {
     let start = match count {
         ..RATES_LEAST => format!("not known from fewer than {RATES_LEAST} sustained rates"),
         _ => "none shown".to_owned(),
@@ -147,8 +172,7 @@ fn words_without_knee(count: usize, (rate, p99_ns): (f64, f64), behind: Option<f
         format!("; the target fell behind at {}", words::iops(behind))
     });
     format!(
-        "{start}: p99 is {} at {} IOPS, the highest sustained rate{behind}",
-        words::latency(p99_ns),
+        "{start}: p99 is {p99} at {} IOPS, the highest sustained rate{behind}",
         words::iops(rate)
     )
 }
@@ -166,13 +190,20 @@ mod tests {
         let knee = |beyond: BeyondKnee| KneeRate {
             rate,
             p99_ns,
+            p99_half_ns: None,
             beyond,
         };
+        let slower = BeyondKnee::Slower {
+            rate,
+            p99_ns,
+            p99_half_ns: None,
+        };
+        let p99 = p99_text(p99_ns, None);
         let sentences = [
-            knee(BeyondKnee::Slower { rate, p99_ns }).sentence(Some(rate)),
+            knee(slower).sentence(Some(rate)),
             knee(BeyondKnee::FellBehind { rate }).sentence(Some(rate)),
-            words_without_knee(2, (rate, p99_ns), Some(rate)),
-            words_without_knee(9, (1_234.0, p99_ns), Some(1_234.0)),
+            words_without_knee(2, (rate, &p99), Some(rate)),
+            words_without_knee(9, (1_234.0, &p99), Some(1_234.0)),
         ];
         for sentence in sentences {
             assert!(
@@ -187,15 +218,17 @@ mod tests {
         let knee = |beyond: BeyondKnee| KneeRate {
             rate: 3500.0,
             p99_ns: 1.45e6,
+            p99_half_ns: Some(1e3),
             beyond,
         };
         let slower = BeyondKnee::Slower {
             rate: 4500.0,
             p99_ns: 4.09e6,
+            p99_half_ns: None,
         };
         assert_eq!(
             knee(slower).sentence(Some(5000.0)),
-            "near 3.50k IOPS (70 % of capacity): p99 is 1.45 ms, 4.09 ms at 4.50k"
+            "near 3.50k IOPS (70 % of capacity): p99 is 1.45 ms, ~4.1 ms at 4.50k"
         );
         let behind = BeyondKnee::FellBehind { rate: 5500.0 };
         assert_eq!(

@@ -1,8 +1,10 @@
-//! Chart of latency over offered rate for a terminal: 12 lines of at most 80 columns, or less.
+//! Chart of latency over offered rate for a terminal: 12 lines as wide as a paragraph, or less.
 
 use super::is_judged;
 use super::knee_rate::{KneeRate, has_fallen_behind};
+use super::round_latency::{latency_name, round_latencies, roundness};
 use crate::text_style::TextStyle;
+use crate::text_table::columns;
 use iosonde_study::load::{LoadMeasurement, LoadResult};
 use iosonde_study::words;
 
@@ -16,8 +18,8 @@ const PLOT_ROWS_LEAST: usize = 3;
 const LINES_OUTSIDE: usize = 3;
 /// Most columns of the lowest and the highest rate below the chart, each.
 const RATE_COLUMNS: usize = 12;
-/// Each row of this distance has its latency beside it.
-const NAMED_ROWS: usize = 4;
+/// Smallest distance of rows with a latency beside them.
+const NAMED_ROWS_APART: usize = 2;
 /// Columns before the plot: a latency, a blank and the axis.
 const MARGIN_COLUMNS: usize = 10;
 /// Rates are on a logarithmic axis if the highest is at least this multiple of the lowest.
@@ -91,10 +93,12 @@ struct PlotCells {
 
 impl PlotCells {
     /// Size of the chart of a report.
-    const REPORT: PlotCells = PlotCells {
-        columns: PLOT_COLUMNS,
-        rows: PLOT_ROWS,
-    };
+    fn of_report() -> PlotCells {
+        PlotCells {
+            columns: PLOT_COLUMNS.min(columns() - MARGIN_COLUMNS - 2),
+            rows: PLOT_ROWS,
+        }
+    }
 
     /// Size of a chart of at most `rows` lines of less than `columns`. `None`: it has no room.
     fn within(columns: usize, rows: usize) -> Option<PlotCells> {
@@ -151,7 +155,7 @@ pub(super) struct LatencyChart {
     behind: Vec<f64>,
     /// Lowest and highest rate.
     rates: (f64, f64),
-    /// Lowest and highest latency.
+    /// Ends of the axis of latencies: the next round ones.
     latencies_ns: (f64, f64),
     size: PlotCells,
 }
@@ -166,7 +170,7 @@ impl LatencyChart {
             .iter()
             .filter(|point| has_fallen_behind(point));
         let behind = behind.map(|point| point.offered.total()).collect();
-        LatencyChart::new(points, behind, PlotCells::REPORT)
+        LatencyChart::new(points, behind, PlotCells::of_report())
     }
 
     fn new(mut points: Vec<ChartPoint>, behind: Vec<f64>, size: PlotCells) -> Option<LatencyChart> {
@@ -178,11 +182,11 @@ impl LatencyChart {
             .flat_map(|point| [Some(point.p50_ns), point.p99_ns]);
         let latencies_ns = range(latencies.flatten());
         let has_range = rates.1 > rates.0 && rates.0 > 0.0 && latencies_ns.1 > latencies_ns.0;
-        (points.len() >= POINTS_LEAST && has_range).then_some(LatencyChart {
+        (points.len() >= POINTS_LEAST && has_range).then(|| LatencyChart {
             points,
             behind,
             rates,
-            latencies_ns,
+            latencies_ns: range(round_latencies(latencies_ns).into_iter()),
             size,
         })
     }
@@ -213,22 +217,32 @@ impl LatencyChart {
         ((1.0 - share.clamp(0.0, 1.0)) * (self.size.rows - 1) as f64).round() as usize
     }
 
-    /// Latency of a row.
-    fn latency_ns(&self, row: usize) -> f64 {
+    /// Latencies that are named, with their rows: the ends of the axis, and round ones between
+    /// them where there is room. Powers of ten go first.
+    fn named_rows(&self) -> Vec<(usize, f64)> {
         let (low, high) = self.latencies_ns;
-        let share = 1.0 - row as f64 / (self.size.rows - 1) as f64;
-        low * (high / low).powf(share)
+        let mut named = vec![(0, high), (self.size.rows - 1, low)];
+        let mut between = round_latencies(self.latencies_ns);
+        between.sort_by_key(|ns| roundness(*ns));
+        for ns in between {
+            let row = self.row(ns);
+            let is_apart = |(other, _): &(usize, f64)| row.abs_diff(*other) >= NAMED_ROWS_APART;
+            if named.iter().all(is_apart) {
+                named.push((row, ns));
+            }
+        }
+        named
     }
 
     /// Returns the lines of the chart.
     pub(super) fn lines(&self, knee: Option<&KneeRate>, style: TextStyle) -> Vec<String> {
         let characters = if style.utf8 { &UTF8 } else { &ASCII };
         let plot = self.plot(characters);
+        let named = self.named_rows();
         let mut lines = vec![self.legend(characters, &plot)];
         for (row, cells) in plot.iter().enumerate() {
-            let is_named = row.is_multiple_of(NAMED_ROWS) || row == self.size.rows - 1;
-            let name = is_named.then(|| words::latency(self.latency_ns(row)));
-            let name = name.unwrap_or_default();
+            let name = named.iter().find(|(named, _)| *named == row);
+            let name = name.map(|(_, ns)| latency_name(*ns)).unwrap_or_default();
             let cells: String = cells.iter().collect();
             let line = format!("{name:>8} {}{cells}", characters.side);
             lines.push(line.trim_end().to_owned());
@@ -351,7 +365,7 @@ mod tests {
             behind: Vec::new(),
             rates,
             latencies_ns: (1e5, 1e8),
-            size: PlotCells::REPORT,
+            size: PlotCells::of_report(),
         }
     }
 
@@ -415,6 +429,7 @@ mod tests {
             verdicts: Vec::new(),
             kinds: Vec::new(),
             failure: None,
+            percentile_intervals_ns: Vec::new(),
         };
         curve.add(&interrupted);
         assert_eq!((curve.points.len(), curve.behind.len()), (2, 1));
@@ -435,9 +450,18 @@ mod tests {
         assert_eq!(columns, [0, 34, PLOT_COLUMNS - 1]);
         let rows = [1e5, 1e8].map(|ns| linear.row(ns));
         assert_eq!(rows, [PLOT_ROWS - 1, 0]);
-        for row in 0..PLOT_ROWS {
-            assert_eq!(linear.row(linear.latency_ns(row)), row);
-        }
+    }
+
+    #[test]
+    fn axis_of_latencies_names_round_ones() {
+        let chart = chart((1000.0, 5000.0));
+        assert_eq!(chart.named_rows(), [(0, 1e8), (7, 1e5), (5, 1e6), (2, 1e7)]);
+        let lines = chart.lines(None, TextStyle::PLAIN);
+        assert!(lines[1].starts_with("  100 ms |"), "{lines:?}");
+        assert!(lines[3].starts_with("   10 ms |"), "{lines:?}");
+        assert!(lines[6].starts_with("    1 ms |"), "{lines:?}");
+        assert!(lines[8].starts_with("  100 us |"), "{lines:?}");
+        assert!(lines[2].starts_with("         |"), "{lines:?}");
     }
 
     #[test]

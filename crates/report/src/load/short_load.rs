@@ -3,11 +3,15 @@
 
 use super::knee_rate::{KneeRate, without_knee};
 use super::latency_chart::LatencyChart;
-use super::{curve, headline, marked_notes, matrix, notes, objective};
-use crate::hanging_lines::{HangingLines, NAME_COLUMNS, details_command, note_lines, result_line};
+use super::load_rates::curve;
+use super::{headline, marked_notes, matrix, notes, objective};
+use crate::hanging_lines::{
+    HangingLines, details_command, line_with_command, note_lines, result_line,
+};
 use crate::text_style::TextStyle;
 use crate::text_table::wrapped;
 use iosonde_job::escape_control_characters;
+use iosonde_result::device_class::memory_caution;
 use iosonde_study::load::LoadResult;
 use iosonde_study::words;
 
@@ -16,10 +20,11 @@ use iosonde_study::words;
 const LINES_MAX: usize = 25;
 /// Largest number of lines of the knee and of each objective.
 pub(super) const SECTION_LINES: usize = 2;
-/// Largest number of lines of notes, unless the first note is longer.
+/// Largest number of lines of notes without the caution on a target in memory, unless the first
+/// note is longer.
 const NOTE_LINES: usize = 4;
 
-/// Returns the report as text of at most 80 columns. Control characters of names and notes are
+/// Returns the report as text, as wide as a paragraph. Control characters of names and notes are
 /// escaped. The table of all rates is left out if the report has a chart and would exceed 25 lines.
 /// The last line names the result by its id, if it is stored, and the next command with the options
 /// of the history that it needs.
@@ -40,8 +45,9 @@ pub fn short(
     }
     let mut answers = sections(result, knee.as_ref(), chart.is_some());
     let table: Vec<String> = curve(result).lines().map(str::to_owned).collect();
+    let note_lines_max = NOTE_LINES + caution_lines(result);
     // The marks of the notes refer to rows of the table.
-    let marked = note_lines(&notes(result), NOTE_LINES, details);
+    let marked = note_lines(&notes(result), note_lines_max, details);
     let count = lines.len() + answers.len() + marked.len() + table.len();
     // An empty line and the line of the stored result follow.
     match chart.is_none() || count + 2 <= LINES_MAX {
@@ -51,9 +57,9 @@ pub fn short(
         }
         false => {
             let marked = marked_notes(result, "");
-            answers.extend(note_lines(&marked, NOTE_LINES, details));
+            answers.extend(note_lines(&marked, note_lines_max, details));
             let rates = words::counted(result.points.len(), "rate");
-            answers.push(format!("{:NAME_COLUMNS$}{rates}: {details}", "table"));
+            answers.push(line_with_command("table", &rates, details));
         }
     }
     if let Some(found) = &result.matrix {
@@ -64,6 +70,14 @@ pub fn short(
     lines.extend(answers);
     lines.push(result_line(id, store_options));
     lines.join("\n") + "\n"
+}
+
+/// Number of lines of the caution on a target in memory.
+fn caution_lines(result: &LoadResult) -> usize {
+    let caution = result.in_memory.as_deref().map(memory_caution);
+    caution.map_or(0, |text| {
+        HangingLines::new("note", &text, usize::MAX).lines.len()
+    })
 }
 
 /// The knee and the objectives.

@@ -1,7 +1,8 @@
 use super::*;
+use crate::text_style::TextStyle;
 use iosonde_engine::runner::LocalRunner;
 use iosonde_study::load::{LoadOptions, LoadPattern, MatrixOptions, load};
-use iosonde_study::probe::{StudyTarget, StudyTargetKind};
+use iosonde_study::test_targets::simulated_target;
 use iosonde_study::{StudyEvent, StudyFinding, StudyObserver};
 
 pub(super) const SECOND_NS: u64 = 1_000_000_000;
@@ -29,13 +30,7 @@ pub(super) fn options() -> LoadOptions {
 }
 
 pub(crate) fn measured(device: &str, options: &LoadOptions) -> LoadResult {
-    let target = StudyTarget {
-        name: format!("sim:{device}"),
-        path: "sim".to_owned(),
-        kind: StudyTargetKind::Simulated {
-            options: device.to_owned(),
-        },
-    };
+    let target = simulated_target(device);
     let mut session = LocalRunner::default().open();
     load(&mut session, &target, options, &mut ()).unwrap()
 }
@@ -116,7 +111,7 @@ fn objective_below_the_lowest_median_is_out_of_reach() {
         text.starts_with("p99 <= 1.00 us: out of reach: p50 at "),
         "{text}"
     );
-    let has_advice = |result: &LoadResult| notes(result).join(" ").contains("longer --runtime");
+    let has_advice = |result: &LoadResult| notes(result).join(" ").contains("longer runtime");
     assert!(!has_advice(&result));
     // The median is below the objective: more I/Os decide it.
     result.objectives[0].objective.latency_ns = SECOND_NS;
@@ -140,13 +135,7 @@ impl StudyObserver for ReportedCurve {
 
 #[test]
 fn reported_curve_has_all_runs_and_no_cell_of_the_matrix() {
-    let target = StudyTarget {
-        name: "sim:net-iops-cap".to_owned(),
-        path: "sim".to_owned(),
-        kind: StudyTargetKind::Simulated {
-            options: "net-iops-cap".to_owned(),
-        },
-    };
+    let target = simulated_target("net-iops-cap");
     let with = LoadOptions {
         matrix: Some(MatrixOptions { steps: 2 }),
         ..options()
@@ -180,13 +169,7 @@ fn interrupted_rate_is_not_judged() {
         rates: vec![1000.0, 9000.0],
         ..at(0.0, &["p99=3ms", "max=1us"])
     };
-    let target = StudyTarget {
-        name: "sim:net-iops-cap".to_owned(),
-        path: "sim".to_owned(),
-        kind: StudyTargetKind::Simulated {
-            options: "net-iops-cap".to_owned(),
-        },
-    };
+    let target = simulated_target("net-iops-cap");
     let mut session = LocalRunner::default().open();
     let result = load(&mut session, &target, &with, &mut Impatient(0)).unwrap();
     insta::assert_snapshot!("interrupted", table(&result));
@@ -226,4 +209,20 @@ fn findings_name_their_rates() {
             "the clock was set (at 1.00k IOPS)"
         ]
     );
+}
+
+#[test]
+fn load_of_target_in_memory_has_caution_in_all_reports() {
+    let caution = "This is memory (tmpfs): its data does not survive a restart.";
+    let mut result = measured("net-iops-cap", &at(500.0, &[]));
+    let texts = |result: &LoadResult| {
+        let short = short(result, (None, ""), TextStyle::PLAIN);
+        [short, table(result), markdown(result)]
+    };
+    assert!(!texts(&result).concat().contains("restart"));
+    result.in_memory = Some("memory (tmpfs)".to_owned());
+    for text in texts(&result) {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert_eq!(words.join(" ").matches(caution).count(), 1, "{text}");
+    }
 }

@@ -123,6 +123,8 @@ pub(super) struct ChartSeries {
     pub(super) name: String,
     /// Index in the palette.
     pub(super) slot: usize,
+    /// Index of the line style.
+    pub(super) dash: usize,
     pub(super) shape: SeriesShape,
     pub(super) points: Vec<PlotPoint>,
     /// 95 % confidence intervals: horizontal position, lower and upper end.
@@ -149,7 +151,8 @@ pub(super) struct PlotPoint {
     pub(super) x: f64,
     /// The value. `None` interrupts the line.
     pub(super) y: Option<f64>,
-    /// Whether the dot is hollow: the target fell behind the offered rate.
+    /// Whether the dot is hollow: the target fell behind the offered rate, or the rate has no
+    /// usable interval.
     pub(super) hollow: bool,
 }
 

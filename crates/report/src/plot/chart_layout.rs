@@ -7,6 +7,7 @@ use super::chart_canvas::{ChartCanvas, LABEL_SIZE, NAME_GAP, NAME_STEP, PlotArea
 use super::chart_data::{ChartData, ChartPanel, SeriesShape};
 use super::chart_marks::{draw_cells, draw_end_names, draw_moments, draw_series};
 use super::drawing::{ChartDrawing, DASHES, Palette, Shape, TextAnchor};
+use super::end_labels::end_labels;
 use super::plot_font::PlotFont;
 
 /// Room at the edges of a chart.
@@ -17,6 +18,12 @@ const SUBTITLE_SIZE: f64 = 13.0;
 const NOTE_SIZE: f64 = 10.5;
 /// Distance of the baselines of notes.
 const NOTE_STEP: f64 = 15.0;
+/// Most lines of notes. Notes that need more lines are counted.
+const NOTE_LINES_MAX: usize = 4;
+/// Notes take at most this share of the height, but at least a line.
+const NOTE_SHARE_MAX: f64 = 0.12;
+/// Most lines of the text on date, kernel and program.
+const SOURCE_LINES_MAX: usize = 2;
 /// Room above each panel for the name of its axis.
 const PANEL_HEAD: f64 = 30.0;
 /// Room below the last panel for tick labels and the name of the horizontal axis.
@@ -112,8 +119,10 @@ fn end_name_room(data: &ChartData, font: &PlotFont, width: f64, panel: f64) -> O
         return Some(0.0);
     }
     let is_filled = all().any(|series| series.shape == SeriesShape::Area);
-    let most = data.panels.iter().map(|panel| panel.series.len()).max();
-    let widths = all().map(|series| font.width(&series.name, LABEL_SIZE));
+    let labels: Vec<_> = data.panels.iter().map(end_labels).collect();
+    let most = labels.iter().map(Vec::len).max();
+    let widths = labels.iter().flatten();
+    let widths = widths.map(|label| font.width(&label.text, LABEL_SIZE));
     let room = widths.fold(0.0, f64::max) + NAME_GAP + 2.0;
     let is_fitting = most.unwrap_or_default() as f64 * NAME_STEP <= panel;
     (!is_filled && is_fitting && room <= width * NAME_SHARE_MAX).then_some(room)
@@ -137,7 +146,7 @@ fn draw_legend(canvas: &mut ChartCanvas, data: &ChartData, top: f64, room: f64) 
             points: vec![(x, y - 4.0), (x + 26.0, y - 4.0)],
             color: canvas.palette.series[series.slot % DASHES.len()],
             width: 3.0,
-            dash: DASHES[series.slot % DASHES.len()],
+            dash: DASHES[series.dash % DASHES.len()],
         });
         let style = (LABEL_SIZE, canvas.palette.text, TextAnchor::Start);
         canvas.text((x + 32.0, y), &name, width + 1.0, style);
@@ -150,16 +159,111 @@ fn draw_legend(canvas: &mut ChartCanvas, data: &ChartData, top: f64, room: f64) 
 fn draw_notes(canvas: &mut ChartCanvas, footer: &[String], (width, height): (f64, f64)) -> f64 {
     let style = (NOTE_SIZE, canvas.palette.muted, TextAnchor::Start);
     let room = width - 2.0 * MARGIN;
-    let mut y = height - 14.0;
     let (source, notes) = match footer {
-        [source, notes @ ..] => (source.clone(), notes.join("; ")),
-        [] => (String::new(), String::new()),
+        [source, notes @ ..] => (source.as_str(), notes),
+        [] => ("", footer),
     };
-    for text in [source, notes] {
-        if !text.is_empty() {
-            canvas.text((MARGIN, y), &text, room, style);
-            y -= NOTE_STEP;
-        }
+    let most = (height * NOTE_SHARE_MAX / NOTE_STEP) as usize;
+    let most = most.clamp(1, NOTE_LINES_MAX);
+    let mut lines = note_lines(canvas.font, notes, (room, most));
+    let source_room = (room, SOURCE_LINES_MAX.min(most));
+    lines.append(&mut cut_lines(canvas.font, source, "", source_room));
+    let mut y = height - 14.0;
+    for text in lines.iter().rev() {
+        canvas.text((MARGIN, y), text, room, style);
+        y -= NOTE_STEP;
     }
     y
+}
+
+/// Wraps the notes. Notes that need more than `most` lines are left out from the end and counted.
+/// The first note is shortened if it needs more lines by itself.
+fn note_lines(font: &PlotFont, notes: &[String], (room, most): (f64, usize)) -> Vec<String> {
+    let Some(first) = notes.first() else {
+        return Vec::new();
+    };
+    let counted = |others: usize| match others {
+        1 => "1 more note".to_owned(),
+        _ => format!("{others} more notes"),
+    };
+    for kept in (1..=notes.len()).rev() {
+        let mut parts = notes[..kept].to_vec();
+        if kept < notes.len() {
+            parts.push(counted(notes.len() - kept));
+        }
+        let lines = font.wrapped(&parts.join("; "), NOTE_SIZE, room);
+        if lines.len() <= most {
+            return lines;
+        }
+    }
+    let end = match notes.len() - 1 {
+        0 => String::new(),
+        others => format!("; {}", counted(others)),
+    };
+    cut_lines(font, first, &end, (room, most))
+}
+
+/// Wraps a text into at most `most` lines, of which the last one is shortened to its room before
+/// `end`.
+fn cut_lines(font: &PlotFont, text: &str, end: &str, (room, most): (f64, usize)) -> Vec<String> {
+    let mut lines = font.wrapped(text, NOTE_SIZE, room);
+    if lines.len() <= most && end.is_empty() {
+        return lines;
+    }
+    let last = lines.split_off(lines.len().min(most).saturating_sub(1));
+    let last_room = room - font.width(end, NOTE_SIZE);
+    let last = font.fitted(&last.join(" "), NOTE_SIZE, last_room);
+    lines.push(format!("{last}{end}"));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_notes_wrap_and_others_are_counted() {
+        let font = PlotFont::new();
+        let notes = |count: usize| vec!["a note of seven or more short words".to_owned(); count];
+        let room = (400.0, 4);
+        assert_eq!(note_lines(&font, &notes(0), room), Vec::<String>::new());
+        let lines = note_lines(&font, &notes(3), room);
+        assert_eq!(lines.join(" "), notes(3).join("; "), "all words are kept");
+        let crowded = note_lines(&font, &notes(30), room);
+        assert_eq!(crowded.len(), 4);
+        assert!(crowded.join(" ").ends_with(" more notes"), "{crowded:?}");
+        for line in &crowded {
+            assert!(font.width(line, NOTE_SIZE) <= room.0, "{line}");
+        }
+    }
+
+    #[test]
+    fn first_note_without_room_is_shortened() {
+        let font = PlotFont::new();
+        let long = || "a note of seven or more short words ".repeat(20);
+        let alone = note_lines(&font, &[long()], (400.0, 2));
+        assert_eq!(alone.len(), 2);
+        assert!(
+            alone[0].starts_with("a note") && alone[1].contains('…'),
+            "{alone:?}"
+        );
+        let notes = [long(), "b".to_owned(), "c".to_owned()];
+        let lines = note_lines(&font, &notes, (400.0, 1));
+        assert_eq!(lines.len(), 1);
+        let line = &lines[0];
+        assert!(line.starts_with("a note") && line.contains('…'), "{line}");
+        assert!(line.ends_with("; 2 more notes"), "{line}");
+        assert!(font.width(line, NOTE_SIZE) <= 400.0, "{line}");
+    }
+
+    #[test]
+    fn long_source_ends_with_an_ellipsis_in_its_last_line() {
+        let font = PlotFont::new();
+        let lines = cut_lines(&font, &"kernel and program ".repeat(40), "", (400.0, 2));
+        assert_eq!(lines.len(), 2);
+        assert!(lines[1].contains('…'), "{lines:?}");
+        let short = cut_lines(&font, "program", "", (400.0, 2));
+        assert_eq!(short, ["program"]);
+        assert!(cut_lines(&font, "", "", (400.0, 2)).is_empty());
+    }
 }

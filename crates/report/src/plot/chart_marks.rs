@@ -3,6 +3,7 @@
 use super::chart_canvas::{ChartCanvas, LABEL_SIZE, NAME_GAP, NAME_STEP, PlotArea};
 use super::chart_data::{ChartAxis, ChartData, ChartPanel, ChartSeries, PlotPoint, SeriesShape};
 use super::drawing::{DASHES, Rgb, Shape, TextAnchor};
+use super::end_labels::end_labels;
 
 const LINE_WIDTH: f64 = 2.2;
 const DOT_RADIUS: f64 = 3.2;
@@ -17,8 +18,6 @@ const RAMP_SHARE: f64 = 0.18;
 const CELL_GAP: f64 = 2.0;
 /// Smallest font in a cell. A text that is still too wide is shortened.
 const CELL_SIZE_MIN: f64 = 8.0;
-/// From this share on, a cell's text has the colour of the background.
-const STRONG_SHARE: f64 = 0.55;
 
 /// Shades the ramp, and draws a dotted line at the time of each event.
 pub(super) fn draw_moments(canvas: &mut ChartCanvas, data: &ChartData, area: PlotArea) {
@@ -70,7 +69,7 @@ pub(super) fn draw_series(
                 points,
                 color,
                 width: LINE_WIDTH,
-                dash: DASHES[series.slot % DASHES.len()],
+                dash: DASHES[series.dash % DASHES.len()],
             });
         }
     }
@@ -93,7 +92,8 @@ pub(super) fn draw_series(
     }
 }
 
-/// Draws the 95 % intervals: as a band, or as a vertical line where neighbours have none.
+/// Draws the 95 % intervals: as a band, or as a vertical line where neighbours have none. A band
+/// ends with a vertical line before a point without an interval.
 fn draw_band(
     canvas: &mut ChartCanvas,
     series: &ChartSeries,
@@ -102,6 +102,13 @@ fn draw_band(
     area: PlotArea,
 ) {
     let end = |x: f64, value: f64| (area.x(axes.0, x), area.y(axes.1, value));
+    let ends = [series.points.first(), series.points.last()];
+    let is_inner = |x: f64| {
+        !ends
+            .iter()
+            .flatten()
+            .any(|point| point.x.total_cmp(&x).is_eq())
+    };
     for run in interval_runs(series) {
         let lower = run.iter().map(|(x, low, _)| end(*x, *low));
         let upper = run.iter().rev().map(|(x, _, high)| end(*x, *high));
@@ -114,6 +121,14 @@ fn draw_band(
                 color,
                 opacity: BAND_OPACITY,
             }),
+        }
+        if run.len() < 2 {
+            continue;
+        }
+        for (x, low, high) in run.first().into_iter().chain(run.last()) {
+            if is_inner(*x) {
+                canvas.line(end(*x, *low), end(*x, *high), color);
+            }
         }
     }
 }
@@ -154,7 +169,7 @@ fn line_points(
 }
 
 /// Draws the names of the lines at the right, moved apart where they would overlap. A dotted line
-/// leads from the end of a line to its name.
+/// leads from the end of a line to its name. Lines that coincide have one label.
 pub(super) fn draw_end_names(
     canvas: &mut ChartCanvas,
     panel: &ChartPanel,
@@ -162,17 +177,17 @@ pub(super) fn draw_end_names(
     area: PlotArea,
     room: f64,
 ) {
-    let ends = panel.series.iter().filter_map(|series| {
-        let mut points = series.points.iter().rev();
-        let (x, value) = points.find_map(|point| Some((point.x, point.y?)))?;
-        Some((series, (area.x(x_axis, x), area.y(&panel.y, value))))
+    let ends = end_labels(panel).into_iter().map(|label| {
+        let (x, value) = label.end;
+        let end = (area.x(x_axis, x), area.y(&panel.y, value));
+        (label, end)
     });
-    let mut ends: Vec<(&ChartSeries, (f64, f64))> = ends.collect();
+    let mut ends: Vec<_> = ends.collect();
     ends.sort_by(|a, b| a.1.1.total_cmp(&b.1.1));
     let heights: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();
     let heights = spread(&heights, area.top, area.bottom);
-    for ((series, end), y) in ends.into_iter().zip(heights) {
-        let color = canvas.palette.series[series.slot % DASHES.len()];
+    for ((label, end), y) in ends.into_iter().zip(heights) {
+        let color = canvas.palette.series[label.slot % DASHES.len()];
         canvas.shapes.push(Shape::Line {
             points: leader_points(end, (area.right + NAME_GAP - 6.0, y), area.right),
             color,
@@ -180,7 +195,7 @@ pub(super) fn draw_end_names(
             dash: &[1.0, 3.0],
         });
         let style = (LABEL_SIZE, color, TextAnchor::Start);
-        canvas.text((area.right + NAME_GAP, y + 4.5), &series.name, room, style);
+        canvas.text((area.right + NAME_GAP, y + 4.5), &label.text, room, style);
     }
 }
 
@@ -221,9 +236,9 @@ pub(super) fn draw_cells(
     for cell in &panel.cells {
         let left = area.left + width * cell.column as f64;
         let top = area.top + height * cell.row as f64;
-        let fill = match cell.share {
-            Some(share) => low.mixed(high, share),
-            None => canvas.palette.faint,
+        let (fill, color) = match cell.share {
+            Some(share) => (low.mixed(high, share), canvas.palette.heat_text),
+            None => (canvas.palette.faint, canvas.palette.text),
         };
         canvas.shapes.push(Shape::Rectangle {
             left,
@@ -232,11 +247,6 @@ pub(super) fn draw_cells(
             height: (height - CELL_GAP).max(1.0),
             fill,
         });
-        let is_strong = cell.share.is_some_and(|share| share > STRONG_SHARE);
-        let color = match is_strong {
-            true => canvas.palette.background,
-            false => canvas.palette.text,
-        };
         let room = width - CELL_GAP - 4.0;
         let needed = canvas.font.width(&cell.text, LABEL_SIZE);
         let size = (LABEL_SIZE * room / needed.max(1.0)).clamp(CELL_SIZE_MIN, LABEL_SIZE);

@@ -2,6 +2,7 @@
 
 use super::chart_data::{AxisScale, AxisTick, ChartAxis};
 use crate::html::document::PageUnit;
+use crate::known_digits::with_micro_sign;
 use iosonde_result::words;
 
 /// Returns a value with its unit, with three significant digits.
@@ -10,7 +11,7 @@ pub(super) fn quantity(value: f64, unit: PageUnit) -> String {
         PageUnit::Iops if value < 10.0 && value.fract() != 0.0 => format!("{value:.1}"),
         PageUnit::Iops => words::iops(value),
         PageUnit::BytesPerS => words::bandwidth(value),
-        PageUnit::Ns => words::latency(value).replace(" us", " µs"),
+        PageUnit::Ns => with_micro_sign(&words::latency(value)),
         PageUnit::Percent => format!("{} %", words::three_digits(value)),
         PageUnit::Count => words::three_digits(value),
     }

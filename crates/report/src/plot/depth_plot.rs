@@ -1,15 +1,19 @@
 //! Rate, or 99th percentile of latency, over the number of I/Os in flight.
 
-use super::chart_data::{ChartPanel, ChartSeries, PlotPoint, SeriesShape, TimeMoments};
+use super::chart_data::{ChartAxis, ChartPanel, ChartSeries, PlotPoint, SeriesShape, TimeMoments};
 use super::chart_scales::{counts_axis, linear_axis, log_axis};
-use super::figure_rows::{LARGE_BYTES, SERIES_MAX, figure_rows, pattern, workers_suffix};
+use super::figure_rows::{LARGE_BYTES, figure_rows, pattern, total_depth, workers_suffix};
 use super::plot_input::{ChartParts, PlotInput, listed_names};
+use super::series_style::{SERIES_MAX, SeriesKey, SeriesStyle, panel_styles};
 use crate::html::document::{PageRate, PageSweep, PageUnit};
 use crate::unique;
 use iosonde_study::sweep::CellBasis;
 
 /// Rates that differ by more than this factor need a logarithmic axis.
 const FAR: f64 = 40.0;
+
+/// Note on hollow points.
+const HOLLOW_NOTE: &str = "hollow points: 95 % interval not known, or ±100 % or more";
 
 /// One pattern on one subject.
 struct DepthLine {
@@ -31,9 +35,32 @@ impl DepthLine {
 
 struct PlotDepthPoint {
     depth: u32,
-    iops: Option<PageRate>,
-    bytes_per_s: Option<PageRate>,
-    tail_ns: Option<PageRate>,
+    iops: Option<DepthValue>,
+    bytes_per_s: Option<DepthValue>,
+    tail_ns: Option<DepthValue>,
+}
+
+/// A figure with the ends of its 95 % interval, if that is known and does not reach zero.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct DepthValue {
+    mean: f64,
+    between: Option<(f64, f64)>,
+}
+
+impl DepthValue {
+    fn from_rate(rate: PageRate) -> DepthValue {
+        let mean = rate.mean;
+        DepthValue {
+            mean,
+            between: rate.error.map(|error| (mean - error, mean + error)),
+        }
+    }
+
+    /// A bandwidth with the relative interval of its rate: all I/Os of a curve have the same size.
+    fn from_bandwidth(mean: f64, iops: Option<PageRate>) -> DepthValue {
+        let share = iops.and_then(|iops| Some(iops.error? / iops.mean));
+        DepthValue::from_rate(PageRate::new(mean, share.map(|share| share * mean)))
+    }
 }
 
 /// Vertical quantity of a chart over depth.
@@ -69,7 +96,7 @@ impl DepthMeasure {
         }
     }
 
-    fn rate(self, point: &PlotDepthPoint) -> Option<PageRate> {
+    fn value(self, point: &PlotDepthPoint) -> Option<DepthValue> {
         match self {
             DepthMeasure::Iops => point.iops,
             DepthMeasure::Bandwidth => point.bytes_per_s,
@@ -77,10 +104,17 @@ impl DepthMeasure {
         }
     }
 
-    fn rates(self, line: &DepthLine) -> Vec<PageRate> {
+    fn values(self, line: &DepthLine) -> Vec<DepthValue> {
         let points = line.points.iter();
-        points.filter_map(|point| self.rate(point)).collect()
+        points.filter_map(|point| self.value(point)).collect()
     }
+}
+
+/// Lines of a panel, and those that have no room in it.
+struct DepthPanel {
+    measure: DepthMeasure,
+    lines: Vec<DepthLine>,
+    left_out: Vec<DepthLine>,
 }
 
 /// IOPS of small I/Os and bandwidth of large I/Os over depth, each in a panel of its own.
@@ -88,48 +122,16 @@ pub(super) fn rate_over_depth(input: &PlotInput) -> Option<ChartParts> {
     let (small, large): (Vec<_>, Vec<_>) = depth_lines(input)
         .into_iter()
         .partition(|line| !line.is_large);
-    let small = draw(small, DepthMeasure::Iops);
-    let large = draw(large, DepthMeasure::Bandwidth);
-    match (small, large) {
-        (Some(small), Some(large)) => Some(stack_panels(small, large)),
-        (small, large) => small.or(large),
-    }
-}
-
-/// Puts the panel of large I/Os below that of small ones, over the depths of both.
-fn stack_panels(small: ChartParts, mut large: ChartParts) -> ChartParts {
-    // A legend names the lines of both panels, so they have different colours.
-    let first = small
-        .panels
-        .iter()
-        .map(|panel| panel.series.len())
-        .sum::<usize>();
-    let series = large.panels.iter_mut().flat_map(|panel| &mut panel.series);
-    series.for_each(|line| line.slot = (line.slot + first) % SERIES_MAX);
-    let ticks = small.x.ticks.iter().chain(&large.x.ticks);
-    let depths = ticks.map(|tick| tick.at as u32).collect();
-    let is_plain =
-        small.title == DepthMeasure::Iops.title() && large.title == DepthMeasure::Bandwidth.title();
-    let join = |mut all: Vec<String>, more: Vec<String>| {
-        all.extend(more);
-        unique(all)
-    };
-    ChartParts {
-        title: match is_plain {
-            true => "IOPS and bandwidth over depth".to_owned(),
-            false => format!("{} · {}", small.title, large.title),
-        },
-        x: counts_axis("I/Os in flight", depths),
-        moments: TimeMoments::default(),
-        panels: small.panels.into_iter().chain(large.panels).collect(),
-        notes: join(small.notes, large.notes),
-        subjects: join(small.subjects, large.subjects),
-    }
+    let small = DepthPanel::choose(small, DepthMeasure::Iops);
+    let large = DepthPanel::choose(large, DepthMeasure::Bandwidth);
+    let panels: Vec<DepthPanel> = small.into_iter().chain(large).collect();
+    depth_chart(input, &panels)
 }
 
 /// 99th percentile of latency over depth.
 pub(super) fn tail_over_depth(input: &PlotInput) -> Option<ChartParts> {
-    draw(depth_lines(input), DepthMeasure::Tail)
+    let panel = DepthPanel::choose(depth_lines(input), DepthMeasure::Tail)?;
+    depth_chart(input, &[panel])
 }
 
 /// Lines of the searches of probes and of runs at several depths, otherwise those of sweeps.
@@ -150,7 +152,7 @@ fn run_lines(input: &PlotInput) -> Vec<DepthLine> {
     let mut lines: Vec<DepthLine> = Vec::new();
     for row in figure_rows(&input.report, &input.subjects) {
         let figure = row.figure;
-        let depth = figure.iodepth * figure.workers;
+        let depth = total_depth(figure);
         if figure.direction == "sync" || depth == 0 {
             continue;
         }
@@ -160,9 +162,12 @@ fn run_lines(input: &PlotInput) -> Vec<DepthLine> {
         let tail = marks.find(|(share, _)| (share / 0.01 - 1.0).abs() < 1e-6);
         let point = PlotDepthPoint {
             depth,
-            iops: Some(figure.iops),
-            bytes_per_s: Some(figure.bytes_per_s),
-            tail_ns: tail.map(|(_, ns)| PageRate::new(*ns, None)),
+            iops: Some(DepthValue::from_rate(figure.iops)),
+            bytes_per_s: Some(DepthValue::from_rate(figure.bytes_per_s)),
+            tail_ns: tail.map(|(_, ns)| DepthValue {
+                mean: *ns,
+                between: figure.percentile_bounds[1],
+            }),
         };
         let mut known = lines.iter_mut();
         let same = known.find(|line| line.subject == row.subject && line.pattern == pattern);
@@ -197,9 +202,13 @@ fn sweep_lines(input: &PlotInput, sweeps: &[PageSweep]) -> Vec<DepthLine> {
             let measured = cells.filter(|cell| matches!(cell.basis, CellBasis::Measured));
             let points = measured.map(|cell| PlotDepthPoint {
                 depth: cell.iodepth,
-                iops: cell.iops,
-                bytes_per_s: cell.bytes_per_s.map(|mean| PageRate::new(mean, None)),
-                tail_ns: cell.percentiles_ns[1].map(|ns| PageRate::new(ns as f64, None)),
+                iops: cell.iops.map(DepthValue::from_rate),
+                bytes_per_s: (cell.bytes_per_s)
+                    .map(|mean| DepthValue::from_bandwidth(mean, cell.iops)),
+                tail_ns: cell.percentiles_ns[1].map(|ns| DepthValue {
+                    mean: ns as f64,
+                    between: (cell.p99_between_ns).map(|(low, high)| (low as f64, high as f64)),
+                }),
             });
             DepthLine {
                 subject: subject.clone(),
@@ -212,98 +221,249 @@ fn sweep_lines(input: &PlotInput, sweeps: &[PageSweep]) -> Vec<DepthLine> {
     lines.collect()
 }
 
-fn draw(mut lines: Vec<DepthLine>, measure: DepthMeasure) -> Option<ChartParts> {
-    lines.retain(|line| !measure.rates(line).is_empty());
-    if lines.is_empty() {
-        return None;
+impl DepthPanel {
+    /// Chooses the lines to draw. `None`: no line has the quantity.
+    fn choose(mut lines: Vec<DepthLine>, measure: DepthMeasure) -> Option<DepthPanel> {
+        lines.retain(|line| !measure.values(line).is_empty());
+        let mut others = Vec::new();
+        if lines.len() > SERIES_MAX && unique(lines.iter().map(|line| &line.subject)).len() > 1 {
+            // Each pattern would need its own panel: the pattern of most subjects is drawn.
+            let pattern = commonest_pattern(&lines)?.to_owned();
+            (lines, others) = lines.into_iter().partition(|line| line.pattern == pattern);
+        }
+        let mut left_out = lines.split_off(lines.len().min(SERIES_MAX));
+        left_out.append(&mut others);
+        (!lines.is_empty()).then_some(DepthPanel {
+            measure,
+            lines,
+            left_out,
+        })
     }
-    let mut title = measure.title().to_owned();
-    let total = lines.len();
-    let mut others = Vec::new();
-    if total > SERIES_MAX && unique(lines.iter().map(|line| &line.subject)).len() > 1 {
-        // Each pattern would need its own chart: the first one of several subjects is drawn.
-        let first = lines[0].pattern.clone();
-        (lines, others) = lines.into_iter().partition(|line| line.pattern == first);
-        if !first.is_empty() {
-            title = format!("{first}: {title}");
+
+    /// The pattern of all lines. `None`: they differ, or have no name.
+    fn shared_pattern(&self) -> Option<&str> {
+        let patterns = unique(self.lines.iter().map(|line| line.pattern.as_str()));
+        match patterns.as_slice() {
+            [pattern] if !pattern.is_empty() => Some(*pattern),
+            _ => None,
         }
     }
-    let mut left_out = lines.split_off(lines.len().min(SERIES_MAX));
-    left_out.append(&mut others);
-    let note = (!left_out.is_empty()).then(|| {
-        let names: Vec<String> = left_out.iter().map(DepthLine::full_name).collect();
-        let drawn = lines.len();
-        format!(
-            "{drawn} of {total} curves, without {}",
-            listed_names(&names)
-        )
-    });
-    let names = line_names(&lines);
-    let rates: Vec<PageRate> = lines.iter().flat_map(|line| measure.rates(line)).collect();
-    let depths = lines.iter().flat_map(|line| &line.points);
-    let depths = depths.filter(|point| measure.rate(point).is_some());
-    let depths = depths.map(|point| point.depth).collect();
-    let best = lines.iter().map(|line| highest(&measure.rates(line)));
-    let best: Vec<f64> = best.filter(|rate| *rate > 0.0).collect();
-    let least = best.iter().copied().fold(f64::INFINITY, f64::min);
-    let is_far = highest(&rates) > FAR * least;
-    let y = if measure == DepthMeasure::Tail || is_far {
-        let mut values: Vec<f64> = rates.iter().map(|rate| rate.mean).collect();
-        values.push(highest(&rates));
-        log_axis(measure.label(), measure.unit(), &values)
-    } else {
-        linear_axis(measure.label(), measure.unit(), highest(&rates))
-    };
-    let series = lines.iter().zip(names).enumerate();
-    let series = series.map(|(slot, (line, name))| convert_line(line, name, slot, measure));
-    Some(ChartParts {
-        moments: TimeMoments::default(),
-        title,
-        x: counts_axis("I/Os in flight", depths),
-        panels: vec![ChartPanel {
-            y,
+
+    fn draw(&self, styles: Vec<SeriesStyle>, is_one_subject: bool) -> ChartPanel {
+        let is_one_pattern = unique(self.lines.iter().map(|line| &line.pattern)).len() < 2;
+        let series = self.lines.iter().zip(styles).map(|(line, style)| {
+            let name = match (is_one_subject, is_one_pattern) {
+                (true, _) => line.pattern.clone(),
+                (false, true) => line.subject.clone(),
+                (false, false) => line.full_name(),
+            };
+            convert_line(line, name, style, self.measure)
+        });
+        ChartPanel {
+            y: self.y_axis(is_one_subject),
             series: series.collect(),
             cells: Vec::new(),
-        }],
-        notes: note.into_iter().collect(),
-        subjects: unique(lines.iter().map(|line| line.subject.clone())),
+        }
+    }
+
+    /// Lines of several subjects are named by these, so the axis names their pattern.
+    fn y_axis(&self, is_one_subject: bool) -> ChartAxis {
+        let measure = self.measure;
+        let label = match self.shared_pattern().filter(|_| !is_one_subject) {
+            Some(pattern) => format!("{}, {pattern}", measure.label()),
+            None => measure.label().to_owned(),
+        };
+        let values = self.lines.iter().flat_map(|line| measure.values(line));
+        let values: Vec<DepthValue> = values.collect();
+        let best = self.lines.iter().map(|line| highest(&measure.values(line)));
+        let least = best
+            .filter(|value| *value > 0.0)
+            .fold(f64::INFINITY, f64::min);
+        let most = highest(&values);
+        let is_far = most > FAR * least;
+        if measure == DepthMeasure::Tail || is_far {
+            // An interval that the axis cut off would look like one that ends there.
+            let ends = values.iter();
+            let ends = ends.map(|value| value.between.map_or(value.mean, |(low, _)| low));
+            let ends: Vec<f64> = ends.chain([most]).collect();
+            return log_axis(&label, measure.unit(), &ends);
+        }
+        linear_axis(&label, measure.unit(), most)
+    }
+}
+
+/// The pattern of most lines, the first one of several.
+fn commonest_pattern(lines: &[DepthLine]) -> Option<&str> {
+    let count = |pattern: &str| lines.iter().filter(|line| line.pattern == pattern).count();
+    let patterns = unique(lines.iter().map(|line| line.pattern.as_str()));
+    // Of equal counts, `max_by_key` returns the last one.
+    let patterns = patterns.into_iter().rev();
+    patterns.max_by_key(|pattern| count(pattern))
+}
+
+/// A chart of one or two panels over the depths of both.
+fn depth_chart(input: &PlotInput, panels: &[DepthPanel]) -> Option<ChartParts> {
+    let title = match panels {
+        [] => return None,
+        [panel] => panel.measure.title(),
+        _ => "IOPS and bandwidth over depth",
+    };
+    let lines = panels.iter().flat_map(|panel| &panel.lines);
+    let subjects = unique(lines.map(|line| line.subject.clone()));
+    let keys = panels.iter().map(|panel| {
+        let lines = panel.lines.iter();
+        lines
+            .map(|line| (line.subject.as_str(), line.pattern.as_str()))
+            .collect()
+    });
+    let keys: Vec<Vec<SeriesKey<'_>>> = keys.collect();
+    let styles = panel_styles(&input.all_subjects(), &keys);
+    let drawn = panels.iter().zip(styles);
+    let drawn = drawn.map(|(panel, styles)| panel.draw(styles, subjects.len() < 2));
+    let drawn: Vec<ChartPanel> = drawn.collect();
+    let series = drawn.iter().flat_map(|panel| &panel.series);
+    let points = series.flat_map(|series| &series.points);
+    let is_hollow = points.clone().any(|point| point.hollow);
+    let hollow = is_hollow.then(|| HOLLOW_NOTE.to_owned());
+    let depths = points.map(|point| point.x as u32).collect();
+    Some(ChartParts {
+        title: title.to_owned(),
+        x: counts_axis("I/Os in flight", depths),
+        moments: TimeMoments::default(),
+        panels: drawn,
+        notes: hollow.into_iter().chain(left_out_note(panels)).collect(),
+        subjects,
     })
 }
 
-fn line_names(lines: &[DepthLine]) -> Vec<String> {
-    let is_one_subject = lines.iter().all(|line| line.subject == lines[0].subject);
-    let is_one_pattern = lines.iter().all(|line| line.pattern == lines[0].pattern);
-    let name = |line: &DepthLine| match (is_one_subject, is_one_pattern) {
-        (true, _) => line.pattern.clone(),
-        (false, true) => line.subject.clone(),
-        (false, false) => line.full_name(),
-    };
-    lines.iter().map(name).collect()
+/// Note on the lines that have no room. A pattern without any line is named once.
+fn left_out_note(panels: &[DepthPanel]) -> Option<String> {
+    let drawn: Vec<&DepthLine> = panels.iter().flat_map(|panel| &panel.lines).collect();
+    let left_out = panels.iter().flat_map(|panel| &panel.left_out);
+    let left_out: Vec<&DepthLine> = left_out.collect();
+    let names = left_out.iter().map(|line| {
+        let mut shown = drawn.iter();
+        match shown.any(|other| other.pattern == line.pattern) {
+            true => line.full_name(),
+            false => line.pattern.clone(),
+        }
+    });
+    let names = listed_names(&unique(names));
+    let total = drawn.len() + left_out.len();
+    let is_cut = !left_out.is_empty();
+    is_cut.then(|| format!("{} of {total} curves, without {names}", drawn.len()))
 }
 
-fn convert_line(line: &DepthLine, name: String, slot: usize, measure: DepthMeasure) -> ChartSeries {
+fn convert_line(
+    line: &DepthLine,
+    name: String,
+    style: SeriesStyle,
+    measure: DepthMeasure,
+) -> ChartSeries {
     let known = line.points.iter();
-    let known = known.filter_map(|point| Some((f64::from(point.depth), measure.rate(point)?)));
-    let known: Vec<(f64, PageRate)> = known.collect();
-    let band = known.iter().filter_map(|(depth, rate)| {
-        let error = rate.error?;
-        Some((*depth, (rate.mean - error).max(0.0), rate.mean + error))
+    let known = known.filter_map(|point| Some((f64::from(point.depth), measure.value(point)?)));
+    let known: Vec<(f64, DepthValue)> = known.collect();
+    let band = known.iter().filter_map(|(depth, value)| {
+        let (low, high) = value.between?;
+        Some((*depth, low.max(0.0), high))
+    });
+    let points = known.iter().map(|(depth, value)| PlotPoint {
+        x: *depth,
+        y: Some(value.mean),
+        hollow: value.between.is_none(),
     });
     ChartSeries {
         name,
-        slot,
+        slot: style.slot,
+        dash: style.dash,
         shape: SeriesShape::Dotted,
         band: band.collect(),
-        points: known
-            .iter()
-            .map(|(depth, rate)| PlotPoint::new(*depth, Some(rate.mean)))
-            .collect(),
+        points: points.collect(),
     }
 }
 
 /// Highest end of the intervals.
-fn highest(rates: &[PageRate]) -> f64 {
-    let ends = rates.iter();
-    let ends = ends.map(|rate| rate.mean + rate.error.unwrap_or_default());
+fn highest(values: &[DepthValue]) -> f64 {
+    let ends = values.iter();
+    let ends = ends.map(|value| value.between.map_or(value.mean, |(_, high)| high));
     ends.fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(subject: &str, pattern: &str) -> DepthLine {
+        let value = DepthValue {
+            mean: 1000.0,
+            between: Some((900.0, 1100.0)),
+        };
+        DepthLine {
+            subject: subject.to_owned(),
+            pattern: pattern.to_owned(),
+            is_large: false,
+            points: vec![PlotDepthPoint {
+                depth: 8,
+                iops: Some(value),
+                bytes_per_s: None,
+                tail_ns: None,
+            }],
+        }
+    }
+
+    #[test]
+    fn bandwidth_has_the_relative_interval_of_its_rate() {
+        let rate = PageRate::new(100.0, Some(10.0));
+        let bandwidth = DepthValue::from_bandwidth(4e6, Some(rate));
+        assert_eq!(bandwidth.between, Some((3.6e6, 4.4e6)));
+        let wide = PageRate::new(100.0, Some(200.0));
+        let bandwidth = DepthValue::from_bandwidth(4e6, Some(wide));
+        assert_eq!(bandwidth.between, None);
+    }
+
+    #[test]
+    fn point_without_interval_is_hollow() {
+        let mut line = line("a", "read");
+        line.points.push(PlotDepthPoint {
+            depth: 16,
+            iops: Some(DepthValue {
+                mean: 2000.0,
+                between: None,
+            }),
+            bytes_per_s: None,
+            tail_ns: None,
+        });
+        let style = SeriesStyle::numbered(0);
+        let series = convert_line(&line, "read".to_owned(), style, DepthMeasure::Iops);
+        let hollow = series.points.iter().map(|point| point.hollow);
+        assert_eq!(hollow.collect::<Vec<_>>(), [false, true]);
+        assert_eq!(series.band, [(8.0, 900.0, 1100.0)]);
+    }
+
+    #[test]
+    fn logarithmic_axis_contains_whole_intervals() {
+        let mut line = line("a", "read");
+        line.points[0].tail_ns = Some(DepthValue {
+            mean: 180_000.0,
+            between: Some((60_000.0, 300_000.0)),
+        });
+        let panel = DepthPanel::choose(vec![line], DepthMeasure::Tail).unwrap();
+        let axis = panel.y_axis(true);
+        assert_eq!((axis.min, axis.max), (50_000.0, 500_000.0));
+    }
+
+    #[test]
+    fn crowded_panel_draws_the_pattern_of_most_subjects() {
+        let subjects = ["a", "b", "c", "d"];
+        let mut lines = vec![line("a", "mixed")];
+        for pattern in ["read", "write"] {
+            lines.extend(subjects.map(|subject| line(subject, pattern)));
+        }
+        let panel = DepthPanel::choose(lines, DepthMeasure::Iops).unwrap();
+        assert_eq!(panel.shared_pattern(), Some("read"));
+        assert_eq!(panel.y_axis(false).label, "IOPS, read");
+        assert_eq!(panel.y_axis(true).label, "IOPS");
+        let note = left_out_note(&[panel]).unwrap();
+        assert_eq!(note, "4 of 9 curves, without mixed, write");
+    }
 }

@@ -27,7 +27,7 @@ impl fmt::Display for Rgb {
     }
 }
 
-/// Colours of charts, those of the page (`web/src/theme.ts`).
+/// Colours of charts, those of the page (`web/src/theme.ts` and `HEAT` in `web/src/chart/svg.ts`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlotTheme {
     /// Dark on white: paper, light slides.
@@ -46,6 +46,8 @@ pub(super) struct Palette {
     pub(super) series: [Rgb; 6],
     /// Colours of the lowest and the highest value of a heat map.
     pub(super) heat: [Rgb; 2],
+    /// Colour of texts on these colours and all between them.
+    pub(super) heat_text: Rgb,
 }
 
 impl PlotTheme {
@@ -65,7 +67,8 @@ impl PlotTheme {
                     Rgb(0x6a, 0x2a, 0x08),
                     Rgb(0x10, 0x14, 0x2c),
                 ],
-                heat: [Rgb(0xe8, 0xf0, 0xfc), Rgb(0x0f, 0x45, 0xa3)],
+                heat: [Rgb(0xee, 0xf5, 0xfd), Rgb(0x5b, 0x9f, 0xe3)],
+                heat_text: Rgb(0x10, 0x18, 0x20),
             },
             PlotTheme::Dark => Palette {
                 background: Rgb(0x17, 0x1c, 0x23),
@@ -81,7 +84,8 @@ impl PlotTheme {
                     Rgb(0xf0, 0xe0, 0x5a),
                     Rgb(0xe6, 0xeb, 0xf1),
                 ],
-                heat: [Rgb(0x22, 0x30, 0x44), Rgb(0x9c, 0xc6, 0xff)],
+                heat: [Rgb(0x1d, 0x2b, 0x3d), Rgb(0x2f, 0x6d, 0xb0)],
+                heat_text: Rgb(0xff, 0xff, 0xff),
             },
         }
     }
@@ -155,4 +159,44 @@ pub(super) struct ChartDrawing {
     /// Title, for readers who do not see the chart.
     pub(super) title: String,
     pub(super) shapes: Vec<Shape>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Relative luminance as the Web Content Accessibility Guidelines define it.
+    fn luminance(color: Rgb) -> f64 {
+        let linear = |channel: u8| {
+            let share = f64::from(channel) / 255.0;
+            match share <= 0.04045 {
+                true => share / 12.92,
+                false => ((share + 0.055) / 1.055).powf(2.4),
+            }
+        };
+        0.2126 * linear(color.0) + 0.7152 * linear(color.1) + 0.0722 * linear(color.2)
+    }
+
+    /// Contrast ratio of two colours, from 1 to 21.
+    fn contrast(one: Rgb, other: Rgb) -> f64 {
+        let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
+        one.max(other) / one.min(other)
+    }
+
+    #[test]
+    fn text_on_each_cell_has_enough_contrast() {
+        let black_on_white = contrast(Rgb(255, 255, 255), Rgb(0, 0, 0));
+        assert!((black_on_white - 21.0).abs() < 1e-9);
+        for theme in [PlotTheme::Light, PlotTheme::Dark] {
+            let palette = theme.palette();
+            let [low, high] = palette.heat;
+            for percent in 0..=100 {
+                let fill = low.mixed(high, f64::from(percent) / 100.0);
+                let contrast = contrast(fill, palette.heat_text);
+                assert!(contrast >= 4.5, "{theme:?} {percent} %: {contrast}");
+            }
+            let unknown = contrast(palette.faint, palette.text);
+            assert!(unknown >= 4.5, "{theme:?}: {unknown}");
+        }
+    }
 }

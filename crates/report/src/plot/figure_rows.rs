@@ -1,17 +1,17 @@
 //! Rows of the charts of single runs: one for each figure of each run, named as on the page
 //! (`web/src/rows.ts`).
 
+use super::plot_input::listed_names;
+use super::series_style::{SERIES_MAX, SeriesKey};
 use super::subject_names::is_measured;
 use crate::html::document::{PageFigure, PageReport, PageRun};
+use crate::probe::row::title_of_phase;
 use crate::unique;
 use iosonde_result::words;
 use std::collections::HashMap;
 
 /// Block size from which charts show bandwidth.
 pub(super) const LARGE_BYTES: u64 = 64 << 10;
-
-/// Most series of a chart: as many as there are colours.
-pub(super) const SERIES_MAX: usize = 6;
 
 /// A figure of a run.
 pub(super) struct PlotFigure<'a> {
@@ -21,6 +21,21 @@ pub(super) struct PlotFigure<'a> {
     pub(super) name: String,
     /// Name without the subject.
     pub(super) phase: String,
+    /// The phase as the title of a chart names it, with block size and depth.
+    title: String,
+    /// Order in which rows are drawn if there is no room for all.
+    rank: WorkloadRank,
+}
+
+/// Order in which workloads are drawn if there is no room for all, as `mainRows` of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum WorkloadRank {
+    /// The deepest one of its pattern.
+    Main,
+    /// The same pattern is measured at a higher depth.
+    Shallow,
+    /// Writes into the page cache, which flushes follow.
+    PageCache,
 }
 
 /// Returns the rows of all measured runs. `subjects` are those of all runs.
@@ -45,11 +60,23 @@ pub(super) fn figure_rows<'a>(
         let key = (*subject, phase_name(run, figure));
         workloads.entry(key).or_default().push(workload(figure));
     }
+    // Highest depth of each pattern of a subject.
+    let mut deepest: HashMap<(&str, String), u32> = HashMap::new();
+    for (_, subject, figure) in &figures {
+        let most = deepest.entry((*subject, pattern(figure))).or_default();
+        *most = total_depth(figure).max(*most);
+    }
+    let has_deeper = |subject: &'a str, figure: &PageFigure| {
+        let most = deepest.get(&(subject, pattern(figure)));
+        most.is_some_and(|most| *most > total_depth(figure))
+    };
     let mut seen: HashMap<String, usize> = HashMap::new();
     figures
         .into_iter()
         .map(|(run, subject, figure)| {
             let mut phase = phase_name(run, figure);
+            let is_whole_phase = run.study.is_some() && phase == run.name;
+            let title = is_whole_phase.then(|| title_of_phase(&run.name, figure.iodepth));
             let same = workloads.get(&(subject, phase.clone()));
             if same.is_some_and(|same| unique(same).len() > 1) {
                 phase = format!("{phase}: {}", workload(figure));
@@ -67,38 +94,124 @@ pub(super) fn figure_rows<'a>(
                 figure,
                 subject,
                 name,
+                title: title.flatten().unwrap_or_else(|| phase.clone()),
                 phase,
+                rank: workload_rank(run, figure, has_deeper(subject, figure)),
             }
         })
         .collect()
 }
 
-/// Returns the rows of the first workload of several subjects, else the first rows: as many as
-/// there are colours. The second value is the number of rows to choose from.
-pub(super) fn drawn_rows(rows: Vec<PlotFigure<'_>>) -> (Vec<PlotFigure<'_>>, usize) {
-    let total = rows.len();
-    let shared = rows.iter().find(|row| {
-        let mut others = rows.iter();
-        others.any(|other| other.phase == row.phase && other.subject != row.subject)
-    });
-    let phase = shared.map(|row| row.phase.clone());
-    let mut drawn: Vec<PlotFigure> = rows
-        .into_iter()
-        .filter(|row| phase.as_ref().is_none_or(|phase| *phase == row.phase))
-        .collect();
-    drawn.truncate(SERIES_MAX);
-    (drawn, total)
+/// Rows of a chart, and the names of those that it leaves out.
+pub(super) struct DrawnRows<'a> {
+    pub(super) rows: Vec<PlotFigure<'a>>,
+    left_out: Vec<String>,
+}
+
+impl<'a> DrawnRows<'a> {
+    /// Chooses the rows of the first main workload of several subjects, else the rows of the main
+    /// workloads: as many as there are colours, in their order.
+    pub(super) fn choose(rows: Vec<PlotFigure<'a>>) -> DrawnRows<'a> {
+        let is_shared = |row: &&PlotFigure<'_>| {
+            let mut others = rows.iter();
+            others.any(|other| other.phase == row.phase && other.subject != row.subject)
+        };
+        let shared = rows.iter().filter(is_shared);
+        let phase = shared.min_by_key(|row| row.rank);
+        let phase = phase.map(|row| row.phase.clone());
+        let is_wanted = |row: &PlotFigure<'_>| match &phase {
+            Some(phase) => *phase == row.phase,
+            None => true,
+        };
+        let wanted = (0..rows.len()).filter(|index| is_wanted(&rows[*index]));
+        let mut chosen: Vec<usize> = wanted.collect();
+        // The sort is stable: rows of one rank keep their order.
+        chosen.sort_by_key(|index| rows[*index].rank);
+        chosen.truncate(SERIES_MAX);
+        let indexed = rows.into_iter().enumerate();
+        let (drawn, others): (Vec<_>, Vec<_>) =
+            indexed.partition(|(index, _)| chosen.contains(index));
+        let shown: Vec<String> = drawn.iter().map(|(_, row)| row.phase.clone()).collect();
+        // A workload without any line is named once, without its subjects.
+        let left_out = others
+            .into_iter()
+            .map(|(_, row)| match shown.contains(&row.phase) {
+                true => row.name,
+                false => row.phase,
+            });
+        DrawnRows {
+            left_out: left_out.collect(),
+            rows: drawn.into_iter().map(|(_, row)| row).collect(),
+        }
+    }
+
+    /// Note on the rows that have no colour left.
+    pub(super) fn note(&self) -> Option<String> {
+        let (drawn, others) = (self.rows.len(), self.left_out.len());
+        let names = listed_names(&unique(self.left_out.iter().cloned()));
+        let total = drawn + others;
+        (others > 0).then(|| format!("{drawn} of {total} workloads, without {names}"))
+    }
+
+    /// Subjects of the rows.
+    pub(super) fn subjects(&self) -> Vec<String> {
+        unique(self.rows.iter().map(|row| row.subject.to_owned()))
+    }
+
+    /// Subject and workload of each row.
+    pub(super) fn keys(&self) -> Vec<SeriesKey<'_>> {
+        let rows = self.rows.iter();
+        rows.map(|row| (row.subject, row.phase.as_str())).collect()
+    }
 }
 
 /// Names for a chart: only the subjects, if the rows are one workload of several subjects.
 pub(super) fn chart_names(rows: &[PlotFigure]) -> Vec<String> {
+    let is_shared = is_shared_workload(rows);
+    let names = rows.iter().map(|row| match is_shared {
+        true => row.subject.to_owned(),
+        false => row.name.clone(),
+    });
+    names.collect()
+}
+
+/// Title of a chart of a quantity. It names the workload if [`chart_names`] do not.
+pub(super) fn chart_title(quantity: &str, rows: &[PlotFigure]) -> String {
+    let Some(first) = rows.first().filter(|_| is_shared_workload(rows)) else {
+        return quantity.to_owned();
+    };
+    let has_title = |row: &PlotFigure| row.title == first.title;
+    let workload = match rows.iter().all(has_title) {
+        true => &first.title,
+        false => &first.phase,
+    };
+    format!("{quantity}: {workload}")
+}
+
+/// Whether the rows are one workload of several subjects.
+fn is_shared_workload(rows: &[PlotFigure]) -> bool {
     let is_same = rows.len() > 1 && rows.iter().all(|row| row.phase == rows[0].phase);
-    let subjects = rows.iter().map(|row| row.subject.to_owned());
-    let subjects: Vec<String> = subjects.collect();
-    if is_same && unique(subjects.iter()).len() == rows.len() {
-        return subjects;
+    is_same && unique(rows.iter().map(|row| row.subject)).len() == rows.len()
+}
+
+/// I/Os in flight over all workers.
+pub(super) fn total_depth(figure: &PageFigure) -> u32 {
+    figure.iodepth * figure.workers
+}
+
+/// Whether the writes of a run go to the page cache, and flushes follow.
+pub(super) fn is_flushed(run: &PageRun) -> bool {
+    run.figures.iter().any(|figure| figure.direction == "sync")
+}
+
+fn workload_rank(run: &PageRun, figure: &PageFigure, has_deeper: bool) -> WorkloadRank {
+    if figure.direction == "write" && is_flushed(run) {
+        return WorkloadRank::PageCache;
     }
-    rows.iter().map(|row| row.name.clone()).collect()
+    match has_deeper {
+        true => WorkloadRank::Shallow,
+        false => WorkloadRank::Main,
+    }
 }
 
 fn phase_name(run: &PageRun, figure: &PageFigure) -> String {

@@ -5,8 +5,17 @@ use super::chart_scales::{names_axis, tick_text};
 use super::figure_rows::LARGE_BYTES;
 use super::plot_input::{ChartParts, PlotInput};
 use crate::html::document::{LoadMatrix, PageSweep, PageUnit, SweepAxis};
+use crate::known_digits::{APPROXIMATE_MARK, PREDICTED_LEGEND, is_approximate, is_predicted};
+use crate::unique;
 use iosonde_study::load::CellState;
 use iosonde_study::sweep::CellBasis;
+
+/// Text of a cell without a figure.
+const UNKNOWN_MARK: &str = "–";
+/// Explains the mark of a sweep's cell without an interval.
+const SHORT_CELL_WORDS: &str = "measured too shortly";
+/// Explains the mark of a matrix's cell without an interval.
+const NO_INTERVAL_WORDS: &str = "has no known interval";
 
 /// A value of a map. `None` if it is unknown.
 struct MapValue {
@@ -14,8 +23,19 @@ struct MapValue {
     row: usize,
     value: Option<f64>,
     predicted: bool,
-    /// Text in place of the value.
-    word: Option<&'static str>,
+    /// Text of the cell as all screens print it. `None`: the value is shown like a tick.
+    shown: Option<String>,
+}
+
+/// Sources of the results that have a map.
+pub(super) fn mapped_sources(input: &PlotInput) -> Vec<String> {
+    let report = &input.report;
+    let sweeps = report.sweeps.iter();
+    let sweeps = sweeps.filter(|sweep| sweep_map(sweep).is_some());
+    let loads = report.loads.iter();
+    let loads = loads.filter(|load| load.matrix.as_ref().and_then(load_map).is_some());
+    let of_sweeps = sweeps.map(|sweep| sweep.source.clone());
+    unique(of_sweeps.chain(loads.map(|load| load.source.clone())))
 }
 
 /// The first sweep with two axes that vary, or the first matrix of a load study.
@@ -86,7 +106,10 @@ fn sweep_map(sweep: &PageSweep) -> Option<ChartParts> {
                     false => cell.iops.map(|rate| rate.mean),
                 },
                 predicted: matches!(cell.basis, CellBasis::Predicted),
-                word: None,
+                shown: cell.shown.as_ref().and_then(|shown| match is_large {
+                    true => shown.bandwidth.clone(),
+                    false => shown.iops.clone(),
+                }),
             })
         })
         .collect();
@@ -96,14 +119,14 @@ fn sweep_map(sweep: &PageSweep) -> Option<ChartParts> {
     let title = format!("{measure} over {} and {}", depth.name, rows.name);
     let title = match fixed.is_empty() {
         true => title,
-        false => format!("{}: {title}", fixed.join(", ")),
+        false => format!("{title}, {}", fixed.join(", ")),
     };
     let labels = (axis_title(depth), axis_title(rows));
     map_parts(
         title,
         labels,
         (depth.values.as_slice(), rows.values.as_slice()),
-        unit,
+        (unit, SHORT_CELL_WORDS),
         &values,
     )
 }
@@ -124,30 +147,42 @@ fn load_map(matrix: &LoadMatrix) -> Option<ChartParts> {
         let rates = rates.iter();
         rates.map(|rate| tick_text(*rate, PageUnit::Iops)).collect()
     };
-    let (columns, rows) = (names(&matrix.reads_per_s), names(&matrix.writes_per_s));
+    let (columns, mut rows) = (names(&matrix.reads_per_s), names(&matrix.writes_per_s));
+    // Rows of names run from top to bottom, and rates rise from bottom to top.
+    rows.reverse();
+    let last = rows.len().saturating_sub(1);
     let cells = matrix.cells.iter().enumerate().flat_map(|(row, cells)| {
         let cells = cells.iter().enumerate();
         cells.map(move |(column, cell)| MapValue {
             column,
-            row,
+            row: last.saturating_sub(row),
             value: cell.p99_ns,
             predicted: matches!(
                 cell.state,
                 CellState::Predicted | CellState::PredictedNotReached
             ),
-            word: match cell.state {
-                CellState::NotReached => Some("x"),
-                CellState::PredictedNotReached => Some("~x"),
-                CellState::Measured | CellState::Predicted | CellState::Unknown => None,
-            },
+            shown: cell.shown.clone(),
         })
     });
     let values: Vec<MapValue> = cells.collect();
     let title = "99th percentile of latency over read and write rate".to_owned();
     let labels = ("reads/s", "writes/s");
     let names = (columns.as_slice(), rows.as_slice());
-    let mut parts = map_parts(title, labels, names, PageUnit::Ns, &values)?;
-    if values.iter().any(|value| value.word.is_some()) {
+    let mut parts = map_parts(
+        title,
+        labels,
+        names,
+        (PageUnit::Ns, NO_INTERVAL_WORDS),
+        &values,
+    )?;
+    let has_fallen_behind = |state: CellState| {
+        matches!(
+            state,
+            CellState::NotReached | CellState::PredictedNotReached
+        )
+    };
+    let mut cells = matrix.cells.iter().flatten();
+    if cells.any(|cell| has_fallen_behind(cell.state)) {
         parts
             .notes
             .push("x fell behind the offered rate".to_owned());
@@ -159,7 +194,7 @@ fn map_parts(
     title: String,
     (x_label, y_label): (&str, &str),
     (columns, rows): (&[String], &[String]),
-    unit: PageUnit,
+    (unit, too_short): (PageUnit, &str),
     values: &[MapValue],
 ) -> Option<ChartParts> {
     let known = values.iter().filter_map(|each| each.value);
@@ -179,22 +214,25 @@ fn map_parts(
         column: each.column,
         row: each.row,
         value: each.value,
-        text: match (each.word, each.value) {
-            (Some(word), _) => word.to_owned(),
-            (None, None) => "–".to_owned(),
-            (None, Some(value)) => {
-                let sign = if each.predicted { "~" } else { "" };
-                format!("{sign}{}", tick_text(value, unit))
-            }
+        text: match (&each.shown, each.value) {
+            (Some(shown), _) => shown.clone(),
+            (None, None) => UNKNOWN_MARK.to_owned(),
+            (None, Some(value)) => tick_text(value, unit),
         },
         share: each.value.filter(|value| *value > 0.0).map(share),
         predicted: each.predicted,
     });
     let mut notes = Vec::new();
-    let shows_prediction =
-        |each: &MapValue| each.predicted && (each.value.is_some() || each.word.is_some());
-    if values.iter().any(shows_prediction) {
-        notes.push("~ predicted from the measured cells".to_owned());
+    let is_unknown = |each: &MapValue| each.shown.is_none() && each.value.is_none();
+    if values.iter().any(is_unknown) {
+        notes.push(format!("{UNKNOWN_MARK} not known"));
+    }
+    let shown = || values.iter().filter_map(|each| each.shown.as_deref());
+    if shown().any(is_predicted) {
+        notes.push(PREDICTED_LEGEND.to_owned());
+    }
+    if shown().any(is_approximate) {
+        notes.push(format!("{APPROXIMATE_MARK} {too_short}"));
     }
     Some(ChartParts {
         moments: TimeMoments::default(),
@@ -213,28 +251,70 @@ fn map_parts(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::html::document::LoadCell;
 
     #[test]
-    fn prediction_without_value_adds_no_note() {
-        let notes = |value: Option<f64>| {
-            let cell = |column, value, predicted| MapValue {
+    fn marks_of_cells_are_explained() {
+        let notes = |shown: Option<&str>| {
+            let cell = |column, value, shown: Option<&str>| MapValue {
                 column,
                 row: 0,
                 value,
-                predicted,
-                word: None,
+                predicted: column == 1,
+                shown: shown.map(str::to_owned),
             };
-            let values = [cell(0, Some(1000.0), false), cell(1, value, true)];
+            let value = shown.map(|_| 2000.0);
+            let values = [cell(0, Some(1000.0), None), cell(1, value, shown)];
             let names = (
                 ["1", "2"].map(str::to_owned).to_vec(),
                 vec!["4k".to_owned()],
             );
             let names = (names.0.as_slice(), names.1.as_slice());
             let labels = ("iodepth", "block size");
-            let parts = map_parts("IOPS".to_owned(), labels, names, PageUnit::Iops, &values);
+            let unit = (PageUnit::Iops, SHORT_CELL_WORDS);
+            let parts = map_parts("IOPS".to_owned(), labels, names, unit, &values);
             parts.unwrap().notes
         };
-        assert_eq!(notes(None), Vec::<String>::new());
-        assert_eq!(notes(Some(2000.0)), ["~ predicted from the measured cells"]);
+        assert_eq!(notes(None), ["– not known"]);
+        assert_eq!(notes(Some("2.0k")), Vec::<String>::new());
+        assert_eq!(notes(Some("~2.0k")), ["~ measured too shortly"]);
+        assert_eq!(notes(Some("(2.0k)")), ["( ) predicted"]);
+    }
+
+    #[test]
+    fn matrix_explains_its_mark_as_the_page_does() {
+        let cell = |shown: &str| LoadCell {
+            state: CellState::Measured,
+            p99_ns: Some(1e6),
+            shown: Some(shown.to_owned()),
+        };
+        let matrix = LoadMatrix {
+            reads_per_s: vec![100.0, 200.0],
+            writes_per_s: vec![100.0],
+            cells: vec![vec![cell("(1.0 ms)"), cell("~1.0 ms")]],
+        };
+        let notes = load_map(&matrix).unwrap().notes;
+        assert_eq!(notes, ["( ) predicted", "~ has no known interval"]);
+    }
+
+    #[test]
+    fn write_rates_of_a_matrix_rise_upwards() {
+        let row = |shown: &str| {
+            vec![LoadCell {
+                state: CellState::Measured,
+                p99_ns: Some(1e6),
+                shown: Some(shown.to_owned()),
+            }]
+        };
+        let matrix = LoadMatrix {
+            reads_per_s: vec![100.0],
+            writes_per_s: vec![0.0, 100.0, 200.0],
+            cells: vec![row("1.0 ms"), row("2.0 ms"), row("3.0 ms")],
+        };
+        let panel = load_map(&matrix).unwrap().panels.remove(0);
+        let names = panel.y.ticks.iter().map(|tick| tick.text.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["200", "100", "0"]);
+        let top = panel.cells.iter().find(|cell| cell.row == 0).unwrap();
+        assert_eq!(top.text, "3.0 ms");
     }
 }

@@ -3,11 +3,12 @@
 use super::chart_data::{ChartPanel, ChartSeries, PlotPoint, SeriesShape, TimeMoments};
 use super::chart_scales::{linear_axis, log_axis, nines_axis};
 use super::depth_plot::tail_over_depth;
-use super::figure_rows::{PlotFigure, chart_names, drawn_rows, figure_rows};
+use super::figure_rows::{DrawnRows, chart_names, chart_title, figure_rows};
 use super::plot_input::{ChartParts, PlotInput};
+use super::series_style::SERIES_MAX;
+use super::series_style::{SeriesKey, SeriesStyle, series_styles};
 use crate::html::curve::{bucket_range, curve_tails};
-use crate::html::document::{LoadPoint, PageLatency, PageUnit};
-use crate::unique;
+use crate::html::document::{LoadPoint, PageLatency, PageLoad, PageUnit};
 
 /// Curves of a load study: name, and index of the percentile. The last curve is the maximum.
 const LOAD_CURVES: [(&str, Option<usize>); 5] = [
@@ -18,30 +19,36 @@ const LOAD_CURVES: [(&str, Option<usize>); 5] = [
     ("longest", None),
 ];
 
+/// Note on hollow points.
+const BEHIND_NOTE: &str = "hollow points fell behind the offered rate";
+
 /// Latency by percentile of single runs, over the offered rate of load studies, or the 99th
-/// percentile over depth of sweeps.
+/// percentile over depth of sweeps. Several load studies have one line each.
 pub(super) fn latency_plot(input: &PlotInput) -> Option<ChartParts> {
     by_percentile(input)
+        .or_else(|| tails_over_offered_rate(input))
         .or_else(|| over_offered_rate(input))
         .or_else(|| tail_over_depth(input))
 }
 
 fn by_percentile(input: &PlotInput) -> Option<ChartParts> {
-    let (mut rows, total) = drawn_rows(figure_rows(&input.report, &input.subjects));
+    let mut rows = figure_rows(&input.report, &input.subjects);
     rows.retain(|row| percentile_points(&row.figure.latency).len() > 1);
     if rows.is_empty() {
         return None;
     }
-    let curves = rows
-        .iter()
-        .map(|row| percentile_points(&row.figure.latency));
+    let drawn = DrawnRows::choose(rows);
+    let curves = drawn.rows.iter();
+    let curves = curves.map(|row| percentile_points(&row.figure.latency));
     let curves: Vec<Vec<(f64, f64)>> = curves.collect();
     let rarities: Vec<f64> = curves.iter().flatten().map(|(rarity, _)| *rarity).collect();
     let latencies: Vec<f64> = curves.iter().flatten().map(|(_, ns)| *ns).collect();
-    let series = chart_names(&rows).into_iter().zip(curves).enumerate();
-    let series = series.map(|(slot, (name, curve))| ChartSeries {
+    let styles = series_styles(&input.all_subjects(), drawn.keys());
+    let series = chart_names(&drawn.rows).into_iter().zip(curves).zip(styles);
+    let series = series.map(|((name, curve), style)| ChartSeries {
         name,
-        slot,
+        slot: style.slot,
+        dash: style.dash,
         shape: SeriesShape::Line,
         points: curve
             .into_iter()
@@ -51,27 +58,16 @@ fn by_percentile(input: &PlotInput) -> Option<ChartParts> {
     });
     Some(ChartParts {
         moments: TimeMoments::default(),
-        title: "Latency by percentile".to_owned(),
+        title: chart_title("Latency by percentile", &drawn.rows),
         x: nines_axis(&rarities),
         panels: vec![ChartPanel {
             y: log_axis("latency", PageUnit::Ns, &latencies),
             series: series.collect(),
             cells: Vec::new(),
         }],
-        notes: left_out(&rows, total),
-        subjects: drawn_subjects(&rows),
+        notes: drawn.note().into_iter().collect(),
+        subjects: drawn.subjects(),
     })
-}
-
-/// Note on rows that have no colour left.
-fn left_out(rows: &[PlotFigure], total: usize) -> Vec<String> {
-    let is_cut = rows.len() < total;
-    let note = is_cut.then(|| format!("{} of {total} workloads", rows.len()));
-    note.into_iter().collect()
-}
-
-fn drawn_subjects(rows: &[PlotFigure]) -> Vec<String> {
-    unique(rows.iter().map(|row| row.subject.to_owned()))
 }
 
 /// Rarity (1 divided by the share of slower I/Os) and latency. The curve ends at the maximum.
@@ -90,6 +86,113 @@ fn percentile_points(latency: &PageLatency) -> Vec<(f64, f64)> {
     inner.chain([(count, latency.max_ns)]).collect()
 }
 
+/// The 99th percentile of each of several load studies over their offered rates. `None`: fewer than
+/// two studies have it.
+fn tails_over_offered_rate(input: &PlotInput) -> Option<ChartParts> {
+    let lines = input.report.loads.iter().filter_map(|load| {
+        let points = tail_points(load);
+        (!points.is_empty()).then_some((load, points))
+    });
+    let mut lines: Vec<(&PageLoad, Vec<PlotPoint>)> = lines.collect();
+    let total = lines.len();
+    if total < 2 {
+        return None;
+    }
+    lines.truncate(SERIES_MAX);
+    let loads: Vec<&PageLoad> = lines.iter().map(|(load, _)| *load).collect();
+    let subjects = loads
+        .iter()
+        .map(|load| input.subject_of_result(&load.source, &load.target));
+    let subjects: Vec<String> = subjects.collect();
+    let names = load_names(&loads, &subjects);
+    let keys = names.iter().zip(&subjects).map(|(name, subject)| {
+        let workload = name.strip_prefix(subject.as_str()).unwrap_or(name);
+        (subject.as_str(), workload)
+    });
+    let keys: Vec<SeriesKey<'_>> = keys.collect();
+    let styles = series_styles(&input.all_subjects(), keys);
+    let series = names.into_iter().zip(styles).zip(lines);
+    let series = series.map(|((name, style), (_, points))| ChartSeries {
+        name,
+        slot: style.slot,
+        dash: style.dash,
+        shape: SeriesShape::Dotted,
+        points,
+        band: Vec::new(),
+    });
+    let series: Vec<ChartSeries> = series.collect();
+    let drawn = series.len();
+    let note = (drawn < total).then(|| format!("{drawn} of {total} load studies"));
+    let title = "99th percentile of latency over offered rate";
+    Some(offered_rate_chart(title, series, note, subjects))
+}
+
+/// A chart of these latencies over the offered rate.
+fn offered_rate_chart(
+    title: &str,
+    series: Vec<ChartSeries>,
+    note: Option<String>,
+    subjects: Vec<String>,
+) -> ChartParts {
+    let points = || series.iter().flat_map(|series| &series.points);
+    let latencies: Vec<f64> = points().filter_map(|point| point.y).collect();
+    let most = points().map(|point| point.x).fold(0.0, f64::max);
+    let is_behind = points().any(|point| point.hollow);
+    let behind = is_behind.then(|| BEHIND_NOTE.to_owned());
+    ChartParts {
+        moments: TimeMoments::default(),
+        title: title.to_owned(),
+        x: linear_axis("I/Os offered per second", PageUnit::Iops, most),
+        panels: vec![ChartPanel {
+            y: log_axis("latency", PageUnit::Ns, &latencies),
+            series,
+            cells: Vec::new(),
+        }],
+        notes: behind.into_iter().chain(note).collect(),
+        subjects,
+    }
+}
+
+/// The 99th percentile at each offered rate, in ascending order.
+fn tail_points(load: &PageLoad) -> Vec<PlotPoint> {
+    const P99: usize = 2;
+    let points = load
+        .points
+        .iter()
+        .filter_map(|point| Some(latency_point(point, point.percentiles_ns[P99]?)));
+    let mut points: Vec<PlotPoint> = points.collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    points
+}
+
+/// A latency at the rate that was offered.
+fn latency_point(point: &LoadPoint, ns: f64) -> PlotPoint {
+    PlotPoint {
+        x: point.offered_per_s,
+        y: Some(ns),
+        hollow: !point.kept_up,
+    }
+}
+
+/// Unique names of load studies: their subjects. Studies of one subject are named by their steps
+/// too, if they are steps of a suite.
+fn load_names(loads: &[&PageLoad], subjects: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (index, (load, subject)) in loads.iter().zip(subjects).enumerate() {
+        let is_shared = subjects.iter().filter(|other| *other == subject).count() > 1;
+        let name = match &load.step {
+            Some(step) if is_shared => format!("{subject}: {step}"),
+            _ => subject.clone(),
+        };
+        let name = match names.contains(&name) {
+            true => format!("{name} #{}", index + 1),
+            false => name,
+        };
+        names.push(name);
+    }
+    names
+}
+
 fn over_offered_rate(input: &PlotInput) -> Option<ChartParts> {
     let loads = &input.report.loads;
     let load = loads.iter().find(|load| !load.points.is_empty())?;
@@ -97,21 +200,19 @@ fn over_offered_rate(input: &PlotInput) -> Option<ChartParts> {
     points.sort_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));
     let series = LOAD_CURVES.iter().enumerate();
     let series: Vec<ChartSeries> = series
-        .map(|(slot, (name, percentile))| {
+        .map(|(number, (name, percentile))| {
+            let style = SeriesStyle::numbered(number);
             let known = points.iter().filter_map(|point| {
                 let ns = match percentile {
                     Some(index) => point.percentiles_ns[*index]?,
                     None => point.max_ns,
                 };
-                Some(PlotPoint {
-                    x: point.offered_per_s,
-                    y: Some(ns),
-                    hollow: !point.kept_up,
-                })
+                Some(latency_point(point, ns))
             });
             ChartSeries {
                 name: (*name).to_owned(),
-                slot,
+                slot: style.slot,
+                dash: style.dash,
                 shape: SeriesShape::Dotted,
                 points: known.collect(),
                 band: Vec::new(),
@@ -119,44 +220,32 @@ fn over_offered_rate(input: &PlotInput) -> Option<ChartParts> {
         })
         .filter(|series| !series.points.is_empty())
         .collect();
-    let all = series.iter().flat_map(|series| &series.points);
-    let latencies: Vec<f64> = all.filter_map(|point| point.y).collect();
-    let most = points.last()?.offered_per_s;
-    let mut notes = Vec::new();
-    if points.iter().any(|point| !point.kept_up) {
-        notes.push("hollow points fell behind the offered rate".to_owned());
-    }
     let subject = input.subject_of_result(&load.source, &load.target);
-    if loads.len() > 1 {
-        notes.push(format!("1 of {} load studies: {subject}", loads.len()));
-    }
-    Some(ChartParts {
-        moments: TimeMoments::default(),
-        title: "Latency over offered rate".to_owned(),
-        x: linear_axis("I/Os offered per second", PageUnit::Iops, most),
-        panels: vec![ChartPanel {
-            y: log_axis("latency", PageUnit::Ns, &latencies),
-            series,
-            cells: Vec::new(),
-        }],
-        notes,
-        subjects: vec![subject],
-    })
+    let total = loads.len();
+    let note = (total > 1).then(|| format!("1 of {total} load studies: {subject}"));
+    let title = "Latency over offered rate";
+    Some(offered_rate_chart(title, series, note, vec![subject]))
 }
 
 /// Share of the I/Os in each bucket of latency.
 pub(super) fn histogram_plot(input: &PlotInput) -> Option<ChartParts> {
-    let (mut rows, total) = drawn_rows(figure_rows(&input.report, &input.subjects));
+    let mut rows = figure_rows(&input.report, &input.subjects);
     rows.retain(|row| row.figure.latency.count > 0 && !row.figure.latency.buckets.is_empty());
-    let used = rows.iter().flat_map(|row| &row.figure.latency.buckets);
+    let drawn = DrawnRows::choose(rows);
+    let used = drawn.rows.iter();
+    let used = used.flat_map(|row| &row.figure.latency.buckets);
     let used: Vec<usize> = used.map(|(index, _)| *index).collect();
     // One bucket more on either side, where all lines are zero.
     let first = used.iter().min()?.saturating_sub(1);
     let last = used.iter().max()? + 1;
     let start = |index: usize| (bucket_range(index).0 as f64).max(1.0);
-    let series = chart_names(&rows).into_iter().zip(&rows).enumerate();
+    let styles = series_styles(&input.all_subjects(), drawn.keys());
+    let series = chart_names(&drawn.rows)
+        .into_iter()
+        .zip(&drawn.rows)
+        .zip(styles);
     let series: Vec<ChartSeries> = series
-        .map(|(slot, (name, row))| {
+        .map(|((name, row), style)| {
             let latency = &row.figure.latency;
             let points = (first..=last).map(|index| {
                 let mut buckets = latency.buckets.iter();
@@ -167,7 +256,8 @@ pub(super) fn histogram_plot(input: &PlotInput) -> Option<ChartParts> {
             });
             ChartSeries {
                 name,
-                slot,
+                slot: style.slot,
+                dash: style.dash,
                 shape: SeriesShape::Area,
                 points: points.collect(),
                 band: Vec::new(),
@@ -179,14 +269,14 @@ pub(super) fn histogram_plot(input: &PlotInput) -> Option<ChartParts> {
     let ends = [start(first), bucket_range(last).1 as f64];
     Some(ChartParts {
         moments: TimeMoments::default(),
-        title: "Histogram of latency".to_owned(),
+        title: chart_title("Histogram of latency", &drawn.rows),
         x: log_axis("latency", PageUnit::Ns, &ends),
         panels: vec![ChartPanel {
             y: linear_axis("share of I/Os", PageUnit::Percent, most),
             series,
             cells: Vec::new(),
         }],
-        notes: left_out(&rows, total),
-        subjects: drawn_subjects(&rows),
+        notes: drawn.note().into_iter().collect(),
+        subjects: drawn.subjects(),
     })
 }

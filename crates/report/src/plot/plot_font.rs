@@ -71,6 +71,22 @@ impl PlotFont {
         fitting.unwrap_or_else(|| "…".to_owned())
     }
 
+    /// Breaks a text between words into lines of at most `room` pixels. A word that is longer has a
+    /// line of its own.
+    pub(super) fn wrapped(&self, text: &str, size: f64, room: f64) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for word in text.split_whitespace() {
+            match lines.last_mut() {
+                Some(line) if self.width(&format!("{line} {word}"), size) <= room => {
+                    line.push(' ');
+                    line.push_str(word);
+                }
+                _ => lines.push(word.to_owned()),
+            }
+        }
+        lines
+    }
+
     /// Adds the outlines of a text that starts at `(x, y)` on the baseline.
     pub(super) fn outline(
         &self,

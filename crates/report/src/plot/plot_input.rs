@@ -40,14 +40,6 @@ impl PlotInput {
         subject.map_or(target, String::as_str).to_owned()
     }
 
-    /// Name of a run in a legend: with its subject, if there are several.
-    pub(super) fn run_name(&self, run: &PageRun, subject: &str) -> String {
-        match unique(self.measured_subjects()).len() {
-            0 | 1 => run.name.clone(),
-            _ => format!("{subject}: {}", run.name),
-        }
-    }
-
     fn measured_subjects(&self) -> impl Iterator<Item = &str> {
         let runs = self.report.runs.iter().zip(&self.subjects);
         let measured = runs.filter(|(run, _)| is_measured(run));
@@ -64,13 +56,18 @@ impl PlotInput {
         all.map(|(source, target)| (source.as_str(), target.as_str()))
     }
 
-    /// Note on the subjects that a chart does not draw. `None`: it draws all.
-    pub(super) fn missing_subjects(&self, drawn: &[String]) -> Option<String> {
+    /// Subjects of all results, in the order of their colours.
+    pub(super) fn all_subjects(&self) -> Vec<String> {
         let studied = self.studied_targets();
         let studied = studied.map(|(source, target)| self.subject_of_result(source, target));
         let measured = self.measured_subjects().map(str::to_owned);
-        let all = unique(measured.chain(studied));
-        let missing = all.into_iter().filter(|subject| !drawn.contains(subject));
+        unique(measured.chain(studied))
+    }
+
+    /// Note on the subjects that a chart does not draw. `None`: it draws all.
+    pub(super) fn missing_subjects(&self, drawn: &[String]) -> Option<String> {
+        let all = self.all_subjects().into_iter();
+        let missing = all.filter(|subject| !drawn.contains(subject));
         let missing: Vec<String> = missing.collect();
         (!missing.is_empty()).then(|| format!("not shown: {}", listed_names(&missing)))
     }

@@ -2,8 +2,9 @@
 
 use super::chart_data::{ChartData, ChartKind};
 use super::plot_input::PlotInput;
+use super::shared_timeline::shared_timeline;
 use super::subject_names::{remove_repetitions, run_subjects};
-use super::{depth_plot, heat_plot, latency_plot, time_plot};
+use super::{depth_plot, heat_plot, latency_plot, time_plot, written_plot};
 use crate::html::HtmlReportBuilder;
 
 /// Results as the page of a report has them, so that charts and page show the same data.
@@ -32,10 +33,12 @@ impl PlotSource {
         let parts = match chart {
             ChartKind::IopsOverDepth => depth_plot::rate_over_depth(input),
             ChartKind::Latency => latency_plot::latency_plot(input),
-            ChartKind::Timeline => time_plot::timeline_plot(input),
+            ChartKind::Timeline => {
+                shared_timeline(input).or_else(|| time_plot::timeline_plot(input))
+            }
             ChartKind::Histogram => latency_plot::histogram_plot(input),
             ChartKind::Heatmap => heat_plot::heat_plot(input),
-            ChartKind::Written => time_plot::written_plot(input),
+            ChartKind::Written => written_plot::written_plot(input),
         }?;
         let mut footer = vec![input.provenance()];
         footer.extend(parts.notes);
@@ -49,6 +52,25 @@ impl PlotSource {
             moments: parts.moments,
             panels: parts.panels,
         })
+    }
+
+    /// Returns the sources of the results that a chart cannot show together: a heat map shows one
+    /// result. Empty if the chart shows all.
+    #[must_use]
+    pub fn conflicting_results(&self, chart: ChartKind) -> Vec<String> {
+        match chart {
+            ChartKind::Heatmap => {
+                let sources = heat_plot::mapped_sources(&self.input);
+                Some(sources)
+                    .filter(|sources| sources.len() > 1)
+                    .unwrap_or_default()
+            }
+            ChartKind::IopsOverDepth
+            | ChartKind::Latency
+            | ChartKind::Timeline
+            | ChartKind::Histogram
+            | ChartKind::Written => Vec::new(),
+        }
     }
 
     /// Returns the charts that the results have data for.

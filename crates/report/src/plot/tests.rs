@@ -4,12 +4,14 @@ use super::drawing::{Shape, TextAnchor};
 use super::*;
 use crate::html::HtmlReportBuilder;
 use crate::html::document::PageUnit;
+use crate::load::tests::{at, measured};
 use iosonde_engine::runner::LocalRunner;
 use iosonde_job::plan::{
     BytesOrPercent, Engine, Job, PerDirection, Plan, ReadWrite, ReadWriteMode,
 };
 use iosonde_result::run::{RunEvent, RunResult};
 use iosonde_result::session::Session;
+use iosonde_suite::{StepResult, SuiteResult};
 
 const STYLE: PlotStyle = PlotStyle {
     theme: PlotTheme::Light,
@@ -54,6 +56,7 @@ fn known_chart() -> ChartData {
     let series = |name: &str, slot: usize, factor: f64| ChartSeries {
         name: name.to_owned(),
         slot,
+        dash: slot,
         shape: SeriesShape::Dotted,
         points: [1.0, 4.0, 16.0]
             .map(|depth| PlotPoint::new(depth, Some(depth * factor)))
@@ -173,6 +176,9 @@ fn text_overlaps_no_other_and_stays_in_the_chart() {
         .map(|(slot, name)| ChartSeries {
             name: (*name).to_owned(),
             slot,
+            points: [1.0, 4.0, 16.0]
+                .map(|depth| PlotPoint::new(depth, Some(depth * (1000.0 - 20.0 * slot as f64))))
+                .to_vec(),
             ..first.clone()
         })
         .collect();
@@ -295,6 +301,92 @@ fn labels_that_differ_name_the_lines() {
 }
 
 #[test]
+fn timeline_of_several_results_has_one_line_each() {
+    let labelled = |disk: &str| {
+        let mut result = run("randread", ReadWriteMode::Read, 4);
+        result.labels.insert("disk".to_owned(), disk.to_owned());
+        result
+    };
+    let disks: Vec<String> = (1..=8).map(|number| format!("d{number}")).collect();
+    let chart = |count: usize| {
+        let results = disks.iter().take(count).map(|disk| labelled(disk));
+        let source = source(results.collect());
+        source.chart(ChartKind::Timeline).unwrap()
+    };
+    let two = chart(2);
+    let labels = two.panels.iter().map(|panel| panel.y.label.as_str());
+    let labels: Vec<&str> = labels.collect();
+    assert_eq!(labels, ["IOPS, read", "bandwidth, read", "latency, p99"]);
+    for panel in &two.panels {
+        let names = panel.series.iter().map(|series| series.name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["disk=d1", "disk=d2"]);
+    }
+    let eight = chart(8);
+    assert!(eight.panels.iter().all(|panel| panel.series.len() == 6));
+    let note = "6 of 8 results".to_owned();
+    assert!(eight.footer.contains(&note), "{:?}", eight.footer);
+    let missing = eight
+        .footer
+        .iter()
+        .find(|line| line.starts_with("not shown"));
+    assert_eq!(missing.unwrap(), "not shown: disk=d7, disk=d8");
+}
+
+/// A run with the label `disk`.
+fn run_on(disk: &str, name: &str, mode: ReadWriteMode) -> RunResult {
+    let mut result = run(name, mode, 4);
+    result.labels.insert("disk".to_owned(), disk.to_owned());
+    result
+}
+
+#[test]
+fn timeline_of_different_directions_shows_one_result() {
+    for name in ["write", "read"] {
+        let reads = run_on("a", "read", ReadWriteMode::Read);
+        let writes = run_on("b", name, ReadWriteMode::Write);
+        let source = source(vec![reads, writes]);
+        let chart = source.chart(ChartKind::Timeline).unwrap();
+        for note in ["1 of 2 runs", "not shown: disk=b"] {
+            assert!(chart.footer.contains(&note.to_owned()), "{chart:?}");
+        }
+    }
+}
+
+#[test]
+fn timeline_of_several_results_counts_the_runs_left_out() {
+    let results = vec![
+        run_on("a", "first", ReadWriteMode::Read),
+        run_on("a", "second", ReadWriteMode::Read),
+        run_on("b", "first", ReadWriteMode::Read),
+    ];
+    let chart = source(results).chart(ChartKind::Timeline).unwrap();
+    assert_eq!(chart.panels[0].series.len(), 2);
+    let note = "2 of 3 runs".to_owned();
+    assert!(chart.footer.contains(&note), "{:?}", chart.footer);
+}
+
+#[test]
+fn load_steps_of_one_target_are_named_by_their_steps() {
+    let result = measured("net-iops-cap", &at(900.0, &[]));
+    let step = |name: &str| StepResult {
+        load: Some(Box::new(result.clone())),
+        ..StepResult::without_figures(name, name, 1)
+    };
+    let steps = vec![step("queries"), step("scans")];
+    let mut builder = HtmlReportBuilder::default();
+    builder.suite("one", &SuiteResult::from_steps("s", "/data", steps));
+    let chart = PlotSource::new(builder, None).chart(ChartKind::Latency);
+    let chart = chart.unwrap();
+    let names = chart.panels[0].series.iter();
+    let names: Vec<&str> = names.map(|series| series.name.as_str()).collect();
+    let target = &result.target;
+    assert_eq!(
+        names,
+        [format!("{target}: queries"), format!("{target}: scans")]
+    );
+}
+
+#[test]
 fn timeline_marks_events_and_writes_their_texts() {
     let mut result = run("randread", ReadWriteMode::Read, 4);
     result.events.push(RunEvent {
@@ -306,4 +398,58 @@ fn timeline_marks_events_and_writes_their_texts() {
     assert_eq!(chart.moments.ramp_end_s, None);
     let note = "dotted at 2.0 s: the cache was dropped".to_owned();
     assert!(chart.footer.contains(&note), "{:?}", chart.footer);
+}
+
+/// Two depths of one workload on two labelled disks.
+fn two_disks() -> PlotSource {
+    let results = ["a", "b"].into_iter().flat_map(|disk| {
+        [1, 4].map(|depth| {
+            let mut result = run("randread", ReadWriteMode::Read, depth);
+            result.labels.insert("disk".to_owned(), disk.to_owned());
+            result
+        })
+    });
+    source(results.collect())
+}
+
+#[test]
+fn subject_has_one_colour_in_all_charts() {
+    let charts = two_disks().charts();
+    assert_eq!(charts.len(), 4);
+    for chart in charts {
+        let name = chart.chart.name();
+        for series in chart.panels.iter().flat_map(|panel| &panel.series) {
+            let slot = usize::from(series.name.starts_with("disk=b"));
+            assert_eq!(series.slot, slot, "{name}: {}", series.name);
+        }
+    }
+}
+
+#[test]
+fn deeper_workload_of_a_pattern_is_drawn_first() {
+    let chart = two_disks().chart(ChartKind::Latency).unwrap();
+    let names = chart.panels[0].series.iter();
+    let names: Vec<&str> = names.map(|series| series.name.as_str()).collect();
+    assert_eq!(names, ["disk=a", "disk=b"]);
+    // The lines are named by their subjects, so the title names the workload.
+    let workload = "randread: random read 4 KiB, depth 4";
+    assert_eq!(chart.title, format!("Latency by percentile: {workload}"));
+    let histogram = two_disks().chart(ChartKind::Histogram).unwrap();
+    let title = format!("Histogram of latency: {workload}");
+    assert_eq!(histogram.title, title);
+    let one = source(vec![run("randread", ReadWriteMode::Read, 4)]);
+    let one = one.chart(ChartKind::Latency).unwrap();
+    assert_eq!(one.title, "Latency by percentile");
+    let note = "2 of 4 workloads, without randread: random read 4 KiB, depth 1".to_owned();
+    assert!(chart.footer.contains(&note), "{:?}", chart.footer);
+}
+
+#[test]
+fn lines_that_coincide_share_the_label_at_their_end() {
+    let mut chart = known_chart();
+    let points = chart.panels[0].series[0].points.clone();
+    chart.panels[0].series[1].points = points;
+    let document = svg(&chart, &STYLE);
+    assert!(document.contains(">read, write<"), "{document}");
+    assert!(!document.contains(">write<"), "{document}");
 }

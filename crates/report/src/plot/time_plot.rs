@@ -1,31 +1,52 @@
-//! Rates and latencies of a run over time, and the write rate over the bytes written.
+//! Rates and latencies of a run over time.
 
-use super::chart_data::{ChartAxis, ChartPanel, ChartSeries, PlotPoint, SeriesShape, TimeMoments};
+use super::chart_data::{ChartPanel, ChartSeries, PlotPoint, SeriesShape, TimeMoments};
 use super::chart_scales::{linear_axis, log_axis, log_bounds, seconds_axis, without_end_zeros};
-use super::figure_rows::SERIES_MAX;
 use super::plot_input::{ChartParts, PlotInput};
+use super::series_style::SERIES_MAX;
 use super::subject_names::is_measured;
 use crate::html::document::{PageRun, PageSeries, PageUnit, Track};
 use crate::probe::row::title_of_phase;
 use crate::unique;
-use iosonde_result::words;
 
 /// A last slice shorter than this share of the one before is not drawn.
-const CUT_SHARE: f64 = 0.2;
+const CUT_SHARE: f64 = 0.5;
 
 /// Latencies that span more than this factor need a logarithmic axis.
-const LATENCY_SPAN: f64 = 20.0;
+pub(super) const LATENCY_SPAN: f64 = 20.0;
 
 /// Most events whose texts stand at the bottom. All events are drawn.
 const EVENT_NOTES_MAX: usize = 3;
 
-/// IOPS, bandwidth and latency of the first run that has a series.
-pub(super) fn timeline_plot(input: &PlotInput) -> Option<ChartParts> {
+/// A run with a series.
+pub(super) struct TimedRun<'a> {
+    pub(super) run: &'a PageRun,
+    pub(super) subject: &'a String,
+    pub(super) series: &'a PageSeries,
+}
+
+/// The measured runs that have a series.
+pub(super) fn timed_runs(input: &PlotInput) -> Vec<TimedRun<'_>> {
     let runs = input.report.runs.iter().zip(&input.subjects);
     let runs = runs.filter(|(run, _)| is_measured(run));
-    let with_series = runs.filter_map(|(run, subject)| Some((run, subject, own_series(run)?)));
-    let with_series: Vec<(&PageRun, &String, &PageSeries)> = with_series.collect();
-    let (run, subject, series) = *with_series.first()?;
+    let with_series = runs.filter_map(|(run, subject)| {
+        Some(TimedRun {
+            run,
+            subject,
+            series: own_series(run)?,
+        })
+    });
+    with_series.collect()
+}
+
+/// IOPS, bandwidth and latency of the first run that has a series.
+pub(super) fn timeline_plot(input: &PlotInput) -> Option<ChartParts> {
+    let with_series = timed_runs(input);
+    let &TimedRun {
+        run,
+        subject,
+        series,
+    } = with_series.first()?;
     let groups = unique(series.tracks.iter().map(|track| track.group.as_str()));
     let panels = groups.into_iter().map(|group| {
         let tracks = series.tracks.iter().filter(|track| track.group == group);
@@ -46,7 +67,7 @@ pub(super) fn timeline_plot(input: &PlotInput) -> Option<ChartParts> {
     }
     let start = series.at_s.first().copied().unwrap_or_default().floor();
     Some(ChartParts {
-        title: format!("{} over time", run_title(run)),
+        title: timeline_title(run),
         x: seconds_axis("seconds since the start of the run", start, series.end_s),
         moments,
         panels: panels.collect(),
@@ -55,16 +76,21 @@ pub(super) fn timeline_plot(input: &PlotInput) -> Option<ChartParts> {
     })
 }
 
-/// Name of a run: that of its phase with block size and depth, if it is one of a probe.
-fn run_title(run: &PageRun) -> String {
+/// Title of a run over time: its phase with block size and depth, if it is one of a probe. The name
+/// of another run is written as the user wrote it, after a word that starts with a capital.
+pub(super) fn timeline_title(run: &PageRun) -> String {
     let depth = run.figures.first().map(|figure| figure.iodepth);
     let phase = depth.filter(|_| run.study.is_some());
     let title = phase.and_then(|depth| title_of_phase(&run.name, depth));
-    title.unwrap_or_else(|| run.name.clone())
+    let title = title.unwrap_or_else(|| run.name.clone());
+    match title.starts_with(char::is_lowercase) {
+        true => format!("Run {title} over time"),
+        false => format!("{title} over time"),
+    }
 }
 
 /// End of the ramp and times of events.
-fn run_moments(run: &PageRun, series: &PageSeries) -> TimeMoments {
+pub(super) fn run_moments(run: &PageRun, series: &PageSeries) -> TimeMoments {
     let ramp_end = series.at_s.get(series.ramp).unwrap_or(&series.end_s);
     TimeMoments {
         ramp_end_s: (series.ramp > 0).then_some(*ramp_end),
@@ -84,7 +110,7 @@ fn shown_events<'a>(
 }
 
 /// The series of a run's I/O.
-fn own_series(run: &PageRun) -> Option<&PageSeries> {
+pub(super) fn own_series(run: &PageRun) -> Option<&PageSeries> {
     let mut series = run.series.iter();
     series.find(|series| series.of == "run" && !series.tracks.is_empty())
 }
@@ -103,26 +129,32 @@ fn time_panel(group: &str, series: &PageSeries, tracks: &[&Track]) -> ChartPanel
         linear_axis(group, unit, values.iter().copied().fold(0.0, f64::max))
     };
     let lines = tracks.iter().enumerate();
-    let lines = lines.map(|(index, track)| {
-        let starts = series.at_s.iter().take(whole).zip(&track.values);
-        let mut points: Vec<PlotPoint> = starts
-            .map(|(at, value)| PlotPoint::new(*at, *value))
-            .collect();
-        let last = points.last().and_then(|point| point.y);
-        points.push(PlotPoint::new(series.end_s, last));
-        ChartSeries {
-            name: track.name.clone(),
-            slot: track_slot(&track.name, index),
-            shape: SeriesShape::Step,
-            points,
-            band: Vec::new(),
-        }
+    let slotted = lines.map(|(index, track)| (track_slot(&track.name, index), track));
+    let lines = slotted.map(|(slot, track)| ChartSeries {
+        name: track.name.clone(),
+        slot,
+        dash: slot,
+        shape: SeriesShape::Step,
+        points: track_points(series, track),
+        band: Vec::new(),
     });
     ChartPanel {
         y,
         series: lines.collect(),
         cells: Vec::new(),
     }
+}
+
+/// Steps of a track, from its first slice to the end of the series.
+pub(super) fn track_points(series: &PageSeries, track: &Track) -> Vec<PlotPoint> {
+    let starts = series.at_s.iter().take(whole_slices(series));
+    let mut points: Vec<PlotPoint> = starts
+        .zip(&track.values)
+        .map(|(at, value)| PlotPoint::new(*at, *value))
+        .collect();
+    let last = points.last().and_then(|point| point.y);
+    points.push(PlotPoint::new(series.end_s, last));
+    points
 }
 
 /// Colour of a track, which is the same in all charts over time.
@@ -138,8 +170,9 @@ fn track_slot(name: &str, index: usize) -> usize {
     }
 }
 
-/// Number of slices to draw: a slice that the end of the run cut to almost nothing has no rate.
-fn whole_slices(series: &PageSeries) -> usize {
+/// Number of slices to draw. A slice that the end of the run cut short is left out: its rate is not
+/// that of a whole slice, and would look like a change at the end.
+pub(super) fn whole_slices(series: &PageSeries) -> usize {
     let count = series.at_s.len();
     let &[.., before, begin] = series.at_s.as_slice() else {
         return count;
@@ -148,92 +181,23 @@ fn whole_slices(series: &PageSeries) -> usize {
     count - usize::from(is_cut)
 }
 
-/// A run's write rate over the bytes written.
-struct WrittenLine {
-    name: String,
-    subject: String,
-    points: Vec<PlotPoint>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Write rate over the bytes written so far: shows where a write cache ends.
-pub(super) fn written_plot(input: &PlotInput) -> Option<ChartParts> {
-    let written = |is_wanted: &dyn Fn(&PageRun) -> bool| -> Vec<WrittenLine> {
-        let runs = input.report.runs.iter().zip(&input.subjects);
-        let runs = runs.filter(|(run, _)| is_wanted(run));
-        runs.filter_map(|(run, subject)| {
-            let points = written_points(own_series(run)?)?;
-            Some(WrittenLine {
-                name: input.run_name(run, subject),
-                subject: subject.clone(),
-                points,
-            })
-        })
-        .collect()
-    };
-    let mut lines = written(&is_measured);
-    if lines.is_empty() {
-        // The layout of a probe writes too.
-        lines = written(&|run| run.preparation);
+    /// A slice of 24.5 ms halved the rate at the end of a chart whose other slices had 100 ms.
+    #[test]
+    fn last_slice_shorter_than_half_is_not_drawn() {
+        let drawn = |last_s: f64| {
+            let series = PageSeries {
+                of: "run".to_owned(),
+                at_s: vec![0.0, 0.1, 0.2],
+                end_s: 0.2 + last_s,
+                ramp: 0,
+                tracks: Vec::new(),
+            };
+            whole_slices(&series)
+        };
+        assert_eq!([0.0245, 0.04, 0.06, 0.1].map(drawn), [2, 2, 3, 3]);
     }
-    if lines.is_empty() {
-        return None;
-    }
-    let total = lines.len();
-    lines.truncate(SERIES_MAX);
-    let all = || lines.iter().flat_map(|line| &line.points);
-    let most_bytes = all().map(|point| point.x).fold(0.0, f64::max);
-    let most = all().filter_map(|point| point.y).fold(0.0, f64::max);
-    let y = linear_axis("write rate", PageUnit::BytesPerS, most);
-    let notes = (lines.len() < total).then(|| format!("{} of {total} runs", lines.len()));
-    let subjects = unique(lines.iter().map(|line| line.subject.clone()));
-    let series = lines.into_iter().enumerate();
-    let series = series.map(|(slot, line)| ChartSeries {
-        name: line.name,
-        slot,
-        shape: SeriesShape::Step,
-        points: line.points,
-        band: Vec::new(),
-    });
-    Some(ChartParts {
-        moments: TimeMoments::default(),
-        title: "Write rate over bytes written".to_owned(),
-        x: bytes_axis("bytes written", most_bytes),
-        panels: vec![ChartPanel {
-            y,
-            series: series.collect(),
-            cells: Vec::new(),
-        }],
-        notes: notes.into_iter().collect(),
-        subjects,
-    })
-}
-
-/// Bytes written before each slice, and the rate within it. `None` if nothing was written.
-fn written_points(series: &PageSeries) -> Option<Vec<PlotPoint>> {
-    let mut tracks = series.tracks.iter();
-    let track = tracks.find(|track| track.group == "bandwidth" && track.name == "write")?;
-    let whole = whole_slices(series);
-    let ends = series.at_s.iter().skip(1).chain([&series.end_s]);
-    let slices = series.at_s.iter().zip(ends).zip(&track.values);
-    let mut bytes = 0.0;
-    let mut points = Vec::new();
-    for ((start, end), rate) in slices.take(whole) {
-        points.push(PlotPoint::new(bytes, *rate));
-        bytes += rate.unwrap_or_default() * (end - start);
-    }
-    let last = points.last()?.y;
-    points.push(PlotPoint::new(bytes, last));
-    (bytes > 0.0).then_some(points)
-}
-
-/// An axis of bytes, which has the ticks of an axis of bytes per second.
-fn bytes_axis(label: &str, most: f64) -> ChartAxis {
-    let mut axis = linear_axis(label, PageUnit::BytesPerS, most);
-    axis.unit = PageUnit::Count;
-    for tick in &mut axis.ticks {
-        if tick.at > 0.0 {
-            tick.text = without_end_zeros(&words::bytes(tick.at as u64));
-        }
-    }
-    axis
 }

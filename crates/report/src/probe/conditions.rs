@@ -1,12 +1,12 @@
 //! Conditions of a measurement: pairs of a name and a sentence.
 
 use super::limits;
+use super::number_ranges::number_ranges;
 use crate::facts;
-use iosonde_job::plan::{Direction, Engine};
+use iosonde_job::plan::Engine;
 use iosonde_result::cache_state::combine_caches;
 use iosonde_result::run::{RunResult, Verdict, VerdictKind};
 use iosonde_result::storage::StorageUsed;
-use iosonde_result::verdict_cause::VerdictCause;
 use iosonde_study::probe::{ProbePhase, ProbeResult};
 
 /// Returns all known conditions.
@@ -95,13 +95,17 @@ fn how(result: &ProbeResult) -> String {
 }
 
 /// Findings of all phases without duplicates, with their phases. If three or more phases have a
-/// finding of one kind, the first represents all, even if their evidence differs. Phases that a
+/// finding of one kind, it is reported once, with the range of each of its numbers. Phases that a
 /// cache served are all named, those that read apart from those that write. Findings of kinds that
-/// are not `wanted` are left out.
+/// are not `wanted` are left out, and so are those of the layout, which has no figure to doubt.
 pub(super) fn findings(result: &ProbeResult, wanted: fn(VerdictKind) -> bool) -> Vec<String> {
     const MANY: usize = 3;
+    let measured = || {
+        let runs = result.runs.iter();
+        runs.filter(|run| run.phase != ProbePhase::Layout)
+    };
     let found = || {
-        result.runs.iter().flat_map(move |run| {
+        measured().flat_map(move |run| {
             let verdicts = run.result.verdicts.iter();
             let elsewhere = move |verdict: &&Verdict| {
                 wanted(verdict.kind) && !limits::is_shown_here(run, verdict)
@@ -114,13 +118,13 @@ pub(super) fn findings(result: &ProbeResult, wanted: fn(VerdictKind) -> bool) ->
     let of_kind = |kind| found().filter(move |(_, verdict)| verdict.kind == kind);
     let mut said: Vec<&Verdict> = Vec::new();
     let mut lines = Vec::new();
-    let all = result.runs.len();
+    let all = measured().count();
     for (title, verdict) in found() {
         let many = of_kind(verdict.kind).count() >= MANY;
         let is_cached = verdict.kind == VerdictKind::ServedFromCache;
         let is_same = |other: &Verdict| match many || is_cached {
             true => {
-                other.kind == verdict.kind && cached_direction(other) == cached_direction(verdict)
+                other.kind == verdict.kind && other.cached_direction() == verdict.cached_direction()
             }
             false => has_same_text(other, verdict),
         };
@@ -128,37 +132,35 @@ pub(super) fn findings(result: &ProbeResult, wanted: fn(VerdictKind) -> bool) ->
             continue;
         }
         said.push(verdict);
-        let evidence = &verdict.evidence;
         let alike: Vec<_> = found().filter(|(_, other)| is_same(other)).collect();
-        let differs = alike
+        let texts: Vec<&str> = alike
             .iter()
-            .any(|(_, other)| !has_same_text(other, verdict));
-        let such_as = if differs {
-            format!(", e.g. {title}")
-        } else {
-            String::new()
+            .map(|(_, other)| other.evidence.as_str())
+            .collect();
+        let ranges = number_ranges(&texts);
+        // Texts that differ in more than their numbers have the first as an example.
+        let such_as = match ranges {
+            Some(_) => String::new(),
+            None => format!(", e.g. {title}"),
         };
+        let of_first = if ranges.is_some() {
+            ": "
+        } else {
+            "; in the first, "
+        };
+        let evidence = ranges.unwrap_or_else(|| verdict.evidence.clone());
         lines.push(match alike.len() {
-            count if count == all => format!("all phases{such_as}: {evidence}"),
+            count if count == all && all > 1 => format!("all phases{such_as}: {evidence}"),
             count if count >= MANY && !is_cached => {
                 format!("{count} of {all} phases{such_as}: {evidence}")
             }
             _ => {
                 let titles: Vec<_> = alike.iter().map(|(title, _)| *title).collect();
-                let of_first = if differs { "; in the first, " } else { ": " };
                 format!("{}{of_first}{evidence}", titles.join("; "))
             }
         });
     }
     lines
-}
-
-/// Direction of the I/O that a cache served, if the verdict names one.
-fn cached_direction(verdict: &Verdict) -> Option<Direction> {
-    match verdict.cause {
-        Some(VerdictCause::ServedFromCache { direction, .. }) => Some(direction),
-        _ => None,
-    }
 }
 
 /// Whether two verdicts read the same. Their causes may differ by less than the text shows.
@@ -169,7 +171,51 @@ fn has_same_text(one: &Verdict, other: &Verdict) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_job::plan::Direction;
+    use iosonde_result::verdict_cause::VerdictCause;
     use iosonde_study::probe::ProbeBudget;
+
+    #[test]
+    fn finding_of_many_phases_has_ranges_and_no_layout() {
+        let mut result = super::super::simulated::probed("hdd", ProbeBudget::QUICK);
+        let phases = result.runs.len();
+        for (index, run) in result.runs.iter_mut().enumerate() {
+            let verdict = Verdict {
+                kind: VerdictKind::Steal,
+                evidence: format!("vda1: {}.5 % of 4 CPUs were busy", 10 + index),
+                cause: None,
+            };
+            run.result.verdicts = vec![verdict];
+        }
+        assert_eq!(result.runs[0].phase, ProbePhase::Layout);
+        let lines = findings(&result, |_| true);
+        let last = 10 + phases - 1;
+        let expected = format!("all phases: vda1: 11.5 to {last}.5 % of 4 CPUs were busy");
+        assert_eq!(lines, [expected]);
+        result.runs[1].result.verdicts.clear();
+        let lines = findings(&result, |_| true);
+        let start = format!("{} of {} phases: vda1: 12.5 to ", phases - 2, phases - 1);
+        assert!(lines[0].starts_with(&start), "{lines:?}");
+        // Texts of other words have no ranges.
+        result.runs[2].result.verdicts[0].evidence = "all CPUs were busy".to_owned();
+        let lines = findings(&result, |_| true);
+        assert!(lines[0].contains(", e.g. "), "{lines:?}");
+    }
+
+    /// A single phase was called "all phases".
+    #[test]
+    fn finding_of_single_measured_phase_names_it() {
+        let mut result = super::super::simulated::probed("hdd", ProbeBudget::QUICK);
+        let phase = ProbePhase::RandomRead;
+        result.runs.retain(|run| run.phase == phase);
+        result.runs[0].result.verdicts = vec![Verdict {
+            kind: VerdictKind::Steal,
+            evidence: "10 % of 4 CPUs were busy".to_owned(),
+            cause: None,
+        }];
+        let lines = findings(&result, |_| true);
+        assert_eq!(lines, ["random read: 10 % of 4 CPUs were busy"]);
+    }
 
     #[test]
     fn phases_that_a_cache_served_are_all_named() {

@@ -1,5 +1,6 @@
 //! Devices shared by several targets: a fact about a device is reported once.
 
+use iosonde_result::device_class::MEMORY_DATA_LOSS;
 use iosonde_result::host::DeviceInfo;
 use iosonde_study::probe::{DeviceClass, NOT_MEASURED, ProbePhase, ProbeResult};
 
@@ -74,7 +75,7 @@ fn suits(group: &[&ProbeResult]) -> String {
         .any(|result| result.figure(ProbePhase::SyncedWrite).is_some());
     match first {
         _ if group[0].classification.class == DeviceClass::Memory => {
-            "They suit scratch data: the data does not survive a restart".to_owned()
+            format!("They suit scratch data: the {MEMORY_DATA_LOSS}")
         }
         _ if !is_measured => NOT_MEASURED.to_owned(),
         Some(durable) if found.all(|other| other == first) => {

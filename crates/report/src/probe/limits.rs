@@ -1,9 +1,9 @@
 //! Knee and bottleneck of each pattern: pairs of a name and a sentence.
 
-use super::row;
+use super::{maximum_depth, row};
 use iosonde_result::run::{Verdict, VerdictKind};
 use iosonde_study::ceiling::Ceiling;
-use iosonde_study::probe::{PhaseFigure, PhaseRun, ProbePhase, ProbeResult};
+use iosonde_study::probe::{Knee, PhaseFigure, PhaseRun, ProbePhase, ProbeResult};
 
 /// Ceilings whose rates differ by at most this share are the same.
 const SAME: f64 = 0.03;
@@ -15,20 +15,42 @@ pub(super) fn knees(result: &ProbeResult) -> Vec<(&'static str, String)> {
     let mut pairs: Vec<(&str, String)> = Vec::new();
     let found = |phase| result.knees.iter().find(move |knee| knee.phase == phase);
     for knee in row::ORDER.into_iter().filter_map(found) {
-        let lower = result.sustained_rate(knee).map(|figure| {
-            let rate = row::rate(figure.phase, figure.iops);
-            format!(
-                "; only {rate} in the longer run at depth {}",
-                figure.iodepth
-            )
-        });
-        let text = row::knee(knee) + &lower.unwrap_or_default();
-        pairs.push((knee.phase.title(), text));
+        pairs.push((knee.phase.title(), knee_in_words(result, knee)));
     }
     if result.options.budget.knee_ns == 0 {
         pairs.push(("not searched", "--quick skips it".to_owned()));
     }
     pairs
+}
+
+/// Describes a knee, and the rate of a longer run that did not keep up the maximum.
+pub(crate) fn knee_in_words(result: &ProbeResult, knee: &Knee) -> String {
+    let mut text = maximum_depth::knee(knee);
+    if let Some(figure) = result.sustained_rate(knee) {
+        let rate = row::rate(figure.phase, figure.iops);
+        let depth = figure.iodepth;
+        text.push_str(&format!("; only {rate} in the longer run at depth {depth}"));
+        if let Some(hint) = maximum_depth::write_cache_hint(result, knee, figure) {
+            text.push_str(&format!(": {hint}"));
+        }
+    }
+    text
+}
+
+/// Possible causes of maxima of writes that longer runs did not keep up.
+pub(crate) fn write_cache_notes(result: &ProbeResult) -> Vec<String> {
+    let knees = result.knees.iter();
+    knees
+        .filter_map(|knee| write_cache_note(result, knee))
+        .collect()
+}
+
+/// Possible cause of a maximum of writes that a longer run did not keep up. The curve of such a
+/// pattern may show how full a cache was, rather than the depth.
+pub(crate) fn write_cache_note(result: &ProbeResult, knee: &Knee) -> Option<String> {
+    let figure = result.sustained_rate(knee)?;
+    let hint = maximum_depth::write_cache_hint(result, knee, figure)?;
+    Some(format!("{}: {hint}", knee.phase.title()))
 }
 
 /// Bottlenecks of the patterns with the labels of their figures, that of most figures first.

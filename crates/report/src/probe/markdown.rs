@@ -42,7 +42,7 @@ fn one(result: &ProbeResult, results: &[ProbeResult]) -> String {
         let latency = row::latency(figure);
         let (iops, bytes) = (figure.iops, figure.bytes_per_s);
         let [p50, p99, p99_9] = row::intervals(figure);
-        let cells = [
+        [
             row::label(figure),
             digits_beside_interval(iops.mean, iops.error, RATE_UNITS),
             row::error(figure),
@@ -51,9 +51,7 @@ fn one(result: &ProbeResult, results: &[ProbeResult]) -> String {
             known_percentile(latency.p99_ns, p99),
             known_percentile(latency.p99_9_ns, p99_9),
             row::doubts(figure).join("; "),
-        ];
-        // Tildes strike text out.
-        cells.map(|cell| cell.replace('~', "\\~"))
+        ]
     });
     text.push_str(&markdown_table(&FIGURE_COLUMNS, rows));
     text.push_str(&intervals(result));

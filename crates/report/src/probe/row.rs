@@ -6,7 +6,7 @@ use crate::known_digits::{
 };
 use iosonde_job::plan::Direction;
 use iosonde_study::probe::{
-    Knee, LatencySummary, PhaseFigure, ProbePhase, ProbeResult, RateEstimate, most_of,
+    LatencySummary, PhaseFigure, ProbePhase, ProbeResult, RateEstimate, most_of,
 };
 use iosonde_study::sweep::LARGE_BYTES;
 use iosonde_study::words;
@@ -34,21 +34,46 @@ pub fn planned(phase: ProbePhase) -> String {
 }
 
 /// Titles of a probe's parts by key: `random_read` is `4k random read, depth 64`.
-pub fn titles(probe: &ProbeResult) -> BTreeMap<String, String> {
+pub(crate) fn titles(probe: &ProbeResult) -> BTreeMap<String, String> {
     let of_figures = probe
         .figures
         .iter()
         .map(|figure| (figure.phase.key().to_owned(), label(figure)));
     let phases = probe.knees.iter().map(|knee| knee.phase);
-    let of_most = phases.filter_map(title_of_maximum);
-    of_figures.chain(of_most).collect()
+    let of_most = phases.filter_map(|phase| title_of_maximum(phase, "at any depth"));
+    let mut titles: BTreeMap<String, String> = of_figures.chain(of_most).collect();
+    titles.extend(short_run_titles(probe));
+    titles
+}
+
+/// Titles of the maxima that longer runs of the probe did not keep up, by key.
+fn short_run_titles(probe: &ProbeResult) -> BTreeMap<String, String> {
+    let knees = probe.knees.iter();
+    let short = knees.filter(|knee| probe.sustained_rate(knee).is_some());
+    let titles = short.filter_map(|knee| title_of_maximum(knee.phase, "of short runs"));
+    titles.collect()
+}
+
+/// Titles of the parts of compared probes: those of the first that has the part, if they do not
+/// hide that a maximum of another is of short runs.
+#[must_use]
+pub fn titles_of_probes(probes: &[&ProbeResult]) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for probe in probes.iter().rev() {
+        all.extend(titles(probe));
+    }
+    for probe in probes {
+        all.extend(short_run_titles(probe));
+    }
+    all
 }
 
 /// Titles of the parts of a probe whose own figures are not known: those of its usual phases.
 #[must_use]
 pub fn usual_titles() -> BTreeMap<String, String> {
     let of_figures = ORDER.map(|phase| (phase.key().to_owned(), planned(phase)));
-    let of_most = ORDER.into_iter().filter_map(title_of_maximum);
+    let of_most = ORDER.into_iter();
+    let of_most = of_most.filter_map(|phase| title_of_maximum(phase, "at any depth"));
     of_figures.into_iter().chain(of_most).collect()
 }
 
@@ -64,11 +89,13 @@ pub(crate) fn title_of_phase(title: &str, iodepth: u32) -> Option<String> {
     Some(pattern(phase, phase.block_bytes(), iodepth))
 }
 
-/// Key and title of the maximum of a phase. `None` if its depth is not searched.
-fn title_of_maximum(phase: ProbePhase) -> Option<(String, String)> {
+/// Key and title of the maximum of a phase, which ends with its `conditions`. `None` if its depth
+/// is not searched.
+fn title_of_maximum(phase: ProbePhase, conditions: &str) -> Option<(String, String)> {
     let pattern = planned(phase);
     let (pattern, _) = pattern.split_once(',')?;
-    Some((most_of(phase), format!("{pattern}, maximum at any depth")))
+    let title = format!("{pattern}, maximum {conditions}");
+    Some((most_of(phase), title))
 }
 
 fn pattern(phase: ProbePhase, block_bytes: u64, iodepth: u32) -> String {
@@ -87,7 +114,7 @@ fn pattern(phase: ProbePhase, block_bytes: u64, iodepth: u32) -> String {
         "sequential"
     };
     match phase {
-        ProbePhase::SyncedWrite => format!("{block} write + fdatasync"),
+        ProbePhase::SyncedWrite => format!("{block} fdatasync"),
         _ => format!("{block} {order} {direction}, depth {iodepth}"),
     }
 }
@@ -130,13 +157,13 @@ pub fn share(error: f64) -> String {
     }
 }
 
-/// Reasons to doubt the figure: `not sure: +- 3.4 %`, `did not settle`.
+/// Reasons to doubt the figure: `uncertain: +- 3.4 %`, `did not settle`.
 pub fn doubts(figure: &PhaseFigure) -> Vec<String> {
     let mut doubts = Vec::new();
     if is_unsure(figure) {
         doubts.push(match figure.iops.if_telling().error {
-            Some(_) => format!("not sure: +- {}", error(figure)),
-            None => "not sure: interval not known".to_owned(),
+            Some(_) => format!("uncertain: +- {}", error(figure)),
+            None => "uncertain: interval not known".to_owned(),
         });
     }
     if figure.settled == Some(false) {
@@ -230,42 +257,6 @@ pub fn details(figure: &PhaseFigure) -> String {
     details.join(", ")
 }
 
-/// Maximum of a pattern and its depth: `412k IOPS` and `+- 0.4 % from depth 24 on`. `not known` if
-/// the figures prove no maximum.
-pub fn knee_in_short(knee: &Knee) -> (String, String) {
-    let found = &knee.saturation;
-    let claims = found.claims();
-    if !claims.maximum {
-        let (most, known, _) = found.most_in_words(knee.phase.block_bytes() >= LARGE_BYTES);
-        return ("not known".to_owned(), format!("{most} {known}"));
-    }
-    let error = found.maximum.relative_error().map_or(String::new(), share);
-    let at = cell(found.jobs, found.knee.iodepth);
-    let from = match claims.knee {
-        true => at,
-        false => format!("{at} or lower"),
-    };
-    let most = rate(knee.phase, found.maximum);
-    (most, format!("+- {error} from {from} on"))
-}
-
-/// Maximum and knee for a table cell: `412k IOPS, depth 24`, or `not known` if no maximum is
-/// proven. `in short runs` is added if a longer run did not keep it up.
-pub(crate) fn most_and_knee(knee: &Knee, is_of_short_runs: bool) -> String {
-    let found = &knee.saturation;
-    let Some(maximum) = found.known_maximum() else {
-        return "not known".to_owned();
-    };
-    let or_lower = if found.claims().knee { "" } else { " or lower" };
-    let at = cell(found.jobs, found.knee.iodepth);
-    let runs = if is_of_short_runs {
-        ", in short runs"
-    } else {
-        ""
-    };
-    format!("{}, {at}{or_lower}{runs}", rate(knee.phase, maximum))
-}
-
 /// Formats a rate with its known digits in the unit of its phase: IOPS, or the bandwidth of large
 /// blocks.
 pub fn rate(phase: ProbePhase, iops: RateEstimate) -> String {
@@ -278,34 +269,6 @@ pub fn cell(jobs: u32, iodepth: u32) -> String {
         1 => format!("depth {iodepth}"),
         jobs => format!("{jobs} jobs x depth {iodepth}"),
     }
-}
-
-/// Describes a knee: `412k IOPS +- 0.4 % from depth 24 on; past 64 only latency grows`. The text
-/// claims only what the intervals prove.
-pub fn knee(knee: &Knee) -> String {
-    let found = &knee.saturation;
-    let claims = found.claims();
-    if !claims.maximum {
-        let (most, known, at) = found.most_in_words(knee.phase.block_bytes() >= LARGE_BYTES);
-        return format!("not known; the fastest was {at} with {most} {known}");
-    }
-    let (most, at) = knee_in_short(knee);
-    let beyond = match found.latency_only {
-        None if claims.rises => format!("the rate still rises at depth {}", deepest(knee)),
-        None => "higher depths were not measured".to_owned(),
-        Some(_) if !claims.plateau => "more depth may raise the rate".to_owned(),
-        Some(point) if point.iodepth <= found.knee.iodepth => {
-            "more depth only adds latency".to_owned()
-        }
-        Some(point) => format!("above depth {} only latency grows", point.iodepth),
-    };
-    format!("{most} {at}; {beyond}")
-}
-
-/// Highest depth measured.
-fn deepest(knee: &Knee) -> u32 {
-    let cells = knee.saturation.cells.iter();
-    cells.map(|cell| cell.iodepth).max().unwrap_or(1)
 }
 
 #[cfg(test)]

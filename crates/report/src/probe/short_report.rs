@@ -7,15 +7,19 @@ mod run_shape;
 mod tests;
 pub(crate) mod winner;
 
+pub use winner::target_letter;
+
 use super::device::devices;
 use super::table;
-use crate::hanging_lines::{HangingLines, NAME_COLUMNS, details_command, fitted, result_line};
+use crate::hanging_lines::{HangingLines, details_command, fitted, line_with_command, result_line};
 use crate::sweep::label;
 use crate::text_style::{TextRole, TextStyle};
-use crate::text_table::COLUMNS;
-use iosonde_study::probe::ProbeResult;
+use crate::text_table::{SCREEN_LINES, columns, is_narrow, wrapped};
+use iosonde_result::run::RunResult;
+use iosonde_study::probe::{DeviceClass, PhaseFigure, ProbeResult};
 use iosonde_study::promise_check::PromiseOutcome;
 use iosonde_study::words;
+use run_shape::{RunShape, rates};
 
 /// Most lines of the report of one target, with the line that names the stored result.
 const LINES_MAX: usize = 25;
@@ -36,6 +40,11 @@ const BOTTLENECK_LINES: usize = 8;
 
 /// Fewest columns of a target whose start is left out.
 const TARGET_COLUMNS_MIN: usize = 12;
+
+/// Returns the word for the course of a phase's rate: `steady`, `falling`.
+pub(crate) fn shape_word(figure: &PhaseFigure, run: &RunResult) -> &'static str {
+    RunShape::from_figure(figure, &rates(run, figure.phase)).word()
+}
 
 /// Report of all targets of a probe on one screen per target, or less.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +76,15 @@ impl ShortReport<'_> {
                 false => self.lines(result, id.as_deref()),
             });
         }
-        lines.push(self.kept());
+        let verdicts = winner::verdict_lines(self.results);
+        let kept = self.kept();
+        let all = lines.len() + kept.lines().count();
+        if !verdicts.is_empty() && all > SCREEN_LINES {
+            // The first lines have left the screen.
+            lines.push(String::new());
+            lines.extend(verdicts);
+        }
+        lines.push(kept);
         lines.join("\n") + "\n"
     }
 
@@ -85,11 +102,10 @@ impl ShortReport<'_> {
         lines.extend(warning);
         lines.push(String::new());
         lines.extend(rate_table::lines(result, self.style));
-        lines.extend(rate_table::legend(result, self.style).map(str::to_owned));
+        let legend = rate_table::legend(result, self.style).map(wrapped);
+        lines.extend(legend.map(|text| text.trim_end().to_owned()));
         lines.push(String::new());
-        if let Some(text) = notable::maximum(result) {
-            lines.extend(HangingLines::ended_with("maximum", &text, maximum_lines, &ending).lines);
-        }
+        lines.extend(self.maximum(result, maximum_lines, &ending));
         let found = notable::notes(result);
         // The last line names the stored result.
         let room = LINES_MAX.saturating_sub(lines.len() + promises.len() + 1);
@@ -118,22 +134,32 @@ impl ShortReport<'_> {
         let mut lines = vec![head(result)];
         lines.extend(self.warning(result, 1));
         lines.extend(rate_table::lines(result, self.style));
-        lines.extend(rate_table::legend(result, self.style).map(str::to_owned));
+        let legend = rate_table::legend(result, self.style).map(wrapped);
+        lines.extend(legend.map(|text| text.trim_end().to_owned()));
         // The last line names the stored result.
         let mut room = BRIEF_LINES.saturating_sub(lines.len() + 1);
         let promises = self.promises(result, 1, id);
         let verdict = notable::verdict(result);
         room = room.saturating_sub(promises.len() + 1);
-        if let Some(maximum) = notable::maximum(result) {
-            let most = room.clamp(1, SECTION_LINES);
-            let maximum = HangingLines::ended_with("maximum", &maximum, most, &ending).lines;
-            room = room.saturating_sub(maximum.len());
-            lines.extend(maximum);
-        }
+        let maximum = self.maximum(result, room.clamp(1, SECTION_LINES), &ending);
+        room = room.saturating_sub(maximum.len());
+        lines.extend(maximum);
         let most = room.min(1) + 1;
         lines.extend(HangingLines::ended_with("verdict", verdict, most, &ending).lines);
         lines.extend(promises);
         lines
+    }
+
+    /// The maximum of each pattern, at most `most` lines. The shares at knees give way, so that
+    /// each pattern has its maximum.
+    fn maximum(&self, result: &ProbeResult, most: usize, ending: &str) -> Vec<String> {
+        let lines = |has_shares: bool| {
+            let text = notable::maximum(result, has_shares, self.style)?;
+            Some(HangingLines::ended_with("maximum", &text, most, ending))
+        };
+        let whole = lines(true).filter(|shown| !shown.is_cut);
+        let shown = whole.or_else(|| lines(false));
+        shown.map_or(Vec::new(), |shown| shown.lines)
     }
 
     /// Warns if something else than the device answered the reads. A brief report has no notes, so
@@ -198,7 +224,8 @@ impl ShortReport<'_> {
         match ids.as_deref() {
             None => result_line(None, options),
             Some([first, second]) => {
-                format!("result     {first} {second}: iosonde compare {first} {second}{options}")
+                let command = format!("iosonde compare {first} {second}{options}");
+                line_with_command("result", &format!("{first} {second}"), &command)
             }
             Some([id]) => result_line(Some(id), options),
             Some(ids) => {
@@ -209,13 +236,16 @@ impl ShortReport<'_> {
     }
 }
 
-/// Target, device, working set and time in one line.
+/// Target, device, working set and time in one line, or in two on a narrow terminal.
 fn head(result: &ProbeResult) -> String {
     let size = words::bytes(result.working_set.bytes);
     let runs = result.runs.iter().map(|run| run.result.elapsed_ns);
     let searches = result.knees.iter().map(|knee| knee.spent_ns());
     let spent_ns: u64 = runs.chain(searches).sum();
-    let facts = format!("; {size} working set, {}", words::wait(spent_ns));
+    let is_simulated = result.classification.class == DeviceClass::Simulated;
+    let simulated = if is_simulated { " simulated" } else { "" };
+    let time = words::wait(spent_ns);
+    let facts = format!("; {size} working set, {time}{simulated}");
     let device = match result.classification.device.as_str() {
         "" => result.classification.class.words(),
         device => device,
@@ -225,17 +255,27 @@ fn head(result: &ProbeResult) -> String {
     let file_system = target.and_then(|target| target.mount.as_ref());
     let file_system = file_system.map_or(String::new(), |mount| format!("{} on ", mount.fs_type));
     let mut descriptions = vec![format!("{file_system}{device}")];
+    if is_simulated {
+        // The target names the model.
+        descriptions.push(result.classification.class.words().to_owned());
+    }
     let names = devices(result).join(", ");
     if !names.is_empty() {
         let class = result.classification.class.words();
         descriptions.push(format!("{file_system}{class} ({names})"));
         descriptions.push(format!("{file_system}{names}"));
     }
-    let room = usize::from(COLUMNS).saturating_sub(facts.chars().count());
-    format!(
-        "{}{facts}",
-        named_device(&result.target, &descriptions, room)
-    )
+    if is_narrow() {
+        let device = named_device(&result.target, &descriptions, columns());
+        let mut facts = facts.trim_start_matches("; ").to_owned();
+        if facts.chars().count() > columns() {
+            facts = format!("{size} working set, {time}");
+        }
+        return format!("{device}\n{facts}");
+    }
+    let room = columns().saturating_sub(facts.chars().count());
+    let device = named_device(&result.target, &descriptions, room);
+    format!("{device}{facts}")
 }
 
 /// Target and device in `room` columns. `descriptions` are those of the device, the shortest last:
@@ -301,6 +341,6 @@ fn notes(notes: &[String], details: &str, most: usize) -> Vec<String> {
         (0, true) => "the whole note".to_owned(),
         _ => words::counted(hidden, "more note"),
     };
-    lines.push(format!("{:NAME_COLUMNS$}{more}: {details}", ""));
+    lines.push(line_with_command("", &more, details));
     lines
 }

@@ -1,13 +1,14 @@
 //! Several targets: the main figures of all, and a comparison of each with the first.
 
 use super::limits::MOST;
-use super::{device, row};
+use super::{device, maximum_depth, row};
 use crate::comparison::ComparisonDocument;
 use crate::format::TextFormat;
+use crate::hanging_lines::fitted;
 use crate::known_digits::known_percentile;
 use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
-use crate::text_table::{plain, render, right, wrapped};
+use crate::text_table::{columns, is_narrow, plain, render, right, wrapped};
 use comfy_table::Cell;
 use iosonde_result::compare::{
     Comparison, ComparisonRow, Measure, MeasuredResult, ResultPart, Subject, compare, parts,
@@ -83,7 +84,8 @@ fn maxima(results: &[ProbeResult]) -> Vec<(&'static str, Vec<String>)> {
     let cells = |phase: ProbePhase| -> Vec<String> {
         let cell = |result: &ProbeResult| {
             let knee = result.knees.iter().find(|knee| knee.phase == phase);
-            let most = |knee| row::most_and_knee(knee, result.sustained_rate(knee).is_some());
+            let most =
+                |knee| maximum_depth::most_and_depth(knee, result.sustained_rate(knee).is_some());
             knee.map_or("-".to_owned(), most)
         };
         results.iter().map(cell).collect()
@@ -123,8 +125,7 @@ fn headline_comparisons(results: &[ProbeResult], format: TextFormat) -> Vec<Stri
     let text = |(other, comparison): (&ProbeResult, Comparison)| {
         let headline = of_headlines(&results[0], comparison);
         let mut document = ComparisonDocument::new(&results[0].target, &other.target, &headline);
-        document.titles = row::titles(other);
-        document.titles.extend(row::titles(&results[0]));
+        document.titles = row::titles_of_probes(&[&results[0], other]);
         document.text(format)
     };
     found.map(text).collect()
@@ -170,8 +171,12 @@ fn measure(figure: &PhaseFigure) -> Measure {
     }
 }
 
-/// Table of the main figures of all targets.
+/// Table of the main figures of all targets. On a narrow terminal, the figures of a phase are on
+/// lines below its name.
 pub(super) fn headlines(results: &[ProbeResult]) -> String {
+    if is_narrow() {
+        return headline_lines(results);
+    }
     let mut table = plain();
     let mut head = vec![Cell::new("")];
     head.extend(results.iter().map(|result| right(&result.target)));
@@ -188,6 +193,25 @@ pub(super) fn headlines(results: &[ProbeResult]) -> String {
         table.add_row(cells);
     }
     render(&table)
+}
+
+fn headline_lines(results: &[ProbeResult]) -> String {
+    let mut text = String::new();
+    for phase in row::ORDER {
+        let found = results
+            .iter()
+            .filter_map(|result| Some((result, result.figure(phase)?)));
+        for (index, (result, figure)) in found.enumerate() {
+            if index == 0 {
+                text.push_str(&format!("{}\n", row::label(figure)));
+            }
+            let figure = side(figure);
+            let room = columns().saturating_sub(figure.chars().count() + 4);
+            let target = fitted(&result.target, room);
+            text.push_str(&format!("  {target:<room$}  {figure}\n"));
+        }
+    }
+    text
 }
 
 fn side(figure: &PhaseFigure) -> String {

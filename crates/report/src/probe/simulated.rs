@@ -4,25 +4,13 @@ use super::{rest, table};
 use crate::format::Format;
 use iosonde_engine::runner::LocalRunner;
 use iosonde_limits::Limits;
-use iosonde_study::probe::{
-    DeviceClass, ProbeBudget, ProbeOptions, ProbeResult, StudyTarget, StudyTargetKind, probe,
-};
+use iosonde_study::probe::{DeviceClass, ProbeBudget, ProbeResult, probe};
 use iosonde_study::promise_check::{PromiseCheck, PromiseOutcome};
+use iosonde_study::test_targets::{probe_options, simulated_target};
 
-pub(super) fn probed(device: &str, budget: ProbeBudget) -> ProbeResult {
-    let target = StudyTarget {
-        name: format!("sim:{device}"),
-        path: "sim".to_owned(),
-        kind: StudyTargetKind::Simulated {
-            options: device.to_owned(),
-        },
-    };
-    let options = ProbeOptions {
-        budget,
-        size_bytes: None,
-        direct: true,
-        seed: 1,
-    };
+pub(crate) fn probed(device: &str, budget: ProbeBudget) -> ProbeResult {
+    let target = simulated_target(device);
+    let options = probe_options(budget, None);
     let mut session = LocalRunner::default().open();
     let mut result = probe(&mut session, &target, &options, &mut ()).unwrap();
     // The machine that runs the simulation must not appear in snapshots.

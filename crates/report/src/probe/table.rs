@@ -2,11 +2,11 @@
 
 use super::{conditions, device, limits, row};
 use crate::known_digits::{
-    RATE_UNITS, bandwidth_of_rate, digits_beside_interval, known_percentile,
+    APPROXIMATE_MARK, RATE_UNITS, bandwidth_of_rate, digits_beside_interval, known_percentile,
 };
 use crate::nodes;
 use crate::promise;
-use crate::text_table::{pairs, render, right, wrapped};
+use crate::text_table::{columns, hide_columns, pairs, render, right, wrapped};
 use comfy_table::{Cell, Table, presets};
 use iosonde_study::probe::{LatencySummary, PhaseFigure, ProbePhase, ProbeResult};
 use iosonde_study::words;
@@ -14,6 +14,11 @@ use iosonde_study::words;
 /// Factor of a runtime that makes intervals about half as wide, and the shortest that is named.
 const RUNTIME_FACTOR: u64 = 5;
 const RUNTIME_S_MIN: u64 = 30;
+/// Fewest columns of the table of intervals.
+const INTERVALS_COLUMNS_MIN: usize = 52;
+/// Columns of the figures that a narrow terminal does not show, the least important first:
+/// bandwidth, p99.9, p50, interval, p99.
+const LEAST_IMPORTANT: [usize; 5] = [3, 6, 4, 2, 5];
 
 /// Returns the whole report on one target.
 pub fn text(result: &ProbeResult) -> String {
@@ -99,10 +104,12 @@ fn figures(result: &ProbeResult) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 1));
     }
+    hide_columns(&mut table, &LEAST_IMPORTANT);
     render(&table)
 }
 
-/// Table of the confidence intervals of latency percentiles. Empty if none is known.
+/// Table of the confidence intervals of latency percentiles. Empty if none is known, or if the
+/// terminal is too narrow.
 fn latencies(result: &ProbeResult) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -121,12 +128,14 @@ fn latencies(result: &ProbeResult) -> String {
             table.add_row(cells);
         }
     }
-    if table.is_empty() {
+    if table.is_empty() || columns() < INTERVALS_COLUMNS_MIN {
         return String::new();
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
+    // The median is known best, and the rare I/Os worst.
+    hide_columns(&mut table, &[1, 3]);
     format!("\n{}", render(&table))
 }
 
@@ -161,8 +170,8 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
             ),
         });
     }
-    if figures(result).contains('~') {
-        remarks.push("~ the interval is not known.".to_owned());
+    if figures(result).contains(APPROXIMATE_MARK) {
+        remarks.push(format!("{APPROXIMATE_MARK} the interval is not known."));
     }
     let percentiles = |latency: &LatencySummary| [latency.p50_ns, latency.p99_ns, latency.p99_9_ns];
     let is_missing = |figure: &PhaseFigure| percentiles(row::latency(figure)).contains(&None);
@@ -190,8 +199,8 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
             false => ", through the page cache",
         };
         remarks.push(format!(
-            "write + fdatasync: sequential{cache}, like a database log; latency is that of \
-             fdatasync (the preceding write: p50 {p50}).",
+            "fdatasync: sequential writes{cache}, each made durable, like a database log; latency \
+             is that of fdatasync (the preceding write: p50 {p50}).",
         ));
     }
     remarks.extend(failures(result));

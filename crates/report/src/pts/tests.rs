@@ -51,6 +51,37 @@ fn pts_report_of_each_test_is_deterministic() {
 }
 
 #[test]
+fn pts_report_fits_a_narrow_terminal_with_all_figures() {
+    for test in [PtsTest::Iops, PtsTest::Throughput] {
+        let mut result = tested(test, "20m");
+        result.target = format!("/{}", "directory/".repeat(9));
+        // The widest figures.
+        for series in &mut result.series {
+            let cells = series.rounds.iter_mut().flat_map(|round| &mut round.cells);
+            for cell in cells.flatten() {
+                cell.iops = 999_000.0;
+                cell.bytes_per_s = 40.5 * (1u64 << 30) as f64;
+            }
+        }
+        let figures = |text: &str| {
+            let words = text.split_whitespace();
+            words.filter(|word| ["999k", "40.5"].contains(word)).count()
+        };
+        crate::text_table::set_columns(80);
+        let wide = table(&result);
+        assert!(figures(&wide) > 5, "{wide}");
+        for columns in [40, 60] {
+            crate::text_table::set_columns(columns);
+            let text = table(&result);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.unwrap() <= columns, "{text}");
+            assert_eq!(figures(&text), figures(&wide), "{text}");
+        }
+        crate::text_table::set_columns(80);
+    }
+}
+
+#[test]
 fn pts_report_without_steady_state_names_it() {
     insta::assert_snapshot!("not_steady", table(&tested(PtsTest::Iops, "1g")));
 }

@@ -5,7 +5,7 @@ use crate::facts;
 use iosonde_result::ceph::CephSide;
 use iosonde_result::compare::informative_interval;
 use iosonde_result::run::{DirectionStats, RunResult};
-use iosonde_result::series::mean_with_confidence;
+use iosonde_result::series_statistics::mean_with_confidence;
 use iosonde_result::stats::Moments;
 use serde_json::{Map, Value, json};
 

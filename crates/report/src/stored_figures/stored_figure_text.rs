@@ -4,7 +4,7 @@ use super::{LatencyPercentiles, PercentileValue, RunFigures, StoredFigures, Wind
 use crate::csv::csv_line;
 use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
-use crate::text_table::{plain, render_left, right, wrapped};
+use crate::text_table::{render_left, right, wrapped, wrapped_table};
 use comfy_table::Cell;
 use iosonde_result::time_window::seconds;
 use iosonde_result::words;
@@ -64,7 +64,7 @@ fn window_words(window: &WindowRates) -> String {
 
 pub(super) fn table(figures: &StoredFigures) -> String {
     let runs = figures.runs.iter().map(|run| {
-        let mut table = plain();
+        let mut table = wrapped_table();
         for [name, value] in rows(run) {
             table.add_row([Cell::new(name), right(value)]);
         }

@@ -183,3 +183,22 @@ fn percentile_of_the_whole_run_is_that_of_its_histogram() {
     write submission latency p99.999   needs 1000000 I/Os, has 9908
     "#);
 }
+
+#[test]
+fn stored_figures_fit_a_narrow_terminal_with_all_values() {
+    let mut mixed = run("randrw");
+    mixed.plan.jobs[0].name = "a-job-of-many-words-".repeat(3);
+    for columns in [40, 60] {
+        crate::text_table::set_columns(columns);
+        for window in [None, WINDOW] {
+            let text = text(&mixed, window, &[50.0, 99.999], TextFormat::Table);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.unwrap() <= columns, "{text}");
+            let words: Vec<&str> = text.split_whitespace().collect();
+            assert!(words.contains(&"p99.999"), "{text}");
+            // A value is not broken within a number.
+            assert!(words.contains(&"1000000"), "{text}");
+        }
+    }
+    crate::text_table::set_columns(80);
+}

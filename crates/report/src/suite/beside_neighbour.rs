@@ -3,7 +3,7 @@
 use crate::figures::known_figure;
 use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::{MarkdownColumn, markdown_table};
-use crate::text_table::{plain, render, right, wrapped};
+use crate::text_table::{hide_columns, plain, render, right, wrapped};
 use comfy_table::Cell;
 use iosonde_result::compare::{Measure, Subject};
 use iosonde_suite::{BesideFigure, SuiteResult};
@@ -15,6 +15,10 @@ const COLUMNS: [MarkdownColumn<'_>; 5] = [
     Right("beside"),
     Right("beside / alone"),
 ];
+
+/// Columns that a narrow terminal does not show, the least important first: alone, beside. The
+/// ratio stays.
+const LEAST_IMPORTANT: [usize; 2] = [2, 3];
 
 /// Returns the figures as text. Empty if nothing was measured beside a neighbour.
 pub(super) fn table(result: &SuiteResult) -> String {
@@ -39,6 +43,7 @@ pub(super) fn table(result: &SuiteResult) -> String {
             right(times),
         ]);
     }
+    hide_columns(&mut table, &LEAST_IMPORTANT);
     format!("\n{}{}", wrapped(&title), render(&table))
 }
 
@@ -47,10 +52,7 @@ pub(super) fn markdown(result: &SuiteResult) -> String {
     let Some(title) = title(result) else {
         return String::new();
     };
-    // Tildes strike text out.
-    let rows = rows(result).into_iter();
-    let escaped = rows.map(|row| row.map(|cell| cell.replace('~', "\\~")));
-    let table = markdown_table(&COLUMNS, escaped);
+    let table = markdown_table(&COLUMNS, rows(result));
     format!("\n{title}\n\n{table}")
 }
 

@@ -1,15 +1,18 @@
 //! Figures of commands over time, as sparklines.
 
-use crate::series::sparkline;
-use crate::text_table::{plain, render_left, right};
+use crate::series_table::sparkline_of_intervals;
+use crate::text_style::{SPARK_RANGE_SHARE, TextStyle};
+use crate::text_table::{hide_columns, plain, render_left, right};
 use comfy_table::Cell;
 use iosonde_suite::{CommandResult, SuiteResult};
 
 /// A command with fewer samples has no sparkline.
 const LEAST_SAMPLES: usize = 3;
+/// Columns that a narrow terminal does not show, the least important first: least, most, mean.
+const LEAST_IMPORTANT: [usize; 3] = [2, 4, 3];
 
 /// Returns a table with one line per command, or an empty text.
-pub(super) fn table(result: &SuiteResult) -> String {
+pub(super) fn table(result: &SuiteResult, style: TextStyle) -> String {
     let mut table = plain();
     table.set_header([
         Cell::new("over time"),
@@ -22,17 +25,18 @@ pub(super) fn table(result: &SuiteResult) -> String {
     for step in &result.steps {
         let command = step.command.as_ref();
         if let Some(command) = command.filter(|each| each.samples.len() >= LEAST_SAMPLES) {
-            table.add_row(cells(&step.name, command));
+            table.add_row(cells(&step.name, command, style));
             has_rows = true;
         }
     }
+    hide_columns(&mut table, &LEAST_IMPORTANT);
     match has_rows {
         true => format!("\n{}", render_left(&mut table)),
         false => String::new(),
     }
 }
 
-fn cells(name: &str, command: &CommandResult) -> [Cell; 5] {
+fn cells(name: &str, command: &CommandResult, style: TextStyle) -> [Cell; 5] {
     let values = command.samples.iter().map(|sample| sample.value);
     let least = values.clone().fold(f64::INFINITY, f64::min);
     let most = values.clone().fold(f64::NEG_INFINITY, f64::max);
@@ -40,7 +44,11 @@ fn cells(name: &str, command: &CommandResult) -> [Cell; 5] {
     let weighted: Vec<(f64, u64)> = values.map(|value| (value, 1)).collect();
     [
         Cell::new(name),
-        Cell::new(sparkline(&weighted, most)),
+        Cell::new(sparkline_of_intervals(
+            &weighted,
+            SPARK_RANGE_SHARE * most.abs(),
+            style,
+        )),
         right(command.shown(least)),
         right(command.shown(mean)),
         right(command.shown(most)),
@@ -50,7 +58,7 @@ fn cells(name: &str, command: &CommandResult) -> [Cell; 5] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_suite::{CommandSample, FORMAT, StepResult};
+    use iosonde_suite::{CommandSample, StepResult};
 
     fn suite_of(rates: &[f64]) -> SuiteResult {
         let samples = (0u64..).zip(rates).map(|(second, value)| CommandSample {
@@ -64,42 +72,39 @@ mod tests {
             samples: samples.collect(),
             ..CommandResult::default()
         };
-        SuiteResult {
-            format: FORMAT,
-            suite: "db".to_owned(),
-            about: None,
-            target: "/data".to_owned(),
-            labels: Default::default(),
-            steps: vec![StepResult {
-                workload: "tpcb".to_owned(),
-                name: "tpcb".to_owned(),
-                repetition: 1,
-                parts: Vec::new(),
-                elapsed_ns: 0,
-                found: Vec::new(),
-                findings: Vec::new(),
-                failure: None,
-                interrupted: false,
-                sweep: None,
-                load: None,
-                command: Some(Box::new(command)),
-                in_memory: None,
-                beside: None,
-                pods: Vec::new(),
-            }],
-            judged: Vec::new(),
-            beside: Vec::new(),
-            interrupted: false,
-        }
+        let step = StepResult {
+            command: Some(Box::new(command)),
+            ..StepResult::without_figures("tpcb", "tpcb", 1)
+        };
+        SuiteResult::from_steps("db", "/data", vec![step])
     }
 
     #[test]
     fn series_of_a_command_is_a_sparkline() {
-        let text = table(&suite_of(&[450.0, 440.0, 100.0, 460.0]));
+        let suite = suite_of(&[450.0, 440.0, 100.0, 460.0]);
+        let text = table(&suite, TextStyle::for_locale("C.UTF-8", false));
         insta::assert_snapshot!(text, @r#"
         over time          least     mean     most
-        tpcb       ██▃█  100 tps  362 tps  460 tps
+        tpcb       ▇▇▁▇  100 tps  362 tps  460 tps
         "#);
-        assert_eq!(table(&suite_of(&[450.0, 440.0])), "");
+        let text = table(&suite, TextStyle::PLAIN);
+        assert!(text.contains("##.#") && text.is_ascii(), "{text}");
+        let short = suite_of(&[450.0, 440.0]);
+        assert_eq!(table(&short, TextStyle::PLAIN), "");
+    }
+
+    #[test]
+    fn narrow_terminal_shows_the_mean_of_a_command() {
+        let mut result = suite_of(&[450.0; 40]);
+        result.steps[0].name = "tpcb-long".to_owned();
+        for columns in [40, 60] {
+            crate::text_table::set_columns(columns);
+            let text = table(&result, TextStyle::PLAIN);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.unwrap() <= columns, "{text}");
+            assert_eq!(text.trim().lines().count(), 2, "{text}");
+            assert!(text.contains("mean") && text.contains(" 450 tps"), "{text}");
+        }
+        crate::text_table::set_columns(80);
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::intervals;
 use crate::known_digits::{
-    LATENCY_UNITS, RATE_UNITS, bandwidth_of_rate, known_digits, with_interval,
+    LATENCY_UNITS, RATE_UNITS, bandwidth_of_rate, is_approximate, known_digits, with_interval,
 };
 use crate::markdown_table::MarkdownColumn::{Left, Right};
-use crate::markdown_table::{MarkdownColumn, markdown_table};
-use crate::text_table::{COLUMNS, UNBROKEN_BLANK, plain, render, right};
+use crate::markdown_table::{MarkdownColumn, escape_markdown, markdown_table};
+use crate::text_table::{UNBROKEN_BLANK, columns, hide_columns, plain, render, right, wrapped};
 use comfy_table::Cell;
 use iosonde_result::compare::{
     ComparedSide, Measure, MeasuredResult, ResultPart, Subject, figure_of,
@@ -28,6 +28,9 @@ const HEAD: [&str; 8] = [
 const LEFT_COLUMNS: usize = 2;
 /// Index of the first column of figures, the rate.
 const RATE_COLUMN: usize = 3;
+/// Columns that a narrow terminal does not show, the least important first: block size, bandwidth,
+/// p50, pattern, p99 of syncs.
+const LEAST_IMPORTANT: [usize; 5] = [2, 4, 5, 1, 7];
 /// Mark of a rate that drifted or jumped.
 const UNSETTLED: &str = "*";
 /// Cell of a figure that was not measured.
@@ -57,9 +60,10 @@ pub(super) fn table(result: &SuiteResult, plus_minus: &str) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((1, gap - 1));
     }
+    hide_columns(&mut table, &LEAST_IMPORTANT);
     let mut text = format!("\n{}", render(&table).replace(UNBROKEN_BLANK, " "));
     for legend in legends(&rows) {
-        text.push_str(&format!("{legend}\n"));
+        text.push_str(&wrapped(legend));
     }
     text
 }
@@ -67,7 +71,7 @@ pub(super) fn table(result: &SuiteResult, plus_minus: &str) -> String {
 /// Explains the signs that the rows hold.
 fn legends(rows: &[FigureRow]) -> Vec<&'static str> {
     let is_marked = |row: &FigureRow| row[RATE_COLUMN].ends_with(UNSETTLED);
-    let is_unknown = |row: &FigureRow| row.iter().any(|cell| cell.starts_with('~'));
+    let is_unknown = |row: &FigureRow| row[RATE_COLUMN..].iter().any(|cell| is_approximate(cell));
     let legends = [
         (rows.iter().any(is_marked), UNSETTLED_LEGEND),
         (rows.iter().any(is_unknown), UNKNOWN_LEGEND),
@@ -87,20 +91,12 @@ pub(super) fn markdown(result: &SuiteResult) -> String {
         false => Right(name),
     };
     let columns: Vec<MarkdownColumn<'_>> = HEAD.into_iter().enumerate().map(column).collect();
-    let legends = legends(&rows).into_iter();
     // A star at the start of a line would start a list.
+    let legends = legends(&rows).into_iter();
     let legends =
-        legends.map(|legend| format!("\n{}\n", escaped_tildes(legend).replace('*', "\\*")));
+        legends.map(|legend| format!("\n{}\n", escape_markdown(legend).replace('*', "\\*")));
     let legends: String = legends.collect();
-    let escaped = rows
-        .into_iter()
-        .map(|row| row.map(|cell| escaped_tildes(&cell)));
-    markdown_table(&columns, escaped) + &legends
-}
-
-/// Escapes tildes, which strike text out in Markdown.
-fn escaped_tildes(text: &str) -> String {
-    text.replace('~', "\\~")
+    markdown_table(&columns, rows) + &legends
 }
 
 /// Cell of a column. A figure stays on one line.
@@ -119,7 +115,7 @@ fn gap(rows: &[FigureRow], count: usize) -> u16 {
         cells.max().unwrap_or(0).max(HEAD[index].len())
     };
     let widths: usize = (0..count).map(width).sum();
-    match widths + 2 * count <= usize::from(COLUMNS) {
+    match widths + 2 * count <= columns() {
         true => 2,
         false => 1,
     }
@@ -209,7 +205,7 @@ fn half_width(side: &ComparedSide) -> Option<f64> {
 mod tests {
     use super::*;
     use iosonde_result::compare::{Bounds, Figure, IntervalBasis, IoPattern};
-    use iosonde_suite::{FORMAT, StepResult};
+    use iosonde_suite::StepResult;
 
     fn figure(measure: Measure, value: f64, half: Option<f64>, settled: bool) -> Figure {
         let bounds = half.map(|half| Bounds {
@@ -247,33 +243,10 @@ mod tests {
             ],
         };
         let step = StepResult {
-            workload: "wal".to_owned(),
-            name: "wal".to_owned(),
-            repetition: 1,
             parts: vec![part],
-            elapsed_ns: 0,
-            found: Vec::new(),
-            findings: Vec::new(),
-            failure: None,
-            interrupted: false,
-            sweep: None,
-            load: None,
-            command: None,
-            in_memory: None,
-            beside: None,
-            pods: Vec::new(),
+            ..StepResult::without_figures("wal", "wal", 1)
         };
-        SuiteResult {
-            format: FORMAT,
-            suite: "etcd".to_owned(),
-            about: None,
-            target: "/data".to_owned(),
-            labels: Default::default(),
-            steps: vec![step],
-            judged: Vec::new(),
-            beside: Vec::new(),
-            interrupted: false,
-        }
+        SuiteResult::from_steps("etcd", "/data", vec![step])
     }
 
     #[test]
@@ -311,6 +284,17 @@ mod tests {
                            A figure with \\~ has no known interval.\n";
             assert!(document.ends_with(legends), "{document}");
         }
+    }
+
+    #[test]
+    fn narrow_terminal_shows_rate_and_p99_of_a_suite() {
+        crate::text_table::set_columns(40);
+        let text = table(&suite_of(None, true), "±");
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest.unwrap() <= 40, "{text}");
+        assert!(!text.contains("bandwidth"), "{text}");
+        assert!(text.contains("~3.1k"), "{text}");
+        assert!(text.contains("~1.4 ms"), "{text}");
     }
 
     #[test]

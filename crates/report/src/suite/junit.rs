@@ -5,6 +5,7 @@
 //! outcome in a test case), so Jenkins accepts it too. GitLab shows a failure's text, not its
 //! attribute, so a failure has both.
 
+use super::cautions;
 use super::xml_element::XmlElement;
 use iosonde_suite::{ExpectationVerdict, JudgedExpectation, StepResult, SuiteResult};
 
@@ -37,7 +38,7 @@ pub fn junit(results: &[SuiteResult], ran: &JunitHeader) -> String {
         broken(result).for_each(|step| text.push_str(&broken_case(result, step)));
         text.push_str(&format!(
             "    {}\n    <system-err/>\n  </testsuite>\n",
-            XmlElement::new("system-out").with_text(&evidence(result))
+            XmlElement::new("system-out").with_text(&output(result))
         ));
     }
     text + "</testsuites>\n"
@@ -118,9 +119,10 @@ fn test_case(result: &SuiteResult, workload: &str, name: &str, elapsed_ns: u64) 
         .attribute("time", &seconds(elapsed_ns))
 }
 
-/// Evidence of all verdicts. A test case that passes has no other place for it.
-fn evidence(result: &SuiteResult) -> String {
-    let lines = result.judged.iter().map(|judged| {
+/// Limits of the verdicts and the evidence of all verdicts. A test case that passes has no other
+/// place for it.
+fn output(result: &SuiteResult) -> String {
+    let evidence = result.judged.iter().map(|judged| {
         format!(
             "{}: {}: {}",
             judged.verdict.words(),
@@ -128,6 +130,7 @@ fn evidence(result: &SuiteResult) -> String {
             judged.evidence
         )
     });
+    let lines = cautions(result).into_iter().chain(evidence);
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -1,15 +1,21 @@
 //! Built-in suites, and the plan of a suite.
 
-use crate::text_table::{plain, render, right, wrapped};
+use crate::text_table::{
+    fit_lines, hide_columns, is_narrow, plain, render, right, wrapped, wrapped_table,
+};
 use comfy_table::Cell;
 use iosonde_study::sweep::quiet_wait_max;
 use iosonde_study::{TimeRange, words};
 use iosonde_suite::{BUILTIN, StepKind, Suite, SuiteTarget};
 use std::time::Duration;
 
+/// Columns of a plan that a narrow terminal does not show, the least important first: number of
+/// repetitions, number of runs.
+const LEAST_IMPORTANT: [usize; 2] = [2, 1];
+
 /// Lists the built-in suites.
 pub fn list() -> String {
-    let mut table = plain();
+    let mut table = wrapped_table();
     for suite in BUILTIN {
         table.add_row([suite.name.to_owned(), about(suite.text)]);
     }
@@ -71,6 +77,12 @@ pub fn plan(suite: &Suite, targets: &[SuiteTarget]) -> String {
             })),
         ]);
     }
+    if is_narrow() {
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 1));
+        }
+    }
+    hide_columns(&mut table, &LEAST_IMPORTANT);
     text.push_str(&render(&table));
     let total = match total {
         Some(total) => format!(
@@ -86,7 +98,7 @@ pub fn plan(suite: &Suite, targets: &[SuiteTarget]) -> String {
         1 => "1 expectation".to_owned(),
         count => format!("{count} expectations"),
     };
-    text.push_str(&format!("{total}; {expectations}\n"));
+    text.push_str(&fit_lines(&format!("{total}; {expectations}\n")));
     text
 }
 
@@ -121,5 +133,70 @@ fn waiting(suite: &Suite, targets: &[SuiteTarget]) -> String {
             " and at most {} of waiting for an idle device",
             words::duration(most.as_secs_f64())
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iosonde_job::env::FakeEnv;
+    use iosonde_limits::Limits;
+    use iosonde_suite::{MOST_RUNS, suite};
+    use std::collections::BTreeMap;
+
+    const SUITE: &str = r#"
+name = "a suite with a long name"
+[[workload]]
+name = "database-log-of-small-writes"
+options = { rw = "write", bs = "4k", size = "1m" }
+[[workload]]
+name = "disk"
+repetitions = 12
+options = { rw = "randread", ioengine = "libaio", size = "1m", runtime = 60, time_based = 1 }
+axes = { iodepth = "1,8,32" }
+"#;
+
+    #[test]
+    fn narrow_terminal_shows_the_time_of_each_workload() {
+        let (variables, limits) = (BTreeMap::new(), Limits::published());
+        let read = suite(
+            "s.toml",
+            SUITE,
+            &variables,
+            limits,
+            MOST_RUNS,
+            &FakeEnv::new(),
+        );
+        let planned = read.map_err(|all| all.render(false)).unwrap();
+        let targets = ["/dev/disk/by-id/nvme-of-a-vendor-1", "sim:hdd"].map(|name| SuiteTarget {
+            name: name.to_owned(),
+            labels: BTreeMap::new(),
+        });
+        for columns in [40, 60] {
+            crate::text_table::set_columns(columns);
+            let text = plan(&planned, &targets);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.unwrap() <= columns, "{text}");
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains("no expectations"), "{text}");
+            let row = text.lines().find(|line| line.starts_with("  disk "));
+            assert!(row.unwrap().contains("about "), "{text}");
+        }
+        crate::text_table::set_columns(80);
+    }
+
+    #[test]
+    fn narrow_terminal_wraps_purposes_of_suites() {
+        for columns in [40, 60] {
+            crate::text_table::set_columns(columns);
+            let text = list();
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.unwrap() <= columns, "{text}");
+            for suite in BUILTIN {
+                let is_shown = text.lines().any(|line| line.starts_with(suite.name));
+                assert!(is_shown, "{}: {text}", suite.name);
+            }
+        }
+        crate::text_table::set_columns(80);
     }
 }

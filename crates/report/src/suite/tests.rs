@@ -3,8 +3,10 @@
 use super::*;
 use crate::html::HtmlReportBuilder;
 use crate::load::tests::{at, measured};
+use crate::sweep;
+use iosonde_result::compare::Subject;
 use iosonde_study::load::{LoadOptions, Matrix};
-use iosonde_suite::{FORMAT, JudgedExpectation};
+use iosonde_suite::{BesideFigure, JudgedExpectation};
 
 /// A suite with a load study of three rates, the last of which exceeds the target's cap.
 fn suite_of_rates() -> SuiteResult {
@@ -14,33 +16,11 @@ fn suite_of_rates() -> SuiteResult {
     };
     let load = measured("net-iops-cap", &options);
     let step = StepResult {
-        workload: "queries".to_owned(),
-        name: "queries".to_owned(),
-        repetition: 1,
-        parts: Vec::new(),
-        elapsed_ns: 0,
         found: StudyFigure::from_load("queries", &load),
-        findings: Vec::new(),
-        failure: None,
-        interrupted: false,
-        sweep: None,
         load: Some(Box::new(load)),
-        command: None,
-        in_memory: None,
-        beside: None,
-        pods: Vec::new(),
+        ..StepResult::without_figures("queries", "queries", 1)
     };
-    SuiteResult {
-        format: FORMAT,
-        suite: "db".to_owned(),
-        about: None,
-        target: "/data".to_owned(),
-        labels: Default::default(),
-        steps: vec![step],
-        judged: Vec::new(),
-        beside: Vec::new(),
-        interrupted: false,
-    }
+    SuiteResult::from_steps("db", "/data", vec![step])
 }
 
 #[test]
@@ -70,6 +50,72 @@ fn rates_of_a_load_study_are_in_all_reports_of_the_suite() {
         headline.starts_with("queries: sim:net-iops-cap: "),
         "{headline}"
     );
+}
+
+/// A suite with expectations, studies, a neighbour and the longest texts.
+fn suite_with_long_texts() -> SuiteResult {
+    let mut result = suite_of_rates();
+    result.target = format!("/{}", "directory/".repeat(9));
+    result.interrupted = true;
+    for verdict in [ExpectationVerdict::Missed, ExpectationVerdict::NotMeasured] {
+        result.judged.push(JudgedExpectation {
+            expectation: "queries.p99 <= 10ms".to_owned(),
+            workload: "queries".to_owned(),
+            figure: "queries, repetition 2 sync p99 latency".to_owned(),
+            verdict,
+            evidence: "12.3 ms (11.9 ms to 12.8 ms) is above 10 ms in all repetitions".to_owned(),
+            failure: None,
+        });
+    }
+    result.steps[0].beside = Some("--rw=randwrite --bs=64k --iodepth=32".to_owned());
+    result.steps[0].found.push(StudyFigure {
+        part: "queries".to_owned(),
+        rw: "randread".to_owned(),
+        kind: StudyFigureKind::Rate,
+        value: 999_000.0,
+        interval: Some((990_000.0, 999_500.0)),
+    });
+    result.beside.push(BesideFigure {
+        part: "queries".to_owned(),
+        subject: Subject::Write,
+        measure: Measure::BytesPerS,
+        alone: 998.0 * (1u64 << 30) as f64,
+        alone_interval: None,
+        beside: 99.5 * (1u64 << 30) as f64,
+        beside_interval: None,
+        ratio: 0.1,
+        interval: None,
+    });
+    result
+}
+
+#[test]
+fn suite_fits_a_narrow_terminal_with_its_verdicts() {
+    let result = suite_with_long_texts();
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for columns in [40, 60] {
+        crate::text_table::set_columns(columns);
+        let text = table(&result, TextStyle::PLAIN);
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest.unwrap() <= columns, "{text}");
+        for part in [
+            "not measured queries, ",
+            "missed queries, ",
+            "999k",
+            "0.1 times,",
+        ] {
+            assert!(words(&text).contains(part), "{part}: {text}");
+        }
+        // The title is wrapped at 40 columns.
+        let title: &[&str] = match columns {
+            40 => &["rate that keeps", "objective"],
+            _ => &["rate that keeps the objective"],
+        };
+        for part in title {
+            assert!(words(&text).contains(part), "{part}: {text}");
+        }
+    }
+    crate::text_table::set_columns(80);
 }
 
 #[test]
@@ -120,6 +166,44 @@ fn target_in_memory_is_reported_before_the_verdicts() {
         let (before, _) = text.split_once("queries rate: it is").unwrap();
         assert!(before.contains(caution), "{text}");
     }
+}
+
+#[test]
+fn target_in_memory_is_reported_on_page_and_in_junit() {
+    let pages = |result: &SuiteResult| {
+        let mut builder = HtmlReportBuilder::default();
+        builder.suite("file", result);
+        let ran = JunitHeader {
+            timestamp: "2026-11-21T10:20:30".to_owned(),
+            hostname: "host".to_owned(),
+        };
+        let page = builder.html(None).unwrap();
+        (page, junit(std::slice::from_ref(result), &ran))
+    };
+    let caution = "This is memory (tmpfs): its data does not survive a restart";
+    let mut result = suite_of_rates();
+    let (page, cases) = pages(&result);
+    assert!(!page.contains(caution) && !cases.contains(caution));
+    let sweep = sweep::tests::measured("nfs", &[("iodepth", "1,2")], &sweep::tests::options());
+    result.steps.push(StepResult {
+        sweep: Some(Box::new(sweep)),
+        ..StepResult::without_figures("reads", "reads", 1)
+    });
+    // The runs of a step report the memory to the step and to its study.
+    let device = Some("memory (tmpfs)".to_owned());
+    for step in &mut result.steps {
+        step.in_memory.clone_from(&device);
+        if let Some(load) = &mut step.load {
+            load.in_memory.clone_from(&device);
+        }
+        for curve in step.sweep.iter_mut().flat_map(|sweep| &mut sweep.curves) {
+            curve.in_memory.clone_from(&device);
+        }
+    }
+    let (page, cases) = pages(&result);
+    // In the data of the page and in its text for browsers without scripts.
+    assert_eq!(page.matches(caution).count(), 2);
+    assert!(cases.contains(caution), "{cases}");
 }
 
 #[test]

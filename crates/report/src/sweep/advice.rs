@@ -1,32 +1,37 @@
 //! Advice that follows from a sweep, as text.
 
-use super::named;
-use crate::text_table::wrapped;
+use super::grid;
+use super::recommendation::{CellAddress, Recommendation, recommendations};
+use crate::listed;
+use crate::text_style::TextStyle;
+use crate::text_table::{is_narrow, wrapped};
 use iosonde_study::sweep::{
-    AdvisedCell, BlocksAdvice, BoundBy, LARGE_BYTES, Parallel, ParallelAdvice, SweepResult,
-    WorkloadAdvice,
+    AdvisedCell, BlocksAdvice, BoundBy, CurveResult, Parallel, ParallelAdvice, SweepResult,
 };
 use iosonde_study::words;
 
-/// Returns text of at most 80 columns. It is empty if there is no advice.
+/// Cells that are named for one workload.
+struct WorkloadGoals {
+    subject: String,
+    /// Goals with the cell that reaches them. Goals that share a cell are joined.
+    goals: Vec<(String, CellAddress)>,
+}
+
+/// Returns text as wide as a paragraph. It is empty if there is no advice.
 pub fn text(result: &SweepResult) -> String {
-    let advice = &result.advice;
+    let found = depth_recommendations(result);
     let mut text = String::new();
-    for choice in advice
-        .choices
-        .iter()
-        .filter(|_| result.axes.iter().any(|axis| axis.values.len() > 1))
-    {
-        text.push_str(&format!(
-            "{}\n",
-            subject(result, &choice.values, &["numjobs"])
-        ));
-        for (goal, spot) in goals(choice) {
-            let line = format!("  {goal:<34} {}", place(spot, choice.block_bytes));
-            text.push_str(&format!("{line}\n"));
+    for workload in workloads(result, &found) {
+        text.push_str(&format!("{}\n", workload.subject));
+        for (goal, address) in workload.goals {
+            let figures = figures(result, address);
+            text.push_str(&match is_narrow() {
+                true => wrapped(&format!("- {goal}: {figures}")),
+                false => format!("  {goal:<34} {figures}\n"),
+            });
         }
     }
-    for sentence in sentences(result) {
+    for sentence in sentences(result, &found) {
         text.push_str(&wrapped(&sentence));
     }
     match text.is_empty() {
@@ -37,30 +42,30 @@ pub fn text(result: &SweepResult) -> String {
 
 /// Returns the advice with one item per line.
 pub fn lines(result: &SweepResult) -> Vec<String> {
-    let choices = result.advice.choices.iter().flat_map(|choice| {
-        let subject = subject(result, &choice.values, &["numjobs"]);
-        let goals = goals(choice).into_iter();
-        goals.map(move |(goal, spot)| {
-            format!("{subject}: {goal}: {}", place(spot, choice.block_bytes))
-        })
-    });
-    let all = choices.chain(sentences(result));
-    all.map(|line| format!("advice: {line}")).collect()
+    let found = depth_recommendations(result);
+    let mut lines = Vec::new();
+    for workload in workloads(result, &found) {
+        for (goal, address) in workload.goals {
+            let figures = figures(result, address);
+            lines.push(format!("advice: {}: {goal}: {figures}", workload.subject));
+        }
+    }
+    let sentences = sentences(result, &found).into_iter();
+    lines.extend(sentences.map(|sentence| format!("advice: {sentence}")));
+    lines
 }
 
 /// Returns the advice as Markdown.
 pub(super) fn markdown(result: &SweepResult) -> String {
+    let found = depth_recommendations(result);
     let mut text = String::new();
-    for choice in &result.advice.choices {
-        text.push_str(&format!(
-            "\n**{}**\n\n",
-            subject(result, &choice.values, &["numjobs"])
-        ));
-        for (goal, spot) in goals(choice) {
-            text.push_str(&format!("- {goal}: {}\n", place(spot, choice.block_bytes)));
+    for workload in workloads(result, &found) {
+        text.push_str(&format!("\n**{}**\n\n", workload.subject));
+        for (goal, address) in workload.goals {
+            text.push_str(&format!("- {goal}: {}\n", figures(result, address)));
         }
     }
-    let sentences: String = sentences(result)
+    let sentences: String = sentences(result, &found)
         .iter()
         .map(|one| format!("- {one}\n"))
         .collect();
@@ -73,6 +78,14 @@ pub(super) fn markdown(result: &SweepResult) -> String {
     }
 }
 
+/// Recommendations of the short report. A sweep over the working set has one depth, so none.
+fn depth_recommendations(result: &SweepResult) -> Vec<Recommendation> {
+    match super::is_of_working_sets(result) {
+        true => Vec::new(),
+        false => recommendations(result),
+    }
+}
+
 /// Subject of an advice: the values of axes that have several.
 fn subject(result: &SweepResult, values: &[String], without: &[&str]) -> String {
     let axes = &result.axes[..result.axes.len() - 1];
@@ -82,7 +95,7 @@ fn subject(result: &SweepResult, values: &[String], without: &[&str]) -> String 
     let names: Vec<String> = kept
         .zip(values)
         .filter(|(axis, _)| axis.values.len() > 1)
-        .map(|(axis, value)| named(&axis.name, value))
+        .map(|(axis, value)| axis.value_text(value))
         .collect();
     match names.is_empty() {
         true => super::what(result),
@@ -90,50 +103,80 @@ fn subject(result: &SweepResult, values: &[String], without: &[&str]) -> String 
     }
 }
 
-/// Cells with their goals. Goals that share a cell are joined.
-fn goals(choice: &WorkloadAdvice) -> Vec<(String, &AdvisedCell)> {
+/// Workloads with a cell for at least one goal.
+fn workloads(result: &SweepResult, found: &[Recommendation]) -> Vec<WorkloadGoals> {
+    let workloads = found.iter().map(|found| WorkloadGoals {
+        subject: subject(result, &found.values, &["numjobs"]),
+        goals: goals(result, found),
+    });
+    workloads
+        .filter(|workload| !workload.goals.is_empty())
+        .collect()
+}
+
+/// Cells with their goals.
+fn goals(result: &SweepResult, found: &Recommendation) -> Vec<(String, CellAddress)> {
+    let mut choices = result.advice.choices.iter();
+    let choice = choices.find(|choice| choice.values == found.values);
+    let advised = |spot: &AdvisedCell| address_of(result, &found.values, spot);
     let all = [
-        ("lowest latency", &choice.latency),
-        ("balance", &choice.balance),
-        ("most throughput", &choice.throughput),
+        ("recommended", found.address()),
+        (
+            "lowest latency",
+            choice.and_then(|choice| advised(&choice.latency)),
+        ),
+        (
+            "most throughput",
+            choice.and_then(|choice| advised(&choice.throughput)),
+        ),
     ];
-    let mut goals: Vec<(String, &AdvisedCell)> = Vec::new();
-    for (goal, spot) in all {
-        match goals.iter_mut().find(|(_, other)| *other == spot) {
+    let is_complete = all.iter().all(|(_, address)| address.is_some());
+    let mut goals: Vec<(String, CellAddress)> = Vec::new();
+    for (goal, address) in all {
+        let Some(address) = address else { continue };
+        match goals.iter_mut().find(|(_, other)| *other == address) {
             Some((names, _)) => *names = format!("{names}, {goal}"),
-            None => goals.push((goal.to_owned(), spot)),
+            None => goals.push((goal.to_owned(), address)),
         }
     }
-    if let [(all, _)] = &mut goals[..] {
-        *all = "best for latency, balance, rate".to_owned();
+    if let ([(names, _)], true) = (&mut goals[..], is_complete) {
+        *names = "recommended for latency and rate".to_owned();
     }
     goals
 }
 
-fn place(spot: &AdvisedCell, block_bytes: u64) -> String {
-    let jobs = match spot.numjobs {
+/// Depth and jobs of a cell, with its figures as the table has them.
+fn figures(result: &SweepResult, address: CellAddress) -> String {
+    let curve = &result.curves[address.curve];
+    let cell = &curve.cells[address.cell];
+    let jobs = match curve.numjobs {
         1 => String::new(),
         jobs => format!("{jobs} jobs, "),
     };
-    let rate = match block_bytes >= LARGE_BYTES {
-        true => words::bandwidth(spot.bytes_per_s),
-        false => format!("{} IOPS", words::iops(spot.iops)),
-    };
-    format!(
-        "{jobs}depth {}: {rate}, {}",
-        spot.iodepth,
-        words::latency(spot.mean_latency_ns)
-    )
+    let (rate, unit) = (grid::rate(curve, cell), grid::unit(curve));
+    let latency = grid::latency(cell);
+    format!("{jobs}depth {}: {rate} {unit}, {latency}", cell.iodepth)
 }
 
-fn sentences(result: &SweepResult) -> Vec<String> {
-    let unsure = result.advice.unsure.iter().map(|values| {
-        let subject = subject(result, values, &["numjobs"]);
-        format!(
-            "{subject}: no advice on depth and jobs, because the figures are too uncertain; use a \
-             longer --runtime"
-        )
-    });
+/// The cell of the sweep that an advice on the workload with these values names.
+fn address_of(result: &SweepResult, values: &[String], spot: &AdvisedCell) -> Option<CellAddress> {
+    let axes = &result.axes[..result.axes.len() - 1];
+    let is_of_workload = |curve: &CurveResult| {
+        let own = axes.iter().zip(&curve.values);
+        let own = own.filter(|(axis, _)| axis.name != "numjobs");
+        curve.numjobs == spot.numjobs && own.map(|(_, value)| value).eq(values)
+    };
+    let curve = result.curves.iter().position(is_of_workload)?;
+    let mut cells = result.curves[curve].cells.iter();
+    let cell = cells.position(|cell| cell.iodepth == spot.iodepth)?;
+    Some(CellAddress { curve, cell })
+}
+
+fn sentences(result: &SweepResult, found: &[Recommendation]) -> Vec<String> {
+    let limited = found
+        .iter()
+        .filter(|found| found.address().is_none() || found.has_caveat());
+    let limited = limited.map(|found| found.sentence(result, TextStyle::PLAIN));
     let parallel = result
         .advice
         .parallel
@@ -144,7 +187,7 @@ fn sentences(result: &SweepResult) -> Vec<String> {
         .blocks
         .iter()
         .map(|advice| blocks(result, advice));
-    unsure.chain(parallel).chain(blocks).collect()
+    limited.chain(parallel).chain(blocks).collect()
 }
 
 fn jobs_or_depth(result: &SweepResult, advice: &ParallelAdvice) -> String {
@@ -177,7 +220,7 @@ fn blocks(result: &SweepResult, advice: &BlocksAdvice) -> String {
     let (sizes, ..) = of(BoundBy::Both);
     parts.push((sizes, "by IOPS and bandwidth".to_owned()));
     let (sizes, _, bytes) = of(BoundBy::Bandwidth);
-    let bandwidth = format!("by bandwidth ({})", words::bandwidth(bytes));
+    let bandwidth = format!("by bandwidth ({})", words::mebibytes_per_s(bytes));
     parts.push((sizes, bandwidth));
     let mut limits = parts.iter().filter(|(sizes, _)| !sizes.is_empty());
     let first = limits.next().map_or(String::new(), |(sizes, bound)| {
@@ -186,18 +229,19 @@ fn blocks(result: &SweepResult, advice: &BlocksAdvice) -> String {
     let others: String = limits
         .map(|(sizes, bound)| format!(", those of {} {bound}", listed(sizes)))
         .collect();
-    let turning = words::bytes((advice.turning_bytes / 1024.0).round() as u64 * 1024);
+    let (rising, ..) = of(BoundBy::Depth);
+    let end = match rising.is_empty() {
+        true => {
+            let turning = words::bytes((advice.turning_bytes / 1024.0).round() as u64 * 1024);
+            format!("blocks of {turning} would reach both maxima")
+        }
+        false => format!(
+            "the rate of {} still rises at the deepest queue",
+            listed(&rising)
+        ),
+    };
     format!(
-        "{}: {first}{others}; blocks of {turning} would reach both maxima",
+        "{}: {first}{others}; {end}",
         subject(result, &advice.values, &["bs", "numjobs"]),
     )
-}
-
-/// `a, b and c`.
-pub(crate) fn listed(words: &[String]) -> String {
-    match words.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-        None => String::new(),
-    }
 }

@@ -1,19 +1,25 @@
 //! Tables of a sweep: rows of depths, columns of another axis, a table per combination of the rest.
 
-use super::named;
-use crate::known_digits::{MEBIBYTES, RATE_UNITS, known_digits};
+use super::cell_text::{cell_bandwidth, cell_mean_latency, cell_rate};
+use crate::known_digits::{MEBIBYTES, RATE_UNITS};
 use crate::markdown_table::{MarkdownColumn, markdown_table};
-use iosonde_study::sweep::{CellBasis, CurveResult, LARGE_BYTES, SweepCell, SweepResult};
-use iosonde_study::words;
+use crate::text_table::columns;
+use iosonde_study::sweep::{CurveResult, LARGE_BYTES, SweepCell, SweepResult};
 
-/// Maximum number of columns beside the depths, within 80 characters.
-const COLUMNS: usize = 4;
-/// Width of a rate with its mark, and of a latency.
-const RATE: usize = 8;
-const LATENCY: usize = 7;
+/// Largest number of columns beside the depths.
+const CURVES_MAX: usize = 4;
+/// Width of the depths.
+const DEPTH_COLUMNS: usize = 7;
+/// Smallest widths of a rate and of a latency.
+const RATE_COLUMNS_MIN: usize = 7;
+const LATENCY_COLUMNS_MIN: usize = 8;
 
-/// A measured rate is marked if half its 95 % interval exceeds this share of it, or is unknown.
-pub(super) const UNSURE: f64 = 0.2;
+/// Widths of the rates and of the latencies of a sweep.
+#[derive(Debug, Clone, Copy)]
+struct CellWidths {
+    rate: usize,
+    latency: usize,
+}
 
 /// A table.
 pub(super) struct SweepTable<'a> {
@@ -23,28 +29,57 @@ pub(super) struct SweepTable<'a> {
     headers: Vec<String>,
     /// Curve of each column.
     pub(super) curves: Vec<&'a CurveResult>,
+    widths: CellWidths,
 }
 
-/// Returns the tables of a sweep, with at most `COLUMNS` columns each.
+impl CellWidths {
+    fn new(result: &SweepResult) -> CellWidths {
+        let mut widths = CellWidths {
+            rate: RATE_COLUMNS_MIN,
+            latency: LATENCY_COLUMNS_MIN,
+        };
+        for curve in &result.curves {
+            for cell in &curve.cells {
+                widths.rate = rate(curve, cell).chars().count().max(widths.rate);
+                widths.latency = latency(cell).chars().count().max(widths.latency);
+            }
+        }
+        widths
+    }
+
+    /// Columns of a curve: its rates and latencies with a blank between them.
+    fn of_curve(self) -> usize {
+        self.rate + 1 + self.latency
+    }
+
+    /// Number of curves that fit the terminal beside the depths.
+    fn curves(self) -> usize {
+        let room = columns().saturating_sub(DEPTH_COLUMNS);
+        (room / (self.of_curve() + 1)).clamp(1, CURVES_MAX)
+    }
+}
+
+/// Returns the tables of a sweep, each with as many curves as fit the terminal.
 pub(super) fn tables(result: &SweepResult) -> Vec<SweepTable<'_>> {
     let axes = &result.axes[..result.axes.len() - 1];
     let column = column_axis(result);
+    let widths = CellWidths::new(result);
     let mut tables: Vec<SweepTable<'_>> = Vec::new();
     for curve in &result.curves {
         let rest = axes.iter().zip(&curve.values).enumerate();
         let rest =
             rest.filter(|(index, (axis, _))| Some(*index) != column && axis.values.len() > 1);
         let title: Vec<String> = rest
-            .map(|(_, (axis, value))| named(&axis.name, value))
+            .map(|(_, (axis, value))| axis.value_text(value))
             .collect();
         let title = title.join(" ");
         let header = match column {
-            Some(index) => named(&axes[index].name, &curve.values[index]),
+            Some(index) => axes[index].value_text(&curve.values[index]),
             None => String::new(),
         };
         let open = tables.iter_mut().rev().find(|table| table.title == title);
         match open {
-            Some(table) if table.curves.len() < COLUMNS => {
+            Some(table) if table.curves.len() < widths.curves() => {
                 table.headers.push(header);
                 table.curves.push(curve);
             }
@@ -52,6 +87,7 @@ pub(super) fn tables(result: &SweepResult) -> Vec<SweepTable<'_>> {
                 title,
                 headers: vec![header],
                 curves: vec![curve],
+                widths,
             }),
         }
     }
@@ -72,9 +108,10 @@ fn column_axis(result: &SweepResult) -> Option<usize> {
         .or_else(|| (0..axes.len()).rev().find(several))
 }
 
-/// Returns a table of at most 80 characters per line.
+/// Returns a table as wide as a paragraph.
 pub(super) fn text(table: &SweepTable<'_>) -> String {
-    let width = RATE + 1 + LATENCY;
+    let width = table.widths.of_curve();
+    let (of_rate, of_latency) = (table.widths.rate, table.widths.latency);
     let mut text = String::new();
     if !table.title.is_empty() {
         text.push_str(&format!("{}\n", table.title));
@@ -84,7 +121,7 @@ pub(super) fn text(table: &SweepTable<'_>) -> String {
             .iter()
             .map(|cell| format!(" {cell:>width$}"))
             .collect();
-        text.push_str(format!("{first:>7}{cells}").trim_end());
+        text.push_str(format!("{first:>DEPTH_COLUMNS$}{cells}").trim_end());
         text.push('\n');
     };
     if table.headers.iter().any(|header| !header.is_empty()) {
@@ -93,12 +130,13 @@ pub(super) fn text(table: &SweepTable<'_>) -> String {
     let units = table
         .curves
         .iter()
-        .map(|curve| format!("{} latency", unit(curve)));
+        .map(|curve| format!("{:>of_rate$} {:>of_latency$}", unit(curve), "latency"));
     line("iodepth", units.collect());
     for (row, depth) in depths(table).into_iter().enumerate() {
         let cells = table.curves.iter().map(|curve| {
             let cell = &curve.cells[row];
-            format!("{:>RATE$} {:>LATENCY$}", rate(curve, cell), latency(cell))
+            let (rate, latency) = (rate(curve, cell), latency(cell));
+            format!("{rate:>of_rate$} {latency:>of_latency$}")
         });
         line(&depth.to_string(), cells.collect());
     }
@@ -123,8 +161,7 @@ pub(super) fn markdown(table: &SweepTable<'_>) -> String {
     let rows = depths(table).into_iter().enumerate().map(|(row, depth)| {
         let figures = table.curves.iter().flat_map(|curve| {
             let cell = &curve.cells[row];
-            let rate = rate(curve, cell).replace('~', "\\~");
-            [rate, latency(cell)]
+            [rate(curve, cell), latency(cell)]
         });
         let depth = std::iter::once(depth.to_string());
         depth.chain(figures).collect::<Vec<String>>()
@@ -140,7 +177,8 @@ fn depths(table: &SweepTable<'_>) -> Vec<u32> {
     })
 }
 
-fn unit(curve: &CurveResult) -> &'static str {
+/// Unit of the rates of a curve.
+pub(super) fn unit(curve: &CurveResult) -> &'static str {
     if curve.block_bytes >= LARGE_BYTES {
         "MiB/s"
     } else {
@@ -148,37 +186,13 @@ fn unit(curve: &CurveResult) -> &'static str {
     }
 }
 
-fn rate(curve: &CurveResult, cell: &SweepCell) -> String {
-    let (Some(iops), Some(bytes)) = (cell.iops, cell.bytes_per_s) else {
-        return "-".to_owned();
-    };
-    if is_anything(cell) {
-        return "~?".to_owned();
-    }
-    let mark = match cell.basis {
-        CellBasis::Predicted => "~",
-        _ if is_unsure(cell) => "?",
-        _ => "",
-    };
+/// Rate of a cell with its known digits.
+pub(super) fn rate(curve: &CurveResult, cell: &SweepCell) -> String {
     let text = match unit(curve) {
-        "MiB/s" => {
-            let scale = bytes / iops.mean.max(f64::MIN_POSITIVE);
-            known_digits(bytes, iops.error.map(|error| error * scale), MEBIBYTES)
-        }
-        _ => known_digits(iops.mean, iops.error, RATE_UNITS),
+        "MiB/s" => cell_bandwidth(cell, MEBIBYTES),
+        _ => cell_rate(cell, RATE_UNITS),
     };
-    // The mark of the cell says that the interval is not known.
-    format!("{mark}{}", text.trim_start_matches('~'))
-}
-
-/// Whether the rate of a measured cell has a wide or an unknown interval.
-pub(super) fn is_unsure(cell: &SweepCell) -> bool {
-    cell.basis == CellBasis::Measured && cell.doubt().is_none_or(|doubt| doubt > UNSURE)
-}
-
-/// Whether a prediction could be off by more than 100 %. Its number is not shown then.
-pub(crate) fn is_anything(cell: &SweepCell) -> bool {
-    cell.basis == CellBasis::Predicted && cell.doubt().is_some_and(|doubt| doubt > 1.0)
+    text.unwrap_or_else(|| "-".to_owned())
 }
 
 /// Knee of a curve, if known. A single cell has none.
@@ -190,10 +204,7 @@ pub fn knee(curve: &CurveResult) -> Option<u32> {
     found.known_knee().map(|knee| knee.iodepth)
 }
 
-fn latency(cell: &SweepCell) -> String {
-    if is_anything(cell) {
-        return "-".to_owned();
-    }
-    cell.mean_latency_ns
-        .map_or("-".to_owned(), |ns| words::latency(ns).replace(' ', ""))
+/// Mean latency of a cell with its known digits.
+pub(super) fn latency(cell: &SweepCell) -> String {
+    cell_mean_latency(cell).unwrap_or_else(|| "-".to_owned())
 }

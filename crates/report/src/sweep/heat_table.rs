@@ -1,17 +1,18 @@
 //! Heat tables of a sweep: the rate of each cell with a shade, over two axes.
 
-use super::grid::is_anything;
-use super::named;
+use super::cell_text::{cell_bandwidth, cell_rate};
 use super::recommendation::{CellAddress, label};
-use crate::known_digits::{MEBIBYTES, RATE_UNITS, known_digits};
+use crate::known_digits::{
+    APPROXIMATE_MARK, MEBIBYTES, PREDICTED_LEGEND, RATE_UNITS, is_approximate, is_predicted,
+};
 use crate::text_style::{TextRole, TextStyle};
-use crate::text_table::COLUMNS;
+use crate::text_table::{self, wrapped};
 use iosonde_study::sweep::{CellBasis, LARGE_BYTES, SweepCell, SweepResult};
 use iosonde_study::words;
 
 /// Shares of the highest rate of a table from which the next shade begins.
 const SHADE_SHARES: [f64; 4] = [0.25, 0.5, 0.75, 0.97];
-/// Largest number of tables, each of at most 80 columns.
+/// Largest number of tables, each as wide as a paragraph.
 const TABLES_MAX: usize = 3;
 /// Largest number of rows of a table.
 const ROWS_MAX: usize = 20;
@@ -74,7 +75,8 @@ pub(super) fn lines(
     }
     lines.push(String::new());
     lines.extend(legend);
-    lines.extend(certainty(result, style));
+    let certainty = certainty(result, style);
+    lines.extend(certainty.iter().flat_map(|text| wrapped_lines(text)));
     lines
 }
 
@@ -118,18 +120,29 @@ fn legend(lines: &[String], style: TextStyle) -> Vec<String> {
          {low} 25 %, {lowest} less"
     );
     let has = |sign: char| lines.iter().any(|line| line.contains(sign));
-    let mut words = lines.iter().flat_map(|line| line.split_whitespace());
+    let words = || lines.iter().flat_map(|line| line.split_whitespace());
+    // The code of a colour may precede a figure.
+    let has_predictions = words()
+        .filter_map(|word| Some(&word[word.find('(')?..]))
+        .any(is_predicted);
+    let approximate = format!("{APPROXIMATE_MARK} measured without an interval");
     let signs = [
         (has(RECOMMENDED), "* recommended"),
-        (has('~'), "~ predicted, or measured without an interval"),
-        (words.any(|word| word == "-"), "- not known"),
+        (words().any(|word| word == "-"), "- not known"),
+        (has_predictions, PREDICTED_LEGEND),
+        (has(APPROXIMATE_MARK), approximate.as_str()),
     ];
     let signs: Vec<&str> = signs
         .into_iter()
         .filter_map(|(is_used, text)| is_used.then_some(text))
         .collect();
     let signs = Some(signs.join("; ")).filter(|text| !text.is_empty());
-    std::iter::once(shades).chain(signs).collect()
+    let texts = std::iter::once(shades).chain(signs);
+    texts.flat_map(|text| wrapped_lines(&text)).collect()
+}
+
+fn wrapped_lines(text: &str) -> Vec<String> {
+    wrapped(text).lines().map(str::to_owned).collect()
 }
 
 impl HeatAxes {
@@ -179,7 +192,7 @@ fn tables(result: &SweepResult, axes: &HeatAxes) -> Vec<HeatTable> {
         };
         let shared = (0..result.axes.len()).filter(is_shared);
         let names: Vec<String> = shared
-            .map(|index| named(&result.axes[index].name, &value(result, index, address)))
+            .map(|index| result.axes[index].value_text(&value(result, index, address)))
             .collect();
         let title = names.join(" ");
         let position = tables.iter().rposition(|table| table.title == title);
@@ -194,7 +207,7 @@ fn tables(result: &SweepResult, axes: &HeatAxes) -> Vec<HeatTable> {
         });
         let table = &mut tables[position];
         let column = axes.column.map_or(String::new(), |index| {
-            named(&result.axes[index].name, &value(result, index, address))
+            result.axes[index].value_text(&value(result, index, address))
         });
         let placed = PlacedCell {
             row: position_of(&mut table.rows, value(result, axes.row, address)),
@@ -227,24 +240,14 @@ struct CellFigure {
 impl CellFigure {
     /// Returns `None` if the rate is not known.
     fn new(cell: &SweepCell, is_bandwidth: bool) -> Option<CellFigure> {
-        let iops = cell.iops.filter(|_| !is_anything(cell))?;
-        let scale = match is_bandwidth {
-            true => cell.bytes_per_s? / iops.mean.max(f64::MIN_POSITIVE),
-            false => 1.0,
-        };
-        let units = if is_bandwidth { MEBIBYTES } else { RATE_UNITS };
-        let (rate, half) = (iops.mean * scale, iops.error.map(|error| error * scale));
-        let text = known_digits(rate, half, units);
-        let is_predicted = cell.basis == CellBasis::Predicted;
-        let sign = if is_predicted && !text.starts_with('~') {
-            "~"
-        } else {
-            ""
+        let (rate, text) = match is_bandwidth {
+            true => (cell.bytes_per_s?, cell_bandwidth(cell, MEBIBYTES)?),
+            false => (cell.iops?.mean, cell_rate(cell, RATE_UNITS)?),
         };
         Some(CellFigure {
             rate,
-            is_unsure: is_predicted || text.starts_with('~'),
-            text: format!("{sign}{text}"),
+            is_unsure: is_approximate(&text) || is_predicted(&text),
+            text,
         })
     }
 }
@@ -316,10 +319,10 @@ impl DrawnTable {
             title: match (has_unit_in_title, table.title.is_empty()) {
                 (true, true) => unit.to_owned(),
                 (true, false) => {
-                    let room = usize::from(COLUMNS) - ": MiB/s".len();
+                    let room = text_table::columns() - ": MiB/s".len();
                     format!("{}: {unit}", label(&table.title, room))
                 }
-                (false, _) => label(&table.title, usize::from(COLUMNS)),
+                (false, _) => label(&table.title, text_table::columns()),
             },
             labels: labels(&result.axes[axes.row].name, &table.rows),
             columns,
@@ -327,11 +330,11 @@ impl DrawnTable {
         }
     }
 
-    /// Returns the tables of at most 80 columns that show all columns.
+    /// Returns the tables that show all columns, each as wide as a paragraph.
     fn parts(&self, details: &str) -> Vec<Vec<String>> {
         let used = self.labels.first().map_or(0, |label| label.chars().count());
         // A column has a blank before it and a mark after it.
-        let room = usize::from(COLUMNS) - used;
+        let room = text_table::columns().saturating_sub(used);
         let count = (room / (self.width + 2)).max(1);
         let parts = self.columns.chunks(count);
         parts.map(|columns| self.part(columns, details)).collect()
@@ -376,7 +379,8 @@ fn painted(figure: Option<&CellFigure>, highest: f64, width: usize, style: TextS
 /// Name of the axis and labels of its rows, aligned to the right.
 fn labels(axis: &str, rows: &[String]) -> Vec<String> {
     let names = std::iter::once(axis).chain(rows.iter().map(String::as_str));
-    let names: Vec<String> = names.map(|name| label(name, ROW_LABEL_COLUMNS)).collect();
+    let room = ROW_LABEL_COLUMNS.min(text_table::columns() / 2);
+    let names: Vec<String> = names.map(|name| label(name, room)).collect();
     let width = names.iter().map(|name| name.chars().count()).max();
     let width = width.unwrap_or(0);
     names.iter().map(|name| format!("{name:>width$}")).collect()

@@ -1,17 +1,18 @@
 //! Recommended depth and number of jobs of each workload, from measured cells only.
 
-use super::{listed, named};
-use crate::known_digits::{BANDWIDTH_UNITS, RATE_UNITS, with_interval};
+use crate::known_digits::{LATENCY_UNITS, MEBIBYTES_PER_S, RATE_UNITS, with_interval};
+use crate::listed;
 use crate::text_style::TextStyle;
 use iosonde_job::escape_control_characters;
 use iosonde_study::saturation::Saturation;
 use iosonde_study::sweep::{Axis, CellBasis, CurveState, LARGE_BYTES, SweepCell, SweepResult};
-use iosonde_study::words;
 
 /// Smallest share of the highest rate that a recommended cell reaches.
 const SHARE_LEAST: f64 = 0.95;
 /// Smallest share of the highest rate that the interval of a recommended cell allows.
 const SHARE_BOUND_LEAST: f64 = 0.9;
+/// Smallest share of the highest rate that counts as this rate: the share that reads as 100 %.
+const SAME_RATE_LEAST: f64 = 0.995;
 /// Largest relative error of a highest rate that supports a recommendation.
 const MAXIMUM_ERROR_MOST: f64 = 0.2;
 /// A cell has a lower latency if it has at most this share of the other.
@@ -31,6 +32,8 @@ pub(super) struct CellAddress {
 /// Recommendation for one workload: all axes but `numjobs` and `iodepth`.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Recommendation {
+    /// The workload: values of all axes but `numjobs` and `iodepth`.
+    pub(super) values: Vec<String>,
     /// Values that distinguish the workload from others. Empty if there is one workload.
     subject: String,
     /// Cell that the measured cells support.
@@ -50,10 +53,10 @@ pub(super) enum RecommendedCell {
         address: CellAddress,
         /// Share of the highest measured rate, and half its interval.
         rate_share: (f64, f64),
-        /// Share of the mean latency of the cell with the highest rate.
+        /// Share of the lowest mean latency of cells with the highest rate.
         latency_share: f64,
     },
-    /// The cell with the highest rate.
+    /// Of the cells with the highest rate, the one with the lowest latency.
     Maximum {
         /// The cell.
         address: CellAddress,
@@ -89,7 +92,7 @@ pub(super) fn recommendations(result: &SweepResult) -> Vec<Recommendation> {
             None => workloads.push((values, vec![index])),
         }
     }
-    let recommended = workloads.iter().filter_map(|(_, curves)| {
+    let recommended = workloads.iter().filter_map(|(values, curves)| {
         let cells = measured_cells(result, curves);
         let outcome = checked_outcome(result, &cells)?;
         let fastest = cells.iter().max_by(|a, b| a.rate.total_cmp(&b.rate))?;
@@ -98,6 +101,7 @@ pub(super) fn recommendations(result: &SweepResult) -> Vec<Recommendation> {
             .filter(|index| **index != fastest.address.curve);
         let state = |index: &usize| result.curves[*index].state;
         Some(Recommendation {
+            values: values.iter().map(|value| (*value).to_owned()).collect(),
             subject: subject(result, *curves.first()?),
             outcome,
             is_cut_off: curves
@@ -122,7 +126,7 @@ fn subject(result: &SweepResult, curve: usize) -> String {
     let pairs = result.axes.iter().zip(&result.curves[curve].values);
     let several = pairs.filter(|(axis, _)| axis.name != "numjobs" && axis.values.len() > 1);
     let names: Vec<String> = several
-        .map(|(axis, value)| named(&axis.name, value))
+        .map(|(axis, value)| axis.value_text(value))
         .collect();
     label(&names.join(" "), SUBJECT_COLUMNS)
 }
@@ -176,28 +180,34 @@ fn outcome(cells: &[MeasuredCell]) -> Option<RecommendedCell> {
     };
     let share = |cell: &MeasuredCell| cell.rate / most.rate;
     let half = |cell: &MeasuredCell| Some(share(cell) * cell.error?.hypot(error));
-    let is_near = |cell: &MeasuredCell| {
-        cell.latency_ns <= most.latency_ns * LOWER_LATENCY_MOST && share(cell) >= SHARE_LEAST
-    };
-    let is_sure = |cell: &MeasuredCell| {
+    let is_sure = |cell: &&MeasuredCell| {
         half(cell).is_some_and(|half| share(cell) - half >= SHARE_BOUND_LEAST)
     };
-    let near: Vec<&MeasuredCell> = cells.iter().filter(|cell| is_near(cell)).collect();
-    let sure = near.iter().filter(|cell| is_sure(cell));
-    let best = sure.min_by(|a, b| {
-        let latencies = a.latency_ns.total_cmp(&b.latency_ns);
-        latencies.then(a.in_flight.cmp(&b.in_flight))
-    });
-    Some(match best {
+    // Deeper cells of a plateau have the same rate at a multiple of the latency.
+    let same = cells.iter().filter(|cell| share(cell) >= SAME_RATE_LEAST);
+    let reference = quickest(same.filter(is_sure)).unwrap_or(most);
+    let is_near = |cell: &&MeasuredCell| {
+        cell.latency_ns <= reference.latency_ns * LOWER_LATENCY_MOST && share(cell) >= SHARE_LEAST
+    };
+    let near = || cells.iter().filter(is_near);
+    Some(match quickest(near().filter(is_sure)) {
         Some(cell) => RecommendedCell::BelowMaximum {
             address: cell.address,
             rate_share: (share(cell), half(cell).unwrap_or_default()),
-            latency_share: cell.latency_ns / most.latency_ns,
+            latency_share: cell.latency_ns / reference.latency_ns,
         },
         None => RecommendedCell::Maximum {
-            address: most.address,
-            has_rival: !near.is_empty(),
+            address: reference.address,
+            has_rival: near().next().is_some(),
         },
+    })
+}
+
+/// The cell with the lowest latency, and of equal ones that with the fewest I/Os in flight.
+fn quickest<'a>(cells: impl Iterator<Item = &'a MeasuredCell>) -> Option<&'a MeasuredCell> {
+    cells.min_by(|a, b| {
+        let latencies = a.latency_ns.total_cmp(&b.latency_ns);
+        latencies.then(a.in_flight.cmp(&b.in_flight))
     })
 }
 
@@ -209,6 +219,18 @@ impl Recommendation {
             | RecommendedCell::Maximum { address, .. } => Some(address),
             RecommendedCell::Undecided(_) | RecommendedCell::DeeperUnmeasured(_) => None,
         }
+    }
+
+    /// Whether the sentence restricts the recommendation: another cell may be as good.
+    pub(super) fn has_caveat(&self) -> bool {
+        let has_rival = matches!(
+            self.outcome,
+            RecommendedCell::Maximum {
+                has_rival: true,
+                ..
+            }
+        );
+        has_rival || self.is_cut_off || !self.unmeasured.is_empty()
     }
 
     /// Returns the recommendation as a sentence.
@@ -233,7 +255,7 @@ impl Recommendation {
                 address,
                 has_rival: false,
             } => format!(
-                "{}: the highest measured rate ({}); lower latency costs more than 5 % of it",
+                "{}: {maximum} ({})",
                 options(result, address),
                 figures(result, address, style)
             ),
@@ -243,6 +265,11 @@ impl Recommendation {
                 options(result, address),
                 figures(result, address, style)
             ),
+            RecommendedCell::Undecided(Some(error)) if error > 1.0 => {
+                "undecided: the highest rate is uncertain by more than 100 %; use a longer \
+                 --runtime"
+                    .to_owned()
+            }
             RecommendedCell::Undecided(Some(error)) => format!(
                 "undecided: the highest rate is known to {}{:.0} % only; use a longer --runtime",
                 style.plus_minus(),
@@ -304,7 +331,7 @@ fn figures(result: &SweepResult, address: CellAddress, style: TextStyle) -> Stri
             Some(bytes) => {
                 let block_bytes = bytes / iops.mean.max(f64::MIN_POSITIVE);
                 let error = iops.error.map(|error| error * block_bytes);
-                with_interval(bytes, error, BANDWIDTH_UNITS, style.plus_minus())
+                with_interval(bytes, error, MEBIBYTES_PER_S, style.plus_minus())
             }
             None => {
                 let rate = with_interval(iops.mean, iops.error, RATE_UNITS, style.plus_minus());
@@ -313,7 +340,11 @@ fn figures(result: &SweepResult, address: CellAddress, style: TextStyle) -> Stri
         }
     });
     let latency = cell.mean_latency_ns;
-    let latency = latency.map(|ns| format!("mean {}", words::latency(ns)));
+    let latency = latency.map(|ns| {
+        let error = cell.mean_latency_error_ns();
+        let sign = style.plus_minus();
+        format!("mean {}", with_interval(ns, error, LATENCY_UNITS, sign))
+    });
     let parts: Vec<String> = rate.into_iter().chain(latency).collect();
     parts.join(", ")
 }
@@ -356,13 +387,41 @@ pub(crate) fn label(text: &str, width: usize) -> String {
 mod tests {
     use super::*;
 
+    fn undecided(error: Option<f64>) -> Recommendation {
+        Recommendation {
+            values: Vec::new(),
+            subject: String::new(),
+            outcome: RecommendedCell::Undecided(error),
+            is_cut_off: false,
+            unmeasured: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn caveat_is_reported_for_each_restriction() {
+        let address = CellAddress { curve: 0, cell: 0 };
+        let with_rival = |has_rival: bool| Recommendation {
+            outcome: RecommendedCell::Maximum { address, has_rival },
+            ..undecided(None)
+        };
+        assert!(!with_rival(false).has_caveat());
+        assert!(with_rival(true).has_caveat());
+        let cut_off = Recommendation {
+            is_cut_off: true,
+            ..with_rival(false)
+        };
+        let unmeasured = Recommendation {
+            unmeasured: vec!["numjobs=4".to_owned()],
+            ..with_rival(false)
+        };
+        assert!(cut_off.has_caveat() && unmeasured.has_caveat());
+    }
+
     #[test]
     fn curves_without_depth_are_counted_if_many() {
         let with = |count: usize| Recommendation {
-            subject: String::new(),
-            outcome: RecommendedCell::Undecided(None),
-            is_cut_off: false,
             unmeasured: (1..=count).map(|jobs| format!("numjobs={jobs}")).collect(),
+            ..undecided(None)
         };
         let start = "more depth was not measured with";
         assert_eq!(with(0).unmeasured_in_words(), "");

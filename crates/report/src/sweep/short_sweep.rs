@@ -2,7 +2,9 @@
 
 use super::recommendation::{Recommendation, recommendations};
 use super::{headline, heat_table, is_of_working_sets, notes, storage, table};
-use crate::hanging_lines::{HangingLines, NAME_COLUMNS, details_command, note_lines, result_line};
+use crate::hanging_lines::{
+    HangingLines, details_command, line_with_command, note_lines, result_line,
+};
 use crate::text_style::{TextRole, TextStyle};
 use crate::text_table::wrapped;
 use iosonde_job::escape_control_characters;
@@ -46,8 +48,8 @@ impl<'a> ShortSweep<'a> {
         }
     }
 
-    /// Returns the report as text of at most 80 columns. Control characters of names and notes are
-    /// escaped. A sweep over the working set is reported as by [`table`].
+    /// Returns the report as text, as wide as a paragraph. Control characters of names and notes
+    /// are escaped. A sweep over the working set is reported as by [`table`].
     #[must_use]
     pub fn text(&self) -> String {
         let (result, style) = (self.result, self.style);
@@ -72,7 +74,7 @@ impl<'a> ShortSweep<'a> {
         let hidden = advice.len().saturating_sub(RECOMMENDATIONS_MAX);
         if hidden > 0 {
             let more = words::counted(hidden, "more workload");
-            lines.push(format!("{:NAME_COLUMNS$}{more}: {details}", ""));
+            lines.push(line_with_command("", &more, &details));
         }
         lines.extend(note_lines(&notes(result), NOTE_LINES, &details));
         lines.push(self.kept());

@@ -1,20 +1,15 @@
 use super::*;
+use crate::text_style::TextStyle;
 use iosonde_engine::runner::LocalRunner;
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_job::env::FakeEnv;
-use iosonde_study::probe::{StudyTarget, StudyTargetKind};
 use iosonde_study::sweep::{Base, SweepGrid, SweepOptions, SweepTarget, parse_axes, sweep};
+use iosonde_study::test_targets::simulated_target;
 
 pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
-pub(super) fn measured(device: &str, axes: &[(&str, &str)], options: &SweepOptions) -> SweepResult {
-    let target = StudyTarget {
-        name: format!("sim:{device}"),
-        path: "sim".to_owned(),
-        kind: StudyTargetKind::Simulated {
-            options: device.to_owned(),
-        },
-    };
+pub(crate) fn measured(device: &str, axes: &[(&str, &str)], options: &SweepOptions) -> SweepResult {
+    let target = simulated_target(device);
     let targets = [SweepTarget::new(&target, None).unwrap()];
     let given: Vec<(String, String)> = axes
         .iter()
@@ -26,7 +21,7 @@ pub(super) fn measured(device: &str, axes: &[(&str, &str)], options: &SweepOptio
     sweep(&mut session, &targets, &grid, options, Vec::new(), &mut ()).unwrap()
 }
 
-pub(super) fn options() -> SweepOptions {
+pub(crate) fn options() -> SweepOptions {
     SweepOptions {
         exhaustive: false,
         runtime_ns: 10 * SECOND_NS,
@@ -71,6 +66,14 @@ fn jobs_are_columns_and_blocks_tables() {
     let text = table(&result);
     fits(&text);
     insta::assert_snapshot!("jobs", text);
+    let sentences = result
+        .curves
+        .iter()
+        .map(|curve| sentence(&result, curve).unwrap());
+    for sentence in sentences {
+        assert!(!sentence.contains("may raise"), "{sentence}");
+        assert!(!sentence.contains("in each of"), "{sentence}");
+    }
 }
 
 #[test]
@@ -88,6 +91,12 @@ fn budget_report_names_cells_left_out() {
     let text = table(&result);
     fits(&text);
     insta::assert_snapshot!("budget", text);
+    let lines = advice_lines(&result);
+    let caveat = "; cells of lower latency may reach it too: use a longer --runtime";
+    let is_caveat = |line: &&String| {
+        line.starts_with("advice: read 128k: iodepth=4: ") && line.ends_with(caveat)
+    };
+    assert_eq!(lines.iter().filter(is_caveat).count(), 1, "{lines:?}");
 }
 
 #[test]
@@ -184,6 +193,8 @@ fn doubted(error: f64) -> SweepResult {
 fn uncertain_figures_yield_no_advice() {
     let text = table(&doubted(1.5));
     fits(&text);
+    let start = "4k: undecided: the highest rate is uncertain by more than 100 %; use";
+    assert!(text.contains(start), "{text}");
     insta::assert_snapshot!("doubted", text);
     // At this error, the jump from 1.3k to 27k is significant; those of 64k and of jobs are not.
     let text = table(&doubted(0.34));
@@ -191,7 +202,103 @@ fn uncertain_figures_yield_no_advice() {
 }
 
 #[test]
+fn advice_recommends_the_cell_that_the_screen_marks() {
+    let axes = [("bs", "4k,16k,64k"), ("iodepth", "1..64")];
+    let result = measured("nvme", &axes, &options());
+    let found = recommendation::recommendations(&result);
+    let lines = advice_lines(&result);
+    assert_eq!(found.len(), 3);
+    for (found, block) in found.iter().zip(["4k", "16k", "64k"]) {
+        let address = found.address().unwrap();
+        let cell = &result.curves[address.curve].cells[address.cell];
+        let start = format!("advice: {block}: recommended");
+        let line = lines.iter().find(|line| line.starts_with(&start)).unwrap();
+        assert!(
+            line.contains(&format!(": depth {}: ", cell.iodepth)),
+            "{line}"
+        );
+    }
+}
+
+/// A rate that still rises has reached no limit.
+#[test]
+fn block_size_that_still_rises_has_no_limit() {
+    let device = "seed=1,read_us=4000,write_us=4000,parallel=64,cap_iops=2000,cap_bw=40m";
+    let result = measured(device, &[("bs", "4k,1m"), ("iodepth", "1..4")], &options());
+    let found = sentence(&result, &result.curves[0]).unwrap();
+    assert!(found.starts_with("4k: still rises at depth 4"), "{found}");
+    let lines = advice_lines(&result);
+    let limits = lines.iter().find(|line| line.contains("limited by"));
+    let limits = limits.unwrap();
+    assert!(
+        limits.contains("blocks of 1 MiB are limited by bandwidth ("),
+        "{limits}"
+    );
+    let end = "; the rate of 4 KiB still rises at the deepest queue";
+    assert!(limits.ends_with(end), "{limits}");
+}
+
+#[test]
+fn block_sizes_at_one_depth_have_limits() {
+    let axes = [("bs", "4k,64k"), ("iodepth", "1")];
+    let result = measured("throttled", &axes, &options());
+    let lines = advice_lines(&result);
+    let limits = lines.iter().find(|line| line.contains("limited by"));
+    let limits = limits.unwrap();
+    assert!(
+        limits
+            .contains("blocks of 4 KiB are limited by IOPS (2.00k), those of 64 KiB by bandwidth"),
+        "{limits}"
+    );
+}
+
+#[test]
+fn legend_explains_intervals_that_reach_zero() {
+    let mut result = measured("nfs", &[("iodepth", "1,2")], &options());
+    let curve = &mut result.curves[0];
+    for cell in &mut curve.cells {
+        cell.basis = CellBasis::Measured;
+        let iops = cell.iops.as_mut().unwrap();
+        iops.error = Some(iops.mean);
+    }
+    let legend = "~ measured too shortly for an interval";
+    assert!(table(&result).contains(legend), "{}", table(&result));
+    for cell in &mut result.curves[0].cells {
+        let iops = cell.iops.as_mut().unwrap();
+        iops.error = Some(0.99 * iops.mean);
+    }
+    let text = table(&result);
+    assert!(!text.contains(legend), "{text}");
+}
+
+#[test]
 fn single_cell_has_no_knee_and_no_curve() {
     let result = measured("nfs", &[("iodepth", "2")], &options());
     insta::assert_snapshot!("one_cell", table(&result));
+}
+
+#[test]
+fn sweep_of_target_in_memory_has_caution_in_all_reports() {
+    let caution = "This is memory (tmpfs): its data does not survive a restart.";
+    let mut result = measured("nfs", &[("bs", "4k,16k"), ("iodepth", "1,2")], &options());
+    let texts = |result: &SweepResult| {
+        let short = ShortSweep::new(result, (None, ""), TextStyle::PLAIN).text();
+        [short, table(result), markdown(result)]
+    };
+    assert!(!texts(&result).concat().contains("restart"));
+    for curve in &mut result.curves {
+        curve.in_memory = Some("memory (tmpfs)".to_owned());
+    }
+    for text in texts(&result) {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert_eq!(words.join(" ").matches(caution).count(), 1, "{text}");
+    }
+    // With several targets, the caution names its target.
+    result.targets.push("/data".to_owned());
+    let mut axes = result.axes.iter_mut();
+    axes.find(|axis| axis.name == "bs").unwrap().name = "target".to_owned();
+    result.curves[1].in_memory = None;
+    let notes = notes(&result).into_iter();
+    let cautions: Vec<String> = notes.filter(|note| note.contains("restart")).collect();
+    assert_eq!(cautions, [format!("4k: {caution}")]);
 }

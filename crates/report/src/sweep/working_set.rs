@@ -1,7 +1,8 @@
 //! Cache findings of sweeps over the working set: a row per size, and a sentence.
 
-use super::named;
-use crate::known_digits::{RATE_UNITS, digits_beside_interval, known_percentile};
+use crate::known_digits::{
+    LATENCY_UNITS, RATE_UNITS, digits_beside_interval, known_digits, known_percentile,
+};
 use crate::markdown_table::{MarkdownColumn, markdown_table};
 use crate::text_table::wrapped;
 use iosonde_result::compare::informative_interval;
@@ -100,7 +101,7 @@ fn title(result: &SweepResult, finding: &CacheFinding) -> String {
         .filter(|(axis, _)| axis.values.len() > 1);
     let words: Vec<String> = several
         .filter(|(axis, _)| axis.name != WORKING_SET)
-        .map(|(axis, value)| named(&axis.name, value))
+        .map(|(axis, value)| axis.value_text(value))
         .collect();
     words.join(" ")
 }
@@ -140,10 +141,11 @@ fn rows(result: &SweepResult, finding: &CacheFinding) -> Vec<WorkingSetRow> {
 fn figures(cell: &SweepCell) -> [String; 4] {
     let dash = || "-".to_owned();
     let rate = |iops: CellRate| digits_beside_interval(iops.mean, iops.error, RATE_UNITS);
+    let mean = |ns: f64| known_digits(ns, cell.mean_latency_error_ns(), LATENCY_UNITS);
     let p99 = |latency: LatencySummary| known_percentile(latency.p99_ns, latency.p99_between_ns);
     [
         cell.iops.map_or_else(dash, rate),
-        cell.mean_latency_ns.map_or_else(dash, words::latency),
+        cell.mean_latency_ns.map_or_else(dash, mean),
         cell.latency.map_or_else(dash, p99),
         cell.warmup.map_or_else(dash, warmup),
     ]

@@ -12,8 +12,11 @@ const MOSTLY_RECOVERING: f64 = 0.5;
 const MUCH_SLOWER: f64 = 3.0;
 /// Smaller differences between OSDs are ignored, in nanoseconds.
 const NOTICEABLE_NS: f64 = 2e6;
-/// OSDs with fewer operations are ignored.
+/// Number of operations needed for a verdict on the OSDs, or to call one of them slow.
 const FEWEST_OPS: u64 = 20;
+/// Number of operations that an OSD needs to be compared with a slow one. The median of several
+/// OSDs is compared, so that each of them needs fewer.
+const FEWEST_OPS_OF_OTHERS: u64 = 10;
 /// Number of OSDs needed to call one of them slow.
 const FEWEST_OSDS: usize = 3;
 /// Share of the latency from which on the OSDs are the bottleneck.
@@ -65,9 +68,12 @@ pub(super) fn slow_osd(seen: &RunObservation) -> Option<Verdict> {
     let asked: Vec<&OsdLatency> = side
         .osd_latency
         .iter()
-        .filter(|osd| osd.ops >= FEWEST_OPS)
+        .filter(|osd| osd.ops >= FEWEST_OPS_OF_OTHERS)
         .collect();
-    let by_ops = slowest(asked.iter().map(|osd| (osd.osd, osd.op_ns)));
+    let by_ops = slowest(asked.iter().map(|osd| (osd.osd, osd.op_ns))).filter(|(slow, ..)| {
+        let mut known = asked.iter().filter(|osd| osd.ops >= FEWEST_OPS);
+        known.any(|osd| osd.osd == *slow)
+    });
     let commits = side.osd_latency.iter();
     let by_commit = slowest(commits.filter_map(|osd| Some((osd.osd, osd.commit_ns? as f64))));
     let (slow, measured) = match (by_ops, by_commit) {
@@ -273,6 +279,22 @@ mod tests {
             main(&seen(&[0.1, 0.1, 0.5], quiet)).kind,
             VerdictKind::SlowOsd
         );
+    }
+
+    #[test]
+    fn slow_osd_needs_more_operations_than_others() {
+        let kind = |ops: [u64; 3]| {
+            let mut seen = seen(&[1.0, 12.0, 1.2], CephActivity::default());
+            let osds = &mut seen.ceph.as_mut().unwrap().osd_latency;
+            osds.iter_mut()
+                .zip(ops)
+                .for_each(|(osd, ops)| osd.ops = ops);
+            main(&seen).kind
+        };
+        assert_eq!(kind([19, 63, 21]), VerdictKind::SlowOsd);
+        assert_eq!(kind([10, 20, 10]), VerdictKind::SlowOsd);
+        assert_ne!(kind([63, 19, 21]), VerdictKind::SlowOsd, "the slow one");
+        assert_ne!(kind([9, 63, 21]), VerdictKind::SlowOsd, "of two others one");
     }
 
     #[test]

@@ -37,8 +37,8 @@ pub(super) fn condition_evidence(cause: &VerdictCause) -> String {
             )
         }
         VerdictCause::HypervisorSteal { steal_percent } => format!(
-            "the hypervisor gave {steal_percent:.0} % of this machine's CPU time to other virtual \
-             machines: latencies may be too high and rates too low"
+            "the hypervisor withheld {steal_percent:.0} % of this machine's CPU time (steal): \
+             latencies may be too high and rates too low"
         ),
         VerdictCause::MachineSuspended { suspended_ns } => format!(
             "the machine was suspended for {} during the run, which affects I/Os in flight, caches \

@@ -457,8 +457,8 @@ fn condition_causes() -> Vec<CauseRow> {
                 steal_percent: 20.0,
             },
             VerdictKind::Steal,
-            "the hypervisor gave 20 % of this machine's CPU time to other virtual machines: \
-             latencies may be too high and rates too low",
+            "the hypervisor withheld 20 % of this machine's CPU time (steal): latencies may be too \
+             high and rates too low",
         ),
     ]
 }

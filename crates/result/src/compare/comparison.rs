@@ -62,6 +62,22 @@ pub struct ComparedSide {
     pub earlier_runs: Option<BetweenRuns>,
 }
 
+impl ComparedSide {
+    /// A figure of one result, without interval.
+    #[must_use]
+    pub fn from_value(value: f64) -> ComparedSide {
+        ComparedSide {
+            value,
+            bounds: None,
+            runs: 1,
+            machines: 1,
+            spread: None,
+            unsettled: false,
+            earlier_runs: None,
+        }
+    }
+}
+
 /// Verdict on the second side, relative to the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -3,7 +3,7 @@
 use super::figure::{Bounds, IntervalBasis};
 use crate::histogram::{Histogram, lowest, width};
 use crate::littles_law::SlotTime;
-use crate::series::{
+use crate::series_statistics::{
     FEWEST_SAMPLES, MeanEstimate, SeriesEvidence, mean_with_confidence, rate_with_confidence,
 };
 use crate::stats::Moments;
@@ -124,7 +124,7 @@ impl From<MeanEstimate> for MeanError {
             repeat_factor: estimate.repeat_factor,
             freedom: estimate.freedom,
             basis: match estimate.evidence {
-                SeriesEvidence::Series => IntervalBasis::Series,
+                SeriesEvidence::Autocorrelation => IntervalBasis::Series,
                 SeriesEvidence::TooShort => IntervalBasis::Thirds,
                 SeriesEvidence::Drift => IntervalBasis::Drift,
             },

@@ -8,7 +8,7 @@ use crate::histogram::Histogram;
 use crate::interval::{Interval, IntervalCounts, Intervals};
 use crate::littles_law::SlotTime;
 use crate::run::{DirectionStats, RunResult, SyncStats, VerdictKind, WorkerResult};
-use crate::series::{FEWEST_SAMPLES, is_rate_steady};
+use crate::series_statistics::{FEWEST_SAMPLES, is_rate_steady};
 use crate::stats::{LatencyStats, Moments};
 use iosonde_job::plan::{BlockSize, Direction, Job, PerDirection, UnifiedReporting};
 use std::borrow::Cow;

@@ -6,7 +6,7 @@ use super::confidence_interval::{
 use super::*;
 use crate::histogram::Histogram;
 use crate::littles_law::SlotTime;
-use crate::series::families::{
+use crate::series_statistics::families::{
     FAMILIES, ProcessFamily, Random, TRUTH, chance_deviation, draws, normal, uniform,
 };
 use crate::stats::Moments;

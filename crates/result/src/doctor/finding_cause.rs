@@ -48,7 +48,7 @@ pub enum MachineCause {
         /// Load average over 1 minute.
         load_average: Option<f64>,
     },
-    /// The hypervisor gave CPU time to other virtual machines.
+    /// The hypervisor withheld CPU time (steal).
     CpuSteal {
         /// Share of the CPU time.
         steal_percent: f64,

@@ -87,9 +87,7 @@ fn cpu_busy(busy_percent: f64, cpus: Option<u32>, load_average: Option<f64>) -> 
 fn cpu_steal(steal_percent: f64) -> FindingWords {
     FindingWords::new(
         "cpu-steal",
-        format!(
-            "the hypervisor gave {steal_percent:.1} % of the CPU time to other virtual machines"
-        ),
+        format!("the hypervisor withheld {steal_percent:.1} % of this machine's CPU time (steal)"),
         "latencies include times in which this machine did not run",
     )
     .remedy("use a machine with dedicated CPUs, or measure more than once")

@@ -1,26 +1,8 @@
 //! Words of the errors of Ceph.
 
+use super::error_checks::{check_error, check_problems, text};
 use crate::run_error::{CephAction, CephProblem, RunError, TargetProblem, UnsupportedFeature};
 use iosonde_job::errno;
-
-fn text(text: &str) -> String {
-    text.to_owned()
-}
-
-/// Checks text and remedy of an error on `rbd://p/i`, and that it survives JSON.
-fn check(error: &RunError, words: &str, remedy: &str) {
-    assert_eq!(error.to_string(), format!("rbd://p/i: {words}"));
-    assert_eq!(error.remedy(), remedy);
-    let json = serde_json::to_string(error).unwrap();
-    assert_eq!(serde_json::from_str::<RunError>(&json).unwrap(), *error);
-}
-
-fn check_problems(cases: Vec<(CephProblem, &str, &str)>) {
-    for (problem, words, remedy) in cases {
-        let error = RunError::unusable_target("rbd://p/i", problem.into());
-        check(&error, words, remedy);
-    }
-}
 
 fn not_removed(namespace: Option<&str>, others: usize) -> CephProblem {
     CephProblem::ObjectsNotRemoved {
@@ -93,7 +75,7 @@ fn ceph_problems_keep_their_words() {
             "omit --readonly, or use an object that is large enough",
         ),
     ];
-    check_problems(cases.into());
+    check_problems("rbd://p/i", cases);
 }
 
 #[test]
@@ -111,7 +93,7 @@ fn problems_of_snapshots_keep_their_words() {
             "choose a written part (offset=, size=), or another snapshot",
         ),
     ];
-    check_problems(cases.into());
+    check_problems("rbd://p/i", cases);
 }
 
 #[test]
@@ -179,12 +161,12 @@ fn problems_of_made_pools_and_images_keep_their_words() {
             "remove it when no client has it open (`rbd status p/i`): rbd rm p/i",
         ),
     ];
-    check_problems(cases.into());
+    check_problems("rbd://p/i", cases);
 }
 
 #[test]
 fn cache_tier_problems_name_the_pool_and_the_command() {
-    check_problems(vec![
+    let cases = [
         (
             CephProblem::NoCacheTier { pool: text("p") },
             "--cache-compare needs a cache tier, and the pool has none",
@@ -200,12 +182,13 @@ fn cache_tier_problems_name_the_pool_and_the_command() {
             "cannot set the cache tier hot back to writeback: Connection timed out (ETIMEDOUT)",
             "set it once the cluster answers: ceph osd tier cache-mode hot writeback",
         ),
-    ]);
+    ];
+    check_problems("rbd://p/i", cases);
 }
 
 #[test]
 fn remaining_objects_are_named_with_their_removal() {
-    check_problems(vec![
+    let cases = [
         (
             not_removed(None, 0),
             "cannot remove it: Permission denied (EACCES)",
@@ -217,7 +200,8 @@ fn remaining_objects_are_named_with_their_removal() {
             "remove it once the cluster answers: rados -p p -N n rm o; also remove the other \
              objects with this prefix",
         ),
-    ]);
+    ];
+    check_problems("rbd://p/i", cases);
     let error = RunError::unusable_target("rbd://p/i", not_removed(None, 0).into());
     assert_eq!(error.errno(), Some(errno::EACCES));
 }
@@ -265,11 +249,7 @@ fn remedy_of_a_ceph_call_depends_on_action_and_errno() {
             errno,
             said: String::new(),
         };
-        check(
-            &RunError::unusable_target("rbd://p/i", cause),
-            &words,
-            remedy,
-        );
+        check_problems("rbd://p/i", [(cause, words.as_str(), remedy)]);
     }
 }
 
@@ -281,6 +261,16 @@ fn build_without_ceph_names_the_build_with_it() {
         error.remedy(),
         "install the archive or package for glibc (linux-gnu instead of linux-static), or build \
          with `cargo build --release`"
+    );
+}
+
+#[test]
+fn build_for_clusters_names_a_target() {
+    let error = RunError::from(UnsupportedFeature::BuiltForClusters);
+    assert_eq!(error.to_string(), "this build measures only on clusters");
+    assert_eq!(
+        error.remedy(),
+        "run iosonde on a Linux machine, or name a target in a cluster, such as sc://CLASS"
     );
 }
 
@@ -306,5 +296,5 @@ fn ceph_call_of_an_earlier_version_is_read_as_text() {
     let row = r#"{"target":{"path":"rbd://p/i","problem":"cannot open it: no","remedy":"r","cause":{
         "problem":{"ceph_call":{"doing":"open it","errno":2,"said":"","remedy":"r"}}}}}"#;
     let error: RunError = serde_json::from_str(row).unwrap();
-    check(&error, "cannot open it: no", "r");
+    check_error(&error, "rbd://p/i: cannot open it: no", "r");
 }

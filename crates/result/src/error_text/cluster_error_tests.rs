@@ -1,30 +1,15 @@
 //! Words of the errors of a cluster and of its volumes.
 
+use super::error_checks::{check_error, check_problems, text, texts};
 use crate::run_error::{
     ApiFailure, ClaimBound, ClusterObstacle, ClusterRequest, DeviceVolume, ManifestLimit,
     QuotaShortage, RunError, SystemFailure, VolumeProblem, WriteRefusal,
 };
 use iosonde_job::errno;
 
-fn text(text: &str) -> String {
-    text.to_owned()
-}
-
-fn texts(all: &[&str]) -> Vec<String> {
-    all.iter().copied().map(text).collect()
-}
-
-/// Checks text and remedy of an error, and that it survives JSON.
-fn check(error: RunError, words: &str, remedy: &str) {
-    assert_eq!(error.to_string(), words);
-    assert_eq!(error.remedy(), remedy);
-    let json = serde_json::to_string(&error).unwrap();
-    assert_eq!(serde_json::from_str::<RunError>(&json).unwrap(), error);
-}
-
 fn check_obstacles(cases: Vec<(ClusterObstacle, &str, &str)>) {
     for (obstacle, words, remedy) in cases {
-        check(obstacle.into(), words, remedy);
+        check_error(&RunError::from(obstacle), words, remedy);
     }
 }
 
@@ -482,17 +467,10 @@ fn manifest_errors_keep_their_words() {
     ]);
 }
 
-fn check_volumes(cases: Vec<(VolumeProblem, &str, &str)>) {
-    for (problem, words, remedy) in cases {
-        let error = RunError::unusable_target("pvc://x", problem.into());
-        check(error, &format!("pvc://x: {words}"), remedy);
-    }
-}
-
 #[test]
 fn namespace_and_claim_problems_keep_their_words() {
     let own = "measure a claim of your own: sc://CLASS with --volume-mode block";
-    check_volumes(vec![
+    let cases = [
         (
             VolumeProblem::RootForbidden { is_block: true },
             "the namespace's Pod Security level `restricted` forbids pods that run as root, as \
@@ -539,7 +517,8 @@ fn namespace_and_claim_problems_keep_their_words() {
              of it",
             own,
         ),
-    ]);
+    ];
+    check_problems("pvc://x", cases);
 }
 
 #[test]
@@ -548,7 +527,7 @@ fn storage_class_problems_keep_their_words() {
         similar,
         known: texts(known),
     };
-    check_volumes(vec![
+    let cases = [
         (
             VolumeProblem::StaticClass,
             "the class has no provisioner: its volumes are made by hand, so that none can be made \
@@ -595,7 +574,8 @@ fn storage_class_problems_keep_their_words() {
             "it cannot be made in the volume: Permission denied (EACCES)",
             "let the pod's user write to the volume: --run-as",
         ),
-    ]);
+    ];
+    check_problems("pvc://x", cases);
 }
 
 #[test]
@@ -634,14 +614,14 @@ fn remedy_of_a_device_depends_on_its_volume() {
         let used = text("it is mounted");
         let error = unusable(VolumeProblem::DeviceInUse { used, volume });
         let words = "pvc://x: this block device is in use: it is mounted";
-        check(error, words, used_remedy);
+        check_error(&error, words, used_remedy);
         let error = unusable(VolumeProblem::DeviceHasData {
             carries: text("swap space"),
             volume,
             consent_name: text("pvc://x"),
         });
         let words = "pvc://x: this block device carries swap space";
-        check(error, words, &data_remedy);
+        check_error(&error, words, &data_remedy);
         let refused = |consent_name| {
             let found = text("it is mounted");
             let cause = WriteRefusal::PodDevice {
@@ -652,8 +632,8 @@ fn remedy_of_a_device_depends_on_its_volume() {
             RunError::write_refused("pvc://x", cause)
         };
         let words = "refusing to write to pvc://x: it is mounted";
-        check(refused(None), words, used_remedy);
-        check(refused(Some(text("pvc://x"))), words, &data_remedy);
+        check_error(&refused(None), words, used_remedy);
+        check_error(&refused(Some(text("pvc://x"))), words, &data_remedy);
     }
 }
 
@@ -664,7 +644,7 @@ fn rendered_manifest_explains_device_use() {
         "/dev/x",
         VolumeProblem::RenderedDeviceInUse { used: text("busy") }.into(),
     );
-    check(rendered, "/dev/x: this block device is in use: busy", end);
+    check_error(&rendered, "/dev/x: this block device is in use: busy", end);
     let rendered = RunError::unusable_target(
         "/dev/x",
         VolumeProblem::RenderedDeviceHasData {
@@ -675,8 +655,8 @@ fn rendered_manifest_explains_device_use() {
     let remedy = "measure a class whose volumes are new; to destroy what is on this one, render \
                   the manifest with --allow-overwrite=TARGET, and name the target as it is in \
                   --target";
-    check(
-        rendered,
+    check_error(
+        &rendered,
         "/dev/x: this block device carries swap space",
         remedy,
     );

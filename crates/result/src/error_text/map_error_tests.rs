@@ -1,22 +1,8 @@
 //! Words of the errors of `--map`.
 
-use crate::run_error::{MapProblem, ProgramEnding, RunError};
+use super::error_checks::{check_problems, text};
+use crate::run_error::{MapProblem, ProgramEnding};
 use iosonde_job::errno;
-
-fn text(text: &str) -> String {
-    text.to_owned()
-}
-
-/// Checks text and remedy of an error on `rbd://p/i`, and that it survives JSON.
-fn check_problems(cases: Vec<(MapProblem, &str, &str)>) {
-    for (problem, words, remedy) in cases {
-        let error = RunError::unusable_target("rbd://p/i", problem.into());
-        assert_eq!(error.to_string(), format!("rbd://p/i: {words}"));
-        assert_eq!(error.remedy(), remedy);
-        let json = serde_json::to_string(&error).unwrap();
-        assert_eq!(serde_json::from_str::<RunError>(&json).unwrap(), error);
-    }
-}
 
 #[test]
 fn machines_that_cannot_map_get_a_remedy() {
@@ -28,7 +14,7 @@ fn machines_that_cannot_map_get_a_remedy() {
         program: text("rbd"),
         package: text("ceph-common"),
     };
-    check_problems(vec![
+    let cases = [
         (
             MapProblem::NotRoot,
             "--map needs root: it mounts a file system",
@@ -45,7 +31,8 @@ fn machines_that_cannot_map_get_a_remedy() {
             "--map needs rbd, which is not installed",
             "install its package (Debian, Ubuntu: apt-get install ceph-common)",
         ),
-    ]);
+    ];
+    check_problems("rbd://p/i", cases);
 }
 
 #[test]
@@ -56,7 +43,7 @@ fn images_that_are_not_mapped_get_a_remedy() {
     let unknown = MapProblem::UnknownContents {
         consent_name: text("rbd://p/i"),
     };
-    check_problems(vec![
+    let cases = [
         (
             mapped,
             "the image is mapped on this machine already, as /dev/rbd0",
@@ -72,7 +59,8 @@ fn images_that_are_not_mapped_get_a_remedy() {
             "the image holds data, but no file system that is known",
             "to format the image, which destroys its data, use --allow-overwrite=rbd://p/i",
         ),
-    ]);
+    ];
+    check_problems("rbd://p/i", cases);
 }
 
 #[test]
@@ -90,7 +78,7 @@ fn failed_steps_name_command_ending_and_message() {
         said: text("target is busy"),
         remaining: vec![text("umount /m"), text("rbd unmap /dev/rbd0")],
     };
-    check_problems(vec![
+    let cases = [
         (
             MapProblem::NoDevice { said: text("?") },
             "`rbd map` printed \"?\", which is no device of this image",
@@ -118,5 +106,6 @@ fn failed_steps_name_command_ending_and_message() {
             "the image is still mapped: `umount /m` failed with status 32: target is busy",
             "stop the programs that use the image, then run: umount /m && rbd unmap /dev/rbd0",
         ),
-    ]);
+    ];
+    check_problems("rbd://p/i", cases);
 }

@@ -1,14 +1,7 @@
 //! Tests of the words for problems with snapshot classes.
 
-use crate::run_error::{RunError, VolumeProblem};
-
-fn text(text: &str) -> String {
-    text.to_owned()
-}
-
-fn texts(all: &[&str]) -> Vec<String> {
-    all.iter().copied().map(text).collect()
-}
+use super::error_checks::{check_problems, text, texts};
+use crate::run_error::VolumeProblem;
 
 #[test]
 fn snapshot_problems_keep_their_words() {
@@ -61,9 +54,5 @@ fn snapshot_problems_keep_their_words() {
             "name a snapshot class with the deletion policy Delete: --snapshot-class",
         ),
     ];
-    for (problem, words, remedy) in cases {
-        let error = RunError::unusable_target("sc://x", problem.into());
-        assert_eq!(error.to_string(), format!("sc://x: {words}"));
-        assert_eq!(error.remedy(), remedy);
-    }
+    check_problems("sc://x", cases);
 }

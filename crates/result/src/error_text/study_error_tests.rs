@@ -1,6 +1,6 @@
 //! Words of errors of studies and benchmarks, and of targets that are not written.
 
-use super::tests::check;
+use super::error_checks::{check, on_path, text};
 use crate::run_error::{
     IdentityChange, ImageContent, ImageUser, RunError, SystemFailure, TargetProblem,
     UnsupportedFeature, WriteObstacle, WriteRefusal,
@@ -9,16 +9,8 @@ use iosonde_job::errno;
 use iosonde_job::outside_access::AccessKind;
 use iosonde_job::plan::Engine;
 
-fn text(text: &str) -> String {
-    text.to_owned()
-}
-
 fn refused(cause: WriteRefusal) -> RunError {
     RunError::write_refused("/dev/x", cause)
-}
-
-fn on_path(cause: TargetProblem) -> RunError {
-    RunError::unusable_target("/t", cause)
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The words of each variant.
 
 use super::describe_access_remedy;
+use super::error_checks::{check, on_path};
 use crate::run_error::{
     AccessPurpose, BufferMemory, CephAction, FileHarm, NumberedUnit, PathAction, RefusedEngine,
     RunError, SystemFailure, TargetProblem, UnsupportedFeature,
@@ -13,25 +14,6 @@ const DENIED: SystemFailure = SystemFailure::Errno(errno::EACCES);
 
 fn job() -> String {
     "a".to_owned()
-}
-
-fn on_path(cause: TargetProblem) -> RunError {
-    let path = "/t".to_owned();
-    RunError::unusable_target(path, cause)
-}
-
-/// Checks text and remedy of errors, and that they survive JSON.
-pub(super) fn check(cases: &[(RunError, &str, &str)]) {
-    for (error, text, remedy) in cases {
-        assert_eq!(error.to_string(), *text);
-        assert_eq!(error.remedy(), *remedy);
-        let json = serde_json::to_string(error).unwrap();
-        assert_eq!(
-            serde_json::from_str::<RunError>(&json).unwrap(),
-            *error,
-            "{json}"
-        );
-    }
 }
 
 #[test]

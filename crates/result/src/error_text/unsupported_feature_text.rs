@@ -7,6 +7,9 @@ use iosonde_job::outside_access::describe_access;
 use iosonde_job::plan::Engine;
 use std::fmt;
 
+const BUILT_WITHOUT_CEPH: &str = "this iosonde was built without Ceph";
+const BUILT_FOR_CLUSTERS: &str = "this build measures only on clusters";
+
 impl fmt::Display for UnsupportedFeature {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         describe_resource(self, formatter)
@@ -180,9 +183,8 @@ fn describe_target_option(
         UnsupportedFeature::NotCephTarget { target } => {
             write!(formatter, "{target} is not a Ceph target")
         }
-        UnsupportedFeature::BuiltWithoutCeph => {
-            formatter.write_str("this iosonde was built without Ceph")
-        }
+        UnsupportedFeature::BuiltWithoutCeph => formatter.write_str(BUILT_WITHOUT_CEPH),
+        UnsupportedFeature::BuiltForClusters => formatter.write_str(BUILT_FOR_CLUSTERS),
         UnsupportedFeature::CephLibrary {
             library, reason, ..
         } => write!(formatter, "{library} cannot be loaded: {reason}"),
@@ -272,6 +274,7 @@ fn describe_pod_or_study(
         | UnsupportedFeature::NoPool { .. }
         | UnsupportedFeature::NotCephTarget { .. }
         | UnsupportedFeature::BuiltWithoutCeph
+        | UnsupportedFeature::BuiltForClusters
         | UnsupportedFeature::CephLibrary { .. }
         | UnsupportedFeature::CachesNotDropped { .. }
         | UnsupportedFeature::Cluster(_)
@@ -393,6 +396,9 @@ impl UnsupportedFeature {
                 "install the archive or package for glibc (linux-gnu instead of linux-static), or \
                  build with `cargo build --release`"
             }
+            UnsupportedFeature::BuiltForClusters => {
+                "run iosonde on a Linux machine, or name a target in a cluster, such as sc://CLASS"
+            }
             UnsupportedFeature::CephLibrary { package, .. } => {
                 return Some(format!(
                     "install the package with the library (Debian, Ubuntu: apt-get install \
@@ -456,6 +462,7 @@ impl UnsupportedFeature {
             | UnsupportedFeature::NoPool { .. }
             | UnsupportedFeature::NotCephTarget { .. }
             | UnsupportedFeature::BuiltWithoutCeph
+            | UnsupportedFeature::BuiltForClusters
             | UnsupportedFeature::CephLibrary { .. }
             | UnsupportedFeature::CachesNotDropped { .. }
             | UnsupportedFeature::Cluster(_)

@@ -15,14 +15,15 @@ const PERCENTILES: usize = 20;
 /// A version of the terse format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum TerseVersion {
-    /// Without fio's version and disks, and with the description on a line of its own.
+    /// Reads, writes and trims, without fio's version and disks. The description is on a line of
+    /// its own.
     V2,
-    /// Reads and writes. fio's default.
+    /// Reads and writes: the only version without trims. fio's default.
     #[default]
     V3,
-    /// Adds trims.
+    /// Adds trims to V3.
     V4,
-    /// Adds trims, and the samples of IOPS.
+    /// Adds the samples of IOPS to V4.
     V5,
 }
 

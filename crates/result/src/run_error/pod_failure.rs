@@ -1,6 +1,7 @@
-//! [`PodFailure`]: an object of a remote run that did not become ready, was lost, or is left. Its
-//! words are in `cause_text` and `remedy_text`. The module `diagnose` of the crate cluster explains
-//! why a pod fails.
+//! [`PodFailure`]: the failure of an object of a remote run, such as a pod. The object did not
+//! become ready, was lost during the run, or was not removed after it. `cause_text` has the texts
+//! of causes, `remedy_text` those of actions. The module `diagnose` of the crate cluster finds the
+//! cause of a pod that fails.
 
 mod cause_text;
 mod failure_condition;

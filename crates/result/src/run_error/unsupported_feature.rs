@@ -239,6 +239,8 @@ pub enum UnsupportedFeature {
     },
     /// A Ceph target, but this program was built without Ceph.
     BuiltWithoutCeph,
+    /// A target on this machine, but this program was built without I/O on it.
+    BuiltForClusters,
     /// A library of Ceph is missing or has another version.
     CephLibrary {
         /// File name of the library.

@@ -19,6 +19,7 @@ fn seen(
         block_bytes: block_kib << 10,
         in_flight,
         iops,
+        plateau_iops: iops,
         spread: Some(0.005),
         latency_ns: f64::from(in_flight) / iops * 1e9,
         throttled: false,
@@ -58,22 +59,29 @@ fn same_iops_at_larger_blocks_mean_throttle() {
     );
 }
 
-/// A probe named 2.95k IOPS as the maximum and 3.00k IOPS as the rate of the plateau.
+/// A probe named the maximum as the rate of two depths, although the shallower one was slower.
 #[test]
-fn plateau_has_the_rate_of_the_known_maximum() {
-    let all = volume().into_iter();
-    let all: Vec<_> = all
-        .map(|each| with_known_rate(each, Some(2950.0)))
-        .collect();
+fn plateau_names_measured_rate_of_each_depth() {
+    let at = |depth: u32, iops| random(READ, 4, depth, iops);
+    let all = [at(1, 1400.0), at(8, 2950.0), at(64, 3002.0)];
+    let all = all.map(|each| with_known_maximum(each, Some(3002.0)));
     let found = only(&all, &[]);
-    assert_eq!(found.per_s, 2950.0);
-    assert!(
-        found.evidence.starts_with("2.95k IOPS with 8 and"),
-        "{}",
-        found.evidence
-    );
-    assert_eq!(all[1].iops, 2800.0, "another rate stays");
-    assert_eq!(with_known_rate(all[1], None), all[1]);
+    assert_eq!(found.per_s, 3002.0, "the limit is the known maximum");
+    let rates = "2.95k IOPS with 8 and 3.00k IOPS with 64 I/Os in flight, at ";
+    assert!(found.evidence.starts_with(rates), "{}", found.evidence);
+    assert_eq!(all[0].plateau_iops, 1400.0, "another rate stays");
+    assert_eq!(with_known_maximum(all[1], None), all[1]);
+}
+
+/// A probe named 402 IOPS as the maximum, and 406 as the rate of one of its depths.
+#[test]
+fn rate_above_known_maximum_is_not_named() {
+    let at = |depth: u32, iops| random(READ, 4, depth, iops);
+    let all = [at(1, 140.0), at(32, 406.0), at(128, 399.0)];
+    let all = all.map(|each| with_known_maximum(each, Some(402.0)));
+    let found = only(&all, &[]);
+    let rates = "about 402 IOPS with 32 to 128 I/Os in flight, at 4.07 times the latency";
+    assert!(found.evidence.starts_with(rates), "{}", found.evidence);
 }
 
 #[test]
@@ -252,7 +260,7 @@ fn plateau_at_promised_rate_means_throttle() {
     let slower: Vec<CeilingMeasurement> = volume()
         .into_iter()
         .map(|each| CeilingMeasurement {
-            iops: each.iops * 0.95,
+            plateau_iops: each.iops * 0.95,
             ..each
         })
         .collect();

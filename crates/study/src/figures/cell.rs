@@ -48,6 +48,9 @@ pub(crate) struct CellTotals {
     pub(crate) latency: LatencyStats,
     #[serde(default)]
     pub(crate) slots: SlotTime,
+    /// Whether a page cache served reads of a run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) has_cached_reads: bool,
 }
 
 /// All measurements of a cell, serialised to resume a search.
@@ -78,12 +81,18 @@ impl CellRecord {
         self.found.measured_ns += found.measured_ns;
         self.found.latency.merge(&found.latency);
         self.found.slots.add(&found.slots);
+        self.found.has_cached_reads |= found.has_cached_reads;
         self.samples.next_run();
     }
 
     /// Measured time of all runs.
     pub(crate) fn measured_ns(&self) -> u64 {
         self.found.measured_ns
+    }
+
+    /// Whether a page cache served reads of a run that counts.
+    pub(crate) fn has_cached_reads(&self) -> bool {
+        self.found.has_cached_reads
     }
 
     /// Rate in I/Os per second.

@@ -1,6 +1,7 @@
 //! Measurement of one offered load.
 
 use iosonde_job::plan::{Direction, Plan};
+use iosonde_result::compare::bounds_of_percentile;
 use iosonde_result::histogram::Histogram;
 use iosonde_result::interval::{Interval, Intervals};
 use iosonde_result::run::{IoFailure, RunResult, VerdictKind};
@@ -12,6 +13,8 @@ use std::borrow::Cow;
 const KEEPING_UP: f64 = 0.98;
 /// Number of I/Os above a percentile that make it stable against a single outlier.
 pub(crate) const ENOUGH: f64 = 10.0;
+/// Percentiles whose intervals a measurement has.
+const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 /// Standard deviations of a Poisson count that chance may explain.
 const CHANCE: f64 = 3.0;
 
@@ -118,6 +121,10 @@ pub struct LoadMeasurement {
     pub kinds: Vec<VerdictKind>,
     /// I/O error that ended the run early.
     pub failure: Option<IoFailure>,
+    /// 95 % confidence intervals of the percentiles 50, 95, 99 and 99.9 in nanoseconds, each `None`
+    /// if unknown. Empty if reads and writes were offered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub percentile_intervals_ns: Vec<Option<(f64, f64)>>,
 }
 
 impl LoadMeasurement {
@@ -208,7 +215,37 @@ impl LoadMeasurement {
             verdicts,
             kinds,
             failure,
+            percentile_intervals_ns: Vec::new(),
         }
+    }
+
+    /// Sets the intervals of the percentiles from the latencies of consecutive parts of the run.
+    pub(crate) fn set_percentile_intervals(&mut self, parts: &[&Histogram]) {
+        self.percentile_intervals_ns = self.percentile_intervals(parts);
+    }
+
+    /// Intervals of the percentiles. The parts contain all I/Os, so that the intervals of two
+    /// directions stay unknown.
+    fn percentile_intervals(&self, parts: &[&Histogram]) -> Vec<Option<(f64, f64)>> {
+        let sides: Vec<&DirectionLoad> = self.sides().collect();
+        let [side] = sides.as_slice() else {
+            return Vec::new();
+        };
+        let each = |see: &mut dyn FnMut(&Histogram)| parts.iter().for_each(|part| see(part));
+        let interval = |percent: f64| {
+            let ns = side.latency.percentile_ns(percent)?;
+            let bounds = bounds_of_percentile(ns, percent, &each)?;
+            Some((bounds.low, bounds.high))
+        };
+        PERCENTILES.map(interval).to_vec()
+    }
+
+    /// Returns the 95 % confidence interval of a percentile in nanoseconds. `None` if unknown.
+    #[must_use]
+    pub fn percentile_interval_ns(&self, percent: f64) -> Option<(f64, f64)> {
+        let mut percents = PERCENTILES.iter();
+        let index = percents.position(|known| known.total_cmp(&percent).is_eq())?;
+        self.percentile_intervals_ns.get(index).copied().flatten()
     }
 }
 

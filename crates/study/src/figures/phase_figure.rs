@@ -7,7 +7,7 @@ use iosonde_result::histogram::Histogram;
 use iosonde_result::interval::{Interval, IntervalCounts, Intervals};
 use iosonde_result::littles_law::SlotTime;
 use iosonde_result::run::{IoFailure, RunResult, VerdictKind};
-use iosonde_result::series::is_rate_steady;
+use iosonde_result::series_statistics::is_rate_steady;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

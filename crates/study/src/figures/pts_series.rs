@@ -2,7 +2,7 @@
 
 use super::cell::CurveCell;
 use super::preset::{PtsSeries, PtsWorkload, Tracked};
-use iosonde_result::series::SteadyStateTest;
+use iosonde_result::series_statistics::SteadyStateTest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

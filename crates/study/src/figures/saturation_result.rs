@@ -72,8 +72,8 @@ const PLATEAU_GAIN: f64 = 0.1;
 /// Statements supported by the intervals of the cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claims {
-    /// The maximum is known to 20 %, no cell appeared faster, and deeper queues were measured
-    /// unless the query had none.
+    /// The highest rate is a known maximum: its interval is at most +-20 %, no other cell appeared
+    /// faster, and the search did not end before the depths that may be faster.
     pub maximum: bool,
     /// Each cell shallower than the knee is significantly slower than the maximum.
     pub knee: bool,
@@ -85,12 +85,28 @@ pub struct Claims {
 
 /// Formats a relative half-width: `+-0.4 %`, `+-12 %`.
 fn within(relative_error: f64) -> String {
+    format!("+-{}", percent(relative_error))
+}
+
+/// Formats a relative half-width without its sign.
+fn percent(relative_error: f64) -> String {
     let percent = (relative_error * 100.0).max(0.1);
     if percent < 9.95 {
-        format!("+-{percent:.1} %")
+        format!("{percent:.1} %")
     } else {
-        format!("+-{percent:.0} %")
+        format!("{percent:.0} %")
     }
+}
+
+/// Unit of a rate in a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RateUnit {
+    /// I/Os per second.
+    Iops,
+    /// Bytes per second, in the unit that suits the figure.
+    Bandwidth,
+    /// MiB/s, the unit of tables.
+    Mebibytes,
 }
 
 /// Reason why the fastest measured rate is not a known maximum.
@@ -129,19 +145,84 @@ impl Saturation {
             let own = cell.iops.error;
             own.is_some_and(|own| cell.iops.mean + own <= highest)
         };
+        // A longer run may have raised the maximum at a lower depth.
+        let is_deepest = self.maximum_depths().1 == self.deepest();
         let before = of_jobs().filter(|cell| cell.iodepth < self.deepest());
-        let rises = before.max_by_key(|cell| cell.iodepth);
+        let before = before.max_by_key(|cell| cell.iodepth);
+        let rises = is_deepest && before.is_some_and(is_surely_slower);
         Claims {
             maximum,
             knee: maximum && shallower.all(is_surely_slower),
             plateau: maximum && deeper().next().is_some() && deeper().all(gains_little),
-            rises: maximum && self.latency_only.is_none() && rises.is_some_and(is_surely_slower),
+            rises: maximum && self.latency_only.is_none() && rises,
         }
     }
 
     /// Returns the maximum if the intervals support one.
     pub fn known_maximum(&self) -> Option<RateEstimate> {
         self.claims().maximum.then_some(self.maximum)
+    }
+
+    /// Returns the reason why no maximum is known, without a subject and without the fastest rate:
+    /// `uncertain: +-82 %`, `deeper was not measured`. `None` if a maximum is known. `large`
+    /// selects bandwidth instead of IOPS. `plus_minus` is the sign before half an interval.
+    #[must_use]
+    pub fn maximum_doubt(&self, large: bool, plus_minus: &str) -> Option<String> {
+        if self.claims().maximum {
+            return None;
+        }
+        let fastest = self.fastest_measured();
+        let rate = fastest.map_or(self.maximum, |(rate, _)| rate);
+        let unit = match large {
+            true => RateUnit::Bandwidth,
+            false => RateUnit::Iops,
+        };
+        let doubt = self.doubt(rate);
+        // The interval is that of a rate, which this text does not name.
+        Some(match doubt {
+            MaximumDoubt::Wide(error) if error <= 1.0 => {
+                format!("uncertain: {plus_minus}{}", percent(error))
+            }
+            MaximumDoubt::SlowerSearch { searched, .. } => {
+                let searched = self.rate_in_words(searched, unit);
+                format!("the search reached only {searched}")
+            }
+            MaximumDoubt::NotDeeper { .. } => "deeper was not measured".to_owned(),
+            MaximumDoubt::OtherDepths { .. } => "other depths disagree".to_owned(),
+            MaximumDoubt::TooShort | MaximumDoubt::Wide(_) => self.doubt_in_words(doubt, unit),
+        })
+    }
+
+    /// Returns the shallowest and the deepest depth at which the maximum was measured: those of the
+    /// plateau, else that of the longer run, else that of the cell with this rate.
+    #[must_use]
+    pub fn maximum_depths(&self) -> (u32, u32) {
+        let run = || self.longer_run.map(|run| (run.iodepth, run.iodepth));
+        let difference = |cell: &CurveCell| (cell.iops.mean - self.maximum.mean).abs();
+        let nearest = || {
+            let of_jobs = self.cells.iter().filter(|cell| cell.jobs == self.jobs);
+            of_jobs.min_by(|a, b| difference(a).total_cmp(&difference(b)))
+        };
+        let depths = self.plateau.or_else(run);
+        let depths = depths.or_else(|| nearest().map(|cell| (cell.iodepth, cell.iodepth)));
+        depths.unwrap_or((self.knee.iodepth, self.knee.iodepth))
+    }
+
+    /// Returns the measured rate of the knee in per cent of the maximum, rounded down. At most 99:
+    /// a knee with the whole rate needs no share.
+    #[must_use]
+    pub fn knee_percent(&self) -> f64 {
+        let share = self.knee.iops / self.maximum.mean.max(f64::MIN_POSITIVE);
+        (100.0 * share).floor().min(99.0)
+    }
+
+    /// Returns the rate that was measured at a depth of each of `jobs` jobs.
+    #[must_use]
+    pub fn rate_at(&self, iodepth: u32) -> Option<RateEstimate> {
+        let is_at = |cell: &&CurveCell| cell.jobs == self.jobs && cell.iodepth == iodepth;
+        let run = self.longer_run.filter(|run| run.iodepth == iodepth);
+        let cell = || self.cells.iter().find(is_at).map(|cell| cell.iops);
+        run.map(|run| run.iops).or_else(cell)
     }
 
     /// Returns the knee if the intervals support one.
@@ -173,7 +254,9 @@ impl Saturation {
         of_jobs.max_by(|a, b| a.iops.mean.total_cmp(&b.iops.mean))
     }
 
-    fn deepest(&self) -> u32 {
+    /// Returns the highest depth that was measured with this number of jobs.
+    #[must_use]
+    pub fn deepest(&self) -> u32 {
         let of_jobs = self.cells.iter().filter(|cell| cell.jobs == self.jobs);
         of_jobs.map(|cell| cell.iodepth).max().unwrap_or(1)
     }
@@ -240,13 +323,13 @@ impl Saturation {
         self.cells.iter().filter(of_plateau).any(is_apart)
     }
 
-    fn doubt_in_words(&self, doubt: MaximumDoubt, large: bool) -> String {
+    fn doubt_in_words(&self, doubt: MaximumDoubt, unit: RateUnit) -> String {
         match doubt {
             MaximumDoubt::TooShort => "interval unknown: measured too shortly".to_owned(),
             MaximumDoubt::Wide(error) if error > 1.0 => "uncertain by more than 100 %".to_owned(),
             MaximumDoubt::Wide(error) => format!("uncertain: {}", within(error)),
             MaximumDoubt::SlowerSearch { error, searched } => {
-                let searched = self.rate_in_words(searched, large);
+                let searched = self.rate_in_words(searched, unit);
                 format!("{}, but the search measured {searched}", within(error))
             }
             MaximumDoubt::NotDeeper { error } => {
@@ -258,56 +341,79 @@ impl Saturation {
         }
     }
 
-    fn rate_in_words(&self, iops: f64, large: bool) -> String {
-        if large {
-            let block = self.maximum_bytes_per_s.mean / self.maximum.mean.max(f64::MIN_POSITIVE);
-            words::bandwidth(iops * block)
-        } else {
-            format!("{} IOPS", words::iops(iops))
+    fn rate_in_words(&self, iops: f64, unit: RateUnit) -> String {
+        let block = self.maximum_bytes_per_s.mean / self.maximum.mean.max(f64::MIN_POSITIVE);
+        match unit {
+            RateUnit::Iops => format!("{} IOPS", words::iops(iops)),
+            RateUnit::Bandwidth => words::bandwidth(iops * block),
+            RateUnit::Mebibytes => words::mebibytes_per_s(iops * block),
         }
     }
 
     /// Returns the depths of the plateau if a table shows a higher rate for one of them.
-    fn exceeded_plateau(&self, large: bool) -> Option<(u32, u32)> {
+    fn exceeded_plateau(&self, unit: RateUnit) -> Option<(u32, u32)> {
         let (rate, most) = (self.fastest()?.iops.mean, self.maximum.mean);
-        let is_shown = self.rate_in_words(rate, large) != self.rate_in_words(most, large);
+        let is_shown = self.rate_in_words(rate, unit) != self.rate_in_words(most, unit);
         self.plateau.filter(|_| rate > most && is_shown)
     }
 
     /// Returns the highest rate, its interval or the doubt about it, and its depth: `84.2k IOPS`,
     /// `(+-0.4 %)`, `depth 16`.
     pub fn most_in_words(&self, large: bool) -> (String, String, String) {
+        let (most, known, iodepth) = self.most_in_unit(match large {
+            true => RateUnit::Bandwidth,
+            false => RateUnit::Iops,
+        });
+        (most, known, self.depth_in_words(iodepth, true))
+    }
+
+    /// Names a depth of each job: `depth 16`, `depth 16 in each of 4 jobs`.
+    fn depth_in_words(&self, iodepth: u32, names_jobs: bool) -> String {
+        match self.jobs {
+            jobs if names_jobs && jobs != 1 => format!("depth {iodepth} in each of {jobs} jobs"),
+            _ => format!("depth {iodepth}"),
+        }
+    }
+
+    fn most_in_unit(&self, unit: RateUnit) -> (String, String, u32) {
         let is_known = self.claims().maximum;
         let (rate, iodepth) = match self.fastest_measured() {
             Some(fastest) if !is_known => fastest,
             _ => (self.maximum, self.knee.iodepth),
         };
-        let most = self.rate_in_words(rate.mean, large);
+        let most = self.rate_in_words(rate.mean, unit);
         let error = rate.relative_error().filter(|_| is_known);
-        let known = match (error, self.exceeded_plateau(large)) {
+        let known = match (error, self.exceeded_plateau(unit)) {
             (Some(error), Some((from, to))) => {
                 format!("({}, the mean of depths {from} to {to})", within(error))
             }
             (Some(error), None) => format!("({})", within(error)),
-            (None, _) => format!("({})", self.doubt_in_words(self.doubt(rate), large)),
+            (None, _) => format!("({})", self.doubt_in_words(self.doubt(rate), unit)),
         };
-        let at = match self.jobs {
-            1 => format!("depth {iodepth}"),
-            jobs => format!("depth {iodepth} in each of {jobs} jobs"),
-        };
-        (most, known, at)
+        (most, known, iodepth)
     }
 
     /// Returns the result as a sentence without subject, limited to statements that the intervals
-    /// support. `large` selects bandwidth instead of IOPS.
-    pub fn sentence(&self, large: bool) -> String {
-        let (most, known, at) = self.most_in_words(large);
+    /// support. `large` selects bandwidth in MiB/s, the unit of tables, instead of IOPS.
+    /// `names_jobs` adds the number of jobs to the depth, if there are several.
+    #[must_use]
+    pub fn sentence(&self, large: bool, names_jobs: bool) -> String {
+        let unit = match large {
+            true => RateUnit::Mebibytes,
+            false => RateUnit::Iops,
+        };
+        let (most, known, iodepth) = self.most_in_unit(unit);
         let claims = self.claims();
+        let at = self.depth_in_words(iodepth, names_jobs);
         if !claims.maximum {
             return format!("has no known maximum; the fastest was {at} with {most} {known}");
         }
         if self.latency_only.is_none() {
+            // The knee may be shallower than the depth with this rate.
+            let (_, iodepth) = self.maximum_depths();
+            let at = self.depth_in_words(iodepth, names_jobs);
             return match claims.rises {
+                _ if iodepth < self.deepest() => format!("is highest at {at}, with {most} {known}"),
                 true => format!("still rises at {at}, with {most} {known}"),
                 false => {
                     format!("is highest at {at}, with {most} {known}; deeper was not measured")
@@ -325,10 +431,16 @@ impl Saturation {
             }
             _ => "; more depth only adds latency".to_owned(),
         };
+        let rate = |iops: f64| self.rate_in_words(iops, unit);
+        let is_slower = self.knee.iops < self.maximum.mean;
+        let part = match is_slower && rate(self.knee.iops) != rate(self.maximum.mean) {
+            true => format!("{} % of ", self.knee_percent()),
+            false => String::new(),
+        };
         // The mean of a plateau is not called a maximum if one of its depths is faster.
-        match self.exceeded_plateau(large) {
+        match self.exceeded_plateau(unit) {
             Some(_) => format!("levels off at {most} {known} from {at} on{beyond}"),
-            None => format!("reaches its maximum of {most} {known} at {at}{beyond}"),
+            None => format!("reaches {part}its maximum of {most} {known} at {at}{beyond}"),
         }
     }
 }

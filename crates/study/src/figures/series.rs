@@ -1,6 +1,6 @@
 //! [`RateSamples`]: rates sampled in all runs of one cell, and the error of their mean.
 
-use iosonde_result::series::rate_with_confidence;
+use iosonde_result::series_statistics::rate_with_confidence;
 use serde::{Deserialize, Serialize};
 
 /// Length of a sample in seconds.

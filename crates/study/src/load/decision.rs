@@ -256,6 +256,7 @@ mod tests {
             verdicts: Vec::new(),
             kinds: Vec::new(),
             failure: None,
+            percentile_intervals_ns: Vec::new(),
         };
         LoadRun {
             point,

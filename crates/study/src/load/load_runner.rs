@@ -16,6 +16,7 @@ use crate::study_target::StudyTarget;
 use crate::words;
 use iosonde_job::plan::{Job, Plan};
 use iosonde_result::ceph::{self, CephSide};
+use iosonde_result::device_class::DeviceDescription;
 use iosonde_result::observer::INTERVAL_NS_MAX;
 use iosonde_result::run::RunResult;
 use iosonde_result::run_error::{RunError, UnsupportedFeature};
@@ -34,6 +35,8 @@ pub(super) struct LoadRunner<'a> {
     runs: u64,
     /// State and activity of the Ceph cluster so far.
     pub(super) ceph: Option<CephSide>,
+    /// The target, if it is in memory.
+    pub(super) in_memory: Option<String>,
     /// Steps left, including the current one.
     pub(super) left: StepsLeft,
     /// Time of offered loads beyond their plan.
@@ -53,6 +56,7 @@ impl<'a> LoadRunner<'a> {
             bytes,
             runs: 0,
             ceph: None,
+            in_memory: None,
             left: StepsLeft::from_options(options),
             overrun: Overrun::default(),
         }
@@ -134,7 +138,7 @@ impl<'a> LoadRunner<'a> {
         self.begin_step(driver, StudyStep::OfferedLoad(offered));
         let (ramp_ns, runtime_ns) = (self.options.ramp_ns, self.options.runtime_ns);
         let result = self.run_plan(driver, |jobs| jobs.open(offered, ramp_ns, runtime_ns))?;
-        self.add_ceph(&result);
+        self.add_facts(&result);
         self.overrun.take(step_ns(self.options), result.elapsed_ns);
         let mut run = LoadRun::from_result(offered, self.options.parties, &result);
         run.point.interrupted = driver.is_interrupted();
@@ -184,7 +188,10 @@ impl<'a> LoadRunner<'a> {
         }
     }
 
-    fn add_ceph(&mut self, result: &RunResult) {
+    /// Keeps the facts of a run that hold for the whole study.
+    fn add_facts(&mut self, result: &RunResult) {
+        let memory = DeviceDescription::memory_of_run(result);
+        self.in_memory = memory.or(self.in_memory.take());
         if let Some(side) = &result.ceph {
             ceph::add(&mut self.ceph, side);
         }
@@ -192,7 +199,7 @@ impl<'a> LoadRunner<'a> {
 
     /// Takes the result of a layout or capacity run, which ends the study if it has an I/O error.
     fn take(&mut self, result: RunResult) -> Result<RunResult, StudyError> {
-        self.add_ceph(&result);
+        self.add_facts(&result);
         match first_failure(&result) {
             None => Ok(result),
             Some(failure) => Err(StudyError::Io {

@@ -64,6 +64,9 @@ pub struct LoadResult {
     /// State and activity of the Ceph cluster during the runs, if the target is on one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceph: Option<CephSide>,
+    /// The target, if it is in memory: `memory (tmpfs)`. Its data does not survive a restart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_memory: Option<String>,
     /// Notes for the user, each in one sentence.
     pub notes: Vec<String>,
 }
@@ -219,6 +222,7 @@ impl Study for LoadStudy<'_> {
             error: ending.error.map(Into::into),
             capacity_failure: ending.failure,
             ceph: self.runner.ceph,
+            in_memory: self.runner.in_memory,
             notes: ending.notes,
         })
     }

@@ -2,11 +2,12 @@
 //!
 //! More reads leave room for fewer writes, so the border of the sustained cells is a staircase. The
 //! study measures the cells along the border, and a few inside it for their latencies. Other cells
-//! are predicted from their measured neighbours, and marked as predicted.
+//! are predicted from measured latencies, and marked as predicted.
 
 use super::load_plan::Mix;
 use super::load_runner::LoadRunner;
 use super::matrix_cells::{CellState, INSIDE, Matrix, MatrixCell, MatrixOptions};
+use super::matrix_prediction::{PlacedLatency, place_in_steps, predict_latencies};
 use crate::StudyError;
 use crate::announcement::StepRange;
 use crate::driver::StudyDriver;
@@ -51,28 +52,18 @@ pub(super) fn measure<'p>(
         points.push(point);
         cell
     });
-    let place = |offered: Offered| {
-        let share = |rate: f64, axis: &[f64]| {
-            rate * options.steps as f64 / axis.last().copied().unwrap_or(rate).max(1.0)
-        };
-        (
-            share(offered.reads_per_s, &reads),
-            share(offered.writes_per_s, &writes),
-        )
-    };
     let curve = known.filter(|point| point.kept_up);
-    let curve: Vec<MatrixLatency> = curve
+    let curve: Vec<PlacedLatency> = curve
         .filter_map(|point| {
-            let (read, write) = place(point.offered);
-            let p99_ns = point.percentile_ns(99.0)?;
-            Some(MatrixLatency {
-                read,
-                write,
-                p99_ns,
+            Some(PlacedLatency {
+                read: place_in_steps(point.offered.reads_per_s, &reads),
+                write: place_in_steps(point.offered.writes_per_s, &writes),
+                p99_ns: point.percentile_ns(99.0)?,
+                interval_ns: point.percentile_interval_ns(99.0),
             })
         })
         .collect();
-    interpolate(&mut cells, &curve);
+    predict_latencies(&mut cells, &curve);
     *found = Some(Matrix {
         reads_per_s: reads,
         writes_per_s: writes,
@@ -98,6 +89,7 @@ fn fill(
     let unknown = MatrixCell {
         state: CellState::Unknown,
         p99_ns: None,
+        p99_interval_ns: None,
         of_few: false,
     };
     let mut cells = vec![vec![unknown; steps + 1]; steps + 1];
@@ -177,50 +169,6 @@ fn predict(highest: &[Option<usize>], cells: &mut [Vec<MatrixCell>]) {
     }
 }
 
-/// Smallest distance in steps that counts: rates of the curve may coincide with a cell.
-const NEAREST: f64 = 0.1;
-
-/// A measured latency, with its position among the cells.
-#[derive(Debug, Clone, Copy)]
-struct MatrixLatency {
-    read: f64,
-    write: f64,
-    p99_ns: f64,
-}
-
-/// Interpolates the latencies of predicted cells: the mean of the logarithms of all measured
-/// latencies, including the curve, weighted by the inverse square of the distance.
-fn interpolate(cells: &mut [Vec<MatrixCell>], curve: &[MatrixLatency]) {
-    let rows = cells.iter().enumerate();
-    let measured = rows.flat_map(|(write, row)| {
-        row.iter().enumerate().filter_map(move |(read, cell)| {
-            Some(MatrixLatency {
-                read: read as f64,
-                write: write as f64,
-                p99_ns: cell.p99_ns?,
-            })
-        })
-    });
-    let known = measured.chain(curve.iter().copied());
-    let known: Vec<MatrixLatency> = known.filter(|known| known.p99_ns > 0.0).collect();
-    for (write, row) in cells.iter_mut().enumerate() {
-        for (read, cell) in row.iter_mut().enumerate() {
-            if cell.state != CellState::Predicted || known.is_empty() {
-                continue;
-            }
-            let (mut sum, mut weights) = (0.0, 0.0);
-            for near in &known {
-                let square =
-                    (near.read - read as f64).powi(2) + (near.write - write as f64).powi(2);
-                let weight = 1.0 / square.max(NEAREST * NEAREST);
-                sum += weight * near.p99_ns.ln();
-                weights += weight;
-            }
-            cell.p99_ns = Some((sum / weights).exp());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::matrix_cells::CAPACITIES;
@@ -246,7 +194,7 @@ mod tests {
                     true => CellState::Measured,
                     false => CellState::NotReached,
                 };
-                Some(MatrixCell { state, p99_ns: None, of_few: false })
+                Some(MatrixCell { state, p99_ns: None, p99_interval_ns: None, of_few: false })
             });
             for (write, row) in cells.iter().enumerate() {
                 for (read, cell) in row.iter().enumerate() {
@@ -274,22 +222,6 @@ mod tests {
     }
 
     #[test]
-    fn predicted_latency_lies_between_measured_latencies() {
-        let cell = |state, p99_ns| MatrixCell {
-            state,
-            p99_ns,
-            of_few: false,
-        };
-        let mut cells = vec![vec![
-            cell(CellState::Measured, Some(100.0)),
-            cell(CellState::Predicted, None),
-            cell(CellState::Measured, Some(10_000.0)),
-        ]];
-        interpolate(&mut cells, &[]);
-        assert!((cells[0][1].p99_ns.unwrap() - 1_000.0).abs() < 1e-6);
-    }
-
-    #[test]
     fn cells_after_early_end_are_unknown() {
         let mut left = 3;
         let cells = fill(MatrixOptions { steps: 4 }, |_, _, _| {
@@ -297,6 +229,7 @@ mod tests {
             let cell = MatrixCell {
                 state: CellState::NotReached,
                 p99_ns: None,
+                p99_interval_ns: None,
                 of_few: false,
             };
             (left >= 0).then_some(cell)

@@ -84,6 +84,9 @@ pub struct MatrixCell {
     pub state: CellState,
     /// 99th percentile of the slower direction in nanoseconds, if the rates are sustained.
     pub p99_ns: Option<f64>,
+    /// 95 % confidence interval of the 99th percentile in nanoseconds. `None`: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_interval_ns: Option<(f64, f64)>,
     /// Whether too few I/Os exceed the percentile for a stable figure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub of_few: bool,
@@ -98,6 +101,7 @@ impl MatrixCell {
                 false => CellState::NotReached,
             },
             p99_ns: point.kept_up.then(|| p99(point)),
+            p99_interval_ns: (point.percentile_interval_ns(99.0)).filter(|_| point.kept_up),
             of_few: point.kept_up && point.percentile_ns(99.0).is_none(),
         }
     }
@@ -127,7 +131,9 @@ impl Matrix {
     /// Returns the numbers of measured cells and of all cells that offer I/O.
     pub fn measured(&self) -> (usize, usize) {
         let all = self.reads_per_s.len() * self.writes_per_s.len();
-        let whole = self.points.iter().filter(|point| point.failure.is_none());
-        (whole.count(), all - 1)
+        let is_measured =
+            |cell: &&MatrixCell| matches!(cell.state, CellState::Measured | CellState::NotReached);
+        let measured = self.cells.iter().flatten().filter(is_measured);
+        (measured.count(), all - 1)
     }
 }

@@ -37,8 +37,10 @@ impl LoadRun {
             }
         }
         let seconds = length_ns as f64 / 1e9;
+        let mut point = LoadMeasurement::from_result(offered, parties, seconds, result);
+        point.set_percentile_intervals(&batches.iter().collect::<Vec<_>>());
         LoadRun {
-            point: LoadMeasurement::from_result(offered, parties, seconds, result),
+            point,
             seconds,
             batches,
         }
@@ -110,6 +112,8 @@ impl LoadStep {
         point.failure = point.failure.take().or(failure);
         let keeps_up = |side: &DirectionLoad| keeps_up(side, self.seconds);
         point.kept_up = point.failure.is_none() && point.sides().all(keeps_up);
+        let batches: Vec<&Histogram> = self.runs.iter().flatten().collect();
+        self.point.set_percentile_intervals(&batches);
     }
 
     /// Returns the clumping factor (1 or more): the variance of the number of I/Os slower than
@@ -278,6 +282,7 @@ mod tests {
                 verdicts: vec!["other programs used the device".to_owned()],
                 kinds: vec![iosonde_result::run::VerdictKind::Interference],
                 failure: None,
+                percentile_intervals_ns: Vec::new(),
             },
             seconds: 4.0,
             batches: vec![histogram],
@@ -299,6 +304,39 @@ mod tests {
         // Together the runs did not sustain the rate. Their equal verdicts are merged.
         assert!(!point.kept_up);
         assert_eq!(point.verdicts.len(), 1);
+    }
+
+    #[test]
+    fn percentiles_of_one_direction_have_intervals_from_batches() {
+        let mut batch = Histogram::default();
+        batch.record_n(1_000_000, 400);
+        batch.record_n(3_000_000, 20);
+        let batches = vec![batch; 10];
+        let mut all = Histogram::default();
+        batches.iter().for_each(|batch| all.merge(batch));
+        let mut point = run(100.0, 1_000_000).point;
+        let side = point.read.as_mut().unwrap();
+        side.latency = LoadLatency {
+            count: all.total(),
+            mean_ns: 1.1e6,
+            max_ns: 4e6,
+            histogram: all,
+        };
+        let parts: Vec<&Histogram> = batches.iter().collect();
+        point.set_percentile_intervals(&parts);
+        let p50 = point.percentile_ns(50.0).unwrap();
+        let (low, high) = point.percentile_interval_ns(50.0).unwrap();
+        assert!(
+            low <= p50 && p50 <= high && low < high,
+            "{low} {p50} {high}"
+        );
+        // Too few I/Os were slower.
+        assert_eq!(point.percentile_interval_ns(99.9), None);
+        assert_eq!(point.percentile_interval_ns(42.0), None);
+        let mut mixed = run(100.0, 1_000_000).point;
+        mixed.write.clone_from(&mixed.read);
+        mixed.set_percentile_intervals(&parts);
+        assert_eq!(mixed.percentile_interval_ns(50.0), None);
     }
 
     #[test]

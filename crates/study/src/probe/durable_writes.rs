@@ -2,6 +2,7 @@
 
 use super::evidence::ClassEvidence;
 use crate::words;
+use iosonde_result::device_class::MEMORY_DATA_LOSS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +61,7 @@ pub const NOT_MEASURED: &str =
 /// The suitability in a sentence without its full stop.
 pub(super) fn sentence(evidence: &ClassEvidence) -> String {
     if evidence.is_in_memory() {
-        return "The target suits scratch data: its data does not survive a restart".to_owned();
+        return format!("The target suits scratch data: its {MEMORY_DATA_LOSS}");
     }
     let (Some(p50), Some(p99)) = (evidence.sync_p50_ns, evidence.sync_p99_ns) else {
         if let Some(p99) = evidence.durable_write_p99_ns {

@@ -11,7 +11,7 @@ use crate::stop_rule::StopRule;
 use iosonde_job::plan::Plan;
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::Control;
-use iosonde_result::series::{SeriesEvidence, is_rate_steady, rate_with_confidence};
+use iosonde_result::series_statistics::{SeriesEvidence, is_rate_steady, rate_with_confidence};
 
 /// Confidence level of the reported interval.
 pub(super) const LEVEL: f64 = 0.95;
@@ -99,7 +99,7 @@ impl SureRate {
         self.next_look = (self.next_look as f64 * GROWTH).ceil() as usize;
         let estimate = rate_with_confidence(&self.rates, self.ios, STOPPING_LEVEL);
         let is_narrow = estimate.is_some_and(|estimate| {
-            estimate.evidence == SeriesEvidence::Series
+            estimate.evidence == SeriesEvidence::Autocorrelation
                 && estimate.effective_samples >= EFFECTIVE_SAMPLES_MIN
                 && estimate.mean > 0.0
                 && estimate.half_width <= self.width * estimate.mean

@@ -1,4 +1,5 @@
-//! The search for the knee of each phase's pattern: the lowest depth that reaches the maximum rate.
+//! The knee of each phase's pattern, the lowest depth that reaches the maximum rate: sets up the
+//! search by the probe's budget and calls it. The search itself is in the module `saturation`.
 
 use super::phase::{self, ProbeJobs};
 use crate::driver::StudyDriver;

@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn probe_result_validates_against_schema() {
-        let target = directory_target();
+        let target = directory_target("/data");
         let options = probe_options(ProbeBudget::NORMAL, None);
         let mut session = FakeSession::new(FakeDevice::nvme());
         let result = probe(&mut session, &target, &options, &mut ()).unwrap();

@@ -375,4 +375,4 @@ fn run_measured(
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -1,4 +1,5 @@
-//! Maxima that a target reached for a short time only.
+//! Maxima that a target reached for a short time only, such as the rate of writes before the write
+//! cliff: an SSD is fast while its SLC cache has room, a volume while it has burst credits.
 
 use super::probe_result::ProbeResult;
 use crate::figures::cell::CurveCell;

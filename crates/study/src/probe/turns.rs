@@ -161,12 +161,12 @@ impl Drop for TurnHook<'_> {
 mod tests {
     use super::*;
     use crate::driver::StudyDriver;
-    use crate::event::{StudyEvent, StudyFinding, StudyObserver};
     use crate::fake_session::{FakeDevice, FakeSession};
-    use crate::probe::{ProbeOptions, run_probe};
+    use crate::probe::probe_study::tests::StopsAfter;
+    use crate::probe::run_probe;
     use crate::probe_budget::ProbeBudget;
     use crate::probe_phase::ProbePhase;
-    use crate::study_target::{StudyTarget, StudyTargetKind};
+    use crate::test_targets::{directory_target, probe_options};
     use iosonde_result::observer::Observer;
     use iosonde_result::run::RunResult;
     use iosonde_result::run_error::RunError;
@@ -203,18 +203,6 @@ mod tests {
         }
     }
 
-    struct EndsAfter(usize);
-    impl StudyObserver for EndsAfter {
-        fn event(&mut self, event: &StudyEvent<'_>) {
-            if matches!(event, StudyEvent::Found(StudyFinding::Figure(_))) {
-                self.0 -= 1;
-            }
-        }
-        fn is_interrupted(&self) -> bool {
-            self.0 == 0
-        }
-    }
-
     /// Probes `count` devices concurrently; the first ends after `first_ends` figures.
     fn side_by_side(count: usize, seed: u64, first_ends: usize) -> Vec<(usize, ProbePhase)> {
         let turns = Turns::new(count, seed);
@@ -229,20 +217,9 @@ mod tests {
                     };
                     let mut turn = turns.hook(probe_index);
                     turn.begin();
-                    let target = StudyTarget {
-                        name: format!("/data{probe_index}"),
-                        path: format!("/data{probe_index}/file"),
-                        kind: StudyTargetKind::Directory {
-                            free_bytes: 1 << 40,
-                        },
-                    };
-                    let options = ProbeOptions {
-                        budget: ProbeBudget::QUICK,
-                        size_bytes: None,
-                        direct: true,
-                        seed: 1,
-                    };
-                    let mut watcher = EndsAfter(if probe_index == 0 { first_ends } else { 99 });
+                    let target = directory_target(&format!("/data{probe_index}"));
+                    let options = probe_options(ProbeBudget::QUICK, None);
+                    let mut watcher = StopsAfter(if probe_index == 0 { first_ends } else { 99 });
                     let driver = StudyDriver::new(&mut session, &mut watcher);
                     run_probe(&mut driver.with_hook(&mut turn), &target, &options).unwrap();
                 });
@@ -311,20 +288,8 @@ mod tests {
     }
 
     fn rates(mut driver: StudyDriver<'_>) -> Vec<f64> {
-        let target = StudyTarget {
-            name: "/data".to_owned(),
-            path: "/data/file".to_owned(),
-            kind: StudyTargetKind::Directory {
-                free_bytes: 1 << 40,
-            },
-        };
-        let options = ProbeOptions {
-            budget: ProbeBudget::QUICK,
-            size_bytes: None,
-            direct: true,
-            seed: 1,
-        };
-        let result = run_probe(&mut driver, &target, &options).unwrap();
+        let options = probe_options(ProbeBudget::QUICK, None);
+        let result = run_probe(&mut driver, &directory_target("/data"), &options).unwrap();
         result.figures.iter().map(|each| each.iops.mean).collect()
     }
 

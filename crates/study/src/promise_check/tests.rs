@@ -22,19 +22,13 @@ fn volume(share: f64) -> FakeDevice {
     }
 }
 
-fn probed(device: FakeDevice, kind: StudyTargetKind) -> ProbeResult {
-    let target = StudyTarget {
-        kind,
-        ..directory_target()
-    };
-    let options = probe_options(ProbeBudget::NORMAL, None);
-    probe(&mut FakeSession::new(device), &target, &options, &mut ()).unwrap()
+fn probed(device: FakeDevice) -> ProbeResult {
+    probe_target(device, &directory_target("/data"))
 }
 
-fn directory() -> StudyTargetKind {
-    StudyTargetKind::Directory {
-        free_bytes: 1 << 40,
-    }
+fn probe_target(device: FakeDevice, target: &StudyTarget) -> ProbeResult {
+    let options = probe_options(ProbeBudget::NORMAL, None);
+    probe(&mut FakeSession::new(device), target, &options, &mut ()).unwrap()
 }
 
 fn promised() -> Promise {
@@ -44,7 +38,7 @@ fn promised() -> Promise {
 
 #[test]
 fn outcome_follows_measured_share_of_promise() {
-    let held = PromiseCheck::from_probe(&promised(), &probed(volume(1.0), directory()));
+    let held = PromiseCheck::from_probe(&promised(), &probed(volume(1.0)));
     assert_eq!(held.outcome, PromiseOutcome::Kept, "{:?}", held.rows);
     let metrics: Vec<Metric> = held.rows.iter().map(|row| row.judged.metric).collect();
     use Metric::{ReadBandwidth, ReadIops, WriteBandwidth, WriteIops};
@@ -52,7 +46,7 @@ fn outcome_follows_measured_share_of_promise() {
         metrics,
         [ReadIops, WriteIops, ReadBandwidth, WriteBandwidth]
     );
-    let held = PromiseCheck::from_probe(&promised(), &probed(volume(0.6), directory()));
+    let held = PromiseCheck::from_probe(&promised(), &probed(volume(0.6)));
     assert_eq!(held.outcome, PromiseOutcome::Broken);
     assert_eq!(
         held.sentence(),
@@ -63,7 +57,7 @@ fn outcome_follows_measured_share_of_promise() {
 #[test]
 fn machine_verdicts_make_outcome_unclear() {
     let broken = |kind| {
-        let mut found = probed(volume(0.6), directory());
+        let mut found = probed(volume(0.6));
         for run in &mut found.runs {
             run.result.verdicts = vec![iosonde_result::run::Verdict {
                 kind,
@@ -98,7 +92,7 @@ fn machine_verdicts_make_outcome_unclear() {
 
 #[test]
 fn unsaturated_figure_makes_outcome_unclear() {
-    let mut found = probed(volume(0.6), directory());
+    let mut found = probed(volume(0.6));
     found.knees.clear();
     let alone = found.figure(ProbePhase::WriteLatency).unwrap().latency;
     for figure in &mut found.figures {
@@ -113,7 +107,7 @@ fn unsaturated_figure_makes_outcome_unclear() {
 
 #[test]
 fn knee_search_maximum_replaces_lower_phase_figure() {
-    let mut found = probed(volume(0.6), directory());
+    let mut found = probed(volume(0.6));
     let search = |found: &mut ProbeResult| {
         let mut knees = found.knees.iter_mut();
         let knee = knees.find(|knee| knee.phase == ProbePhase::RandomWrite);
@@ -155,12 +149,15 @@ fn knee_search_maximum_replaces_lower_phase_figure() {
 
 #[test]
 fn conditions_name_unmeasured_parts() {
-    let only_read = StudyTargetKind::Existing {
-        bytes: 100 << 30,
-        device: true,
-        consent: false,
+    let only_read = StudyTarget {
+        kind: StudyTargetKind::Existing {
+            bytes: 100 << 30,
+            device: true,
+            consent: false,
+        },
+        ..directory_target("/data")
     };
-    let mut found = probed(volume(1.0), only_read);
+    let mut found = probe_target(volume(1.0), &only_read);
     for run in &mut found.runs {
         run.result.host.cpu.online = Some(2);
         run.result.host.platform.instance_type = None;
@@ -181,7 +178,7 @@ fn conditions_name_unmeasured_parts() {
 
 #[test]
 fn comparison_survives_json_round_trip() {
-    let held = PromiseCheck::from_probe(&promised(), &probed(volume(0.6), directory()));
+    let held = PromiseCheck::from_probe(&promised(), &probed(volume(0.6)));
     let json = serde_json::to_string(&held).unwrap();
     assert_eq!(serde_json::from_str::<PromiseCheck>(&json).unwrap(), held);
 }

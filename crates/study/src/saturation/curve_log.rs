@@ -5,6 +5,7 @@ use crate::driver::StudyDriver;
 use crate::event::StudyEvent;
 use crate::figures::cell::CellRecord;
 use iosonde_result::ceph::{self, CephSide};
+use iosonde_result::device_class::DeviceDescription;
 use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::storage::StorageUsed;
 
@@ -21,6 +22,8 @@ pub struct CurveLog {
     pub(crate) failure: Option<IoFailure>,
     /// Path to the storage of the last run that names one.
     pub(crate) storage: Option<StorageUsed>,
+    /// The target, if it is in memory: `memory (tmpfs)`.
+    pub(crate) in_memory: Option<String>,
     /// Statistics of the Ceph cluster over all runs.
     pub(crate) ceph: Option<CephSide>,
 }
@@ -39,6 +42,8 @@ impl CurveLog {
         if let Some(used) = StorageUsed::from_run(result) {
             self.storage = Some(used);
         }
+        let memory = DeviceDescription::memory_of_run(result);
+        self.in_memory = memory.or(self.in_memory.take());
         if let Some(side) = &result.ceph {
             ceph::add(&mut self.ceph, side);
         }

@@ -230,10 +230,11 @@ impl KneeSearch<'_, '_> {
         let rules = &self.query.rules;
         let look_ns = rules.look_ns as f64;
         let most_ns = look_ns.max(rules.budget_ns as f64 * TUNING.look_budget_share);
-        let is_open = self.measure(jobs, iodepth, look_ns, most_ns, TUNING.look_relative_error)?;
+        let may_go_on =
+            self.measure(jobs, iodepth, look_ns, most_ns, TUNING.look_relative_error)?;
         let disagrees = |record: &CellRecord| record.unexplained_share() > 0.0;
         // Little's law shows lost time that is in no latency: check this in a second run.
-        if is_open && self.record(jobs, iodepth).is_some_and(disagrees) {
+        if may_go_on && self.record(jobs, iodepth).is_some_and(disagrees) {
             self.measure(jobs, iodepth, look_ns, most_ns, TUNING.look_relative_error)?;
         }
         Ok(self.stopped.is_none())
@@ -250,7 +251,8 @@ impl KneeSearch<'_, '_> {
         self.known(jobs).top.map_or(0.0, |top| top.rate)
     }
 
-    fn reached(&self, jobs: u32) -> f64 {
+    /// Returns the rate from which a depth counts as one that reaches the maximum.
+    fn rate_to_reach(&self, jobs: u32) -> f64 {
         self.maximum(jobs) * (1.0 - self.query.rules.tolerance)
     }
 
@@ -310,7 +312,7 @@ impl KneeSearch<'_, '_> {
     /// Returns the most jobs that gain over fewer, at the depth where `first` jobs peak.
     fn jobs_that_help(&mut self, first: u32) -> Result<u32, RunError> {
         let (mut best, mut rate) = (first, self.maximum(first));
-        let Some((_, iodepth)) = self.known(first).reaching(self.reached(first)) else {
+        let Some((_, iodepth)) = self.known(first).reaching(self.rate_to_reach(first)) else {
             return Ok(first);
         };
         for &jobs in self.query.jobs.iter().filter(|jobs| **jobs > first) {
@@ -330,7 +332,7 @@ impl KneeSearch<'_, '_> {
 
     /// Bisects the range of given depths that contains the knee, until none is left inside.
     fn bracket(&mut self, jobs: u32) -> Result<(), RunError> {
-        while let Some((Some(below), at)) = self.known(jobs).reaching(self.reached(jobs)) {
+        while let Some((Some(below), at)) = self.known(jobs).reaching(self.rate_to_reach(jobs)) {
             let depths = self.query.depths;
             let inside: Vec<u32> = depths
                 .iter()
@@ -349,16 +351,17 @@ impl KneeSearch<'_, '_> {
 
     /// Tries depths between the given ones, where the model predicts the knee.
     fn between(&mut self, jobs: u32) -> Result<(), RunError> {
-        while let Some((Some(below), at)) = self.known(jobs).reaching(self.reached(jobs)) {
+        while let Some((Some(below), at)) = self.known(jobs).reaching(self.rate_to_reach(jobs)) {
             if at - below < 2 || f64::from(at) <= TUNING.depth_ratio_max * f64::from(below) {
                 break;
             }
             let low = f64::from(below) * 1.2;
             let high = (f64::from(at) / 1.2).max(low);
-            let reached = self.reached(jobs);
+            let rate_to_reach = self.rate_to_reach(jobs);
             let curve = Curve::fit(&self.known(jobs).points);
-            let likely = (below + 1..at)
-                .find(|depth| curve.is_some_and(|curve| curve.at(f64::from(*depth)) >= reached));
+            let likely = (below + 1..at).find(|depth| {
+                curve.is_some_and(|curve| curve.at(f64::from(*depth)) >= rate_to_reach)
+            });
             let wanted = likely.map_or((low * high).sqrt(), f64::from);
             let iodepth = (wanted.clamp(low, high).round() as u32).clamp(below + 1, at - 1);
             if self.record(jobs, iodepth).is_some() || !self.measure_briefly(jobs, iodepth)? {
@@ -442,9 +445,9 @@ impl KneeSearch<'_, '_> {
             let enough = rules.precision * (cheapest.error() / top.error).clamp(1.0, 4.0);
             return Some((cheapest.iodepth, missing_ns, enough));
         }
-        let reached = self.reached(jobs);
+        let rate_to_reach = self.rate_to_reach(jobs);
         let undecided = of_jobs.iter().filter(|record| {
-            let decided = record.lower() > reached || record.upper() < reached;
+            let decided = record.lower() > rate_to_reach || record.upper() < rate_to_reach;
             !decided && record.error() > rules.precision && may(record.iodepth)
         });
         let shallowest = undecided.min_by_key(|record| record.iodepth)?;

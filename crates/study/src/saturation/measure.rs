@@ -10,7 +10,7 @@ use crate::stop_rule::StopRule;
 use iosonde_job::plan::{BytesOrPercent, Direction, GivenOption, Job, Plan};
 use iosonde_result::littles_law::SlotTime;
 use iosonde_result::observer::{Control, RunProgress, WorkerState};
-use iosonde_result::run::{IoFailure, RunResult};
+use iosonde_result::run::{IoFailure, RunResult, Verdict};
 use iosonde_result::run_error::RunError;
 
 /// Alignment of the offset at which a later run of a cell begins.
@@ -214,10 +214,17 @@ pub(crate) fn record_option(job: &mut Job, name: &str, value: String) {
     }
 }
 
+/// Whether a page cache served reads of a run.
+pub(super) fn has_cached_reads(result: &RunResult) -> bool {
+    let mut cached = result.verdicts.iter().filter_map(Verdict::cached_direction);
+    cached.any(|direction| direction == Direction::Read)
+}
+
 /// Adds up all workers of a run.
 fn found(result: &RunResult) -> CellTotals {
     let mut found = CellTotals {
         slots: SlotTime::from_run(result),
+        has_cached_reads: has_cached_reads(result),
         ..CellTotals::default()
     };
     for worker in &result.workers {

@@ -259,9 +259,9 @@ fn search_finds_number_of_jobs_for_maximum() {
     assert!(found.knee.iodepth <= 8, "{found:?}");
     assert!(spent_ns <= SearchRules::THOROUGH.budget_ns);
     assert!(
-        found.sentence(false).contains("in each of 4 jobs"),
+        found.sentence(false, true).contains("in each of 4 jobs"),
         "{}",
-        found.sentence(false)
+        found.sentence(false, true)
     );
 }
 
@@ -276,7 +276,7 @@ fn rate_that_still_rises_is_reported() {
     );
     assert_eq!(found.latency_only, None);
     assert_eq!(found.knee.iodepth, 16);
-    let sentence = found.sentence(false);
+    let sentence = found.sentence(false, true);
     assert!(
         sentence.starts_with("still rises at depth 16, with"),
         "{sentence}"

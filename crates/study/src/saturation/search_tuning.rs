@@ -41,7 +41,8 @@ pub(super) struct SearchTuning {
     pub(super) short_ramp_turnovers: f64,
     /// Budget from which a search has time for long runs.
     pub(super) long_budget_ns: u64,
-    /// Smallest ramp of a long run, as a share of it: imbalance between members builds up slowly.
+    /// Smallest ramp of a long run, as a share of it: imbalance between the members of an array
+    /// builds up slowly.
     pub(super) long_ramp_share: f64,
     /// Length of a run relative to its ramp, so that the rest of the waves matters little.
     pub(super) run_ramps: f64,

@@ -1,7 +1,7 @@
 //! Measurement of one cell until its caches are warm, and for a fixed time after that.
 
 use super::curve_log::CurveLog;
-use super::measure::{CellRun, CellRunLength, elapsed_ns, plan};
+use super::measure::{CellRun, CellRunLength, elapsed_ns, has_cached_reads, plan};
 use crate::driver::{StudyDriver, first_failure};
 use crate::event::StudyEvent;
 use crate::figures::cell::{CellRecord, CellTotals, Warmup};
@@ -152,6 +152,7 @@ fn take(record: &mut CellRecord, result: &RunResult, times: WarmTimes) {
             histogram: Some(latency),
         },
         slots: SlotTime::from_part(result, rest_ns, &moments),
+        has_cached_reads: has_cached_reads(result),
     });
 }
 

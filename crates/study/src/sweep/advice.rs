@@ -43,8 +43,6 @@ pub struct WorkloadAdvice {
     pub block_bytes: u64,
     /// Lowest mean latency: of the cells within 5 % of it, the one with the highest rate.
     pub latency: AdvisedCell,
-    /// Highest ratio of rate to latency (Kleinrock's power, ICC 1979).
-    pub balance: AdvisedCell,
     /// Fewest I/Os in flight that reach the maximum.
     pub throughput: AdvisedCell,
 }
@@ -115,8 +113,10 @@ pub enum BoundBy {
     Iops,
     /// Bandwidth: no block size gets more bytes per second.
     Bandwidth,
-    /// Neither limit alone, or both.
+    /// Both limits, or neither although the rate does not rise.
     Both,
+    /// No limit was reached: the rate still rises at the deepest queue that was measured.
+    Depth,
 }
 
 /// Best rates of one block size.
@@ -139,7 +139,8 @@ pub struct BlocksAdvice {
     pub values: Vec<String>,
     /// Block sizes, ascending.
     pub blocks: Vec<BlockSizeMaximum>,
-    /// Block size that would reach both limits at once, in bytes.
+    /// Block size that would reach both limits at once, in bytes. The limits are not known if the
+    /// rate of a block size still rises.
     pub turning_bytes: f64,
 }
 
@@ -220,7 +221,6 @@ fn choice((values, curves): &CurveGroup<'_>) -> Option<WorkloadAdvice> {
         .iter()
         .map(|spot| spot.mean_latency_ns)
         .min_by(f64::total_cmp)?;
-    let power = |spot: &&AdvisedCell| spot.iops / spot.mean_latency_ns.max(f64::MIN_POSITIVE);
     let quick = spots
         .iter()
         .filter(|spot| spot.mean_latency_ns <= lowest * (1.0 + ALIKE));
@@ -230,7 +230,6 @@ fn choice((values, curves): &CurveGroup<'_>) -> Option<WorkloadAdvice> {
         values: values.clone(),
         block_bytes: curves.first()?.block_bytes,
         latency,
-        balance: *spots.iter().max_by(|a, b| power(a).total_cmp(&power(b)))?,
         throughput,
     })
 }
@@ -360,21 +359,48 @@ fn as_many_in_flight(deep: &CurveResult, wide: &[&CurveResult]) -> Option<(u64, 
     pairs.max_by(|a, b| (a.1 / a.3).total_cmp(&(b.1 / b.3)))
 }
 
-/// Formats a rate as IOPS for small blocks, as bandwidth for large ones.
+/// Formats a rate as IOPS for small blocks, as bandwidth for large ones, in the unit of tables.
 fn rate(iops: f64, block_bytes: u64) -> String {
     if block_bytes >= super::LARGE_BYTES {
-        words::bandwidth(iops * block_bytes as f64)
+        words::mebibytes_per_s(iops * block_bytes as f64)
     } else {
         format!("{} IOPS", words::iops(iops))
     }
 }
 
-/// Whether a block size reaches each limit or is significantly below it.
-fn is_apart((block, iops, error): &(u64, f64, f64), most_iops: f64, most_bytes: f64) -> bool {
-    let (mean, high) = (*iops, iops + error);
-    let lacks = |mean: f64, high: f64, most: f64| mean >= most * HELD || high < most;
-    let bytes = *block as f64;
-    lacks(mean, high, most_iops) && lacks(mean * bytes, high * bytes, most_bytes)
+/// Best rate of one block size, in I/Os per second.
+#[derive(Debug, Clone, Copy)]
+struct BlockRate {
+    block_bytes: u64,
+    iops: f64,
+    /// Absolute half-width of the rate.
+    error: f64,
+    /// Whether the rate still rises at the deepest queue that was measured.
+    rises: bool,
+}
+
+impl BlockRate {
+    fn bytes_per_s(&self) -> f64 {
+        self.block_bytes as f64 * self.iops
+    }
+
+    /// Whether the rate reaches each limit or is significantly below it.
+    fn is_apart(&self, most_iops: f64, most_bytes: f64) -> bool {
+        let (mean, high) = (self.iops, self.iops + self.error);
+        let lacks = |mean: f64, high: f64, most: f64| mean >= most * HELD || high < most;
+        let bytes = self.block_bytes as f64;
+        lacks(mean, high, most_iops) && lacks(mean * bytes, high * bytes, most_bytes)
+    }
+
+    fn bound_by(&self, most_iops: f64, most_bytes: f64) -> BoundBy {
+        let (of_iops, of_bytes) = (self.iops / most_iops, self.bytes_per_s() / most_bytes);
+        match (of_iops >= HELD, of_bytes >= HELD) {
+            _ if self.rises => BoundBy::Depth,
+            (true, false) => BoundBy::Iops,
+            (false, true) => BoundBy::Bandwidth,
+            _ => BoundBy::Both,
+        }
+    }
 }
 
 fn blocks((values, curves): &CurveGroup<'_>) -> Option<BlocksAdvice> {
@@ -385,32 +411,32 @@ fn blocks((values, curves): &CurveGroup<'_>) -> Option<BlocksAdvice> {
         let same = curves
             .iter()
             .filter(|curve| curve.block_bytes == block_bytes);
-        let rates = same.filter_map(|curve| most(curve));
-        let best = rates.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        (best.0 > 0.0).then_some((block_bytes, best.0, best.1))
+        let rates = same.filter_map(|curve| {
+            let (iops, error) = most(curve)?;
+            Some(BlockRate {
+                block_bytes,
+                iops,
+                error,
+                rises: curve.saturation.as_ref()?.claims().rises,
+            })
+        });
+        let best = rates.max_by(|a, b| a.iops.total_cmp(&b.iops))?;
+        (best.iops > 0.0).then_some(best)
     };
-    let each: Vec<(u64, f64, f64)> = sizes.into_iter().filter_map(best).collect();
-    if each.len() < 2 {
+    let each: Vec<BlockRate> = sizes.into_iter().filter_map(best).collect();
+    if each.len() < 2 || each.iter().all(|rate| rate.rises) {
         return None;
     }
-    let bandwidth = |(block, iops, _): &(u64, f64, f64)| *block as f64 * iops;
-    let most_iops = each.iter().map(|(_, iops, _)| *iops).fold(0.0, f64::max);
-    let most_bytes = each.iter().map(bandwidth).fold(0.0, f64::max);
-    if !each.iter().all(|one| is_apart(one, most_iops, most_bytes)) {
+    let most_iops = each.iter().map(|rate| rate.iops).fold(0.0, f64::max);
+    let most_bytes = each.iter().map(BlockRate::bytes_per_s).fold(0.0, f64::max);
+    if !(each.iter()).all(|rate| rate.is_apart(most_iops, most_bytes)) {
         return None;
     }
-    let judged = |one: &(u64, f64, f64)| {
-        let (of_iops, of_bytes) = (one.1 / most_iops, bandwidth(one) / most_bytes);
-        BlockSizeMaximum {
-            block_bytes: one.0,
-            iops: one.1,
-            bytes_per_s: bandwidth(one),
-            bound_by: match (of_iops >= HELD, of_bytes >= HELD) {
-                (true, false) => BoundBy::Iops,
-                (false, true) => BoundBy::Bandwidth,
-                _ => BoundBy::Both,
-            },
-        }
+    let judged = |rate: &BlockRate| BlockSizeMaximum {
+        block_bytes: rate.block_bytes,
+        iops: rate.iops,
+        bytes_per_s: rate.bytes_per_s(),
+        bound_by: rate.bound_by(most_iops, most_bytes),
     };
     Some(BlocksAdvice {
         values: values.clone(),

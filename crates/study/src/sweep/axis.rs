@@ -16,12 +16,15 @@ pub const WORKING_SET: &str = "size";
 const MOST_VALUES: usize = 10_000;
 /// Options that the sweep sets in every cell, with the reason why they cannot be axes.
 const OWN: [(&str, &str); 5] = [
-    ("runtime", "use --runtime, the time of each cell"),
+    (
+        "runtime",
+        "set the time of all cells: --runtime, in a suite sweep = { runtime = \"60\" }",
+    ),
     (
         "ramp_time",
         "the sweep chooses the ramp by the time the queue takes to turn over",
     ),
-    ("time_based", "each cell is measured for --runtime"),
+    ("time_based", "each cell is measured for its whole runtime"),
     ("filename", "use the files or devices as targets"),
     ("directory", "use the directories as targets"),
 ];

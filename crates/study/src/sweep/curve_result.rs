@@ -43,6 +43,9 @@ pub struct CurveResult {
     /// Path to the storage and the caches on it. `None` if no run of this sweep reported them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageUsed>,
+    /// The target, if it is in memory: `memory (tmpfs)`. Its data does not survive a restart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_memory: Option<String>,
     /// State and activity of the Ceph cluster during its runs. `None` on other storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceph: Option<CephSide>,
@@ -105,6 +108,16 @@ impl SweepCell {
         self.iops?.relative_error()
     }
 
+    /// Half the 95 % interval of the mean latency, in nanoseconds. The number of I/Os in flight is
+    /// fixed, so the mean is this number divided by the rate (Little's law), and half the interval
+    /// is the same share of the figure for both. `None` if the interval of the rate is unknown or
+    /// includes zero.
+    #[must_use]
+    pub fn mean_latency_error_ns(&self) -> Option<f64> {
+        let share = self.doubt().filter(|share| *share < 1.0)?;
+        Some(self.mean_latency_ns? * share)
+    }
+
     pub(super) fn unknown(iodepth: u32) -> SweepCell {
         SweepCell {
             iodepth,
@@ -134,7 +147,9 @@ impl SweepCell {
         }
     }
 
-    pub(super) fn measured(cell: &CurveCell) -> SweepCell {
+    /// Returns a measured cell.
+    #[must_use]
+    pub fn measured(cell: &CurveCell) -> SweepCell {
         SweepCell {
             iodepth: cell.iodepth,
             basis: CellBasis::Measured,
@@ -147,6 +162,32 @@ impl SweepCell {
             latency: Some(cell.latency),
             measured_ns: cell.measured_ns,
             warmup: cell.warmup,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_latency_is_as_well_known_as_its_rate() {
+        let cell = |error| {
+            let iops = CellRate {
+                mean: 1000.0,
+                error,
+            };
+            // Four I/Os in flight take 4 ms each.
+            SweepCell::predicted(4, 1, 4096.0, iops)
+        };
+        let error = cell(Some(200.0)).mean_latency_error_ns().unwrap();
+        // 20 % of the latency, as of the rate.
+        assert!((error - 0.8e6).abs() < 1e-3, "{error}");
+        // A rate with a known interval has a latency with one.
+        let wide = cell(Some(990.0)).mean_latency_error_ns();
+        assert!(wide.is_some_and(|error| error < 4e6), "{wide:?}");
+        for unknown in [None, Some(1000.0), Some(f64::INFINITY)] {
+            assert_eq!(cell(unknown).mean_latency_error_ns(), None);
         }
     }
 }

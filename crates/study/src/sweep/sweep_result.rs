@@ -75,6 +75,12 @@ impl SweepResult {
         found
     }
 
+    /// Returns the first target that is in memory, in words.
+    pub fn in_memory(&self) -> Option<&String> {
+        let mut curves = self.curves.iter();
+        curves.find_map(|curve| curve.in_memory.as_ref())
+    }
+
     /// Returns the state and activity of each Ceph cluster during all runs.
     pub fn ceph(&self) -> Vec<CephSide> {
         let mut found: Vec<CephSide> = Vec::new();

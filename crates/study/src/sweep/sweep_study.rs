@@ -119,6 +119,7 @@ impl Study for SweepStudy<'_> {
         self.note_one_in_flight(driver);
         // The results of a stopped sweep do not count after such an error.
         self.fatal = self.measure_grid(driver).err();
+        self.note_cached_reads(driver);
         if self.fatal.is_none() && !self.options.is_exhaustive() {
             self.judge_unsearched(driver);
         }
@@ -449,6 +450,7 @@ fn curve_result(plan: &CurvePlan, progress: &mut CurveProgress, depths: &[u32]) 
         saturation: found,
         failure: progress.log.failure.take(),
         storage: progress.log.storage.take(),
+        in_memory: progress.log.in_memory.take(),
         ceph: progress.log.ceph.take(),
     }
 }
@@ -467,7 +469,10 @@ fn layout(target: &SweepTarget, direct: bool) -> Plan {
 }
 
 /// Returns the values of a curve along the axes that have several.
-fn varied_values<'a>(grid: &'a SweepGrid, plan: &'a CurvePlan) -> impl Iterator<Item = &'a String> {
+pub(super) fn varied_values<'a>(
+    grid: &'a SweepGrid,
+    plan: &'a CurvePlan,
+) -> impl Iterator<Item = &'a String> {
     let pairs = grid.axes.iter().zip(&plan.values);
     let varied = pairs.filter(|(axis, _)| axis.values.len() > 1);
     varied.map(|(_, value)| value)

@@ -7,6 +7,5 @@ pub(crate) mod lost_pod_session;
 pub(crate) mod metered_session;
 pub(crate) mod plan_recorder;
 pub(crate) mod reseeded_session;
-pub(crate) mod simulated_target;
 pub(crate) mod sweep_fixture;
 pub(crate) mod target_of_kind;

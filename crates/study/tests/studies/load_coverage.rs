@@ -4,9 +4,9 @@
 //! seeds of five queues, otherwise 12 seeds of one.
 
 use crate::common::load_fixture::{SECOND_NS, load_options};
-use crate::common::simulated_target::simulated_target;
 use iosonde_engine::runner::LocalRunner;
 use iosonde_study::load::{LoadOptions, load};
+use iosonde_study::test_targets::simulated_target;
 
 /// A queue with Poisson arrivals and exponential service: M/M/c.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,6 @@ use crate::common::failing_session::FailingSession;
 use crate::common::load_fixture::{SECOND_NS, load_options as options};
 use crate::common::lost_pod_error::lost_pod_error;
 use crate::common::lost_pod_session::LostPodSession;
-use crate::common::simulated_target::simulated_target;
 use iosonde_engine::runner::{LocalRunner, LocalSession};
 use iosonde_job::Plan;
 use iosonde_job::plan::{Direction, Job};
@@ -18,6 +17,7 @@ use iosonde_study::StudyError;
 use iosonde_study::load::{
     Arrivals, CellState, LoadOptions, LoadResult, Matrix, MatrixOptions, load,
 };
+use iosonde_study::test_targets::simulated_target;
 
 fn measure(device: &str, options: &LoadOptions) -> LoadResult {
     outcome(device, options).unwrap()
@@ -218,6 +218,74 @@ fn reads_and_writes_share_device_capacity() {
             assert_eq!(cell.p99_ns.is_some(), sustained);
         }
     }
+}
+
+/// A page shows the latency curve beside the matrix: both have one latency for one rate.
+#[test]
+fn matrix_axis_has_latencies_of_curve() {
+    let result = measure(
+        "read_us=100,write_us=100,parallel=1",
+        &LoadOptions {
+            matrix: Some(MatrixOptions { steps: 5 }),
+            runtime_ns: 2 * SECOND_NS,
+            ..options()
+        },
+    );
+    let matrix = result.matrix.unwrap();
+    let of_matrix = |reads_per_s: f64| {
+        let mut offered = matrix.points.iter().map(|point| point.offered);
+        offered.any(|offered| offered.writes_per_s == 0.0 && offered.reads_per_s == reads_per_s)
+    };
+    let mut compared = 0;
+    for (rate, cell) in matrix.reads_per_s.iter().zip(&matrix.cells[0]).skip(1) {
+        let mut points = result.points.iter().filter(|point| point.kept_up);
+        let at_rate = points.find(|point| (point.offered.total() - rate).abs() <= 0.5);
+        let p99_ns = at_rate.and_then(|point| point.percentile_ns(99.0));
+        if p99_ns.is_some() && !of_matrix(*rate) {
+            assert_eq!((cell.state, cell.p99_ns), (CellState::Measured, p99_ns));
+            compared += 1;
+        }
+    }
+    assert!(compared > 0, "{matrix:?}");
+}
+
+#[test]
+fn matrix_prediction_on_axis_lies_between_measured_rates() {
+    // Sevenths of the capacity lie between the rates of the curve.
+    let result = measure(
+        "read_us=100,read_dist=exp,write_us=100,parallel=1",
+        &LoadOptions {
+            matrix: Some(MatrixOptions { steps: 7 }),
+            runtime_ns: 2 * SECOND_NS,
+            ..options()
+        },
+    );
+    let matrix = result.matrix.unwrap();
+    let measured: Vec<(f64, f64)> = result
+        .points
+        .iter()
+        .chain(&matrix.points)
+        .filter(|point| point.kept_up && point.offered.writes_per_s == 0.0)
+        .filter_map(|point| Some((point.offered.reads_per_s, point.percentile_ns(99.0)?)))
+        .collect();
+    let mut compared = 0;
+    for (rate, cell) in matrix.reads_per_s.iter().zip(&matrix.cells[0]) {
+        if cell.state != CellState::Predicted {
+            continue;
+        }
+        let below = measured.iter().filter(|(other, _)| other < rate);
+        let above = measured.iter().filter(|(other, _)| other > rate);
+        let below = below.max_by(|a, b| a.0.total_cmp(&b.0));
+        let above = above.min_by(|a, b| a.0.total_cmp(&b.0));
+        let (Some(&(_, from_ns)), Some(&(_, to_ns))) = (below, above) else {
+            continue;
+        };
+        let p99_ns = cell.p99_ns.unwrap();
+        let range = from_ns.min(to_ns)..=from_ns.max(to_ns);
+        assert!(range.contains(&p99_ns), "{rate}: {p99_ns} not in {range:?}");
+        compared += 1;
+    }
+    assert!(compared > 0, "{matrix:?}");
 }
 
 /// Sums the time of runs without layout, and keeps a plan that offers reads and writes.

@@ -10,5 +10,6 @@ mod probe_on_sim;
 mod promised_times;
 mod pts_on_sim;
 mod recorded_plans;
+mod suite_steps_on_sim;
 mod sweep_against_grid;
 mod sweep_on_sim;

@@ -1,12 +1,12 @@
 //! Compares the maxima of a probe's short searches with an exhaustive grid on random devices.
 
 use crate::common::reseeded_session::open_reseeded_session;
-use crate::common::simulated_target::simulated_target;
 use iosonde_job::plan::*;
 use iosonde_result::run::WorkerResult;
 use iosonde_result::session::Session;
 use iosonde_sim::drawn::DeviceFamily;
 use iosonde_study::probe::{Knee, ProbeBudget, ProbeOptions, ProbePhase, probe};
+use iosonde_study::test_targets::simulated_target;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

@@ -2,7 +2,7 @@
 
 use crate::common::load_fixture::SECOND_NS;
 use crate::common::metered_session::{MeteredSession, StudyClock};
-use crate::common::target_of_kind::target_of_kind;
+use crate::common::target_of_kind::{directory, simulated, target_of_kind};
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_job::env::FakeEnv;
 use iosonde_job::neighbour::fit_neighbour;
@@ -83,12 +83,6 @@ impl StudyPromises {
             }
         }
         broken
-    }
-}
-
-fn directory() -> StudyTargetKind {
-    StudyTargetKind::Directory {
-        free_bytes: 1 << 40,
     }
 }
 
@@ -266,10 +260,7 @@ fn exhaustive_sweep_takes_announced_time() {
     }
     // Runs without a layout. Draining must be short, since its time is unknown beforehand.
     for device in ["hdd", "net-iops-cap", "burst", STEADY] {
-        let kind = StudyTargetKind::Simulated {
-            options: device.to_owned(),
-        };
-        broken.extend(sweep_promises(device, kind, &sweep_options(true)).broken());
+        broken.extend(sweep_promises(device, simulated(device), &sweep_options(true)).broken());
     }
     assert!(broken.is_empty(), "{broken:#?}");
 }
@@ -362,9 +353,7 @@ fn suite_promises(name: &str, device: &str) -> StudyPromises {
     let suite = suite.unwrap();
     let mut session = MeteredSession::new(device);
     let mut promises = StudyPromises::new(&format!("suite {name} on {device}"), &session);
-    let target = target_of_kind(StudyTargetKind::Simulated {
-        options: device.to_owned(),
-    });
+    let target = target_of_kind(simulated(device));
     let mut planned = TimeRange::default();
     for step in &suite.steps {
         // The time of a step that ends with its data is unknown.

@@ -7,7 +7,7 @@
 
 use crate::common::load_fixture::{SECOND_NS, load_options};
 use crate::common::plan_recorder::{PlanRecorder, recorded_plans_text};
-use crate::common::target_of_kind::target_of_kind;
+use crate::common::target_of_kind::{directory, simulated, target_of_kind};
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_job::env::FakeEnv;
 use iosonde_study::load::{LoadOptions, MatrixOptions, Mix, load};
@@ -21,18 +21,6 @@ const SLOW: &str = "seed=1,read_us=500,write_us=500,parallel=64,cap_bw=50k";
 const QUEUE: &str = "seed=1,read_us=1000,read_dist=exp,write_us=2000,parallel=2";
 const FLASH: &str =
     "seed=1,capacity=64m,read_us=8ms,write_us=4ms,parallel=4,link_bw=100m,fresh=4,fresh_bytes=512m";
-
-fn simulated(device: &str) -> StudyTargetKind {
-    StudyTargetKind::Simulated {
-        options: device.to_owned(),
-    }
-}
-
-fn directory() -> StudyTargetKind {
-    StudyTargetKind::Directory {
-        free_bytes: 1 << 40,
-    }
-}
 
 fn existing(device: bool, consent: bool) -> StudyTargetKind {
     StudyTargetKind::Existing {

@@ -5,15 +5,16 @@ use crate::common::lost_pod_error::lost_pod_error;
 use crate::common::lost_pod_session::LostPodSession;
 use crate::common::sweep_fixture::{SECOND_NS, grid, options, run, target};
 use iosonde_engine::runner::LocalRunner;
-use iosonde_job::plan::Plan;
+use iosonde_job::plan::{Direction, Plan};
 use iosonde_result::observer::Observer;
-use iosonde_result::run::RunResult;
+use iosonde_result::run::{RunResult, Verdict, VerdictKind};
 use iosonde_result::run_error::{RunError, TargetProblem};
 use iosonde_result::session::Session;
+use iosonde_result::verdict_cause::VerdictCause;
 use iosonde_study::probe::StudyTargetKind;
 use iosonde_study::saturation::{CellRecord, SearchProgress};
 use iosonde_study::sweep::{
-    CellBasis, CurveState, Parallel, SweepOptions, SweepTarget, planned_time, sweep,
+    BoundBy, CellBasis, CurveState, Parallel, SweepOptions, SweepTarget, planned_time, sweep,
 };
 use iosonde_study::{Announcement, StudyError, StudyEvent, StudyObserver, StudyStep, TimeRange};
 
@@ -50,6 +51,15 @@ fn advice_names_iops_or_bandwidth_bound_of_each_block_size() {
         "{choice:?}"
     );
     assert!(result.advice.parallel.is_empty());
+}
+
+#[test]
+fn rising_block_size_is_bound_by_depth() {
+    let axes = [("bs", "4k,1m"), ("iodepth", "1..4")];
+    let result = run(CAPPED, &axes, &options(20));
+    let blocks = &result.advice.blocks[0].blocks;
+    let bound: Vec<BoundBy> = blocks.iter().map(|block| block.bound_by).collect();
+    assert_eq!(bound, [BoundBy::Depth, BoundBy::Bandwidth]);
 }
 
 #[test]
@@ -569,5 +579,108 @@ fn lost_target_keeps_cells_and_cause() {
                 .count()
                 > 0
         );
+    }
+}
+
+/// A session on a simulated device. The runs of these plans find that a cache served I/O of this
+/// direction.
+struct CachedSession<S>(S, Direction, fn(&Plan) -> bool);
+
+impl<S: Session> Session for CachedSession<S> {
+    fn run(&mut self, plan: &Plan, observer: &mut dyn Observer) -> Result<RunResult, RunError> {
+        let mut result = self.0.run(plan, observer)?;
+        if (self.2)(plan) {
+            result.verdicts.push(Verdict {
+                kind: VerdictKind::ServedFromCache,
+                evidence: "a cache served it".to_owned(),
+                cause: Some(VerdictCause::ServedFromCache {
+                    direction: self.1,
+                    job_bytes: 1 << 30,
+                    device_bytes: 0,
+                }),
+            });
+        }
+        Ok(result)
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+/// Note on curves whose reads a cache served.
+const CACHED_READS: &str =
+    "a cache served some or all reads, so the figures may not describe the device";
+
+fn has_reads(plan: &Plan) -> bool {
+    plan.jobs[0].workload.rw.has(Direction::Read)
+}
+
+fn has_small_blocks(plan: &Plan) -> bool {
+    plan.jobs[0].workload.block_size[Direction::Read].max() == 4096
+}
+
+#[test]
+fn caution_on_cached_reads_names_the_curves() {
+    let targets = [target(CAPPED)];
+    let axes = [
+        ("rw", "randread,randwrite"),
+        ("bs", "4k,16k"),
+        ("iodepth", "1,2"),
+    ];
+    let grid = grid(&targets, &axes);
+    let cautions = |direction: Direction, is_cached: fn(&Plan) -> bool| {
+        let mut session = CachedSession(LocalRunner::default().open(), direction, is_cached);
+        let options = SweepOptions {
+            exhaustive: true,
+            ..options(2)
+        };
+        let result = sweep(&mut session, &targets, &grid, &options, Vec::new(), &mut ());
+        let mut notes = result.unwrap().notes;
+        notes.retain(|note| note.contains(CACHED_READS));
+        notes
+    };
+    assert_eq!(cautions(Direction::Read, |_| true), [CACHED_READS]);
+    assert!(cautions(Direction::Write, |_| true).is_empty());
+    let is_named = |is_cached, names: &str| {
+        let expected = format!("{names}: {CACHED_READS}");
+        assert_eq!(cautions(Direction::Read, is_cached), [expected]);
+    };
+    is_named(has_reads, "randread");
+    is_named(has_small_blocks, "4k");
+    is_named(
+        |plan| has_reads(plan) && has_small_blocks(plan),
+        "randread, 4k",
+    );
+}
+
+#[test]
+fn resumed_sweep_keeps_caution_on_cached_reads() {
+    let targets = [target(CAPPED)];
+    let grid = grid(&targets, &[("bs", "4k,16k"), ("iodepth", "1,2")]);
+    for exhaustive in [true, false] {
+        let options = SweepOptions {
+            exhaustive,
+            ..options(5)
+        };
+        let mut journal = Journal::new(2, None);
+        let runner = LocalRunner::default();
+        let mut session = CachedSession(runner.open(), Direction::Read, has_small_blocks);
+        let first = sweep(
+            &mut session,
+            &targets,
+            &grid,
+            &options,
+            Vec::new(),
+            &mut journal,
+        );
+        assert!(first.is_ok(), "{first:?}");
+        // The journal passes through JSON.
+        let text = serde_json::to_string(&journal.known).unwrap();
+        let so_far: Vec<SearchProgress> = serde_json::from_str(&text).unwrap();
+        let mut session = LocalRunner::default().open();
+        let result = sweep(&mut session, &targets, &grid, &options, so_far, &mut ()).unwrap();
+        let caution = format!("4k: {CACHED_READS}");
+        assert!(result.notes.contains(&caution), "{:?}", result.notes);
     }
 }

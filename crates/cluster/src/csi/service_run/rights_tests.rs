@@ -1,6 +1,7 @@
 //! Compares the requests of a session with the roles that it prints for a user without rights.
 
 use super::*;
+use crate::class_retention::ClassRetention;
 use crate::csi::csi_preflight::roles;
 use crate::csi::delete_all;
 use crate::fake_api::{ApiAnswer, UsedRight, list, serve};
@@ -84,13 +85,7 @@ fn run_on(objects: &RunObjects) -> ServiceRun {
     ServiceRun {
         objects: objects.clone(),
         cluster,
-        options: CsiOptions {
-            services: DataService::ALL.to_vec(),
-            data_bytes: vec![1 << 20],
-            rounds: 1,
-            window: Duration::ZERO,
-            snapshot_class: None,
-        },
+        options: CsiOptions::of_one_round(&DataService::ALL),
         class: DataServiceClass {
             name: "sc://fast".to_owned(),
             driver: None,
@@ -194,7 +189,7 @@ fn printed_roles_grant_no_right_that_a_session_leaves_unused() {
     let run = run_on(&objects);
     runtime.block_on(use_all_services(&run, &objects));
     runtime.block_on(use_watches(&objects));
-    let granted = granted_rights(&roles("bench", &run.options, true));
+    let granted = granted_rights(&roles("bench", &run.options, ClassRetention::Retains));
     assert!(granted.len() > 20, "{granted:?}");
     let used = requests.used_rights();
     let unused: Vec<&UsedRight> = granted
@@ -223,7 +218,7 @@ fn printed_roles_grant_all_requests_of_a_session() {
     let (objects, requests) = serve(&runtime, |request, _| answer(request));
     let run = run_on(&objects);
     runtime.block_on(use_all_services(&run, &objects));
-    let roles = roles("bench", &run.options, true);
+    let roles = roles("bench", &run.options, ClassRetention::Retains);
     let used = requests.used_rights();
     let lacking: Vec<&UsedRight> = used
         .iter()

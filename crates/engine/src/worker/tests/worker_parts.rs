@@ -1,6 +1,6 @@
 //! Parts of a worker on one file, for tests.
 
-use crate::io::{Slab, Slot};
+use crate::io::{Backend, Slab, Slot};
 use crate::sys::memory::{IoMemory, MemoryKind};
 use crate::worker::clock::Clock;
 use crate::worker::counters::WorkerCounters;
@@ -9,7 +9,9 @@ use crate::worker::pacing::Pacer;
 use crate::worker::recorder::Recorder;
 use crate::worker::verification::Verification;
 use crate::worker::write_contents::Contents;
-use crate::worker::{DepthRules, Refill, WorkerLimits, WorkerParts};
+use crate::worker::{
+    DepthRules, Refill, Worker, WorkerLimits, WorkerOutput, WorkerParts, WorkerStep,
+};
 use iosonde_job::plan::*;
 use iosonde_workload::rng::Stream;
 use iosonde_workload::{FileLayout, Generator, Seeds};
@@ -65,6 +67,7 @@ pub(crate) fn parts(job: &Job, depth: u32, clock: &impl Clock) -> WorkerParts {
         errors: job.errors.clone(),
         file_names: vec!["file".to_owned()],
         end_sync_files: vec![0],
+        times_end_sync: true,
         timed: true,
         cmdprio: None,
         replayer: None,
@@ -84,6 +87,18 @@ fn log(logs: &LogPrefixes, start_ns: u64) -> IoLog {
         }
     });
     log
+}
+
+/// Steps a worker to its end, which it reaches in fewer than `limit` steps.
+pub(crate) fn run_worker<B: Backend, C: Clock>(
+    mut worker: Worker<B, C>,
+    limit: usize,
+) -> WorkerOutput {
+    let steps = (0..limit)
+        .take_while(|_| worker.step() != WorkerStep::Done)
+        .count();
+    assert!(steps < limit, "it does not end");
+    worker.finish()
 }
 
 /// A job of `loops` passes over the file.

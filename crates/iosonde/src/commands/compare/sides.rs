@@ -243,32 +243,35 @@ impl Studies {
 }
 
 fn probes(a: &mut Chosen, b: &mut Chosen) -> Studies {
-    let mut titles = BTreeMap::new();
-    // Titles of A replace those of B.
-    for chosen in [b, a] {
-        titles.extend(add_maxima(chosen));
-    }
+    add_maxima(a);
+    add_maxima(b);
     Studies {
-        titles,
+        titles: titles_of_probes(&[&*a, &*b]),
         ..Studies::default()
     }
 }
 
-/// Adds the maxima of searches to the parts of probes, and returns the titles of all parts.
-fn add_maxima(chosen: &mut Chosen) -> BTreeMap<String, String> {
-    let mut titles = BTreeMap::new();
+/// Adds the maxima of searches to the parts of probes. An interrupted probe has only its phases.
+fn add_maxima(chosen: &mut Chosen) {
     for (result, (study, run)) in chosen.results.iter_mut().zip(&chosen.studies) {
-        // An interrupted probe has only its phases.
-        match study.probe(*run) {
-            Some(probe) => {
-                titles.extend(row::titles(&probe));
-                let most = most(&probe, &result.parts);
-                result.parts.extend(most);
-            }
-            // A single run, or a document that cannot be read.
-            None => titles.extend(row::usual_titles()),
+        if let Some(probe) = study.probe(*run) {
+            let most = most(&probe, &result.parts);
+            result.parts.extend(most);
         }
     }
+}
+
+/// Titles of the parts of probes, those of the first side before those of the others.
+fn titles_of_probes(sides: &[&Chosen]) -> BTreeMap<String, String> {
+    let studies = sides.iter().flat_map(|chosen| &chosen.studies);
+    let all: Vec<Option<ProbeResult>> = studies.map(|(study, run)| study.probe(*run)).collect();
+    let mut titles = match all.iter().all(Option::is_some) {
+        true => BTreeMap::new(),
+        // A single run, or a document that cannot be read.
+        false => row::usual_titles(),
+    };
+    let probes: Vec<&ProbeResult> = all.iter().flatten().collect();
+    titles.extend(row::titles_of_probes(&probes));
     titles
 }
 
@@ -292,7 +295,8 @@ fn probes_with_sweeps(a: &mut Chosen, b: &mut Chosen) -> Option<Studies> {
     if found.iter().any(|sweep| sweep.targets.len() > 1) {
         return None;
     }
-    let titles = add_maxima(probes);
+    add_maxima(probes);
+    let titles = titles_of_probes(&[&*probes]);
     for (result, (study, run)) in probes.results.iter_mut().zip(&probes.studies) {
         // Sweeps know no flushes, so a phase with flushes has no partner.
         let has_flushes = |part: &ResultPart| {

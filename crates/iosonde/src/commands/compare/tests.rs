@@ -12,9 +12,8 @@ use iosonde_result::compare::{
 };
 use iosonde_result::run::RunResult;
 use iosonde_result::session::Session;
-use iosonde_study::probe::{
-    ProbeBudget, ProbeOptions, ProbeResult, StudyTarget, StudyTargetKind, probe,
-};
+use iosonde_study::probe::{ProbeBudget, ProbeResult, probe};
+use iosonde_study::test_targets::{probe_options, simulated_target};
 use std::ffi::OsString;
 
 /// 60 s of a device that serves 200 reads a second, with the noise that the requirement names.
@@ -117,19 +116,8 @@ fn labels_with_several_machines() {
 #[test]
 fn probes_side_by_side() {
     let probed = |keys: &str| {
-        let target = StudyTarget {
-            name: format!("sim:{keys}"),
-            path: "sim".into(),
-            kind: StudyTargetKind::Simulated {
-                options: keys.to_owned(),
-            },
-        };
-        let options = ProbeOptions {
-            budget: ProbeBudget::NORMAL,
-            size_bytes: None,
-            direct: true,
-            seed: 1,
-        };
+        let target = simulated_target(keys);
+        let options = probe_options(ProbeBudget::NORMAL, None);
         let mut session = LocalRunner::default().open();
         probe(&mut session, &target, &options, &mut ()).unwrap()
     };

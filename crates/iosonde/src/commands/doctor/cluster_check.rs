@@ -38,7 +38,7 @@ const SHARED_TRIAL: Pods = Pods {
 
 pub(super) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     cluster::one_cluster(&args.place)?;
-    let output = Output::open(args.output.as_deref())?;
+    let output = Output::open_report(args.output.as_deref())?;
     // The target of these options is not used.
     let options = args.place.options(TargetUri::EmptyDir);
     let mut found = survey(&options)?;
@@ -137,7 +137,8 @@ fn try_classes(
             Err(other) => return Err(other),
         });
     }
-    // The report has no room for a manifest. All trials have the same role.
+    // The report has no room for a manifest. Trials of classes that retain volumes share one, and
+    // all others share another.
     for role in &roles {
         eprintln!("{}", role.trim_start());
     }

@@ -6,9 +6,19 @@ use iosonde_cluster::survey::{
 };
 use iosonde_report::doctor::{advice, headline};
 use iosonde_report::json_document::json_text;
-use iosonde_report::text_table::{pairs, plain, render_left, right, wrapped};
+use iosonde_report::text_table::{hide_columns, pairs, plain, render_left, right, wrapped};
 
-/// Returns the report as text of 80 columns.
+/// Columns of the table of classes that a narrow terminal does not show, the least important first:
+/// growth, reclaim policy, number of volumes, provisioner.
+const LEAST_IMPORTANT_OF_CLASSES: [usize; 4] = [4, 3, 5, 1];
+/// Columns of the table of drivers that a narrow terminal does not show, the least important first:
+/// number of nodes, snapshot classes.
+const LEAST_IMPORTANT_OF_DRIVERS: [usize; 2] = [1, 3];
+/// Columns of the table of nodes that a narrow terminal does not show, the least important first:
+/// architecture, machine, disk, taints.
+const LEAST_IMPORTANT_OF_NODES: [usize; 4] = [2, 4, 3, 5];
+
+/// Returns the report as text of at most 80 columns.
 pub(super) fn text(survey: &Survey) -> String {
     let mut text = "Cluster\n\n".to_owned();
     let mut facts = vec![("version", survey.version.clone())];
@@ -86,6 +96,7 @@ fn classes(all: &[ClassFacts]) -> String {
             right(volumes),
         ]);
     }
+    hide_columns(&mut table, &LEAST_IMPORTANT_OF_CLASSES);
     let mut text = render_left(&mut table);
     if all.iter().any(|class| class.is_default) {
         text.push_str("* default for claims without a class\n");
@@ -114,6 +125,7 @@ fn drivers(all: &[DriverFacts], snapshots: &[SnapshotClass]) -> String {
             Cell::new(names.join("\n")),
         ]);
     }
+    hide_columns(&mut table, &LEAST_IMPORTANT_OF_DRIVERS);
     render_left(&mut table)
 }
 
@@ -209,6 +221,7 @@ fn nodes(all: &[NodeFacts]) -> String {
             more.join("\n"),
         ]);
     }
+    hide_columns(&mut table, &LEAST_IMPORTANT_OF_NODES);
     render_left(&mut table)
 }
 
@@ -319,6 +332,25 @@ mod tests {
             "{text}"
         );
         insta::assert_snapshot!("survey", text);
+    }
+
+    #[test]
+    fn cluster_report_fits_a_narrow_terminal() {
+        let mut survey = sample();
+        for class in survey.classes.iter_mut().flatten() {
+            class.name = format!("{}-replicated-on-three-zones", class.name);
+        }
+        for columns in [40, 60] {
+            iosonde_report::text_table::set_columns(columns);
+            let text = text(&survey);
+            for line in text.lines().filter(|line| !line.starts_with("$ ")) {
+                assert!(line.chars().count() <= columns, "{line}: {text}");
+            }
+            for part in ["with pod", "attach", "node-1", "works: bound"] {
+                assert!(text.contains(part), "{part}: {text}");
+            }
+        }
+        iosonde_report::text_table::set_columns(80);
     }
 
     #[test]

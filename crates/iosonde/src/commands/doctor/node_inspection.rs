@@ -9,10 +9,16 @@ use comfy_table::Cell;
 use iosonde_cluster::survey::{Survey, size};
 use iosonde_cluster::{PodPlacement, Pods, SetupEvent, SetupObserver, inspection_rights};
 use iosonde_job::TargetUri;
-use iosonde_report::text_table::{plain, render_left, right};
+use iosonde_report::text_table::{hide_columns, plain, render_left, right, wrapped};
 use iosonde_result::node_storage::{InspectedNode, NodeDisk, NodeMount};
 use iosonde_result::session::Session;
 
+/// Columns that a narrow terminal does not show, the least important first: sectors, and model of
+/// a disk.
+const LEAST_IMPORTANT_OF_DISKS: [usize; 2] = [3, 2];
+/// Columns that a narrow terminal does not show, the least important first: source, type, and size
+/// of a mount.
+const LEAST_IMPORTANT_OF_MOUNTS: [usize; 3] = [2, 1, 3];
 /// Timeout for the start of the pods.
 const INSPECTION_NS: u64 = 60_000_000_000;
 
@@ -65,8 +71,8 @@ pub(super) fn text(nodes: &[InspectedNode]) -> String {
     let of_node = |inspected: &InspectedNode| {
         let storage = &inspected.storage;
         format!(
-            "\nNode {}\n\n{}\n{}",
-            inspected.node,
+            "\n{}\n{}\n{}",
+            wrapped(&format!("Node {}", inspected.node)),
             disks(&storage.disks),
             mounts(&storage.mounts)
         )
@@ -91,6 +97,7 @@ fn disks(all: &[NodeDisk]) -> String {
             Cell::new(format!("{logical} / {physical}")),
         ]);
     }
+    hide_columns(&mut table, &LEAST_IMPORTANT_OF_DISKS);
     render_left(&mut table)
 }
 
@@ -107,6 +114,7 @@ fn mounts(all: &[NodeMount]) -> String {
             amount(mount.available_bytes),
         ]);
     }
+    hide_columns(&mut table, &LEAST_IMPORTANT_OF_MOUNTS);
     render_left(&mut table)
 }
 
@@ -161,6 +169,20 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    #[test]
+    fn narrow_terminal_shows_free_space_of_mounts() {
+        for columns in [40, 60] {
+            iosonde_report::text_table::set_columns(columns);
+            let text = text(&[local_ssd()]);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.unwrap() <= columns, "{text}");
+            for part in ["nvme0n1", "375Gi", "348Gi"] {
+                assert!(text.contains(part), "{part}: {text}");
+            }
+        }
+        iosonde_report::text_table::set_columns(80);
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(super) fn compare_setups(
     let tier = CacheTier::find(&pool, &there.access)?;
     let stop = StopSignal::listen_as_fio()?;
     let history_writer = HistoryWriter::open(&keep.options())?;
-    let output = Output::open(command.output.as_deref().map(Path::new))?;
+    let output = Output::open_report(command.output.as_deref().map(Path::new))?;
     let mut runs = ComparedRuns {
         plan,
         command,

@@ -137,7 +137,7 @@ impl InPods {
         let has_logs = plan.jobs.iter().any(cluster::has_logs);
         let stop = StopSignal::listen()?;
         let mut history_writer = HistoryWriter::open(&keep.options())?;
-        let output = Output::open(command.output.as_deref().map(Path::new))?;
+        let output = Output::open_report(command.output.as_deref().map(Path::new))?;
         let name = self.target.to_string();
         consent::to_root(std::slice::from_ref(&name), &self.args, &|| {
             stop.interrupt.count()

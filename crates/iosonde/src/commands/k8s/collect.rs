@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(super) fn run(args: &CollectArgs) -> Result<(), CommandError> {
     let stop = StopSignal::listen()?;
     let mut history_writer = HistoryWriter::open(&args.keep.options())?;
-    let output = Output::open(args.output.as_deref())?;
+    let output = Output::open_report(args.output.as_deref())?;
     let mut pod_live = PodLive::new(args.run.as_deref().unwrap_or("rendered run"));
     let watch = SetupObserver {
         tell: &mut |event: SetupEvent<'_>| pod_live.show_event(event),

@@ -53,7 +53,7 @@ pub(super) fn run(args: &CsiArgs) -> Result<(), CommandError> {
     let claim_bytes = cluster_options.claim_bytes;
     let stop = StopSignal::listen()?;
     let mut history_writer = HistoryWriter::open(&args.keep.options())?;
-    let output = Output::open(args.output.as_deref())?;
+    let output = Output::open_report(args.output.as_deref())?;
     let agents = agents()?;
     let runner = ClusterRunner {
         options: cluster_options,

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &K8sFioArgs) -> Result<(), CommandError> {
     }
     let stop = StopSignal::listen()?;
     let mut history_writer = HistoryWriter::open(&args.keep.options())?;
-    let output = Output::open(args.outfile.as_deref())?;
+    let output = Output::open_report(args.outfile.as_deref())?;
     let mut printing = Printing {
         output: Some(output),
         runs: Vec::new(),
@@ -315,6 +315,36 @@ mod tests {
     #[test]
     fn single_class_text_has_kubestr_layout_and_latencies() {
         insta::assert_snapshot!("one", k8s::text(&[simulated("local-path", "sata-ssd")]));
+    }
+
+    #[test]
+    fn narrow_terminal_shows_all_figures_of_classes() {
+        use iosonde_report::text_table::set_columns;
+        let mut runs = [
+            simulated("local-path", "sata-ssd"),
+            simulated("replicated-on-all-nodes-of-a-zone", "hdd"),
+        ];
+        let disk = serde_json::json!({"name": "nvme0n1", "read_ios": 999_999, "util": 99.9});
+        runs[0].fio["disk_util"] = serde_json::Value::Array(vec![disk]);
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        set_columns(80);
+        let wide = k8s::text(&runs);
+        let (classes, _) = wide.split_once("Side by side").unwrap();
+        for columns in [40, 60] {
+            set_columns(columns);
+            let text = k8s::text(&runs);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.unwrap() <= columns, "{text}");
+            assert!(words(&text).starts_with(&words(classes)), "{text}");
+            // A latency and its unit are on one line.
+            let is_unit = |line: &str| line.trim_start().starts_with("ms");
+            assert!(!text.lines().any(is_unit), "{text}");
+            let line = "\n  local-path: 2.12k, 8.27 MiB/s, 31.1 ms\n";
+            assert!(text.contains(line), "{text}");
+            let other = "replicated-on-all-nodes-of-a-zone: 116, 466 KiB/s, 751 ms";
+            assert!(words(&text).contains(other), "{text}");
+        }
+        set_columns(80);
     }
 
     #[test]

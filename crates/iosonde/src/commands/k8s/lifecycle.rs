@@ -28,7 +28,7 @@ pub(super) fn run(args: &LifecycleArgs) -> Result<(), CommandError> {
     };
     let stop = StopSignal::listen()?;
     let mut history_writer = HistoryWriter::open(&args.keep.options())?;
-    let output = Output::open(args.output.as_deref())?;
+    let output = Output::open_report(args.output.as_deref())?;
     let most = options.counts.iter().copied().max().unwrap_or(1);
     let mut pod_live = PodLive::new("lifecycle");
     let observer = SetupObserver {

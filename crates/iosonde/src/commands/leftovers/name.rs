@@ -5,7 +5,6 @@
 
 use iosonde_result::doctor::MadeBy;
 use iosonde_study::probe::StudyTarget;
-use rustix::rand::{GetRandomFlags, getrandom};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -113,7 +112,7 @@ fn process() -> io::Result<&'static str> {
         return Ok(process);
     }
     let mut bytes = [0; RANDOM_DIGITS / 2];
-    getrandom(&mut bytes[..], GetRandomFlags::empty())?;
+    getrandom::fill(&mut bytes)?;
     let number = u64::from_ne_bytes(bytes);
     Ok(PROCESS.get_or_init(|| format!("{number:016x}")))
 }

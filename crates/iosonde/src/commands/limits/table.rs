@@ -1,10 +1,11 @@
-//! Text tables of 80 columns.
+//! Text tables of at most 80 columns. Commands and URLs may be longer.
 
 use super::words;
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{Cell, ColumnConstraint};
 use iosonde_limits::{Listed, Promise};
-
-const COLUMNS: u16 = 80;
+use iosonde_report::text_table::{
+    columns, hide_columns, is_narrow, plain, render, render_left, right, wrapped,
+};
 
 /// All about one product.
 pub(super) fn promise(promise: &Promise) -> String {
@@ -20,8 +21,9 @@ pub(super) fn promise(promise: &Promise) -> String {
     if !promise.commands.is_empty() {
         text.push_str("\nCreated with\n");
         // Commands are not wrapped, so that they can be copied.
+        let indent = if is_narrow() { "" } else { "  " };
         let lines = promise.commands.iter().flat_map(|command| command.lines());
-        text.extend(lines.map(|line| format!("  {line}\n")));
+        text.extend(lines.map(|line| format!("{indent}{line}\n")));
     }
     for (title, lines) in [
         ("Fine print", promise.notes.clone()),
@@ -57,7 +59,13 @@ fn figures(promise: &Promise) -> String {
         cells.push(Cell::new(words::next(figure)));
         table.add_row(cells);
     }
-    render(table, 2)
+    // A narrow terminal shows the promised figures.
+    let least_important: &[usize] = match bursts {
+        true => &[4, 3, 2],
+        false => &[3, 2],
+    };
+    hide_columns(&mut table, least_important);
+    render_left(&mut table)
 }
 
 /// Lists all products.
@@ -71,10 +79,16 @@ pub(super) fn list(products: &[Listed]) -> String {
             known_for(product),
         ]);
     }
-    for column in table.column_iter_mut().take(2) {
+    let (gap, whole_columns) = if is_narrow() { (1, 1) } else { (2, 2) };
+    for column in table.column_iter_mut() {
+        column.set_padding((0, gap));
+    }
+    // A narrow terminal shows products and their needs. Names of products are not wrapped.
+    hide_columns(&mut table, &[2]);
+    for column in table.column_iter_mut().take(whole_columns) {
         column.set_constraint(ColumnConstraint::ContentWidth);
     }
-    let mut text = render(table, 2);
+    let mut text = render(&table);
     text.push('\n');
     text.push_str(&wrapped(
         "Parameters in brackets are optional. --as-of selects the limits of an earlier date.",
@@ -93,56 +107,35 @@ fn known_for(product: &Listed) -> String {
     years.join(" ")
 }
 
-fn plain() -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(COLUMNS);
-    table
-}
-
-/// comfy-table pads cells with blanks. Trims those of the last column.
-fn render(mut table: Table, gap: u16) -> String {
-    for column in table.column_iter_mut() {
-        column.set_padding((0, gap));
-    }
-    let mut text = table.trim_fmt();
-    text.push('\n');
-    text
-}
-
-fn right(text: impl ToString) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
-}
-
-/// A paragraph of at most 80 columns.
-fn wrapped(text: &str) -> String {
-    filled("", text)
-}
-
-/// A list item of at most 80 columns.
+/// A list item with a hanging indent, as wide as a paragraph. A URL stays whole, so that it can be
+/// copied.
 fn indented(text: &str) -> String {
-    filled("- ", text)
-}
-
-/// Breaks lines at 80 columns. A longer word, such as a URL, stays whole.
-fn filled(bullet: &str, text: &str) -> String {
-    let indent = " ".repeat(bullet.len());
+    const BULLET: &str = "- ";
+    const INDENT: &str = "  ";
     let mut filled = String::new();
-    let mut line = bullet.to_owned();
-    for word in text.split_whitespace() {
-        let begun = line.len() > indent.len();
-        if begun && line.chars().count() + 1 + word.chars().count() > usize::from(COLUMNS) {
+    let mut line = BULLET.to_owned();
+    for part in text.split_whitespace().flat_map(parts_of_word) {
+        let begun = line.len() > INDENT.len();
+        if begun && line.chars().count() + 1 + part.chars().count() > columns() {
             filled.push_str(line.trim_end());
             filled.push('\n');
-            line = indent.clone();
+            line = INDENT.to_owned();
         } else if begun {
             line.push(' ');
         }
-        line.push_str(word);
+        line.push_str(&part);
     }
     filled.push_str(&line);
     filled.push('\n');
     filled
+}
+
+/// Splits a word that is wider than a line of a list item, unless it is a URL.
+fn parts_of_word(word: &str) -> Vec<String> {
+    if word.contains("://") {
+        return vec![word.to_owned()];
+    }
+    let letters: Vec<char> = word.chars().collect();
+    let parts = letters.chunks(columns() - 2);
+    parts.map(|part| part.iter().collect()).collect()
 }

@@ -55,6 +55,62 @@ fn tables_with_bursts_and_editions_fit_80_columns() {
 }
 
 #[test]
+fn narrow_terminal_fits_limits_and_products() {
+    use iosonde_report::text_table::set_columns;
+    // Each text has these parts at any width.
+    let cases: [(&str, &[&str]); 5] = [
+        (
+            "gcp-pd-ssd --size 375GiB --machine n1 --vcpus 8",
+            &["promised", "15,000", "420 MiB/s"],
+        ),
+        (
+            "aws-gp2 --size 100GiB --machine m5.large",
+            &["promised", "300", "81.25 MB/s"],
+        ),
+        (
+            "gcp-pd-ssd --size 2TiB --as-of 2019",
+            &[
+                "promised",
+                "15,000 to 60,000",
+                "15,000 to 30,000",
+                "240 to 983.04 MB/s",
+                "240 to 400 MB/s",
+            ],
+        ),
+        (
+            "azure-premium-ssd --size 200GiB",
+            &["promised", "1,100", "125 MB/s"],
+        ),
+        (
+            "",
+            &[
+                "product",
+                "needs",
+                "gcp-hyperdisk-balanced-ha",
+                "aws-io2-block-express",
+                "azure-ultra",
+                "[machine]",
+                "[throughput]",
+            ],
+        ),
+    ];
+    for (line, parts) in cases {
+        for columns in [40, 60] {
+            set_columns(columns);
+            let text = printed(line);
+            // A URL is not wrapped.
+            for row in text.lines().filter(|row| !row.contains("://")) {
+                assert!(row.chars().count() <= columns, "{row}: {text}");
+            }
+            for part in parts {
+                assert!(text.contains(part), "{part}: {text}");
+            }
+        }
+    }
+    set_columns(80);
+}
+
+#[test]
 fn json_csv_and_markdown_match_snapshots() {
     let line = "aws-gp3:size=1TiB,iops=16k --throughput 500MB/s --machine m5.large";
     insta::assert_snapshot!("json", printed(&format!("{line} --format json")));

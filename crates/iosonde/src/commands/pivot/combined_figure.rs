@@ -45,13 +45,10 @@ fn compared_side(
     let machines: BTreeSet<&Option<String>> =
         results.iter().map(|(study, _)| &study.machine).collect();
     ComparedSide {
-        value,
         bounds,
         runs: results.len(),
         machines: machines.len(),
-        spread: None,
-        unsettled: false,
-        earlier_runs: None,
+        ..ComparedSide::from_value(value)
     }
 }
 

@@ -322,15 +322,9 @@ fn found_by(store: &Store, study: &StudySummary) -> Result<Vec<StudyFigure>, Com
 pub(super) mod tests {
     use super::*;
     use iosonde_result::compare::IoPattern;
-    use iosonde_suite::FORMAT;
 
     fn step(repetition: u32, interrupted: bool, max_iops: f64) -> StepResult {
         StepResult {
-            workload: "w".to_owned(),
-            name: "w".to_owned(),
-            repetition,
-            parts: Vec::new(),
-            elapsed_ns: 0,
             found: vec![StudyFigure {
                 part: "w".to_owned(),
                 rw: "randread".to_owned(),
@@ -338,15 +332,8 @@ pub(super) mod tests {
                 value: max_iops,
                 interval: None,
             }],
-            findings: Vec::new(),
-            failure: None,
             interrupted,
-            sweep: None,
-            load: None,
-            command: None,
-            in_memory: None,
-            beside: None,
-            pods: Vec::new(),
+            ..StepResult::without_figures("w", "w", repetition)
         }
     }
 
@@ -374,15 +361,8 @@ pub(super) mod tests {
 
     fn interrupted_suite(steps: Vec<StepResult>) -> SuiteResult {
         SuiteResult {
-            format: FORMAT,
-            suite: "s".to_owned(),
-            about: None,
-            target: "sim:".to_owned(),
-            labels: Default::default(),
-            steps,
-            judged: Vec::new(),
-            beside: Vec::new(),
             interrupted: true,
+            ..SuiteResult::from_steps("s", "sim:", steps)
         }
     }
 

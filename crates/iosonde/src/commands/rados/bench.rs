@@ -47,7 +47,7 @@ pub(super) fn run(args: &BenchArgs, access: &AccessArgs) -> Result<(), CommandEr
     let (sizes, written_parts) = (args.sizes()?, args.parts()?);
     let stop = StopSignal::listen()?;
     let mut history_writer = HistoryWriter::open(&args.keep.options())?;
-    let mut output = Output::open(args.output.as_deref())?;
+    let mut output = Output::open_report(args.output.as_deref())?;
     let pool = Pool::open(access)?;
     let benchmark = Benchmark::new(args, sizes, &pool)?;
     let place = ObjectStorage::Pool(Box::new(Ceph {

@@ -21,7 +21,7 @@ pub(super) fn run(args: &ImageBenchArgs, access: &AccessArgs) -> Result<(), Comm
     let head = args.header();
     let stop = StopSignal::listen()?;
     let mut history_writer = HistoryWriter::open(&args.keep.options())?;
-    let mut output = Output::open(args.output.as_deref())?;
+    let mut output = Output::open_report(args.output.as_deref())?;
     let image_bytes = image_bytes(&ceph)?;
     let target = target(&ceph);
     let storage = ImageStorage::Image(Box::new(ceph));

@@ -10,6 +10,7 @@ use crate::failure::CommandError;
 use iosonde_engine::runner::{LocalRunner, PlannedFiles};
 use iosonde_job::plan::{BytesOrPercent, CephAccess, Engine, Job, Plan};
 use iosonde_result::run_error::{AccessPurpose, RunError, SystemFailure, TargetProblem};
+use iosonde_study::StudyNeighbour;
 use iosonde_study::load::{self, LoadOptions};
 use iosonde_study::probe::{self, StudyTarget, StudyTargetKind};
 use iosonde_study::sweep::{self, SweepTarget};
@@ -49,7 +50,7 @@ pub(super) fn check_local_targets(
                 }
                 if let Err(failure) = target_check.step(step, &mut planned_files) {
                     refused.insert((index, target));
-                    failures.push(failure);
+                    failures.push(failure.in_step(suite, step));
                 }
             }
         }
@@ -151,6 +152,11 @@ impl LocalTargetCheck {
     }
 
     fn step(&self, step: &SuiteStep, planned_files: &mut PlannedFiles) -> Result<(), CommandError> {
+        // The plan of jobs has its neighbour.
+        let is_study = !matches!(step.what, StepKind::Jobs(_));
+        if let Some(neighbour) = step.beside.as_ref().filter(|_| is_study) {
+            StudyNeighbour::new(neighbour, &self.target)?;
+        }
         match &step.what {
             StepKind::Jobs(plan) => self.jobs(plan.as_ref().clone(), planned_files),
             StepKind::Sweep(wanted) => {

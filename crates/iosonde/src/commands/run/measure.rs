@@ -264,10 +264,10 @@ impl Runner<'_> {
             Err(_) if self.live.is_over() => return,
             Ok((outcome, journal)) => {
                 if let Some(error) = outcome.error() {
-                    self.first_failure
-                        .get_or_insert_with(|| error.clone().into());
+                    let failure = || CommandError::from(error.clone()).in_step(self.suite, step);
+                    self.first_failure.get_or_insert_with(failure);
                 }
-                let result = outcome.result_of(step, repetition);
+                let result = outcome.result_of(self.suite, step, repetition);
                 let line = SuiteJournalLine {
                     target,
                     step: index,
@@ -288,6 +288,7 @@ impl Runner<'_> {
                 result
             }
             Err(failure) => {
+                let failure = failure.in_step(self.suite, step);
                 let text = failure.stored_text();
                 // The first failure's help is printed at the end; all of it if only one step runs.
                 if !self.is_alone {
@@ -296,21 +297,9 @@ impl Runner<'_> {
                 }
                 self.first_failure.get_or_insert(failure);
                 StepResult {
-                    workload: step.workload.clone(),
-                    name: step.name.clone(),
-                    repetition,
-                    parts: Vec::new(),
-                    elapsed_ns: 0,
-                    found: Vec::new(),
-                    findings: Vec::new(),
                     failure: Some(text),
-                    interrupted: false,
-                    sweep: None,
-                    load: None,
-                    command: None,
-                    in_memory: None,
                     beside: (step.beside.as_ref()).map(|neighbour| neighbour.options.clone()),
-                    pods: Vec::new(),
+                    ..StepResult::without_figures(&step.workload, &step.name, repetition)
                 }
             }
         };

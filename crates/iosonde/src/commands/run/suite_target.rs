@@ -233,21 +233,24 @@ fn options_of_suite(
     within: &ClusterArgs,
 ) -> Result<ClusterOptions, CommandError> {
     let options = cluster::options_of_pods(target, within, pods_of_suite(args, suite))?;
-    let needed = largest_step_space(&suite.steps, &options);
+    let needed = largest_step(&suite.steps, &options).map(|(_, needed)| needed);
     Ok(ClusterOptions { needed, ..options })
 }
 
-/// Space that the files of the largest step need in the volume of a pod. Steps that choose a
+/// The step whose files need most space in the volume of a pod, and this space. Steps that choose a
 /// working set that fits do not count.
-fn largest_step_space(steps: &[SuiteStep], options: &ClusterOptions) -> Option<NeededSpace> {
+fn largest_step<'a>(
+    steps: &'a [SuiteStep],
+    options: &ClusterOptions,
+) -> Option<(&'a SuiteStep, NeededSpace)> {
     let space = |step: &SuiteStep| match &step.what {
         StepKind::Jobs(plan) => cluster::needed_space(plan, options, ("--claim-size", "g")),
         StepKind::Sweep(_) | StepKind::Load(_) | StepKind::Probe(_) | StepKind::Command(_) => None,
     };
     steps
         .iter()
-        .filter_map(space)
-        .max_by_key(|needed| needed.bytes)
+        .filter_map(|step| Some((step, space(step)?)))
+        .max_by_key(|(_, needed)| needed.bytes)
 }
 
 /// One line on the pods that run each step, or an empty text.
@@ -300,7 +303,11 @@ pub(super) fn check_target(
 ) -> Result<CheckedTarget, CommandError> {
     if let Some((target, within)) = cluster::target_within(name, &args.cluster)? {
         let options = options_of_suite(target, (args, suite), &within)?;
-        let found = cluster::check_options(&options, &|| 0)?;
+        let found = cluster::check_options(&options, &|| 0);
+        let found = found.map_err(|failure| match largest_step(&suite.steps, &options) {
+            Some((step, _)) => failure.in_step(suite, step),
+            None => failure,
+        })?;
         let notes = found.notes.iter().map(|note| format!("{name}: {note}"));
         return Ok(CheckedTarget {
             notes: notes.collect(),
@@ -350,8 +357,9 @@ mod tests {
     #[test]
     fn largest_step_of_a_suite_is_held_against_its_volume() {
         let options = ClusterOptions::new(TargetUri::StorageClass("nfs".to_owned()));
-        let needed = largest_step_space(&[jobs("100m"), jobs("300m"), jobs("200m")], &options);
-        assert_eq!(needed.map(|needed| needed.bytes), Some(300 << 20));
-        assert!(largest_step_space(&[jobs("50%")], &options).is_none());
+        let steps = [jobs("100m"), jobs("300m"), jobs("200m")];
+        let largest = largest_step(&steps, &options).map(|(_, needed)| needed.bytes);
+        assert_eq!(largest, Some(300 << 20));
+        assert!(largest_step(&[jobs("50%")], &options).is_none());
     }
 }

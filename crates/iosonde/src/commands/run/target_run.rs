@@ -120,7 +120,7 @@ pub(super) fn resume_targets(
         target_run.next_run = target_run.history_writer.next_run();
         for (line, outcome) in ended() {
             if let Some(step) = suite.steps.get(line.step) {
-                let result = outcome.result_of(step, line.repetition);
+                let result = outcome.result_of(suite, step, line.repetition);
                 target_run.results.push((line.step, result));
             }
         }

@@ -7,8 +7,9 @@ use iosonde_report::probe::{device, rest, table};
 use iosonde_result::run::{Verdict, VerdictKind};
 use iosonde_study::fake_session::{FakeDevice, FakeSession};
 use iosonde_study::probe::{
-    DurableWrites, ProbeBudget, ProbeOptions, ProbeResult, StudyTarget, StudyTargetKind, probe,
+    DurableWrites, ProbeBudget, ProbeResult, StudyTarget, StudyTargetKind, probe,
 };
+use iosonde_study::test_targets::probe_options;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
@@ -32,12 +33,7 @@ fn probed(device: FakeDevice, name: &str, kind: StudyTargetKind) -> (ProbeResult
         path: format!("{name}/.iosonde-probe-4242-0"),
         kind,
     };
-    let options = ProbeOptions {
-        budget: ProbeBudget::NORMAL,
-        size_bytes: None,
-        direct: true,
-        seed: 1,
-    };
+    let options = probe_options(ProbeBudget::NORMAL, None);
     let written = SharedBuffer::default();
     let mut live = ProbeLive::on(Box::new(written.clone()), StopSignal::default());
     let mut session = FakeSession::new(device);

@@ -2,7 +2,7 @@
 
 use crate::live::view::{StepRow, activity_lines, head_line};
 use crate::live::view_lines::ViewLines;
-use iosonde_report::probe::row;
+use iosonde_report::probe::{maximum_depth, row};
 use iosonde_result::observer::{PodProgress, RunProgress};
 use iosonde_study::probe::{Knee, PhaseFigure, ProbeAnnouncement, ProbePhase};
 use iosonde_study::{TimeRange, words};
@@ -112,7 +112,7 @@ impl Screen {
 
     /// Completes the search with its knee.
     pub(super) fn knee(&mut self, knee: &Knee) {
-        let (most, rest) = row::knee_in_short(knee);
+        let (most, rest) = maximum_depth::knee_in_short(knee);
         self.finish_step(most, rest);
     }
 
@@ -211,7 +211,8 @@ mod tests {
     use super::metered_session::{MeteredSession, StudyClock};
     use super::*;
     use iosonde_job::plan::PerDirection;
-    use iosonde_study::probe::{ProbeBudget, ProbeOptions, StudyTarget, StudyTargetKind, probe};
+    use iosonde_study::probe::{ProbeBudget, StudyTarget, StudyTargetKind, probe};
+    use iosonde_study::test_targets::probe_options;
     use iosonde_study::{Announcement, StudyEvent, StudyFinding, StudyObserver, StudyStep};
 
     /// A screen in the middle of a phase.
@@ -306,12 +307,8 @@ mod tests {
                     free_bytes: 1 << 40,
                 },
             };
-            let options = ProbeOptions {
-                budget: ProbeBudget::NORMAL.with_runtime(4_000_000_000),
-                size_bytes: None,
-                direct: true,
-                seed: 1,
-            };
+            let budget = ProbeBudget::NORMAL.with_runtime(4_000_000_000);
+            let options = probe_options(budget, None);
             probe(&mut session, &target, &options, &mut watched).unwrap();
             let end_ns = watched.clock.now_ns();
             for (at_ns, left) in watched.left {

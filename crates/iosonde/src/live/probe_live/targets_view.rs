@@ -4,6 +4,7 @@ use super::screen::Screen;
 use crate::live::view::{LiveView, StepRow, activity_line, head_line};
 use crate::live::view_lines::ViewLines;
 use iosonde_report::probe::row;
+use iosonde_report::probe::short_report::target_letter;
 use iosonde_study::TimeRange;
 use iosonde_study::probe::{PhaseFigure, ProbePhase};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -118,7 +119,7 @@ fn lines(rows: &[TargetProgress], current: usize, now: &[String], columns: usize
     let head = head_line(&title, &left.words(), columns);
     let mut steps = Vec::new();
     for (index, row) in rows.iter().enumerate() {
-        let title = format!("{} {}", index + 1, row.name);
+        let title = format!("{} {}", target_letter(index), row.name);
         let step = row.step.split(',').next().unwrap_or_default();
         let parts = [row.known.as_str(), step];
         let parts = parts.into_iter().filter(|part| !part.is_empty());
@@ -163,7 +164,7 @@ fn leader(rows: &[TargetProgress]) -> Option<String> {
     Some(match least {
         Some(lead) if lead.is_finite() => format!(
             "{title}: {} {} leads in this run by at least {:.0} %",
-            best + 1,
+            target_letter(best),
             rows[best].name,
             (lead * 100.0).floor()
         ),
@@ -201,15 +202,15 @@ mod tests {
             shown,
             [
                 "2 targets in turns  about 40 s left, Ctrl-C stops early",
-                "  1 /srv/a                     3.17 GiB/s   +- 0.3 %, 1M sequential read",
-                "> 2 /srv/b                     3.17 GiB/s   +- 0.3 %, 1M sequential read",
-                "4k random read, depth 64: 1 /srv/a leads in this run by at least 15 %",
+                "  A /srv/a                     3.17 GiB/s   +- 0.3 %, 1M sequential read",
+                "> B /srv/b                     3.17 GiB/s   +- 0.3 %, 1M sequential read",
+                "4k random read, depth 64: A /srv/a leads in this run by at least 15 %",
                 "now 3.20 GiB/s",
             ]
         );
         assert_eq!(lines(&rows, 1, &now, 120).fitted(40), shown);
         let narrow = lines(&rows, 1, &now, 40).fitted(8);
-        assert_eq!(narrow[2], "> 2 /srv/b           3.17 GiB/s");
+        assert_eq!(narrow[2], "> B /srv/b           3.17 GiB/s");
         let begun = TargetProgress::default();
         let waiting = lines(&[rows[0].clone(), begun], 0, &now, 80).fitted(24);
         assert!(
@@ -223,7 +224,7 @@ mod tests {
         let leading = leader(&[target("/a", 100e3, 2e3), target("/b", 120e3, 2e3)]);
         assert_eq!(
             leading.as_deref(),
-            Some("4k random read, depth 64: 2 /b leads in this run by at least 15 %")
+            Some("4k random read, depth 64: B /b leads in this run by at least 15 %")
         );
         let equal = leader(&[target("/a", 100e3, 2e3), target("/b", 103e3, 2e3)]);
         let words = "4k random read, depth 64: no target leads for certain";

@@ -4,15 +4,7 @@ use super::*;
 use iosonde_result::compare::{ComparedSide, Measure, Ratio, Subject};
 
 fn side(value: f64) -> ComparedSide {
-    ComparedSide {
-        value,
-        bounds: None,
-        runs: 1,
-        machines: 1,
-        spread: None,
-        unsettled: false,
-        earlier_runs: None,
-    }
+    ComparedSide::from_value(value)
 }
 
 /// A row whose ratio is known to 2 %, and jointly for all rows to 30 %.
@@ -65,6 +57,23 @@ fn slower() -> Comparison {
 }
 
 #[test]
+fn comparison_on_a_narrow_terminal_keeps_ratio_and_verdict() {
+    for columns in [40, 48] {
+        crate::text_table::set_columns(columns);
+        let text = shown(&slower());
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest.unwrap() <= columns, "{text}");
+        let row = text.lines().find(|line| line.contains("read p99"));
+        let row = row.unwrap();
+        assert!(
+            row.contains("1.50x higher") && row.ends_with("slower"),
+            "{text}"
+        );
+        assert!(!text.contains("1.47-"), "{text}");
+    }
+}
+
+#[test]
 fn verdict_comes_first_and_largest_difference_next() {
     insta::assert_snapshot!(shown(&slower()), @r"
     B is slower than A: A is 1.25 to 1.50 times as fast in 2 of 4 rows; not certain:
@@ -73,11 +82,11 @@ fn verdict_comes_first_and_largest_difference_next() {
     A  old
     B  new
 
-                     A       B B / A 95 % interval
+                     A       B       B vs A 95 % interval
     second
-     read p99  ~1.0 ms ~1.5 ms 1.500   1.470-1.530 slower
+     read p99  ~1.0 ms ~1.5 ms 1.50x higher     1.47-1.53 slower
     first
-     read IOPS   ~200k   ~160k 0.800   0.784-0.816 slower
+     read IOPS   ~200k   ~160k  1.25x lower     1.23-1.28 slower
 
     1 more row: no difference shown; 1 more row: undecided. `--details` prints all
     rows.
@@ -94,17 +103,58 @@ fn rows_beyond_the_limit_are_counted() {
         row(&part, Measure::LatP99, [1e6, b], ComparisonVerdict::Slower)
     });
     let text = shown(&compared(rows.collect()));
-    assert!(text.contains("3 more rows: smaller differences."), "{text}");
+    assert!(text.contains("3 more rows: slower."), "{text}");
     assert_eq!(text.matches(" slower\n").count(), ROWS_MAX);
     let at = |part: &str| text.find(part);
     assert!(at("part 14\n") < at("part 13\n"), "{text}");
     assert_eq!(at("part 2\n"), None, "{text}");
     let words: Vec<&str> = text.split_whitespace().collect();
     assert!(words.join(" ").contains("; certain: all"), "{text}");
+    // The verdict has left a terminal of 24 lines, so it is repeated at the end.
+    let (verdict, _) = text.split_once("\n\n").unwrap();
+    assert!(text.ends_with(&format!("\n\n{verdict}\n")), "{text}");
+    let screen = shown(&slower());
+    assert_eq!(screen.matches("B is slower than A").count(), 1, "{screen}");
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),
         "{text}"
     );
+}
+
+/// The verdict counts rows of both directions, and the table showed one.
+#[test]
+fn table_shows_rows_of_both_directions() {
+    use ComparisonVerdict::{Faster, Slower};
+    let slower = (0..ROWS_MAX + 3).map(|index| {
+        let part = format!("slower {index}");
+        row(
+            &part,
+            Measure::LatP99,
+            [1e6, 1e6 * (2.0 + index as f64)],
+            Slower,
+        )
+    });
+    let faster = (0..4).map(|index| {
+        let part = format!("faster {index}");
+        row(
+            &part,
+            Measure::Iops,
+            [1e5, 1e5 * (1.2 + 0.1 * f64::from(index))],
+            Faster,
+        )
+    });
+    let text = shown(&compared(slower.chain(faster).collect()));
+    assert_eq!(
+        text.matches(" slower\n").count(),
+        ROWS_MAX - DIRECTION_ROWS_MIN
+    );
+    assert_eq!(text.matches(" faster\n").count(), DIRECTION_ROWS_MIN);
+    assert!(
+        text.contains("faster 3\n") && !text.contains("faster 0\n"),
+        "{text}"
+    );
+    let hidden = "6 more rows: slower; 1 more row: faster. `--details` prints all rows.";
+    assert!(text.contains(hidden), "{text}");
 }
 
 #[test]
@@ -116,7 +166,7 @@ fn sides_without_difference_have_no_table() {
         text.starts_with("No difference shown in 1 row.\n"),
         "{text}"
     );
-    assert!(!text.contains("B / A"), "{text}");
+    assert!(!text.contains("B vs A"), "{text}");
     let unsure = row("b", Measure::Iops, [1e5, 1e5], Undecided);
     let text = shown(&compared(vec![equal, unsure]));
     assert!(

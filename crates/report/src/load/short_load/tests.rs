@@ -119,3 +119,21 @@ fn long_target_and_notes_stay_within_80_columns() {
     assert!(!short(&result, UTF8).contains('\u{1b}'));
     assert!(short(&result, UTF8).contains("more note"));
 }
+
+#[test]
+fn caution_on_memory_leaves_room_for_the_legend() {
+    let mut result = measured("net-iops-cap", &at(9000.0, &[]));
+    result.points[0].runs = 3;
+    result.in_memory = Some("memory (tmpfs)".to_owned());
+    let text = short(&result, UTF8);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
+    for note in [
+        "Rates near the bound of an objective were offered up to 3 times.",
+        "* fell behind: the backlog",
+        "This is memory (tmpfs): its data does not survive a restart.",
+    ] {
+        assert!(text.contains(note), "{note}: {text}");
+    }
+    assert!(!text.contains("more note"), "{text}");
+}

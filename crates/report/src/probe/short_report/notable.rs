@@ -1,12 +1,16 @@
 //! Lines below the table of a short report: maximum, bottleneck, promises, and notes.
 
+use crate::hanging_lines::text_columns;
 use crate::known_digits::known_digits;
+use crate::probe::maximum_depth::MaximumDepthWords;
 use crate::probe::{conditions, limits, row, table};
 use crate::promise;
+use crate::text_style::TextStyle;
 use iosonde_job::plan::Direction;
 use iosonde_result::run::VerdictKind;
 use iosonde_study::probe::{Knee, PhaseRun, ProbePhase, ProbeResult, RateEstimate};
 use iosonde_study::promise_check::{PromiseCheck, PromiseOutcome};
+use iosonde_study::sweep::LARGE_BYTES;
 
 /// Words for a cache that served I/O, in a list of doubts.
 const CACHE_WORDS: &str = "cache";
@@ -31,29 +35,48 @@ fn is_doubtful(kind: VerdictKind) -> bool {
     DOUBTFUL_KINDS.iter().any(|(doubtful, _)| *doubtful == kind)
 }
 
-/// The maximum of each pattern with its knee. `None` if the probe ended before the search.
-pub(super) fn maximum(result: &ProbeResult) -> Option<String> {
+/// The maximum of each pattern, with its share at the knee if `has_shares`. `None` if the probe
+/// ended before the search.
+pub(super) fn maximum(result: &ProbeResult, has_shares: bool, style: TextStyle) -> Option<String> {
     if result.options.budget.knee_ns == 0 {
         return Some("not searched: --quick skips it".to_owned());
     }
     let found = |phase| result.knees.iter().find(move |knee| knee.phase == phase);
-    let knees: Vec<String> = row::ORDER
-        .into_iter()
-        .filter_map(found)
-        .map(|knee| maximum_of_pattern(knee, result))
+    // Reads and writes of one text share it.
+    let mut patterns: Vec<(bool, String, String)> = Vec::new();
+    for knee in row::ORDER.into_iter().filter_map(found) {
+        let text = maximum_of_pattern(knee, result, has_shares, style);
+        let is_random = knee.phase.is_random();
+        match patterns.last_mut() {
+            Some((same_order, title, same)) if *same_order == is_random && *same == text => {
+                title.push_str(" and write");
+            }
+            _ => {
+                let title = knee.phase.title().replace("sequential", "seq.");
+                patterns.push((is_random, title, text));
+            }
+        }
+    }
+    let texts = patterns.iter();
+    let texts: Vec<String> = texts
+        .map(|(_, title, text)| format!("{title} {text}"))
         .collect();
-    (!knees.is_empty()).then(|| knees.join("; "))
+    (!texts.is_empty()).then(|| texts.join("; "))
 }
 
-/// `random read 97.7k from depth 32`; `by depth 32` if a lower depth may suffice, `over 97.7k at
-/// depth 256` if the rate still rises there. `in short runs, 80k in a longer one` if the target did
-/// not keep it up.
-fn maximum_of_pattern(knee: &Knee, result: &ProbeResult) -> String {
-    let title = knee.phase.title().replace("sequential", "seq.");
+/// `763k at depth 128 (98 % at depth 64)`, the rate that was measured at depth 128 and the share of
+/// it at the knee; `at depth 256, still rising` if the rate rises there. `in short runs, 80k in a
+/// longer one` if the target did not keep it up. An unknown maximum has its reason.
+fn maximum_of_pattern(
+    knee: &Knee,
+    result: &ProbeResult,
+    has_shares: bool,
+    style: TextStyle,
+) -> String {
     let found = &knee.saturation;
-    let claims = found.claims();
-    if !claims.maximum {
-        return format!("{title} not known");
+    let is_large = knee.phase.block_bytes() >= LARGE_BYTES;
+    if let Some(doubt) = found.maximum_doubt(is_large, style.plus_minus()) {
+        return format!("not known ({doubt})");
     }
     let rate = |iops: RateEstimate| {
         let (rate, units) = row::in_main_unit(knee.phase, iops);
@@ -64,16 +87,17 @@ fn maximum_of_pattern(knee: &Knee, result: &ProbeResult) -> String {
         format!(" in short runs, {sustained} in a longer one")
     });
     let sustained = sustained.unwrap_or_default();
-    let rate = rate(found.maximum);
-    let at = match found.jobs {
-        1 => format!("depth {}", found.knee.iodepth),
-        jobs => format!("{jobs} jobs x {}", found.knee.iodepth),
+    let rising = if found.claims().rises {
+        ", still rising"
+    } else {
+        ""
     };
-    match (claims.rises, claims.knee) {
-        (true, _) => format!("{title} over {rate} at {at}{sustained}"),
-        (false, true) => format!("{title} {rate} from {at}{sustained}"),
-        (false, false) => format!("{title} {rate} by {at}{sustained}"),
-    }
+    let depths = MaximumDepthWords::from_knee(knee);
+    let at = match has_shares {
+        true => depths.with_share(),
+        false => depths.at,
+    };
+    format!("{} {at}{rising}{sustained}", rate(found.maximum))
 }
 
 /// The bottleneck of most figures with its evidence, else a rate that no depth raises.
@@ -122,25 +146,57 @@ fn endings(result: &ProbeResult) -> impl Iterator<Item = &'static str> {
     endings.map(|(_, words)| words)
 }
 
-/// Kinds of findings that make figures wrong, in a word or two each, if `is_wanted` accepts them.
+/// A reason to doubt figures in a word or two, with these figures in words.
+type FigureDoubt = (String, &'static str);
+
+/// Kinds of findings that make figures wrong with their figures, if `is_wanted` accepts them.
 fn doubts(
     result: &ProbeResult,
     is_wanted: impl Fn(&PhaseRun, VerdictKind) -> bool,
-) -> Vec<&'static str> {
-    let measured = || {
-        result
-            .runs
-            .iter()
-            .filter(|run| run.phase != ProbePhase::Layout)
+) -> Vec<FigureDoubt> {
+    let has = |run: &PhaseRun, kind: VerdictKind| {
+        let mut kinds = run.result.verdicts.iter().map(|verdict| verdict.kind);
+        kinds.any(|found| found == kind) && is_wanted(run, kind)
     };
-    let is_found = |kind: VerdictKind| {
-        measured().any(|run| {
-            let mut kinds = run.result.verdicts.iter().map(|verdict| verdict.kind);
-            kinds.any(|found| found == kind) && is_wanted(run, kind)
-        })
+    let phases_of = |kind: VerdictKind| {
+        let is_found = |phase: &ProbePhase| {
+            let mut runs = result.runs.iter().filter(|run| run.phase == *phase);
+            runs.any(|run| has(run, kind))
+        };
+        let phases: Vec<ProbePhase> = row::ORDER.into_iter().filter(is_found).collect();
+        phases
     };
-    let kinds = DOUBTFUL_KINDS.iter().filter(|(kind, _)| is_found(*kind));
-    kinds.map(|(_, words)| *words).collect()
+    let doubt = |(kind, words): &(VerdictKind, &'static str)| {
+        let phases = phases_of(*kind);
+        (!phases.is_empty()).then(|| (phases_in_words(result, &phases), *words))
+    };
+    DOUBTFUL_KINDS.iter().filter_map(doubt).collect()
+}
+
+/// Names the figures of these phases: `all`, `all but random read at depth 64`, or each. Random
+/// phases differ by their depths.
+fn phases_in_words(result: &ProbeResult, phases: &[ProbePhase]) -> String {
+    let is_measured = |phase: &ProbePhase| result.runs.iter().any(|run| run.phase == *phase);
+    let name = |phase: ProbePhase| {
+        // A comma separates the names.
+        let title = phase.title().split(',').next().unwrap_or_default();
+        let figure = result.figure(phase);
+        let iodepth = figure.map_or(phase.iodepth(), |figure| figure.iodepth);
+        match phase.is_random() {
+            true => format!("{title} at depth {iodepth}"),
+            false => title.to_owned(),
+        }
+    };
+    let measured = row::ORDER.into_iter().filter(is_measured);
+    let others = measured.filter(|phase| !phases.contains(phase));
+    let others: Vec<String> = others.map(name).collect();
+    let named: Vec<String> = phases.iter().map(|phase| name(*phase)).collect();
+    match (others.len(), named.len()) {
+        (_, 1) => named.concat(),
+        (0, _) => "all".to_owned(),
+        (few, many) if few < many => format!("all but {}", others.join(", ")),
+        _ => named.join(", "),
+    }
 }
 
 /// Whether [`table::answered_instead`] reports the finding of this kind.
@@ -154,24 +210,45 @@ fn is_answered_instead(result: &ProbeResult, run: &PhaseRun, kind: VerdictKind) 
         && table::answered_instead(result).is_some()
 }
 
-fn doubts_in_words(doubts: &[&str]) -> String {
-    format!("Doubtful figures: {}", doubts.join(", "))
+/// Names early endings and the figures in doubt, each set of figures once with all its reasons.
+fn doubts_in_words(endings: &[&str], doubts: &[FigureDoubt]) -> String {
+    let mut sets: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (figures, reason) in doubts {
+        match sets.iter_mut().find(|(same, _)| *same == figures.as_str()) {
+            Some((_, reasons)) => reasons.push(*reason),
+            None => sets.push((figures.as_str(), vec![*reason])),
+        }
+    }
+    let named = sets
+        .iter()
+        .map(|(figures, reasons)| format!("{figures} ({})", reasons.join(", ")));
+    let endings = endings.iter().map(|ending| (*ending).to_owned());
+    let parts: Vec<String> = endings.chain(named).collect();
+    format!("Doubtful figures: {}", parts.join("; "))
 }
 
-/// Everything that makes figures wrong, for a report without notes. `None` if there is nothing.
+/// Everything that makes figures wrong, for a report without notes. `None` if there is nothing. The
+/// figures are named if the text fits into a line.
 pub(super) fn brief_warning(result: &ProbeResult) -> Option<String> {
     let answered = table::answered_instead(result);
     let kinds = doubts(result, |run, kind| !is_answered_instead(result, run, kind));
-    let others: Vec<&str> = endings(result).chain(kinds).collect();
-    if others.is_empty() {
+    let endings: Vec<&str> = endings(result).collect();
+    if kinds.is_empty() && endings.is_empty() {
         return answered;
     }
     let source = answered.map(|_| match result.classification.unwritten {
         true => UNWRITTEN_WORDS,
         false => CACHE_WORDS,
     });
-    let all = crate::unique(source.into_iter().chain(others));
-    Some(doubts_in_words(&all))
+    let source = source.map(|words| ("all reads".to_owned(), words));
+    let all: Vec<FigureDoubt> = source.into_iter().chain(kinds).collect();
+    let named = doubts_in_words(&endings, &all);
+    if named.chars().count() <= text_columns() {
+        return Some(named);
+    }
+    let reasons = all.iter().map(|(_, reason)| *reason);
+    let unnamed = crate::unique(endings.into_iter().chain(reasons));
+    Some(format!("Doubtful figures: {}", unnamed.join(", ")))
 }
 
 /// Notes on the figures: how the probe ended, then all that makes figures wrong. If there are
@@ -197,12 +274,13 @@ pub(super) fn notes(result: &ProbeResult) -> Vec<String> {
         Some(kind) != reported && !is_answered_instead(result, run, kind)
     });
     if notes.len() > endings + 1 && !doubts.is_empty() {
-        notes.insert(endings, doubts_in_words(&doubts));
+        notes.insert(endings, doubts_in_words(&[], &doubts));
     }
     // The word for the shape of the rate says that a rate is not steady.
     notes.extend(conditions::findings(result, |kind| {
         kind != VerdictKind::Unsteady && !is_doubtful(kind)
     }));
+    notes.extend(limits::write_cache_notes(result));
     notes.extend(result.notes.iter().cloned());
     notes.extend(other.into_iter().map(|(text, _)| text));
     notes

@@ -1,15 +1,23 @@
 //! The table of a short report: one line per phase, with the digits that are known.
 
-use super::run_shape::{RunShape, rates, sparkline};
-use crate::known_digits::{RATE_UNITS, bandwidth_of_rate, known_percentile, with_interval};
+use super::run_shape::{RunShape, rates, sparkline_of_rates};
+use crate::known_digits::{
+    RATE_UNITS, bandwidth_of_rate, is_approximate, known_percentile, with_interval,
+};
 use crate::probe::row;
 use crate::text_style::TextStyle;
-use crate::text_table::COLUMNS;
+use crate::text_table::{columns, hidden_columns};
 use iosonde_job::plan::Direction;
 use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult};
 
 /// Heading of each column. Only the first and the last are aligned to the left.
 const HEAD: [&str; 7] = ["", "depth", "rate", "bandwidth", "p50", "p99", "over time"];
+/// Index of the column of sparklines, and of the words beside them.
+const SPARK: usize = 6;
+const WORD: usize = 7;
+/// Columns that a narrow terminal does not show, the least important first: sparkline, bandwidth,
+/// p50, word, p99.
+const LEAST_IMPORTANT: [usize; 5] = [SPARK, 3, 4, WORD, 5];
 
 /// Name of a phase, without its depth: `4k random read`, `1M seq. write`, `4k fdatasync`.
 pub(super) fn short_label(figure: &PhaseFigure) -> String {
@@ -32,6 +40,16 @@ pub(super) fn short_label(figure: &PhaseFigure) -> String {
     format!("{block} {order} {direction}")
 }
 
+/// Cells of a row, and the shape of its rate. The header has none.
+type RateRow = ([String; HEAD.len()], Option<RunShape>);
+
+/// Columns that are shown, with their widths.
+struct RateColumns {
+    widths: [usize; HEAD.len()],
+    gap: &'static str,
+    hidden: Vec<usize>,
+}
+
 /// The lines of the table. The word for the shape of the rate is painted.
 pub(super) fn lines(result: &ProbeResult, style: TextStyle) -> Vec<String> {
     let figures = row::ORDER.iter().filter_map(|phase| result.figure(*phase));
@@ -42,45 +60,67 @@ pub(super) fn lines(result: &ProbeResult, style: TextStyle) -> Vec<String> {
         let shape = RunShape::from_figure(figure, &rates);
         rows.push((cells(figure, &rates, style), Some(shape)));
     }
-    let mut widths = [0; HEAD.len()];
-    for (cells, _) in &rows {
-        for (width, cell) in widths.iter_mut().zip(cells) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    let gap = gap(&widths, &rows);
-    let line = |(cells, shape): (&[String; HEAD.len()], Option<RunShape>)| {
-        let mut line = format!("{:<width$}", cells[0], width = widths[0]);
-        for (cell, width) in cells.iter().zip(widths).take(HEAD.len() - 1).skip(1) {
-            line.push_str(&format!("{gap}{cell:>width$}"));
-        }
-        match shape {
-            None => format!("{line}{gap}{}", cells[HEAD.len() - 1]),
-            Some(shape) => {
-                let spark = &cells[HEAD.len() - 1];
-                let blank = if spark.is_empty() { "" } else { " " };
-                let word = style.paint(shape.meaning(), shape.word());
-                format!("{line}{gap}{spark}{blank}{word}")
-            }
-        }
-    };
-    rows.iter()
-        .map(|(cells, shape)| line((cells, *shape)))
-        .collect()
+    let columns = RateColumns::new(&rows);
+    rows.iter().map(|row| columns.line(row, style)).collect()
 }
 
-/// Blanks between columns: two if the table fits the screen, else one.
-fn gap(
-    widths: &[usize; HEAD.len()],
-    rows: &[([String; HEAD.len()], Option<RunShape>)],
-) -> &'static str {
-    let words = rows.iter().filter_map(|(_, shape)| *shape);
-    let longest = words.map(|shape| shape.word().len() + 1).max();
-    let wide = widths.iter().sum::<usize>() + longest.unwrap_or(0) + 2 * (HEAD.len() - 1);
-    if wide <= usize::from(COLUMNS) {
-        "  "
-    } else {
-        " "
+impl RateColumns {
+    /// Selects the columns that fit the terminal. Two blanks stand between them if all fit, else
+    /// one.
+    fn new(rows: &[RateRow]) -> RateColumns {
+        let mut widths = [0; HEAD.len()];
+        for (cells, _) in rows {
+            for (width, cell) in widths.iter_mut().zip(cells) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
+        let shapes = rows.iter().filter_map(|(_, shape)| *shape);
+        let words = shapes.map(|shape| shape.word().len()).max().unwrap_or(0);
+        let wide = widths.iter().sum::<usize>() + words + 1 + 2 * (HEAD.len() - 1);
+        let gap = if wide <= columns() { "  " } else { " " };
+        // The heading of the last column extends over sparklines and words.
+        let sparks = rows.iter().skip(1).map(|(cells, _)| &cells[SPARK]);
+        let sparks = sparks.map(|spark| spark.chars().count()).max();
+        let heading = HEAD[SPARK].len();
+        let with_sparks = (sparks.unwrap_or(0) + 1 + words).max(heading);
+        let without_sparks = words.max(heading);
+        let mut needed: Vec<usize> = widths.iter().map(|width| width + 1).collect();
+        needed[SPARK] = with_sparks.saturating_sub(without_sparks);
+        needed.push(without_sparks);
+        let hidden = match gap.len() {
+            1 => hidden_columns(&needed, &LEAST_IMPORTANT, columns()),
+            _ => Vec::new(),
+        };
+        RateColumns {
+            widths,
+            gap,
+            hidden,
+        }
+    }
+
+    fn is_shown(&self, column: usize) -> bool {
+        !self.hidden.contains(&column)
+    }
+
+    fn line(&self, (cells, shape): &RateRow, style: TextStyle) -> String {
+        let gap = self.gap;
+        let mut line = format!("{:<width$}", cells[0], width = self.widths[0]);
+        for column in (1..SPARK).filter(|column| self.is_shown(*column)) {
+            let (cell, width) = (&cells[column], self.widths[column]);
+            line.push_str(&format!("{gap}{cell:>width$}"));
+        }
+        if !self.is_shown(WORD) {
+            return line;
+        }
+        let Some(shape) = shape else {
+            return format!("{line}{gap}{}", cells[SPARK]);
+        };
+        let word = style.paint(shape.meaning(), shape.word());
+        let spark = &cells[SPARK];
+        match self.is_shown(SPARK) && !spark.is_empty() {
+            true => format!("{line}{gap}{spark} {word}"),
+            false => format!("{line}{gap}{word}"),
+        }
     }
 }
 
@@ -94,7 +134,7 @@ fn cells(figure: &PhaseFigure, rates: &[f64], style: TextStyle) -> [String; HEAD
         bandwidth_of_rate(bytes.mean, iops.mean, iops.error),
         known_percentile(latency.p50_ns, latency.p50_between_ns),
         known_percentile(latency.p99_ns, latency.p99_between_ns),
-        sparkline(rates, style.bars()),
+        sparkline_of_rates(rates, style),
     ]
 }
 
@@ -107,7 +147,7 @@ pub(super) fn legend(result: &ProbeResult, style: TextStyle) -> Option<&'static 
     });
     let is_unknown = figures().any(|figure| {
         let cells = cells(figure, &[], style);
-        cells.iter().any(|cell| cell.starts_with('~'))
+        cells.iter().any(|cell| is_approximate(cell))
     });
     match (is_missing, is_unknown) {
         (false, false) => None,

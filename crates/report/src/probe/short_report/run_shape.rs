@@ -1,9 +1,9 @@
 //! How the rate of a phase ran over time: one word, and a sparkline.
 
-use crate::text_style::TextRole;
+use crate::text_style::{SPARK_RANGE_SHARE, TextRole, TextStyle};
 use iosonde_result::interval::Interval;
 use iosonde_result::run::RunResult;
-use iosonde_result::series::SteadyStateTest;
+use iosonde_result::series_statistics::SteadyStateTest;
 use iosonde_study::probe::{PhaseFigure, ProbePhase};
 
 /// Bars of a sparkline.
@@ -120,23 +120,17 @@ fn trend(rates: &[f64]) -> f64 {
     test.excursion.copysign(last - first)
 }
 
-/// Sparkline from zero to the highest rate.
-pub(super) fn sparkline(rates: &[f64], bars: &[char]) -> String {
+/// Sparkline of the means of neighbouring rates.
+pub(super) fn sparkline_of_rates(rates: &[f64], style: TextStyle) -> String {
     let means = means_of_groups(rates, SPARK_BARS);
     let top = means.iter().copied().fold(0.0, f64::max);
-    let highest = bars.len().saturating_sub(1);
-    let bar = |mean: &f64| {
-        let share = if top > 0.0 { mean / top } else { 0.0 };
-        bars[((share * highest as f64).round() as usize).min(highest)]
-    };
-    means.iter().map(bar).collect()
+    style.sparkline(&means, SPARK_RANGE_SHARE * top)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::probe::simulated::probed;
-    use crate::text_style::TextStyle;
     use iosonde_study::probe::ProbeBudget;
 
     fn figure() -> PhaseFigure {
@@ -189,15 +183,15 @@ mod tests {
     }
 
     #[test]
-    fn sparkline_starts_at_zero_and_has_eight_bars() {
+    fn sparkline_spans_the_rates_and_has_eight_bars() {
         let style = TextStyle::for_locale("C.UTF-8", false);
         let ascii = TextStyle::for_locale("C", false);
         let falls: Vec<f64> = (0..33).map(|i| if i < 12 { 8.0 } else { 4.0 }).collect();
-        assert_eq!(sparkline(&falls, style.bars()), "███▅▅▅▅▅");
-        assert_eq!(sparkline(&falls, ascii.bars()), "###=====");
-        assert_eq!(sparkline(&[0.0, 5.0, 5.0], ascii.bars()), ".##");
-        assert_eq!(sparkline(&[0.0; 9], ascii.bars()), "........");
-        assert_eq!(sparkline(&[], ascii.bars()), "");
+        assert_eq!(sparkline_of_rates(&falls, style), "▇▇▇▁▁▁▁▁");
+        assert_eq!(sparkline_of_rates(&falls, ascii), "###.....");
+        assert_eq!(sparkline_of_rates(&[0.0, 5.0, 5.0], ascii), ".##");
+        assert_eq!(sparkline_of_rates(&[0.0; 9], ascii), "........");
+        assert_eq!(sparkline_of_rates(&[], ascii), "");
     }
 
     #[test]

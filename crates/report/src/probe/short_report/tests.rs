@@ -144,14 +144,16 @@ fn finding_that_makes_figures_wrong_is_never_hidden() {
     };
     add(VerdictKind::Steal);
     add(VerdictKind::ServedFromCache);
-    let several = "Doubtful figures: cache, stolen CPU time\n";
+    let several = "Doubtful figures: random write at depth 64 (cache, stolen CPU time)\n";
     let full = report(std::slice::from_ref(&result), false, UTF8);
     assert!(full.contains(&format!("note       {several}")), "{full}");
     let brief = report(std::slice::from_ref(&result), true, UTF8);
     assert!(brief.contains(&format!("warning    {several}")), "{brief}");
     result.classification.served_from_cache = true;
     let brief = report(std::slice::from_ref(&result), true, UTF8);
-    assert!(brief.contains(&format!("warning    {several}")), "{brief}");
+    // The names of the figures do not fit into the line.
+    let unnamed = "warning    Doubtful figures: cache, stolen CPU time\n";
+    assert!(brief.contains(unnamed), "{brief}");
     // A single finding is the first note.
     result.classification.served_from_cache = false;
     let run = result.runs.iter_mut().find(|run| run.phase == phase);
@@ -163,6 +165,29 @@ fn finding_that_makes_figures_wrong_is_never_hidden() {
         .filter(|line| line.starts_with("note "))
         .collect();
     assert!(notes[0].contains("Steal evidence"), "{full}");
+}
+
+#[test]
+fn doubt_about_most_figures_names_the_others() {
+    let steal = |result: &mut ProbeResult, is_wanted: fn(ProbePhase) -> bool| {
+        let runs = result.runs.iter_mut().filter(|run| is_wanted(run.phase));
+        for run in runs {
+            run.result.verdicts.push(Verdict {
+                kind: VerdictKind::Steal,
+                evidence: "stolen".to_owned(),
+                cause: None,
+            });
+        }
+    };
+    let mut result = probed("nvme", ProbeBudget::QUICK);
+    steal(&mut result, |phase| phase != ProbePhase::RandomRead);
+    let brief = report(std::slice::from_ref(&result), true, UTF8);
+    let others = "Doubtful figures: all but random read at depth 64 (stolen CPU time)\n";
+    assert!(brief.contains(others), "{brief}");
+    steal(&mut result, |phase| phase == ProbePhase::RandomRead);
+    let brief = report(&[result], true, UTF8);
+    let all = "Doubtful figures: all (stolen CPU time)\n";
+    assert!(brief.contains(all), "{brief}");
 }
 
 /// The first note repeated that the probe was interrupted.
@@ -183,7 +208,7 @@ fn interruption_is_noted_once_and_first() {
     let full = report(&[result], false, UTF8);
     let notes = full.split("\nnote       ").skip(1).collect::<Vec<_>>();
     assert!(notes[0].starts_with("interrupted: "), "{full}");
-    let doubtful = "Doubtful figures: cache, stolen CPU time";
+    let doubtful = "Doubtful figures: random write at depth 64 (cache, stolen CPU time)";
     assert!(notes[1].starts_with(doubtful), "{full}");
 }
 
@@ -199,7 +224,8 @@ fn table_has_shape_and_known_digits_of_each_figure() {
     assert!(row(&text, "4k fdatasync").contains(" ±"), "{text}");
     let legend = "- is not known: fewer than ten I/Os were slower; ~ has no known interval.";
     assert!(text.contains("- is not known: fewer than ten"), "{text}");
-    assert_eq!(text.contains(legend), text.contains(" ~"), "{text}");
+    let table = rate_table::lines(&result, UTF8).concat();
+    assert_eq!(text.contains(legend), table.contains(" ~"), "{text}");
     assert!(
         text.contains("maximum    not searched: --quick skips it"),
         "{text}"
@@ -264,6 +290,58 @@ fn head_of_long_target_keeps_name_of_device() {
     let long = format!("/srv/{}/data", "x".repeat(100));
     assert!(head(&long, 35).ends_with("/data: ext4 on vda"));
     assert!(head(&long, 20).chars().count() <= 20);
+}
+
+/// The report said only `not known`.
+#[test]
+fn unknown_maximum_names_its_reason() {
+    let mut result = probed("hdd", ProbeBudget::NORMAL);
+    for knee in &mut result.knees {
+        let maximum = &mut knee.saturation.maximum;
+        maximum.error = Some(0.5 * maximum.mean);
+    }
+    let text = report(&[result], false, UTF8);
+    let reason = "maximum    random read and write not known (uncertain: ±50 %);";
+    assert!(text.contains(reason), "{text}");
+}
+
+/// The maxima of the writes were cut off instead.
+#[test]
+fn share_at_knee_gives_way_to_other_maxima() {
+    let result = probed("hdd", ProbeBudget::NORMAL);
+    let results = std::slice::from_ref(&result);
+    let report = ShortReport {
+        results,
+        ids: &[None],
+        store_options: "",
+        brief: false,
+        style: UTF8,
+    };
+    crate::text_table::set_columns(60);
+    let maximum = |most| {
+        let text = report.maximum(&result, most, " …").join(" ");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.join(" ")
+    };
+    let whole = maximum(9);
+    assert!(whole.contains(" (95 % at depth "), "{whole}");
+    let short = maximum(2);
+    assert!(!short.contains(" % at depth"), "{short}");
+    let writes = "seq. read and write 174 MiB/s at depth 8";
+    assert!(short.ends_with(writes), "{short}");
+}
+
+#[test]
+fn head_of_simulated_device_names_simulated_time() {
+    let result = probed("net-iops-cap", ProbeBudget::NORMAL);
+    let text = report(&[result], false, UTF8);
+    let head = text.lines().next().unwrap();
+    assert!(
+        head.starts_with("sim:net-iops-cap: a simulated device; "),
+        "{head}"
+    );
+    assert!(head.ends_with(" s simulated"), "{head}");
+    assert!(head.chars().count() <= 80, "{head}");
 }
 
 /// The device serves a burst of writes faster. Short runs of the search are within it.
@@ -350,9 +428,55 @@ fn legend_names_only_signs_of_the_table() {
     result.figures[0].iops.error = None;
     assert_eq!(sign(&result), Some(true));
     let table = rate_table::lines(&result, UTF8);
+    // The rate and its bandwidth.
     assert!(table[1].matches(" ~").count() >= 2, "{table:?}");
     result.figures.clear();
     assert_eq!(sign(&result), None);
+}
+
+#[test]
+fn narrow_report_drops_columns_and_cuts_no_figure() {
+    let result = probed("hdd", ProbeBudget::NORMAL);
+    let results = std::slice::from_ref(&result);
+    let full = rate_table::lines(&result, UTF8);
+    for columns in [40, 52, 60, 70, 79] {
+        crate::text_table::set_columns(columns);
+        for brief in [false, true] {
+            let text = report(results, brief, UTF8);
+            assert!(widest(&text) <= columns, "{columns}: {text}");
+        }
+    }
+    crate::text_table::set_columns(40);
+    let narrow = rate_table::lines(&result, UTF8);
+    let words = |line: &str| {
+        line.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let head = words(&narrow[0]);
+    assert_eq!(head[..2], ["depth", "rate"]);
+    assert!(!head.contains(&"bandwidth".to_owned()), "{head:?}");
+    for (line, whole) in narrow.iter().zip(&full).skip(1) {
+        let whole = words(whole);
+        assert!(
+            words(line).iter().all(|word| whole.contains(word)),
+            "{line}"
+        );
+        assert!(line.contains(" ±"), "{line}");
+    }
+}
+
+#[test]
+fn narrow_report_of_two_targets_fits() {
+    let results = [
+        probed("nvme", ProbeBudget::QUICK),
+        probed("hdd", ProbeBudget::QUICK),
+    ];
+    for columns in [40, 60] {
+        crate::text_table::set_columns(columns);
+        let text = report(&results, false, UTF8);
+        assert!(widest(&text) <= columns, "{columns}: {text}");
+    }
 }
 
 #[test]
@@ -372,6 +496,12 @@ fn pair_of_targets_begins_with_the_winner() {
     assert_eq!(
         last,
         "result     460130 460131: iosonde compare 460130 460131"
+    );
+    // The first lines have left a terminal of 24 lines, so the winner is repeated at the end.
+    let (_, end) = text.rsplit_once("\n\n").unwrap();
+    assert!(
+        end.starts_with("winner     A: faster in 7 of 7 figures, "),
+        "{text}"
     );
     let same = [results[1].clone(), results[1].clone()];
     let text = report(&same, true, ASCII);

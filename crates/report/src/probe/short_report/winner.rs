@@ -6,7 +6,7 @@ use crate::hanging_lines::{HangingLines, fitted};
 use crate::known_digits::{known_percentile, with_interval};
 use crate::probe::{row, side_by_side};
 use crate::text_style::TextStyle;
-use crate::text_table::COLUMNS;
+use crate::text_table::{columns, is_narrow};
 use iosonde_job::escape_control_characters;
 use iosonde_result::compare::{Comparison, ComparisonRow, ComparisonVerdict, Measure};
 use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult};
@@ -14,6 +14,10 @@ use iosonde_study::words;
 
 /// Most lines of one comparison in words.
 const SENTENCE_LINES: usize = 2;
+/// Fewest columns for the faster side: `A 1.09 to 1.15 times`.
+const FASTER_COLUMNS_MIN: usize = 20;
+/// Stands before the faster side on a line of its own.
+const FASTER: &str = "  faster: ";
 /// Cells of a line: name, depth, both targets, and the faster one.
 type PairCells = [String; 5];
 
@@ -22,39 +26,52 @@ pub(super) fn lines(results: &[ProbeResult], style: TextStyle) -> Vec<String> {
     if results.len() < 2 {
         return Vec::new();
     }
-    let width = usize::from(COLUMNS);
+    let width = columns();
     let named = |(index, result): (usize, &ProbeResult)| {
-        fitted(&format!("{}  {}", letter(index), result.target), width)
+        fitted(
+            &format!("{}  {}", target_letter(index), result.target),
+            width,
+        )
     };
     let mut lines: Vec<String> = results.iter().enumerate().map(named).collect();
     lines.push(String::new());
+    lines.extend(verdict_lines(results));
+    lines.push(String::new());
+    if let [first, second] = results {
+        for (_, comparison) in side_by_side::comparisons(results) {
+            let headlines = side_by_side::of_headlines(first, comparison);
+            lines.extend(table((first, second), &headlines, style));
+        }
+        return lines;
+    }
+    let table = side_by_side::headlines(results);
+    let table = escape_control_characters(&table);
+    lines.extend(table.lines().map(|line| line.trim_end().to_owned()));
+    lines
+}
+
+/// The winner of two targets, or the faster side of each further target and the first. None for a
+/// single target.
+pub(super) fn verdict_lines(results: &[ProbeResult]) -> Vec<String> {
     let is_pair = results.len() == 2;
-    for (index, (other, comparison)) in side_by_side::comparisons(results).into_iter().enumerate() {
+    let mut lines = Vec::new();
+    for (index, (_, comparison)) in side_by_side::comparisons(results).into_iter().enumerate() {
         let certainty = certainty_of(&comparison);
         let headlines = side_by_side::of_headlines(&results[0], comparison);
-        let second = letter(index + 1);
+        let second = target_letter(index + 1);
         let name = match is_pair {
             true => "winner".to_owned(),
             false => format!("A and {second}"),
         };
         let sentence = winner_in_words(&headlines, ["A", &second], &certainty);
         lines.extend(HangingLines::new(&name, &sentence, SENTENCE_LINES).lines);
-        if is_pair {
-            lines.push(String::new());
-            lines.extend(table((&results[0], other), &headlines, style));
-        }
-    }
-    if !is_pair {
-        lines.push(String::new());
-        let table = side_by_side::headlines(results);
-        let table = escape_control_characters(&table);
-        lines.extend(table.lines().map(|line| line.trim_end().to_owned()));
     }
     lines
 }
 
 /// Short name of a target: `A`, or `T27` beyond the alphabet.
-fn letter(index: usize) -> String {
+#[must_use]
+pub fn target_letter(index: usize) -> String {
     match u8::try_from(index) {
         Ok(index @ ..26) => char::from(b'A' + index).to_string(),
         _ => format!("T{}", index + 1),
@@ -133,16 +150,35 @@ fn table(
         }
     }
     // Five blanks stand between the columns.
-    let room = usize::from(COLUMNS).saturating_sub(widths[..4].iter().sum::<usize>() + 5);
+    let used = widths[..4].iter().sum::<usize>() + 5;
+    if is_narrow() && columns() < used + FASTER_COLUMNS_MIN {
+        return blocks(&rows[1..], &compared);
+    }
+    let room = columns().saturating_sub(used);
     for (cells, row) in rows.iter_mut().skip(1).zip(compared) {
         cells[4] = faster_side_within(row, ["A", "B"], room);
     }
     let line = |[name, depth, a, b, faster]: &PairCells| {
         let [of_name, of_depth, of_a, of_b, _] = widths;
         let line = format!("{name:<of_name$} {depth:>of_depth$} {a:>of_a$} {b:>of_b$}  {faster}");
-        fitted(&line, usize::from(COLUMNS))
+        fitted(&line, columns())
     };
     rows.iter().map(line).collect()
+}
+
+/// The rows of the table for a narrow terminal: the figures are on lines below the name.
+fn blocks(rows: &[PairCells], compared: &[&ComparisonRow]) -> Vec<String> {
+    let block = |([name, depth, a, b, _], row): (&PairCells, &&ComparisonRow)| {
+        let room = columns().saturating_sub(FASTER.len());
+        let faster = faster_side_within(row, ["A", "B"], room);
+        [
+            format!("{name}, depth {depth}"),
+            format!("  A  {a}"),
+            format!("  B  {b}"),
+            format!("{FASTER}{faster}"),
+        ]
+    };
+    rows.iter().zip(compared).flat_map(block).collect()
 }
 
 /// Depth of both sides, which differ on slow targets: `64`, `64, 8`.
@@ -210,22 +246,14 @@ pub(crate) mod tests {
 
     #[test]
     fn letter_beyond_the_alphabet_is_a_number() {
-        assert_eq!(letter(0), "A");
-        assert_eq!(letter(25), "Z");
-        assert_eq!(letter(26), "T27");
+        assert_eq!(target_letter(0), "A");
+        assert_eq!(target_letter(25), "Z");
+        assert_eq!(target_letter(26), "T27");
     }
 
     /// Both rows differ by their own intervals. `joint` are their intervals that hold together.
     pub(crate) fn two_rows(joint: [(f64, f64); 2]) -> Comparison {
-        let side = ComparedSide {
-            value: 1.0,
-            bounds: None,
-            runs: 1,
-            machines: 1,
-            spread: None,
-            unsettled: false,
-            earlier_runs: None,
-        };
+        let side = ComparedSide::from_value(1.0);
         let ratio = |value, interval| Ratio {
             value,
             interval: Some(interval),

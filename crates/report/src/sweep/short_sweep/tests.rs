@@ -55,6 +55,19 @@ fn sweep_of(cells: [(f64, Option<f64>, f64); 4]) -> SweepResult {
 }
 
 #[test]
+fn sweep_on_a_narrow_terminal_fits_and_cuts_no_figure() {
+    let axes = [("bs", "4k,16k,64k"), ("iodepth", "1..16")];
+    let result = measured("throttled", &axes, &options());
+    for columns in [40, 60] {
+        crate::text_table::set_columns(columns);
+        for text in [short(&result, UTF8), super::super::table(&result)] {
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest.unwrap_or(0) <= columns, "{columns}: {text}");
+        }
+    }
+}
+
+#[test]
 fn recommendation_names_cell_below_the_maximum() {
     let sure = Some(0.002);
     let result = sweep_of([
@@ -66,8 +79,8 @@ fn recommendation_names_cell_below_the_maximum() {
     let text = short(&result, UTF8);
     assert!(text.contains("\n      4 3.92k ██*\n"), "{text}");
     assert!(text.contains("\n      1 1.00k ░░\n"), "{text}");
-    let advice = "\nadvice     iodepth=4: 98 % of the maximum at half its latency (3.92k ±0.01k\n\
-                  \x20          IOPS, mean 1.02 ms)\n";
+    let advice = "\nadvice     iodepth=4: 98 % of the maximum at half its latency\n\
+                  \x20          (3.92k ±0.01k IOPS, mean 1.02 ±0.01 ms)\n";
     assert!(text.contains(advice), "{text}");
     let certainty = "\nMeasured rates are known to ±1 % or better (95 % intervals).\n";
     assert!(text.contains(certainty), "{text}");
@@ -76,6 +89,30 @@ fn recommendation_names_cell_below_the_maximum() {
         "{text}"
     );
     check_layout(&result);
+}
+
+/// The deepest cell of a plateau has the same rate, and its latency is no measure.
+#[test]
+fn recommendation_compares_with_the_shallowest_maximum() {
+    let sure = Some(0.002);
+    let sentence = |second: f64| {
+        let result = sweep_of([
+            (1000.0, sure, 1000.0),
+            (second, sure, 1000.0),
+            (3998.0, sure, 2000.0),
+            (4000.0, sure, 8000.0),
+        ]);
+        recommendations(&result).remove(0).sentence(&result, ASCII)
+    };
+    let found = sentence(3840.0);
+    let start = "iodepth=2: 96 % of the maximum at half its latency (";
+    assert!(found.starts_with(start), "{found}");
+    let found = sentence(2000.0);
+    assert!(
+        found.starts_with("iodepth=4: the maximum (4.00k"),
+        "{found}"
+    );
+    assert!(found.ends_with(')'), "{found}");
 }
 
 #[test]
@@ -141,16 +178,20 @@ fn recommended_percentages_match_the_cells() {
         let cells = curves.flat_map(|index| &result.curves[index].cells);
         let known = cells.filter(|cell| cell.measured_ns > 0);
         let rate = |cell: &iosonde_study::sweep::SweepCell| cell.iops.unwrap().mean;
-        let most = known.max_by(|a, b| rate(a).total_cmp(&rate(b))).unwrap();
+        let known: Vec<_> = known.collect();
+        let most = known.iter().map(|cell| rate(cell)).fold(0.0, f64::max);
+        let fastest = known.iter().filter(|cell| rate(cell) >= 0.995 * most);
+        let latencies = fastest.map(|cell| cell.mean_latency_ns.unwrap());
+        let lowest = latencies.fold(f64::INFINITY, f64::min);
         let sentence = found.sentence(&result, UTF8);
         match found.outcome {
             RecommendedCell::BelowMaximum { latency_share, .. } => {
-                let percent = format!(": {:.0} ", 100.0 * rate(cell) / rate(most));
+                let percent = format!(": {:.0} ", 100.0 * rate(cell) / most);
                 assert!(sentence.contains(&percent), "{sentence}");
-                let latency = cell.mean_latency_ns.unwrap() / most.mean_latency_ns.unwrap();
+                let latency = cell.mean_latency_ns.unwrap() / lowest;
                 assert!((latency - latency_share).abs() < 1e-9, "{sentence}");
             }
-            _ => assert_eq!(rate(cell), rate(most), "{sentence}"),
+            _ => assert_eq!(cell.mean_latency_ns, Some(lowest), "{sentence}"),
         }
         let options = format!("iodepth={}, numjobs=", cell.iodepth);
         assert!(sentence.contains(&options), "{sentence}");

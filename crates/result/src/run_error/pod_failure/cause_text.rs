@@ -39,7 +39,7 @@ impl fmt::Display for RemainingObject {
             RemainingObject::Pod => write!(f, "its pod"),
             RemainingObject::Claim => write!(f, "its claim"),
             RemainingObject::ClaimOf { job } => write!(f, "the claim of {job}"),
-            RemainingObject::Namespace => write!(f, "it"),
+            RemainingObject::Namespace => write!(f, "the namespace"),
             RemainingObject::Volume { name } => write!(f, "the volume {name}"),
         }
     }
@@ -50,7 +50,7 @@ impl fmt::Display for LeftoverFiles {
         let LeftoverFiles { volume, run } = self;
         write!(
             f,
-            "what it had written may be left in {volume}: if so, remove .iosonde-{run}* there"
+            "files of the run may be left in {volume}: if so, remove .iosonde-{run}* there"
         )
     }
 }

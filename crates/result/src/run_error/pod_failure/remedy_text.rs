@@ -49,8 +49,8 @@ impl FailureCondition {
                 "give it more time with --timeout; --keep keeps the pod for `kubectl describe pod`"
             }
             Cause::OtherBuild { .. } => {
-                "use the iosonde that made the image, make the image anew with `iosonde k8s \
-                 image`, or name one without an agent with --image, which is sent then"
+                "use the iosonde that made the image, or make the image again with `iosonde k8s \
+                 image`; an image without an agent, named with --image, gets this one's"
             }
             Cause::UploadTimedOut { .. } => {
                 "see that the API server answers (`kubectl get nodes`) and run it again, or use \
@@ -158,9 +158,9 @@ impl FailureCondition {
                 selector,
             } => format!("see `kubectl -n {namespace} get pods -l {selector}`"),
             Cause::Unreachable { run, .. } => format!(
-                "the run may go on, and is left alone: `iosonde k8s attach {run}` takes up that of \
-                 a fio job; after its end it waits as long as it took, two minutes at least, and \
-                 goes away by itself"
+                "the run may go on, so nothing was removed; if it is a fio job, `iosonde k8s \
+                 attach {run}` continues it; it keeps its result for as long as it took, at least \
+                 two minutes, and then removes itself"
             ),
             Cause::JobRefused { error } | Cause::VolumeRefused { error, .. } => error.remedy(),
             Cause::AgentEnded { namespace, job } => ended_run_remedy(namespace, job),

@@ -401,6 +401,12 @@ fn remedy_of_a_removal_names_the_command_for_its_object() {
         name: "lab".to_owned(),
         is_made_for_runs: true,
     };
+    let object = RemainingObject::Namespace;
+    let interrupted = FailureCondition::RemovalInterrupted { object };
+    assert_eq!(
+        PodFailure::new(namespace.clone(), interrupted).cause(),
+        "you interrupted the wait for it, and the namespace is still there"
+    );
     assert_eq!(
         remedy(namespace, FailureCondition::OtherRun),
         "if it is not needed: kubectl delete namespace lab"
@@ -427,7 +433,7 @@ fn failure_keeps_its_remedy_on_another_object_and_with_leftovers() {
     assert_eq!(reported.clone().with_leftovers(again), reported);
     assert_eq!(
         reported.remedy(),
-        "run it again; what it had written may be left in the claim data: if so, remove \
+        "run it again; files of the run may be left in the claim data: if so, remove \
          .iosonde-1a2b* there"
     );
     assert_eq!(reported.leftovers, Some(leftovers));

@@ -7,14 +7,19 @@ use iosonde_job::plan::ReadWrite;
 use iosonde_result::observer::Observer;
 use iosonde_result::run_error::pod_failure::PodFailure;
 
-fn options() -> ProbeOptions {
-    probe_options(ProbeBudget::NORMAL, None)
+/// Probes the directory `/data` with the budget `NORMAL`.
+fn probe_data(
+    session: &mut dyn Session,
+    observer: &mut dyn StudyObserver,
+) -> Result<ProbeResult, StudyError> {
+    let options = probe_options(ProbeBudget::NORMAL, None);
+    probe(session, &directory_target("/data"), &options, observer)
 }
 
 #[test]
 fn probe_runs_all_phases_and_measures_device() {
     let mut session = FakeSession::new(FakeDevice::nvme());
-    let result = probe(&mut session, &directory_target(), &options(), &mut ()).unwrap();
+    let result = probe_data(&mut session, &mut ()).unwrap();
     assert_eq!(result.figures.len(), 7);
     assert!(!result.interrupted && result.notes.is_empty());
     let read = result.figure(ProbePhase::RandomRead).unwrap();
@@ -60,7 +65,7 @@ fn lost_run_keeps_figures_of_earlier_phases() {
         );
         let rw = job.unwrap().plan.jobs[0].workload.rw;
         let mut session = LosingSession(FakeSession::new(FakeDevice::nvme()), rw);
-        probe(&mut session, &directory_target(), &options(), &mut ())
+        probe_data(&mut session, &mut ())
     };
     let cut = lost_at("write").unwrap();
     let phases: Vec<ProbePhase> = cut.figures.iter().map(|figure| figure.phase).collect();
@@ -105,7 +110,7 @@ impl Session for Stopped {
 fn stopped_phase_is_measured_again() {
     let probed = |stops: u32| {
         let mut session = Stopped(FakeSession::new(FakeDevice::nvme()), stops);
-        let result = probe(&mut session, &directory_target(), &options(), &mut ()).unwrap();
+        let result = probe_data(&mut session, &mut ()).unwrap();
         let is_phase = |plan: &&Plan| plan.jobs[0].name == ProbePhase::ReadLatency.key();
         let runs = session.0.plans.iter().filter(is_phase).count();
         assert_eq!(result.figures.len(), 7);
@@ -132,7 +137,7 @@ fn slow_layout_shrinks_working_set() {
         ..FakeDevice::hard_disk()
     };
     let mut session = FakeSession::new(device);
-    let result = probe(&mut session, &directory_target(), &options(), &mut ()).unwrap();
+    let result = probe_data(&mut session, &mut ()).unwrap();
     assert!(result.working_set.bytes < result.working_set.planned_bytes);
     assert!(result.working_set.bytes > 90 << 20);
     assert!(result.notes[0].starts_with("layout ended after 12 s"));
@@ -154,7 +159,7 @@ fn refused_o_direct_falls_back_to_page_cache() {
         ..FakeDevice::nvme()
     };
     let mut session = FakeSession::new(device);
-    let result = probe(&mut session, &directory_target(), &options(), &mut ()).unwrap();
+    let result = probe_data(&mut session, &mut ()).unwrap();
     assert!(result.notes[0].contains("refuses O_DIRECT"));
     assert!(result.figures.iter().all(|figure| !figure.direct));
     assert_eq!(result.figures.len(), 7);
@@ -163,7 +168,9 @@ fn refused_o_direct_falls_back_to_page_cache() {
     assert_eq!(session.plans.iter().filter(is_phase).count(), 9);
 }
 
-struct StopsAfter(usize);
+/// Interrupts a probe after this number of figures.
+pub(crate) struct StopsAfter(pub(crate) usize);
+
 impl StudyObserver for StopsAfter {
     fn event(&mut self, event: &StudyEvent<'_>) {
         if matches!(event, StudyEvent::Found(StudyFinding::Figure(_))) {
@@ -178,22 +185,11 @@ impl StudyObserver for StopsAfter {
 #[test]
 fn interrupted_probe_keeps_measured_figures() {
     let mut session = FakeSession::new(FakeDevice::nvme());
-    let result = probe(
-        &mut session,
-        &directory_target(),
-        &options(),
-        &mut StopsAfter(2),
-    )
-    .unwrap();
+    let result = probe_data(&mut session, &mut StopsAfter(2)).unwrap();
     assert!(result.interrupted);
     assert_eq!(result.figures.len(), 2);
     let mut session = FakeSession::new(FakeDevice::nvme());
-    let nothing = probe(
-        &mut session,
-        &directory_target(),
-        &options(),
-        &mut StopsAfter(0),
-    );
+    let nothing = probe_data(&mut session, &mut StopsAfter(0));
     assert!(matches!(
         nothing,
         Err(StudyError::Run(RunError::Interrupted))
@@ -207,14 +203,14 @@ fn full_file_system_fails_layout() {
         ..FakeDevice::nvme()
     };
     let mut session = FakeSession::new(device);
-    let error = probe(&mut session, &directory_target(), &options(), &mut ()).unwrap_err();
+    let error = probe_data(&mut session, &mut ()).unwrap_err();
     assert!(matches!(error, StudyError::Layout { .. }), "{error}");
 }
 
 #[test]
 fn probe_result_round_trips_through_json() {
     let mut session = FakeSession::new(FakeDevice::hard_disk());
-    let result = probe(&mut session, &directory_target(), &options(), &mut ()).unwrap();
+    let result = probe_data(&mut session, &mut ()).unwrap();
     let json = serde_json::to_string(&result).unwrap();
     assert_eq!(serde_json::from_str::<ProbeResult>(&json).unwrap(), result);
 }

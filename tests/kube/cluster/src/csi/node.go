@@ -159,7 +159,8 @@ func (n *nodeServer) NodePublishVolume(
 	if request.GetVolumeCapability() == nil {
 		return nil, status.Error(codes.InvalidArgument, "a capability is required")
 	}
-	if _, err := n.volume(id); err != nil {
+	found, err := n.volume(id)
+	if err != nil {
 		return nil, err
 	}
 	mounted, err := isMounted(path)
@@ -167,6 +168,17 @@ func (n *nodeServer) NodePublishVolume(
 		return &csi.NodePublishVolumeResponse{}, err
 	}
 	isDevice := request.GetVolumeCapability().GetBlock() != nil
+	// The device was unmounted when a pod before this one ended.
+	if !isDevice && found.Parameters[parameterLinkedClones] == "true" && found.Staged[n.node] != "" {
+		device, err := findDevice(ctx, n.volumeImage(id))
+		if err != nil {
+			return nil, err
+		}
+		mount := request.GetVolumeCapability().GetMount()
+		if err := mountOnce(ctx, device, staged, mount); err != nil {
+			return nil, err
+		}
+	}
 	from := staged
 	if isDevice {
 		if from, err = findDevice(ctx, n.volumeImage(id)); err != nil {
@@ -195,7 +207,24 @@ func (n *nodeServer) NodeUnpublishVolume(
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
-	return &csi.NodeUnpublishVolumeResponse{}, nil
+	return &csi.NodeUnpublishVolumeResponse{}, n.unmountLinked(ctx, request.GetVolumeId())
+}
+
+// unmountLinked unmounts the staged file system of a linked volume. The kubelet never unstages a
+// volume while its device is mounted for another volume, so neither of the two would be unstaged.
+func (n *nodeServer) unmountLinked(ctx context.Context, id string) error {
+	found, err := n.volume(id)
+	switch {
+	case status.Code(err) == codes.NotFound:
+		return nil
+	case err != nil:
+		return err
+	}
+	staged := found.Staged[n.node]
+	if staged == "" || found.Parameters[parameterLinkedClones] != "true" {
+		return nil
+	}
+	return unmount(ctx, staged)
 }
 
 // publishedVolume returns a volume that is mounted at a path.

@@ -8,6 +8,11 @@ use iosonde_result::network::{
 };
 use iosonde_result::session::Session;
 
+const UTF8: TextStyle = TextStyle {
+    utf8: true,
+    color: false,
+};
+
 /// Eight simulated seconds, the first of them a ramp, with a disk whose latency grows.
 fn result() -> RunResult {
     let mut job = Job::new("job");
@@ -71,7 +76,7 @@ fn slice(number: f64, start_ns: u64, length_ns: u64) -> MachineSlice {
 
 #[test]
 fn time_series_table_fits_80_columns() {
-    let table = table(&result());
+    let table = table(&result(), UTF8);
     assert!(
         table.lines().all(|line| line.chars().count() <= 80),
         "{table}"
@@ -80,12 +85,46 @@ fn time_series_table_fits_80_columns() {
 }
 
 #[test]
+fn time_series_table_without_utf8_is_ascii() {
+    let table = table(&result(), TextStyle::PLAIN);
+    assert!(table.is_ascii(), "{table}");
+    let busy = table.lines().find(|line| line.contains("CPUs busy"));
+    assert!(busy.unwrap().contains(&"=".repeat(WIDTH)), "{table}");
+}
+
+#[test]
+fn narrow_terminal_shows_short_sparklines_and_the_most() {
+    let mut result = result();
+    // A long name.
+    result.series.slices.change_each(|_, slice| {
+        let disk = slice.devices.remove("nvme0n1").unwrap_or_default();
+        let disk = DeviceRates {
+            await_ms: 999.0,
+            ..disk
+        };
+        slice.devices.insert("nvme10n1".to_owned(), disk);
+    });
+    for columns in [40, 60] {
+        crate::text_table::set_columns(columns);
+        let table = table(&result, UTF8);
+        let widest = table.lines().map(|line| line.chars().count()).max();
+        assert!(widest.unwrap() <= columns, "{table}");
+        let line = |name: &str| table.lines().find(|line| line.contains(name)).unwrap();
+        assert!(line("over time").ends_with(" intervals)"), "{table}");
+        assert!(table.lines().nth(1).unwrap().ends_with(" most"), "{table}");
+        assert!(line("nvme10n1 await").ends_with(" 999 ms"), "{table}");
+        assert!(line("read bandwidth").contains("MiB/s"), "{table}");
+    }
+    crate::text_table::set_columns(80);
+}
+
+#[test]
 fn short_run_has_no_time_series_table() {
     let mut result = result();
     result.intervals.truncate(3);
-    assert_eq!(table(&result), "", "one of the three is a ramp");
+    assert_eq!(table(&result, UTF8), "", "one of the three is a ramp");
     result.intervals.clear();
-    assert_eq!(table(&result), "");
+    assert_eq!(table(&result, UTF8), "");
 }
 
 #[test]
@@ -107,16 +146,17 @@ fn series_csv_holds_every_interval() {
 }
 
 #[test]
-fn sparkline_merges_long_runs_and_scales_shares_to_100() {
-    let values: Vec<(f64, u64)> = (0..3600).map(|_| (50.0, 1_000_000_000)).collect();
-    let line = sparkline(&values, Quantity::Percent.top(50.0));
+fn sparkline_merges_long_runs_and_keeps_shares_level() {
+    // One point of a share is no change, but it is half of the maximum.
+    let value = |index: u32| f64::from(1 + index / 1800);
+    let values: Vec<(f64, u64)> = (0..3600).map(|i| (value(i), 1_000_000_000)).collect();
+    let line = sparkline_of_intervals(&values, Quantity::Percent.least_range(2.0), UTF8);
     assert!(line.chars().count() <= WIDTH);
-    assert!(line.chars().all(|bar| bar == '▅'), "{line}");
-    assert_eq!(
-        sparkline(&[(0.0, 1), (3.0, 1)], Quantity::Iops.top(3.0)),
-        "▁█"
-    );
-    assert_eq!(sparkline(&[(0.0, 1)], Quantity::Iops.top(0.0)), "▁");
+    assert!(line.chars().all(|bar| bar == '▄'), "{line}");
+    let line = sparkline_of_intervals(&[(0.0, 1), (3.0, 1)], Quantity::Iops.least_range(3.0), UTF8);
+    assert_eq!(line, "▁▇");
+    let line = sparkline_of_intervals(&[(0.0, 1)], Quantity::Iops.least_range(0.0), UTF8);
+    assert_eq!(line, "▁");
 }
 
 #[test]

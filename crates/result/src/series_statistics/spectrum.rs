@@ -7,6 +7,7 @@
 //! time is about as long as the series. The scale of each spectrum is integrated out, so the error
 //! of the mean is a mixture of Student's t distributions, weighted by the posterior probabilities.
 
+use super::falling_root::bisect_falling;
 use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::erf::erfc;
 use std::f64::consts::{SQRT_2, TAU};
@@ -338,16 +339,8 @@ impl Posterior {
             each.sum::<f64>() / kept
         };
         let widest = weighted.iter().map(|each| each.1).fold(0.0, f64::max);
-        let (mut low, mut high) = (0.0, WIDEST_QUANTILE * widest);
-        for _ in 0..BISECTIONS {
-            let middle = (low + high) / 2.0;
-            if beyond(middle) > 1.0 - probability {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        (low + high) / 2.0
+        let end = WIDEST_QUANTILE * widest;
+        bisect_falling(beyond, 1.0 - probability, end, BISECTIONS)
     }
 
     /// Returns the probability that Student's t exceeds a value, approximated by the normal

@@ -1,5 +1,6 @@
 //! Statistics of a time series such as IOPS: confidence interval of the mean, and steady state.
 
+mod falling_root;
 mod spectrum;
 
 use spectrum::{Posterior, Spectra};
@@ -27,7 +28,7 @@ pub struct MeanEstimate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeriesEvidence {
     /// The variance and autocorrelation of the samples.
-    Series,
+    Autocorrelation,
     /// The spread of the means of thirds, as the series is too short for its autocorrelation.
     TooShort,
     /// The series drifted: its slowest variation is as long as the series, or it is not steady.
@@ -105,7 +106,7 @@ pub fn mean_with_confidence(series: &[f64], level: f64) -> Option<MeanEstimate> 
             repeat_factor: 1.0,
             effective_samples: series.len() as f64,
             freedom: FREEDOM_MAX,
-            evidence: SeriesEvidence::Series,
+            evidence: SeriesEvidence::Autocorrelation,
         });
     }
     let posterior = Spectra::new(reduced.len()).posterior(&reduced);
@@ -186,7 +187,11 @@ fn interval(
     let is_too_short = effective_samples < effective_samples_min || is_correlated && is_skewed;
     let of_thirds = half_width_of_thirds(series, level);
     if !is_too_short {
-        return (half_width, repeat.max(half_width), SeriesEvidence::Series);
+        return (
+            half_width,
+            repeat.max(half_width),
+            SeriesEvidence::Autocorrelation,
+        );
     }
     let evidence = match is_rate_steady(series) {
         Some(false) => SeriesEvidence::Drift,

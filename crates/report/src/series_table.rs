@@ -8,7 +8,8 @@ mod series_csv;
 #[cfg(test)]
 mod tests;
 
-use crate::text_table::{plain, render, right};
+use crate::text_style::{SPARK_RANGE_SHARE, TextStyle};
+use crate::text_table::{hide_columns, is_narrow, plain, render, right, wrapped};
 use columns::columns;
 use comfy_table::Cell;
 use iosonde_result::interval::Interval;
@@ -20,14 +21,18 @@ use std::borrow::Cow;
 
 pub use series_csv::csv;
 
-/// Width of a sparkline, in characters.
+/// Width of a sparkline, in characters, and its width on a terminal narrower than 80 columns.
 const WIDTH: usize = 20;
+const NARROW_WIDTH: usize = 8;
 /// A run with fewer intervals has no sparkline.
 const LEAST_INTERVALS: usize = 3;
 
+/// Columns that a narrow terminal does not show, the least important first: mean, least, most.
+const LEAST_IMPORTANT: [usize; 3] = [3, 2, 4];
+
 /// Returns a table of 80 columns: each quantity's sparkline, least and most, and for machine and
-/// devices the mean. It is empty if the run is too short.
-pub fn table(result: &RunResult) -> String {
+/// devices the mean. A narrow terminal shows fewer. It is empty if the run is too short.
+pub(crate) fn table(result: &RunResult, style: TextStyle) -> String {
     let longest_ns = result.intervals.iter().map(|interval| interval.length_ns);
     let longest_ns = longest_ns.max().unwrap_or(0);
     // The drain at the end lasts microseconds, so its rate does not belong to the time series.
@@ -37,7 +42,12 @@ pub fn table(result: &RunResult) -> String {
         return String::new();
     }
     let mut table = plain();
-    let head = format!("over time ({measured} intervals)");
+    let title = format!("over time ({measured} intervals)");
+    // The title is wider than the names of the quantities.
+    let (above, head, gap) = match is_narrow() {
+        true => (wrapped(&title), String::new(), 1),
+        false => (String::new(), title, 2),
+    };
     table.set_header([
         Cell::new(head),
         Cell::new(""),
@@ -58,12 +68,13 @@ pub fn table(result: &RunResult) -> String {
         if values.len() < LEAST_INTERVALS {
             continue;
         }
-        table.add_row(cells(column, &values));
+        table.add_row(cells(column, &values, style));
     }
     for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
+        column.set_padding((0, gap));
     }
-    render(&table)
+    hide_columns(&mut table, &LEAST_IMPORTANT);
+    above + &render(&table)
 }
 
 type IntervalRow<'a> = (Cow<'a, Interval>, Option<Cow<'a, MachineSlice>>);
@@ -80,7 +91,7 @@ fn rows(result: &RunResult) -> impl Iterator<Item = IntervalRow<'_>> {
     })
 }
 
-fn cells(column: &Column, values: &[(f64, u64)]) -> Vec<Cell> {
+fn cells(column: &Column, values: &[(f64, u64)], style: TextStyle) -> Vec<Cell> {
     let all = values.iter().map(|(value, _)| *value);
     let (least, most) = all.fold((f64::INFINITY, 0.0f64), |(least, most), value| {
         (least.min(value), most.max(value))
@@ -93,7 +104,11 @@ fn cells(column: &Column, values: &[(f64, u64)]) -> Vec<Cell> {
     };
     vec![
         Cell::new(format!("  {}", column.title)),
-        Cell::new(sparkline(values, column.quantity.top(most))),
+        Cell::new(sparkline_of_intervals(
+            values,
+            column.quantity.least_range(most),
+            style,
+        )),
         text(least),
         mean,
         text(most),
@@ -110,17 +125,17 @@ fn mean(values: &[(f64, u64)]) -> f64 {
     sum / total.max(1.0)
 }
 
-/// Sparkline from zero to `top`. Adjacent values are merged if they exceed the width. Each value
-/// has the length of its interval, by which it is weighted.
-pub(crate) fn sparkline(values: &[(f64, u64)], top: f64) -> String {
-    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let together = values.len().div_ceil(WIDTH).max(1);
-    let bar = |group: &[(f64, u64)]| {
-        let share = if top > 0.0 { mean(group) / top } else { 0.0 };
-        // The lowest bar is for values near zero.
-        BARS[((share * 7.0).round() as usize).min(7)]
-    };
-    values.chunks(together).map(bar).collect()
+/// Sparkline whose bars span at least `least_range`. Adjacent values are merged if they exceed the
+/// width. Each value has the length of its interval, by which it is weighted.
+pub(crate) fn sparkline_of_intervals(
+    values: &[(f64, u64)],
+    least_range: f64,
+    style: TextStyle,
+) -> String {
+    let width = if is_narrow() { NARROW_WIDTH } else { WIDTH };
+    let together = values.len().div_ceil(width).max(1);
+    let means: Vec<f64> = values.chunks(together).map(mean).collect();
+    style.sparkline(&means, least_range)
 }
 
 impl Quantity {
@@ -135,11 +150,12 @@ impl Quantity {
         }
     }
 
-    /// Value of a full bar: 100 for a share, the maximum for other quantities.
-    fn top(self, most: f64) -> f64 {
+    /// Least range that spans all bars: percentage points for a share, part of the maximum for
+    /// other quantities.
+    fn least_range(self, most: f64) -> f64 {
         match self {
-            Quantity::Percent => 100.0,
-            _ => most,
+            Quantity::Percent => SPARK_RANGE_SHARE * 100.0,
+            _ => SPARK_RANGE_SHARE * most,
         }
     }
 }

@@ -43,7 +43,7 @@ fn coverage(family: ProcessFamily, samples: usize, draws: usize) -> IntervalCove
         let estimate = mean_with_confidence(&series, 0.95).unwrap();
         let error = estimate.mean - TRUTH;
         let is_covered = error.abs() <= estimate.half_width;
-        let is_declined = estimate.evidence != SeriesEvidence::Series;
+        let is_declined = estimate.evidence != SeriesEvidence::Autocorrelation;
         covered += usize::from(is_covered);
         either += usize::from(is_covered || is_declined);
         squares += error * error;
@@ -124,7 +124,7 @@ fn series_that_drifts_says_so_and_stays_wide() {
     assert!(estimate.half_width > 10.0, "{estimate:?}");
     let still = ProcessFamily::White.draw(100, &mut random);
     let estimate = mean_with_confidence(&still, 0.95).unwrap();
-    assert_eq!(estimate.evidence, SeriesEvidence::Series);
+    assert_eq!(estimate.evidence, SeriesEvidence::Autocorrelation);
     assert!(estimate.half_width < 1.5, "{estimate:?}");
 }
 

@@ -1,0 +1,146 @@
+//! Labels at the ends of lines. Lines that coincide share a label.
+
+use super::chart_data::{ChartAxis, ChartPanel, ChartSeries, PlotPoint};
+
+/// Lines coincide if their points are nearer than this share of the vertical axis.
+const COINCIDENCE_SHARE: f64 = 0.004;
+
+/// Label of a line, or of lines that coincide.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct EndLabel {
+    pub(super) text: String,
+    /// Colour of the line on top, which is drawn last.
+    pub(super) slot: usize,
+    /// Last point of the line, in the units of the axes.
+    pub(super) end: (f64, f64),
+}
+
+/// Returns the labels of all lines that have points.
+pub(super) fn end_labels(panel: &ChartPanel) -> Vec<EndLabel> {
+    let mut groups: Vec<Vec<&ChartSeries>> = Vec::new();
+    for series in &panel.series {
+        if last_point(series).is_none() {
+            continue;
+        }
+        let mut known = groups.iter_mut();
+        match known.find(|group| group.iter().all(|other| coincide(other, series, &panel.y))) {
+            Some(group) => group.push(series),
+            None => groups.push(vec![series]),
+        }
+    }
+    let labels = groups.iter().filter_map(|group| {
+        let top = group.last()?;
+        let names: Vec<&str> = group.iter().map(|series| series.name.as_str()).collect();
+        Some(EndLabel {
+            text: joined_names(&names),
+            slot: top.slot,
+            end: last_point(top)?,
+        })
+    });
+    labels.collect()
+}
+
+fn last_point(series: &ChartSeries) -> Option<(f64, f64)> {
+    let mut points = series.points.iter().rev();
+    points.find_map(|point| Some((point.x, point.y?)))
+}
+
+/// Whether one line hides the other: each point of one is at a point of the other, and both end at
+/// the same place.
+fn coincide(one: &ChartSeries, other: &ChartSeries, y: &ChartAxis) -> bool {
+    let is_near = |a: &PlotPoint, b: &PlotPoint| match (a.y, b.y) {
+        (Some(a), Some(b)) => (y.position(a) - y.position(b)).abs() <= COINCIDENCE_SHARE,
+        (None, None) => true,
+        _ => false,
+    };
+    let is_at = |a: &PlotPoint, b: &PlotPoint| a.x.total_cmp(&b.x).is_eq() && is_near(a, b);
+    let hides = |all: &ChartSeries, some: &ChartSeries| {
+        let mut points = some.points.iter();
+        points.all(|point| all.points.iter().any(|known| is_at(point, known)))
+    };
+    let ends = (one.points.last(), other.points.last());
+    let is_same_end = matches!(ends, (Some(a), Some(b)) if is_at(a, b));
+    is_same_end && (hides(one, other) || hides(other, one))
+}
+
+/// Joins names, and writes the words that all start with once: `sequential read, write`.
+fn joined_names(names: &[&str]) -> String {
+    let Some((first, others)) = names.split_first() else {
+        return String::new();
+    };
+    let words: Vec<&str> = first.split(' ').collect();
+    let shared = |name: &&str| {
+        let pairs = name.split(' ').zip(&words);
+        let same = pairs.take_while(|(word, wanted)| word == *wanted);
+        // Each name keeps a word of its own.
+        let own = name.split(' ').count().min(words.len());
+        same.count().min(own - 1)
+    };
+    let count = others.iter().map(shared).min().unwrap_or_default();
+    let mut all = (*first).to_owned();
+    for name in others {
+        let own: Vec<&str> = name.split(' ').skip(count).collect();
+        all.push_str(", ");
+        all.push_str(&own.join(" "));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::document::PageUnit;
+    use crate::plot::chart_data::SeriesShape;
+    use crate::plot::chart_scales::linear_axis;
+
+    fn series(name: &str, slot: usize, values: &[f64]) -> ChartSeries {
+        let points = values.iter().enumerate();
+        ChartSeries {
+            name: name.to_owned(),
+            slot,
+            dash: slot,
+            shape: SeriesShape::Dotted,
+            points: points
+                .map(|(index, value)| PlotPoint::new(index as f64, Some(*value)))
+                .collect(),
+            band: Vec::new(),
+        }
+    }
+
+    fn panel(series: Vec<ChartSeries>) -> ChartPanel {
+        ChartPanel {
+            y: linear_axis("IOPS", PageUnit::Iops, 1000.0),
+            series,
+            cells: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn coinciding_lines_share_a_label() {
+        let labels = end_labels(&panel(vec![
+            series("sequential read", 2, &[100.0, 900.0]),
+            series("random read", 3, &[100.0, 500.0]),
+            series("sequential write", 4, &[101.0, 901.0]),
+        ]));
+        let texts: Vec<&str> = labels.iter().map(|label| label.text.as_str()).collect();
+        assert_eq!(texts, ["sequential read, write", "random read"]);
+        assert_eq!(labels[0].slot, 4);
+        assert_eq!(labels[0].end, (1.0, 901.0));
+    }
+
+    #[test]
+    fn lines_that_only_meet_at_the_end_have_labels_of_their_own() {
+        let labels = end_labels(&panel(vec![
+            series("p99", 0, &[100.0, 900.0]),
+            series("p99.9", 1, &[500.0, 900.0]),
+        ]));
+        assert_eq!(labels.len(), 2);
+    }
+
+    #[test]
+    fn joined_names_keep_a_word_each() {
+        assert_eq!(joined_names(&["p99.9", "longest"]), "p99.9, longest");
+        assert_eq!(joined_names(&["a read", "a read"]), "a read, read");
+        assert_eq!(joined_names(&["a b c", "a b d", "a e"]), "a b c, b d, e");
+    }
+}

@@ -1,0 +1,60 @@
+//! Texts of a sweep's cells, the same in the terminal, on the page and in charts: known digits, and
+//! the marks of predicted figures and of figures without an interval.
+
+use crate::known_digits::{LATENCY_UNITS, UnitLadder, known_digits, known_percentile, predicted};
+use iosonde_study::sweep::{CellBasis, SweepCell};
+
+/// Whether a prediction could be off by more than 100 %. Its number is not shown then.
+pub(crate) fn is_anything(cell: &SweepCell) -> bool {
+    cell.basis == CellBasis::Predicted && cell.doubt().is_some_and(|doubt| doubt > 1.0)
+}
+
+/// Formats the rate of a cell. `None`: it is not known.
+pub(crate) fn cell_rate(cell: &SweepCell, units: &UnitLadder) -> Option<String> {
+    let iops = cell.iops.filter(|_| !is_anything(cell))?;
+    let text = known_digits(iops.mean, iops.error, units);
+    Some(marked(text, cell))
+}
+
+/// Formats the bandwidth of a cell, with the relative error of its rate. `None`: it is not known.
+pub(crate) fn cell_bandwidth(cell: &SweepCell, units: &UnitLadder) -> Option<String> {
+    let iops = cell.iops.filter(|_| !is_anything(cell))?;
+    let bytes_per_s = cell.bytes_per_s?;
+    let scale = bytes_per_s / iops.mean.max(f64::MIN_POSITIVE);
+    let half = iops.error.map(|error| error * scale);
+    let text = known_digits(bytes_per_s, half, units);
+    Some(marked(text, cell))
+}
+
+/// Formats the mean latency of a cell. `None`: it is not known.
+pub(crate) fn cell_mean_latency(cell: &SweepCell) -> Option<String> {
+    let ns = cell.mean_latency_ns.filter(|_| !is_anything(cell))?;
+    let text = known_digits(ns, cell.mean_latency_error_ns(), LATENCY_UNITS);
+    Some(marked(text, cell))
+}
+
+/// Formats the percentiles 50 and 99 of a measured cell. `None`: too few I/Os were measured.
+pub(crate) fn cell_percentiles(cell: &SweepCell) -> [Option<String>; 2] {
+    let Some(latency) = cell.latency else {
+        return [None, None];
+    };
+    let percentiles = [
+        (latency.p50_ns, latency.p50_between_ns),
+        (latency.p99_ns, latency.p99_between_ns),
+    ];
+    percentiles.map(|(ns, interval)| {
+        let text = ns.map(|_| known_percentile(ns, interval))?;
+        Some(marked(text, cell))
+    })
+}
+
+/// Marks the text of a figure of a cell that is predicted.
+fn marked(text: String, cell: &SweepCell) -> String {
+    match cell.basis {
+        CellBasis::Predicted => predicted(&text),
+        CellBasis::Measured | CellBasis::Unknown => text,
+    }
+}
+
+#[cfg(test)]
+mod tests;
