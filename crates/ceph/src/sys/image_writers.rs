@@ -378,6 +378,26 @@ mod tests {
     }
 
     #[test]
+    fn flush_error_that_ends_its_worker_is_not_kept() {
+        let image = Arc::default();
+        let mut writer = ImageWriter::begin(&image, &ignoring(&[libc::EIO]));
+        writer.note_write(0, 4096);
+        writer.note_flush_error(libc::ENOSPC);
+        assert_eq!(writer.stop_writing().expect("alone").found_by_flush(), None);
+    }
+
+    #[test]
+    fn flush_error_after_a_confirmation_counts_its_worker_again() {
+        let image = Arc::default();
+        let mut writer = ImageWriter::begin(&image, &ignoring(&[libc::ENOSPC]));
+        assert_eq!(stop(&mut writer), (true, None));
+        assert_eq!(stop(&mut writer), (false, None), "no write since");
+        writer.note_flush_error(libc::ENOSPC);
+        let last_writer = writer.stop_writing().expect("it is counted again");
+        assert_eq!(last_writer.found_by_flush(), None, "its job ignores it");
+    }
+
+    #[test]
     fn error_of_an_opening_flush_is_counted_if_all_jobs_ignore_it() {
         let image = Arc::<ImageWriters>::default();
         let mut writer = ImageWriter::begin(&image, &ignoring(&[libc::ENOSPC]));

@@ -138,6 +138,17 @@ fn writes_are_not_confirmed_after_abandoned_ios() {
     assert!(!notes.iter().any(|note| note.contains("lost")), "{notes:?}");
 }
 
+#[test]
+fn refused_confirmation_after_a_failure_is_no_note() {
+    let refused = LostWrites {
+        errno: libc::ECANCELED,
+        is_ignored: false,
+    };
+    let (output, notes) = run_failing(libc::EIO, refused);
+    assert_eq!(output.failure.expect("a failure").errno, libc::EIO);
+    assert!(notes.is_empty(), "{notes:?}");
+}
+
 /// Runs a job that fails before its flush, with lost writes. Returns its failure and notes.
 fn run_failing_early(
     backend: CompletingBackend<false>,
