@@ -7,8 +7,21 @@ use iosonde_limits::Limits;
 use iosonde_study::probe::{DeviceClass, ProbeBudget, ProbeResult, probe};
 use iosonde_study::promise_check::{PromiseCheck, PromiseOutcome};
 use iosonde_study::test_targets::{probe_options, simulated_target};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock};
 
+/// Results of [`probed`] by device and budget. Several tests read the same one.
+static PROBED: Mutex<BTreeMap<String, Arc<OnceLock<ProbeResult>>>> = Mutex::new(BTreeMap::new());
+
+/// Probes a simulated device. Each probe runs once per test program.
 pub(crate) fn probed(device: &str, budget: ProbeBudget) -> ProbeResult {
+    let key = format!("{device} {budget:?}");
+    let result = PROBED.lock().unwrap().entry(key).or_default().clone();
+    let result = result.get_or_init(|| run_probe(device, budget));
+    result.clone()
+}
+
+fn run_probe(device: &str, budget: ProbeBudget) -> ProbeResult {
     let target = simulated_target(device);
     let options = probe_options(budget, None);
     let mut session = LocalRunner::default().open();
