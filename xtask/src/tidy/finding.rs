@@ -22,7 +22,7 @@ pub(crate) const RULES: &[(&str, &str)] = &[
         "assertion-density",
         "assertions missing to 3 per 1,000 lines",
     ),
-    ("broken-link", "links in documents to nothing"),
+    ("broken-link", "links and paths in documents to nothing"),
     ("unknown-command", "commands and options that do not exist"),
 ];
 

@@ -1,8 +1,12 @@
-//! `broken-link`: the target of each relative link in a document exists.
+//! `broken-link`: the target of each relative link in a document exists, and each path in backticks
+//! in the documents that list files.
 
 use super::finding::TidyFinding;
 use super::markdown::MarkdownFile;
 use std::collections::{HashMap, HashSet};
+
+/// Documents that list files, with paths in backticks from the root of the repository.
+const LISTS_OF_FILES: &[&str] = &["ARCHITECTURE.md", "docs/where-to-look.md"];
 
 /// Checks all documents. `exists` says whether a path from the root of the repository is a file or
 /// a folder.
@@ -32,8 +36,26 @@ pub(crate) fn check(documents: &[MarkdownFile], exists: &dyn Fn(&str) -> bool) -
                 fault,
             ));
         }
+        if LISTS_OF_FILES.contains(&document.path.as_str()) {
+            findings.extend(check_listed_paths(document, exists));
+        }
     }
     findings
+}
+
+fn check_listed_paths(document: &MarkdownFile, exists: &dyn Fn(&str) -> bool) -> Vec<TidyFinding> {
+    let spans = document.code.iter().filter(|code| !code.is_block);
+    let missing = spans.filter(|code| is_path(&code.text) && !exists(&code.text));
+    let finding = |path: &str, line| {
+        let text = format!("`{path}` does not exist");
+        TidyFinding::new("broken-link", &document.path, line, text)
+    };
+    missing.map(|code| finding(&code.text, code.line)).collect()
+}
+
+/// Calls of programs have spaces.
+fn is_path(code: &str) -> bool {
+    code.contains('/') && is_relative(code) && !code.contains(char::is_whitespace)
 }
 
 fn is_relative(link: &str) -> bool {
@@ -65,12 +87,16 @@ mod tests {
     use super::*;
 
     fn broken(text: &str) -> Vec<String> {
+        broken_in("docs/a.md", text)
+    }
+
+    fn broken_in(path: &str, text: &str) -> Vec<String> {
         let file = |path: &str, text: &str| SourceFile {
             path: path.to_owned(),
             text: text.to_owned(),
         };
         let files = [
-            file("docs/a.md", text),
+            file(path, text),
             file("docs/b.md", "# Part one\n"),
             file("R.md", ""),
         ];
@@ -103,5 +129,24 @@ mod tests {
         let text = "# One\n[a](#one) [b](b.md#part-one) [c](../R.md) [d](../test#L3)\n\
             [e](https://x.org/y#z) [f](../docs)";
         assert_eq!(broken(text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn listed_paths_that_do_not_exist_are_reported() {
+        let text = "| I/O | `docs/b.md`, `docs/c.md` |\n\n`no/d.rs`";
+        let missing = ["`docs/c.md` does not exist", "`no/d.rs` does not exist"];
+        for path in ["docs/where-to-look.md", "ARCHITECTURE.md"] {
+            assert_eq!(broken_in(path, text), missing);
+        }
+        assert_eq!(broken_in("docs/a.md", text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn code_of_a_list_of_files_that_is_no_path_is_good() {
+        let text = "`docs`, `due_ns`, `rbd://POOL/?size=1g`, `ls no/d.rs`\n\n    no/e.rs";
+        assert_eq!(
+            broken_in("docs/where-to-look.md", text),
+            Vec::<String>::new()
+        );
     }
 }
