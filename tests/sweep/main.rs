@@ -41,7 +41,7 @@ fn directory_is_swept_and_unchanged() {
                 --details --export-fio";
     let out = scratch.out().join("fio");
     let run = run(&scratch, &format!("{line} {}", out.display())).ok();
-    for words in ["randread", "write", "MiB/s", "depth"] {
+    for words in ["randread", "write", "iB/s", "depth"] {
         assert!(
             run.stdout.contains(words),
             "does not print {words:?}: {run}"

@@ -184,9 +184,19 @@ export interface Load {
   sustained_per_s: number | null;
   /** Results of the objectives. */
   objectives: string[];
+  limits: ObjectiveLimit[];
   points: LoadPoint[];
   notes: string[];
   matrix: LoadMatrix | null;
+}
+
+/** An objective as a limit in the chart. */
+export interface ObjectiveLimit {
+  percentile: number;
+  latency_ns: number;
+  name: string;
+  /** Side of the scale on which the objective lies; `null` if the scale contains it. */
+  beyond: 'above' | 'below' | null;
 }
 
 export interface LoadPoint {
@@ -345,6 +355,8 @@ export interface Figure {
   shape: string | null;
   /** Intervals of the percentiles 50, 99 and 99.9, if they are known. */
   percentile_bounds: ([number, number] | null)[];
+  /** Interval of the mean latency, if it is known. */
+  mean_bounds: [number, number] | null;
   latency_kind: string;
   latency: Latency;
   shown: FigureTexts;
@@ -361,6 +373,8 @@ export interface FigureTexts {
   bandwidth_half: string | null;
   /** Why the rate has no interval. */
   doubt?: string;
+  /** Mean latency; `null` if it was not measured. */
+  mean: string | null;
   /** Percentiles 50, 99 and 99.9; `null` if too few I/Os were measured. */
   percentiles: [string | null, string | null, string | null];
 }

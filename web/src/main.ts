@@ -3,11 +3,9 @@
 import { comparison, matches, MEASURES } from './chart/comparison';
 import { depthLines, depthSpecs, searchLines } from './chart/depth';
 import { histogram } from './chart/histogram';
-import { Panel, showFirst } from './chart/panel';
-import { withError } from './chart/parts';
+import { grid, Panel, showFirst } from './chart/panel';
 import { hasCurve, percentiles } from './chart/percentiles';
 import { distinctDashes } from './chart/plot';
-import { promiseSpecs } from './chart/promise';
 import { seriesOfPart, timeline } from './chart/timeline';
 import { cleaned } from './clean';
 import type { Report, Run } from './document';
@@ -20,6 +18,7 @@ import { machines, plans, runs } from './section/conditions';
 import { findings } from './section/findings';
 import { headline } from './section/headline';
 import { pivotContent } from './section/pivots';
+import { promiseContent } from './section/promises';
 import {
   about,
   expectationList,
@@ -29,7 +28,7 @@ import {
   verdicts,
   winnerSentences,
 } from './section/summary';
-import { listed, loadContent, sweepContent } from './section/sweeps';
+import { loadContent, sweepContent } from './section/sweeps';
 import './style.css';
 import { loadName, prepared, subjectsOf } from './subjects';
 import { choose, chosen, type Choice as Colours } from './theme';
@@ -351,29 +350,9 @@ function figuresSection(rows: Row[], subjects: string[]): Section | null {
 }
 
 function promiseSection(report: Report): Section | null {
-  if (report.promises.length === 0) return null;
-  const content = () =>
-    report.promises.flatMap((promised, number): (Node | null)[] => {
-      const rows = promised.rows.map((row) => [
-        row.what,
-        quantity(row.promised, row.unit),
-        withError(row.measured, row.unit),
-        `${row.kept === null ? '' : row.kept ? '✓ ' : '✗ '}${row.verdict}`,
-      ]);
-      const against = promised.sentence === null ? 'the fastest of each kind on ' : '';
-      const caption = `${promised.product}, compared with ${against}${promised.place}. Source: ${
-        promised.source
-      }`;
-      return [
-        promised.sentence === null
-          ? null
-          : h('p', { class: 'lead' }, h('strong', {}, `${promised.place}: `), promised.sentence),
-        table({ caption, head: ['figure', 'promised', 'measured', 'verdict'], rows }),
-        listed(promised.conditions),
-        grid(promiseSpecs(promised, number).map((spec) => new Panel(spec))),
-      ];
-    });
-  return { id: 'promise', title: 'Promised and measured', content };
+  return report.promises.length === 0
+    ? null
+    : { id: 'promise', title: 'Promised and measured', content: () => promiseContent(report) };
 }
 
 /** Findings of the searches of probes, in sentences. */
@@ -491,10 +470,6 @@ function timePanels(report: Report): Panel[] {
     panels.forEach((panel) => panel.update());
   });
   return panels;
-}
-
-function grid(panels: Panel[]): HTMLElement {
-  return h('div', { class: 'grid charts' }, ...panels.map((panel) => panel.element));
 }
 
 start();

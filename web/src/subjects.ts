@@ -4,7 +4,7 @@ import type { Fact, Load, Report, Run, Sweep } from './document';
 import { moment } from './format';
 import { groupBy, workloadOf } from './rows';
 
-/** Paths that a program has made up for a while. */
+/** Paths that a program has made up for a while. A name without a slash is never one. */
 const TEMPORARY = /(^|\/)(tmp|temp|\.tmp[^/]*|tmp\.[^/]*)(\/|$)/i;
 
 /** Removes results that the report has twice, and names the subjects of the others. */
@@ -74,7 +74,8 @@ function gridTarget(run: Run): string | null {
 
 /** Results of one subject that measured the same workload: by time, or by number. */
 function splitResults(runs: Run[]): void {
-  const measured = runs.filter((run) => !run.preparation && !run.of_grid);
+  // Runs of a grid count too: two sweeps of a target would have one name.
+  const measured = runs.filter((run) => !run.preparation);
   const workloads = groupBy(measured, (run) =>
     JSON.stringify([run.name, ...run.figures.map(workloadOf)]),
   );
@@ -100,12 +101,13 @@ function distinguishing(runs: Run[]): string[] {
 function placeName(report: Report, run: Run): string {
   const target = run.targets === null ? undefined : report.targets[run.targets]?.[0];
   const device = target ? deviceName(target) : '';
+  const isKnown = run.place !== run.source;
+  if (isKnown && !run.place.includes('/')) return run.place === '' ? run.program : run.place;
   // The target of a study is a path that the user has chosen.
-  const isTemporary =
-    (TEMPORARY.test(run.place) && run.study === null) || run.place === run.source;
-  if (!run.place.includes('/') && run.place !== run.source) return run.place;
-  if (device === '') return isTemporary ? machineName(run) : run.place;
-  return isTemporary ? device : `${run.place} on ${device}`;
+  const isOfStudy = run.study !== null || run.of_grid;
+  const isUnnamed = !isKnown || (!isOfStudy && TEMPORARY.test(run.place));
+  if (device === '') return isUnnamed ? machineName(run) : run.place;
+  return isUnnamed ? device : `${run.place} on ${device}`;
 }
 
 /** Name of a result whose target is unknown. */

@@ -19,6 +19,7 @@ before(async () => {
   made.one = report('answers-one', simulated('probe', 'sim:hdd', '--quick'));
   made.knee = report('answers-knee', load('sim:net-iops-cap', '500,1k,2k,2500,3k,3500,4k,4500,6k'));
   made.low = report('answers-low', load('sim:net-iops-cap', '500,1k'));
+  made.objective = report('answers-objective', load('sim:net-iops-cap', '500,1k,2k,3k,4k,4500,6k', '--slo', 'p99=3ms', '--slo', 'p99=100s'));
   made.matrix = report('answers-matrix', simulated('load', 'sim:read_us=700,write_us=700,parallel=4', '--rw', 'randrw', '--matrix', '8', '--runtime', '1'));
   made.sweep = report('answers-sweep', simulated('sweep', 'sim:sata-ssd', '--rw', 'randread,randwrite', '--bs', '4k,16k', '--iodepth', '1..128', '--runtime', '1'));
   made.single = suite('one', ['"sim:hdd"'], 'iops >= 1');
@@ -27,8 +28,8 @@ before(async () => {
 
 after(close);
 
-function load(target, rates) {
-  return simulated('load', target, '--rates', rates, '--runtime', '2');
+function load(target, rates, ...options) {
+  return simulated('load', target, '--rates', rates, '--runtime', '2', ...options);
 }
 
 /** Runs a suite and returns its report. A missed expectation has an exit status of its own. */
@@ -94,6 +95,54 @@ describe('knee of a load without objective', () => {
     const panel = await drawn(page, 'load-0-latency');
     assert.equal(await panel.locator('.canvas svg text.moment').textContent(), 'highest sustained: 1.00k');
     await close();
+  });
+});
+
+describe('chart of a load', () => {
+  test('objective is a named line, or a note if it is beyond the scale', async () => {
+    const [{ limits }] = documentOf(made.objective).loads;
+    const [near, far] = ['objective p99 <= 3.00 ms', 'objective p99 <= 100 s'];
+    assert.deepEqual(limits.map(({ name, beyond }) => [name, beyond]), [[near, null], [far, 'above']]);
+    for (const viewport of [PHONE, WIDE]) {
+      const { page, trouble, close } = await open(made.objective, { viewport });
+      const panel = await drawn(page, 'load-0-latency');
+      assert.deepEqual(await panel.locator('.canvas svg text.rule').allTextContents(), [near]);
+      assert.equal(await panel.locator('p.note').first().innerText(), `${far}: above the scale`);
+      const height = async (text) => Number(await panel.locator('.canvas svg').getByText(text, { exact: true }).getAttribute('y'));
+      const [high, line, low] = [await height('10 ms'), await height(near), await height('1 ms')];
+      assert.ok(high < line && line < low, `${high} ${line} ${low}`);
+      assert.deepEqual(trouble, []);
+      await close();
+    }
+    const { page, close } = await open(made.knee);
+    const panel = await drawn(page, 'load-0-latency');
+    assert.equal(await panel.locator('.canvas svg text.rule, p.note:visible').count(), 0);
+    await close();
+  });
+
+  test('names stand near the ends of their lines, or in a legend', async () => {
+    for (const path of [made.knee, made.low, made.objective]) {
+      for (const width of [900, 1440]) {
+        const { page, close } = await open(path, { viewport: { width, height: 900 } });
+        const panel = await drawn(page, 'load-0-latency');
+        const leaders = await panel.locator('.canvas svg path.leader').evaluateAll((all) => all.map((leader) => leader.getAttribute('d').match(/^M\S+ ([\d.]+)L\S+ ([\d.]+)h6$/).slice(1).map(Number)));
+        assert.equal(await panel.locator('.legend').isVisible(), leaders.length === 0, `${leaders}`);
+        for (const [line, name] of leaders) assert.ok(Math.abs(name - line) <= 24, `${leaders}`);
+        await close();
+      }
+    }
+  });
+
+  test('chart is on one page of paper', async () => {
+    for (const [path, columns] of [[made.knee, 'auto'], [made.matrix, '2']]) {
+      const { page, close } = await open(path);
+      await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
+      await page.emulateMedia({ media: 'print' });
+      const breaks = await page.locator('#load-0 :is(.grid, .panel)').evaluateAll((all) => all.map((box) => getComputedStyle(box).breakInside));
+      assert.ok(breaks.length > 1 && breaks.every((each) => each === 'avoid'), `${breaks}`);
+      assert.equal(await page.locator('#load-0 .grid').evaluate((box) => getComputedStyle(box).columnCount), columns);
+      await close();
+    }
   });
 });
 
@@ -283,6 +332,68 @@ describe('two targets', () => {
       const column = heads.findIndex((text) => text.startsWith('random read, depth 1'));
       assert.ok(column > 0, `${heads}`);
       assert.equal(await page.locator(`.compared tbody td:nth-child(${column + 1}) strong`).count(), count, `${most} ± ${share}`);
+      await close();
+    }
+  });
+
+  test('measured bars of a promise have the colour of their target', async () => {
+    const path = report('answers-promised', made.probes, '--expect', 'gcp-pd-ssd:size=375GiB,machine=n1,vcpus=8');
+    const { page, close } = await open(path, { viewport: WIDE });
+    const colorOf = async (id, name) => (await drawn(page, id)).locator('.legend button', { hasText: name }).first().locator('path').getAttribute('stroke');
+    const places = documentOf(path).promises.map(({ place }) => place);
+    assert.deepEqual(places, TARGETS);
+    for (const [number, target] of TARGETS.entries()) {
+      const measured = await colorOf(`promise-${number}-iops`, 'measured');
+      assert.equal(measured, await colorOf('depth-iops', `${target}:`), target);
+    }
+    await close();
+  });
+
+  test('ratio of two rates has an interval if both rates have one', async () => {
+    const cases = [
+      [1000, 500, 0.01, '0.500 ± 0.008 ×'],
+      [760_000, 402, 0.1, '0.000529 ± 0.000075 ×'],
+      [402, 760_000, 0.1, '1890 ± 270 ×'],
+      [1000, 2500, null, '~2.5 ×'],
+      [760_000, 402, null, '~0.00053 ×'],
+      [402, 760_000, null, '~1900 ×'],
+    ];
+    for (const [first, second, share, expected] of cases) {
+      const path = altered(made.two, 'answers-ratio', ({ runs }) => {
+        for (const { place, figures } of runs)
+          for (const rate of figures.flatMap(({ iops, bytes_per_s }) => [iops, bytes_per_s])) {
+            rate.mean = place === TARGETS[0] ? first : second;
+            rate.error = share === null ? null : share * rate.mean;
+          }
+      });
+      const { page, close } = await open(path);
+      await unfoldAll(page);
+      const { head, rows } = await tableBehind(await drawn(page, 'comparison-0'));
+      assert.equal(rows[0].at(-1), '1 ×');
+      assert.equal(rows[1].at(-1), expected);
+      assert.equal(head.at(-1).includes('~: interval not known'), share === null);
+      await close();
+    }
+  });
+
+  test('ratio of two latencies has an interval if both latencies have one', async () => {
+    const path = altered(made.two, 'answers-latencies', ({ runs }) => {
+      for (const { place, figures } of runs)
+        for (const figure of figures) {
+          const ns = place === TARGETS[0] ? 1e6 : 2e6;
+          figure.latency.mean_ns = ns;
+          figure.latency.marks = [[0.5, ns], [0.01, ns]];
+          figure.mean_bounds = [0.9 * ns, 1.1 * ns];
+          figure.percentile_bounds = [null, [0.9 * ns, 1.05 * ns], null];
+        }
+    });
+    for (const [measure, expected] of [['p99', '2.00 ± 0.29 ×'], ['mean', '2.00 ± 0.29 ×'], ['p50', '~2.0 ×']]) {
+      const { page, close } = await open(path);
+      await unfoldAll(page);
+      await page.getByLabel('Compare by').selectOption(measure);
+      const { head, rows } = await tableBehind(await drawn(page, 'comparison-0'));
+      assert.equal(rows[1].at(-1), expected, measure);
+      assert.equal(head.at(-1).includes('~: interval not known'), measure === 'p50');
       await close();
     }
   });

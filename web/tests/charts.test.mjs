@@ -233,6 +233,46 @@ describe('figures by two labels', () => {
     await close();
   });
 
+  test('measured values beside promised ones have their intervals', async () => {
+    const path = altered(made.pivot, 'pivot-bounds', ({ pivots: [first] }) => {
+      first.cells.flat().forEach((cell, index) => (cell.between = index === 0 ? [cell.value * 0.9, cell.value * 1.1] : null));
+    });
+    const { page, close } = await open(path);
+    const rows = await page.locator('table', { hasText: 'Measured and promised values' }).locator('tbody tr').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    const measured = rows.filter(([figure]) => figure === documentOf(path).pivots[0].figure).map((cells) => cells[3]);
+    assert.match(measured[0], /^\S.* \(.* to .*\)$/);
+    assert.ok(measured.length > 1 && measured.slice(1).every((text) => !text.includes(' to ')), `${measured}`);
+    await close();
+  });
+
+  test('more than six bars of a group are regrouped or differ in their fill', async () => {
+    const grown = (columns) =>
+      altered(made.pivot, `pivot-${columns}`, (document) => {
+        const [like] = document.pivots;
+        const names = (start, count) => Array.from({ length: count }, (_, index) => `${start}${index}`);
+        const [rows, across] = [names('row', 8), names('column', columns)];
+        document.pivots = [{ ...like, rows, columns: across, cells: rows.map(() => across.map(() => like.cells[0][0])) }];
+      });
+    const few = await open(grown(2));
+    assert.deepEqual((await tableBehind(await drawn(few.page, 'pivot-0'))).head, ['region', 'column0', 'column1']);
+    await few.close();
+    const { page, close } = await open(grown(8));
+    const panel = await drawn(page, 'pivot-0');
+    const looks = await panel.locator('.canvas svg path.bar').evaluateAll((all) => all.map((bar) => `${bar.getAttribute('fill')} ${bar.getAttribute('fill-opacity')}`));
+    assert.equal(new Set(looks).size, 8, `${looks}`);
+    const entries = await panel.locator('.legend button path').evaluateAll((all) => all.map((line) => `${line.getAttribute('stroke')} ${line.getAttribute('stroke-opacity')}`));
+    assert.equal(new Set(entries).size, 8, `${entries}`);
+    await close();
+  });
+
+  test('without scripts the page has a row for each figure', async () => {
+    const { page, close } = await open(made.pivot, { javaScriptEnabled: false });
+    const cells = documentOf(made.pivot).pivots.map((pivot) => pivot.cells.flat().filter((cell) => cell !== null).length);
+    const rows = await page.locator('noscript table').evaluateAll((all) => all.map((table) => table.rows.length - 1));
+    assert.deepEqual(rows, cells);
+    await close();
+  });
+
   test('dark, narrow and on paper', async () => {
     for (const name of ['pivot', 'sweep']) {
       const dark = await open(made[name], { colorScheme: 'dark' });

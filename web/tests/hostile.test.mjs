@@ -27,6 +27,7 @@ describe('saving', () => {
       assert.match(svg.path, new RegExp(`${id}\\.svg$`));
       const text = svg.content.toString();
       assert.ok(text.startsWith('<svg') && text.includes(await panel.locator('h3').innerText()), 'it has its title');
+      for (const part of [await page.title(), await page.locator('header p').innerText()]) assert.ok(text.includes(`>${part}</text>`), part);
       const png = await saved(page, panel, /^PNG/);
       assert.deepEqual([...png.content.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
       assert.ok(png.content.length > 5000, `${png.content.length} bytes`);

@@ -82,6 +82,10 @@ test('what devices did stands beside what the run did, at the same times', async
   assert.ok(about.includes(hosts[0].hostname) && about.includes(hosts[0].kernel) && /\d{4}-\d\d-\d\d/.test(about), about);
   assert.deepEqual(trouble, []);
   await close();
+  const plain = await open(temporary('layout-devices.html'), { javaScriptEnabled: false });
+  const text = await plain.page.locator('noscript h1 + p').innerText();
+  assert.ok(text.includes(hosts[0].hostname) && text.includes(hosts[0].kernel) && /\d{4}-\d\d-\d\d/.test(text), text);
+  await plain.close();
 });
 
 test('devices are hidden while a run without any is selected', async () => {
@@ -257,6 +261,68 @@ test('header tells simulated targets from those of the host', async () => {
   }
 });
 
+test('header without scripts says the same, but for the number of runs', async () => {
+  for (const name of ['probe', 'seven', 'twice']) {
+    const { page, close } = await open(made[name]);
+    const about = await page.locator('header p').innerText();
+    await close();
+    const plain = await open(made[name], { javaScriptEnabled: false });
+    const text = await plain.page.locator('noscript h1 + p').innerText();
+    await plain.close();
+    assert.match(about.replace(text, ''), /^ · \d+ runs?$/, `${name}: ${text}`);
+  }
+});
+
+test('header names each host once, and counts many', async () => {
+  const header = async (names, cpus = []) => {
+    const path = altered(made.probe, 'layout-hosts', (document) => {
+      const cpuOf = (index) => ({ model: 'a processor', online: cpus[index] ?? 4 });
+      document.hosts = names.map((hostname, index) => ({ architecture: 'x86_64', hostname, kernel: `6.${index % 2}.0`, cpu: cpuOf(index), memory_bytes: 8e9 + index }));
+    });
+    const { page, close } = await open(path);
+    const text = await page.locator('header p').innerText();
+    await close();
+    return text;
+  };
+  assert.match(await header(['storage-1', 'storage-1']), /^storage-1 · Linux 6\.0\.0; Linux 6\.1\.0 · /);
+  assert.match(await header(['a', 'b', 'c']), /^a; b; c · /);
+  assert.match(await header(['a', 'b', 'c', 'd']), /^4 hosts · /);
+  assert.match(await header(['localhost', 'localhost'], [4, 8]), /^2 hosts · /);
+  assert.match(await header(['a', null]), /^2 hosts · /);
+  assert.match(await header([null]), /^1 host · /);
+});
+
+test('strip with more than six lines has a legend in place of names at the lines', async () => {
+  const path = altered(made.sweep, 'layout-eight', ({ sweeps: [sweep] }) => {
+    const sizes = Array.from({ length: 8 }, (_, index) => `${index + 1}k`);
+    const at = sweep.axes.findIndex(({ name }) => name === 'bs');
+    const [like] = sweep.curves;
+    const curves = sweep.curves.filter(({ values }) => values[at] === like.values[at]);
+    sweep.axes[at].values = sizes;
+    sweep.curves = curves.flatMap((curve) => sizes.map((size) => ({ ...curve, block_bytes: 1024, values: curve.values.with(at, size) })));
+  });
+  const { page, close } = await open(path, { viewport: { width: 1440, height: 900 } });
+  const panel = await drawn(page, 'sweep-0-curves-0');
+  assert.ok(await panel.locator('.legend').isVisible());
+  const styles = await panel.locator('.legend button path').evaluateAll((all) => all.map((line) => `${line.getAttribute('stroke')} ${line.getAttribute('stroke-dasharray')}`));
+  assert.deepEqual([styles.length, new Set(styles).size], [8, 8], `${styles}`);
+  assert.deepEqual(await page.evaluate(collisions), []);
+  await close();
+});
+
+test('two sweeps of one target have names of their own', async () => {
+  const path = altered(made.sweep, 'layout-again', (document) => {
+    const again = { source: 'again', headline: 'again' };
+    document.runs.push(...document.runs.map((run) => ({ ...run, source: 'again', elapsed_ns: run.elapsed_ns + 1 })));
+    document.sweeps.push({ ...document.sweeps[0], ...again });
+  });
+  assert.ok(documentOf(path).runs.length > 0);
+  const { page, close } = await open(path);
+  const titles = (await page.locator('main > section h2').allInnerTexts()).filter((title) => title.startsWith('Sweep'));
+  assert.deepEqual([titles.length, new Set(titles).size], [2, 2], `${titles}`);
+  await close();
+});
+
 test('percentiles of a probe are of its main workloads, and the others are named', async () => {
   const { page, close } = await open(made.probe);
   const panel = await drawn(page, 'percentiles');
@@ -267,16 +333,31 @@ test('percentiles of a probe are of its main workloads, and the others are named
   await close();
 });
 
-test('axis of percentiles keeps all its labels on a phone', async () => {
+/** Labels of the percentile axis of a probe whose runs have at most `count` I/Os each. */
+async function ninesOf(count, width) {
   const path = altered(made.probe, 'layout-nines', ({ runs }) => {
-    for (const { latency } of runs.flatMap((run) => run.figures)) latency.count = Math.min(latency.count, 50_000);
+    for (const { latency } of runs.flatMap((run) => run.figures)) latency.count = Math.min(latency.count, count);
   });
-  const { page, close } = await open(path, { viewport: { width: 400, height: 800 } });
+  const { page, close } = await open(path, { viewport: { width, height: 900 } });
   const panel = await drawn(page, 'percentiles');
   const texts = await panel.locator('.canvas svg text').allTextContents();
-  const ticks = texts.filter((text) => /^(0|90|99(\.9+)?)$/.test(text));
-  assert.deepEqual(ticks, ['0', '90', '99', '99.9', '99.99', '99.999']);
   await close();
+  return texts.filter((text) => /^(0|90|99(\.9+)?)$/.test(text));
+}
+
+test('axis of percentiles keeps all its labels on a phone', async () => {
+  assert.deepEqual(await ninesOf(50_000, 400), ['0', '90', '99', '99.9', '99.99']);
+});
+
+test('axis of percentiles names the first and the last measured nine', async () => {
+  const most = Math.max(...documentOf(made.probe).runs.flatMap((run) => run.figures.map(({ latency }) => latency.count)));
+  const powers = Math.floor(Math.log10(most));
+  assert.ok(powers >= 5, `${most} I/Os`);
+  const last = `99.${'9'.repeat(powers - 2)}`;
+  for (const width of [400, 900, 1440]) {
+    const ticks = await ninesOf(Infinity, width);
+    assert.deepEqual([ticks[0], ticks.at(-1)], ['0', last], `${ticks} at ${width} px`);
+  }
 });
 
 test('axe finds no violation, in light and dark', async () => {

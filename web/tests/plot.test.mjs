@@ -1,9 +1,14 @@
 // Charts of `iosonde plot` and charts of the page show the same result with the same data, names and axes.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { altered, close, documentOf, drawn, files, iosonde, launch, open, report, tableBehind, temporary } from './browser.mjs';
+import { altered, close, documentOf, drawn, files, iosonde, launch, open, report, tableBehind, temporary, unfoldAll } from './browser.mjs';
 
+/** Runs and the rows that charts draw, starts of slices and the number that charts draw, targets and their names: the tests of `plot` read them too. */
+const RANKS = new URL('../../crates/report/src/plot/workload_ranks.json', import.meta.url);
+const NAMES = new URL('../../crates/report/src/html/target_names.json', import.meta.url);
+const SLICES = new URL('../../crates/report/src/plot/whole_slices.json', import.meta.url);
 const made = {};
 
 before(async () => {
@@ -112,6 +117,59 @@ describe('plot and page', () => {
       }
     }
     sameAxes(data, texts);
+  });
+
+  test('rows without colour give way in the order of their ranks', async () => {
+    const whole = report('plot-ranks', ...files('mixed'));
+    for (const [runs, names] of JSON.parse(readFileSync(RANKS, 'utf8'))) {
+      const path = altered(whole, 'plot-ranks-case', (document) => {
+        const like = document.runs.find((each) => !each.preparation && !each.of_grid);
+        const [figure] = like.figures;
+        const figureOf = ([direction, rw, bytes, iodepth, workers]) => ({ ...figure, job: null, direction, rw, block_bytes: [bytes, bytes], iodepth, workers });
+        document.runs = runs.map(([name, figures]) => ({ ...like, name, figures: figures.map(figureOf) }));
+      });
+      const { page, close } = await open(path);
+      const { head } = await tableBehind(await drawn(page, 'percentiles'));
+      assert.deepEqual(head.slice(1), names);
+      await close();
+    }
+  });
+
+  test('targets have the names of plot', async () => {
+    const whole = report('plot-names', ...files('mixed'));
+    const like = documentOf(whole).runs.find((each) => each.plan !== null);
+    for (const [place, source, isOfStudy, ofGrid, hasDevice, name] of JSON.parse(readFileSync(NAMES, 'utf8'))) {
+      const path = altered(whole, 'plot-names-case', (document) => {
+        const run = { ...like, plan: 0, labels: {}, program: 'fio-3.33', preparation: false };
+        const other = { ...run, place: 'sim:other', source: 'other', study: null, of_grid: false, targets: null };
+        document.plans = [document.plans[like.plan]];
+        document.targets = [[{ mount: { source: '/dev/vda1', fs_type: 'ext4' } }]];
+        document.runs = [{ ...run, place, source, study: isOfStudy ? 0 : null, of_grid: ofGrid, targets: hasDevice ? 0 : null }, other];
+      });
+      const { page, close } = await open(path);
+      await unfoldAll(page);
+      const users = await page.locator('#plan-0 small').first().textContent();
+      assert.ok(users.startsWith(`used by: ${name}: `), `${place}: ${users}`);
+      await close();
+    }
+  });
+
+  test('a last slice that was cut short is not drawn', async () => {
+    const whole = report('plot-slices', ...files('mixed'));
+    for (const [at_s, end_s, count] of JSON.parse(readFileSync(SLICES, 'utf8'))) {
+      // Only the last slice has a rate of thousands, which its axis shows.
+      const values = at_s.map((_, index) => (index + 1 < at_s.length ? 10 : 5000));
+      const path = altered(whole, 'plot-slices-case', ({ runs }) => {
+        for (const run of runs) {
+          run.events = [];
+          run.series = [{ of: 'run', at_s, end_s, ramp: 0, tracks: [{ group: 'IOPS', name: 'read', unit: 'iops', values }] }];
+        }
+      });
+      const { page, close } = await open(path);
+      const texts = await (await drawn(page, 'timeline')).locator('.canvas svg text').allTextContents();
+      assert.equal(texts.some((text) => /^[\d.]+k$/.test(text)), count === at_s.length, `${at_s} to ${end_s}: ${texts}`);
+      await close();
+    }
   });
 
   test('the note below a chart explains its ramp', async () => {

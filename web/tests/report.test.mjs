@@ -122,6 +122,29 @@ describe('figures', () => {
     await close();
   });
 
+  test('each row links to the fio command that repeats it', async () => {
+    const { page, trouble, close } = await open(made.probe);
+    await unfold(page, 'figures');
+    const links = page.locator('.headline tbody tr a', { hasText: 'fio command' });
+    const addresses = await links.evaluateAll((all) => all.map((link) => link.getAttribute('href')));
+    assert.equal(addresses.length, await page.locator('.headline tbody tr').count());
+    const { runs } = documentOf(made.probe);
+    const measured = runs.filter((run) => !run.preparation);
+    assert.deepEqual(new Set(addresses), new Set(measured.map(({ plan }) => `#plan-${plan}`)));
+    const { plan, place } = measured[0];
+    await page.locator(`.headline tbody a[href="#plan-${plan}"]`).first().click();
+    const text = page.locator(`#plan-${plan} pre`).first();
+    await text.waitFor();
+    const job = await text.textContent();
+    for (const option of ['ioengine=sim', `sim=${place.replace('sim:', '')}`, 'rw=', 'bs=', 'iodepth=', 'size=']) assert.ok(job.includes(`\n${option}`), `${option}: ${job}`);
+    const path = temporary('repeat.fio');
+    writeFileSync(path, job);
+    // The program reads all options of the job file.
+    iosonde('fio', '--parse-only', path);
+    assert.deepEqual(trouble, []);
+    await close();
+  });
+
   test('promised stands beside measured, with a verdict', async () => {
     const { page, close } = await open(made.probe);
     const [promise] = documentOf(made.probe).promises;

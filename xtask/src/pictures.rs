@@ -253,10 +253,10 @@ impl PicturedProgram {
     /// Replaces IDs and times.
     fn with_fixed_parts(&self, text: &str) -> Result<String> {
         let list = succeeded(self.command(&self.program).arg("list"), "list")?;
-        let ids = list
-            .lines()
-            .skip(1)
-            .filter_map(|line| line.split_whitespace().next());
+        // Lines of workloads begin with blanks, and the legend with a capital or a sign.
+        let is_id = |sign: char| sign.is_ascii_digit() || sign.is_ascii_lowercase();
+        let results = list.lines().skip(1).filter(|line| line.starts_with(is_id));
+        let ids = results.filter_map(|line| line.split_whitespace().next());
         let text = FIXED_IDS
             .into_iter()
             .zip(ids)

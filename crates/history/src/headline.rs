@@ -14,24 +14,56 @@ use iosonde_study::sweep::{CurveState, SweepResult, compared};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Headline {
     /// Reads per second.
-    pub read_iops: Option<f64>,
-    /// Workload of `read_iops`, named as in fio. `None`: the result does not name it.
-    pub read_workload: Option<String>,
-    /// Half the 95 % interval of `read_iops`: infinite if the interval is not known. `None`: the
-    /// result has no intervals.
-    pub read_iops_error: Option<f64>,
+    pub read: Option<HeadlineRate>,
     /// Writes per second.
-    pub write_iops: Option<f64>,
-    /// As `read_workload`.
-    pub write_workload: Option<String>,
-    /// As `read_iops_error`.
-    pub write_iops_error: Option<f64>,
+    pub write: Option<HeadlineRate>,
     /// Bytes per second in one direction, or in both of a mix.
-    pub bytes_per_s: Option<f64>,
-    /// As `read_iops_error`.
-    pub bytes_per_s_error: Option<f64>,
+    pub bandwidth: Option<HeadlineRate>,
     /// Figure of the first command of a suite, with its unit.
     pub command: Option<String>,
+}
+
+/// A rate of a result, and the workload that it was measured with.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HeadlineRate {
+    /// I/Os or bytes per second.
+    pub per_s: f64,
+    /// Half the 95 % interval: infinite if the interval is not known. `None`: the result has no
+    /// intervals.
+    pub error: Option<f64>,
+    /// The workload, named as in fio, or the direction of a fio job's I/O: `reads of a mix`.
+    /// `None`: the result names no more than the direction of the rate.
+    pub workload: Option<String>,
+    /// Depths of the workload. `None`: they are not known, or the I/O was in open loop. Those of
+    /// fio jobs and of suites are not known: `iodepth` is a maximum, which synchronous engines and
+    /// jobs in open loop do not use.
+    pub depths: Option<HeadlineDepths>,
+    /// Whether the workload is known to have run alone. If not, reads and writes may be parts of
+    /// one rate.
+    pub is_alone: bool,
+    /// Whether the rate drifted or jumped during the run, or its test reached no steady state.
+    pub is_unsteady: bool,
+}
+
+/// I/Os in flight of a rate: one depth, or several with one rate, of which it is the mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeadlineDepths {
+    /// Number of jobs. Each has the depth.
+    pub jobs: u32,
+    /// Shallowest depth.
+    pub from: u32,
+    /// Deepest depth.
+    pub to: u32,
+}
+
+impl HeadlineDepths {
+    fn from_depth(jobs: u32, iodepth: u32) -> HeadlineDepths {
+        HeadlineDepths {
+            jobs,
+            from: iodepth,
+            to: iodepth,
+        }
+    }
 }
 
 impl Headline {
@@ -55,10 +87,11 @@ impl Headline {
         if matches!(study.kind.as_str(), "sweep" | "load" | "pts") {
             return headline;
         }
-        without_neighbours(runs)
-            .into_iter()
-            .flat_map(|part| &part.figures)
-            .for_each(|figure| headline.take(figure));
+        for part in without_neighbours(runs) {
+            for figure in &part.figures {
+                headline.take(&part.pattern.rw, figure);
+            }
+        }
         if let Some(suite) = study.suite(None) {
             let mut whole = suite.steps.iter().filter(|step| step.is_whole());
             let first = whole.find_map(|step| step.command.as_deref());
@@ -77,7 +110,13 @@ impl Headline {
                 continue;
             };
             let bytes_per_s = found.maximum_bytes_per_s;
-            headline.take_rate(&curve.rw, estimated(iops), estimated(bytes_per_s));
+            let (from, to) = found.maximum_depths();
+            let jobs = found.jobs;
+            let rate = HeadlineRate {
+                depths: Some(HeadlineDepths { jobs, from, to }),
+                ..HeadlineRate::from_workload(&curve.rw, estimated(iops))
+            };
+            headline.take_rate(rate, estimated(bytes_per_s));
         }
         headline
     }
@@ -93,7 +132,12 @@ impl Headline {
                 (_, true) => "randwrite",
                 (_, false) => "write",
             };
-            headline.take_rate(rw, estimated(figure.iops), estimated(figure.bytes_per_s));
+            let rate = HeadlineRate {
+                depths: Some(HeadlineDepths::from_depth(1, figure.iodepth)),
+                is_unsteady: figure.settled == Some(false),
+                ..HeadlineRate::from_workload(rw, estimated(figure.iops))
+            };
+            headline.take_rate(rate, estimated(figure.bytes_per_s));
         }
         headline
     }
@@ -109,7 +153,8 @@ impl Headline {
         };
         let mut headline = Headline::default();
         let bytes_per_s = iops * load.options.pattern.block_bytes as f64;
-        headline.take_rate(load.options.rw(), (iops, None), (bytes_per_s, None));
+        let rate = HeadlineRate::from_workload(load.options.rw(), (iops, None));
+        headline.take_rate(rate, (bytes_per_s, None));
         headline
     }
 
@@ -118,7 +163,12 @@ impl Headline {
         let options = &pts.options;
         let planned = options.test.series(options.preset);
         for (number, series) in pts.series.iter().enumerate() {
-            let is_random = planned.get(number).is_some_and(|series| series.random);
+            let planned = planned.get(number);
+            let is_random = planned.is_some_and(|series| series.random);
+            let depths = planned.map(|series| {
+                let (iodepth, jobs) = options.in_flight(series);
+                HeadlineDepths::from_depth(jobs, iodepth)
+            });
             for (index, workload) in series.workloads.iter().enumerate() {
                 let rw = match (workload.read_percent, is_random) {
                     (100, true) => "randread",
@@ -129,53 +179,101 @@ impl Headline {
                     (_, false) => "rw",
                 };
                 if let Some(cell) = series.figure(index) {
-                    headline.take_rate(rw, (cell.iops, None), (cell.bytes_per_s, None));
+                    let rate = HeadlineRate {
+                        depths,
+                        is_unsteady: series.steady.is_none(),
+                        ..HeadlineRate::from_workload(rw, (cell.iops, None))
+                    };
+                    headline.take_rate(rate, (cell.bytes_per_s, None));
                 }
             }
         }
         headline
     }
 
-    /// Adds the rate of a workload, named as in fio. A mix adds only its bandwidth.
-    fn take_rate(&mut self, rw: &str, iops: RateWithError, bytes_per_s: RateWithError) {
-        let workload = || Some(rw.to_owned());
-        match rw.trim_start_matches("rand") {
-            "read" if raise(&mut self.read_iops, &mut self.read_iops_error, iops) => {
-                self.read_workload = workload();
-            }
-            "write" if raise(&mut self.write_iops, &mut self.write_iops_error, iops) => {
-                self.write_workload = workload();
-            }
+    /// Adds the rate of a named workload, with its bandwidth. A mix adds only its bandwidth.
+    fn take_rate(&mut self, rate: HeadlineRate, (per_s, error): RateWithError) {
+        let bandwidth = HeadlineRate {
+            per_s,
+            error,
+            ..rate.clone()
+        };
+        raise(&mut self.bandwidth, bandwidth);
+        let name = rate.workload.as_deref().unwrap_or_default();
+        match name.trim_start_matches("rand") {
+            "read" => raise(&mut self.read, rate),
+            "write" => raise(&mut self.write, rate),
             _ => {}
         }
-        self.raise_bandwidth(bytes_per_s);
     }
 
-    fn take(&mut self, figure: &Figure) {
+    /// Adds a figure of a job with fio's `rw`, whose depth is not known.
+    fn take(&mut self, rw: &str, figure: &Figure) {
         let bounds = figure.bounds;
         let error = bounds.and_then(|bounds| {
             let (low, high) = informative_interval(figure.value, (bounds.low, bounds.high))?;
             Some((figure.value - low).max(high - figure.value))
         });
-        let rate = (figure.value, Some(error.unwrap_or(f64::INFINITY)));
+        let is_mix = is_mix(rw);
+        // The rate itself names a direction without a mix.
+        let workload = match (figure.measure, is_mix) {
+            (Measure::Iops, false) => None,
+            _ => moved_direction(figure.subject, is_mix),
+        };
+        let rate = HeadlineRate {
+            per_s: figure.value,
+            error: Some(error.unwrap_or(f64::INFINITY)),
+            workload: workload.map(str::to_owned),
+            is_unsteady: figure.settled == Some(false),
+            ..HeadlineRate::default()
+        };
         match (figure.measure, figure.subject) {
-            (Measure::Iops, Subject::Read) => {
-                raise(&mut self.read_iops, &mut self.read_iops_error, rate);
-            }
-            (Measure::Iops, Subject::Write) => {
-                raise(&mut self.write_iops, &mut self.write_iops_error, rate);
-            }
-            (Measure::BytesPerS, _) => self.raise_bandwidth(rate),
+            (Measure::Iops, Subject::Read) => raise(&mut self.read, rate),
+            (Measure::Iops, Subject::Write) => raise(&mut self.write, rate),
+            (Measure::BytesPerS, _) => raise(&mut self.bandwidth, rate),
             _ => {}
         }
     }
+}
 
-    fn raise_bandwidth(&mut self, rate: RateWithError) {
-        raise(&mut self.bytes_per_s, &mut self.bytes_per_s_error, rate);
+impl HeadlineRate {
+    /// Returns a steady rate of a workload that is named as in fio, at an unknown depth.
+    fn from_workload(rw: &str, (per_s, error): RateWithError) -> HeadlineRate {
+        HeadlineRate {
+            per_s,
+            error,
+            workload: Some(rw.to_owned()),
+            is_alone: true,
+            ..HeadlineRate::default()
+        }
     }
 }
 
-/// A rate and half its interval, as in [`Headline`].
+/// Whether fio's `rw` is a mix of directions.
+fn is_mix(rw: &str) -> bool {
+    // `rw=randrw:8` has the number of I/Os per offset.
+    let name = rw.split(':').next().unwrap_or_default();
+    matches!(
+        name,
+        "rw" | "readwrite" | "randrw" | "trimwrite" | "randtrimwrite" | "readwritetrim"
+    )
+}
+
+/// Names the direction of a figure. `None`: it moves no data.
+fn moved_direction(subject: Subject, is_mix: bool) -> Option<&'static str> {
+    match (subject, is_mix) {
+        (Subject::Read, false) => Some("reads"),
+        (Subject::Read, true) => Some("reads of a mix"),
+        (Subject::Write, false) => Some("writes"),
+        (Subject::Write, true) => Some("writes of a mix"),
+        (Subject::Trim, false) => Some("trims"),
+        (Subject::Trim, true) => Some("trims of a mix"),
+        (Subject::Mixed, _) => Some("all directions"),
+        (Subject::Sync | Subject::LifecycleStage | Subject::Command, _) => None,
+    }
+}
+
+/// A rate and half its interval, as in [`HeadlineRate`].
 type RateWithError = (f64, Option<f64>);
 
 /// Converts an estimate, whose interval may not be known.
@@ -183,14 +281,12 @@ fn estimated(rate: RateEstimate) -> RateWithError {
     (rate.mean, Some(rate.error.unwrap_or(f64::INFINITY)))
 }
 
-/// Replaces a rate and half its interval by those of a higher rate. Returns whether it did.
-fn raise(highest: &mut Option<f64>, highest_error: &mut Option<f64>, rate: RateWithError) -> bool {
-    let (value, error) = rate;
-    let is_higher = highest.is_none_or(|highest| value > highest);
-    if is_higher {
-        (*highest, *highest_error) = (Some(value), error);
+/// Replaces a rate by a higher one.
+fn raise(highest: &mut Option<HeadlineRate>, rate: HeadlineRate) {
+    let is_higher = |highest: &HeadlineRate| rate.per_s > highest.per_s;
+    if highest.as_ref().is_none_or(is_higher) {
+        *highest = Some(rate);
     }
-    is_higher
 }
 
 /// Returns the cells of a sweep, whose runs are samples of them, or the figures of a study's
@@ -209,175 +305,4 @@ pub(crate) fn shown_parts(study: &StudyRecord, runs: &[ResultPart]) -> Vec<Resul
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use iosonde_result::compare::{Bounds, IntervalBasis, IoPattern, name_beside};
-    use iosonde_study::probe::StudyTargetKind;
-    use iosonde_study::pts::{
-        PtsCell, PtsOptions, PtsPreset, PtsRound, PtsTest, PtsWorkload, Purge, SeriesResult,
-        Tracked,
-    };
-    use std::collections::BTreeMap;
-
-    /// A part that writes blocks of `block_bytes`.
-    fn writer(name: &str, iops: f64, block_bytes: f64) -> ResultPart {
-        let figure = |measure, value| Figure {
-            subject: Subject::Write,
-            measure,
-            value,
-            bounds: None,
-            settled: None,
-        };
-        ResultPart {
-            name: name.to_owned(),
-            pattern: IoPattern::default(),
-            figures: vec![
-                figure(Measure::Iops, iops),
-                figure(Measure::BytesPerS, iops * block_bytes),
-            ],
-        }
-    }
-
-    fn headline_of(parts: &[ResultPart]) -> Headline {
-        let study = StudyRecord {
-            kind: "suite".to_owned(),
-            target: "/data".to_owned(),
-            machine: None,
-            program: String::new(),
-            started_at_ms: 0,
-            labels: BTreeMap::new(),
-            document: None,
-            runs: Vec::new(),
-        };
-        Headline::from_study(&study, parts)
-    }
-
-    fn of_parts(parts: &[ResultPart]) -> (Option<f64>, Option<f64>) {
-        let headline = headline_of(parts);
-        (headline.write_iops, headline.bytes_per_s)
-    }
-
-    #[test]
-    fn neighbours_of_a_suite_are_left_out() {
-        let mut parts = vec![
-            writer(&name_beside("wal"), 300.0, 4096.0),
-            writer("neighbour of wal", 800.0, 65536.0),
-        ];
-        // No part was measured alone.
-        assert_eq!(of_parts(&parts), (Some(300.0), Some(300.0 * 4096.0)));
-        parts.push(writer("wal", 200.0, 4096.0));
-        assert_eq!(of_parts(&parts), (Some(200.0), Some(200.0 * 4096.0)));
-    }
-
-    #[test]
-    fn highest_rate_keeps_its_own_interval() {
-        let mut slow = writer("slow", 200.0, 4096.0);
-        let mut fast = writer("fast", 800.0, 4096.0);
-        for (part, half) in [(&mut slow, 1.0), (&mut fast, 20.0)] {
-            let figure = &mut part.figures[0];
-            figure.bounds = Some(Bounds {
-                low: figure.value - half,
-                high: figure.value + half,
-                freedom: 20.0,
-                repeat_factor: 1.0,
-                basis: IntervalBasis::Series,
-            });
-        }
-        let headline = headline_of(&[fast, slow]);
-        assert_eq!(headline.write_iops, Some(800.0));
-        assert_eq!(headline.write_iops_error, Some(20.0));
-        // The interval of the bandwidth is not known.
-        assert_eq!(headline.bytes_per_s_error, Some(f64::INFINITY));
-        assert_eq!(headline.read_iops_error, None);
-    }
-
-    #[test]
-    fn highest_rate_names_its_workload() {
-        let mut headline = Headline::default();
-        for (rw, iops) in [
-            ("read", 5.0),
-            ("randread", 10.0),
-            ("read", 7.0),
-            ("rw", 20.0),
-        ] {
-            headline.take_rate(rw, (iops, None), (iops, None));
-        }
-        assert_eq!(headline.read_workload.as_deref(), Some("randread"));
-        assert_eq!(headline.write_workload, None);
-    }
-
-    /// A test of SNIA with one round of reads and writes, of 100 and 200 I/Os per second.
-    fn pts_of(test: PtsTest) -> PtsResult {
-        let workload = |read_percent| PtsWorkload {
-            read_percent,
-            block_bytes: 4096,
-        };
-        let cell = |iops: f64| {
-            Some(PtsCell {
-                iops,
-                bytes_per_s: 4096.0 * iops,
-                mean_ns: 1e6,
-                p99_ns: None,
-                p99_9_ns: None,
-                max_ns: 1e7,
-            })
-        };
-        PtsResult {
-            format: iosonde_study::pts::FORMAT,
-            target: "sim".to_owned(),
-            kind: StudyTargetKind::Simulated {
-                options: String::new(),
-            },
-            options: PtsOptions {
-                test,
-                preset: PtsPreset::Client,
-                time_scale: 1.0,
-                most_rounds: 25,
-                iodepth: 16,
-                numjobs: 2,
-                purge: Purge::None,
-                size_bytes: None,
-                seed: 1,
-            },
-            bytes: 1 << 30,
-            direct: true,
-            series: vec![SeriesResult {
-                purged: false,
-                filled_bytes: 0,
-                workloads: vec![workload(100), workload(0)],
-                value: Tracked::Iops,
-                rounds: vec![PtsRound {
-                    cells: vec![cell(100.0), cell(200.0)],
-                    written_bytes: 0.0,
-                }],
-                steady: None,
-            }],
-            deviations: Vec::new(),
-            interrupted: false,
-            failure: None,
-            error: None,
-            notes: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn workload_of_random_test_is_named_as_in_fio() {
-        let names = |test| {
-            let headline = Headline::from_pts(&pts_of(test));
-            [headline.read_workload, headline.write_workload]
-        };
-        let named = |names: [&str; 2]| names.map(|name| Some(name.to_owned()));
-        assert_eq!(names(PtsTest::Iops), named(["randread", "randwrite"]));
-        assert_eq!(names(PtsTest::Latency), named(["randread", "randwrite"]));
-        assert_eq!(names(PtsTest::Throughput), named(["read", "write"]));
-    }
-
-    #[test]
-    fn job_named_like_a_neighbour_counts_without_one() {
-        let parts = [
-            writer("wal", 200.0, 4096.0),
-            writer("copy of wal", 800.0, 4096.0),
-        ];
-        assert_eq!(of_parts(&parts).0, Some(800.0));
-    }
-}
+mod tests;

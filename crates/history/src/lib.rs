@@ -41,7 +41,7 @@ mod write;
 mod write_obstacle;
 
 pub use error::{StoreError, known_keys, meant};
-pub use headline::Headline;
+pub use headline::{Headline, HeadlineDepths, HeadlineRate};
 pub use history_hook::{HistoryHook, StoredRuns};
 pub use history_path::HistoryPath;
 pub use history_writer::{HistoryOptions, HistoryWriter};

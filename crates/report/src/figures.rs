@@ -12,6 +12,12 @@ use comfy_table::Cell;
 use iosonde_result::compare::{Figure, Measure, ResultPart};
 use iosonde_study::words;
 
+/// Mark of a rate that drifted or jumped, and its legend.
+pub(crate) const UNSETTLED: &str = "*";
+pub(crate) const UNSETTLED_LEGEND: &str =
+    "* not steady: the rate drifted or jumped during the run.";
+/// Explains the mark of a figure whose interval is not known.
+pub(crate) const UNKNOWN_LEGEND: &str = "A figure with ~ has no known interval.";
 /// Index of the column of intervals.
 const INTERVAL_COLUMN: usize = 2;
 
@@ -81,7 +87,7 @@ fn marked(figure: &Figure) -> String {
 
 fn mark(figure: &Figure) -> &'static str {
     match figure.settled {
-        Some(false) => "*",
+        Some(false) => UNSETTLED,
         _ => "",
     }
 }
@@ -117,7 +123,7 @@ pub fn table(parts: &[ResultPart]) -> String {
         .flat_map(|part| &part.figures)
         .any(|figure| figure.settled == Some(false))
     {
-        text.push_str("* not steady: the rate drifted or jumped during the run.\n");
+        text.push_str(&format!("{UNSETTLED_LEGEND}\n"));
     }
     let mut figures = parts.iter().flat_map(|part| &part.figures);
     if figures.any(|figure| interval(figure) == intervals::NOT_KNOWN) {

@@ -9,17 +9,18 @@ use super::figures;
 use crate::format::TextFormat;
 use crate::json_document::json_document_without_program;
 use crate::markdown_table::MarkdownColumn::{Left, Right};
-use crate::markdown_table::markdown_table;
+use crate::markdown_table::{escape_markdown, markdown_table};
 use crate::probe::row::title_of_part;
 use crate::text_style::TextStyle;
 use crate::text_table::{UNBROKEN_BLANK, pairs, render, unbroken_figures, wrapped, wrapped_table};
-use iosonde_history::{Loaded, RunDocument, StudySummary, TOGETHER};
+use iosonde_history::{HeadlineRate, Loaded, RunDocument, StudySummary, TOGETHER};
 use iosonde_result::compare::ResultPart;
 use iosonde_result::pods::PodTotals;
 use iosonde_result::run::RunResult;
 use iosonde_study::words;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use list_rates::ListedRate;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -94,20 +95,24 @@ const HEAD: [&str; 7] = [
 
 fn row(study: &StudySummary, zone: &TimeZone) -> [String; 7] {
     let headline = &study.headline;
-    let cell = |iops: Option<f64>, error| {
-        iops.map_or("-".to_owned(), |iops| list_rates::rate(iops, error, "±"))
+    let unknown = || "-".to_owned();
+    let cell = |rate: Option<&HeadlineRate>| {
+        rate.map_or_else(unknown, |rate| {
+            ListedRate::from_iops(rate, "±").with_workload()
+        })
     };
-    let bandwidth = list_rates::bandwidth(study);
+    let bandwidth = headline.bandwidth.as_ref().map(ListedRate::from_bandwidth);
+    let bandwidth = bandwidth.map(|bandwidth| bandwidth.with_workload());
     [
         study.short_id.clone(),
         time(study.started_at_ms, zone),
         what(study),
         study.target.clone(),
-        cell(headline.read_iops, headline.read_iops_error),
-        cell(headline.write_iops, headline.write_iops_error),
+        cell(headline.read.as_ref()),
+        cell(headline.write.as_ref()),
         bandwidth
             .or_else(|| headline.command.clone())
-            .unwrap_or_else(|| "-".to_owned()),
+            .unwrap_or_else(unknown),
     ]
 }
 
@@ -127,7 +132,17 @@ fn list_markdown(studies: &[StudySummary], zone: &TimeZone) -> String {
         cells.push(labels(shown_labels(&study.labels)));
         cells
     });
-    markdown_table(&columns, rows)
+    let headlines = studies.iter().map(|study| &study.headline);
+    let rates = headlines.flat_map(|each| [&each.read, &each.write, &each.bandwidth]);
+    let figures = rates
+        .flatten()
+        .map(|rate| ListedRate::from_iops(rate, "±").figure);
+    let figures: Vec<String> = figures.collect();
+    let legends = list_rates::legends(figures.iter().map(String::as_str)).into_iter();
+    // A star at the start of a line would start a list.
+    let legends =
+        legends.map(|legend| format!("\n{}\n", escape_markdown(legend).replace('*', "\\*")));
+    markdown_table(&columns, rows) + &legends.collect::<String>()
 }
 
 fn list_csv(studies: &[StudySummary]) -> String {
@@ -135,7 +150,9 @@ fn list_csv(studies: &[StudySummary]) -> String {
         "id,started_at_ms,finished_at_ms,kind,target,machine,program,labels,imported_from,\
          read_iops,write_iops,bytes_per_s,command_figure\n"
             .to_owned();
-    let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
+    let number = |rate: Option<&HeadlineRate>| {
+        rate.map_or(String::new(), |rate| format!("{:.3}", rate.per_s))
+    };
     for study in studies {
         let headline = &study.headline;
         let cells = [
@@ -150,9 +167,9 @@ fn list_csv(studies: &[StudySummary]) -> String {
             study.program.clone(),
             labels(study.labels.iter()),
             study.imported_from.clone().unwrap_or_default(),
-            number(headline.read_iops),
-            number(headline.write_iops),
-            number(headline.bytes_per_s),
+            number(headline.read.as_ref()),
+            number(headline.write.as_ref()),
+            number(headline.bandwidth.as_ref()),
             headline.command.clone().unwrap_or_default(),
         ];
         text.push_str(&csv_line(cells));

@@ -4,6 +4,7 @@
 //! is committed, so a build needs no Node. `web/check.sh` proves that it matches its source.
 
 mod build;
+mod comparison_text;
 pub(crate) mod curve;
 pub(crate) mod document;
 mod figure_texts;
@@ -11,6 +12,7 @@ mod foreign;
 mod knees;
 mod page_csi;
 mod page_figures;
+pub(crate) mod page_header;
 mod page_lifecycle;
 mod page_load;
 mod page_machine;
@@ -18,17 +20,21 @@ mod page_network;
 mod page_pivot;
 mod page_promises;
 mod page_pts;
+pub(crate) mod page_quantity;
 mod page_rate;
 mod page_series;
 mod page_spread;
 mod page_study;
 mod page_suite;
 mod page_sweep;
+pub(crate) mod page_target;
 mod page_text;
 mod page_title;
 mod page_winner;
 mod sentence_signs;
 mod slice_groups;
+pub(crate) mod subject_names;
+mod text_elements;
 
 pub use build::HtmlReportBuilder;
 

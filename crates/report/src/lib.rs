@@ -1,5 +1,6 @@
 //! Reports of results: tables for people, documents for programs.
 
+mod axis_numbers;
 pub mod cache_comparison;
 mod column_groups;
 pub mod comparison;

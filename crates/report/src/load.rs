@@ -4,10 +4,13 @@ pub(crate) mod knee_rate;
 mod latency_chart;
 mod load_rates;
 pub(crate) mod matrix;
+pub(crate) mod objective_limits;
+mod objective_text;
 mod round_latency;
 mod short_load;
 
 pub use latency_chart::GrowingCurve;
+pub use objective_text::objective;
 pub use short_load::short;
 
 use crate::csv::csv_line;
@@ -21,10 +24,12 @@ use crate::text_table::wrapped;
 use crate::{INTERRUPTED, ended_by, facts};
 use iosonde_result::device_class::memory_caution;
 use iosonde_result::run::VerdictKind;
-use iosonde_study::load::{Arrivals, LoadMeasurement, LoadResult, Mix, ObjectiveAnswer, Offered};
+use iosonde_study::load::{Arrivals, LoadMeasurement, LoadResult, Mix, Offered};
+use iosonde_study::probe::StudyTargetKind;
 use iosonde_study::words;
 use knee_rate::KneeRate;
 use load_rates::curve;
+use objective_text::out_of_reach;
 use serde::Serialize;
 
 /// Percentiles in the tables.
@@ -36,13 +41,14 @@ const INTERRUPTED_MARK: &str = "/ ";
 /// Width of the bar for the 99th percentile, in columns.
 const BAR: f64 = 8.0;
 
-/// Returns the report with all details as text of at most 80 columns.
+/// Returns the report with all details as text of at most 80 columns. The answers precede the
+/// figures.
 pub fn table(result: &LoadResult) -> String {
     let mut text = wrapped(&headline(result));
-    text.push_str(&curve(result));
     for answer in &result.objectives {
         text.push_str(&format!("\n{}", wrapped(&objective(result, answer))));
     }
+    text.push_str(&curve(result));
     if let Some(found) = &result.matrix {
         text.push_str(&format!("\n{}", matrix::text(found)));
     }
@@ -69,6 +75,10 @@ pub fn headline(result: &LoadResult) -> String {
         Arrivals::Poisson => "Poisson",
         Arrivals::Constant => "evenly spaced",
     };
+    let simulated = match result.kind {
+        StudyTargetKind::Simulated { .. } => "a simulated device; ",
+        _ => "",
+    };
     let capacity = match result.capacity_iops {
         Some(iops) => format!(
             "; capacity {} IOPS at depth 128 in closed loop",
@@ -77,7 +87,7 @@ pub fn headline(result: &LoadResult) -> String {
         None => String::new(),
     };
     format!(
-        "{}: {order_size} {kind}, {arrivals} arrivals, {} working set{capacity}. \
+        "{}: {simulated}{order_size} {kind}, {arrivals} arrivals, {} working set{capacity}. \
          Latency counts from the intended start.",
         result.target,
         words::bytes(result.bytes),
@@ -140,77 +150,6 @@ fn latency(ns: Option<f64>) -> String {
 /// Offered rate at the knee. `None` if the study shows none.
 pub(crate) fn knee_per_s(result: &LoadResult) -> Option<f64> {
     KneeRate::of_result(result).map(|knee| knee.rate)
-}
-
-/// States that an objective is out of reach: its latency is below the median at the lowest rate
-/// that has one. `None`: a longer study may decide it.
-fn out_of_reach(result: &LoadResult, found: &ObjectiveAnswer) -> Option<String> {
-    let (objective, answer) = (found.objective, found.answer);
-    if answer.held.is_some() || answer.failed.is_none() || objective.percentile < 50.0 {
-        return None;
-    }
-    answer.untold?;
-    let points = result.points.iter().filter(|point| is_judged(point));
-    let known = points.filter(|point| point.percentile_ns(50.0).is_some());
-    let lowest = known.min_by(|a, b| a.offered.total().total_cmp(&b.offered.total()))?;
-    let (rate, ns) = (lowest.offered.total(), lowest.percentile_ns(50.0)?);
-    let mut rates = result.points.iter().map(|point| point.offered.total());
-    let place = match rates.all(|other| other >= rate) {
-        true => "the lowest rate".to_owned(),
-        false => format!("{} IOPS", words::iops(rate)),
-    };
-    let is_above = ns > objective.latency_ns as f64;
-    let p50 = percentile(lowest, 50.0);
-    is_above.then(|| format!("out of reach: p50 at {place} is {p50}"))
-}
-
-/// Describes the result of an objective of `result`.
-pub fn objective(result: &LoadResult, found: &ObjectiveAnswer) -> String {
-    let (objective, answer) = (found.objective, found.answer);
-    if let Some(reason) = out_of_reach(result, found) {
-        return format!("{objective}: {reason}");
-    }
-    let iops = |rate: f64| format!("{} IOPS", words::iops(rate));
-    let verdict = match (answer.held, answer.failed, answer.untold) {
-        (Some(held), Some(failed), _) if answer.is_interval => format!(
-            "met up to {}, missed from {} on; undecided between them",
-            iops(held),
-            iops(failed)
-        ),
-        (Some(held), Some(failed), _) => {
-            format!(
-                "met up to {} (missed at {})",
-                iops(held),
-                words::iops(failed)
-            )
-        }
-        (Some(held), None, Some(untold)) => format!(
-            "met up to {}; undecided above it, up to {}, the highest offered rate",
-            iops(held),
-            iops(untold)
-        ),
-        (Some(held), None, None) => {
-            format!("met at all offered rates, up to {}", iops(held))
-        }
-        (None, Some(failed), Some(untold)) if untold < failed => format!(
-            "missed from {} on; undecided at {} and below",
-            iops(failed),
-            iops(untold)
-        ),
-        (None, Some(failed), Some(_)) => format!(
-            "missed from {} on; lower rates have too few I/Os for {}; use a longer runtime",
-            iops(failed),
-            objective.measure()
-        ),
-        (None, Some(failed), None) => {
-            format!("missed at all offered rates, down to {}", iops(failed))
-        }
-        (None, None, Some(untold)) => {
-            format!("undecided at all offered rates, up to {}", iops(untold))
-        }
-        (None, None, None) => "no rate was measured completely".to_owned(),
-    };
-    format!("{objective}: {verdict}")
 }
 
 /// Notes on rates with several runs, and on runs that would decide more objectives.

@@ -22,10 +22,9 @@ mod plot_source;
 mod png_file;
 mod series_style;
 mod shared_timeline;
-mod subject_names;
 mod svg_file;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod time_plot;
 mod written_plot;
 

@@ -8,7 +8,7 @@ mod series_csv;
 #[cfg(test)]
 mod tests;
 
-use crate::text_style::{SPARK_RANGE_SHARE, TextStyle};
+use crate::text_style::{SparkScale, TextStyle};
 use crate::text_table::{hide_columns, is_narrow, plain, render, right, wrapped};
 use columns::columns;
 use comfy_table::Cell;
@@ -106,7 +106,7 @@ fn cells(column: &Column, values: &[(f64, u64)], style: TextStyle) -> Vec<Cell> 
         Cell::new(format!("  {}", column.title)),
         Cell::new(sparkline_of_intervals(
             values,
-            column.quantity.least_range(most),
+            column.quantity.spark_scale(),
             style,
         )),
         text(least),
@@ -125,17 +125,17 @@ fn mean(values: &[(f64, u64)]) -> f64 {
     sum / total.max(1.0)
 }
 
-/// Sparkline whose bars span at least `least_range`. Adjacent values are merged if they exceed the
-/// width. Each value has the length of its interval, by which it is weighted.
+/// Sparkline of values. Adjacent values are merged if they exceed the width. Each value has the
+/// length of its interval, by which it is weighted.
 pub(crate) fn sparkline_of_intervals(
     values: &[(f64, u64)],
-    least_range: f64,
+    scale: SparkScale,
     style: TextStyle,
 ) -> String {
     let width = if is_narrow() { NARROW_WIDTH } else { WIDTH };
     let together = values.len().div_ceil(width).max(1);
     let means: Vec<f64> = values.chunks(together).map(mean).collect();
-    style.sparkline(&means, least_range)
+    style.sparkline(&means, scale)
 }
 
 impl Quantity {
@@ -150,12 +150,10 @@ impl Quantity {
         }
     }
 
-    /// Least range that spans all bars: percentage points for a share, part of the maximum for
-    /// other quantities.
-    fn least_range(self, most: f64) -> f64 {
+    fn spark_scale(self) -> SparkScale {
         match self {
-            Quantity::Percent => SPARK_RANGE_SHARE * 100.0,
-            _ => SPARK_RANGE_SHARE * most,
+            Quantity::Percent => SparkScale::Percent,
+            _ => SparkScale::Amount,
         }
     }
 }

@@ -9,9 +9,27 @@ pub struct TextStyle {
     pub(crate) color: bool,
 }
 
-/// Range of a sparkline that spans all bars, as a share of its highest value. Rates that vary less
-/// differ by a few bars, so that noise does not look like a trend.
-pub(crate) const SPARK_RANGE_SHARE: f64 = 0.25;
+/// Least range of a sparkline that spans all bars, as a share of its highest value. Values that
+/// vary less differ by a few bars, so that noise does not look like a trend.
+const SPARK_RANGE_SHARE: f64 = 0.25;
+
+/// Kind of the values of a sparkline, from which its scale follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SparkScale {
+    /// Rates, latencies and other amounts: a share of the highest value spans all bars.
+    Amount,
+    /// Shares in per cent: the same share of 100 % spans all bars.
+    Percent,
+}
+
+impl SparkScale {
+    fn least_range(self, highest: f64) -> f64 {
+        match self {
+            SparkScale::Amount => SPARK_RANGE_SHARE * highest.abs(),
+            SparkScale::Percent => SPARK_RANGE_SHARE * 100.0,
+        }
+    }
+}
 
 /// TextRole of a word that has a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,14 +70,15 @@ impl TextStyle {
         if self.utf8 { "…" } else { "..." }
     }
 
-    /// Returns a sparkline with a bar for each value. The bars span the range of the values, or
-    /// `least_range` if that is wider: equal values have the middle bar. Zeros have the lowest one.
-    pub(crate) fn sparkline(self, values: &[f64], least_range: f64) -> String {
+    /// Returns a sparkline with a bar for each value. The bars span the range of the values, or the
+    /// least range of the scale if that is wider: equal values have the middle bar, so that steady
+    /// series of adjacent rows stay apart. Zeros have the lowest one.
+    pub(crate) fn sparkline(self, values: &[f64], scale: SparkScale) -> String {
         let bars = self.bars();
         let top = (bars.len() - 1) as f64;
         let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
         let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let range = (highest - lowest).max(least_range);
+        let range = (highest - lowest).max(scale.least_range(highest));
         let middle = f64::midpoint(lowest, highest);
         let is_empty = lowest.abs().max(highest.abs()) < f64::MIN_POSITIVE;
         let bar = |value: &f64| {
@@ -128,25 +147,30 @@ mod tests {
     #[test]
     fn sparkline_spans_its_range_and_is_level_for_noise() {
         let utf8 = TextStyle::for_locale("C.UTF-8", false);
-        for (values, least_range, blocks, ascii) in [
-            (vec![0.0, 1.5, 3.0], 0.75, "▁▄▇", ".=#"),
-            (vec![100.0, 60.0], 25.0, "▇▁", "#."),
+        let amount = SparkScale::Amount;
+        for (values, scale, blocks, ascii) in [
+            (vec![0.0, 1.5, 3.0], amount, "▁▄▇", ".=#"),
+            (vec![100.0, 60.0], amount, "▇▁", "#."),
             // A range below the least one spans fewer bars.
-            (vec![100.0, 88.0], 25.0, "▅▃", "+-"),
-            (vec![100.0, 98.0, 99.0], 25.0, "▄▄▄", "==="),
-            (vec![9.0, 9.0], 0.0, "▄▄", "=="),
-            (vec![0.0, 0.0], 0.0, "▁▁", ".."),
-            (Vec::new(), 1.0, "", ""),
+            (vec![100.0, 88.0], amount, "▅▃", "+-"),
+            (vec![100.0, 98.0, 99.0], amount, "▄▄▄", "==="),
+            (vec![9.0, 9.0], amount, "▄▄", "=="),
+            (vec![0.0, 0.0], amount, "▁▁", ".."),
+            (Vec::new(), amount, "", ""),
+            // The maximum of a share does not count: one point of 2 % is no change.
+            (vec![1.0, 2.0], SparkScale::Percent, "▄▄", "=="),
+            (vec![10.0, 60.0], SparkScale::Percent, "▁▇", ".#"),
         ] {
-            assert_eq!(utf8.sparkline(&values, least_range), blocks);
-            assert_eq!(TextStyle::PLAIN.sparkline(&values, least_range), ascii);
+            assert_eq!(utf8.sparkline(&values, scale), blocks);
+            assert_eq!(TextStyle::PLAIN.sparkline(&values, scale), ascii);
         }
     }
 
     #[test]
     fn sparkline_of_a_fall_descends_in_steps() {
         let values: Vec<f64> = (0..8).map(|index| 100.0 - 3.0 * f64::from(index)).collect();
-        let line = TextStyle::for_locale("C.UTF-8", false).sparkline(&values, 25.0);
+        let utf8 = TextStyle::for_locale("C.UTF-8", false);
+        let line = utf8.sparkline(&values, SparkScale::Amount);
         let bars: Vec<char> = line.chars().collect();
         assert!(bars.is_sorted_by(|a, b| a >= b), "{line}");
         assert!(bars.first() > bars.last(), "{line}");

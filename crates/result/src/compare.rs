@@ -28,7 +28,9 @@ pub use between_runs::BetweenRuns;
 pub use comparison::{ComparedSide, Comparison, ComparisonRow, ComparisonVerdict};
 pub(crate) use confidence_interval::bounds_of_samples;
 pub use confidence_interval::{EachHistogram, LEVEL, Ratio, bounds_of_percentile, bounds_of_rates};
-pub use earlier_runs::{EARLIER_RUNS_MAX, compare_with_earlier_runs, is_same_plan_and_target};
+pub use earlier_runs::{
+    EARLIER_RUNS_MAX, WORKING_FILES, compare_with_earlier_runs, is_same_plan_and_target,
+};
 pub use figure::{
     Bounds, Figure, IntervalBasis, IoPattern, Measure, ResultPart, Subject, informative_interval,
 };

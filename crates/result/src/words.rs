@@ -48,20 +48,6 @@ pub fn bandwidth(bytes_per_second: f64) -> String {
     )
 }
 
-/// Bandwidth in the unit of a table whose column has one scale, with at most three known digits:
-/// `530 MiB/s`, `3280 MiB/s`.
-pub fn mebibytes_per_s(bytes_per_second: f64) -> String {
-    let value = bytes_per_second / 1_048_576.0;
-    let mut step = 1.0;
-    while value / step >= 999.5 {
-        step *= 10.0;
-    }
-    match step > 1.0 {
-        true => format!("{:.0} MiB/s", (value / step).round() * step),
-        false => format!("{} MiB/s", three_digits(value)),
-    }
-}
-
 /// Bytes in binary units, whole numbers without a fraction: `4 GiB`, `1.50 GiB`.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -147,14 +133,6 @@ mod tests {
         assert_eq!(bandwidth(327_155_712.0), "312 MiB/s");
         assert_eq!(bandwidth(1_071_644_672.0), "0.998 GiB/s");
         assert_eq!(bandwidth(0.0), "0.00 B/s");
-        for (mebibytes, text) in [
-            (530.2, "530 MiB/s"),
-            (9.5, "9.50 MiB/s"),
-            (0.0, "0.00 MiB/s"),
-        ] {
-            assert_eq!(mebibytes_per_s(mebibytes * 1_048_576.0), text);
-        }
-        assert_eq!(mebibytes_per_s(3276.8 * 1_048_576.0), "3280 MiB/s");
         assert_eq!(latency(870.0), "870 ns");
         assert_eq!(latency(85_000.0), "85.0 us");
         assert_eq!(latency(1_204_000.0), "1.20 ms");

@@ -14,6 +14,7 @@ use crate::figures::cell::CurveCell;
 use crate::figures::pattern_knee::Knee;
 use crate::figures::phase_figure::PhaseFigure;
 use crate::figures::phase_run::PhaseRun;
+use crate::figures::saturation_result::Saturation;
 use crate::probe_phase::ProbePhase;
 use crate::promise_check::PromiseCheck;
 use crate::words;
@@ -52,6 +53,9 @@ pub struct CeilingMeasurement {
     pub iops: f64,
     /// The known maximum of the pattern if `iops` is near it, else `iops`.
     pub plateau_iops: f64,
+    /// I/Os in flight at which one measurement gave the known maximum. `None`: `plateau_iops` is
+    /// `iops`, or a mean of several depths.
+    pub maximum_in_flight: Option<u32>,
     /// Standard deviation of the rate over time, as a share of the rate.
     pub spread: Option<f64>,
     /// Mean latency in nanoseconds.
@@ -150,7 +154,7 @@ pub(crate) fn probe_ceilings(
     let all = of_knees.chain(of_figures);
     let maximum = |phase: ProbePhase, block_bytes: u64| {
         let is_it = |knee: &&Knee| knee.phase == phase && phase.block_bytes() == block_bytes;
-        Some(knees.iter().find(is_it)?.saturation.known_maximum()?.mean)
+        KnownMaximum::from_search(&knees.iter().find(is_it)?.saturation)
     };
     let measured: Vec<CeilingMeasurement> = all
         .filter(|(phase, _)| is_targets(*phase))
@@ -159,12 +163,39 @@ pub(crate) fn probe_ceilings(
     ceilings(&measured, held)
 }
 
+/// Known maximum of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct KnownMaximum {
+    /// I/Os per second.
+    iops: f64,
+    /// I/Os in flight of all jobs. `None`: the maximum is a mean of several depths.
+    in_flight: Option<u32>,
+}
+
+impl KnownMaximum {
+    /// Returns `None` if the search proves no maximum.
+    fn from_search(found: &Saturation) -> Option<KnownMaximum> {
+        let iops = found.known_maximum()?.mean;
+        let (from, to) = found.maximum_depths();
+        let in_flight = match found.longer_run {
+            // It has one job.
+            Some(run) => Some(run.iodepth),
+            None => (from == to).then_some(found.jobs * from),
+        };
+        Some(KnownMaximum { iops, in_flight })
+    }
+}
+
 /// Sets the rate of a plateau to the known maximum if the measured rate is near it, so that a
 /// report has one figure for a limit.
-fn with_known_maximum(measured: CeilingMeasurement, maximum: Option<f64>) -> CeilingMeasurement {
-    match maximum.filter(|maximum| is_same(measured.iops, *maximum, SAME)) {
-        Some(plateau_iops) => CeilingMeasurement {
-            plateau_iops,
+fn with_known_maximum(
+    measured: CeilingMeasurement,
+    maximum: Option<KnownMaximum>,
+) -> CeilingMeasurement {
+    match maximum.filter(|maximum| is_same(measured.iops, maximum.iops, SAME)) {
+        Some(maximum) => CeilingMeasurement {
+            plateau_iops: maximum.iops,
+            maximum_in_flight: maximum.in_flight,
             ..measured
         },
         None => measured,
@@ -190,6 +221,7 @@ fn from_figure(figure: &PhaseFigure, limit: Option<VerdictKind>) -> CeilingMeasu
         in_flight: figure.iodepth,
         iops: figure.iops.mean,
         plateau_iops: figure.iops.mean,
+        maximum_in_flight: None,
         spread: figure.iops.spread,
         latency_ns: figure.latency.mean_ns,
         throttled: limit.is_some_and(VerdictKind::is_throttle),
@@ -220,6 +252,7 @@ fn from_cell(
         in_flight: cell.jobs * cell.iodepth,
         iops: cell.iops.mean,
         plateau_iops: cell.iops.mean,
+        maximum_in_flight: None,
         spread: cell.iops.spread,
         latency_ns: cell.latency.mean_ns,
         throttled: false,

@@ -3,6 +3,7 @@
 import type { Unit } from '../document';
 import { quantity, tick } from '../format';
 import type { Drawing } from './panel';
+import { withBounds } from './parts';
 import type { Bars } from './plot';
 import { linear, logarithmic, names } from './scales';
 
@@ -118,12 +119,9 @@ function withLimit({ label, series, unit }: Groups, any: boolean): string {
 
 /** Formats a bar with its interval, limit and note. */
 function said(bar: GroupBar, unit: Unit): string {
-  const between = bar.between
-    ? ` (${quantity(bar.between[0], unit)} to ${quantity(bar.between[1], unit)})`
-    : '';
   const limit =
     bar.limit === undefined || bar.limit === null ? '' : `, ${quantity(bar.limit, unit)} promised`;
-  return `${quantity(bar.value, unit)}${between}${
+  return `${withBounds(bar.value, bar.between, unit)}${
     bar.predicted ? ' (predicted)' : ''
   }${limit}${bar.note ? `, ${bar.note}` : ''}`;
 }

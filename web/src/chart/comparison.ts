@@ -1,6 +1,6 @@
 // Compares a workload on several places, or several runs of a workload on one place.
 
-import { percentile, type Rate, type Unit } from '../document';
+import { percentile, type Figure, type Rate, type Unit } from '../document';
 import { quantity } from '../format';
 import { groupBy, type Row } from '../rows';
 import type { Drawing } from './panel';
@@ -16,13 +16,21 @@ export interface Measure {
   of: (row: Row) => Rate | null;
 }
 
-const latency = (key: string, title: string, of: (row: Row) => number | null): Measure => ({
+const latency = (
+  key: string,
+  title: string,
+  of: (figure: Figure) => number | null,
+  between: (figure: Figure) => [number, number] | null | undefined,
+): Measure => ({
   key,
   title,
   unit: () => 'ns',
-  of: (row) => {
-    const ns = of(row);
-    return ns === null ? null : { mean: ns, error: null };
+  of: ({ figure }) => {
+    const ns = of(figure);
+    const ends = between(figure);
+    if (ns === null) return null;
+    // As in the program's tables, the longer half of an interval counts.
+    return { mean: ns, error: ends ? Math.max(ns - ends[0], ends[1] - ns) : null };
   },
 });
 
@@ -50,9 +58,24 @@ export const MEASURES: Measure[] = [
     unit: () => 'bytes_per_s',
     of: (row) => (row.figure.bytes_per_s.mean > 0 ? row.figure.bytes_per_s : null),
   },
-  latency('mean', 'mean latency', (row) => row.figure.latency.mean_ns),
-  latency('p50', 'median latency', (row) => percentile(row.figure.latency, 0.5)),
-  latency('p99', '99th percentile of latency', (row) => percentile(row.figure.latency, 0.01)),
+  latency(
+    'mean',
+    'mean latency',
+    (figure) => figure.latency.mean_ns,
+    (figure) => figure.mean_bounds,
+  ),
+  latency(
+    'p50',
+    'median latency',
+    (figure) => percentile(figure.latency, 0.5),
+    (figure) => figure.percentile_bounds[0],
+  ),
+  latency(
+    'p99',
+    '99th percentile of latency',
+    (figure) => percentile(figure.latency, 0.01),
+    (figure) => figure.percentile_bounds[1],
+  ),
 ];
 
 export interface Match {
@@ -80,7 +103,7 @@ export function comparison(match: Match, measure: Measure, places: Map<string, n
     const rate = measure.of(row);
     return rate === null ? [] : [{ row, rate, name: barName(row, match.rows) }];
   });
-  const first = shown[0]?.rate.mean ?? 0;
+  const first = shown[0]?.rate;
   const means = shown.map(({ rate }) => rate.mean);
   const lying = shown.length <= MANY;
   const unit = measure.unit(match);
@@ -133,16 +156,50 @@ export function comparison(match: Match, measure: Measure, places: Map<string, n
         },
       ],
     })),
-    table: () => ({
-      caption: `${match.workload}: ${title}`,
-      head: ['run', title, 'beside the first'],
-      rows: shown.map(({ row, rate }) => [
-        row.name,
-        withError(rate, unit),
-        first > 0 ? `${(rate.mean / first).toFixed(3)} ×` : '',
-      ]),
-    }),
+    table: () => {
+      const ratios = shown.map(({ rate }) =>
+        first && first.mean > 0 && rate.mean > 0 ? ratio(rate, first) : '',
+      );
+      const isKnown = !ratios.some((text) => text.startsWith('~'));
+      return {
+        caption: `${match.workload}: ${title}`,
+        head: ['run', title, `beside the first${isKnown ? '' : ' (~: interval not known)'}`],
+        rows: shown.map(({ row, rate }, index) => [
+          row.name,
+          withError(rate, unit),
+          ratios[index] ?? '',
+        ]),
+      };
+    },
   };
+}
+
+/**
+ * A rate divided by the first one, with the digits of crates/report/src/known_digits.rs: to the
+ * second digit of half its interval, or two digits after `~` if the interval is not known.
+ */
+function ratio(rate: Rate, first: Rate): string {
+  if (rate === first) return '1 ×';
+  const share = rate.mean / first.mean;
+  const errors = [rate.error ?? Infinity, first.error ?? Infinity] as const;
+  const half = share * Math.hypot(errors[0] / rate.mean, errors[1] / first.mean);
+  if (half >= share) return `~${rounded(share, secondPlace(share))} ×`;
+  // At most three digits. The printed interval contains the measured one.
+  const place = Math.max(secondPlace(share) - 1, half > 0 ? secondPlace(half) : -Infinity);
+  const text = rounded(share, place);
+  const width = (half + Math.abs(share - Number(text))) / 10 ** place;
+  return `${text} ± ${rounded(Math.max(1, Math.ceil(width - 1e-6)) * 10 ** place, place)} ×`;
+}
+
+/** Power of ten of the second digit. */
+function secondPlace(value: number): number {
+  return Number(value.toExponential(1).split('e')[1]) - 1;
+}
+
+/** A value that ends at a power of ten. */
+function rounded(value: number, place: number): string {
+  const step = 10 ** place;
+  return (Math.round(value / step) * step).toFixed(Math.max(0, -place));
 }
 
 /** Name of a bar: the place, or the row if several rows share the place. */

@@ -4,7 +4,7 @@ import type { Load } from '../document';
 import { iops, quantity } from '../format';
 import { heatMap } from './heat';
 import type { Drawing, Spec } from './panel';
-import { stopsOf, type Line, type Mark } from './plot';
+import { stopsOf, type Line, type Mark, type Rule } from './plot';
 import { linear, logarithmic } from './scales';
 
 const LINES: { name: string; of: (point: Load['points'][number]) => number | null }[] = [
@@ -69,9 +69,25 @@ function limitOf({ knee_per_s: knee, sustained_per_s: sustained }: Load): Mark[]
   return [{ kind: 'moment', at: sustained, text, isNamed: true }];
 }
 
+/** A line at each objective that the scale contains. */
+function objectivesOf({ limits }: Load): Rule[] {
+  const near = limits.filter(({ beyond }) => beyond === null);
+  return near.map(({ name, latency_ns: value }) => ({ kind: 'rule', value, text: name }));
+}
+
+/** The objectives that the scale does not contain. */
+function beyondScale({ limits }: Load): string {
+  const far = limits.filter(({ beyond }) => beyond !== null);
+  return far.map(({ name, beyond }) => `${name}: ${beyond} the scale`).join('; ');
+}
+
 function draw(load: Load): Drawing {
   const points = [...load.points].sort((a, b) => a.offered_per_s - b.offered_per_s);
-  const all = points.flatMap((point) => LINES.flatMap((line) => line.of(point) ?? []));
+  const objectives = objectivesOf(load);
+  const all = [
+    ...points.flatMap((point) => LINES.flatMap((line) => line.of(point) ?? [])),
+    ...objectives.map(({ value }) => value),
+  ];
   const kept = points.filter((point) => point.kept_up).map((point) => point.offered_per_s);
   const most = Math.max(0, ...kept);
   const lines = LINES.map(({ name, of }, slot): Line => ({
@@ -86,7 +102,7 @@ function draw(load: Load): Drawing {
     filled: false,
     dots: true,
   }));
-  const marks: Mark[] = [...lines, ...limitOf(load)];
+  const marks: Mark[] = [...lines, ...objectives, ...limitOf(load)];
   return {
     summary:
       kept.length > 0
@@ -107,7 +123,9 @@ function draw(load: Load): Drawing {
         },
       ],
       labels: true,
+      nearLabels: true,
     },
+    note: beyondScale(load),
     stops: stopsOf(
       lines,
       (offered) => {

@@ -2,7 +2,7 @@
 
 import { add, csv, folded, h, save, table, type Table } from '../dom';
 import { isPrinting, onThemeChange, theme } from '../theme';
-import { lowered, seriesOf, type Plot, type Stop } from './plot';
+import { lowered, seriesOf, type Entry, type Plot, type Stop } from './plot';
 import { element, write } from './elements';
 import { drawPlot, expectedHeight, type Drawn } from './svg';
 import { capped, textWidth } from './text';
@@ -60,6 +60,12 @@ export function showFirst(): void {
   // All widths are read before the first change: each change makes the next layout anew.
   const widths = first.map((panel) => panel.width());
   first.forEach((panel, index) => panel.show(widths[index]));
+}
+
+/** The source of a saved chart: title of the report, host, device, kernel and date. */
+function provenance(): string[] {
+  const about = document.querySelector('header p')?.textContent ?? '';
+  return [document.title, about].filter((words) => words !== '');
 }
 
 export class Panel {
@@ -195,13 +201,14 @@ export class Panel {
   }
 
   /** One entry of the legend: a button that hides and shows the series. */
-  private entryOf(series: ReturnType<typeof seriesOf>[number]): HTMLElement {
+  private entryOf(series: Entry): HTMLElement {
     const color = theme().colors[series.slot % theme().colors.length] ?? '';
     const line = element('path', {
       d: 'M0 5h24',
       stroke: color,
       'stroke-width': 3,
       'stroke-dasharray': series.dash,
+      'stroke-opacity': series.opacity,
       'data-slot': series.slot % theme().colors.length,
     });
     const swatch = element('svg', { width: 24, height: 10, 'aria-hidden': 'true' }, line);
@@ -299,19 +306,22 @@ export class Panel {
     this.tip.style.top = `${top}px`;
   }
 
-  /** The chart with title and legend, in the colours of the page. */
+  /** The chart with title, provenance and legend, in the colours of the page. */
   private svg(): Drawn {
     const look = theme();
-    const room = 34;
     const title = write(12, 22, capped(this.spec.title, SAVED_PX - 24), {
       fill: look.text,
       'font-size': 15,
       'font-weight': 600,
     });
+    const below = provenance().map((words, index) =>
+      write(12, 40 + 16 * index, capped(words, SAVED_PX - 24), { fill: look.muted }),
+    );
+    const room = 34 + 16 * below.length;
     const series = seriesOf(this.drawing.plot).filter(({ name }) => !this.hidden.has(name));
     const entries: Node[] = [];
     let [x, y] = [12, room + 8];
-    for (const { name, slot, dash } of series) {
+    for (const { name, slot, dash, opacity } of series) {
       const text = capped(name, SAVED_PX - 80);
       if (x > 12 && x + textWidth(text) + 50 > SAVED_PX) [x, y] = [12, y + 18];
       entries.push(
@@ -320,6 +330,7 @@ export class Panel {
           stroke: look.colors[slot % look.colors.length],
           'stroke-width': 3,
           'stroke-dasharray': dash,
+          'stroke-opacity': opacity,
         }),
         write(x + 30, y, text, { fill: look.text }),
       );
@@ -329,7 +340,7 @@ export class Panel {
     const labelled = drawPlot(plot, SAVED_PX, look, this.hidden).labelled || series.length < 2;
     const drawn = drawPlot(plot, SAVED_PX, look, this.hidden, labelled ? room : y + 10);
     const sheet = element('rect', { width: '100%', height: '100%', fill: look.background });
-    drawn.svg.prepend(sheet, title, ...(labelled ? [] : entries));
+    drawn.svg.prepend(sheet, title, ...below, ...(labelled ? [] : entries));
     return drawn;
   }
 
@@ -361,4 +372,9 @@ export class Panel {
   private saveCsv(): void {
     save(this.file('csv'), new Blob([csv(this.drawing.table())], { type: 'text/csv' }));
   }
+}
+
+/** Charts side by side. */
+export function grid(panels: Panel[]): HTMLElement {
+  return h('div', { class: 'grid charts' }, ...panels.map((panel) => panel.element));
 }

@@ -115,13 +115,18 @@ function same(a: number, b: number): boolean {
   return Math.abs(a / b - 1) < 1e-6;
 }
 
-/** A scale on which each nine has the same width. */
+/**
+ * A scale on which each nine has the same width. It ends with the longest curve: the last tick is
+ * the last nine that was measured, whose label always has room.
+ */
 function nines(rarities: number[]): Scale {
-  const powers = Math.ceil(Math.log10(Math.max(10, ...rarities) * 0.999));
+  const most = Math.max(10, ...rarities);
+  // A rarity of 1000 may be computed as a little less.
+  const powers = Math.floor(Math.log10(most * 1.001));
   const ticks = Array.from({ length: powers + 1 }, (_, power) => ({
     at: 10 ** power,
     // Short texts, so that none is left out on a phone or on paper.
     text: percentileName(10 ** power).replace(' %', ''),
   }));
-  return { kind: 'log', min: 1, max: 10 ** powers, ticks };
+  return { kind: 'log', min: 1, max: Math.max(most, 10 ** powers), ticks };
 }

@@ -8,6 +8,8 @@ export interface Plot {
   strips: Strip[];
   /** Whether names stand at the ends of lines, where there is room. */
   labels: boolean;
+  /** Whether a legend replaces names that would be far from the ends of their lines. */
+  nearLabels?: boolean;
 }
 
 export interface Axis {
@@ -159,14 +161,25 @@ export interface Stop {
   lines: { slot: Slot; name: string; value: string }[];
 }
 
+/** A series in the legend. */
+export interface Entry {
+  name: string;
+  slot: number;
+  dash: string | null;
+  /** Opacity of bars; `null` for lines. */
+  opacity: number | null;
+}
+
 /** Series in the order of the legend. Names are distinct. */
-export function seriesOf(plot: Plot): { name: string; slot: number; dash: string | null }[] {
-  const found = new Map<string, { name: string; slot: number; dash: string | null }>();
+export function seriesOf(plot: Plot): Entry[] {
+  const found = new Map<string, Entry>();
   for (const { marks } of plot.strips) {
     for (const mark of marks) {
       if (mark.kind !== 'line' && mark.kind !== 'bars') continue;
-      const dash = mark.kind === 'line' ? dashOf(mark.slot, mark.dash) : null;
-      if (!found.has(mark.name)) found.set(mark.name, { name: mark.name, slot: mark.slot, dash });
+      const { name, slot } = mark;
+      const dash = mark.kind === 'line' ? dashOf(slot, mark.dash) : null;
+      const opacity = mark.kind === 'bars' ? opacityOf(slot) : null;
+      if (!found.has(name)) found.set(name, { name, slot, dash, opacity });
     }
   }
   return [...found.values()];
@@ -177,6 +190,11 @@ const DASHES = [null, '7 4', '2 3', '9 3 2 3', '12 4', '5 2 1 2'];
 
 /** Number of line styles. */
 export const STYLES = DASHES.length;
+
+/** Opacity of the bars of a series. Colours repeat after six series, and then are lighter. */
+export function opacityOf(slot: number): number {
+  return [1, 0.45][Math.floor(slot / STYLES)] ?? 0.2;
+}
 
 /** `stroke-dasharray` of a series. */
 export function dashOf(slot: number, dash = slot): string | null {

@@ -5,7 +5,7 @@ import { quantity } from '../format';
 import { groupBy } from '../rows';
 import type { Drawing, Spec } from './panel';
 import { bounds, withError } from './parts';
-import type { Bars } from './plot';
+import { STYLES, type Bars } from './plot';
 import { linear, names } from './scales';
 
 const UNITS: { [unit in Unit]: string } = {
@@ -16,17 +16,19 @@ const UNITS: { [unit in Unit]: string } = {
   count: 'number',
 };
 
-/** One chart per unit, since units share no scale. */
-export function promiseSpecs(promised: Promised, number: number): Spec[] {
+/** One chart per unit, since units share no scale. `slot` is the colour of the target. */
+export function promiseSpecs(promised: Promised, number: number, slot: number): Spec[] {
   return [...groupBy(promised.rows, (row) => row.unit)].map(([unit, rows]) => ({
     id: `promise-${number}-${unit}`,
     title: `Promised and measured ${UNITS[unit as Unit]}`,
     hint: `${promised.product}; measured on ${promised.place}`,
-    draw: () => draw(rows, unit as Unit),
+    draw: () => draw(rows, unit as Unit, slot),
   }));
 }
 
-function draw(rows: PromisedRow[], unit: Unit): Drawing {
+/** The promised bars have the last colour, or the one before if that is the target's. */
+function draw(rows: PromisedRow[], unit: Unit, slot: number): Drawing {
+  const limit = slot % STYLES === STYLES - 1 ? STYLES - 2 : STYLES - 1;
   const most = Math.max(
     0,
     ...rows.flatMap((row) => [row.promised, row.measured.mean + (row.measured.error ?? 0)]),
@@ -70,8 +72,8 @@ function draw(rows: PromisedRow[], unit: Unit): Drawing {
             lines: false,
           },
           marks: [
-            bars('promised', 5, (row) => ({ mean: row.promised, error: null })),
-            bars('measured', 0, (row) => row.measured),
+            bars('promised', limit, (row) => ({ mean: row.promised, error: null })),
+            bars('measured', slot, (row) => row.measured),
           ],
         },
       ],
@@ -82,8 +84,8 @@ function draw(rows: PromisedRow[], unit: Unit): Drawing {
       y,
       head: row.what,
       lines: [
-        { slot: 5, name: 'promised', value: quantity(row.promised, unit) },
-        { slot: 0, name: 'measured', value: withError(row.measured, unit) },
+        { slot: limit, name: 'promised', value: quantity(row.promised, unit) },
+        { slot, name: 'measured', value: withError(row.measured, unit) },
       ],
     })),
     table: () => ({

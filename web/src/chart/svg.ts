@@ -3,13 +3,16 @@
 import type { Theme } from '../theme';
 import { horizontalAxis, LABELS_PX, leftOf, TITLE_PX, verticalAxis } from './axes';
 import { colorOf, element, FONT_PX, LINE_PX, path, round, write, type Place } from './elements';
-import { dashOf, seriesOf, type Bars, type Cell, type Line, type Mark, type Plot } from './plot';
-import type { Strip } from './plot';
+import { areNear, endLabels } from './labels';
+import { dashOf, opacityOf, seriesOf, type Bars, type Cell, type Line, type Mark } from './plot';
+import type { Plot, Strip } from './plot';
 import { place } from './scales';
 import { capped, textWidth } from './text';
 
 /** Narrower charts have a legend instead of names at the ends of lines. */
 const LABELS_FROM_PX = 480;
+/** A strip with more lines than this has a legend instead of names at their ends. */
+const LABELS_MOST = 6;
 /** Share of the chart's width that names at the left or right fill at most. */
 const NAMES_SHARE = 0.34;
 /** Share of the chart's width that names at the ends of lines fill at most. */
@@ -54,11 +57,17 @@ export function drawPlot(
   const all = seriesOf(plot);
   const most = width * NAMES_SHARE;
   const longest = Math.max(0, ...plot.strips.flatMap(({ marks }) => marks.map(labelWidth)));
+  const crowded = Math.max(
+    0,
+    ...plot.strips.map(({ marks }) => marks.filter((mark) => mark.kind === 'line').length),
+  );
   const labelled =
     plot.labels &&
     all.length > 0 &&
+    crowded <= LABELS_MOST &&
     width >= LABELS_FROM_PX &&
-    longest + 24 <= width * LABELS_SHARE;
+    longest + 24 <= width * LABELS_SHARE &&
+    (!plot.nearLabels || plot.strips.every(areNear));
   const edge = plot.x.scale.kind === 'names' ? 8 : textWidth(plot.x.scale.ticks.at(-1)?.text) / 2;
   const ends = Math.max(
     0,
@@ -122,6 +131,8 @@ function marksOf(strip: Strip, at: Place): Node[] {
     (mark): mark is Bars => mark.kind === 'bars' && !at.hidden.has(mark.name),
   );
   const taken: [number, number][] = [];
+  const hasNames = strip.marks.some((mark) => mark.kind === 'moment' && mark.isNamed);
+  const least = hasNames ? at.top + LINE_PX : -Infinity;
   return strip.marks.flatMap((mark): Node[] => {
     if ('name' in mark && at.hidden.has(mark.name)) return [];
     const color = 'slot' in mark ? colorOf(at.theme, mark.slot) : at.theme.text;
@@ -139,7 +150,7 @@ function marksOf(strip: Strip, at: Place): Node[] {
       case 'cells':
         return mark.cells.flatMap((cell) => cellNodes(cell, at));
       case 'rule':
-        return ruleNodes(mark.value, mark.text, at, taken);
+        return ruleNodes(mark.value, mark.text, at, least, taken);
       case 'span':
         return [spanNode(mark.from, mark.to, at)];
       case 'moment':
@@ -268,7 +279,8 @@ function barNodes(mark: Bars, index: number, count: number, at: Place): Node[] {
     mark.lying ? Math.max(at.left, at.x(value)) : Math.min(at.bottom, at.y(value));
   for (const bar of mark.bars) {
     const middle = (mark.lying ? at.y(bar.at) : at.x(bar.at)) + (index - (count - 1) / 2) * width;
-    const color = colorOf(at.theme, bar.slot ?? mark.slot);
+    const slot = bar.slot ?? mark.slot;
+    const color = colorOf(at.theme, slot);
     const [end, side] = [along(bar.value), round(middle - inner / 2)];
     const length = round(Math.max(1, Math.abs(end - base)));
     const shape = mark.lying
@@ -279,7 +291,7 @@ function barNodes(mark: Bars, index: number, count: number, at: Place): Node[] {
         shape,
         bar.predicted
           ? { class: 'bar', fill: at.theme.background, stroke: color, 'stroke-dasharray': '3 3' }
-          : { class: 'bar', fill: color },
+          : { class: 'bar', fill: color, ...lighter(slot, color) },
       ),
     );
     const cap = Math.min(4, width / 4);
@@ -295,6 +307,10 @@ function barNodes(mark: Bars, index: number, count: number, at: Place): Node[] {
   }
   return nodes;
 }
+
+/** A colour that recurs is lighter, inside an outline of the colour. */
+const lighter = (slot: number, stroke: string) =>
+  opacityOf(slot) < 1 ? { 'fill-opacity': opacityOf(slot), stroke } : {};
 
 const limitEnd = (bar: { limit: number | null }, along: (value: number) => number) =>
   bar.limit === null ? [] : [along(bar.limit)];
@@ -359,8 +375,17 @@ function cellNodes(cell: Cell, at: Place): Node[] {
   return [...nodes, ...texts];
 }
 
-/** A dashed limit. Its name is left out where it would cover another name. */
-function ruleNodes(value: number, words: string, at: Place, taken: [number, number][]): Node[] {
+/**
+ * A dashed limit. Its name stands below the line if it would be higher than `least` above it, and
+ * is left out where it would cover another name.
+ */
+function ruleNodes(
+  value: number,
+  words: string,
+  at: Place,
+  least: number,
+  taken: [number, number][],
+): Node[] {
   const y = at.y(value);
   const line = path(`M${round(at.left)} ${round(y)}H${round(at.right)}`, {
     stroke: at.theme.text,
@@ -368,9 +393,12 @@ function ruleNodes(value: number, words: string, at: Place, taken: [number, numb
     'stroke-dasharray': '6 3',
   });
   const text = capped(words, at.right - at.left - 8);
-  if (taken.some(([from, to]) => y - 18 < to && y > from)) return [line];
-  taken.push([y - 18, y]);
-  return [line, write(at.left + 6, y - 5, text, { fill: at.theme.text })];
+  const top = y - 18 < least ? y : y - 18;
+  if (taken.some(([from, to]) => top < to && top + 18 > from)) return [line];
+  taken.push([top, top + 18]);
+  const outlined = { stroke: at.theme.background, 'stroke-width': 3, 'paint-order': 'stroke' };
+  const name = { class: 'rule', fill: at.theme.text, ...outlined };
+  return [line, write(at.left + 6, top + 13, text, name)];
 }
 
 function spanNode(from: number, to: number, at: Place): Node {
@@ -393,34 +421,3 @@ function endTexts(mark: Mark): number[] {
 }
 
 const labelWidth = (mark: Mark) => (mark.kind === 'line' ? textWidth(mark.label ?? mark.name) : 0);
-
-/** Names at the right ends of lines, moved apart where they would overlap. */
-function endLabels(strip: Strip, at: Place, needed: boolean): Node[] {
-  if (!needed) return [];
-  const labels = strip.marks
-    .flatMap((mark) => {
-      if (mark.kind !== 'line' || at.hidden.has(mark.name)) return [];
-      const last = mark.points.findLast((point) => point.y !== null);
-      if (!last) return [];
-      const [x, y] = [at.x(last.x), at.y(last.y ?? 0)];
-      return [{ name: mark.label ?? mark.name, slot: mark.slot, x, y, at: y }];
-    })
-    .sort((a, b) => a.y - b.y);
-  let free = at.top;
-  for (const label of labels) {
-    label.at = Math.max(label.y, free);
-    free = label.at + LINE_PX;
-  }
-  let limit = at.bottom + 4;
-  for (const label of labels.reverse()) {
-    label.at = Math.min(label.at, limit);
-    limit = label.at - LINE_PX;
-  }
-  return labels.flatMap(({ name, slot, x, y, at: top }) => [
-    path(`M${round(x + 4)} ${round(y)}L${round(at.right + 12)} ${round(top)}h6`, {
-      stroke: colorOf(at.theme, slot),
-      'stroke-width': 1,
-    }),
-    write(at.right + 22, top + 4, name, { fill: at.theme.text }),
-  ]);
-}

@@ -205,7 +205,11 @@ function columnsOf(rows: Row[]): Column[] {
         return rate.mean > 0 ? rateCell(shown.bandwidth, shown.bandwidth_half) : ['–'];
       },
     },
-    ns('Mean latency', (figure) => figure.latency.mean_ns),
+    {
+      title: 'Mean latency',
+      value: (row) => row.figure.latency.mean_ns,
+      cell: (row) => [row.figure.shown.mean ?? '–'],
+    },
     tail('p50', 0.5, 0),
     tail('p99', 0.01, 1),
     tail('p99.9', 0.001, 2),

@@ -2,6 +2,7 @@
 
 import { groupedBars, type GroupBar, type Groups } from '../chart/bars';
 import { Panel } from '../chart/panel';
+import { withBounds } from '../chart/parts';
 import type { Kept, Pivot, PivotCell } from '../document';
 import { h, table } from '../dom';
 import { capital, moment, quantity } from '../format';
@@ -9,6 +10,8 @@ import { capital, moment, quantity } from '../format';
 /** Scale of the values. */
 type Scale = 'linear' | 'logarithmic' | 'promised';
 
+/** Bars of a group that differ in colour. With more rows than this, each row is a group. */
+const SERIES = 6;
 /** Bars that differ by more than this factor need a logarithmic scale. */
 const FAR = 40;
 
@@ -22,7 +25,7 @@ export function pivotContent(pivots: Pivot[], kept: Kept[]): (Node | null)[] {
   const [first] = pivots;
   if (!first) return [];
   let scale: Scale = isWide ? 'logarithmic' : 'linear';
-  let byRow = false;
+  let byRow = first.rows.length > SERIES && first.columns.length <= SERIES;
   const panels = pivots.map(
     (pivot, number) =>
       new Panel({
@@ -80,7 +83,7 @@ export function pivotContent(pivots: Pivot[], kept: Kept[]): (Node | null)[] {
           ['column', first.column_label],
           ['row', first.row_label],
         ],
-        'column',
+        byRow ? 'row' : 'column',
         (value) => (byRow = value === 'row'),
       ),
     ),
@@ -138,7 +141,7 @@ function promises(pivots: Pivot[]): HTMLElement {
             pivot.figure,
             row,
             column,
-            quantity(cell.value, pivot.unit),
+            withBounds(cell.value, cell.between, pivot.unit),
             quantity(cell.promised, pivot.unit),
             share,
             verdict,

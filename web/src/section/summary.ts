@@ -11,26 +11,48 @@ import { chipsOf, WIDE_INTERVAL, type Chip } from './headline';
 const SIMULATED = 'sim:';
 /** Most tiles. More figures are in the table only. */
 const TILES = 12;
+/** Most hosts, devices or kernels that the header names. More are counted. */
+const NAMED = 3;
 /** Verdicts of suites that are shown at once. The others are folded. */
 const SUITES = 6;
 
-/** Host, device, file system, kernel and date in one line. */
+/** Host, device, file system, kernel and date in one line, as in page_header.rs; number of runs. */
 export function about(report: Report): string {
   const hosts = report.hosts.flatMap((host) => (host['architecture'] === '' ? [] : [host]));
-  const text = (fact: Fact | undefined, name: string) => String(fact?.[name] ?? '');
-  const [host] = hosts;
-  const targets = report.targets.flat();
-  const devices = [...new Set(targets.map(described))].filter((name) => name !== '');
-  const kernels = [...new Set(hosts.map((one) => text(one, 'kernel')))].filter(Boolean);
+  const kernels = hosts.map((host) => String(host['kernel'] ?? '')).filter((name) => name !== '');
+  const systems = kernels.map((kernel) => `Linux ${kernel}`);
   const parts = [
-    onHosts(report, hosts.length > 1 ? `${hosts.length} hosts` : text(host, 'hostname')),
-    devices.length > 3 ? `${devices.length} devices` : devices.join('; '),
-    kernels.length > 2 ? `${kernels.length} kernels` : kernels.map((one) => `Linux ${one}`).join(),
+    onHosts(report, namedHosts(hosts)),
+    named(report.targets.flat().map(described), 'devices'),
+    named(systems, 'kernels'),
     measuredAt(report),
     counted(report),
   ];
   return parts.filter((part) => part !== '').join(' · ');
 }
+
+/** The distinct names, or their number if there are many. */
+function named(names: string[], many: string): string {
+  const distinct = [...new Set(names)].filter((name) => name !== '');
+  return distinct.length > NAMED ? `${distinct.length} ${many}` : distinct.join('; ');
+}
+
+/** The names of the hosts, or their number if there are many or machines share a name. */
+function namedHosts(hosts: Fact[]): string {
+  const nameOf = (host: Fact) => String(host['hostname'] ?? '');
+  // The kernel of a machine may change, and with it some MiB of its memory.
+  const machineOf = (host: Fact) => {
+    const cpu = host['cpu'] as { model?: string; online?: number } | undefined;
+    const memory = Math.round(Number(host['memory_bytes'] ?? 0) / 2 ** 30);
+    return JSON.stringify([nameOf(host), cpu?.model, cpu?.online, memory]);
+  };
+  const names = new Set(hosts.map(nameOf));
+  const machines = new Set(hosts.map(machineOf));
+  const isNamed = names.size === machines.size && !names.has('');
+  return isNamed ? named([...names], 'hosts') : many(machines.size, 'host');
+}
+
+const many = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
 
 /** The hosts, and how many of the targets are simulated, if some are and others are not. */
 function onHosts(report: Report, hosts: string): string {
@@ -77,7 +99,6 @@ function measuredAt(report: Report): string {
 
 function counted(report: Report): string {
   const measured = report.runs.filter((run) => !run.preparation).length;
-  const many = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
   if (measured > 0) return many(measured, 'run');
   if (report.kept.length > 0) return many(report.kept.length, 'result');
   return report.sweeps.length + report.loads.length > 0 ? 'files without their single runs' : '';

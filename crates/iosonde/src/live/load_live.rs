@@ -29,7 +29,7 @@ impl LoadSteps {
 }
 
 impl StudySteps for LoadSteps {
-    fn announce(&mut self, announcement: &Announcement<'_>) -> Option<StudyExtent> {
+    fn announce(&mut self, announcement: &Announcement<'_>, is_live: bool) -> Option<StudyExtent> {
         let Announcement::Load { target, extent } = announcement else {
             return None;
         };
@@ -39,7 +39,9 @@ impl StudySteps for LoadSteps {
         if overwrites {
             lines.extend(overwrite_warning(&target.path));
         }
-        lines.extend([length(extent), STOP_HINT.to_owned()]);
+        // The redrawn lines have the number of steps and the time left.
+        lines.extend((!is_live).then(|| length(extent)));
+        lines.push(STOP_HINT.to_owned());
         Some(StudyExtent::of_target(target, lines, extent.planned))
     }
 
@@ -114,6 +116,7 @@ mod tests {
     use iosonde_result::histogram::Histogram;
     use iosonde_study::TimeRange;
     use iosonde_study::load::{DirectionLoad, LoadLatency, LoadMeasurement, Offered};
+    use iosonde_study::probe::StudyTarget;
 
     /// A rate that the target sustained, with one latency.
     fn sustained(rate: f64, latency_ns: u64) -> LoadMeasurement {
@@ -193,14 +196,41 @@ mod tests {
         assert!(steps.rows(room).is_empty());
     }
 
-    #[test]
-    fn load_length_is_a_range_if_searches_follow() {
-        let announcement = |least, most, layout_bytes| LoadAnnouncement {
+    fn announcement(least: u64, most: u64, layout_bytes: u64) -> LoadAnnouncement {
+        LoadAnnouncement {
             bytes: 1 << 30,
             layout_bytes,
             steps: StepRange { least, most },
             planned: TimeRange::from_steps(least, most, 5_000_000_000),
+        }
+    }
+
+    #[test]
+    fn redrawn_lines_replace_the_announced_length() {
+        let target = StudyTarget {
+            name: "sim:nvme".to_owned(),
+            path: String::new(),
+            kind: StudyTargetKind::Simulated {
+                options: "nvme".to_owned(),
+            },
         };
+        let extent = announcement(14, 26, 0);
+        let lines = |is_live| {
+            let announced = Announcement::Load {
+                target: &target,
+                extent,
+            };
+            let extent = LoadSteps::default().announce(&announced, is_live);
+            extent.unwrap().lines
+        };
+        let device = "sim:nvme: a simulated device";
+        let length = "14 to 26 steps, 1 min 10 s to 2 min 10 s";
+        assert_eq!(lines(false), [device, length, STOP_HINT]);
+        assert_eq!(lines(true), [device, STOP_HINT]);
+    }
+
+    #[test]
+    fn load_length_is_a_range_if_searches_follow() {
         assert_eq!(
             length(&announcement(14, 26, 1 << 30)),
             "14 to 26 steps, 1 min 10 s to 2 min 10 s, plus layout"

@@ -14,7 +14,7 @@ pub(crate) type PtsLive = StudyView<PtsSteps>;
 pub(crate) struct PtsSteps;
 
 impl StudySteps for PtsSteps {
-    fn announce(&mut self, announcement: &Announcement<'_>) -> Option<StudyExtent> {
+    fn announce(&mut self, announcement: &Announcement<'_>, _is_live: bool) -> Option<StudyExtent> {
         let Announcement::Pts { target, extent } = announcement else {
             return None;
         };

@@ -41,8 +41,8 @@ impl StudyExtent {
 
 /// Steps and findings of a kind of study.
 pub(crate) trait StudySteps: Default {
-    /// Returns the extent of a study of this kind.
-    fn announce(&mut self, announcement: &Announcement<'_>) -> Option<StudyExtent>;
+    /// Returns the extent of a study of this kind. `is_live`: redrawn lines show the time left.
+    fn announce(&mut self, announcement: &Announcement<'_>, is_live: bool) -> Option<StudyExtent>;
 
     /// Starts a step. Returns its title.
     fn begin(&mut self, step: StudyStep<'_>) -> String;
@@ -168,7 +168,7 @@ impl<S: StudySteps> StudyView<S> {
     }
 
     fn announce(&mut self, announcement: &Announcement<'_>) {
-        if let Some(extent) = self.steps.announce(announcement) {
+        if let Some(extent) = self.steps.announce(announcement, self.view.is_live()) {
             extent.lines.iter().for_each(|line| self.line(line));
             (self.name, self.planned) = (extent.name, extent.planned);
             self.activity = extent.activity;

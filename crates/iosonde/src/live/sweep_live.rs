@@ -66,7 +66,7 @@ impl SweepLive {
 }
 
 impl StudySteps for SweepSteps {
-    fn announce(&mut self, announcement: &Announcement<'_>) -> Option<StudyExtent> {
+    fn announce(&mut self, announcement: &Announcement<'_>, _is_live: bool) -> Option<StudyExtent> {
         let Announcement::Sweep(extent) = announcement else {
             return None;
         };

@@ -176,10 +176,18 @@ fn shown_alike(name: &str, words: &[&str]) {
     // The first columns hold no figures, only the id and the time.
     let columns: Vec<&str> = row.split_whitespace().collect();
     let has_interval = row.contains('±') || row.contains("+-");
-    let last = 4 + usize::from(has_interval);
+    let last = 3 + usize::from(has_interval);
     let listed = columns[columns.len().saturating_sub(last)..].join(" ");
     assert!(!figures(&listed).is_empty(), "nothing is listed: {row}");
     assert_eq!(strangers(&listed, &forms), [""; 0], "list\n{row}");
+    if let Some(depth) = depth_of_highest_rate(&document) {
+        let below = list.lines().nth(2).unwrap_or_default();
+        let depth = format!("depth {depth}");
+        let mut words = below.split([',', ' ']).collect::<Vec<_>>();
+        words.retain(|word| !word.is_empty());
+        let is_named = words.windows(2).any(|pair| pair.join(" ") == depth);
+        assert!(is_named, "no {depth}: list\n{list}");
+    }
     for format in ["table", "markdown"] {
         let shown = scratch.done(&["show", "latest", "--format", format]);
         assert_eq!(
@@ -219,6 +227,19 @@ fn shown_alike(name: &str, words: &[&str]) {
     assert_eq!(shown, [], "report");
     let reported = words_of_page(&drawn);
     assert_eq!(strangers(&reported, &forms), [""; 0], "report: {reported}");
+}
+
+/// Returns the I/Os in flight of the highest rate of a probe, or of a sequential SNIA test, which
+/// has one job.
+fn depth_of_highest_rate(document: &Value) -> Option<u64> {
+    let options = &document["pts"]["options"];
+    if options["test"] == "throughput" {
+        return Some(options["iodepth"].as_u64()? * options["numjobs"].as_u64()?);
+    }
+    let figures = document["probe"]["figures"].as_array()?;
+    let rate = |figure: &Value| figure["iops"]["mean"].as_f64().unwrap_or(0.0);
+    let highest = figures.iter().max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+    highest["iodepth"].as_u64()
 }
 
 /// Returns the document that a page draws.

@@ -1,55 +1,49 @@
 //! List of stored results for a terminal.
 
-use super::{CUT_OFF, list_rates, reached, shown_labels, time, unfinished, what};
+use super::list_rates::{ListedRate, legends};
+use super::{CUT_OFF, reached, shown_labels, time, unfinished};
 use crate::text_style::TextStyle;
-use crate::text_table::{columns, hidden_columns, plain, render_left, right};
+use crate::text_table::{columns, hidden_columns, plain, render_left, right, wrapped};
 use comfy_table::{Cell, ColumnConstraint, ContentArrangement};
-use iosonde_history::{Headline, StudySummary};
+use iosonde_history::StudySummary;
 use jiff::tz::TimeZone;
 
-/// The higher rate of both directions with its workload: `753k ±1k randread`, or `13k reads` if the
-/// result does not name it. Rates with the same digits are of `both` directions.
-fn highest_rate(headline: &Headline, plus_minus: &str) -> Option<String> {
-    let text = |iops: Option<f64>, error: Option<f64>| {
-        let iops = iops?;
-        Some((iops, list_rates::rate(iops, error, plus_minus)))
-    };
-    let number = |text: &str| text.split(' ').next().map(str::to_owned);
-    let workload = |name: Option<&str>, direction: &str| name.unwrap_or(direction).to_owned();
-    let read = text(headline.read_iops, headline.read_iops_error);
-    let write = text(headline.write_iops, headline.write_iops_error);
-    let (text, name) = match (read, write) {
-        (Some(read), Some(write)) if number(&read.1) == number(&write.1) => {
-            let higher = if read.0 >= write.0 { read } else { write };
-            (higher.1, "both".to_owned())
-        }
-        (Some((iops, read)), write) if write.as_ref().is_none_or(|(write, _)| iops > *write) => {
-            (read, workload(headline.read_workload.as_deref(), "reads"))
-        }
-        (_, write) => (
-            write?.1,
-            workload(headline.write_workload.as_deref(), "writes"),
-        ),
-    };
-    Some(format!("{text} {name}"))
+/// Line of a result, and the texts below its figures.
+struct ListRow {
+    cells: [String; TABLE_HEAD.len()],
+    /// Workloads of the rate and of the bandwidth, which stand below them.
+    workloads: [String; 2],
 }
 
-/// Row of the table for a terminal: the higher rate of both directions, or the figure of a command,
-/// and the bandwidth. Both are the highest of all workloads.
-fn table_row(study: &StudySummary, zone: &TimeZone, style: TextStyle) -> [String; 6] {
-    let headline = &study.headline;
-    let highest = highest_rate(headline, style.plus_minus());
-    let bandwidth = list_rates::bandwidth(study);
-    [
-        study.short_id.clone(),
-        time(study.started_at_ms, zone),
-        what(study),
-        study.target.clone(),
-        highest
-            .or_else(|| headline.command.clone())
-            .unwrap_or_else(|| "-".to_owned()),
-        bandwidth.unwrap_or_else(|| "-".to_owned()),
-    ]
+impl ListRow {
+    /// Returns the higher rate of both directions, or the figure of a command, and the bandwidth.
+    /// Both are the highest of all workloads.
+    fn new(study: &StudySummary, zone: &TimeZone, style: TextStyle) -> ListRow {
+        let headline = &study.headline;
+        let highest = ListedRate::from_headline(headline, style.plus_minus());
+        let bandwidth = headline.bandwidth.as_ref().map(ListedRate::from_bandwidth);
+        let unknown = || "-".to_owned();
+        let listed = [&highest, &bandwidth];
+        let workloads = listed.map(|rate| rate.clone().unwrap_or_default().workload);
+        // The state of an unfinished study is below its kind.
+        let what = match study.finished_at_ms {
+            Some(_) => study.kind.clone(),
+            None => format!("{:<1$}", study.kind, CUT_OFF.len()),
+        };
+        ListRow {
+            cells: [
+                study.short_id.clone(),
+                time(study.started_at_ms, zone),
+                what,
+                study.target.clone(),
+                (highest.map(|highest| highest.figure))
+                    .or_else(|| headline.command.clone())
+                    .unwrap_or_else(unknown),
+                bandwidth.map_or_else(unknown, |bandwidth| bandwidth.figure),
+            ],
+            workloads,
+        }
+    }
 }
 
 /// Shortens a text to at most `most` characters by omitting its middle.
@@ -73,30 +67,26 @@ const TARGET_COLUMNS_MIN: usize = 12;
 /// Spaces between two columns.
 const GAP: usize = 2;
 /// Columns that a narrow terminal does not show, the least important first: bandwidth, time, rate.
-const LEAST_IMPORTANT: [usize; 3] = [5, 1, 4];
+const LEAST_IMPORTANT: [usize; 3] = [BANDWIDTH, 1, RATE];
 /// Index of the column for the kind.
 const WHAT: usize = 2;
 /// Index of the column for the target.
 pub(super) const TARGET: usize = 3;
+/// Indices of the columns of figures.
+const RATE: usize = 4;
+const BANDWIDTH: usize = 5;
 
 /// Width of a column, with the gap behind it.
-fn width(rows: &[[String; 6]], column: usize) -> usize {
-    let cells = rows.iter().map(|row| row[column].chars().count());
+fn width(rows: &[ListRow], column: usize) -> usize {
+    let cells = rows.iter().map(|row| row.cells[column].chars().count());
     cells.max().unwrap_or(0).max(TABLE_HEAD[column].len()) + GAP
 }
 
-/// Shortens targets to the width left over. Long labels and unfinished states are on lines below.
+/// Shortens targets to the width left over. Workloads, long labels and unfinished states are on
+/// lines below.
 pub(super) fn list_table(studies: &[StudySummary], zone: &TimeZone, style: TextStyle) -> String {
-    let mut rows: Vec<[String; 6]> = studies
-        .iter()
-        .map(|study| table_row(study, zone, style))
-        .collect();
-    for (study, row) in studies.iter().zip(&mut rows) {
-        row[WHAT].clone_from(&study.kind);
-        if study.finished_at_ms.is_none() {
-            row[WHAT] = format!("{:<1$}", study.kind, CUT_OFF.len());
-        }
-    }
+    let rows = studies.iter().map(|study| ListRow::new(study, zone, style));
+    let mut rows: Vec<ListRow> = rows.collect();
     // The last column has no gap, so that of the target is left out.
     let widths: Vec<usize> = (0..TABLE_HEAD.len())
         .map(|at| match at {
@@ -110,47 +100,111 @@ pub(super) fn list_table(studies: &[StudySummary], zone: &TimeZone, style: TextS
     let used: usize = shown.map(|at| widths[at]).sum();
     let room = TARGET_COLUMNS_MIN + columns().saturating_sub(used);
     for row in &mut rows {
-        row[TARGET] = shortened(&row[TARGET], room, style.ellipsis());
+        row.cells[TARGET] = shortened(&row.cells[TARGET], room, style.ellipsis());
     }
-    let indents = [WHAT, TARGET].map(|column| {
+    let start = |column: usize| {
         let before = (0..column).filter(is_shown);
         before.map(|at| width(&rows, at)).sum::<usize>()
-    });
+    };
+    let indents = [WHAT, TARGET].map(start);
+    let figures = [RATE, BANDWIDTH].into_iter().enumerate();
+    let figures = figures.filter(|(_, column)| is_shown(column));
+    // Each figure ends before the gap of its column.
+    let end = |column: usize| start(column) + width(&rows, column) - GAP;
+    let ends = figures.map(|(index, column)| (index, end(column)));
+    let ends: Vec<(usize, usize)> = ends.collect();
+    let workloads: Vec<Vec<String>> = (rows.iter())
+        .map(|row| {
+            let texts = ends.iter().map(|(index, end)| {
+                let text = shortened(&row.workloads[*index], columns() - GAP, style.ellipsis());
+                (text, *end)
+            });
+            aligned(&texts.collect::<Vec<_>>(), columns())
+        })
+        .collect();
+    let legend = legend(&rows, &hidden);
+    let mut output = String::new();
+    let below = studies.iter().zip(&workloads);
+    let below = below.map(|(study, workloads)| lines_below(study, indents, workloads));
+    let below = std::iter::once(String::new()).chain(below);
+    for (line, below) in rendered(rows, &hidden).lines().zip(below) {
+        output.push_str(&format!("{line}\n{below}"));
+    }
+    output + &legend
+}
+
+/// Renders the header and a line for each row.
+fn rendered(rows: Vec<ListRow>, hidden: &[usize]) -> String {
     let mut table = plain();
     table.set_content_arrangement(ContentArrangement::Disabled);
-    let cell = |(index, text): (usize, String)| {
-        if index <= TARGET {
-            Cell::new(text)
-        } else {
-            right(text)
-        }
+    let cell = |(index, text): (usize, String)| match index <= TARGET {
+        true => Cell::new(text),
+        false => right(text),
     };
-    table.set_header(
-        TABLE_HEAD
-            .map(str::to_owned)
-            .into_iter()
-            .enumerate()
-            .map(cell),
-    );
+    let head = TABLE_HEAD.map(str::to_owned).into_iter();
+    table.set_header(head.enumerate().map(cell));
     for row in rows {
-        table.add_row(row.into_iter().enumerate().map(cell));
+        table.add_row(row.cells.into_iter().enumerate().map(cell));
     }
-    for at in &hidden {
+    for at in hidden {
         if let Some(column) = table.column_mut(*at) {
             column.set_constraint(ColumnConstraint::Hidden);
         }
     }
-    let text = render_left(&mut table);
-    let mut lines = text.lines();
-    let mut output = format!("{}\n", lines.next().unwrap_or_default());
-    for (line, study) in lines.zip(studies) {
-        output.push_str(&format!("{line}\n{}", below(study, indents)));
-    }
-    output
+    render_left(&mut table)
 }
 
-/// Lines below the line of a study.
-fn below(study: &StudySummary, [what, target]: [usize; 2]) -> String {
+/// Explains the marks of the figures that are shown.
+fn legend(rows: &[ListRow], hidden: &[usize]) -> String {
+    let shown = [RATE, BANDWIDTH].into_iter();
+    let shown = shown.filter(|column| !hidden.contains(column));
+    let figures = shown.flat_map(|column| rows.iter().map(move |row| row.cells[column].as_str()));
+    let legends = legends(figures).into_iter();
+    legends.map(wrapped).collect()
+}
+
+/// Line of texts, each with the column at which it ends. A text that has no room there ends before
+/// the next one, which moves to the right if both have no room. If they do not fit into `room`
+/// columns, each has its own line. Lines begin with a gap: only an ID begins in the first column.
+fn aligned(texts: &[(String, usize)], room: usize) -> Vec<String> {
+    let mut starts = Vec::new();
+    let mut before = usize::MAX;
+    for (text, end) in texts.iter().rev().filter(|(text, _)| !text.is_empty()) {
+        let indented = |end: usize| end.saturating_sub(text.chars().count()).max(GAP);
+        let start = indented((*end).min(before));
+        starts.push((start, indented(*end), text));
+        before = start - GAP;
+    }
+    starts.reverse();
+    let mut line = String::new();
+    for (start, _, text) in &starts {
+        let used = line.chars().count();
+        let start = (*start).max(used + GAP);
+        line = format!("{line:<start$}{text}");
+    }
+    match starts.len() {
+        0 => Vec::new(),
+        _ if line.chars().count() <= room => vec![line],
+        _ => {
+            let lines = starts.into_iter();
+            let lines = lines.map(|(_, own_start, text)| format!("{:<own_start$}{text}", ""));
+            lines.collect()
+        }
+    }
+}
+
+/// Lines below the line of a study: the workloads of its figures, its state and its labels. The
+/// last workloads are on the line of the state if they have room there.
+fn lines_below(study: &StudySummary, [what, target]: [usize; 2], workloads: &[String]) -> String {
+    let (workloads, above) = match workloads.split_last() {
+        Some((last, above)) => (last.as_str(), above),
+        None => ("", workloads),
+    };
+    let start = workloads.chars().take_while(|sign| *sign == ' ').count();
+    let first_room = match workloads.is_empty() {
+        true => columns(),
+        false => start.saturating_sub(GAP),
+    };
     let mut lines = vec![" ".repeat(what)];
     if let Some(why) = unfinished(study) {
         lines[0].push_str(why);
@@ -160,15 +214,21 @@ fn below(study: &StudySummary, [what, target]: [usize; 2]) -> String {
         let label = format!("{key}={value}");
         let last = lines.len() - 1;
         let begun = lines[last].chars().count();
-        if begun <= target {
-            lines[last] = format!("{:<target$}{label}", lines[last]);
-        } else if begun + 1 + label.chars().count() <= columns() {
-            lines[last].push_str(&format!(" {label}"));
-        } else {
-            lines.push(format!("{:<target$}{label}", ""));
+        let room = if last == 0 { first_room } else { columns() };
+        let at = if begun <= target { target } else { begun + 1 };
+        let is_whole_line = begun <= target && room == columns();
+        match is_whole_line || at + label.chars().count() <= room {
+            true => lines[last] = format!("{:<at$}{label}", lines[last]),
+            false => lines.push(format!("{:<target$}{label}", "")),
         }
     }
-    let lines = lines.iter().filter(|line| !line.trim().is_empty());
+    let used = lines[0].trim_end().chars().count();
+    match used <= first_room || workloads.is_empty() {
+        true => lines[0] = format!("{:<start$}{}", lines[0].trim_end(), workloads.trim_start()),
+        false => lines.insert(0, workloads.to_owned()),
+    }
+    let lines = above.iter().chain(&lines);
+    let lines = lines.filter(|line| !line.trim().is_empty());
     lines.map(|line| format!("{line}\n")).collect()
 }
 
@@ -177,23 +237,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn highest_rate_names_its_workload_and_a_tie() {
-        let mut headline = Headline {
-            read_iops: Some(402.0),
-            read_iops_error: Some(8.0),
-            read_workload: Some("randread".to_owned()),
-            write_iops: Some(401.8),
-            write_iops_error: Some(8.0),
-            ..Headline::default()
+    fn texts_below_figures_end_at_their_columns_or_before_the_next() {
+        let texts = |first: &str, second: &str| {
+            let texts = [(first, 20), (second, 30)];
+            aligned(&texts.map(|(text, end)| (text.to_owned(), end)), 40)
         };
-        let shown = |headline: &Headline| highest_rate(headline, "+-");
-        assert_eq!(shown(&headline).as_deref(), Some("402 +-8 both"));
-        headline.write_iops = Some(300.0);
-        assert_eq!(shown(&headline).as_deref(), Some("402 +-8 randread"));
-        headline.write_iops = Some(500.0);
-        assert_eq!(shown(&headline).as_deref(), Some("500 +-8 writes"));
-        headline.write_iops = None;
-        assert_eq!(shown(&headline).as_deref(), Some("402 +-8 randread"));
-        assert_eq!(shown(&Headline::default()), None);
+        let line = texts("randread", "depth 8");
+        assert_eq!(line, ["            randread   depth 8"]);
+        let line = texts("randread", "read, depth 8");
+        assert_eq!(line, ["       randread  read, depth 8"]);
+        assert_eq!(texts("", "depth 8"), ["                       depth 8"]);
+        assert_eq!(texts("randread", ""), ["            randread"]);
+        assert_eq!(texts("", ""), [""; 0]);
+        let indented = aligned(&[("long text".to_owned(), 4)], 40);
+        assert_eq!(indented, ["  long text"]);
+    }
+
+    #[test]
+    fn texts_without_room_move_to_the_right_or_have_their_own_lines() {
+        let texts = |first: &str, second: &str| {
+            let texts = [(first, 20), (second, 30)];
+            aligned(&texts.map(|(text, end)| (text.to_owned(), end)), 40)
+        };
+        let moved = texts("randread, depth 8", "randwrite, depth 8");
+        assert_eq!(moved, ["  randread, depth 8  randwrite, depth 8"]);
+        let own = texts("randread, depth 64", "randwrite, depths 16 to 32");
+        let first = "  randread, depth 64";
+        assert_eq!(own, [first, "    randwrite, depths 16 to 32"]);
     }
 }

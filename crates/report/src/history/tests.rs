@@ -5,8 +5,8 @@ use crate::format::TextFormat;
 use crate::text_style::TextStyle;
 use iosonde_engine::runner::LocalRunner;
 use iosonde_history::{
-    Filter, HistoryHook, HistoryOptions, HistoryPath, HistoryWriter, Store, StoredRuns,
-    StudyRecord, StudySummary, probe_document, read_documents,
+    Filter, Headline, HeadlineDepths, HistoryHook, HistoryOptions, HistoryPath, HistoryWriter,
+    Store, StoredRuns, StudyRecord, StudySummary, probe_document, read_documents,
 };
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_result::pods::{PodRun, combined};
@@ -100,7 +100,7 @@ fn list_has_rate_of_phase_instead_of_maximum() {
     let figure = figures.find(|each| each.phase == knee.phase).unwrap();
     let maximum = &mut knee.saturation.maximum;
     (maximum.mean, maximum.error) = (2.0 * maximum.mean, Some(0.0));
-    let (maximum, rate) = (maximum.mean, figure.iops.mean);
+    let (maximum, rate, iodepth) = (maximum.mean, figure.iops.mean, figure.iodepth);
     (knee.saturation.jobs, knee.saturation.knee.iodepth) = (1, figure.iodepth);
     (figure.iops.error, figure.measured_ns) = (Some(0.0), u64::MAX);
     let knee = knee.clone();
@@ -112,11 +112,13 @@ fn list_has_rate_of_phase_instead_of_maximum() {
     }
     let document = probe_document(&mut result);
     writer.finish(document.as_ref()).unwrap();
-    let headline = scratch.list_studies().remove(0).headline;
-    let listed = headline.write_iops.unwrap();
+    let written = scratch.list_studies().remove(0).headline.write.unwrap();
+    let listed = written.per_s;
     assert!(listed < 0.9 * maximum, "{listed} of {maximum}");
     assert!((listed / rate - 1.0).abs() < 1e-9, "{listed} for {rate}");
-    assert_eq!(headline.write_iops_error, Some(0.0));
+    assert_eq!(written.error, Some(0.0));
+    let depths = written.depths.unwrap();
+    assert_eq!((depths.jobs, depths.from, depths.to), (1, iodepth, iodepth));
 }
 
 /// An imported result of fio.
@@ -283,7 +285,10 @@ fn list_on_a_narrow_terminal_drops_columns_and_keeps_figures() {
             let rows = table.lines().filter(|line| line.starts_with(id));
             assert_eq!(rows.count(), 1, "{table}");
         }
-        assert_eq!(table.contains("±"), columns > 40, "{columns}: {table}");
+        assert!(table.contains("±"), "{columns}: {table}");
+        let workload = table.contains("randread, depth 64");
+        assert!(workload, "{columns}: {table}");
+        assert_eq!(table.contains("GiB/s"), columns > 60, "{columns}: {table}");
     }
     assert!(whole.contains("bandwidth"), "{whole}");
 }
@@ -306,11 +311,91 @@ fn list_in_ascii_locale_has_no_other_characters() {
 #[test]
 fn list_shows_the_figure_of_a_command_without_rates() {
     let mut all = shown();
-    all[0].headline.read_iops = None;
-    all[0].headline.write_iops = None;
-    all[0].headline.bytes_per_s = None;
-    all[0].headline.command = Some("400 tps".to_owned());
+    all[0].headline = Headline {
+        command: Some("400 tps".to_owned()),
+        ..Headline::default()
+    };
     let table = list_in_utf8(&all, TextFormat::Table);
     let row = table.lines().nth(1).unwrap();
     assert!(row.contains("400 tps") && row.ends_with(" -"), "{table}");
+}
+
+#[test]
+fn list_marks_rates_in_doubt_and_names_workloads_below_them() {
+    let mut all = shown();
+    let read = all[0].headline.read.as_mut().unwrap();
+    read.is_unsteady = true;
+    (read.error, read.per_s) = (Some(14.9), 3_283.0);
+    let written = all[0].headline.write.as_mut().unwrap();
+    (written.error, written.per_s) = (Some(14.9), 3_281.0);
+    // The longest names of a sweep.
+    let bandwidth = all[0].headline.bandwidth.as_mut().unwrap();
+    bandwidth.workload = Some("randwrite".to_owned());
+    bandwidth.depths = Some(HeadlineDepths {
+        jobs: 1,
+        from: 128,
+        to: 256,
+    });
+    for (style, figure) in [
+        (
+            TextStyle::for_locale("C.UTF-8", false),
+            " 3.28k ±0.02k*  3.17 GiB/s\n",
+        ),
+        (TextStyle::PLAIN, " 3.28k +-0.02k*  3.17 GiB/s\n"),
+    ] {
+        let table = list(&all, TextFormat::Table, &TimeZone::UTC, style);
+        let widest = table.lines().map(|line| line.chars().count()).max();
+        assert!(widest.unwrap() <= 80, "{table}");
+        assert!(table.contains(figure), "{table}");
+        let below = "randread and randwrite, depth 64  randwrite, depths 128 to 256\n";
+        assert!(table.contains(below), "{table}");
+        let legend = "\n* not steady: the rate drifted or jumped, or the test reached no steady \
+                      state.\nA figure with ~ has no known interval.\n";
+        assert!(table.ends_with(legend), "{table}");
+    }
+    let document = list_in_utf8(&all, TextFormat::Markdown);
+    let cell = "| 3.28k ±0.02k* (randread, depth 64) |";
+    assert!(document.contains(cell), "{document}");
+    assert!(document.contains("\n\\* not steady: "), "{document}");
+}
+
+#[test]
+fn list_with_long_workloads_fits_and_indents_lines_below_ids() {
+    let mut all = shown();
+    all.truncate(1);
+    all[0].target = "a".to_owned();
+    let headline = &mut all[0].headline;
+    let depths = Some(HeadlineDepths {
+        jobs: 4,
+        from: 16,
+        to: 64,
+    });
+    let bandwidth = headline.bandwidth.as_mut().unwrap();
+    (bandwidth.workload, bandwidth.depths) = (Some("randwrite".to_owned()), depths);
+    let read = headline.read.as_mut().unwrap();
+    read.depths = depths;
+    let (per_s, error) = (read.per_s, read.error);
+    let mut written = headline.write.take().unwrap();
+    (written.per_s, written.error, written.depths) = (per_s, error, depths);
+    let of_bandwidth = "randwrite, 4 jobs x depths 16 to 64\n";
+    let table = list_in_utf8(&all, TextFormat::Table);
+    let one_line = format!("\n  randread, 4 jobs x depths 16 to 64  {of_bandwidth}");
+    assert!(table.contains(&one_line), "{table}");
+    // A tie has both names, and the texts of both figures do not fit into one line.
+    all[0].headline.write = Some(written);
+    for columns in [80, 60, 40] {
+        crate::text_table::set_columns(columns);
+        let table = list_in_utf8(&all, TextFormat::Table);
+        for line in table.lines() {
+            assert!(line.chars().count() <= columns, "{columns}: {table}");
+            let is_indented = line.starts_with(' ');
+            let is_row = line.starts_with("id ") || line.starts_with("1fa9c1 ");
+            assert!(is_indented || is_row, "{columns}: {table}");
+        }
+    }
+    crate::text_table::set_columns(80);
+    let table = list_in_utf8(&all, TextFormat::Table);
+    let tie = "\n  randread and randwrite, 4 jobs x depths 16 to 64\n";
+    assert!(table.contains(tie), "{table}");
+    assert!(table.contains(&format!(" {of_bandwidth}")), "{table}");
 }

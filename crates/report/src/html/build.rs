@@ -4,6 +4,7 @@ use super::document::{
     PageExpectation, PageFigure, PageFigureTexts, PageLoad, PagePivot, PagePromise, PageRate,
     PageReport, PageResult, PageRun, PageSeries, PageSpread, PageStudy, PageSuite, PageSweep,
 };
+use super::page_target::chosen_path;
 use super::page_winner::{ComparedProbe, winners};
 use super::{
     foreign, knees, page, page_csi, page_figures, page_lifecycle, page_load, page_machine,
@@ -285,7 +286,8 @@ impl HtmlReportBuilder {
         if let Some(title) = page_suite::title(&self.suites).filter(|_| !has_others) {
             return title;
         }
-        page_title::title_of_results(&self.runs, &self.sweeps, &self.loads)
+        let infos = &self.targets.rows;
+        page_title::title_of_results(&self.runs, &self.sweeps, &self.loads, infos)
     }
 
     /// Adds the spread of the results of a label.
@@ -441,9 +443,9 @@ fn place(result: &RunResult) -> String {
             None if files.filenames.is_empty() => files.directories.clone(),
             None => files.filenames.clone(),
         };
-        for place in given {
-            if !places.contains(&place) {
-                places.push(place);
+        for place in given.iter().map(|path| chosen_path(path)) {
+            if !places.iter().any(|other| other == place) {
+                places.push(place.to_owned());
             }
         }
     }

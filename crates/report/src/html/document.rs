@@ -4,6 +4,7 @@
 //! share (hosts, plans, targets) is in it once. iosonde's own JSON keeps everything.
 
 pub(crate) use super::page_rate::PageRate;
+use crate::load::objective_limits::ObjectiveLimit;
 use iosonde_job::plan::Plan;
 use iosonde_result::host::{Host, TargetInfo};
 use iosonde_result::run::{BackendUsed, CpuUse, DiskUtil, RunEvent, Verdict};
@@ -44,9 +45,8 @@ pub(crate) struct PageReport {
 /// Comparison of two probes. In its texts, `[first]` and `[second]` stand for the targets' names.
 #[derive(Debug, Serialize)]
 pub(crate) struct PageWinner {
-    /// Index of the first study.
+    /// Indexes of the studies.
     pub(crate) first: usize,
-    /// Index of the other study.
     pub(crate) second: usize,
     /// The winner, by how much, and how certain that is.
     pub(crate) sentence: String,
@@ -90,7 +90,6 @@ pub(crate) struct PageExpectation {
 pub(crate) struct PagePivot {
     /// The figure as requested: `randread.max_iops`.
     pub(crate) figure: String,
-    /// Title of the figure.
     pub(crate) title: String,
     pub(crate) unit: PageUnit,
     pub(crate) row_label: String,
@@ -232,6 +231,7 @@ pub(crate) struct PageLoad {
     pub(crate) sustained_per_s: Option<f64>,
     /// Results of the objectives, each one sentence.
     pub(crate) objectives: Vec<String>,
+    pub(crate) limits: Vec<ObjectiveLimit>,
     pub(crate) points: Vec<LoadPoint>,
     /// Further notes, each one sentence.
     pub(crate) notes: Vec<String>,
@@ -388,6 +388,8 @@ pub(crate) struct PageFigure {
     pub(crate) shape: Option<&'static str>,
     /// Intervals of the percentiles 50, 99 and 99.9, if they are informative.
     pub(crate) percentile_bounds: [Option<(f64, f64)>; 3],
+    /// Interval of the mean latency, if it is informative.
+    pub(crate) mean_bounds: Option<(f64, f64)>,
     /// Rates and percentiles as all screens print them.
     pub(crate) shown: PageFigureTexts,
 }
@@ -406,6 +408,8 @@ pub(crate) struct PageFigureTexts {
     /// Reason why the rate has no interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) doubt: Option<&'static str>,
+    /// Mean latency. `None`: it was not measured.
+    pub(crate) mean: Option<String>,
     /// Percentiles 50, 99 and 99.9. `None`: too few I/Os were measured.
     pub(crate) percentiles: [Option<String>; 3],
 }

@@ -7,13 +7,15 @@ use crate::known_digits::{
     half_of_known_digits, known_digits, with_micro_sign,
 };
 use crate::sweep::cell_text::{cell_bandwidth, cell_mean_latency, cell_percentiles, cell_rate};
+use iosonde_result::compare::{Figure, Measure, ResultPart, Subject, informative_interval};
 use iosonde_study::sweep::{CellBasis, SweepCell};
 
 /// Shares of slower I/Os of the percentiles 50, 99 and 99.9.
 const SLOWER_SHARES: [f64; 3] = [0.5, 0.01, 0.001];
 
 impl PageFigureTexts {
-    /// Formats the rates and the percentiles of a figure.
+    /// Formats the rates and the percentiles of a figure. A mean latency that the figure has as
+    /// text is kept; without one, its interval is not known.
     pub(super) fn from_figure(figure: &PageFigure) -> PageFigureTexts {
         let (rate, bytes) = (figure.iops, figure.bytes_per_s);
         let (iops, iops_half) = figure_and_half(rate.mean, rate.error, RATE_UNITS);
@@ -28,6 +30,10 @@ impl PageFigureTexts {
             bandwidth,
             bandwidth_half,
             doubt: rate.doubt(),
+            mean: figure.shown.mean.clone().or_else(|| {
+                let mean_ns = figure.latency.mean_ns;
+                (mean_ns > 0.0).then(|| latency_text(mean_ns, None))
+            }),
             percentiles: [0, 1, 2].map(|index| percentile(figure, index)),
         }
     }
@@ -41,13 +47,43 @@ impl PageFigureTexts {
     }
 }
 
+/// Formats the mean latency of a part. `kind` is that of [`PageFigure::latency_kind`]. `None`: it
+/// was not measured.
+pub(super) fn mean_latency(part: &ResultPart, subject: Subject, kind: &str) -> Option<String> {
+    let figure = mean_figure(part, subject, kind)?;
+    let between = figure.bounds.map(|bounds| (bounds.low, bounds.high));
+    Some(latency_text(
+        figure.value,
+        half_width(figure.value, between),
+    ))
+}
+
+/// Returns the informative interval of the mean latency that [`mean_latency`] formats.
+pub(super) fn mean_bounds(part: &ResultPart, subject: Subject, kind: &str) -> Option<(f64, f64)> {
+    let figure = mean_figure(part, subject, kind)?;
+    let bounds = figure.bounds?;
+    informative_interval(figure.value, (bounds.low, bounds.high))
+}
+
+fn mean_figure<'a>(part: &'a ResultPart, subject: Subject, kind: &str) -> Option<&'a Figure> {
+    let measure = match kind {
+        "total" => Measure::LatMean,
+        _ => Measure::ClatMean,
+    };
+    part.figure(subject, measure)
+}
+
+fn latency_text(ns: f64, half: Option<f64>) -> String {
+    with_micro_sign(&known_digits(ns, half, LATENCY_UNITS))
+}
+
 /// Formats the percentile of an index in [`SLOWER_SHARES`].
 fn percentile(figure: &PageFigure, index: usize) -> Option<String> {
     let share = SLOWER_SHARES[index];
     let mut marks = figure.latency.marks.iter();
     let (_, ns) = marks.find(|(slower, _)| (slower / share - 1.0).abs() < 1e-6)?;
     let half = half_width(*ns, figure.percentile_bounds[index]);
-    Some(with_micro_sign(&known_digits(*ns, half, LATENCY_UNITS)))
+    Some(latency_text(*ns, half))
 }
 
 impl PageCellTexts {
@@ -77,7 +113,40 @@ impl PageCellTexts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iosonde_result::compare::{Bounds, IntervalBasis, IoPattern};
     use iosonde_study::sweep::CellRate;
+
+    #[test]
+    fn mean_latency_has_only_known_digits() {
+        let part = |measure, half: Option<f64>| ResultPart {
+            name: "randread".to_owned(),
+            pattern: IoPattern::default(),
+            figures: vec![Figure {
+                subject: Subject::Read,
+                measure,
+                value: 22_624.0,
+                bounds: half.map(|half| Bounds {
+                    low: 22_624.0 - half,
+                    high: 22_624.0 + half,
+                    freedom: 10.0,
+                    repeat_factor: 1.0,
+                    basis: IntervalBasis::Series,
+                }),
+                settled: None,
+            }],
+        };
+        let text = |half, kind| mean_latency(&part(Measure::LatMean, half), Subject::Read, kind);
+        assert_eq!(text(Some(20.0), "total").as_deref(), Some("22.6 µs"));
+        assert_eq!(text(None, "total").as_deref(), Some("~23 µs"));
+        assert_eq!(text(Some(20.0), "completion"), None);
+        let completion = part(Measure::ClatMean, Some(20.0));
+        let shown = mean_latency(&completion, Subject::Read, "completion");
+        assert_eq!(shown.as_deref(), Some("22.6 µs"));
+        let bounds = |half| mean_bounds(&part(Measure::LatMean, half), Subject::Read, "total");
+        assert_eq!(bounds(Some(20.0)), Some((22_604.0, 22_644.0)));
+        assert_eq!(bounds(Some(30_000.0)), None);
+        assert_eq!(bounds(None), None);
+    }
 
     #[test]
     fn cell_of_a_sweep_has_only_known_digits() {

@@ -2,6 +2,7 @@
 
 use super::document::PageFigureTexts;
 use super::document::{PageFigure, PageLatency, PageRate, PageRun};
+use super::figure_texts::{mean_bounds, mean_latency};
 use super::page_figures;
 use iosonde_job::value::{Bytes, bytes};
 use iosonde_result::compare::{Measure, ResultPart, Subject};
@@ -56,6 +57,10 @@ fn figure(part: &ResultPart, subject: Subject, job: &Option<String>) -> Option<P
     }
     let block = bytes(&part.pattern.bs, Bytes::Binary).unwrap_or(0);
     let has = |measure| part.figure(subject, measure).is_some();
+    let latency_kind = match has(Measure::LatMean) {
+        true => "total",
+        false => "completion",
+    };
     Some(PageFigure {
         job: job.clone(),
         direction: subject.name(),
@@ -74,14 +79,14 @@ fn figure(part: &ResultPart, subject: Subject, job: &Option<String>) -> Option<P
             .and_then(|figure| figure.settled),
         sure: None,
         shape: None,
-        latency_kind: if has(Measure::LatMean) {
-            "total"
-        } else {
-            "completion"
-        },
+        latency_kind,
         latency,
         percentile_bounds: page_figures::percentile_bounds(part, subject),
-        shown: PageFigureTexts::default(),
+        mean_bounds: mean_bounds(part, subject, latency_kind),
+        shown: PageFigureTexts {
+            mean: mean_latency(part, subject, latency_kind),
+            ..PageFigureTexts::default()
+        },
     })
 }
 

@@ -3,6 +3,7 @@
 use super::curve;
 use super::document::PageFigureTexts;
 use super::document::{PageFigure, PageRate};
+use super::figure_texts::{mean_bounds, mean_latency};
 use iosonde_job::plan::{BlockSize, Direction, Engine, Job};
 use iosonde_result::compare::{
     Measure, ResultPart, Subject, bounds_of_rates, informative_interval, name_beside, parts,
@@ -76,6 +77,8 @@ fn copy_part_rates(figure: &mut PageFigure, part: &ResultPart) {
     let found = part.figure(subject, Measure::Iops);
     figure.settled = found.and_then(|figure| figure.settled);
     figure.percentile_bounds = percentile_bounds(part, subject);
+    figure.mean_bounds = mean_bounds(part, subject, figure.latency_kind);
+    figure.shown.mean = mean_latency(part, subject, figure.latency_kind);
 }
 
 /// Returns the informative intervals of the percentiles 50, 99 and 99.9 of a part: of total
@@ -203,6 +206,7 @@ fn blank(result: &RunResult, workers: &[&WorkerResult]) -> PageFigure {
         latency_kind: "total",
         latency: curve::latency(&LatencyStats::default()),
         percentile_bounds: [None; 3],
+        mean_bounds: None,
         shown: PageFigureTexts::default(),
     }
 }

@@ -4,6 +4,7 @@ use super::document::{LoadCell, LoadMatrix, LoadPoint, PageLoad};
 use crate::known_digits::with_micro_sign;
 use crate::load::knee_rate::{knee_in_words, sustained_per_s};
 use crate::load::matrix::cell_text;
+use crate::load::objective_limits::objective_limits;
 use crate::load::{PERCENTILES, headline, knee_per_s, notes, notes_of_step, objective, percentile};
 use crate::suite::load_of_step;
 use iosonde_study::load::{LoadMeasurement, LoadResult, Matrix};
@@ -23,6 +24,7 @@ pub(super) fn convert_load(source: &str, result: &LoadResult) -> PageLoad {
         objectives: (result.objectives.iter())
             .map(|found| objective(result, found))
             .collect(),
+        limits: objective_limits(result, result.points.iter().flat_map(chart_latencies)),
         points: result.points.iter().map(point).collect(),
         notes: notes(result),
         matrix: result.matrix.as_ref().map(matrix),
@@ -40,6 +42,12 @@ pub(super) fn convert_load_of_step(source: &str, step: &StepResult) -> Option<Pa
         step: Some(name),
         ..load
     })
+}
+
+/// Latencies of a rate in the chart.
+fn chart_latencies(point: &LoadMeasurement) -> impl Iterator<Item = f64> {
+    let percentiles = PERCENTILES.map(|percent| point.percentile_ns(percent));
+    percentiles.into_iter().flatten().chain([point.max_ns()])
 }
 
 fn point(point: &LoadMeasurement) -> LoadPoint {
@@ -73,6 +81,7 @@ fn matrix(matrix: &Matrix) -> LoadMatrix {
 mod tests {
     use super::*;
     use crate::html::HtmlReportBuilder;
+    use crate::load::objective_limits::ScaleSide;
     use crate::load::tests::{at, measured};
     use iosonde_study::load::LoadOptions;
     use iosonde_study::words;
@@ -126,6 +135,35 @@ mod tests {
             none.knee,
             "none shown: the target sustained no offered rate"
         );
+    }
+
+    #[test]
+    fn objective_is_a_limit_of_the_chart() {
+        let result = measured("net-iops-cap", &at(1000.0, &["p99=3ms", "p99=9s"]));
+        let page = convert_load("file", &result);
+        let [near, far] = page.limits.as_slice() else {
+            panic!("{:?}", page.limits);
+        };
+        assert_eq!((near.percentile, near.latency_ns), (99.0, 3e6));
+        assert_eq!(near.name, "objective p99 <= 3.00 ms");
+        assert_eq!((near.beyond, far.beyond), (None, Some(ScaleSide::Above)));
+    }
+
+    #[test]
+    fn objective_within_the_rounded_scale_is_drawn() {
+        let mut result = measured("net-iops-cap", &at(1000.0, &["p99=3ms", "p99=3ms"]));
+        let latencies = result.points.iter().flat_map(chart_latencies);
+        let highest = latencies.fold(0.0, f64::max);
+        for (found, factor) in result.objectives.iter_mut().zip([10.0, 10.01]) {
+            found.objective.latency_ns = (factor * highest) as u64;
+        }
+        let sides = convert_load("file", &result).limits;
+        let sides: Vec<Option<ScaleSide>> = sides.iter().map(|limit| limit.beyond).collect();
+        // The first objective extends the scale, whose round end is above the second one.
+        assert_eq!(sides, [None, None]);
+        result.objectives.remove(0);
+        let alone = convert_load("file", &result).limits;
+        assert_eq!(alone[0].beyond, Some(ScaleSide::Above));
     }
 
     #[test]

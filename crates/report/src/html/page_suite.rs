@@ -1,11 +1,11 @@
 //! Expectations of suites for the page.
 
 use super::document::{PageExpectation, PageSuite};
+use super::page_target::is_temporary;
 use crate::listed;
 use crate::suite::{cautions, summary};
 use iosonde_study::words;
 use iosonde_suite::{ExpectationVerdict, JudgedExpectation, SuiteResult};
-use std::path::Path;
 
 /// Most targets that a title names.
 const NAMED_MAX: usize = 3;
@@ -102,15 +102,6 @@ fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<String> {
         }
     }
     found
-}
-
-/// Whether a path is that of a file that a program made up for a while. The page has the same
-/// rule in `web/src/subjects.ts`.
-fn is_temporary(target: &str) -> bool {
-    Path::new(target).components().any(|part| {
-        let name = part.as_os_str().to_string_lossy().to_lowercase();
-        name == "tmp" || name == "temp" || name.starts_with(".tmp") || name.starts_with("tmp.")
-    })
 }
 
 fn mark(verdict: ExpectationVerdict) -> char {

@@ -1,23 +1,19 @@
 //! The report as text and a table, for browsers whose scripts are off.
 
+use super::comparison_text::{pivot_elements, promise_elements, spread_elements};
 use super::document::{
     LoadPoint, PageCellTexts, PageFigure, PageLoad, PageReport, PageRun, PageStudy, PageSweep,
     PageSweepCell,
 };
+use super::page_header::conditions;
 use super::page_winner::NAMES;
+use super::text_elements::{element, more, row, short_name, table};
 use crate::known_digits::with_micro_sign;
-use crate::suite::xml_element::XmlElement;
 use iosonde_study::words;
 use std::collections::HashSet;
 
-/// Most rows of a table.
-const ROWS_MAX: usize = 200;
-
 /// Most findings of runs.
 const FINDINGS_MAX: usize = 20;
-
-/// Longest text in characters. A longer text is cut.
-const TEXT_CHARACTERS_MAX: usize = 600;
 
 /// Columns of the table of a load study.
 const LOAD_COLUMNS: [&str; 8] = [
@@ -48,13 +44,18 @@ const COLUMNS: [&str; 7] = [
 /// Returns the HTML elements of the text.
 pub(super) fn page_text(report: &PageReport) -> String {
     let mut elements = vec![element("h1", &report.title)];
+    let conditions = conditions(report);
+    if !conditions.is_empty() {
+        elements.push(element("p", &conditions));
+    }
     for suite in &report.suites {
-        let (name, target, verdict) = (&suite.name, &suite.target, &suite.verdict);
+        let (name, target) = (short_name(&suite.name), short_name(&suite.target));
+        let verdict = &suite.verdict;
         elements.push(element("p", &format!("Suite {name}, {target}: {verdict}")));
         elements.extend(suite.cautions.iter().map(|text| element("p", text)));
     }
     elements.extend(report.expectations.iter().map(|each| {
-        let (mark, verdict, target) = (each.mark, each.verdict, &each.target);
+        let (mark, verdict, target) = (each.mark, each.verdict, short_name(&each.target));
         let judged = format!("{} ({}): {}", each.expectation, each.figure, each.evidence);
         element("p", &format!("{mark} {verdict}, {target}: {judged}"))
     }));
@@ -73,7 +74,10 @@ pub(super) fn page_text(report: &PageReport) -> String {
     }
     elements.extend(report.knees.iter().flat_map(sweep_elements));
     elements.extend(report.loads.iter().flat_map(load_elements));
+    elements.extend(report.pivots.iter().flat_map(pivot_elements));
+    elements.extend(report.promises.iter().flat_map(promise_elements));
     elements.extend(figure_table(&report.runs));
+    elements.extend(spread_elements(&report.spreads));
     elements.extend(finding_elements(&report.runs));
     let charts = "The charts need JavaScript, which is off in this browser. The file is complete: \
                   it loads nothing.";
@@ -103,14 +107,14 @@ fn distinct(studies: &[PageStudy]) -> Vec<&PageStudy> {
 
 /// The target of a study. If others have the same one, its result is added, or its number.
 fn study_name(studies: &[&PageStudy], study: &PageStudy) -> String {
-    let target = &study.target;
+    let target = short_name(&study.target);
     let same: Vec<&&PageStudy> = (studies.iter())
-        .filter(|other| other.target == *target)
+        .filter(|other| other.target == study.target)
         .collect();
     let of_source = same.iter().filter(|other| other.source == study.source);
     match (same.len(), of_source.count()) {
-        (0 | 1, _) => target.clone(),
-        (_, 1) => format!("{target} ({})", study.source),
+        (0 | 1, _) => target,
+        (_, 1) => format!("{target} ({})", short_name(&study.source)),
         _ => {
             let position = same.iter().position(|other| **other == study);
             format!("{target} #{}", position.map_or(1, |index| index + 1))
@@ -233,18 +237,14 @@ fn finding_elements(runs: &[PageRun]) -> Vec<String> {
     let findings = measured.flat_map(|run| {
         let verdicts = run.verdicts.iter().map(|verdict| &verdict.evidence);
         let texts = run.failures.iter().chain(verdicts);
-        texts.map(move |text| element("p", &format!("{}, {}: {text}", run.place, run.name)))
+        let (place, name) = (short_name(&run.place), short_name(&run.name));
+        texts.map(move |text| element("p", &format!("{place}, {name}: {text}")))
     });
     let mut findings: Vec<String> = findings.collect();
     let hidden = findings.len().saturating_sub(FINDINGS_MAX);
     findings.truncate(FINDINGS_MAX);
     findings.extend(more(hidden, "more finding"));
     findings
-}
-
-/// Counts the items that the text leaves out. `None` if it has all.
-fn more(hidden: usize, one: &str) -> Option<String> {
-    (hidden > 0).then(|| element("p", &words::counted(hidden, one)))
 }
 
 /// Returns the table of all figures but those of preparations and grids, if there are any. A run
@@ -261,32 +261,14 @@ fn figure_table(runs: &[PageRun]) -> Option<String> {
     table(&COLUMNS, distinct.map(|(_, row)| row).collect())
 }
 
-/// Returns a table of the first rows with the number of the others, or `None` without rows.
-fn table(columns: &[&str], mut rows: Vec<String>) -> Option<String> {
-    if rows.is_empty() {
-        return None;
-    }
-    let hidden = rows.len().saturating_sub(ROWS_MAX);
-    rows.truncate(ROWS_MAX);
-    let titles: Vec<String> = columns.iter().map(|title| element("th", title)).collect();
-    let head = XmlElement::new("tr").with_xml(&titles.concat());
-    let table = XmlElement::new("table").with_xml(&[head, rows.concat()].concat());
-    Some(table + &more(hidden, "more row").unwrap_or_default())
-}
-
-fn row(cells: &[String]) -> String {
-    let cells: Vec<String> = cells.iter().map(|text| element("td", text)).collect();
-    XmlElement::new("tr").with_xml(&cells.concat())
-}
-
 fn figure_row(run: &PageRun, figure: &PageFigure) -> String {
     let job = figure.job.as_ref().unwrap_or(&run.name);
     let shown = &figure.shown;
     let [p50, p99, _] = shown.percentiles.clone();
     let percentile = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let cells = [
-        run.place.clone(),
-        format!("{job}, {}", figure.direction),
+        short_name(&run.place),
+        format!("{}, {}", short_name(job), figure.direction),
         figure.iodepth.to_string(),
         shown.rate(),
         shown.bandwidth.clone(),
@@ -296,24 +278,55 @@ fn figure_row(run: &PageRun, figure: &PageFigure) -> String {
     row(&cells)
 }
 
-/// Returns an element around a text, which is escaped and cut to a legible length.
-fn element(name: &'static str, text: &str) -> String {
-    let cut: String = text.chars().take(TEXT_CHARACTERS_MAX).collect();
-    XmlElement::new(name).with_text(&cut)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::html::document::{PageRate, SweepCurve};
+    use crate::html::HtmlReportBuilder;
+    use crate::html::document::{PageRate, PageSuite, SweepCurve};
+    use iosonde_result::host::Host;
     use iosonde_study::sweep::CellBasis;
 
     #[test]
-    fn long_hostile_text_is_cut_and_escaped() {
-        let hostile = format!("</noscript><script>\u{202e}{}", "x".repeat(10_000));
-        let html = element("p", &hostile);
-        assert!(html.starts_with("<p>&lt;/noscript&gt;&lt;script&gt;\\u202ex"));
-        assert!(html.len() < TEXT_CHARACTERS_MAX + 100, "{}", html.len());
+    fn long_names_leave_room_for_the_answers() {
+        let mut report = HtmlReportBuilder::default().into_page_report(None);
+        report.studies = vec![PageStudy {
+            source: "file".to_owned(),
+            target: format!("begin-{}-end", "x".repeat(10_000)),
+            sentence: "This is a fast disk.".to_owned(),
+            ceilings: Vec::new(),
+            notes: Vec::new(),
+            unknown_maxima: Vec::new(),
+            interrupted: false,
+            working_set_bytes: 0,
+        }];
+        report.suites = vec![PageSuite {
+            name: "y".repeat(10_000),
+            target: "z".repeat(10_000),
+            verdict: "passed: 2 met".to_owned(),
+            passed: Some(true),
+            cautions: Vec::new(),
+        }];
+        let html = page_text(&report);
+        assert!(html.contains("-end: This is a fast disk.</p>"), "{html}");
+        assert!(html.contains(": passed: 2 met</p>"), "{html}");
+        assert!(html.len() < 2000, "{html}");
+    }
+
+    #[test]
+    fn conditions_follow_the_title() {
+        let mut report = HtmlReportBuilder::default().into_page_report(Some("A disk"));
+        let text = page_text(&report);
+        assert!(text.starts_with("<h1>A disk</h1><p>The charts"), "{text}");
+        report.hosts = vec![Host {
+            hostname: Some("<host>".to_owned()),
+            architecture: "x86_64".to_owned(),
+            ..Host::default()
+        }];
+        let text = page_text(&report);
+        assert!(
+            text.starts_with("<h1>A disk</h1><p>&lt;host&gt;</p>"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -393,16 +406,6 @@ mod tests {
         assert_eq!(names(&[old, new]), ["/data (old.json)", "/data (new.json)"]);
         let numbered = names(&[study("a", "slow"), study("a", "fast")]);
         assert_eq!(numbered, ["/data #1", "/data #2"]);
-    }
-
-    #[test]
-    fn long_table_counts_its_hidden_rows() {
-        let rows = |count: usize| vec![row(&["cell".to_owned()]); count];
-        let long = table(&["name"], rows(ROWS_MAX + 3)).unwrap();
-        assert!(long.ends_with("</table><p>3 more rows</p>"), "{long}");
-        assert_eq!(long.matches("<td>").count(), ROWS_MAX);
-        let short = table(&["name"], rows(ROWS_MAX)).unwrap();
-        assert!(short.ends_with("</table>"), "{short}");
     }
 
     #[test]

@@ -8,9 +8,13 @@ pub(super) fn replace_ascii_signs(report: &mut PageReport) {
         studies,
         winners,
         runs,
+        suites,
+        expectations,
+        promises,
         sweeps,
         knees,
         loads,
+        pivots,
         ..
     } = report;
     let mut texts: Vec<&mut String> = Vec::new();
@@ -25,6 +29,15 @@ pub(super) fn replace_ascii_signs(report: &mut PageReport) {
     }
     let verdicts = runs.iter_mut().flat_map(|run| &mut run.verdicts);
     texts.extend(verdicts.map(|verdict| &mut verdict.evidence));
+    texts.extend(suites.iter_mut().flat_map(|suite| &mut suite.cautions));
+    texts.extend(expectations.iter_mut().map(|each| &mut each.evidence));
+    for promise in promises {
+        texts.extend(promise.sentence.iter_mut().chain(&mut promise.conditions));
+    }
+    for pivot in pivots {
+        let cells = pivot.cells.iter_mut().flatten().flatten();
+        texts.extend(cells.filter_map(|cell| cell.note.as_mut()));
+    }
     for sweep in sweeps.iter_mut().chain(knees) {
         for curve in &mut sweep.curves {
             texts.extend(curve.sentence.iter_mut().chain(&mut curve.notes));
@@ -70,6 +83,47 @@ fn with_plus_minus(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::html::HtmlReportBuilder;
+    use crate::html::document::{PageExpectation, PagePivot, PageUnit, PivotCell};
+
+    #[test]
+    fn sentences_of_suites_and_pivots_have_signs() {
+        let mut report = HtmlReportBuilder::default().into_page_report(None);
+        report.expectations = vec![PageExpectation {
+            suite: "db".to_owned(),
+            target: "/mnt/a+-1".to_owned(),
+            expectation: "p99 <= 500 us".to_owned(),
+            figure: "wal p99".to_owned(),
+            verdict: "missed",
+            mark: '✗',
+            evidence: "597 us +-3 us".to_owned(),
+        }];
+        report.pivots = vec![PagePivot {
+            figure: String::new(),
+            title: String::new(),
+            unit: PageUnit::Ns,
+            row_label: String::new(),
+            column_label: String::new(),
+            rows: vec![String::new()],
+            columns: vec![String::new()],
+            cells: vec![vec![Some(PivotCell {
+                value: 1.0,
+                between: None,
+                results: 2,
+                note: Some("2 volumes, at most 800 us".to_owned()),
+                promised: None,
+                product: None,
+                kept: None,
+            })]],
+            simulated: false,
+        }];
+        replace_ascii_signs(&mut report);
+        let judged = &report.expectations[0];
+        assert_eq!(judged.evidence, "597 µs ±3 µs");
+        assert_eq!(judged.expectation, "p99 <= 500 us", "as the user wrote it");
+        let cell = report.pivots[0].cells[0][0].as_ref().unwrap();
+        assert_eq!(cell.note.as_deref(), Some("2 volumes, at most 800 µs"));
+    }
 
     #[test]
     fn signs_replace_units_and_no_words() {

@@ -126,6 +126,35 @@ fn single_job_has_rates_with_intervals() {
 }
 
 #[test]
+fn run_on_a_working_file_has_the_place_of_its_directory() {
+    let mut result = run(vec![job("one", "nvme", ReadWriteMode::Read, 1)]);
+    let job = &mut result.plan.jobs[0];
+    job.io.sim = None;
+    job.files.filenames = vec!["/mnt/a/.iosonde-probe-1-0".to_owned()];
+    let mut builder = HtmlReportBuilder::default();
+    builder.of_grid("sweep", result);
+    let document = document(&builder.html(None).unwrap());
+    assert_eq!(document["runs"][0]["place"], "/mnt/a");
+    assert_eq!(document["title"], "Storage performance of /mnt/a");
+}
+
+#[test]
+fn mean_latency_of_a_run_is_that_of_its_part() {
+    let result = run(vec![job("one", "nvme,noise=0.03", ReadWriteMode::Read, 16)]);
+    let part = parts(&result).remove(0);
+    let document = report(vec![("one", result)]);
+    let figure = &document["runs"][0]["figures"][0];
+    let kind = figure["latency_kind"].as_str().unwrap();
+    let expected = figure_texts::mean_latency(&part, Subject::Read, kind).unwrap();
+    assert_eq!(figure["shown"]["mean"], expected);
+    let jobs = ["one", "two"].map(|name| job(name, "nvme", ReadWriteMode::Read, 4));
+    let document = report(vec![("sum", run(jobs.into()))]);
+    let sum = document["runs"][0]["figures"][2]["shown"]["mean"].clone();
+    let sum = sum.as_str().unwrap().to_owned();
+    assert!(sum.starts_with('~'), "a sum of jobs has no interval: {sum}");
+}
+
+#[test]
 fn concurrent_jobs_have_a_sum_and_sequential_jobs_none() {
     let jobs = || {
         vec![

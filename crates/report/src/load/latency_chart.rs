@@ -1,11 +1,15 @@
-//! Chart of latency over offered rate for a terminal: 12 lines as wide as a paragraph, or less.
+//! Chart of latency over offered rate for a terminal: 12 lines as wide as a paragraph, or less, and
+//! a line for each objective beyond the scale that has no room inside the axes.
+
+mod objective_rows;
 
 use super::is_judged;
 use super::knee_rate::{KneeRate, has_fallen_behind};
+use super::objective_limits::{ScaleSide, extension_range};
 use super::round_latency::{latency_name, round_latencies, roundness};
 use crate::text_style::TextStyle;
 use crate::text_table::columns;
-use iosonde_study::load::{LoadMeasurement, LoadResult};
+use iosonde_study::load::{LoadMeasurement, LoadResult, Objective};
 use iosonde_study::words;
 
 /// Columns and rows inside the axes.
@@ -34,6 +38,7 @@ struct ChartCharacters {
     both: char,
     behind: char,
     line: char,
+    objective: char,
     knee: char,
     side: char,
     corner: char,
@@ -46,6 +51,7 @@ const UTF8: ChartCharacters = ChartCharacters {
     both: '◉',
     behind: '×',
     line: '·',
+    objective: '╌',
     knee: '▲',
     side: '│',
     corner: '└',
@@ -57,6 +63,7 @@ const ASCII: ChartCharacters = ChartCharacters {
     both: '@',
     behind: 'x',
     line: '.',
+    objective: '-',
     knee: '^',
     side: '|',
     corner: '+',
@@ -143,7 +150,7 @@ impl GrowingCurve {
     pub fn lines(&self, columns: usize, rows: usize, style: TextStyle) -> Vec<String> {
         let size = PlotCells::within(columns, rows);
         let (points, behind) = (self.points.clone(), self.behind.clone());
-        let chart = size.and_then(|size| LatencyChart::new(points, behind, size));
+        let chart = size.and_then(|size| LatencyChart::new(points, behind, Vec::new(), size));
         chart.map_or(Vec::new(), |chart| chart.lines(None, style))
     }
 }
@@ -153,6 +160,7 @@ pub(super) struct LatencyChart {
     points: Vec<ChartPoint>,
     /// Rates with which the target did not keep up. Their latencies depend on the runtime.
     behind: Vec<f64>,
+    objectives: Vec<Objective>,
     /// Lowest and highest rate.
     rates: (f64, f64),
     /// Ends of the axis of latencies: the next round ones.
@@ -170,10 +178,16 @@ impl LatencyChart {
             .iter()
             .filter(|point| has_fallen_behind(point));
         let behind = behind.map(|point| point.offered.total()).collect();
-        LatencyChart::new(points, behind, PlotCells::of_report())
+        let objectives = result.objectives.iter().map(|found| found.objective);
+        LatencyChart::new(points, behind, objectives.collect(), PlotCells::of_report())
     }
 
-    fn new(mut points: Vec<ChartPoint>, behind: Vec<f64>, size: PlotCells) -> Option<LatencyChart> {
+    fn new(
+        mut points: Vec<ChartPoint>,
+        behind: Vec<f64>,
+        objectives: Vec<Objective>,
+        size: PlotCells,
+    ) -> Option<LatencyChart> {
         points.sort_by(|a, b| a.rate.total_cmp(&b.rate));
         let rates = points.iter().map(|point| point.rate);
         let rates = range(rates.chain(behind.iter().copied()));
@@ -182,11 +196,18 @@ impl LatencyChart {
             .flat_map(|point| [Some(point.p50_ns), point.p99_ns]);
         let latencies_ns = range(latencies.flatten());
         let has_range = rates.1 > rates.0 && rates.0 > 0.0 && latencies_ns.1 > latencies_ns.0;
+        let near_ns = extension_range(latencies_ns);
+        let on_scale = objectives
+            .iter()
+            .map(|objective| objective.latency_ns as f64)
+            .filter(|ns| ScaleSide::of_latency(*ns, near_ns).is_none());
+        let shown_ns = range([latencies_ns.0, latencies_ns.1].into_iter().chain(on_scale));
         (points.len() >= POINTS_LEAST && has_range).then(|| LatencyChart {
             points,
             behind,
+            objectives,
             rates,
-            latencies_ns: range(round_latencies(latencies_ns).into_iter()),
+            latencies_ns: range(round_latencies(shown_ns).into_iter()),
             size,
         })
     }
@@ -217,14 +238,17 @@ impl LatencyChart {
         ((1.0 - share.clamp(0.0, 1.0)) * (self.size.rows - 1) as f64).round() as usize
     }
 
-    /// Latencies that are named, with their rows: the ends of the axis, and round ones between
-    /// them where there is room. Powers of ten go first.
+    /// Latencies that are named, with their rows: the ends of the axis, and between them objectives
+    /// and round latencies where there is room. Powers of ten go first among the round ones.
     fn named_rows(&self) -> Vec<(usize, f64)> {
         let (low, high) = self.latencies_ns;
         let mut named = vec![(0, high), (self.size.rows - 1, low)];
         let mut between = round_latencies(self.latencies_ns);
         between.sort_by_key(|ns| roundness(*ns));
-        for ns in between {
+        let objectives = self.objectives.iter();
+        let objectives = objectives.map(|objective| objective.latency_ns as f64);
+        let objectives = objectives.filter(|ns| self.side_of(*ns).is_none());
+        for ns in objectives.chain(between) {
             let row = self.row(ns);
             let is_apart = |(other, _): &(usize, f64)| row.abs_diff(*other) >= NAMED_ROWS_APART;
             if named.iter().all(is_apart) {
@@ -237,9 +261,12 @@ impl LatencyChart {
     /// Returns the lines of the chart.
     pub(super) fn lines(&self, knee: Option<&KneeRate>, style: TextStyle) -> Vec<String> {
         let characters = if style.utf8 { &UTF8 } else { &ASCII };
-        let plot = self.plot(characters);
+        let points = self.plot(characters);
+        let mut plot = points.clone();
+        let (are_named, notes) = self.draw_objectives(&mut plot, characters.objective);
         let named = self.named_rows();
-        let mut lines = vec![self.legend(characters, &plot)];
+        let mut lines = vec![self.legend(characters, &points, are_named)];
+        lines.extend(notes);
         for (row, cells) in plot.iter().enumerate() {
             let name = named.iter().find(|(named, _)| *named == row);
             let name = name.map(|(_, ns)| latency_name(*ns)).unwrap_or_default();
@@ -293,8 +320,14 @@ impl LatencyChart {
         plot
     }
 
-    /// Explains the signs that the plot holds.
-    fn legend(&self, characters: &ChartCharacters, plot: &[Vec<char>]) -> String {
+    /// Explains the signs that the plot of `points` holds, and the rows of objectives unless all
+    /// `are_named`.
+    fn legend(
+        &self,
+        characters: &ChartCharacters,
+        points: &[Vec<char>],
+        are_named: bool,
+    ) -> String {
         let signs = [
             (characters.p99, "p99"),
             (characters.p50, "p50"),
@@ -303,7 +336,7 @@ impl LatencyChart {
         ];
         let used = signs
             .iter()
-            .filter(|(sign, _)| plot.iter().flatten().any(|cell| cell == sign));
+            .filter(|(sign, _)| points.iter().flatten().any(|cell| cell == sign));
         let names: Vec<String> = used.map(|(sign, name)| format!("{sign} {name}")).collect();
         let scale = match self.has_log_rates() {
             true => "log scales",
@@ -311,11 +344,18 @@ impl LatencyChart {
         };
         let names = names.join(", ");
         let width = MARGIN_COLUMNS + self.size.columns;
-        let scaled = format!("{scale}: {names}");
-        let named = format!("latency over offered rate, {scaled}");
-        let mut texts = [named, scaled].into_iter();
-        let fitting = texts.find(|text| text.chars().count() <= width);
-        fitting.unwrap_or(names)
+        let fits = |text: &String| text.chars().count() <= width;
+        let fitting = |names: &str| {
+            let scaled = format!("{scale}: {names}");
+            let named = format!("latency over offered rate, {scaled}");
+            [named, scaled].into_iter().find(fits)
+        };
+        let with_objective = format!("{names}, {} objective", characters.objective);
+        let explained = match are_named {
+            true => None,
+            false => fitting(&with_objective).or_else(|| Some(with_objective).filter(fits)),
+        };
+        explained.or_else(|| fitting(&names)).unwrap_or(names)
     }
 
     /// Marks the knee at its column. The name stands where it fits.
@@ -350,137 +390,4 @@ fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use iosonde_study::load::Offered;
-
-    fn chart(rates: (f64, f64)) -> LatencyChart {
-        let point = |rate: f64, p99_ns: f64| ChartPoint {
-            rate,
-            p50_ns: 1e5,
-            p99_ns: Some(p99_ns),
-        };
-        LatencyChart {
-            points: vec![point(rates.0, 1e5), point(rates.1, 1e8)],
-            behind: Vec::new(),
-            rates,
-            latencies_ns: (1e5, 1e8),
-            size: PlotCells::of_report(),
-        }
-    }
-
-    /// A curve of these rates, whose latencies grow. The target falls behind the last rate.
-    fn growing(rates: &[f64]) -> GrowingCurve {
-        let point = |rate: &f64| ChartPoint {
-            rate: *rate,
-            p50_ns: 100.0 * rate,
-            p99_ns: Some(300.0 * rate),
-        };
-        let (behind, sustained) = rates.split_last().unwrap();
-        GrowingCurve {
-            points: sustained.iter().map(point).collect(),
-            behind: vec![*behind],
-        }
-    }
-
-    #[test]
-    fn growing_curve_fits_each_terminal() {
-        let curve = growing(&[3000.0, 1000.0, 2000.0, 5000.0]);
-        for (columns, rows) in [(40, 6), (40, 8), (80, 19), (120, 35)] {
-            for style in [
-                TextStyle::PLAIN,
-                TextStyle {
-                    utf8: true,
-                    color: false,
-                },
-            ] {
-                let lines = curve.lines(columns, rows, style);
-                assert_eq!(lines.len(), rows.min(11), "{lines:?}");
-                let widest = lines.iter().map(|line| line.chars().count()).max();
-                assert!(widest.unwrap() < columns, "{lines:?}");
-                assert!(lines[0].contains("p99") && lines[0].contains("fell behind"));
-                let rates = lines.last().unwrap();
-                assert!(
-                    rates.contains("1.00k") && rates.ends_with("5.00k"),
-                    "{rates}"
-                );
-            }
-        }
-        // A chart needs room, and two rates.
-        assert!(curve.lines(40, 5, TextStyle::PLAIN).is_empty());
-        assert!(curve.lines(30, 24, TextStyle::PLAIN).is_empty());
-        let begun = growing(&[1000.0, 5000.0]);
-        assert!(begun.lines(80, 24, TextStyle::PLAIN).is_empty());
-    }
-
-    #[test]
-    fn interrupted_run_leaves_its_rate_as_it_was() {
-        let mut curve = growing(&[1000.0, 2000.0, 5000.0]);
-        let interrupted = LoadMeasurement {
-            offered: Offered {
-                reads_per_s: 2000.0,
-                writes_per_s: 0.0,
-            },
-            read: None,
-            write: None,
-            runs: 1,
-            kept_up: false,
-            interrupted: true,
-            verdicts: Vec::new(),
-            kinds: Vec::new(),
-            failure: None,
-            percentile_intervals_ns: Vec::new(),
-        };
-        curve.add(&interrupted);
-        assert_eq!((curve.points.len(), curve.behind.len()), (2, 1));
-        curve.add(&LoadMeasurement {
-            interrupted: false,
-            ..interrupted
-        });
-        assert_eq!((curve.points.len(), curve.behind.len()), (1, 2));
-    }
-
-    #[test]
-    fn axes_begin_and_end_at_their_ranges() {
-        let linear = chart((1000.0, 5000.0));
-        let columns = [1000.0, 3000.0, 5000.0].map(|rate| linear.column(rate));
-        assert_eq!(columns, [0, 34, PLOT_COLUMNS - 1]);
-        let log = chart((10.0, 10_000.0));
-        let columns = [10.0, 316.3, 10_000.0].map(|rate| log.column(rate));
-        assert_eq!(columns, [0, 34, PLOT_COLUMNS - 1]);
-        let rows = [1e5, 1e8].map(|ns| linear.row(ns));
-        assert_eq!(rows, [PLOT_ROWS - 1, 0]);
-    }
-
-    #[test]
-    fn axis_of_latencies_names_round_ones() {
-        let chart = chart((1000.0, 5000.0));
-        assert_eq!(chart.named_rows(), [(0, 1e8), (7, 1e5), (5, 1e6), (2, 1e7)]);
-        let lines = chart.lines(None, TextStyle::PLAIN);
-        assert!(lines[1].starts_with("  100 ms |"), "{lines:?}");
-        assert!(lines[3].starts_with("   10 ms |"), "{lines:?}");
-        assert!(lines[6].starts_with("    1 ms |"), "{lines:?}");
-        assert!(lines[8].starts_with("  100 us |"), "{lines:?}");
-        assert!(lines[2].starts_with("         |"), "{lines:?}");
-    }
-
-    #[test]
-    fn rate_without_p99_keeps_its_median() {
-        let mut few = chart((1000.0, 5000.0));
-        few.points[0].p99_ns = None;
-        let plot = few.plot(&ASCII);
-        // The median is drawn, and no line leads to a p99 that is missing.
-        assert_eq!((plot[7][0], plot[0][67], plot[7][67]), ('o', '#', 'o'));
-        assert!(plot[..7].iter().all(|row| !row.contains(&ASCII.line)));
-    }
-
-    #[test]
-    fn line_joins_points_in_each_column() {
-        let plot = chart((1000.0, 5000.0)).plot(&ASCII);
-        assert_eq!((plot[7][0], plot[0][67], plot[7][67]), ('@', '#', 'o'));
-        for column in 0..PLOT_COLUMNS {
-            let is_empty = plot.iter().all(|row| row[column] == ' ');
-            assert!(!is_empty, "{column}");
-        }
-    }
-}
+mod tests;

@@ -1,9 +1,13 @@
 //! Round latencies for the axis of the chart in a terminal.
 
+use crate::axis_numbers::without_end_zeros;
 use crate::known_digits::{LATENCY_UNITS, two_digits};
+use iosonde_study::words;
 
 /// Round latencies of each decade.
 const ROUND_LATENCIES: [f64; 8] = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0];
+/// Names of latencies below this value have a fraction of a nanosecond.
+const FRACTIONS_BELOW_NS: f64 = 10.0;
 
 /// Returns the round latencies from the last one that is not above the range to the first one that
 /// is not below it.
@@ -27,9 +31,13 @@ pub(super) fn roundness(ns: f64) -> u8 {
     }
 }
 
-/// Formats a round latency: `150 us`, `1.5 ms`, `1 ms`.
+/// Formats a latency beside the axis with at most three digits, without zeros at the end of the
+/// fraction: `150 us`, `1.5 ms`, `15.5 ms`, `1 ms`.
 pub(super) fn latency_name(ns: f64) -> String {
-    two_digits(ns, LATENCY_UNITS).replace(".0 ", " ")
+    match ns < FRACTIONS_BELOW_NS {
+        true => two_digits(ns, LATENCY_UNITS).replace(".0 ", " "),
+        false => without_end_zeros(&words::latency(ns)),
+    }
 }
 
 #[cfg(test)]
@@ -51,6 +59,13 @@ mod tests {
             let ends = [round[0], round[round.len() - 1]].map(latency_name);
             assert_eq!(ends, [first, last]);
         }
+    }
+
+    #[test]
+    fn latency_beside_the_axis_has_the_digits_of_its_objective() {
+        let names = [1.5, 1.5e2, 1e6, 1.5e6, 15e6, 15.5e6, 3.25e9].map(latency_name);
+        let expected = "1.5 ns, 150 ns, 1 ms, 1.5 ms, 15 ms, 15.5 ms, 3.25 s";
+        assert_eq!(names.join(", "), expected);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Short report of a load study: the latency curve, its knee and the objectives. [`super::table`]
+//! Short report of a load study: the objectives, the knee and the latency curve. [`super::table`]
 //! has all details.
 
 use super::knee_rate::{KneeRate, without_knee};
@@ -9,7 +9,7 @@ use crate::hanging_lines::{
     HangingLines, details_command, line_with_command, note_lines, result_line,
 };
 use crate::text_style::TextStyle;
-use crate::text_table::wrapped;
+use crate::text_table::{is_narrow, wrapped};
 use iosonde_job::escape_control_characters;
 use iosonde_result::device_class::memory_caution;
 use iosonde_study::load::LoadResult;
@@ -18,16 +18,21 @@ use iosonde_study::words;
 /// Most lines of a report with a chart and the table of all rates, with the line that names the
 /// stored result.
 const LINES_MAX: usize = 25;
-/// Largest number of lines of the knee and of each objective.
+/// Largest number of lines of the knee and of each objective on 80 columns. On a narrower terminal
+/// they have all their lines, because their last words decide what they state.
 pub(super) const SECTION_LINES: usize = 2;
 /// Largest number of lines of notes without the caution on a target in memory, unless the first
 /// note is longer.
 const NOTE_LINES: usize = 4;
+/// Lines of a report with a chart that has no room for the table, apart from the head, the answers,
+/// the chart and the notes: an empty line, the line that counts the notes left out, and the lines
+/// on the table and the stored result.
+const LAST_LINES: usize = 4;
 
-/// Returns the report as text, as wide as a paragraph. Control characters of names and notes are
-/// escaped. The table of all rates is left out if the report has a chart and would exceed 25 lines.
-/// The last line names the result by its id, if it is stored, and the next command with the options
-/// of the history that it needs.
+/// Returns the report as text, as wide as a paragraph. The answers precede the chart. Control
+/// characters of names and notes are escaped. The table of all rates is left out if the report has
+/// a chart and would exceed 25 lines. The last line names the result by its id, if it is stored,
+/// and the next command with the options of the history that it needs.
 #[must_use]
 pub fn short(
     result: &LoadResult,
@@ -39,35 +44,37 @@ pub fn short(
     let knee = KneeRate::of_result(result);
     let head = wrapped(&escape_control_characters(&headline(result)));
     let mut lines: Vec<String> = head.lines().map(str::to_owned).collect();
+    lines.extend(sections(result, knee.as_ref(), chart.is_some()));
     if let Some(chart) = &chart {
         lines.push(String::new());
         lines.extend(chart.lines(knee.as_ref(), style));
     }
-    let mut answers = sections(result, knee.as_ref(), chart.is_some());
     let table: Vec<String> = curve(result).lines().map(str::to_owned).collect();
-    let note_lines_max = NOTE_LINES + caution_lines(result);
+    let caution_lines = caution_lines(result);
     // The marks of the notes refer to rows of the table.
-    let marked = note_lines(&notes(result), note_lines_max, details);
-    let count = lines.len() + answers.len() + marked.len() + table.len();
+    let marked = note_lines(&notes(result), NOTE_LINES + caution_lines, details);
+    let count = lines.len() + marked.len() + table.len();
     // An empty line and the line of the stored result follow.
-    match chart.is_none() || count + 2 <= LINES_MAX {
+    let last_lines = match chart.is_none() || count + 2 <= LINES_MAX {
         true => {
             lines.extend(table);
-            answers.extend(marked);
+            marked
         }
         false => {
-            let marked = marked_notes(result, "");
-            answers.extend(note_lines(&marked, note_lines_max, details));
+            let room = LINES_MAX.saturating_sub(lines.len() + LAST_LINES);
+            let most = NOTE_LINES.min(room) + caution_lines;
+            let mut last_lines = note_lines(&marked_notes(result, ""), most, details);
             let rates = words::counted(result.points.len(), "rate");
-            answers.push(line_with_command("table", &rates, details));
+            last_lines.push(line_with_command("table", &rates, details));
+            last_lines
         }
-    }
+    };
     if let Some(found) = &result.matrix {
         lines.push(String::new());
         lines.extend(matrix::text(found).lines().map(str::to_owned));
     }
     lines.push(String::new());
-    lines.extend(answers);
+    lines.extend(last_lines);
     lines.push(result_line(id, store_options));
     lines.join("\n") + "\n"
 }
@@ -80,7 +87,7 @@ fn caution_lines(result: &LoadResult) -> usize {
     })
 }
 
-/// The knee and the objectives.
+/// The objectives and the knee.
 fn sections(result: &LoadResult, knee: Option<&KneeRate>, has_chart: bool) -> Vec<String> {
     let knee = match knee {
         Some(knee) => Some(knee.sentence(result.capacity_iops)),
@@ -89,9 +96,13 @@ fn sections(result: &LoadResult, knee: Option<&KneeRate>, has_chart: bool) -> Ve
     let knee = knee.map(|text| ("knee", text));
     let objectives = result.objectives.iter();
     let objectives = objectives.map(|found| ("slo", objective(result, found)));
-    let sections = knee.into_iter().chain(objectives);
+    let sections = objectives.chain(knee);
+    let most = match is_narrow() {
+        true => usize::MAX,
+        false => SECTION_LINES,
+    };
     sections
-        .flat_map(|(name, text)| HangingLines::new(name, &text, SECTION_LINES).lines)
+        .flat_map(|(name, text)| HangingLines::new(name, &text, most).lines)
         .collect()
 }
 

@@ -102,6 +102,24 @@ fn undecided_objective_is_not_reported_as_failed() {
 }
 
 #[test]
+fn kept_rate_of_an_objective_has_its_latency() {
+    let mut result = measured("net-iops-cap", &at(1000.0, &["p99=3ms", "max=1s"]));
+    let point = result.points.last().unwrap();
+    assert_eq!(point.offered.total(), 1000.0);
+    let figures = [percentile(point, 99.0), latency(longest(point))];
+    for (found, figure) in result.objectives.iter().zip(&figures) {
+        let end = format!("up to 1.00k IOPS ({} {figure})", found.objective.measure());
+        let text = objective(&result, found);
+        assert!(text.ends_with(&end), "{text}: {end}");
+    }
+    let found = &mut result.objectives[0];
+    (found.answer.failed, found.answer.is_interval) = (Some(2000.0), true);
+    let middle = format!(" (p99 {}), missed from 2.00k IOPS on; ", figures[0]);
+    let text = objective(&result, &result.objectives[0]);
+    assert!(text.contains(&middle), "{text}");
+}
+
+#[test]
 fn objective_below_the_lowest_median_is_out_of_reach() {
     let mut result = measured("net-iops-cap", &at(200.0, &["p99=1us"]));
     let found = result.objectives[0];

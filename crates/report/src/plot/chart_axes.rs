@@ -115,19 +115,32 @@ fn shown_labels(font: &PlotFont, axis: &ChartAxis, area: PlotArea) -> Vec<(f64, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::chart_scales::counts_axis;
+    use crate::plot::chart_scales::{counts_axis, nines_axis};
+
+    fn area(width: f64) -> PlotArea {
+        PlotArea {
+            left: 0.0,
+            right: width,
+            top: 0.0,
+            bottom: 100.0,
+        }
+    }
+
+    #[test]
+    fn narrow_axis_of_percentiles_names_first_and_last_nine() {
+        let axis = nines_axis(&[3_000_000.0]);
+        let shown = shown_labels(&PlotFont::new(), &axis, area(200.0));
+        let texts: Vec<&str> = shown.iter().map(|(_, text)| text.as_str()).collect();
+        assert!(texts.len() < axis.ticks.len(), "{texts:?}");
+        assert_eq!(texts.first(), Some(&"0 %"));
+        assert_eq!(texts.last(), Some(&"99.9999 %"));
+    }
 
     #[test]
     fn crowded_labels_are_left_out_but_the_last() {
         let font = PlotFont::new();
         let axis = counts_axis("I/Os in flight", (1..=64).collect());
-        let area = PlotArea {
-            left: 0.0,
-            right: 300.0,
-            top: 0.0,
-            bottom: 100.0,
-        };
-        let shown = shown_labels(&font, &axis, area);
+        let shown = shown_labels(&font, &axis, area(300.0));
         assert_eq!(shown.last().unwrap().1, "64");
         for pair in shown.windows(2) {
             let half = |label: &(f64, String)| font.width(&label.1, LABEL_SIZE) / 2.0;

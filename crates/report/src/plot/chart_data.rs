@@ -85,6 +85,17 @@ pub(super) struct ChartPanel {
     pub(super) series: Vec<ChartSeries>,
     /// Cells of a heat map; the indexes are those of the ticks of both axes.
     pub(super) cells: Vec<HeatCell>,
+    /// Horizontal lines at limits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) limits: Vec<ChartLimit>,
+}
+
+/// A limit of the values of a panel.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct ChartLimit {
+    pub(super) name: String,
+    /// The limit in the unit of the vertical axis.
+    pub(super) value: f64,
 }
 
 /// An axis with its range and ticks.

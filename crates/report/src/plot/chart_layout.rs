@@ -5,9 +5,9 @@
 use super::chart_axes::{draw_horizontal_axis, draw_vertical_axis, vertical_room};
 use super::chart_canvas::{ChartCanvas, LABEL_SIZE, NAME_GAP, NAME_STEP, PlotArea};
 use super::chart_data::{ChartData, ChartPanel, SeriesShape};
-use super::chart_marks::{draw_cells, draw_end_names, draw_moments, draw_series};
+use super::chart_marks::{draw_cells, draw_end_names, draw_limits, draw_moments, draw_series};
 use super::drawing::{ChartDrawing, DASHES, Palette, Shape, TextAnchor};
-use super::end_labels::end_labels;
+use super::end_labels::{are_near_lines, end_labels};
 use super::plot_font::PlotFont;
 
 /// Room at the edges of a chart.
@@ -107,12 +107,14 @@ fn draw_panel(
     for series in &panel.series {
         draw_series(canvas, series, (&data.x, &panel.y), area);
     }
+    draw_limits(canvas, panel, area);
     if let Some(room) = name_room {
         draw_end_names(canvas, panel, &data.x, area, room - NAME_GAP);
     }
 }
 
-/// Room for names at the right of the lines. `None` if the chart needs a legend.
+/// Room for names at the right of the lines, in panels of the height `panel`. `None` if the chart
+/// needs a legend: a name would be too long, or too far from its line.
 fn end_name_room(data: &ChartData, font: &PlotFont, width: f64, panel: f64) -> Option<f64> {
     let all = || data.panels.iter().flat_map(|panel| &panel.series);
     if all().next().is_none() {
@@ -125,6 +127,9 @@ fn end_name_room(data: &ChartData, font: &PlotFont, width: f64, panel: f64) -> O
     let widths = widths.map(|label| font.width(&label.text, LABEL_SIZE));
     let room = widths.fold(0.0, f64::max) + NAME_GAP + 2.0;
     let is_fitting = most.unwrap_or_default() as f64 * NAME_STEP <= panel;
+    let mut panels = data.panels.iter().zip(&labels);
+    let is_fitting =
+        is_fitting && panels.all(|(drawn, labels)| are_near_lines(labels, &drawn.y, panel));
     (!is_filled && is_fitting && room <= width * NAME_SHARE_MAX).then_some(room)
 }
 

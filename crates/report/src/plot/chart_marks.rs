@@ -1,9 +1,9 @@
-//! Marks of a panel: lines with their intervals, names at the ends of lines, and cells.
+//! Marks of a panel: lines with their intervals, names at the ends of lines, limits, and cells.
 
 use super::chart_canvas::{ChartCanvas, LABEL_SIZE, NAME_GAP, NAME_STEP, PlotArea};
 use super::chart_data::{ChartAxis, ChartData, ChartPanel, ChartSeries, PlotPoint, SeriesShape};
 use super::drawing::{DASHES, Rgb, Shape, TextAnchor};
-use super::end_labels::end_labels;
+use super::end_labels::{end_labels, spread};
 
 const LINE_WIDTH: f64 = 2.2;
 const DOT_RADIUS: f64 = 3.2;
@@ -12,6 +12,9 @@ const BAND_OPACITY: f64 = 0.18;
 const AREA_OPACITY: f64 = 0.12;
 /// Width of the slanted part of the line from a curve to its name.
 const LEADER_SLANT_PX: f64 = 60.0;
+/// Dashes of a limit, and the distance of its name from the left edge and from the line.
+const LIMIT_DASH: &[f64] = &[6.0, 3.0];
+const LIMIT_NAME_GAP: f64 = 5.0;
 /// Share of the line colour in the colour of the ramp.
 const RAMP_SHARE: f64 = 0.18;
 /// Gap between the cells of a heat map.
@@ -206,21 +209,32 @@ fn leader_points(end: (f64, f64), name: (f64, f64), right: f64) -> Vec<(f64, f64
     vec![end, bend, name]
 }
 
-/// Moves sorted positions apart, as little as needed, within the bounds.
-fn spread(heights: &[f64], top: f64, bottom: f64) -> Vec<f64> {
-    let mut moved = Vec::with_capacity(heights.len());
-    let mut least = top;
-    for height in heights {
-        let y = height.max(least);
-        moved.push(y);
-        least = y + NAME_STEP;
+/// Draws a dashed line at each limit. Its name stands above the line, or below it where the name
+/// above would leave the panel or cover another name.
+pub(super) fn draw_limits(canvas: &mut ChartCanvas, panel: &ChartPanel, area: PlotArea) {
+    let mut named: Vec<f64> = Vec::new();
+    for limit in &panel.limits {
+        let y = area.y(&panel.y, limit.value);
+        canvas.shapes.push(Shape::Line {
+            points: vec![(area.left, y), (area.right, y)],
+            color: canvas.palette.text,
+            width: 1.2,
+            dash: LIMIT_DASH,
+        });
+        let baselines = [y - LIMIT_NAME_GAP, y + LABEL_SIZE + LIMIT_NAME_GAP / 2.0];
+        let is_free = |baseline: &f64| {
+            let is_inside = baseline - LABEL_SIZE >= area.top && *baseline < area.bottom;
+            let mut others = named.iter();
+            is_inside && others.all(|other| (other - baseline).abs() >= NAME_STEP)
+        };
+        let Some(baseline) = baselines.into_iter().find(is_free) else {
+            continue;
+        };
+        named.push(baseline);
+        let style = (LABEL_SIZE, canvas.palette.text, TextAnchor::Start);
+        let left = area.left + LIMIT_NAME_GAP;
+        canvas.text((left, baseline), &limit.name, area.right - left, style);
     }
-    let mut most = bottom;
-    for y in moved.iter_mut().rev() {
-        *y = y.min(most);
-        most = *y - NAME_STEP;
-    }
-    moved
 }
 
 /// Draws the cells of a heat map with their values.
@@ -262,13 +276,6 @@ pub(super) fn draw_cells(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn crowded_names_are_moved_apart_within_bounds() {
-        let moved = spread(&[90.0, 91.0, 92.0], 0.0, 100.0);
-        assert_eq!(moved, [66.0, 83.0, 100.0]);
-        assert_eq!(spread(&[10.0, 60.0], 0.0, 100.0), [10.0, 60.0]);
-    }
 
     #[test]
     fn leader_of_a_short_curve_is_level_across_the_chart() {

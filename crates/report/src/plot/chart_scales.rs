@@ -1,21 +1,9 @@
 //! Scales of axes: ranges, and ticks at round values. Equal to `web/src/chart/scales.ts`.
 
 use super::chart_data::{AxisScale, AxisTick, ChartAxis};
+use crate::axis_numbers::{log_bounds, power_below, without_end_zeros};
 use crate::html::document::PageUnit;
-use crate::known_digits::with_micro_sign;
-use iosonde_result::words;
-
-/// Returns a value with its unit, with three significant digits.
-pub(super) fn quantity(value: f64, unit: PageUnit) -> String {
-    match unit {
-        PageUnit::Iops if value < 10.0 && value.fract() != 0.0 => format!("{value:.1}"),
-        PageUnit::Iops => words::iops(value),
-        PageUnit::BytesPerS => words::bandwidth(value),
-        PageUnit::Ns => with_micro_sign(&words::latency(value)),
-        PageUnit::Percent => format!("{} %", words::three_digits(value)),
-        PageUnit::Count => words::three_digits(value),
-    }
-}
+use crate::html::page_quantity::quantity;
 
 /// Returns a value as the label of a tick: without zeros at the end, and zero without a unit.
 pub(super) fn tick_text(value: f64, unit: PageUnit) -> String {
@@ -23,24 +11,6 @@ pub(super) fn tick_text(value: f64, unit: PageUnit) -> String {
         return "0".to_owned();
     }
     without_end_zeros(&quantity(value, unit))
-}
-
-/// Removes the zeros at the end of a number's fraction: `2.50 MiB/s` becomes `2.5 MiB/s`.
-pub(super) fn without_end_zeros(text: &str) -> String {
-    let Some(point) = text.find('.') else {
-        return text.to_owned();
-    };
-    let fraction = &text[point + 1..];
-    let digits = fraction.len()
-        - fraction
-            .trim_start_matches(|sign: char| sign.is_ascii_digit())
-            .len();
-    let kept = fraction[..digits].trim_end_matches('0');
-    let unit = &fraction[digits..];
-    match kept {
-        "" => format!("{}{unit}", &text[..point]),
-        kept => format!("{}.{kept}{unit}", &text[..point]),
-    }
 }
 
 fn ticks(values: impl IntoIterator<Item = f64>, unit: PageUnit) -> Vec<AxisTick> {
@@ -51,11 +21,6 @@ fn ticks(values: impl IntoIterator<Item = f64>, unit: PageUnit) -> Vec<AxisTick>
             text: tick_text(at, unit),
         })
         .collect()
-}
-
-/// Largest power of ten that is at most `value`.
-fn power_below(value: f64) -> f64 {
-    10f64.powf(value.log10().floor())
 }
 
 /// Step of an axis of bytes: 1, 2 or 5 binary units, or a power of two of that.
@@ -149,25 +114,6 @@ pub(super) fn log_axis(label: &str, unit: PageUnit, values: &[f64]) -> ChartAxis
     }
 }
 
-/// Bounds of a logarithmic axis: powers of ten, or 2 or 5 times one.
-pub(super) fn log_bounds(values: &[f64]) -> (f64, f64) {
-    let positive = values.iter().copied().filter(|value| *value > 0.0);
-    let (low, high) = positive.fold((f64::INFINITY, 0f64), |(low, high), value| {
-        (low.min(value), high.max(value))
-    });
-    if high == 0.0 {
-        return (1.0, 10.0);
-    }
-    let steps = |power: f64| [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
-    let (below, above) = (power_below(low), power_below(high));
-    let min = steps(below)
-        .into_iter()
-        .rev()
-        .find(|step| *step <= low * 0.98);
-    let max = steps(above).into_iter().find(|step| *step >= high * 1.02);
-    (min.unwrap_or(below / 2.0), max.unwrap_or(10.0 * above))
-}
-
 /// A logarithmic axis of counts, such as depths, with a tick at each of them.
 pub(super) fn counts_axis(label: &str, mut values: Vec<u32>) -> ChartAxis {
     values.retain(|value| *value > 0);
@@ -212,16 +158,18 @@ pub(super) fn names_axis(label: &str, names: &[String]) -> ChartAxis {
 }
 
 /// An axis of percentiles on which each nine has the same width. Values are rarities: 1 divided by
-/// the share of slower I/Os.
+/// the share of slower I/Os. The axis ends with the longest curve: its last tick is the last nine
+/// that was measured.
 pub(super) fn nines_axis(rarities: &[f64]) -> ChartAxis {
     let most = rarities.iter().copied().fold(10f64, f64::max);
-    let powers = (most * 0.999).log10().ceil() as i32;
+    // A rarity of 1000 may be computed as a little less.
+    let powers = (most * 1.001).log10().floor() as i32;
     ChartAxis {
         label: "percentile".to_owned(),
         unit: PageUnit::Percent,
         scale: AxisScale::Log,
         min: 1.0,
-        max: 10f64.powi(powers),
+        max: most.max(10f64.powi(powers)),
         ticks: (0..=powers)
             .map(|power| AxisTick {
                 at: 10f64.powi(power),
@@ -286,9 +234,20 @@ mod tests {
 
     #[test]
     fn nines_of_percentiles_have_the_same_width() {
-        let axis = nines_axis(&[1.0, 9000.0]);
+        let axis = nines_axis(&[1.0, 9999.0]);
         assert_eq!(texts(&axis), ["0 %", "90 %", "99 %", "99.9 %", "99.99 %"]);
         assert!((axis.position(100.0) - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nines_axis_ends_with_the_longest_curve() {
+        let axis = nines_axis(&[1.0, 3_000_000.0]);
+        let last = axis.ticks.last().unwrap();
+        assert_eq!((last.at, last.text.as_str()), (1e6, "99.9999 %"));
+        assert_eq!(axis.position(3_000_000.0), 1.0);
+        assert!(axis.position(1e6) > 0.9);
+        let few = nines_axis(&[2.0]);
+        assert_eq!((texts(&few), few.max), (vec!["0 %", "90 %"], 10.0));
     }
 
     #[test]
@@ -297,12 +256,5 @@ mod tests {
         assert_eq!(texts(&axis), ["1", "4", "16"]);
         let single = counts_axis("I/Os in flight", vec![8]);
         assert_eq!((single.min, single.max), (4.0, 16.0));
-    }
-
-    #[test]
-    fn end_zeros_of_fractions_are_removed() {
-        assert_eq!(without_end_zeros("2.50 MiB/s"), "2.5 MiB/s");
-        assert_eq!(without_end_zeros("10.0k"), "10k");
-        assert_eq!(without_end_zeros("100 ns"), "100 ns");
     }
 }

@@ -263,6 +263,7 @@ impl DepthPanel {
             y: self.y_axis(is_one_subject),
             series: series.collect(),
             cells: Vec::new(),
+            limits: Vec::new(),
         }
     }
 

@@ -3,8 +3,8 @@
 
 use super::plot_input::listed_names;
 use super::series_style::{SERIES_MAX, SeriesKey};
-use super::subject_names::is_measured;
 use crate::html::document::{PageFigure, PageReport, PageRun};
+use crate::html::subject_names::is_measured;
 use crate::probe::row::title_of_phase;
 use crate::unique;
 use iosonde_result::words;
@@ -269,5 +269,77 @@ pub(super) fn workers_suffix(figure: &PageFigure) -> String {
     match figure.workers {
         0 | 1 => String::new(),
         workers => format!(" × {workers} workers"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::run;
+    use super::*;
+    use crate::html::HtmlReportBuilder;
+    use iosonde_job::plan::ReadWriteMode;
+    use serde::Deserialize;
+
+    /// The tests of the page read the same file.
+    const CASES: &str = include_str!("workload_ranks.json");
+
+    /// Runs of one subject, and the names of the rows that a chart of six colours draws.
+    #[derive(Deserialize)]
+    struct RankCase(Vec<CaseRun>, Vec<String>);
+
+    /// Name and figures of a run.
+    #[derive(Deserialize)]
+    struct CaseRun(String, Vec<CaseFigure>);
+
+    /// Direction, `rw`, bytes per I/O, depth and workers of a figure.
+    #[derive(Deserialize)]
+    struct CaseFigure(String, String, u64, u32, u32);
+
+    impl CaseFigure {
+        fn page_figure(&self, like: &PageFigure) -> PageFigure {
+            let mut directions = ["read", "write", "sync"].into_iter();
+            PageFigure {
+                job: None,
+                direction: directions.find(|name| *name == self.0).unwrap(),
+                rw: self.1.clone(),
+                block_bytes: [self.2; 2],
+                iodepth: self.3,
+                workers: self.4,
+                ..like.clone()
+            }
+        }
+    }
+
+    /// The report of a case.
+    fn report_of(runs: &[CaseRun]) -> PageReport {
+        let result = run("run", ReadWriteMode::Read, 1);
+        let mut builder = HtmlReportBuilder::default();
+        for index in 0..runs.len() {
+            builder.run(&format!("result{index}"), result.clone());
+        }
+        let mut report = builder.into_page_report(None);
+        assert_eq!(report.runs.len(), runs.len());
+        for (page_run, CaseRun(name, figures)) in report.runs.iter_mut().zip(runs) {
+            let like = page_run.figures[0].clone();
+            page_run.name.clone_from(name);
+            page_run.figures = figures.iter().map(|each| each.page_figure(&like)).collect();
+        }
+        report
+    }
+
+    #[test]
+    fn rows_without_colour_give_way_in_order_of_their_ranks() {
+        let cases: Vec<RankCase> = serde_json::from_str(CASES).unwrap();
+        let mut left_out = 0;
+        for RankCase(runs, names) in &cases {
+            let report = report_of(runs);
+            let subjects = vec!["device".to_owned(); runs.len()];
+            let rows = figure_rows(&report, &subjects);
+            left_out += rows.len() - names.len();
+            let drawn = DrawnRows::choose(rows);
+            let drawn: Vec<&str> = drawn.rows.iter().map(|row| row.name.as_str()).collect();
+            assert_eq!(drawn, *names);
+        }
+        assert!(left_out > 0, "nothing is tested");
     }
 }

@@ -242,6 +242,7 @@ fn map_parts(
             y: names_axis(y_label, rows),
             series: Vec::new(),
             cells: cells.collect(),
+            limits: Vec::new(),
         }],
         notes,
         subjects: Vec::new(),

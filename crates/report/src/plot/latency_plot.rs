@@ -1,6 +1,6 @@
 //! Latency by percentile, latency over the offered rate, and histograms of latency.
 
-use super::chart_data::{ChartPanel, ChartSeries, PlotPoint, SeriesShape, TimeMoments};
+use super::chart_data::{ChartLimit, ChartPanel, ChartSeries, PlotPoint, SeriesShape, TimeMoments};
 use super::chart_scales::{linear_axis, log_axis, nines_axis};
 use super::depth_plot::tail_over_depth;
 use super::figure_rows::{DrawnRows, chart_names, chart_title, figure_rows};
@@ -9,6 +9,8 @@ use super::series_style::SERIES_MAX;
 use super::series_style::{SeriesKey, SeriesStyle, series_styles};
 use crate::html::curve::{bucket_range, curve_tails};
 use crate::html::document::{LoadPoint, PageLatency, PageLoad, PageUnit};
+use crate::load::objective_limits::{ObjectiveLimit, ScaleSide, scale_with_objectives};
+use crate::unique;
 
 /// Curves of a load study: name, and index of the percentile. The last curve is the maximum.
 const LOAD_CURVES: [(&str, Option<usize>); 5] = [
@@ -18,6 +20,10 @@ const LOAD_CURVES: [(&str, Option<usize>); 5] = [
     ("p99.9", Some(3)),
     ("longest", None),
 ];
+
+/// Percentile of the chart of several load studies, and its index in the points.
+const TAIL_PERCENT: f64 = 99.0;
+const TAIL_INDEX: usize = 2;
 
 /// Note on hollow points.
 const BEHIND_NOTE: &str = "hollow points fell behind the offered rate";
@@ -64,6 +70,7 @@ fn by_percentile(input: &PlotInput) -> Option<ChartParts> {
             y: log_axis("latency", PageUnit::Ns, &latencies),
             series: series.collect(),
             cells: Vec::new(),
+            limits: Vec::new(),
         }],
         notes: drawn.note().into_iter().collect(),
         subjects: drawn.subjects(),
@@ -104,6 +111,9 @@ fn tails_over_offered_rate(input: &PlotInput) -> Option<ChartParts> {
         .iter()
         .map(|load| input.subject_of_result(&load.source, &load.target));
     let subjects: Vec<String> = subjects.collect();
+    let limits = loads.iter().flat_map(|load| &load.limits);
+    let limits = limits.filter(|limit| limit.percentile.total_cmp(&TAIL_PERCENT).is_eq());
+    let limits: Vec<&ObjectiveLimit> = limits.collect();
     let names = load_names(&loads, &subjects);
     let keys = names.iter().zip(&subjects).map(|(name, subject)| {
         let workload = name.strip_prefix(subject.as_str()).unwrap_or(name);
@@ -124,18 +134,21 @@ fn tails_over_offered_rate(input: &PlotInput) -> Option<ChartParts> {
     let drawn = series.len();
     let note = (drawn < total).then(|| format!("{drawn} of {total} load studies"));
     let title = "99th percentile of latency over offered rate";
-    Some(offered_rate_chart(title, series, note, subjects))
+    Some(offered_rate_chart(title, series, &limits, note, subjects))
 }
 
 /// A chart of these latencies over the offered rate.
 fn offered_rate_chart(
     title: &str,
     series: Vec<ChartSeries>,
+    limits: &[&ObjectiveLimit],
     note: Option<String>,
     subjects: Vec<String>,
 ) -> ChartParts {
     let points = || series.iter().flat_map(|series| &series.points);
-    let latencies: Vec<f64> = points().filter_map(|point| point.y).collect();
+    let mut latencies: Vec<f64> = points().filter_map(|point| point.y).collect();
+    let (limits, beyond) = lines_and_notes(limits, &latencies);
+    latencies.extend(limits.iter().map(|limit| limit.value));
     let most = points().map(|point| point.x).fold(0.0, f64::max);
     let is_behind = points().any(|point| point.hollow);
     let behind = is_behind.then(|| BEHIND_NOTE.to_owned());
@@ -147,19 +160,44 @@ fn offered_rate_chart(
             y: log_axis("latency", PageUnit::Ns, &latencies),
             series,
             cells: Vec::new(),
+            limits,
         }],
-        notes: behind.into_iter().chain(note).collect(),
+        notes: behind.into_iter().chain(beyond).chain(note).collect(),
         subjects,
     }
 }
 
+/// Lines at the objectives that the scale of the drawn `latencies_ns` contains, and notes on the
+/// others. Studies with the same objective share a line.
+fn lines_and_notes(
+    limits: &[&ObjectiveLimit],
+    latencies_ns: &[f64],
+) -> (Vec<ChartLimit>, Vec<String>) {
+    let objectives_ns = limits.iter().map(|limit| limit.latency_ns);
+    let scale_ns = scale_with_objectives(latencies_ns.iter().copied(), objectives_ns);
+    let Some(scale_ns) = scale_ns else {
+        return (Vec::new(), Vec::new());
+    };
+    let (mut lines, mut notes): (Vec<ChartLimit>, Vec<String>) = (Vec::new(), Vec::new());
+    for limit in limits {
+        match ScaleSide::of_latency(limit.latency_ns, scale_ns) {
+            Some(side) => notes.push(side.note(&limit.name)),
+            None if lines.iter().any(|line| line.name == limit.name) => {}
+            None => lines.push(ChartLimit {
+                name: limit.name.clone(),
+                value: limit.latency_ns,
+            }),
+        }
+    }
+    (lines, unique(notes))
+}
+
 /// The 99th percentile at each offered rate, in ascending order.
 fn tail_points(load: &PageLoad) -> Vec<PlotPoint> {
-    const P99: usize = 2;
     let points = load
         .points
         .iter()
-        .filter_map(|point| Some(latency_point(point, point.percentiles_ns[P99]?)));
+        .filter_map(|point| Some(latency_point(point, point.percentiles_ns[TAIL_INDEX]?)));
     let mut points: Vec<PlotPoint> = points.collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     points
@@ -224,7 +262,14 @@ fn over_offered_rate(input: &PlotInput) -> Option<ChartParts> {
     let total = loads.len();
     let note = (total > 1).then(|| format!("1 of {total} load studies: {subject}"));
     let title = "Latency over offered rate";
-    Some(offered_rate_chart(title, series, note, vec![subject]))
+    let limits: Vec<&ObjectiveLimit> = load.limits.iter().collect();
+    Some(offered_rate_chart(
+        title,
+        series,
+        &limits,
+        note,
+        vec![subject],
+    ))
 }
 
 /// Share of the I/Os in each bucket of latency.
@@ -275,8 +320,40 @@ pub(super) fn histogram_plot(input: &PlotInput) -> Option<ChartParts> {
             y: linear_axis("share of I/Os", PageUnit::Percent, most),
             series,
             cells: Vec::new(),
+            limits: Vec::new(),
         }],
         notes: drawn.note().into_iter().collect(),
         subjects: drawn.subjects(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objectives_near_the_drawn_series_are_lines() {
+        let points = [(500.0, 5e5), (1000.0, 1e6)].map(|(x, ns)| PlotPoint::new(x, Some(ns)));
+        let series = ChartSeries {
+            name: "one".to_owned(),
+            slot: 0,
+            dash: 0,
+            shape: SeriesShape::Dotted,
+            points: points.to_vec(),
+            band: Vec::new(),
+        };
+        // The longest latency of the study, which this chart does not draw, is near 100 ms.
+        let limits = [10.0, 11.0, 100.0].map(|ms| ObjectiveLimit {
+            percentile: TAIL_PERCENT,
+            latency_ns: ms * 1e6,
+            name: format!("{ms} ms"),
+            beyond: None,
+        });
+        let limits = limits.each_ref();
+        let parts = offered_rate_chart("", vec![series], &limits, None, Vec::new());
+        let panel = &parts.panels[0];
+        let lines: Vec<&str> = panel.limits.iter().map(|line| line.name.as_str()).collect();
+        assert_eq!((lines, panel.y.max), (vec!["10 ms", "11 ms"], 2e7));
+        assert_eq!(parts.notes, ["100 ms: above the scale"]);
+    }
 }

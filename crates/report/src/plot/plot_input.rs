@@ -1,13 +1,15 @@
 //! Results as charts read them, and the parts of a chart that depend on its kind.
 
 use super::chart_data::{ChartAxis, ChartPanel, TimeMoments};
-use super::subject_names::{device_name, is_measured, simulated_target};
 use crate::html::document::{PageReport, PageRun};
+use crate::html::page_header::{NAMES_MAX, named};
+use crate::html::page_target::{device_name, is_unnamed};
+use crate::html::subject_names::{is_measured, simulated_target};
 use crate::unique;
 use jiff::Timestamp;
 
-/// Most targets, devices and hosts that the line below the title names.
-const NAMES_MAX: usize = 3;
+/// Separates the names of one kind.
+const SEPARATOR: &str = ", ";
 
 /// Data of the results.
 pub(super) struct PlotInput {
@@ -83,7 +85,8 @@ impl PlotInput {
         let runs: Vec<&PageRun> = runs.map(|(run, _)| run).collect();
         let mut places: Vec<&str> = unique(studied.map(|(_, target)| target));
         if places.is_empty() {
-            places = unique(runs.iter().map(|run| run.place.as_str()));
+            let named = runs.iter().filter(|run| !is_unnamed(run));
+            places = unique(named.map(|run| run.place.as_str()));
         }
         let targets = runs
             .iter()
@@ -92,9 +95,9 @@ impl PlotInput {
         let hosts = runs.iter().filter_map(|run| report.hosts.get(run.host?));
         let hosts = hosts.filter_map(|host| host.hostname.clone());
         let parts = [
-            named(&places, "targets"),
-            named(&unique(devices), "devices"),
-            named(&unique(hosts), "hosts"),
+            named(&places, "targets", SEPARATOR),
+            named(&unique(devices), "devices", SEPARATOR),
+            named(&unique(hosts), "hosts", SEPARATOR),
         ];
         let parts = parts.into_iter().filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join(" · ")
@@ -118,8 +121,8 @@ impl PlotInput {
         }
         let parts = [
             date,
-            named(&unique(kernels), "kernels"),
-            named(&programs, "programs"),
+            named(&unique(kernels), "kernels", SEPARATOR),
+            named(&programs, "programs", SEPARATOR),
         ];
         let parts = parts.into_iter().filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join(" · ")
@@ -129,19 +132,9 @@ impl PlotInput {
 /// The first names, and the number of others.
 pub(super) fn listed_names(names: &[String]) -> String {
     let first = names.iter().take(NAMES_MAX).cloned();
-    let first = first.collect::<Vec<_>>().join(", ");
+    let first = first.collect::<Vec<_>>().join(SEPARATOR);
     match names.len().saturating_sub(NAMES_MAX) {
         0 => first,
         others => format!("{first} and {others} more"),
     }
-}
-
-/// The names, or their number if there are many.
-fn named<T: AsRef<str>>(names: &[T], many: &str) -> String {
-    let known = names.iter().map(|name| name.as_ref());
-    let known: Vec<&str> = known.filter(|name| !name.is_empty()).collect();
-    if known.len() > NAMES_MAX {
-        return format!("{} {many}", known.len());
-    }
-    known.join(", ")
 }

@@ -3,9 +3,9 @@
 use super::chart_data::{ChartData, ChartKind};
 use super::plot_input::PlotInput;
 use super::shared_timeline::shared_timeline;
-use super::subject_names::{remove_repetitions, run_subjects};
 use super::{depth_plot, heat_plot, latency_plot, time_plot, written_plot};
 use crate::html::HtmlReportBuilder;
+use crate::html::subject_names::{remove_repetitions, run_subjects};
 
 /// Results as the page of a report has them, so that charts and page show the same data.
 pub struct PlotSource {

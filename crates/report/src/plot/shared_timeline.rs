@@ -1,13 +1,14 @@
 //! Rates and latencies of several results over time: one line per result.
 
 use super::chart_data::{ChartPanel, ChartSeries, SeriesShape, TimeMoments};
-use super::chart_scales::{linear_axis, log_axis, log_bounds, seconds_axis};
+use super::chart_scales::{linear_axis, log_axis, seconds_axis};
 use super::plot_input::{ChartParts, PlotInput};
 use super::series_style::SERIES_MAX;
 use super::series_style::{SeriesStyle, series_styles};
 use super::time_plot::{
     LATENCY_SPAN, TimedRun, run_moments, timed_runs, timeline_title, track_points,
 };
+use crate::axis_numbers::log_bounds;
 use crate::html::document::{PageUnit, Track};
 use crate::unique;
 
@@ -152,5 +153,6 @@ fn panel(
         y,
         series,
         cells: Vec::new(),
+        limits: Vec::new(),
     }
 }

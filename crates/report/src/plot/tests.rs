@@ -20,7 +20,7 @@ const STYLE: PlotStyle = PlotStyle {
 };
 
 /// Random I/O on a simulated device for four seconds.
-fn run(name: &str, mode: ReadWriteMode, iodepth: u32) -> RunResult {
+pub(crate) fn run(name: &str, mode: ReadWriteMode, iodepth: u32) -> RunResult {
     let mut job = Job::new(name);
     job.io.engine = Engine::Sim;
     job.io.sim = Some("read_us=400,write_us=900,parallel=8,noise=0.03".to_owned());
@@ -76,6 +76,7 @@ fn known_chart() -> ChartData {
             y: linear_axis("IOPS", PageUnit::Iops, 17_600.0),
             series: vec![series("read", 0, 1000.0), series("write", 1, 990.0)],
             cells: Vec::new(),
+            limits: Vec::new(),
         }],
     }
 }
@@ -384,6 +385,28 @@ fn load_steps_of_one_target_are_named_by_their_steps() {
         names,
         [format!("{target}: queries"), format!("{target}: scans")]
     );
+}
+
+#[test]
+fn objective_is_a_named_line_of_the_latency_chart() {
+    let result = measured("net-iops-cap", &at(900.0, &["p99=3ms", "p99=9s"]));
+    let mut builder = HtmlReportBuilder::default();
+    builder.load("one", &result);
+    let chart = PlotSource::new(builder, None).chart(ChartKind::Latency);
+    let chart = chart.unwrap();
+    let panel = &chart.panels[0];
+    let limits = panel.limits.iter();
+    let limits: Vec<(&str, f64)> = limits
+        .map(|limit| (limit.name.as_str(), limit.value))
+        .collect();
+    assert_eq!(limits, [("objective p99 <= 3.00 ms", 3e6)]);
+    assert!(panel.y.min < 3e6 && panel.y.max > 3e6, "{:?}", panel.y);
+    let note = "objective p99 <= 9.00 s: above the scale".to_owned();
+    assert!(chart.footer.contains(&note), "{:?}", chart.footer);
+    let document = svg(&chart, &STYLE);
+    let tree = roxmltree::Document::parse(&document).unwrap();
+    let mut texts = tree.descendants().filter_map(|node| node.text());
+    assert!(texts.any(|text| text == limits[0].0), "{document}");
 }
 
 #[test]

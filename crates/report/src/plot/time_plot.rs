@@ -1,11 +1,12 @@
 //! Rates and latencies of a run over time.
 
 use super::chart_data::{ChartPanel, ChartSeries, PlotPoint, SeriesShape, TimeMoments};
-use super::chart_scales::{linear_axis, log_axis, log_bounds, seconds_axis, without_end_zeros};
+use super::chart_scales::{linear_axis, log_axis, seconds_axis};
 use super::plot_input::{ChartParts, PlotInput};
 use super::series_style::SERIES_MAX;
-use super::subject_names::is_measured;
+use crate::axis_numbers::{log_bounds, without_end_zeros};
 use crate::html::document::{PageRun, PageSeries, PageUnit, Track};
+use crate::html::subject_names::is_measured;
 use crate::probe::row::title_of_phase;
 use crate::unique;
 
@@ -142,6 +143,7 @@ fn time_panel(group: &str, series: &PageSeries, tracks: &[&Track]) -> ChartPanel
         y,
         series: lines.collect(),
         cells: Vec::new(),
+        limits: Vec::new(),
     }
 }
 
@@ -185,19 +187,24 @@ pub(super) fn whole_slices(series: &PageSeries) -> usize {
 mod tests {
     use super::*;
 
+    /// Starts of slices, the end of the last one, and the number of slices that charts draw. The
+    /// tests of the page read the same file.
+    const CASES: &str = include_str!("whole_slices.json");
+
     /// A slice of 24.5 ms halved the rate at the end of a chart whose other slices had 100 ms.
     #[test]
     fn last_slice_shorter_than_half_is_not_drawn() {
-        let drawn = |last_s: f64| {
+        let cases: Vec<(Vec<f64>, f64, usize)> = serde_json::from_str(CASES).unwrap();
+        assert!(cases.iter().any(|(at_s, _, drawn)| *drawn < at_s.len()));
+        for (at_s, end_s, drawn) in cases {
             let series = PageSeries {
                 of: "run".to_owned(),
-                at_s: vec![0.0, 0.1, 0.2],
-                end_s: 0.2 + last_s,
+                at_s,
+                end_s,
                 ramp: 0,
                 tracks: Vec::new(),
             };
-            whole_slices(&series)
-        };
-        assert_eq!([0.0245, 0.04, 0.06, 0.1].map(drawn), [2, 2, 3, 3]);
+            assert_eq!(whole_slices(&series), drawn, "{series:?}");
+        }
     }
 }

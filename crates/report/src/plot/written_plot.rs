@@ -1,14 +1,15 @@
 //! Write rate over the bytes written, of the main write workloads of each subject.
 
 use super::chart_data::{ChartAxis, ChartPanel, ChartSeries, PlotPoint, SeriesShape, TimeMoments};
-use super::chart_scales::{linear_axis, without_end_zeros};
+use super::chart_scales::linear_axis;
 use super::figure_rows::{is_flushed, total_depth};
 use super::plot_input::{ChartParts, PlotInput, listed_names};
 use super::series_style::SERIES_MAX;
 use super::series_style::{SeriesKey, series_styles};
-use super::subject_names::is_measured;
 use super::time_plot::{own_series, whole_slices};
+use crate::axis_numbers::without_end_zeros;
 use crate::html::document::{PageRun, PageSeries, PageUnit};
+use crate::html::subject_names::is_measured;
 use crate::unique;
 use iosonde_result::words;
 
@@ -72,6 +73,7 @@ pub(super) fn written_plot(input: &PlotInput) -> Option<ChartParts> {
             y: linear_axis(&label, PageUnit::BytesPerS, most),
             series: series.collect(),
             cells: Vec::new(),
+            limits: Vec::new(),
         }],
         notes: left_out_note(&lines, &others).into_iter().collect(),
         subjects,

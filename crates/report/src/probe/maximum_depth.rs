@@ -1,6 +1,6 @@
 //! Depth at which a knee search measured its maximum, and the time for which the maximum held.
 
-use super::row::{cell, rate, share};
+use super::row::{cell, cell_range, rate, share};
 use iosonde_job::plan::Direction;
 use iosonde_study::ceiling::{Ceiling, CeilingCause};
 use iosonde_study::probe::{Knee, PhaseFigure, ProbeResult, RateEstimate};
@@ -51,11 +51,9 @@ impl MaximumDepths {
     /// rate stays level.
     fn words(self, knee: &Knee) -> String {
         let jobs = knee.saturation.jobs;
-        match (self.from == self.to, jobs) {
-            (true, _) => cell(jobs, self.from),
-            _ if self.is_level(knee) => format!("from {} on", cell(jobs, self.from)),
-            (false, 1) => format!("depths {} to {}", self.from, self.to),
-            (false, _) => format!("{jobs} jobs x depths {} to {}", self.from, self.to),
+        match self.is_level(knee) {
+            true => format!("from {} on", cell(jobs, self.from)),
+            false => cell_range(jobs, self.from, self.to),
         }
     }
 }
@@ -257,27 +255,30 @@ mod tests {
     use iosonde_study::ceiling::LimitUnit;
     use iosonde_study::probe::{ProbeBudget, ProbePhase, most_of};
 
-    /// A report named the maximum of depth 128 as the rate of depth 64, which was slower.
-    #[test]
-    fn maximum_names_depth_of_its_own_rate() {
+    /// Knee of random reads at depth 64 of one job, and the maximum at depth 128. `slow` is the
+    /// rate of depth 32.
+    fn knee_below_maximum(slow: f64) -> Knee {
         let result = probed("nvme", ProbeBudget::NORMAL);
         let is_read = |knee: &&Knee| knee.phase == ProbePhase::RandomRead;
         let mut read = result.knees.iter().find(is_read).unwrap().clone();
         let found = &mut read.saturation;
-        let mut slow = found.cells[0].clone();
-        (slow.iodepth, slow.iops.mean) = (64, 752_832.0);
-        let mut fast = slow.clone();
-        (fast.iodepth, fast.iops.mean) = (128, 763_424.0);
-        let mut slower = slow.clone();
-        (slower.iodepth, slower.iops.mean) = (32, 376_310.0);
-        for cell in [&mut slower, &mut slow, &mut fast] {
-            (cell.jobs, cell.iops.error) = (1, Some(300.0));
+        let mut cells = vec![found.cells[0].clone(); 3];
+        let measured = [(32, slow), (64, 752_832.0), (128, 763_424.0)];
+        for (cell, (iodepth, iops)) in cells.iter_mut().zip(measured) {
+            (cell.jobs, cell.iodepth, cell.iops.mean) = (1, iodepth, iops);
+            cell.iops.error = Some(300.0);
         }
         (found.jobs, found.longer_run, found.plateau) = (1, None, None);
-        found.maximum = fast.iops;
-        (found.knee.iodepth, found.knee.iops) = (64, slow.iops.mean);
-        found.latency_only = Some(found.knee);
-        found.cells = vec![slower, slow, fast];
+        found.maximum = cells[2].iops;
+        (found.knee.iodepth, found.knee.iops) = (64, cells[1].iops.mean);
+        (found.latency_only, found.cells) = (Some(found.knee), cells);
+        read
+    }
+
+    /// A report named the maximum of depth 128 as the rate of depth 64, which was slower.
+    #[test]
+    fn maximum_names_depth_of_its_own_rate() {
+        let mut read = knee_below_maximum(376_310.0);
         let words = |knee: &Knee| MaximumDepthWords::from_knee(knee).whole();
         let beyond = |knee: &Knee| gain_beyond(knee, knee.saturation.knee);
         assert_eq!(words(&read), "at depth 128 (98 % at depth 64)");
@@ -312,20 +313,10 @@ mod tests {
     /// The report said "at depth 128 or lower, still rising".
     #[test]
     fn rising_maximum_is_not_at_a_lower_depth() {
-        let result = probed("nvme", ProbeBudget::NORMAL);
-        let is_read = |knee: &&Knee| knee.phase == ProbePhase::RandomRead;
-        let mut read = result.knees.iter().find(is_read).unwrap().clone();
+        let mut read = knee_below_maximum(763_300.0);
         let found = &mut read.saturation;
-        let mut cells = vec![found.cells[0].clone(); 3];
-        let measured = [(32, 763_300.0), (64, 752_832.0), (128, 763_424.0)];
-        for (cell, (iodepth, iops)) in cells.iter_mut().zip(measured) {
-            (cell.jobs, cell.iodepth, cell.iops.mean) = (1, iodepth, iops);
-            cell.iops.error = Some(300.0);
-        }
-        (found.jobs, found.longer_run, found.plateau) = (1, None, None);
-        found.maximum = cells[2].iops;
         (found.knee.iodepth, found.knee.iops) = (128, 763_424.0);
-        (found.latency_only, found.cells) = (None, cells);
+        found.latency_only = None;
         let claims = found.claims();
         assert!(claims.rises && !claims.knee, "{claims:?}");
         assert_eq!(MaximumDepthWords::from_knee(&read).whole(), "at depth 128");

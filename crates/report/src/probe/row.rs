@@ -271,6 +271,16 @@ pub fn cell(jobs: u32, iodepth: u32) -> String {
     }
 }
 
+/// Cells of a search from the shallowest to the deepest one: `depth 32`, `depths 16 to 32`,
+/// `2 jobs x depths 16 to 32`.
+pub(crate) fn cell_range(jobs: u32, from: u32, to: u32) -> String {
+    match jobs {
+        _ if from == to => cell(jobs, from),
+        1 => format!("depths {from} to {to}"),
+        jobs => format!("{jobs} jobs x depths {from} to {to}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

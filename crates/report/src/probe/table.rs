@@ -1,6 +1,7 @@
 //! Report of a probe as text, with all details.
 
 use super::{conditions, device, limits, row};
+use crate::figures::{UNSETTLED, UNSETTLED_LEGEND};
 use crate::known_digits::{
     APPROXIMATE_MARK, RATE_UNITS, bandwidth_of_rate, digits_beside_interval, known_percentile,
 };
@@ -141,7 +142,7 @@ fn latencies(result: &ProbeResult) -> String {
 
 fn mark(figure: &PhaseFigure) -> &'static str {
     match figure.settled {
-        Some(false) => "*",
+        Some(false) => UNSETTLED,
         _ => "",
     }
 }
@@ -157,7 +158,7 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
         .iter()
         .any(|figure| figure.settled == Some(false))
     {
-        remarks.push("* not steady: the rate drifted or jumped during the run.".to_owned());
+        remarks.push(UNSETTLED_LEGEND.to_owned());
     }
     if result.figures.iter().any(row::is_unsure) {
         let asked = 100.0 * result.options.budget.width;

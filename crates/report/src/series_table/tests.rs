@@ -150,12 +150,12 @@ fn sparkline_merges_long_runs_and_keeps_shares_level() {
     // One point of a share is no change, but it is half of the maximum.
     let value = |index: u32| f64::from(1 + index / 1800);
     let values: Vec<(f64, u64)> = (0..3600).map(|i| (value(i), 1_000_000_000)).collect();
-    let line = sparkline_of_intervals(&values, Quantity::Percent.least_range(2.0), UTF8);
+    let line = sparkline_of_intervals(&values, Quantity::Percent.spark_scale(), UTF8);
     assert!(line.chars().count() <= WIDTH);
     assert!(line.chars().all(|bar| bar == '▄'), "{line}");
-    let line = sparkline_of_intervals(&[(0.0, 1), (3.0, 1)], Quantity::Iops.least_range(3.0), UTF8);
+    let line = sparkline_of_intervals(&[(0.0, 1), (3.0, 1)], Quantity::Iops.spark_scale(), UTF8);
     assert_eq!(line, "▁▇");
-    let line = sparkline_of_intervals(&[(0.0, 1)], Quantity::Iops.least_range(0.0), UTF8);
+    let line = sparkline_of_intervals(&[(0.0, 1)], Quantity::Iops.spark_scale(), UTF8);
     assert_eq!(line, "▁");
 }
 

@@ -1,7 +1,7 @@
 //! Figures of commands over time, as sparklines.
 
 use crate::series_table::sparkline_of_intervals;
-use crate::text_style::{SPARK_RANGE_SHARE, TextStyle};
+use crate::text_style::{SparkScale, TextStyle};
 use crate::text_table::{hide_columns, plain, render_left, right};
 use comfy_table::Cell;
 use iosonde_suite::{CommandResult, SuiteResult};
@@ -44,11 +44,7 @@ fn cells(name: &str, command: &CommandResult, style: TextStyle) -> [Cell; 5] {
     let weighted: Vec<(f64, u64)> = values.map(|value| (value, 1)).collect();
     [
         Cell::new(name),
-        Cell::new(sparkline_of_intervals(
-            &weighted,
-            SPARK_RANGE_SHARE * most.abs(),
-            style,
-        )),
+        Cell::new(sparkline_of_intervals(&weighted, SparkScale::Amount, style)),
         right(command.shown(least)),
         right(command.shown(mean)),
         right(command.shown(most)),

@@ -1,5 +1,6 @@
 //! Figures of a suite's workloads: one line per part and direction, each rate with its interval.
 
+use crate::figures::{UNKNOWN_LEGEND, UNSETTLED, UNSETTLED_LEGEND};
 use crate::intervals;
 use crate::known_digits::{
     LATENCY_UNITS, RATE_UNITS, bandwidth_of_rate, is_approximate, known_digits, with_interval,
@@ -31,12 +32,8 @@ const RATE_COLUMN: usize = 3;
 /// Columns that a narrow terminal does not show, the least important first: block size, bandwidth,
 /// p50, pattern, p99 of syncs.
 const LEAST_IMPORTANT: [usize; 5] = [2, 4, 5, 1, 7];
-/// Mark of a rate that drifted or jumped.
-const UNSETTLED: &str = "*";
 /// Cell of a figure that was not measured.
 const NOT_MEASURED_CELL: &str = "-";
-const UNSETTLED_LEGEND: &str = "* not steady: the rate drifted or jumped during the run.";
-const UNKNOWN_LEGEND: &str = "A figure with ~ has no known interval.";
 
 /// A line of figures: all repetitions of a part in one direction.
 type FigureRow = [String; HEAD.len()];

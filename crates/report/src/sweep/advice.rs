@@ -10,11 +10,45 @@ use iosonde_study::sweep::{
 };
 use iosonde_study::words;
 
+/// Width of the names of goals.
+const GOAL_COLUMNS: usize = 34;
+
 /// Cells that are named for one workload.
 struct WorkloadGoals {
     subject: String,
-    /// Goals with the cell that reaches them. Goals that share a cell are joined.
-    goals: Vec<(String, CellAddress)>,
+    goals: Vec<Goal>,
+}
+
+/// A cell and the goals that it reaches.
+struct Goal {
+    /// Names of the goals, with commas between them.
+    names: String,
+    /// Depth and jobs of the cell, with its figures in the digits of the table.
+    figures: String,
+    /// Share of the highest measured rate of the workload. `None`: the cell has that rate.
+    rate_share: Option<String>,
+}
+
+impl Goal {
+    /// Figures of the cell in one line.
+    fn sentence(&self) -> String {
+        match &self.rate_share {
+            Some(share) => format!("{}, {share}", self.figures),
+            None => self.figures.clone(),
+        }
+    }
+
+    /// Lines of the report. The share has a line of its own: figures and share do not fit in one.
+    fn text(&self) -> String {
+        if is_narrow() {
+            return wrapped(&format!("- {}: {}", self.names, self.sentence()));
+        }
+        let first = format!("  {:<GOAL_COLUMNS$} {}", self.names, self.figures);
+        match &self.rate_share {
+            Some(share) => format!("{first},\n{:width$}{share}\n", "", width = GOAL_COLUMNS + 3),
+            None => format!("{first}\n"),
+        }
+    }
 }
 
 /// Returns text as wide as a paragraph. It is empty if there is no advice.
@@ -23,13 +57,7 @@ pub fn text(result: &SweepResult) -> String {
     let mut text = String::new();
     for workload in workloads(result, &found) {
         text.push_str(&format!("{}\n", workload.subject));
-        for (goal, address) in workload.goals {
-            let figures = figures(result, address);
-            text.push_str(&match is_narrow() {
-                true => wrapped(&format!("- {goal}: {figures}")),
-                false => format!("  {goal:<34} {figures}\n"),
-            });
-        }
+        text.extend(workload.goals.iter().map(Goal::text));
     }
     for sentence in sentences(result, &found) {
         text.push_str(&wrapped(&sentence));
@@ -45,10 +73,10 @@ pub fn lines(result: &SweepResult) -> Vec<String> {
     let found = depth_recommendations(result);
     let mut lines = Vec::new();
     for workload in workloads(result, &found) {
-        for (goal, address) in workload.goals {
-            let figures = figures(result, address);
-            lines.push(format!("advice: {}: {goal}: {figures}", workload.subject));
-        }
+        let subject = &workload.subject;
+        let goals = workload.goals.iter();
+        let goals = goals.map(|goal| format!("{}: {}", goal.names, goal.sentence()));
+        lines.extend(goals.map(|goal| format!("advice: {subject}: {goal}")));
     }
     let sentences = sentences(result, &found).into_iter();
     lines.extend(sentences.map(|sentence| format!("advice: {sentence}")));
@@ -61,9 +89,9 @@ pub(super) fn markdown(result: &SweepResult) -> String {
     let mut text = String::new();
     for workload in workloads(result, &found) {
         text.push_str(&format!("\n**{}**\n\n", workload.subject));
-        for (goal, address) in workload.goals {
-            text.push_str(&format!("- {goal}: {}\n", figures(result, address)));
-        }
+        let goals = workload.goals.iter();
+        let goals = goals.map(|goal| format!("- {}: {}\n", goal.names, goal.sentence()));
+        text.extend(goals);
     }
     let sentences: String = sentences(result, &found)
         .iter()
@@ -114,8 +142,8 @@ fn workloads(result: &SweepResult, found: &[Recommendation]) -> Vec<WorkloadGoal
         .collect()
 }
 
-/// Cells with their goals.
-fn goals(result: &SweepResult, found: &Recommendation) -> Vec<(String, CellAddress)> {
+/// Cells with their goals. Goals that share a cell are joined.
+fn goals(result: &SweepResult, found: &Recommendation) -> Vec<Goal> {
     let mut choices = result.advice.choices.iter();
     let choice = choices.find(|choice| choice.values == found.values);
     let advised = |spot: &AdvisedCell| address_of(result, &found.values, spot);
@@ -142,10 +170,15 @@ fn goals(result: &SweepResult, found: &Recommendation) -> Vec<(String, CellAddre
     if let ([(names, _)], true) = (&mut goals[..], is_complete) {
         *names = "recommended for latency and rate".to_owned();
     }
-    goals
+    let goals = goals.into_iter().map(|(names, address)| Goal {
+        names,
+        figures: figures(result, address),
+        rate_share: found.rate_share(result, address),
+    });
+    goals.collect()
 }
 
-/// Depth and jobs of a cell, with its figures as the table has them.
+/// Depth and jobs of a cell, with its figures in the digits of the table.
 fn figures(result: &SweepResult, address: CellAddress) -> String {
     let curve = &result.curves[address.curve];
     let cell = &curve.cells[address.cell];
@@ -153,9 +186,8 @@ fn figures(result: &SweepResult, address: CellAddress) -> String {
         1 => String::new(),
         jobs => format!("{jobs} jobs, "),
     };
-    let (rate, unit) = (grid::rate(curve, cell), grid::unit(curve));
-    let latency = grid::latency(cell);
-    format!("{jobs}depth {}: {rate} {unit}, {latency}", cell.iodepth)
+    let (rate, latency) = (grid::rate_with_unit(curve, cell), grid::latency(cell));
+    format!("{jobs}depth {}: {rate}, {latency}", cell.iodepth)
 }
 
 /// The cell of the sweep that an advice on the workload with these values names.
@@ -220,7 +252,7 @@ fn blocks(result: &SweepResult, advice: &BlocksAdvice) -> String {
     let (sizes, ..) = of(BoundBy::Both);
     parts.push((sizes, "by IOPS and bandwidth".to_owned()));
     let (sizes, _, bytes) = of(BoundBy::Bandwidth);
-    let bandwidth = format!("by bandwidth ({})", words::mebibytes_per_s(bytes));
+    let bandwidth = format!("by bandwidth ({})", words::bandwidth(bytes));
     parts.push((sizes, bandwidth));
     let mut limits = parts.iter().filter(|(sizes, _)| !sizes.is_empty());
     let first = limits.next().map_or(String::new(), |(sizes, bound)| {

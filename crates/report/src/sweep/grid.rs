@@ -1,7 +1,10 @@
 //! Tables of a sweep: rows of depths, columns of another axis, a table per combination of the rest.
 
-use super::cell_text::{cell_bandwidth, cell_mean_latency, cell_rate};
-use crate::known_digits::{MEBIBYTES, RATE_UNITS};
+use super::cell_text::{
+    bandwidth_unit, cell_bandwidth, cell_bandwidth_in_unit, cell_mean_latency, cell_rate,
+    rate_header,
+};
+use crate::known_digits::{BANDWIDTH_UNITS, NamedUnit, RATE_UNITS};
 use crate::markdown_table::{MarkdownColumn, markdown_table};
 use crate::text_table::columns;
 use iosonde_study::sweep::{CurveResult, LARGE_BYTES, SweepCell, SweepResult};
@@ -29,6 +32,8 @@ pub(super) struct SweepTable<'a> {
     headers: Vec<String>,
     /// Curve of each column.
     pub(super) curves: Vec<&'a CurveResult>,
+    /// Unit of the bandwidths of each column. `None`: its rates are I/Os per second.
+    units: Vec<Option<NamedUnit>>,
     widths: CellWidths,
 }
 
@@ -39,8 +44,9 @@ impl CellWidths {
             latency: LATENCY_COLUMNS_MIN,
         };
         for curve in &result.curves {
+            let unit = unit(curve);
             for cell in &curve.cells {
-                widths.rate = rate(curve, cell).chars().count().max(widths.rate);
+                widths.rate = rate(cell, unit).chars().count().max(widths.rate);
                 widths.latency = latency(cell).chars().count().max(widths.latency);
             }
         }
@@ -82,11 +88,13 @@ pub(super) fn tables(result: &SweepResult) -> Vec<SweepTable<'_>> {
             Some(table) if table.curves.len() < widths.curves() => {
                 table.headers.push(header);
                 table.curves.push(curve);
+                table.units.push(unit(curve));
             }
             _ => tables.push(SweepTable {
                 title,
                 headers: vec![header],
                 curves: vec![curve],
+                units: vec![unit(curve)],
                 widths,
             }),
         }
@@ -127,15 +135,13 @@ pub(super) fn text(table: &SweepTable<'_>) -> String {
     if table.headers.iter().any(|header| !header.is_empty()) {
         line("", table.headers.clone());
     }
-    let units = table
-        .curves
-        .iter()
-        .map(|curve| format!("{:>of_rate$} {:>of_latency$}", unit(curve), "latency"));
+    let units = table.units.iter().map(|unit| rate_header(*unit));
+    let units = units.map(|unit| format!("{unit:>of_rate$} {:>of_latency$}", "latency"));
     line("iodepth", units.collect());
     for (row, depth) in depths(table).into_iter().enumerate() {
-        let cells = table.curves.iter().map(|curve| {
+        let cells = table.curves.iter().zip(&table.units).map(|(curve, unit)| {
             let cell = &curve.cells[row];
-            let (rate, latency) = (rate(curve, cell), latency(cell));
+            let (rate, latency) = (rate(cell, *unit), latency(cell));
             format!("{rate:>of_rate$} {latency:>of_latency$}")
         });
         line(&depth.to_string(), cells.collect());
@@ -150,18 +156,19 @@ pub(super) fn markdown(table: &SweepTable<'_>) -> String {
         false => format!("### {}\n\n", table.title),
     };
     let mut headers = vec!["iodepth".to_owned()];
-    for (header, curve) in table.headers.iter().zip(&table.curves) {
+    for (header, unit) in table.headers.iter().zip(&table.units) {
         let space = if header.is_empty() { "" } else { " " };
-        headers.push(format!("{header}{space}{}", unit(curve)));
+        headers.push(format!("{header}{space}{}", rate_header(*unit)));
         headers.push("latency".to_owned());
     }
     let columns: Vec<_> = (headers.iter())
         .map(|header| MarkdownColumn::Right(header))
         .collect();
     let rows = depths(table).into_iter().enumerate().map(|(row, depth)| {
-        let figures = table.curves.iter().flat_map(|curve| {
+        let figures = table.curves.iter().zip(&table.units);
+        let figures = figures.flat_map(|(curve, unit)| {
             let cell = &curve.cells[row];
-            [rate(curve, cell), latency(cell)]
+            [rate(cell, *unit), latency(cell)]
         });
         let depth = std::iter::once(depth.to_string());
         depth.chain(figures).collect::<Vec<String>>()
@@ -177,20 +184,30 @@ fn depths(table: &SweepTable<'_>) -> Vec<u32> {
     })
 }
 
-/// Unit of the rates of a curve.
-pub(super) fn unit(curve: &CurveResult) -> &'static str {
-    if curve.block_bytes >= LARGE_BYTES {
-        "MiB/s"
-    } else {
-        "IOPS"
-    }
+/// Unit of the bandwidths of a curve. `None`: its rates are I/Os per second.
+fn unit(curve: &CurveResult) -> Option<NamedUnit> {
+    is_large(curve).then(|| bandwidth_unit(curve.cells.iter()))
 }
 
-/// Rate of a cell with its known digits.
-pub(super) fn rate(curve: &CurveResult, cell: &SweepCell) -> String {
-    let text = match unit(curve) {
-        "MiB/s" => cell_bandwidth(cell, MEBIBYTES),
-        _ => cell_rate(cell, RATE_UNITS),
+/// Whether the rates of a curve are bandwidths.
+fn is_large(curve: &CurveResult) -> bool {
+    curve.block_bytes >= LARGE_BYTES
+}
+
+/// Rate of a cell with its known digits, a bandwidth in this unit.
+fn rate(cell: &SweepCell, unit: Option<NamedUnit>) -> String {
+    let text = match unit {
+        Some(unit) => cell_bandwidth_in_unit(cell, unit),
+        None => cell_rate(cell, RATE_UNITS),
+    };
+    text.unwrap_or_else(|| "-".to_owned())
+}
+
+/// Rate of a cell with its known digits, as a sentence has it: `3.92k IOPS`, `3.20 GiB/s`.
+pub(super) fn rate_with_unit(curve: &CurveResult, cell: &SweepCell) -> String {
+    let text = match is_large(curve) {
+        true => cell_bandwidth(cell, BANDWIDTH_UNITS),
+        false => cell_rate(cell, RATE_UNITS).map(|rate| format!("{rate} IOPS")),
     };
     text.unwrap_or_else(|| "-".to_owned())
 }

@@ -1,9 +1,9 @@
 //! Heat tables of a sweep: the rate of each cell with a shade, over two axes.
 
-use super::cell_text::{cell_bandwidth, cell_rate};
+use super::cell_text::{bandwidth_unit, cell_bandwidth_in_unit, cell_rate, rate_header};
 use super::recommendation::{CellAddress, label};
 use crate::known_digits::{
-    APPROXIMATE_MARK, MEBIBYTES, PREDICTED_LEGEND, RATE_UNITS, is_approximate, is_predicted,
+    APPROXIMATE_MARK, NamedUnit, PREDICTED_LEGEND, RATE_UNITS, is_approximate, is_predicted,
 };
 use crate::text_style::{TextRole, TextStyle};
 use crate::text_table::{self, wrapped};
@@ -238,11 +238,12 @@ struct CellFigure {
 }
 
 impl CellFigure {
-    /// Returns `None` if the rate is not known.
-    fn new(cell: &SweepCell, is_bandwidth: bool) -> Option<CellFigure> {
-        let (rate, text) = match is_bandwidth {
-            true => (cell.bytes_per_s?, cell_bandwidth(cell, MEBIBYTES)?),
-            false => (cell.iops?.mean, cell_rate(cell, RATE_UNITS)?),
+    /// Formats a bandwidth in this unit, else I/Os per second. Returns `None` if the rate is not
+    /// known.
+    fn new(cell: &SweepCell, unit: Option<NamedUnit>) -> Option<CellFigure> {
+        let (rate, text) = match unit {
+            Some(unit) => (cell.bytes_per_s?, cell_bandwidth_in_unit(cell, unit)?),
+            None => (cell.iops?.mean, cell_rate(cell, RATE_UNITS)?),
         };
         Some(CellFigure {
             rate,
@@ -279,13 +280,13 @@ impl DrawnTable {
     ) -> DrawnTable {
         let curve = |cell: &PlacedCell| &result.curves[cell.address.curve];
         let is_bandwidth = (table.cells.iter()).any(|cell| curve(cell).block_bytes >= LARGE_BYTES);
-        let unit = if is_bandwidth { "MiB/s" } else { "IOPS" };
+        let sweep_cell = |cell: &PlacedCell| &curve(cell).cells[cell.address.cell];
+        // One unit for the whole table, so that its figures compare as its shades do.
+        let unit = is_bandwidth.then(|| bandwidth_unit(table.cells.iter().map(sweep_cell)));
         let figures: Vec<(&PlacedCell, Option<CellFigure>)> = (table.cells.iter())
-            .map(|cell| {
-                let figures = &curve(cell).cells[cell.address.cell];
-                (cell, CellFigure::new(figures, is_bandwidth))
-            })
+            .map(|cell| (cell, CellFigure::new(sweep_cell(cell), unit)))
             .collect();
+        let unit = rate_header(unit);
         let known = || figures.iter().filter_map(|(_, figure)| figure.as_ref());
         let highest = known().map(|figure| figure.rate).fold(0.0, f64::max);
         let digits = known().map(|figure| figure.text.chars().count());
@@ -319,7 +320,7 @@ impl DrawnTable {
             title: match (has_unit_in_title, table.title.is_empty()) {
                 (true, true) => unit.to_owned(),
                 (true, false) => {
-                    let room = text_table::columns() - ": MiB/s".len();
+                    let room = text_table::columns() - ": ".len() - unit.len();
                     format!("{}: {unit}", label(&table.title, room))
                 }
                 (false, _) => label(&table.title, text_table::columns()),

@@ -1,6 +1,8 @@
 //! Recommended depth and number of jobs of each workload, from measured cells only.
 
-use crate::known_digits::{LATENCY_UNITS, MEBIBYTES_PER_S, RATE_UNITS, with_interval};
+use crate::known_digits::{
+    APPROXIMATE_MARK, BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, with_interval,
+};
 use crate::listed;
 use crate::text_style::TextStyle;
 use iosonde_job::escape_control_characters;
@@ -38,6 +40,8 @@ pub(super) struct Recommendation {
     subject: String,
     /// Cell that the measured cells support.
     pub(super) outcome: RecommendedCell,
+    /// Cell with the highest measured rate.
+    fastest: CellAddress,
     /// Whether the search of a curve was cut off.
     is_cut_off: bool,
     /// Options of other curves whose searches ended below depths that may be faster: `numjobs=4`.
@@ -104,6 +108,7 @@ pub(super) fn recommendations(result: &SweepResult) -> Vec<Recommendation> {
             values: values.iter().map(|value| (*value).to_owned()).collect(),
             subject: subject(result, *curves.first()?),
             outcome,
+            fastest: fastest.address,
             is_cut_off: curves
                 .iter()
                 .any(|index| state(index) != CurveState::Complete),
@@ -221,6 +226,27 @@ impl Recommendation {
         }
     }
 
+    /// Share of a measured cell's rate in the highest measured rate: `57 % of the highest measured
+    /// rate`. `None`: the rates are equal, or one is not known.
+    pub(super) fn rate_share(&self, result: &SweepResult, address: CellAddress) -> Option<String> {
+        let rate = |address: CellAddress| {
+            let cell = &result.curves[address.curve].cells[address.cell];
+            cell.iops.filter(|_| cell.basis == CellBasis::Measured)
+        };
+        let (own, most) = (rate(address)?, rate(self.fastest)?);
+        let share = own.mean / most.mean;
+        if most.mean <= 0.0 || share >= SAME_RATE_LEAST {
+            return None;
+        }
+        let errors = own.relative_error().zip(most.relative_error());
+        let half = errors.map(|(own, most)| share * own.hypot(most));
+        let share = match half.filter(|half| *half < share) {
+            Some(half) => percent(share, half, TextStyle::PLAIN),
+            None => format!("{APPROXIMATE_MARK}{:.0} %", share * 100.0),
+        };
+        Some(format!("{share} of the highest measured rate"))
+    }
+
     /// Whether the sentence restricts the recommendation: another cell may be as good.
     pub(super) fn has_caveat(&self) -> bool {
         let has_rival = matches!(
@@ -331,7 +357,7 @@ fn figures(result: &SweepResult, address: CellAddress, style: TextStyle) -> Stri
             Some(bytes) => {
                 let block_bytes = bytes / iops.mean.max(f64::MIN_POSITIVE);
                 let error = iops.error.map(|error| error * block_bytes);
-                with_interval(bytes, error, MEBIBYTES_PER_S, style.plus_minus())
+                with_interval(bytes, error, BANDWIDTH_UNITS, style.plus_minus())
             }
             None => {
                 let rate = with_interval(iops.mean, iops.error, RATE_UNITS, style.plus_minus());
@@ -392,6 +418,7 @@ mod tests {
             values: Vec::new(),
             subject: String::new(),
             outcome: RecommendedCell::Undecided(error),
+            fastest: CellAddress { curve: 0, cell: 0 },
             is_cut_off: false,
             unmeasured: Vec::new(),
         }

@@ -48,6 +48,7 @@ fn simulated_sweep_report_is_deterministic() {
     let result = measured("throttled", &axes, &options());
     let text = table(&result);
     fits(&text);
+    assert_eq!(grid::tables(&result).len(), 2, "one per pattern: {text}");
     insta::assert_snapshot!("throttled", text);
     insta::assert_snapshot!("throttled_csv", csv(&result));
     insta::assert_snapshot!("throttled_markdown", markdown(&result));
@@ -218,6 +219,44 @@ fn advice_recommends_the_cell_that_the_screen_marks() {
             "{line}"
         );
     }
+}
+
+#[test]
+fn advised_cell_below_the_highest_rate_names_its_share() {
+    let every = SweepOptions {
+        exhaustive: true,
+        ..options()
+    };
+    let mut result = measured("net-iops-cap", &[("iodepth", "1,2,4,8")], &every);
+    let share = "57 % of the highest measured rate";
+    let with_share = |result: &SweepResult| -> Vec<String> {
+        let lines = advice_lines(result).into_iter();
+        let lines = lines.filter(|line| line.contains("highest measured rate"));
+        lines.collect()
+    };
+    let lines = with_share(&result);
+    assert_eq!(
+        lines.len(),
+        1,
+        "the recommended cell has the rate: {lines:?}"
+    );
+    assert!(
+        lines[0].contains(": lowest latency: depth 2: "),
+        "{lines:?}"
+    );
+    assert!(lines[0].ends_with(&format!(" us, {share}")), "{lines:?}");
+    let text = table(&result);
+    fits(&text);
+    assert!(
+        text.contains(&format!(" us,\n{:37}{share}\n", "")),
+        "{text}"
+    );
+    assert!(markdown(&result).contains(share));
+    result.curves[0].cells[1].iops.as_mut().unwrap().error = None;
+    let lines = with_share(&result);
+    assert!(lines[0].ends_with(&format!(", ~{share}")), "{lines:?}");
+    result.curves[0].cells[1].basis = CellBasis::Predicted;
+    assert_eq!(with_share(&result), [""; 0], "both must be measured");
 }
 
 /// A rate that still rises has reached no limit.

@@ -65,8 +65,8 @@ fn comparable_path(path: &str) -> String {
     components.collect::<Vec<_>>().join("/")
 }
 
-/// Prefix of the files that a study creates in a directory and removes.
-const WORKING_FILES: &str = ".iosonde-";
+/// Prefix of the files and directories that a study creates in a directory and removes.
+pub const WORKING_FILES: &str = ".iosonde-";
 
 /// Compares two single results as [`compare`] does, given the parts of earlier runs of their plans
 /// and targets. Their spread widens the intervals, and a note names a verdict that this changes.

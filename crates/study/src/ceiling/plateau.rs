@@ -13,8 +13,18 @@ pub(super) struct Plateau {
 }
 
 impl Plateau {
+    /// Returns the known maximum if one depth gave it, else the mean of both ends.
     pub(super) fn iops(&self) -> f64 {
-        (self.from.plateau_iops + self.to.plateau_iops) / 2.0
+        match self.measured_maximum() {
+            Some((iops, _)) => iops,
+            None => (self.from.plateau_iops + self.to.plateau_iops) / 2.0,
+        }
+    }
+
+    /// The known maximum that one depth gave, with its I/Os in flight.
+    fn measured_maximum(&self) -> Option<(f64, u32)> {
+        let mut ends = [self.from, self.to].into_iter();
+        ends.find_map(|end| Some((end.plateau_iops, end.maximum_in_flight?)))
     }
 
     pub(super) fn bytes(&self) -> f64 {
@@ -33,9 +43,10 @@ impl Plateau {
 
     /// Formats `3.00k IOPS with 8 and with 64 I/Os in flight, at 8.0 times the latency`. If the
     /// rates of the two depths differ in their digits, each depth has its own: `753k IOPS with 64
-    /// and 763k IOPS with 256 I/Os in flight`. If one is above the known maximum, which is that
-    /// of a longer run or of several depths, the maximum stands for both: `about 402 IOPS with 32
-    /// to 128 I/Os in flight`.
+    /// and 763k IOPS with 256 I/Os in flight`. If one is above the known maximum, the maximum
+    /// stands for both: `402 IOPS with 64 I/Os in flight, about the same with 32 to 128` if it was
+    /// measured at another depth, `about 402 IOPS with 32 to 128 I/Os in flight` if it was measured
+    /// at one of both or is a mean of depths.
     pub(super) fn words(&self) -> String {
         let rate = |iops: f64| match self.is_large() {
             true => words::bandwidth(iops * self.to.block_bytes as f64),
@@ -50,14 +61,21 @@ impl Plateau {
         let (first, last) = (rate(self.from.iops), rate(self.to.iops));
         let (from, to) = (self.from.in_flight, self.to.in_flight);
         let rates = if is_above_maximum(&self.from) || is_above_maximum(&self.to) {
-            format!("about {} with {from} to {to}", rate(self.iops()))
+            let most = rate(self.iops());
+            let maximum_in_flight = self.measured_maximum().map(|(_, at)| at);
+            match maximum_in_flight.filter(|at| ![from, to].contains(at)) {
+                Some(at) => {
+                    format!("{most} with {at} I/Os in flight, about the same with {from} to {to}")
+                }
+                None => format!("about {most} with {from} to {to} I/Os in flight"),
+            }
         } else if first == last {
-            format!("{first} with {from} and with {to}")
+            format!("{first} with {from} and with {to} I/Os in flight")
         } else {
-            format!("{first} with {from} and {last} with {to}")
+            format!("{first} with {from} and {last} with {to} I/Os in flight")
         };
         format!(
-            "{rates} I/Os in flight, at {} times the latency",
+            "{rates}, at {} times the latency",
             words::three_digits(self.to.latency_ns / self.from.latency_ns.max(1.0)),
         )
     }

@@ -20,10 +20,16 @@ fn seen(
         in_flight,
         iops,
         plateau_iops: iops,
+        maximum_in_flight: None,
         spread: Some(0.005),
         latency_ns: f64::from(in_flight) / iops * 1e9,
         throttled: false,
     }
+}
+
+/// The known maximum of a pattern. `in_flight` has the I/Os in flight of its measurement.
+fn maximum(iops: f64, in_flight: Option<u32>) -> Option<KnownMaximum> {
+    Some(KnownMaximum { iops, in_flight })
 }
 
 fn random(direction: Direction, block_kib: u64, in_flight: u32, iops: f64) -> CeilingMeasurement {
@@ -64,7 +70,7 @@ fn same_iops_at_larger_blocks_mean_throttle() {
 fn plateau_names_measured_rate_of_each_depth() {
     let at = |depth: u32, iops| random(READ, 4, depth, iops);
     let all = [at(1, 1400.0), at(8, 2950.0), at(64, 3002.0)];
-    let all = all.map(|each| with_known_maximum(each, Some(3002.0)));
+    let all = all.map(|each| with_known_maximum(each, maximum(3002.0, Some(64))));
     let found = only(&all, &[]);
     assert_eq!(found.per_s, 3002.0, "the limit is the known maximum");
     let rates = "2.95k IOPS with 8 and 3.00k IOPS with 64 I/Os in flight, at ";
@@ -77,11 +83,39 @@ fn plateau_names_measured_rate_of_each_depth() {
 #[test]
 fn rate_above_known_maximum_is_not_named() {
     let at = |depth: u32, iops| random(READ, 4, depth, iops);
-    let all = [at(1, 140.0), at(32, 406.0), at(128, 399.0)];
-    let all = all.map(|each| with_known_maximum(each, Some(402.0)));
-    let found = only(&all, &[]);
+    let evidence = |in_flight: Option<u32>| {
+        let all = [at(1, 140.0), at(32, 406.0), at(64, 402.0), at(128, 399.0)];
+        let known = maximum(402.0, in_flight);
+        let all = all.map(|each| with_known_maximum(each, known));
+        only(&all, &[]).evidence
+    };
+    let mean = evidence(None);
     let rates = "about 402 IOPS with 32 to 128 I/Os in flight, at 4.07 times the latency";
+    assert!(mean.starts_with(rates), "{mean}");
+    // A maximum that one depth gave has this depth.
+    let measured = evidence(Some(64));
+    let rates = "402 IOPS with 64 I/Os in flight, about the same with 32 to 128, at 4.07 times";
+    assert!(measured.starts_with(rates), "{measured}");
+    // A depth of the range needs no second mention.
+    for end in [32, 128] {
+        let measured = evidence(Some(end));
+        let rates = "about 402 IOPS with 32 to 128 I/Os in flight, at 4.07 times the latency";
+        assert!(measured.starts_with(rates), "{measured}");
+    }
+}
+
+/// 414.2 is more than 3 % above 402, and 402 is less than 3 % below 414.2.
+#[test]
+fn maximum_of_one_depth_is_no_mean_of_the_ends() {
+    let at = |depth: u32, iops| random(READ, 4, depth, iops);
+    let all = [at(1, 140.0), at(32, 414.2), at(64, 402.0), at(128, 406.0)];
+    let all = all.map(|each| with_known_maximum(each, maximum(402.0, Some(64))));
+    let ends = [all[1], all[3]].map(|each| each.plateau_iops);
+    assert_eq!(ends, [414.2, 402.0]);
+    let found = only(&all, &[]);
+    let rates = "402 IOPS with 64 I/Os in flight, about the same with 32 to 128, at ";
     assert!(found.evidence.starts_with(rates), "{}", found.evidence);
+    assert_eq!(found.per_s, 402.0);
 }
 
 #[test]

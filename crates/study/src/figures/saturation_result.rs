@@ -105,8 +105,6 @@ enum RateUnit {
     Iops,
     /// Bytes per second, in the unit that suits the figure.
     Bandwidth,
-    /// MiB/s, the unit of tables.
-    Mebibytes,
 }
 
 /// Reason why the fastest measured rate is not a known maximum.
@@ -346,7 +344,6 @@ impl Saturation {
         match unit {
             RateUnit::Iops => format!("{} IOPS", words::iops(iops)),
             RateUnit::Bandwidth => words::bandwidth(iops * block),
-            RateUnit::Mebibytes => words::mebibytes_per_s(iops * block),
         }
     }
 
@@ -394,12 +391,12 @@ impl Saturation {
     }
 
     /// Returns the result as a sentence without subject, limited to statements that the intervals
-    /// support. `large` selects bandwidth in MiB/s, the unit of tables, instead of IOPS.
-    /// `names_jobs` adds the number of jobs to the depth, if there are several.
+    /// support. `large` selects bandwidth instead of IOPS. `names_jobs` adds the number of jobs to
+    /// the depth, if there are several.
     #[must_use]
     pub fn sentence(&self, large: bool, names_jobs: bool) -> String {
         let unit = match large {
-            true => RateUnit::Mebibytes,
+            true => RateUnit::Bandwidth,
             false => RateUnit::Iops,
         };
         let (most, known, iodepth) = self.most_in_unit(unit);

@@ -87,6 +87,9 @@ fn given(job: &Job) -> Vec<GivenOption> {
     add_option("rw", job.workload.rw.name().to_owned());
     add_option("bs", job.workload.block_size.read.min().to_string());
     add_option("ioengine", job.io.engine.name().to_owned());
+    if let Some(device) = &job.io.sim {
+        add_option("sim", device.clone());
+    }
     add_option("iodepth", job.io.iodepth.to_string());
     add_option("numjobs", job.numjobs.to_string());
     add_option("direct", u8::from(job.io.direct).to_string());
@@ -111,19 +114,36 @@ fn given(job: &Job) -> Vec<GivenOption> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn synced_write_is_buffered_and_sequential() {
-        let jobs = ProbeJobs {
+    fn jobs(sim: Option<&str>) -> ProbeJobs<'_> {
+        ProbeJobs {
             template: JobTemplate {
                 path: "f",
                 bytes: 1 << 30,
                 direct: true,
                 seed: Some(1),
-                sim: None,
+                sim,
                 consent: false,
             },
             slow: None,
+        }
+    }
+
+    #[test]
+    fn given_options_name_the_simulated_device() {
+        let device = |sim| {
+            let jobs = jobs(sim);
+            let plan = plan(ProbePhase::RandomRead, &jobs, &ProbeBudget::NORMAL);
+            let given = plan.jobs[0].given.iter();
+            let mut values = given.filter(|option| option.name == "sim");
+            values.next().map(|option| option.value.clone())
         };
+        assert_eq!(device(Some("nvme,seed=7")).as_deref(), Some("nvme,seed=7"));
+        assert_eq!(device(None), None);
+    }
+
+    #[test]
+    fn synced_write_is_buffered_and_sequential() {
+        let jobs = jobs(None);
         let plan = plan(ProbePhase::SyncedWrite, &jobs, &ProbeBudget::NORMAL);
         let job = &plan.jobs[0];
         assert_eq!(job.workload.fdatasync_every, 1);

@@ -54,8 +54,8 @@ impl PtsOptions {
         ((MINUTE_NS as f64 * self.time_scale) as u64).max(SHORTEST_NS)
     }
 
-    /// Returns depth and number of jobs of the test.
-    pub(super) fn in_flight(&self, series: &PtsSeries) -> (u32, u32) {
+    /// Returns depth and number of jobs of a series.
+    pub fn in_flight(&self, series: &PtsSeries) -> (u32, u32) {
         match (self.test, series.random) {
             (PtsTest::Latency, _) => (1, 1),
             // Several sequential jobs would begin at the same offset.

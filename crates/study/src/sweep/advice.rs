@@ -359,10 +359,10 @@ fn as_many_in_flight(deep: &CurveResult, wide: &[&CurveResult]) -> Option<(u64, 
     pairs.max_by(|a, b| (a.1 / a.3).total_cmp(&(b.1 / b.3)))
 }
 
-/// Formats a rate as IOPS for small blocks, as bandwidth for large ones, in the unit of tables.
+/// Formats a rate as IOPS for small blocks, as bandwidth for large ones.
 fn rate(iops: f64, block_bytes: u64) -> String {
     if block_bytes >= super::LARGE_BYTES {
-        words::mebibytes_per_s(iops * block_bytes as f64)
+        words::bandwidth(iops * block_bytes as f64)
     } else {
         format!("{} IOPS", words::iops(iops))
     }

@@ -1,6 +1,7 @@
 use super::super::tests::{at, measured, options};
 use super::*;
 use iosonde_study::load::LoadOptions;
+use iosonde_study::probe::StudyTargetKind;
 
 const UTF8: TextStyle = TextStyle {
     utf8: true,
@@ -79,6 +80,49 @@ fn table_of_a_long_study_is_left_to_details() {
         "{text}"
     );
     assert!(text.contains("× fell behind"), "{text}");
+}
+
+#[test]
+fn answers_with_their_latency_precede_the_chart() {
+    let result = measured("net-iops-cap", &options());
+    let text = short(&result, UTF8);
+    let position = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    let parts = [
+        "\nslo ",
+        " IOPS (p99 ",
+        "\nknee ",
+        "log scale: ",
+        "\ntable ",
+    ];
+    assert!(parts.map(position).is_sorted(), "{text}");
+    assert!(text.contains("╌ objective p99 <= 3.00 ms ╌"), "{text}");
+}
+
+#[test]
+fn narrow_terminal_shows_answers_to_their_last_word() {
+    let result = measured("net-iops-cap", &options());
+    let knee = KneeRate::of_result(&result).unwrap();
+    let slo = objective(&result, &result.objectives[0]);
+    let answers = format!("slo {slo} knee {}", knee.sentence(result.capacity_iops));
+    for columns in [60, 40] {
+        crate::text_table::set_columns(columns);
+        let lines = sections(&result, Some(&knee), true);
+        let widest = lines.iter().map(|line| line.chars().count()).max();
+        assert!(widest.unwrap() <= columns, "{lines:?}");
+        let text = lines.join(" ");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert_eq!(words.join(" "), answers);
+    }
+}
+
+#[test]
+fn head_says_that_the_device_is_simulated() {
+    let mut result = measured("net-iops-cap", &at(1000.0, &[]));
+    let start = "sim:net-iops-cap: a simulated device; 4k random reads, ";
+    assert!(short(&result, UTF8).starts_with(start));
+    assert!(crate::load::table(&result).starts_with(start));
+    result.kind = StudyTargetKind::Directory { free_bytes: 1 };
+    assert!(!short(&result, UTF8).contains("simulated"));
 }
 
 #[test]

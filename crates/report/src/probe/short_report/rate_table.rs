@@ -1,6 +1,7 @@
 //! The table of a short report: one line per phase, with the digits that are known.
 
 use super::run_shape::{RunShape, rates, sparkline_of_rates};
+use crate::figures::UNKNOWN_LEGEND;
 use crate::known_digits::{
     RATE_UNITS, bandwidth_of_rate, is_approximate, known_percentile, with_interval,
 };
@@ -152,7 +153,7 @@ pub(super) fn legend(result: &ProbeResult, style: TextStyle) -> Option<&'static 
     match (is_missing, is_unknown) {
         (false, false) => None,
         (true, false) => Some("A latency of - is not known: fewer than ten I/Os were slower."),
-        (false, true) => Some("A figure with ~ has no known interval."),
+        (false, true) => Some(UNKNOWN_LEGEND),
         (true, true) => {
             Some("- is not known: fewer than ten I/Os were slower; ~ has no known interval.")
         }

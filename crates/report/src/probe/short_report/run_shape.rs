@@ -1,6 +1,6 @@
 //! How the rate of a phase ran over time: one word, and a sparkline.
 
-use crate::text_style::{SPARK_RANGE_SHARE, TextRole, TextStyle};
+use crate::text_style::{SparkScale, TextRole, TextStyle};
 use iosonde_result::interval::Interval;
 use iosonde_result::run::RunResult;
 use iosonde_result::series_statistics::SteadyStateTest;
@@ -122,9 +122,7 @@ fn trend(rates: &[f64]) -> f64 {
 
 /// Sparkline of the means of neighbouring rates.
 pub(super) fn sparkline_of_rates(rates: &[f64], style: TextStyle) -> String {
-    let means = means_of_groups(rates, SPARK_BARS);
-    let top = means.iter().copied().fold(0.0, f64::max);
-    style.sparkline(&means, SPARK_RANGE_SHARE * top)
+    style.sparkline(&means_of_groups(rates, SPARK_BARS), SparkScale::Amount)
 }
 
 #[cfg(test)]

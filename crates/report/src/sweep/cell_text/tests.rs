@@ -1,9 +1,9 @@
 use super::super::tests::{measured, options};
-use super::super::{ShortSweep, table};
+use super::super::{ShortSweep, markdown, table};
 use super::*;
 use crate::html::HtmlReportBuilder;
 use crate::html::document::{PageCellTexts, PageReport};
-use crate::known_digits::{BANDWIDTH_UNITS, RATE_UNITS};
+use crate::known_digits::RATE_UNITS;
 use crate::plot::{ChartKind, PlotSource, PlotStyle, PlotTheme, svg};
 use crate::text_style::TextStyle;
 use iosonde_study::sweep::{SweepOptions, SweepResult};
@@ -107,7 +107,7 @@ fn bandwidth_of_sweep_has_the_same_digits_on_all_screens() {
     let short = ShortSweep::new(&result, (None, ""), TextStyle::PLAIN).text();
     let (details, chart) = (table(&result), texts_of_heat_map(results_of(&result)));
     for text in known.iter().flatten() {
-        // The tables on a terminal are in MiB/s.
+        // The tables on a terminal have the unit in their headers.
         let number = text.replace(" MiB/s", "");
         for table in [&short, &details] {
             let mut words = table.split_whitespace();
@@ -116,4 +116,76 @@ fn bandwidth_of_sweep_has_the_same_digits_on_all_screens() {
         assert!(html.contains(&format!("<td>{text}</td>")), "{text}");
         assert!(chart.contains(text), "{text}: {chart:?}");
     }
+}
+
+/// A sweep over two depths with these bandwidths in MiB/s. Each block size is a column.
+fn sweep_of_bandwidths(columns: [[f64; 2]; 2]) -> SweepResult {
+    let every = SweepOptions {
+        exhaustive: true,
+        ..options()
+    };
+    let axes = [("bs", "64k,128k"), ("iodepth", "1,2")];
+    let mut result = measured("nfs", &axes, &every);
+    for (curve, column) in result.curves.iter_mut().zip(columns) {
+        for (cell, mebibytes) in curve.cells.iter_mut().zip(column) {
+            let bytes = mebibytes * 1_048_576.0;
+            let iops = cell.iops.as_mut().unwrap();
+            iops.mean = bytes / curve.block_bytes as f64;
+            iops.error = Some(0.001 * iops.mean);
+            cell.bytes_per_s = Some(bytes);
+        }
+    }
+    result
+}
+
+/// Words of the first line of a text that begins with this word.
+fn words_of_line<'a>(text: &'a str, first: &str) -> Vec<&'a str> {
+    let lines = text.lines().map(|line| line.split_whitespace());
+    let mut lines = lines.map(|words| words.collect::<Vec<&str>>());
+    let line = lines.find(|words| words.first() == Some(&first));
+    line.unwrap_or_else(|| panic!("no line {first:?}: {text}"))
+}
+
+#[test]
+fn column_of_bandwidths_has_unit_of_its_largest_figure() {
+    let result = sweep_of_bandwidths([[77.1, 3276.8], [77.1, 500.0]]);
+    let text = table(&result);
+    let header = words_of_line(&text, "iodepth");
+    assert_eq!(header[1..], ["GiB/s", "latency", "MiB/s", "latency"]);
+    // A latency is two words.
+    let row = |depth: &str| {
+        let words = words_of_line(&text, depth);
+        [words[1], words[4]]
+    };
+    assert_eq!((row("1"), row("2")), (["0.075", "77.1"], ["3.20", "500"]));
+    let text = markdown(&result);
+    let header = "| iodepth | 64k GiB/s | latency | 128k MiB/s | latency |";
+    assert!(text.contains(header), "{text}");
+    assert!(text.contains("| 1 | 0.075 | "), "{text}");
+    assert!(text.contains("| 2 | 3.20 | "), "{text}");
+    let small = table(&sweep_of_bandwidths([[0.1, 0.5], [77.1, 999.0]]));
+    let header = words_of_line(&small, "iodepth");
+    assert_eq!(header[1..], ["KiB/s", "latency", "MiB/s", "latency"]);
+}
+
+#[test]
+fn heat_table_has_unit_of_its_largest_bandwidth() {
+    let short = |result: &SweepResult| ShortSweep::new(result, (None, ""), TextStyle::PLAIN).text();
+    let text = short(&sweep_of_bandwidths([[77.1, 3276.8], [77.1, 500.0]]));
+    assert!(text.contains("\nGiB/s\n"), "{text}");
+    let row = |depth: &str| {
+        let words = words_of_line(&text, depth);
+        [words[1], words[3]]
+    };
+    assert_eq!((row("1"), row("2")), (["0.075"; 2], ["3.20", "0.488"]));
+    let text = short(&sweep_of_bandwidths([[77.1, 320.0], [77.1, 500.0]]));
+    assert!(text.contains("\nMiB/s\n"), "{text}");
+    assert_eq!(words_of_line(&text, "2")[1], "320");
+}
+
+#[test]
+fn column_without_known_bandwidth_is_in_mebibytes() {
+    let unit = bandwidth_unit(std::iter::empty());
+    assert_eq!(rate_header(Some(unit)), "MiB/s");
+    assert_eq!(rate_header(None), "IOPS");
 }

@@ -2,16 +2,13 @@
 //! twice is drawn once. The page has the same rules in `web/src/subjects.ts`.
 
 use crate::html::document::{PageReport, PageRun};
+use crate::html::page_target::{device_name, is_unnamed};
 use crate::unique;
-use iosonde_result::host::TargetInfo;
 use std::collections::HashSet;
 
 /// Removes repeated results.
-pub(super) fn remove_repetitions(report: &mut PageReport) {
-    retain_first(&mut report.runs, |run| {
-        let plan = (&run.place, run.started_at_ms, run.elapsed_ns, run.plan);
-        serde_json::to_string(&(plan, &run.labels, &run.figures))
-    });
+pub(crate) fn remove_repetitions(report: &mut PageReport) {
+    retain_first(&mut report.runs, run_key);
     let sweeps = [&mut report.sweeps, &mut report.knees];
     for sweeps in sweeps {
         retain_first(sweeps, |sweep| {
@@ -23,6 +20,12 @@ pub(super) fn remove_repetitions(report: &mut PageReport) {
     });
 }
 
+/// Returns a text that is the same for copies of a run.
+pub(crate) fn run_key(run: &PageRun) -> serde_json::Result<String> {
+    let plan = (&run.place, run.started_at_ms, run.elapsed_ns, run.plan);
+    serde_json::to_string(&(plan, &run.labels, &run.figures))
+}
+
 /// Keeps the first value of each key, and values without a key.
 fn retain_first<T>(values: &mut Vec<T>, key: impl Fn(&T) -> serde_json::Result<String>) {
     let mut met = HashSet::new();
@@ -30,7 +33,7 @@ fn retain_first<T>(values: &mut Vec<T>, key: impl Fn(&T) -> serde_json::Result<S
 }
 
 /// Returns the subject of each run.
-pub(super) fn run_subjects(report: &PageReport) -> Vec<String> {
+pub(crate) fn run_subjects(report: &PageReport) -> Vec<String> {
     let runs = &report.runs;
     let names = unique(runs.iter().flat_map(|run| run.labels.keys()));
     let differing = names.into_iter().filter(|name| {
@@ -59,37 +62,33 @@ pub(super) fn run_subjects(report: &PageReport) -> Vec<String> {
     subjects
 }
 
-/// Path and device of a run's target.
+/// Path and device of a run's target. A temporary file has the name of its device.
 fn place_name(report: &PageReport, run: &PageRun) -> String {
     let targets = run.targets.and_then(|index| report.targets.get(index));
     let device = targets.and_then(|targets| targets.first()).map(device_name);
-    match device.filter(|device| !device.is_empty()) {
+    let device = device.filter(|device| !device.is_empty());
+    if is_unnamed(run) {
+        return device.unwrap_or_else(|| machine_name(run));
+    }
+    match device {
         Some(device) if run.place.contains('/') => format!("{} on {device}", run.place),
         _ if run.place.is_empty() => run.program.clone(),
         _ => simulated_target(&run.place).to_owned(),
     }
 }
 
+/// Name of a result whose target has none.
+fn machine_name(run: &PageRun) -> String {
+    let label = run.labels.values().next();
+    label.unwrap_or(&run.program).clone()
+}
+
 /// Runs of a grid on a simulated device have a number each, which is no part of their target.
-pub(super) fn simulated_target(place: &str) -> &str {
+pub(crate) fn simulated_target(place: &str) -> &str {
     match place.rsplit_once(",run=") {
         Some((target, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => target,
         _ => place,
     }
-}
-
-/// Devices and file system of a target: `nvme0n1, ext4`.
-pub(super) fn device_name(target: &TargetInfo) -> String {
-    let names = target.devices.iter().map(|device| device.name.as_str());
-    let devices = names.take(3).collect::<Vec<_>>().join(" and ");
-    let mount = target.mount.as_ref();
-    let source = match devices.is_empty() {
-        true => mount.map_or("", |mount| mount.source.as_str()),
-        false => devices.as_str(),
-    };
-    let parts = [source, mount.map_or("", |mount| mount.fs_type.as_str())];
-    let parts = parts.into_iter().filter(|part| !part.is_empty());
-    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// Numbers the results of one subject that measured the same workload.
@@ -97,7 +96,8 @@ fn number_results(runs: &[PageRun], subjects: &mut [String]) {
     for subject in unique(subjects.to_vec()) {
         let indexes = (0..runs.len()).filter(|index| subjects[*index] == subject);
         let indexes: Vec<usize> = indexes.collect();
-        let measured = indexes.iter().filter(|index| is_measured(&runs[**index]));
+        // Runs of a grid count too: two sweeps of a target would have one name.
+        let measured = indexes.iter().filter(|index| !runs[**index].preparation);
         let workloads: Vec<_> = measured
             .map(|index| (workload_key(&runs[*index]), &runs[*index].source))
             .collect();
@@ -119,7 +119,7 @@ fn number_results(runs: &[PageRun], subjects: &mut [String]) {
 }
 
 /// Whether charts draw the run by itself.
-pub(super) fn is_measured(run: &PageRun) -> bool {
+pub(crate) fn is_measured(run: &PageRun) -> bool {
     !run.preparation && !run.of_grid
 }
 
@@ -129,4 +129,66 @@ fn workload_key(run: &PageRun) -> String {
         format!("{}{:?}{depth:?}", figure.rw, figure.block_bytes)
     });
     [run.name.clone()].into_iter().chain(figures).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::HtmlReportBuilder;
+    use crate::plot::tests::run;
+    use iosonde_job::plan::ReadWriteMode;
+    use iosonde_result::host::{Mount, TargetInfo};
+    use serde::Deserialize;
+
+    /// The tests of the page read the same file.
+    const CASES: &str = include_str!("target_names.json");
+
+    /// Target and source of a run, whether it is one of a study or of a grid, whether the device
+    /// `/dev/vda1` with `ext4` is known, and the name of the target. The program is `fio-3.33`.
+    #[derive(Deserialize)]
+    struct NameCase(String, String, bool, bool, bool, String);
+
+    #[test]
+    fn sweeps_of_one_target_are_numbered_if_they_share_a_workload() {
+        let subjects = |depths: [u32; 2]| {
+            let mut builder = HtmlReportBuilder::default();
+            for (source, depth) in ["monday", "tuesday"].into_iter().zip(depths) {
+                builder.of_grid(source, run("randread", ReadWriteMode::Read, depth));
+            }
+            run_subjects(&builder.into_page_report(None))
+        };
+        let same = subjects([4, 4]);
+        assert!(
+            same[0].ends_with(" #1") && same[1].ends_with(" #2"),
+            "{same:?}"
+        );
+        let other = subjects([4, 8]);
+        assert_eq!(other[0], other[1]);
+    }
+
+    #[test]
+    fn targets_have_the_names_of_the_page() {
+        let mut builder = HtmlReportBuilder::default();
+        builder.run("result.json", run("randread", ReadWriteMode::Read, 1));
+        let mut report = builder.into_page_report(None);
+        let mount = Mount {
+            fs_type: "ext4".to_owned(),
+            source: "/dev/vda1".to_owned(),
+            ..Mount::default()
+        };
+        report.targets = vec![vec![TargetInfo {
+            mount: Some(mount),
+            ..TargetInfo::default()
+        }]];
+        let cases: Vec<NameCase> = serde_json::from_str(CASES).unwrap();
+        for NameCase(place, source, is_of_study, of_grid, has_device, name) in cases {
+            let run = &mut report.runs[0];
+            run.labels.clear();
+            run.program = "fio-3.33".to_owned();
+            (run.place, run.source, run.of_grid) = (place.clone(), source, of_grid);
+            run.study = is_of_study.then_some(0);
+            run.targets = has_device.then_some(0);
+            assert_eq!(run_subjects(&report), [name], "{place}");
+        }
+    }
 }

@@ -1,0 +1,225 @@
+//! Hosts, devices, kernels and date of the results, for browsers whose scripts are off. The page
+//! writes the same line, with the number of runs, in `web/src/section/summary.ts`.
+
+use super::document::{PageReport, PageRun};
+use super::page_target::device_with_model;
+use super::subject_names::{is_measured, run_key, run_subjects};
+use crate::unique;
+use iosonde_result::host::Host;
+use iosonde_result::words;
+use jiff::Timestamp;
+use std::collections::HashSet;
+
+/// Most names of one kind. More are counted.
+pub(crate) const NAMES_MAX: usize = 3;
+/// Separates the names of one kind. Names of devices contain commas.
+const SEPARATOR: &str = "; ";
+/// Start of the names of simulated devices.
+const SIMULATED: &str = "sim:";
+const GIB: f64 = (1_u64 << 30) as f64;
+
+/// Returns the line. It is empty if nothing is known.
+pub(super) fn conditions(report: &PageReport) -> String {
+    // Simulated runs have a host without an architecture.
+    let hosts = report.hosts.iter();
+    let hosts: Vec<&Host> = hosts.filter(|host| !host.architecture.is_empty()).collect();
+    let kernels = hosts.iter().filter_map(|host| host.kernel.as_ref());
+    let kernels = kernels.map(|kernel| format!("Linux {kernel}"));
+    let devices = report.targets.iter().flatten().map(device_with_model);
+    let parts = [
+        on_hosts(report, host_names(&hosts)),
+        named(&unique(devices), "devices", SEPARATOR),
+        named(&unique(kernels), "kernels", SEPARATOR),
+        date(report),
+    ];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(" · ")
+}
+
+/// The names of the hosts, or their number if there are many or machines share a name.
+fn host_names(hosts: &[&Host]) -> String {
+    // The kernel of a machine may change, and with it some MiB of its memory.
+    let machines = unique(hosts.iter().map(|host| {
+        let memory_gib = host.memory_bytes.map(|bytes| (bytes as f64 / GIB).round());
+        (&host.hostname, &host.cpu.model, host.cpu.online, memory_gib)
+    }));
+    let names = hosts.iter().map(|host| host.hostname.as_deref());
+    let names = unique(names.map(Option::unwrap_or_default));
+    match names.len() == machines.len() && !names.contains(&"") {
+        true => named(&names, "hosts", SEPARATOR),
+        false => words::counted(machines.len(), "host"),
+    }
+}
+
+/// The hosts, and how many of the targets are simulated, if some are and others are not.
+fn on_hosts(report: &PageReport, hosts: String) -> String {
+    let subjects = run_subjects(report);
+    let mut met = HashSet::new();
+    let runs = report.runs.iter().zip(&subjects);
+    // A result that the report has twice is no second target.
+    let measured = runs
+        .filter(|(run, _)| is_measured(run) && run_key(run).map_or(true, |key| met.insert(key)));
+    let (mut all, mut real) = (HashSet::new(), HashSet::new());
+    for (run, subject) in measured {
+        all.insert(subject);
+        if !is_simulated(report, run) {
+            real.insert(subject);
+        }
+    }
+    let (count, simulated) = (all.len(), all.len() - real.len());
+    if real.is_empty() || simulated == 0 {
+        return hosts;
+    }
+    let some = format!("{simulated} of {count} targets simulated");
+    match (hosts.as_str(), real.len()) {
+        ("", _) => some,
+        (_, 1) => format!("{some}, the other on {hosts}"),
+        _ => format!("{some}, the others on {hosts}"),
+    }
+}
+
+/// Whether a run was on a simulated device. A label may replace the name of the device; then its
+/// run has neither a machine nor a time. An imported result without a time is no simulation.
+fn is_simulated(report: &PageReport, run: &PageRun) -> bool {
+    let host = run.host.and_then(|index| report.hosts.get(index));
+    let is_without_machine = host.is_some_and(|host| host.architecture.is_empty());
+    run.place.starts_with(SIMULATED) || (run.started_at_ms == 0 && is_without_machine)
+}
+
+/// Start of the first run, or that all runs are simulated.
+fn date(report: &PageReport) -> String {
+    if let Some(date) = first_date(report) {
+        return date;
+    }
+    let runs = report.runs.iter().map(|run| is_simulated(report, run));
+    let kept = report.kept.iter();
+    let kept = kept.map(|one| one.target.starts_with(SIMULATED));
+    let is_any = !report.runs.is_empty() || !report.kept.is_empty();
+    match is_any && runs.chain(kept).all(|simulated| simulated) {
+        true => "simulated".to_owned(),
+        false => String::new(),
+    }
+}
+
+/// Start of the first run.
+fn first_date(report: &PageReport) -> Option<String> {
+    let runs = report.runs.iter().map(|run| run.started_at_ms);
+    let kept = report.kept.iter().map(|one| one.started_at_ms);
+    let first = runs.chain(kept).filter(|ms| *ms > 0).min()?;
+    let time = Timestamp::from_millisecond(i64::try_from(first).ok()?).ok()?;
+    Some(time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+}
+
+/// The names, or their number if there are many.
+pub(crate) fn named<T: AsRef<str>>(names: &[T], many: &str, separator: &str) -> String {
+    let known = names.iter().map(|name| name.as_ref());
+    let known: Vec<&str> = known.filter(|name| !name.is_empty()).collect();
+    match known.len() {
+        0..=NAMES_MAX => known.join(separator),
+        count => format!("{count} {many}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::HtmlReportBuilder;
+    use crate::html::document::PageResult;
+    use iosonde_result::fio::import::FioDocument;
+    use iosonde_result::host::{Cpu, Mount, TargetInfo};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn conditions_have_host_device_kernel_and_date() {
+        let mut report = HtmlReportBuilder::default().into_page_report(None);
+        assert_eq!(conditions(&report), "");
+        let host = |name: &str, kernel: &str| Host {
+            hostname: Some(name.to_owned()),
+            kernel: Some(kernel.to_owned()),
+            architecture: "x86_64".to_owned(),
+            ..Host::default()
+        };
+        let simulated = Host::default();
+        report.hosts = vec![
+            simulated,
+            host("storage-1", "6.1.0"),
+            host("storage-1", "6.12.3"),
+        ];
+        let target = TargetInfo {
+            mount: Some(Mount {
+                fs_type: "ext4".to_owned(),
+                source: "/dev/vda1".to_owned(),
+                ..Mount::default()
+            }),
+            ..TargetInfo::default()
+        };
+        report.targets = vec![vec![target.clone()], vec![target]];
+        let kept = |started_at_ms| PageResult {
+            id: String::new(),
+            kind: String::new(),
+            target: String::new(),
+            machine: None,
+            program: String::new(),
+            started_at_ms,
+            labels: BTreeMap::new(),
+        };
+        report.kept = [0, 1_700_000_000_000, 1_700_000_900_000].map(kept).into();
+        assert_eq!(
+            conditions(&report),
+            "storage-1 · /dev/vda1, ext4 · Linux 6.1.0; Linux 6.12.3 · 2023-11-14 22:13:20 UTC"
+        );
+        let hosts = ["a", "b", "c", "d"].map(|name| host(name, "6.1.0"));
+        report.hosts = hosts.into();
+        assert!(conditions(&report).starts_with("4 hosts · "));
+    }
+
+    #[test]
+    fn machines_that_share_a_name_or_have_none_are_counted() {
+        let host = |name: Option<&str>, cpus, memory_mib: u64| Host {
+            hostname: name.map(str::to_owned),
+            cpu: Cpu {
+                online: Some(cpus),
+                ..Cpu::default()
+            },
+            memory_bytes: Some(memory_mib << 20),
+            ..Host::default()
+        };
+        let names = |hosts: &[Host]| host_names(&hosts.iter().collect::<Vec<_>>());
+        let local = |cpus, memory_mib| host(Some("localhost"), cpus, memory_mib);
+        assert_eq!(names(&[local(4, 7950), local(4, 7940)]), "localhost");
+        assert_eq!(names(&[local(4, 7950), local(8, 7950)]), "2 hosts");
+        assert_eq!(names(&[local(4, 7950), local(4, 16_000)]), "2 hosts");
+        assert_eq!(names(&[local(4, 7950), host(None, 4, 7950)]), "2 hosts");
+        assert_eq!(names(&[host(None, 4, 7950)]), "1 host");
+        assert_eq!(names(&[]), "");
+    }
+
+    #[test]
+    fn simulated_targets_are_counted_beside_the_host() {
+        let mut builder = HtmlReportBuilder::default();
+        let places = ["sim:nvme", "sim:nvme", "sim:hdd"];
+        for (source, place) in ["one", "two", "three"].into_iter().zip(places) {
+            let found = FioDocument {
+                version: "fio-3.33".to_owned(),
+                started_at_ms: 0,
+                elapsed_ns: 0,
+                target: Some(place.to_owned()),
+                machine: None,
+                parts: Vec::new(),
+                errors: Vec::new(),
+                json: serde_json::Value::Null,
+            };
+            builder.fio(source, found);
+        }
+        let mut report = builder.into_page_report(None);
+        assert_eq!(conditions(&report), "simulated");
+        report.runs[2].place = "/dev/vdb".to_owned();
+        report.hosts = vec![Host {
+            hostname: Some("storage-1".to_owned()),
+            architecture: "x86_64".to_owned(),
+            ..Host::default()
+        }];
+        let mixed = "1 of 2 targets simulated, the other on storage-1";
+        assert_eq!(conditions(&report), mixed);
+    }
+}
