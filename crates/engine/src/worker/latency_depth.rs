@@ -2,7 +2,7 @@
 
 use iosonde_job::plan::LatencyTarget;
 
-/// Searches the depth by bisection, one window per step.
+/// Searches the depth by doubling, then bisection, one window per step.
 #[derive(Debug, Clone)]
 pub(crate) struct DepthControl {
     rule: LatencyTarget,
