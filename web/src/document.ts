@@ -202,12 +202,14 @@ export interface ObjectiveLimit {
 export interface LoadPoint {
   offered_per_s: number;
   achieved_per_s: number;
-  kept_up: boolean;
+  /** Outcome of the runs at the rate. Charts draw the first two. */
+  state: 'sustained' | 'fell_behind' | 'interrupted' | 'failed';
   /** Percentiles 50, 95, 99 and 99.9. */
   percentiles_ns: (number | null)[];
   /** The percentiles as all screens print them. */
   shown: string[];
-  max_ns: number;
+  /** `null` if no I/O was measured. */
+  max_ns: number | null;
 }
 
 /** A matrix of read rates (columns) and write rates (rows). */

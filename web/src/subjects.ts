@@ -48,9 +48,9 @@ function nameSubjects(report: Report): void {
   }
   // Subjects with the same name on different places are distinguished by their places.
   for (const same of groupBy(report.runs, (run) => run.subject).values()) {
-    if (new Set(same.map((run) => run.place)).size < 2) continue;
+    if (new Set(same.map((run) => gridTarget(run) ?? run.place)).size < 2) continue;
     for (const run of same) {
-      const place = placeName(report, run);
+      const place = gridTarget(run) ?? placeName(report, run);
       if (run.subject !== place) run.subject = `${place} (${run.subject})`;
     }
   }

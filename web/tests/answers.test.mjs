@@ -120,6 +120,45 @@ describe('chart of a load', () => {
     await close();
   });
 
+  test('objective name without room is in the note', async () => {
+    const names = ['objective p99 <= 3.00 ms', 'objective p99 <= 3.01 ms', 'objective p99 <= 3.02 ms'];
+    const path = altered(made.objective, 'answers-objectives-near', ({ loads: [load] }) => {
+      load.limits = names.map((name, index) => ({ percentile: 99, latency_ns: 3e6 + index * 1e4, name, beyond: null }));
+    });
+    const { page, trouble, close } = await open(path);
+    const panel = await drawn(page, 'load-0-latency');
+    assert.deepEqual(await panel.locator('.canvas svg text.rule').allTextContents(), [names[2], names[1]]);
+    assert.equal(await panel.locator('p.note').first().innerText(), `${names[0]}: drawn without a name`);
+    assert.deepEqual(trouble, []);
+    await close();
+  });
+
+  test('interrupted and failed rates are in the table only', async () => {
+    const states = ['interrupted', 'failed'];
+    const path = altered(made.knee, 'answers-load-cut', ({ loads: [load] }) => {
+      const sustained = load.points.filter(({ state }) => state === 'sustained');
+      sustained.sort((a, b) => b.offered_per_s - a.offered_per_s);
+      states.forEach((state, index) => (sustained[index].state = state));
+      const behind = load.points.find(({ state }) => state === 'fell_behind');
+      Object.assign(behind, { percentiles_ns: [null, null, null, null], max_ns: null });
+    });
+    const [{ points }] = documentOf(path).loads;
+    const kept = points.filter(({ state }) => state === 'sustained');
+    const most = `${(Math.max(...kept.map((point) => point.offered_per_s)) / 1000).toFixed(2)}k`;
+    const { page, trouble, close } = await open(path);
+    const tile = page.locator('.tiles > div', { hasText: 'highest rate kept up with' });
+    assert.equal(await tile.locator('dd').evaluate((value) => value.firstChild.textContent), `${most}/s`);
+    const panel = await drawn(page, 'load-0-latency');
+    assert.ok((await panel.locator('.canvas').getAttribute('aria-label')).includes(`Kept up with up to ${most} I/Os`));
+    const known = kept.flatMap((point) => [...point.percentiles_ns, point.max_ns]).filter((ns) => ns !== null);
+    assert.equal(await panel.locator('.canvas svg circle').count(), known.length);
+    const { rows } = await tableBehind(panel);
+    for (const state of states) assert.equal(rows.filter((row) => row[2] === state && row.at(-1) !== '').length, 1, state);
+    assert.deepEqual(rows.filter((row) => row[2] === 'no').map((row) => row.at(-1)), ['']);
+    assert.deepEqual(trouble, []);
+    await close();
+  });
+
   test('names stand near the ends of their lines, or in a legend', async () => {
     for (const path of [made.knee, made.low, made.objective]) {
       for (const width of [900, 1440]) {

@@ -247,15 +247,16 @@ test('header tells simulated targets from those of the host', async () => {
     return text;
   };
   assert.doesNotMatch(await header(made.probe), /targets simulated/);
-  // An imported result may have no time.
-  for (const time of [0, 1_700_000_000_000]) {
+  // An imported result may have no time and no host.
+  for (const [time, host] of [0, 1_700_000_000_000].flatMap((time) => [[time, 0], [time, null]])) {
     const mixed = altered(made.seven, 'layout-mixed', (document) => {
       const { place } = document.runs.find((run) => !run.of_grid && !run.preparation);
-      for (const run of document.runs) if (run.place === place) Object.assign(run, { place: '/dev/vdb', host: null, started_at_ms: time });
+      for (const run of document.runs) if (run.place === place) Object.assign(run, { place: '/dev/vdb', host, started_at_ms: time });
       document.hosts = [{ architecture: 'x86_64', hostname: 'storage-1', kernel: '6.1.0' }];
     });
     const text = await header(mixed);
-    assert.match(text, /^4 of 5 targets simulated, the other on storage-1 · /);
+    // The targets of five probes, of a sweep and of a load study.
+    assert.match(text, host === null ? /^6 of 7 targets simulated · storage-1 · / : /^6 of 7 targets simulated, the other on storage-1 · /);
     assert.equal(text.includes('2023-11-14'), time > 0, text);
     assert.doesNotMatch(text, / · simulated/);
   }

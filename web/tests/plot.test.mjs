@@ -138,7 +138,7 @@ describe('plot and page', () => {
   test('targets have the names of plot', async () => {
     const whole = report('plot-names', ...files('mixed'));
     const like = documentOf(whole).runs.find((each) => each.plan !== null);
-    for (const [place, source, isOfStudy, ofGrid, hasDevice, name] of JSON.parse(readFileSync(NAMES, 'utf8'))) {
+    for (const [place, source, isOfStudy, ofGrid, hasDevice, name] of JSON.parse(readFileSync(NAMES, 'utf8')).single) {
       const path = altered(whole, 'plot-names-case', (document) => {
         const run = { ...like, plan: 0, labels: {}, program: 'fio-3.33', preparation: false };
         const other = { ...run, place: 'sim:other', source: 'other', study: null, of_grid: false, targets: null };
@@ -150,6 +150,24 @@ describe('plot and page', () => {
       await unfoldAll(page);
       const users = await page.locator('#plan-0 small').first().textContent();
       assert.ok(users.startsWith(`used by: ${name}: `), `${place}: ${users}`);
+      await close();
+    }
+  });
+
+  test('labels shared by several places have the names of plot', async () => {
+    const whole = report('plot-labels', ...files('mixed'));
+    const like = documentOf(whole).runs.find((each) => each.plan !== null);
+    for (const runs of JSON.parse(readFileSync(NAMES, 'utf8')).labelled) {
+      const path = altered(whole, 'plot-labels-case', (document) => {
+        document.plans = runs.map(() => document.plans[like.plan]);
+        document.runs = runs.map(([place, ofGrid, labels], plan) => ({ ...like, place, of_grid: ofGrid, labels, plan, source: 'result.json', program: 'fio-3.33', preparation: false, study: null, targets: null }));
+      });
+      const { page, close } = await open(path);
+      await unfoldAll(page);
+      for (const [plan, [place, , , name]] of runs.entries()) {
+        const users = await page.locator(`#plan-${plan} small`).first().textContent();
+        assert.ok(users.startsWith(`used by: ${name}: `), `${place}: ${users}`);
+      }
       await close();
     }
   });
@@ -229,7 +247,7 @@ describe('plot and page', () => {
     const { head, rows, texts } = await paged('load-0-latency', made.load);
     for (const each of data.panels[0].series) {
       const column = head.indexOf(each.name);
-      const shown = rows.filter((row) => row[column] !== '');
+      const shown = rows.filter((row) => row[column] !== '' && ['yes', 'no'].includes(row[2]));
       assert.deepEqual(each.points.map((point) => Math.round(point.x)), shown.map(([offered]) => Number(offered)));
       assert.deepEqual(each.points.map((point) => !point.hollow), shown.map((row) => row[2] === 'yes'));
     }

@@ -6,7 +6,7 @@ use iosonde_result::compare::{
     Figure, Measure, ResultPart, Subject, informative_interval, without_neighbours,
 };
 use iosonde_study::load::LoadResult;
-use iosonde_study::probe::{ProbeResult, RateEstimate};
+use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult, RateEstimate};
 use iosonde_study::pts::PtsResult;
 use iosonde_study::sweep::{CurveState, SweepResult, compared};
 
@@ -43,6 +43,8 @@ pub struct HeadlineRate {
     pub is_alone: bool,
     /// Whether the rate drifted or jumped during the run, or its test reached no steady state.
     pub is_unsteady: bool,
+    /// Whether it is a maximum of a sweep. Its bandwidth does not have the digits of its rate.
+    pub is_of_sweep: bool,
 }
 
 /// I/Os in flight of a rate: one depth, or several with one rate, of which it is the mean.
@@ -114,6 +116,7 @@ impl Headline {
             let jobs = found.jobs;
             let rate = HeadlineRate {
                 depths: Some(HeadlineDepths { jobs, from, to }),
+                is_of_sweep: true,
                 ..HeadlineRate::from_workload(&curve.rw, estimated(iops))
             };
             headline.take_rate(rate, estimated(bytes_per_s));
@@ -122,10 +125,11 @@ impl Headline {
     }
 
     /// Takes the means of the phases, as all reports on a probe show them. A maximum at any depth
-    /// comes from shorter runs.
+    /// comes from shorter runs. Writes that wait for a flush are another workload.
     fn from_probe(probe: &ProbeResult) -> Headline {
         let mut headline = Headline::default();
-        for figure in &probe.figures {
+        let is_plain = |figure: &&PhaseFigure| figure.phase != ProbePhase::SyncedWrite;
+        for figure in probe.figures.iter().filter(is_plain) {
             let rw = match (figure.phase.direction(), figure.phase.is_random()) {
                 (Direction::Read, true) => "randread",
                 (Direction::Read, false) => "read",

@@ -107,7 +107,7 @@ fn share_of(offered: f64, capacity: f64) -> String {
 }
 
 /// Whether the latencies of the point are valid for its load.
-fn is_judged(point: &LoadMeasurement) -> bool {
+pub(crate) fn is_judged(point: &LoadMeasurement) -> bool {
     point.kept_up && !point.interrupted
 }
 
@@ -125,7 +125,7 @@ fn bar(latency_ns: Option<f64>, (lowest_ns, highest_ns): (f64, f64)) -> String {
 }
 
 /// Longest latency. `None` if no I/O was measured: past saturation, none may have started in time.
-fn longest(point: &LoadMeasurement) -> Option<f64> {
+pub(crate) fn longest(point: &LoadMeasurement) -> Option<f64> {
     let measured = point.sides().any(|side| side.latency.count > 0);
     measured.then(|| point.max_ns())
 }

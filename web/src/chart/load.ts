@@ -1,6 +1,6 @@
 // Latency over offered rate, for results of `load`.
 
-import type { Load } from '../document';
+import type { Load, LoadPoint } from '../document';
 import { iops, quantity } from '../format';
 import { heatMap } from './heat';
 import type { Drawing, Spec } from './panel';
@@ -14,6 +14,14 @@ const LINES: { name: string; of: (point: Load['points'][number]) => number | nul
   })),
   { name: 'longest', of: (point) => point.max_ns },
 ];
+
+/** Whether the target kept up with a rate. */
+const KEPT_UP: Record<LoadPoint['state'], string> = {
+  sustained: 'yes',
+  fell_behind: 'no',
+  interrupted: 'interrupted',
+  failed: 'failed',
+};
 
 export function loadSpecs(load: Load, number: number): Spec[] {
   const specs: Spec[] = [
@@ -69,9 +77,10 @@ function limitOf({ knee_per_s: knee, sustained_per_s: sustained }: Load): Mark[]
   return [{ kind: 'moment', at: sustained, text, isNamed: true }];
 }
 
-/** A line at each objective that the scale contains. */
+/** A line at each objective that the scale contains, from the highest to the lowest. */
 function objectivesOf({ limits }: Load): Rule[] {
   const near = limits.filter(({ beyond }) => beyond === null);
+  near.sort((a, b) => b.latency_ns - a.latency_ns);
   return near.map(({ name, latency_ns: value }) => ({ kind: 'rule', value, text: name }));
 }
 
@@ -84,24 +93,24 @@ function beyondScale({ limits }: Load): string {
 function draw(load: Load): Drawing {
   const points = [...load.points].sort((a, b) => a.offered_per_s - b.offered_per_s);
   const objectives = objectivesOf(load);
-  const all = [
-    ...points.flatMap((point) => LINES.flatMap((line) => line.of(point) ?? [])),
-    ...objectives.map(({ value }) => value),
-  ];
-  const kept = points.filter((point) => point.kept_up).map((point) => point.offered_per_s);
+  const sustained = points.filter((point) => point.state === 'sustained');
+  const kept = sustained.map((point) => point.offered_per_s);
   const most = Math.max(0, ...kept);
   const lines = LINES.map(({ name, of }, slot): Line => ({
     kind: 'line',
     name,
     slot,
     points: points.flatMap((point) => {
-      const ns = of(point);
-      return ns === null ? [] : [{ x: point.offered_per_s, y: ns, hollow: !point.kept_up }];
+      const hollow = point.state === 'fell_behind';
+      const ns = hollow || point.state === 'sustained' ? of(point) : null;
+      return ns === null ? [] : [{ x: point.offered_per_s, y: ns, hollow }];
     }),
     step: false,
     filled: false,
     dots: true,
   }));
+  const drawn = lines.flatMap((line) => line.points);
+  const all = [...drawn.flatMap(({ y }) => y ?? []), ...objectives.map(({ value }) => value)];
   const marks: Mark[] = [...lines, ...objectives, ...limitOf(load)];
   return {
     summary:
@@ -111,7 +120,7 @@ function draw(load: Load): Drawing {
     plot: {
       x: {
         title: 'I/Os offered per second',
-        scale: linear('iops', Math.max(0, ...points.map((point) => point.offered_per_s))),
+        scale: linear('iops', Math.max(0, ...drawn.map(({ x }) => x))),
         lines: false,
       },
       strips: [
@@ -140,7 +149,7 @@ function draw(load: Load): Drawing {
       rows: points.map((point) => [
         Math.round(point.offered_per_s),
         Math.round(point.achieved_per_s),
-        point.kept_up ? 'yes' : 'no',
+        KEPT_UP[point.state],
         ...LINES.map((line) => {
           const ns = line.of(point);
           return ns === null ? '' : quantity(ns, 'ns');

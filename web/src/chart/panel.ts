@@ -168,6 +168,7 @@ export class Panel {
     this.stop = -1;
     this.tip.hidden = true;
     this.canvas.replaceChildren(this.drawn.svg);
+    this.showNote(this.drawn.unnamed);
     this.canvas.style.minHeight = `${this.drawn.height}px`;
     this.legend.hidden = this.drawn.labelled || seriesOf(this.drawing.plot).length < 2;
     for (const line of this.legend.querySelectorAll<SVGElement>('path'))
@@ -192,12 +193,20 @@ export class Panel {
       ...(series.length > 1 ? series.map((each) => this.entryOf(each)) : []),
     );
     this.legend.hidden = series.length < 2;
-    this.note.textContent = this.drawing.note ?? '';
-    this.note.hidden = this.note.textContent === '';
+    this.showNote([]);
     const wasOpen = this.behind.querySelector('details')?.open ?? false;
     this.behind.replaceChildren(
       folded('Table of this chart', () => table(this.drawing.table()), wasOpen),
     );
+  }
+
+  /** Shows the note, with the names of limits that have no room in the chart. */
+  private showNote(unnamed: string[]): void {
+    const { note = '' } = this.drawing;
+    const others = unnamed.map((name) => `${name}: drawn without a name`).join('; ');
+    const between = note === '' || others === '' ? '' : note.endsWith('.') ? ' ' : '; ';
+    this.note.textContent = note + between + others;
+    this.note.hidden = this.note.textContent === '';
   }
 
   /** One entry of the legend: a button that hides and shows the series. */

@@ -26,6 +26,8 @@ export interface Drawn {
   height: number;
   /** Whether all names of series stand in the chart, so that it needs no legend. */
   labelled: boolean;
+  /** Names of limits without room in the chart. */
+  unnamed: string[];
   /** Pixels of a value on the horizontal axis, and on the vertical one of the first strip. */
   x: (value: number) => number;
   y: (value: number) => number;
@@ -77,6 +79,7 @@ export function drawPlot(
   const left = leftOf(plot, most);
   const x = (value: number) => left + place(plot.x.scale, value) * (right - left);
   const body = element('g', {});
+  const unnamed: string[] = [];
   let top = head + 8;
   let first: { y: Drawn['y']; top: number } | undefined;
   let base = top;
@@ -96,7 +99,7 @@ export function drawPlot(
     body.append(...verticalAxis(strip, at, most));
     const isLast = index + 1 === plot.strips.length;
     const { below, nodes } = horizontalAxis(plot, at, isLast);
-    body.append(...nodes, ...marksOf(strip, at));
+    body.append(...nodes, ...marksOf(strip, at, unnamed));
     if (labelled) body.append(...endLabels(strip, at, shown.length > 1 || plot.strips.length > 1));
     top = bottom + below + (isLast ? 0 : 8);
     base = bottom;
@@ -119,6 +122,7 @@ export function drawPlot(
     width,
     height,
     labelled,
+    unnamed: [...new Set(unnamed)],
     x,
     y: first?.y ?? (() => 0),
     top: first?.top ?? 0,
@@ -126,13 +130,13 @@ export function drawPlot(
   };
 }
 
-function marksOf(strip: Strip, at: Place): Node[] {
+function marksOf(strip: Strip, at: Place, unnamed: string[]): Node[] {
   const bars = strip.marks.filter(
     (mark): mark is Bars => mark.kind === 'bars' && !at.hidden.has(mark.name),
   );
-  const taken: [number, number][] = [];
   const hasNames = strip.marks.some((mark) => mark.kind === 'moment' && mark.isNamed);
   const least = hasNames ? at.top + LINE_PX : -Infinity;
+  const names: RuleNames = { least, taken: [], unnamed };
   return strip.marks.flatMap((mark): Node[] => {
     if ('name' in mark && at.hidden.has(mark.name)) return [];
     const color = 'slot' in mark ? colorOf(at.theme, mark.slot) : at.theme.text;
@@ -150,7 +154,7 @@ function marksOf(strip: Strip, at: Place): Node[] {
       case 'cells':
         return mark.cells.flatMap((cell) => cellNodes(cell, at));
       case 'rule':
-        return ruleNodes(mark.value, mark.text, at, least, taken);
+        return ruleNodes(mark.value, mark.text, at, names);
       case 'span':
         return [spanNode(mark.from, mark.to, at)];
       case 'moment':
@@ -375,17 +379,21 @@ function cellNodes(cell: Cell, at: Place): Node[] {
   return [...nodes, ...texts];
 }
 
-/**
- * A dashed limit. Its name stands below the line if it would be higher than `least` above it, and
- * is left out where it would cover another name.
- */
-function ruleNodes(
-  value: number,
-  words: string,
-  at: Place,
-  least: number,
-  taken: [number, number][],
-): Node[] {
+/** Names of the limits of a strip. */
+interface RuleNames {
+  /** Upper end of the room for names above their lines. */
+  least: number;
+  /** Upper and lower ends of the names. */
+  taken: [number, number][];
+  /** Names without room. */
+  unnamed: string[];
+}
+
+/** Height of the name of a limit in pixels. */
+const RULE_NAME_PX = 18;
+
+/** A dashed limit. Its name stands above the line, or below it where it has no room above. */
+function ruleNodes(value: number, words: string, at: Place, names: RuleNames): Node[] {
   const y = at.y(value);
   const line = path(`M${round(at.left)} ${round(y)}H${round(at.right)}`, {
     stroke: at.theme.text,
@@ -393,9 +401,18 @@ function ruleNodes(
     'stroke-dasharray': '6 3',
   });
   const text = capped(words, at.right - at.left - 8);
-  const top = y - 18 < least ? y : y - 18;
-  if (taken.some(([from, to]) => top < to && top + 18 > from)) return [line];
-  taken.push([top, top + 18]);
+  const tops = [
+    ...(y - RULE_NAME_PX < names.least ? [] : [y - RULE_NAME_PX]),
+    ...(y + RULE_NAME_PX > at.bottom ? [] : [y]),
+  ];
+  const isFree = (from: number) =>
+    names.taken.every(([other, end]) => from >= end || from + RULE_NAME_PX <= other);
+  const top = tops.find(isFree);
+  if (top === undefined) {
+    names.unnamed.push(words);
+    return [line];
+  }
+  names.taken.push([top, top + RULE_NAME_PX]);
   const outlined = { stroke: at.theme.background, 'stroke-width': 3, 'paint-order': 'stroke' };
   const name = { class: 'rule', fill: at.theme.text, ...outlined };
   return [line, write(at.left + 6, top + 13, text, name)];

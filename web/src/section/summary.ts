@@ -22,7 +22,7 @@ export function about(report: Report): string {
   const kernels = hosts.map((host) => String(host['kernel'] ?? '')).filter((name) => name !== '');
   const systems = kernels.map((kernel) => `Linux ${kernel}`);
   const parts = [
-    onHosts(report, namedHosts(hosts)),
+    ...onHosts(report, namedHosts(hosts)),
     named(report.targets.flat().map(described), 'devices'),
     named(systems, 'kernels'),
     measuredAt(report),
@@ -54,28 +54,33 @@ function namedHosts(hosts: Fact[]): string {
 
 const many = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
 
-/** The hosts, and how many of the targets are simulated, if some are and others are not. */
-function onHosts(report: Report, hosts: string): string {
-  const measured = report.runs.filter((run) => !run.preparation && !run.of_grid);
+/**
+ * How many of the targets are simulated, if some are and others are not, and the hosts. Both are
+ * one part if the host of each other target is known.
+ */
+function onHosts(report: Report, hosts: string): string[] {
+  const measured = report.runs.filter((run) => !run.preparation);
+  const others = measured.filter((run) => !isSimulated(report, run));
   const all = new Set(measured.map((run) => run.subject));
-  const real = new Set(
-    measured.filter((run) => !isSimulated(report, run)).map((run) => run.subject),
-  );
+  const real = new Set(others.map((run) => run.subject));
   const simulated = all.size - real.size;
-  if (real.size === 0 || simulated === 0) return hosts;
+  if (real.size === 0 || simulated === 0) return [hosts];
   const some = `${simulated} of ${all.size} targets simulated`;
-  return hosts === '' ? some : `${some}, the other${real.size === 1 ? '' : 's'} on ${hosts}`;
+  const isEachHostKnown = others.every((run) => hostOf(report, run)?.['architecture']);
+  if (hosts === '' || !isEachHostKnown) return [some, hosts];
+  return [`${some}, the other${real.size === 1 ? '' : 's'} on ${hosts}`];
 }
+
+const hostOf = (report: Report, run: Run) =>
+  run.host === null ? undefined : report.hosts[run.host];
 
 /**
  * Whether a run was on a simulated device. A label may replace the name of the device; then its
  * run has neither a machine nor a time. An imported result without a time is no simulation.
  */
 function isSimulated(report: Report, run: Run): boolean {
-  const host = run.host === null ? undefined : report.hosts[run.host];
-  return (
-    run.place.startsWith(SIMULATED) || (run.started_at_ms === 0 && host?.['architecture'] === '')
-  );
+  const isWithoutMachine = hostOf(report, run)?.['architecture'] === '';
+  return run.place.startsWith(SIMULATED) || (run.started_at_ms === 0 && isWithoutMachine);
 }
 
 /** Device, model and file system: `nvme0n1 (Samsung SSD 980), ext4`. */
@@ -358,7 +363,7 @@ function sweepTiles(sweep: Sweep): Tile[] {
 }
 
 function loadTiles(load: Load): Tile[] {
-  const kept = load.points.filter((point) => point.kept_up);
+  const kept = load.points.filter((point) => point.state === 'sustained');
   const [first] = kept;
   const found: Tile[] = [];
   if (load.capacity_iops !== null)

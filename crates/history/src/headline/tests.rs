@@ -1,12 +1,17 @@
 //! Tests of headlines.
 
 use super::*;
+use iosonde_engine::runner::LocalRunner;
+use iosonde_job::diagnostic::Diagnostics;
+use iosonde_job::env::FakeEnv;
 use iosonde_result::compare::{Bounds, IntervalBasis, IoPattern, name_beside};
-use iosonde_study::probe::StudyTargetKind;
+use iosonde_study::probe::{ProbeBudget, StudyTargetKind, probe};
 use iosonde_study::pts::{
     PtsCell, PtsOptions, PtsPreset, PtsRound, PtsTest, PtsWorkload, Purge, SeriesResult, Steady,
     Tracked,
 };
+use iosonde_study::sweep::{Base, SweepGrid, SweepOptions, SweepTarget, parse_axes, sweep};
+use iosonde_study::test_targets::{probe_options, simulated_target};
 use std::collections::BTreeMap;
 
 /// A part that writes blocks of `block_bytes`.
@@ -119,6 +124,42 @@ fn highest_rate_names_its_workload() {
     assert_eq!(workload(headline.read).as_deref(), Some("randread"));
     assert_eq!(workload(headline.bandwidth).as_deref(), Some("rw"));
     assert_eq!(headline.write, None);
+}
+
+#[test]
+fn writes_with_fdatasync_are_no_headline_of_a_probe() {
+    let options = probe_options(ProbeBudget::QUICK, None);
+    let mut session = LocalRunner::default().open();
+    let mut result = probe(&mut session, &simulated_target("nvme"), &options, &mut ()).unwrap();
+    let mut figures = result.figures.iter_mut();
+    let synced = figures.find(|figure| figure.phase == ProbePhase::SyncedWrite);
+    let synced = synced.unwrap();
+    (synced.iops.mean, synced.bytes_per_s.mean) = (1e12, 1e15);
+    let headline = Headline::from_probe(&result);
+    let (written, bandwidth) = (headline.write.unwrap(), headline.bandwidth.unwrap());
+    assert!(written.per_s < 1e12, "{written:?}");
+    assert!(bandwidth.per_s < 1e15, "{bandwidth:?}");
+    assert!(!bandwidth.is_of_sweep);
+}
+
+#[test]
+fn maximum_of_a_sweep_is_marked_as_such() {
+    let target = simulated_target("net-iops-cap");
+    let targets = [SweepTarget::new(&target, None).unwrap()];
+    let given = [("iodepth".to_owned(), "1,2,4,8,16".to_owned())];
+    let axes = parse_axes(&given, &mut Diagnostics::default());
+    let grid = SweepGrid::new(&Base::Plain, &targets, &axes, &FakeEnv::new()).unwrap();
+    let options = SweepOptions {
+        exhaustive: false,
+        runtime_ns: 10_000_000_000,
+        budget_ns: None,
+        seed: 1,
+        most_warmup_ns: None,
+    };
+    let mut session = LocalRunner::default().open();
+    let result = sweep(&mut session, &targets, &grid, &options, Vec::new(), &mut ()).unwrap();
+    let headline = Headline::from_sweep(&result);
+    assert!(headline.bandwidth.unwrap().is_of_sweep);
 }
 
 /// A test of SNIA with one round of reads and writes, of 100 and 200 I/Os per second.

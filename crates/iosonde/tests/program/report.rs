@@ -133,7 +133,7 @@ fn report_draws_stored_and_exported_sweeps_and_loads() {
         let points = document["loads"][0]["points"].as_array().unwrap().clone();
         points
             .iter()
-            .map(|point| point["kept_up"].as_bool().unwrap())
+            .map(|point| point["state"] == "sustained")
             .collect::<Vec<_>>()
     };
     assert_eq!(kept_up(&stored), [true, false]);

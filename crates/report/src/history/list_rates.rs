@@ -2,7 +2,8 @@
 
 use crate::figures::{UNKNOWN_LEGEND, UNSETTLED};
 use crate::known_digits::{
-    BANDWIDTH_UNITS, RATE_UNITS, digits_beside_interval, is_approximate, with_interval,
+    BANDWIDTH_UNITS, RATE_UNITS, digits_beside_interval, is_approximate, known_digits,
+    with_interval,
 };
 use crate::probe::row;
 use iosonde_history::{Headline, HeadlineRate};
@@ -50,9 +51,13 @@ impl ListedRate {
         Some(ListedRate::from_iops(&highest, plus_minus))
     }
 
-    /// Returns a bandwidth with the digits that its interval supports.
+    /// Returns a bandwidth, which stands without its interval. That of a sweep has the digits of a
+    /// cell, that of another result the digits of its rate.
     pub(super) fn from_bandwidth(rate: &HeadlineRate) -> ListedRate {
-        let figure = digits_beside_interval(rate.per_s, rate.error, BANDWIDTH_UNITS);
+        let figure = match rate.is_of_sweep {
+            true => known_digits(rate.per_s, rate.error, BANDWIDTH_UNITS),
+            false => digits_beside_interval(rate.per_s, rate.error, BANDWIDTH_UNITS),
+        };
         ListedRate::new(figure, rate)
     }
 
@@ -144,6 +149,15 @@ mod tests {
         assert_eq!(figure(&rate(96_300.0, Some(7_100.0))), "96.3k ±7.1k");
         assert_eq!(figure(&rate(3_100.0, Some(f64::INFINITY))), "~3.1k");
         assert_eq!(figure(&rate(3_104.0, None)), "~3.1k");
+    }
+
+    #[test]
+    fn bandwidth_of_a_sweep_has_the_digits_of_a_cell() {
+        let mut bandwidth = rate(365.4 * 1_048_576.0, Some(30.0 * 1_048_576.0));
+        let figure = |rate: &HeadlineRate| ListedRate::from_bandwidth(rate).figure;
+        assert_eq!(figure(&bandwidth), "365 MiB/s");
+        bandwidth.is_of_sweep = true;
+        assert_eq!(figure(&bandwidth), "370 MiB/s");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The document is made for drawing: series are thinned, histograms are coarse, and data that runs
 //! share (hosts, plans, targets) is in it once. iosonde's own JSON keeps everything.
 
-pub(crate) use super::page_rate::PageRate;
+pub(crate) use super::{page_rate::PageRate, rate_state::RateState};
 use crate::load::objective_limits::ObjectiveLimit;
 use iosonde_job::plan::Plan;
 use iosonde_result::host::{Host, TargetInfo};
@@ -243,13 +243,13 @@ pub(crate) struct PageLoad {
 pub(crate) struct LoadPoint {
     pub(crate) offered_per_s: f64,
     pub(crate) achieved_per_s: f64,
-    /// Whether I/Os completed at the offered rate.
-    pub(crate) kept_up: bool,
+    /// Outcome of the runs at the rate.
+    pub(crate) state: RateState,
     /// Percentiles 50, 95, 99 and 99.9.
     pub(crate) percentiles_ns: [Option<f64>; 4],
     /// The percentiles as all screens print them.
     pub(crate) shown: [String; 4],
-    pub(crate) max_ns: f64,
+    pub(crate) max_ns: Option<f64>,
 }
 
 /// Matrix of read and write rates.

@@ -3,7 +3,7 @@
 
 use super::document::{PageReport, PageRun};
 use super::page_target::device_with_model;
-use super::subject_names::{is_measured, run_key, run_subjects};
+use super::subject_names::{run_key, run_subjects};
 use crate::unique;
 use iosonde_result::host::Host;
 use iosonde_result::words;
@@ -26,8 +26,10 @@ pub(super) fn conditions(report: &PageReport) -> String {
     let kernels = hosts.iter().filter_map(|host| host.kernel.as_ref());
     let kernels = kernels.map(|kernel| format!("Linux {kernel}"));
     let devices = report.targets.iter().flatten().map(device_with_model);
+    let [simulated, names] = on_hosts(report, host_names(&hosts));
     let parts = [
-        on_hosts(report, host_names(&hosts)),
+        simulated,
+        names,
         named(&unique(devices), "devices", SEPARATOR),
         named(&unique(kernels), "kernels", SEPARATOR),
         date(report),
@@ -51,31 +53,35 @@ fn host_names(hosts: &[&Host]) -> String {
     }
 }
 
-/// The hosts, and how many of the targets are simulated, if some are and others are not.
-fn on_hosts(report: &PageReport, hosts: String) -> String {
+/// How many of the targets are simulated, if some are and others are not, and the hosts. Both are
+/// one part if the host of each other target is known.
+fn on_hosts(report: &PageReport, hosts: String) -> [String; 2] {
     let subjects = run_subjects(report);
     let mut met = HashSet::new();
     let runs = report.runs.iter().zip(&subjects);
     // A result that the report has twice is no second target.
     let measured = runs
-        .filter(|(run, _)| is_measured(run) && run_key(run).map_or(true, |key| met.insert(key)));
+        .filter(|(run, _)| !run.preparation && run_key(run).map_or(true, |key| met.insert(key)));
     let (mut all, mut real) = (HashSet::new(), HashSet::new());
+    let mut is_each_host_known = true;
     for (run, subject) in measured {
         all.insert(subject);
         if !is_simulated(report, run) {
             real.insert(subject);
+            let host = run.host.and_then(|index| report.hosts.get(index));
+            is_each_host_known &= host.is_some_and(|host| !host.architecture.is_empty());
         }
     }
     let (count, simulated) = (all.len(), all.len() - real.len());
     if real.is_empty() || simulated == 0 {
-        return hosts;
+        return [String::new(), hosts];
     }
     let some = format!("{simulated} of {count} targets simulated");
-    match (hosts.as_str(), real.len()) {
-        ("", _) => some,
-        (_, 1) => format!("{some}, the other on {hosts}"),
-        _ => format!("{some}, the others on {hosts}"),
+    if hosts.is_empty() || !is_each_host_known {
+        return [some, hosts];
     }
+    let others = if real.len() == 1 { "other" } else { "others" };
+    [format!("{some}, the {others} on {hosts}"), String::new()]
 }
 
 /// Whether a run was on a simulated device. A label may replace the name of the device; then its
@@ -194,32 +200,72 @@ mod tests {
         assert_eq!(names(&[]), "");
     }
 
-    #[test]
-    fn simulated_targets_are_counted_beside_the_host() {
+    /// A result of fio on each place, without hosts.
+    fn report_of(places: &[&str]) -> PageReport {
         let mut builder = HtmlReportBuilder::default();
-        let places = ["sim:nvme", "sim:nvme", "sim:hdd"];
-        for (source, place) in ["one", "two", "three"].into_iter().zip(places) {
+        for (number, place) in places.iter().enumerate() {
             let found = FioDocument {
                 version: "fio-3.33".to_owned(),
                 started_at_ms: 0,
                 elapsed_ns: 0,
-                target: Some(place.to_owned()),
+                target: Some((*place).to_owned()),
                 machine: None,
                 parts: Vec::new(),
                 errors: Vec::new(),
                 json: serde_json::Value::Null,
             };
-            builder.fio(source, found);
+            builder.fio(&format!("{number}.json"), found);
         }
-        let mut report = builder.into_page_report(None);
-        assert_eq!(conditions(&report), "simulated");
-        report.runs[2].place = "/dev/vdb".to_owned();
-        report.hosts = vec![Host {
+        builder.into_page_report(None)
+    }
+
+    fn storage_1() -> Host {
+        Host {
             hostname: Some("storage-1".to_owned()),
             architecture: "x86_64".to_owned(),
             ..Host::default()
-        }];
+        }
+    }
+
+    #[test]
+    fn simulated_targets_are_counted_beside_the_host() {
+        let mut report = report_of(&["sim:nvme", "sim:nvme", "sim:hdd"]);
+        assert_eq!(conditions(&report), "simulated");
+        report.runs[2].place = "/dev/vdb".to_owned();
+        report.hosts = vec![storage_1()];
+        let apart = "1 of 2 targets simulated · storage-1";
+        assert_eq!(conditions(&report), apart);
+        report.runs[2].host = Some(0);
         let mixed = "1 of 2 targets simulated, the other on storage-1";
         assert_eq!(conditions(&report), mixed);
+    }
+
+    #[test]
+    fn result_without_host_is_on_no_named_host() {
+        let mut report = report_of(&["sim:nvme", "/dev/vdb", "/dev/vdc"]);
+        report.hosts = vec![storage_1()];
+        report.runs[1].host = Some(0);
+        let apart = "1 of 3 targets simulated · storage-1";
+        assert_eq!(conditions(&report), apart);
+        report.runs[2].host = Some(0);
+        let mixed = "1 of 3 targets simulated, the others on storage-1";
+        assert_eq!(conditions(&report), mixed);
+    }
+
+    #[test]
+    fn simulated_sweeps_and_loads_are_counted_too() {
+        let places = ["sim:nvme,run=1", "sim:nvme,run=2", "/dev/vdb"];
+        let mut report = report_of(&places);
+        report.hosts = vec![storage_1()];
+        report.runs[2].host = Some(0);
+        for run in &mut report.runs[..2] {
+            (run.of_grid, run.source) = (true, "load".to_owned());
+        }
+        let mixed = "1 of 2 targets simulated, the other on storage-1";
+        assert_eq!(conditions(&report), mixed);
+        // Only the measured runs count.
+        report.runs[0].preparation = true;
+        report.runs[1].preparation = true;
+        assert_eq!(conditions(&report), "storage-1");
     }
 }

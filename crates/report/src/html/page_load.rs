@@ -1,11 +1,13 @@
 //! Load studies for the page.
 
 use super::document::{LoadCell, LoadMatrix, LoadPoint, PageLoad};
+use super::rate_state::RateState;
 use crate::known_digits::with_micro_sign;
 use crate::load::knee_rate::{knee_in_words, sustained_per_s};
 use crate::load::matrix::cell_text;
 use crate::load::objective_limits::objective_limits;
-use crate::load::{PERCENTILES, headline, knee_per_s, notes, notes_of_step, objective, percentile};
+use crate::load::{PERCENTILES, headline, knee_per_s, longest, notes, notes_of_step};
+use crate::load::{objective, percentile};
 use crate::suite::load_of_step;
 use iosonde_study::load::{LoadMeasurement, LoadResult, Matrix};
 use iosonde_suite::StepResult;
@@ -44,20 +46,22 @@ pub(super) fn convert_load_of_step(source: &str, step: &StepResult) -> Option<Pa
     })
 }
 
-/// Latencies of a rate in the chart.
+/// Latencies of a rate in the chart. Empty if the chart does not draw the rate.
 fn chart_latencies(point: &LoadMeasurement) -> impl Iterator<Item = f64> {
     let percentiles = PERCENTILES.map(|percent| point.percentile_ns(percent));
-    percentiles.into_iter().flatten().chain([point.max_ns()])
+    let is_drawn = RateState::of_measurement(point).is_drawn();
+    let known = percentiles.into_iter().chain([longest(point)]).flatten();
+    known.filter(move |_| is_drawn)
 }
 
 fn point(point: &LoadMeasurement) -> LoadPoint {
     LoadPoint {
         offered_per_s: point.offered.total(),
         achieved_per_s: point.achieved_per_s(),
-        kept_up: point.kept_up,
+        state: RateState::of_measurement(point),
         percentiles_ns: PERCENTILES.map(|percent| point.percentile_ns(percent)),
         shown: PERCENTILES.map(|percent| with_micro_sign(&percentile(point, percent))),
-        max_ns: point.max_ns(),
+        max_ns: longest(point),
     }
 }
 
@@ -83,7 +87,8 @@ mod tests {
     use crate::html::HtmlReportBuilder;
     use crate::load::objective_limits::ScaleSide;
     use crate::load::tests::{at, measured};
-    use iosonde_study::load::LoadOptions;
+    use iosonde_result::run::IoFailure;
+    use iosonde_study::load::{LoadLatency, LoadOptions};
     use iosonde_study::words;
 
     fn study_of(rates: &[f64]) -> LoadResult {
@@ -180,6 +185,64 @@ mod tests {
         result.points[0].interrupted = true;
         let page = convert_load("file", &result);
         assert_eq!(page.knee, "none shown: no sustained rate has a p99");
+    }
+
+    /// Error of a failed run.
+    fn failed() -> IoFailure {
+        IoFailure {
+            errno: 5,
+            operation: "read".to_owned(),
+            file: None,
+            offset: None,
+            message: "EIO".to_owned(),
+        }
+    }
+
+    #[test]
+    fn interrupted_and_failed_rates_are_not_judged() {
+        let state = |kept_up: bool, interrupted: bool, failure: Option<IoFailure>| {
+            let mut result = study_of(&[500.0]);
+            let measured = &mut result.points[0];
+            (measured.kept_up, measured.interrupted) = (kept_up, interrupted);
+            measured.failure = failure;
+            let has_latencies = chart_latencies(measured).next().is_some();
+            let state = convert_load("file", &result).points[0].state;
+            assert_eq!(has_latencies, state.is_drawn(), "{state:?}");
+            state
+        };
+        assert_eq!(state(true, false, None), RateState::Sustained);
+        assert_eq!(state(false, false, None), RateState::FellBehind);
+        for kept_up in [true, false] {
+            assert_eq!(state(kept_up, true, None), RateState::Interrupted);
+        }
+        assert_eq!(state(false, false, Some(failed())), RateState::Failed);
+    }
+
+    #[test]
+    fn table_without_scripts_has_the_states_of_rates() {
+        let mut result = study_of(&[500.0, 1000.0, 1500.0]);
+        result.points[0].interrupted = true;
+        (result.points[1].kept_up, result.points[1].failure) = (false, Some(failed()));
+        let mut builder = HtmlReportBuilder::default();
+        builder.load("file", &result);
+        let page = builder.html(None).unwrap();
+        let count = |cell: &str| page.matches(&format!("<td>{cell}</td>")).count();
+        let counts = ["interrupted", "failed", "yes", "no"].map(count);
+        assert_eq!(counts, [1, 1, 1, 0]);
+    }
+
+    #[test]
+    fn rate_without_measured_io_has_no_longest_latency() {
+        let mut result = study_of(&[500.0]);
+        let measured = &mut result.points[0];
+        measured.kept_up = false;
+        measured.read.as_mut().unwrap().latency = LoadLatency::default();
+        assert_eq!(convert_load("file", &result).points[0].max_ns, None);
+        assert_eq!(chart_latencies(&result.points[0]).count(), 0);
+        let mut builder = HtmlReportBuilder::default();
+        builder.load("file", &result);
+        let page = builder.html(None).unwrap();
+        assert!(page.contains(&"<td>-</td>".repeat(5)), "{page}");
     }
 
     #[test]

@@ -178,12 +178,11 @@ fn load_row(point: &LoadPoint) -> String {
     let mut cells = vec![
         words::iops(point.offered_per_s),
         words::iops(point.achieved_per_s),
-        if point.kept_up { "yes" } else { "no" }.to_owned(),
+        point.state.word().to_owned(),
     ];
     cells.extend(point.shown.clone());
     // Past saturation, no I/O may have been measured.
-    let longest = Some(point.max_ns).filter(|ns| *ns > 0.0);
-    cells.push(longest.map_or_else(|| "-".to_owned(), latency_text));
+    cells.push(point.max_ns.map_or_else(|| "-".to_owned(), latency_text));
     row(&cells)
 }
 

@@ -41,6 +41,8 @@ pub(crate) fn run_subjects(report: &PageReport) -> Vec<String> {
         values.collect::<HashSet<_>>().len() > 1
     });
     let differing: Vec<&String> = differing.collect();
+    let is_labelled = |run: &PageRun| differing.iter().all(|name| run.labels.contains_key(*name));
+    let is_each_labelled = runs.iter().all(is_labelled);
     let mut subjects: Vec<String> = runs
         .iter()
         .map(|run| {
@@ -51,15 +53,38 @@ pub(crate) fn run_subjects(report: &PageReport) -> Vec<String> {
             let labels: Vec<String> = labels.collect();
             if labels.is_empty() {
                 place_name(report, run)
-            } else if labels.len() == differing.len() {
+            } else if is_each_labelled {
                 labels.join(", ")
             } else {
                 format!("{} ({})", place_name(report, run), labels.join(", "))
             }
         })
         .collect();
+    add_places(report, &mut subjects);
     number_results(runs, &mut subjects);
     subjects
+}
+
+/// Adds the places to subjects of one name that are on several places.
+fn add_places(report: &PageReport, subjects: &mut [String]) {
+    let runs = &report.runs;
+    let before = subjects.to_vec();
+    for shared in unique(&before) {
+        let indexes = (0..runs.len()).filter(|index| before[*index] == *shared);
+        let indexes: Vec<usize> = indexes.collect();
+        let places = indexes
+            .iter()
+            .map(|index| simulated_target(&runs[*index].place));
+        if places.collect::<HashSet<_>>().len() < 2 {
+            continue;
+        }
+        for index in indexes {
+            let place = place_name(report, &runs[index]);
+            if place != *shared {
+                subjects[index] = format!("{place} ({shared})");
+            }
+        }
+    }
 }
 
 /// Path and device of a run's target. A temporary file has the name of its device.
@@ -139,6 +164,7 @@ mod tests {
     use iosonde_job::plan::ReadWriteMode;
     use iosonde_result::host::{Mount, TargetInfo};
     use serde::Deserialize;
+    use std::collections::BTreeMap;
 
     /// The tests of the page read the same file.
     const CASES: &str = include_str!("target_names.json");
@@ -147,6 +173,17 @@ mod tests {
     /// `/dev/vda1` with `ext4` is known, and the name of the target. The program is `fio-3.33`.
     #[derive(Deserialize)]
     struct NameCase(String, String, bool, bool, bool, String);
+
+    /// Target of a run of `result.json`, whether it is one of a grid, its labels and its name.
+    #[derive(Deserialize)]
+    struct LabelledRun(String, bool, BTreeMap<String, String>, String);
+
+    /// Runs that are alone in a report, and reports of runs whose labels may differ.
+    #[derive(Deserialize)]
+    struct NameCases {
+        single: Vec<NameCase>,
+        labelled: Vec<Vec<LabelledRun>>,
+    }
 
     #[test]
     fn sweeps_of_one_target_are_numbered_if_they_share_a_workload() {
@@ -180,8 +217,8 @@ mod tests {
             mount: Some(mount),
             ..TargetInfo::default()
         }]];
-        let cases: Vec<NameCase> = serde_json::from_str(CASES).unwrap();
-        for NameCase(place, source, is_of_study, of_grid, has_device, name) in cases {
+        let cases: NameCases = serde_json::from_str(CASES).unwrap();
+        for NameCase(place, source, is_of_study, of_grid, has_device, name) in cases.single {
             let run = &mut report.runs[0];
             run.labels.clear();
             run.program = "fio-3.33".to_owned();
@@ -189,6 +226,27 @@ mod tests {
             run.study = is_of_study.then_some(0);
             run.targets = has_device.then_some(0);
             assert_eq!(run_subjects(&report), [name], "{place}");
+        }
+    }
+
+    #[test]
+    fn labels_shared_by_several_places_have_the_names_of_the_page() {
+        let cases: NameCases = serde_json::from_str(CASES).unwrap();
+        let one = run("randread", ReadWriteMode::Read, 1);
+        for runs in cases.labelled {
+            let mut builder = HtmlReportBuilder::default();
+            for _ in &runs {
+                builder.run("result.json", one.clone());
+            }
+            let mut report = builder.into_page_report(None);
+            let mut names = Vec::new();
+            for (run, case) in report.runs.iter_mut().zip(runs) {
+                let LabelledRun(place, of_grid, labels, name) = case;
+                (run.place, run.of_grid, run.labels) = (place, of_grid, labels);
+                run.targets = None;
+                names.push(name);
+            }
+            assert_eq!(run_subjects(&report), names);
         }
     }
 }

@@ -59,7 +59,7 @@ fn p99_text(p99_ns: f64, half_ns: Option<f64>) -> String {
 }
 
 /// Whether the target did not keep up with the rate. A failed run does not show it.
-pub(super) fn has_fallen_behind(point: &LoadMeasurement) -> bool {
+pub(crate) fn has_fallen_behind(point: &LoadMeasurement) -> bool {
     !point.kept_up && !point.interrupted && point.failure.is_none()
 }
 

@@ -31,12 +31,33 @@ const AXIS_FOOT: f64 = 46.0;
 /// Names at the ends of lines take at most this share of the width. Longer names need a legend.
 const NAME_SHARE_MAX: f64 = 0.3;
 
-/// Returns the shapes of a chart.
+/// Returns the shapes of a chart. Notes have the names of limits without room at their lines. Such
+/// a note takes room from the panels, so that the chart is laid out anew until no further name is
+/// without room.
 pub(super) fn lay_out(
     data: &ChartData,
     palette: &Palette,
     font: &PlotFont,
+    size: (f64, f64),
+) -> ChartDrawing {
+    let mut unnamed = Vec::new();
+    loop {
+        let count = unnamed.len();
+        let drawing = draw_chart(data, palette, font, size, &mut unnamed);
+        if unnamed.len() == count {
+            return drawing;
+        }
+    }
+}
+
+/// Draws a chart with notes on the limits in `unnamed`. Adds further limits whose names have no
+/// room.
+fn draw_chart(
+    data: &ChartData,
+    palette: &Palette,
+    font: &PlotFont,
     (width, height): (f64, f64),
+    unnamed: &mut Vec<String>,
 ) -> ChartDrawing {
     let mut canvas = ChartCanvas {
         font,
@@ -54,7 +75,10 @@ pub(super) fn lay_out(
     canvas.text((MARGIN, 40.0), &data.title, room, title);
     let subtitle = (SUBTITLE_SIZE, palette.muted, TextAnchor::Start);
     canvas.text((MARGIN, 62.0), &data.subtitle, room, subtitle);
-    let foot = draw_notes(&mut canvas, &data.footer, (width, height));
+    let mut footer = data.footer.clone();
+    let notes = unnamed.iter();
+    footer.extend(notes.map(|name| format!("{name}: drawn without a name")));
+    let foot = draw_notes(&mut canvas, &footer, (width, height));
     let count = data.panels.len().max(1) as f64;
     let name_room = end_name_room(
         data,
@@ -80,7 +104,8 @@ pub(super) fn lay_out(
             bottom: head + step * (index + 1) as f64,
         };
         let is_last = index + 1 == data.panels.len();
-        draw_panel(&mut canvas, data, panel, area, (is_last, name_room));
+        let placed = (is_last, name_room);
+        draw_panel(&mut canvas, data, panel, area, placed, unnamed);
     }
     ChartDrawing {
         width,
@@ -96,6 +121,7 @@ fn draw_panel(
     panel: &ChartPanel,
     area: PlotArea,
     (is_last, name_room): (bool, Option<f64>),
+    unnamed: &mut Vec<String>,
 ) {
     let style = (LABEL_SIZE, canvas.palette.muted, TextAnchor::Start);
     let room = area.right - MARGIN;
@@ -107,7 +133,7 @@ fn draw_panel(
     for series in &panel.series {
         draw_series(canvas, series, (&data.x, &panel.y), area);
     }
-    draw_limits(canvas, panel, area);
+    draw_limits(canvas, panel, area, unnamed);
     if let Some(room) = name_room {
         draw_end_names(canvas, panel, &data.x, area, room - NAME_GAP);
     }

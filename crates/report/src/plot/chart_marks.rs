@@ -1,7 +1,8 @@
 //! Marks of a panel: lines with their intervals, names at the ends of lines, limits, and cells.
 
 use super::chart_canvas::{ChartCanvas, LABEL_SIZE, NAME_GAP, NAME_STEP, PlotArea};
-use super::chart_data::{ChartAxis, ChartData, ChartPanel, ChartSeries, PlotPoint, SeriesShape};
+use super::chart_data::{ChartAxis, ChartData, ChartLimit, ChartPanel, ChartSeries};
+use super::chart_data::{PlotPoint, SeriesShape};
 use super::drawing::{DASHES, Rgb, Shape, TextAnchor};
 use super::end_labels::{end_labels, spread};
 
@@ -210,10 +211,19 @@ fn leader_points(end: (f64, f64), name: (f64, f64), right: f64) -> Vec<(f64, f64
 }
 
 /// Draws a dashed line at each limit. Its name stands above the line, or below it where the name
-/// above would leave the panel or cover another name.
-pub(super) fn draw_limits(canvas: &mut ChartCanvas, panel: &ChartPanel, area: PlotArea) {
+/// above would leave the panel or cover another name. Adds names without room to `unnamed`, and
+/// does not draw the names in it.
+pub(super) fn draw_limits(
+    canvas: &mut ChartCanvas,
+    panel: &ChartPanel,
+    area: PlotArea,
+    unnamed: &mut Vec<String>,
+) {
     let mut named: Vec<f64> = Vec::new();
-    for limit in &panel.limits {
+    let mut limits: Vec<&ChartLimit> = panel.limits.iter().collect();
+    // From the top down, so that a name below its line is below the names placed before.
+    limits.sort_by(|a, b| b.value.total_cmp(&a.value));
+    for limit in limits {
         let y = area.y(&panel.y, limit.value);
         canvas.shapes.push(Shape::Line {
             points: vec![(area.left, y), (area.right, y)],
@@ -221,6 +231,9 @@ pub(super) fn draw_limits(canvas: &mut ChartCanvas, panel: &ChartPanel, area: Pl
             width: 1.2,
             dash: LIMIT_DASH,
         });
+        if unnamed.contains(&limit.name) {
+            continue;
+        }
         let baselines = [y - LIMIT_NAME_GAP, y + LABEL_SIZE + LIMIT_NAME_GAP / 2.0];
         let is_free = |baseline: &f64| {
             let is_inside = baseline - LABEL_SIZE >= area.top && *baseline < area.bottom;
@@ -228,6 +241,7 @@ pub(super) fn draw_limits(canvas: &mut ChartCanvas, panel: &ChartPanel, area: Pl
             is_inside && others.all(|other| (other - baseline).abs() >= NAME_STEP)
         };
         let Some(baseline) = baselines.into_iter().find(is_free) else {
+            unnamed.push(limit.name.clone());
             continue;
         };
         named.push(baseline);

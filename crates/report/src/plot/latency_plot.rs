@@ -8,7 +8,7 @@ use super::plot_input::{ChartParts, PlotInput};
 use super::series_style::SERIES_MAX;
 use super::series_style::{SeriesKey, SeriesStyle, series_styles};
 use crate::html::curve::{bucket_range, curve_tails};
-use crate::html::document::{LoadPoint, PageLatency, PageLoad, PageUnit};
+use crate::html::document::{LoadPoint, PageLatency, PageLoad, PageUnit, RateState};
 use crate::load::objective_limits::{ObjectiveLimit, ScaleSide, scale_with_objectives};
 use crate::unique;
 
@@ -194,12 +194,17 @@ fn lines_and_notes(
 
 /// The 99th percentile at each offered rate, in ascending order.
 fn tail_points(load: &PageLoad) -> Vec<PlotPoint> {
-    let points = load
-        .points
-        .iter()
-        .filter_map(|point| Some(latency_point(point, point.percentiles_ns[TAIL_INDEX]?)));
-    let mut points: Vec<PlotPoint> = points.collect();
-    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    let points = drawn_points(load).into_iter();
+    let points =
+        points.filter_map(|point| Some(latency_point(point, point.percentiles_ns[TAIL_INDEX]?)));
+    points.collect()
+}
+
+/// The rates whose latencies charts draw, in ascending order.
+fn drawn_points(load: &PageLoad) -> Vec<&LoadPoint> {
+    let points = load.points.iter().filter(|point| point.state.is_drawn());
+    let mut points: Vec<&LoadPoint> = points.collect();
+    points.sort_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));
     points
 }
 
@@ -208,7 +213,7 @@ fn latency_point(point: &LoadPoint, ns: f64) -> PlotPoint {
     PlotPoint {
         x: point.offered_per_s,
         y: Some(ns),
-        hollow: !point.kept_up,
+        hollow: point.state == RateState::FellBehind,
     }
 }
 
@@ -233,9 +238,9 @@ fn load_names(loads: &[&PageLoad], subjects: &[String]) -> Vec<String> {
 
 fn over_offered_rate(input: &PlotInput) -> Option<ChartParts> {
     let loads = &input.report.loads;
-    let load = loads.iter().find(|load| !load.points.is_empty())?;
-    let mut points: Vec<&LoadPoint> = load.points.iter().collect();
-    points.sort_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));
+    let mut drawn = loads.iter().map(|load| (load, drawn_points(load)));
+    let (load, points) =
+        drawn.find(|(_, points)| points.iter().any(|point| point.max_ns.is_some()))?;
     let series = LOAD_CURVES.iter().enumerate();
     let series: Vec<ChartSeries> = series
         .map(|(number, (name, percentile))| {
@@ -243,7 +248,7 @@ fn over_offered_rate(input: &PlotInput) -> Option<ChartParts> {
             let known = points.iter().filter_map(|point| {
                 let ns = match percentile {
                     Some(index) => point.percentiles_ns[*index]?,
-                    None => point.max_ns,
+                    None => point.max_ns?,
                 };
                 Some(latency_point(point, ns))
             });
@@ -330,6 +335,67 @@ pub(super) fn histogram_plot(input: &PlotInput) -> Option<ChartParts> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::html::HtmlReportBuilder;
+    use crate::load::tests::{at, measured};
+    use crate::plot::{ChartKind, PlotSource};
+    use iosonde_result::run::IoFailure;
+    use iosonde_study::load::{LoadLatency, LoadOptions, LoadResult};
+
+    /// A load study with its rates in ascending order.
+    fn study_of(rates: &[f64]) -> LoadResult {
+        let options = LoadOptions {
+            rates: rates.to_vec(),
+            ..at(0.0, &[])
+        };
+        let mut result = measured("net-iops-cap", &options);
+        let points = &mut result.points;
+        points.sort_by(|a, b| a.offered.total().total_cmp(&b.offered.total()));
+        result
+    }
+
+    /// The rates that the chart of a study draws, and whether they are hollow. Empty without a
+    /// chart.
+    fn drawn_rates(result: &LoadResult) -> Vec<(f64, bool)> {
+        let mut builder = HtmlReportBuilder::default();
+        builder.load("one", result);
+        let chart = PlotSource::new(builder, None).chart(ChartKind::Latency);
+        let panels = chart.iter().flat_map(|chart| &chart.panels);
+        let points = panels.flat_map(|panel| &panel.series);
+        let points = points.flat_map(|series| &series.points);
+        let mut rates: Vec<(f64, bool)> = points.map(|point| (point.x, point.hollow)).collect();
+        rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        rates.dedup();
+        rates
+    }
+
+    #[test]
+    fn interrupted_and_failed_rates_are_not_drawn() {
+        let mut result = study_of(&[500.0, 1000.0, 1500.0, 2000.0, 9000.0]);
+        result.points[1].interrupted = true;
+        (result.points[2].interrupted, result.points[2].kept_up) = (true, false);
+        result.points[3].kept_up = false;
+        result.points[3].failure = Some(IoFailure {
+            errno: 5,
+            operation: "read".to_owned(),
+            file: None,
+            offset: None,
+            message: "EIO".to_owned(),
+        });
+        assert_eq!(drawn_rates(&result), [(500.0, false), (9000.0, true)]);
+        for point in &mut result.points {
+            point.interrupted = true;
+        }
+        assert_eq!(drawn_rates(&result), []);
+    }
+
+    #[test]
+    fn rate_without_measured_io_has_no_point() {
+        let mut result = study_of(&[500.0, 9000.0]);
+        assert_eq!(drawn_rates(&result), [(500.0, false), (9000.0, true)]);
+        let behind = result.points[1].read.as_mut().unwrap();
+        behind.latency = LoadLatency::default();
+        assert_eq!(drawn_rates(&result), [(500.0, false)]);
+    }
 
     #[test]
     fn objectives_near_the_drawn_series_are_lines() {

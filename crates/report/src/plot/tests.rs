@@ -410,6 +410,27 @@ fn objective_is_a_named_line_of_the_latency_chart() {
 }
 
 #[test]
+fn objective_name_without_room_is_in_a_note() {
+    let objectives = ["p99=3.00ms", "p99=3.01ms", "p99=3.02ms"];
+    let result = measured("net-iops-cap", &at(900.0, &objectives));
+    let mut builder = HtmlReportBuilder::default();
+    builder.load("one", &result);
+    let chart = PlotSource::new(builder, None).chart(ChartKind::Latency);
+    let chart = chart.unwrap();
+    let document = svg(&chart, &STYLE);
+    let tree = roxmltree::Document::parse(&document).unwrap();
+    let texts = tree.descendants().filter_map(|node| node.text());
+    let texts: Vec<&str> = texts.collect();
+    // The names above and below the lines have room.
+    for text in ["3.01 ms", "3.02 ms"] {
+        let name = format!("objective p99 <= {text}");
+        assert!(texts.contains(&name.as_str()), "{name}: {texts:?}");
+    }
+    let note = "objective p99 <= 3.00 ms: drawn without a name";
+    assert!(texts.iter().any(|text| text.contains(note)), "{texts:?}");
+}
+
+#[test]
 fn timeline_marks_events_and_writes_their_texts() {
     let mut result = run("randread", ReadWriteMode::Read, 4);
     result.events.push(RunEvent {

@@ -4,6 +4,7 @@ use super::cell_text::{
     bandwidth_unit, cell_bandwidth, cell_bandwidth_in_unit, cell_mean_latency, cell_rate,
     rate_header,
 };
+use super::recommendation::label;
 use crate::known_digits::{BANDWIDTH_UNITS, NamedUnit, RATE_UNITS};
 use crate::markdown_table::{MarkdownColumn, markdown_table};
 use crate::text_table::columns;
@@ -122,7 +123,7 @@ pub(super) fn text(table: &SweepTable<'_>) -> String {
     let (of_rate, of_latency) = (table.widths.rate, table.widths.latency);
     let mut text = String::new();
     if !table.title.is_empty() {
-        text.push_str(&format!("{}\n", table.title));
+        text.push_str(&format!("{}\n", label(&table.title, columns())));
     }
     let mut line = |first: &str, cells: Vec<String>| {
         let cells: String = cells
@@ -133,7 +134,8 @@ pub(super) fn text(table: &SweepTable<'_>) -> String {
         text.push('\n');
     };
     if table.headers.iter().any(|header| !header.is_empty()) {
-        line("", table.headers.clone());
+        let headers = table.headers.iter().map(|header| label(header, width));
+        line("", headers.collect());
     }
     let units = table.units.iter().map(|unit| rate_header(*unit));
     let units = units.map(|unit| format!("{unit:>of_rate$} {:>of_latency$}", "latency"));
@@ -224,4 +226,56 @@ pub fn knee(curve: &CurveResult) -> Option<u32> {
 /// Mean latency of a cell with its known digits.
 pub(super) fn latency(cell: &SweepCell) -> String {
     cell_mean_latency(cell).unwrap_or_else(|| "-".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::tests::{measured, options};
+
+    /// Texts of the tables of a sweep whose axis `name` is one of two targets with long names.
+    fn texts(name: &str, axes: &[(&str, &str)]) -> Vec<String> {
+        let mut result = measured("net-iops-cap", axes, &options());
+        let index = result.axes.iter().position(|axis| axis.name == name);
+        let index = index.unwrap();
+        let targets = ["a", "b"].map(|end| format!("/mnt/{}/{end}", "x".repeat(84)));
+        let axis = &mut result.axes[index];
+        axis.name = "target".to_owned();
+        let values = std::mem::replace(&mut axis.values, targets.to_vec());
+        for curve in &mut result.curves {
+            let number = values
+                .iter()
+                .position(|value| *value == curve.values[index]);
+            curve.values[index] = targets[number.unwrap()].clone();
+        }
+        tables(&result).iter().map(text).collect()
+    }
+
+    #[test]
+    fn long_targets_stand_shortened_above_their_figures() {
+        let texts = texts("bs", &[("bs", "4k,8k"), ("iodepth", "1,2")]);
+        assert_eq!(texts.len(), 1);
+        let lines: Vec<&str> = texts[0].lines().collect();
+        assert!(lines.iter().all(|line| line.len() <= 80), "{lines:?}");
+        let ends = lines[1].match_indices("latency");
+        let ends: Vec<usize> = ends.map(|(start, word)| start + word.len()).collect();
+        assert_eq!(ends.len(), 2);
+        assert!(lines[0][..ends[0]].ends_with("x/a"), "{lines:?}");
+        assert!(lines[0][..ends[1]].ends_with("x/b"), "{lines:?}");
+    }
+
+    #[test]
+    fn long_title_is_shortened_to_the_terminal() {
+        let axes = [
+            ("rw", "randread,randwrite"),
+            ("bs", "4k,8k"),
+            ("iodepth", "1,2"),
+        ];
+        let texts = texts("rw", &axes);
+        assert_eq!(texts.len(), 2);
+        for (text, end) in texts.iter().zip(["x/a", "x/b"]) {
+            let title = text.lines().next().unwrap();
+            assert!(title.len() == 80 && title.ends_with(end), "{text}");
+        }
+    }
 }
