@@ -18,7 +18,10 @@ use remote::LostWrites;
 use std::io;
 
 pub use crate::slot::{Completion, FileHandle, Slot, whole_length};
+pub(crate) use crate::slot::{LoneTransfer, RoundTransfer};
+use crate::sys::memory::IoMemory;
 pub use crate::sys::memory::Slab;
+use iosonde_workload::Io;
 pub use iosonde_workload::Op;
 
 /// Callback that a library's thread invokes on completions, instead of waking the worker thread.
@@ -44,12 +47,52 @@ pub(crate) trait Backend {
     /// Whether the worker may carry out single I/Os in a row and count them afterwards.
     const SINGLE_IOS: bool = false;
 
+    /// Whether [`Backend::transfer_alone`] carries out some I/Os.
+    const TRANSFERS_ALONE: bool = false;
+
     /// Submits a batch. Returns the number of slots taken from the front: fewer if a queue is full.
     ///
     /// # Panics
     /// May panic if a slot is in flight already, does not exist or is larger than its buffer, or if
     /// the slab is not that of earlier calls.
     fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize>;
+
+    /// Carries out an I/O in the first slot while no other is in flight, as [`Backend::submit`] and
+    /// [`Backend::reap`] with less code. Calls `submitted` once it is submitted, or before a backend
+    /// that [carries it out](Backend::CARRIES_OUT_IN_SUBMIT) does so. [`Backend::reap`] returns the
+    /// completion of an I/O that stays in flight.
+    ///
+    /// # Panics
+    /// If the memory is not that of earlier calls.
+    #[inline(always)]
+    fn transfer_alone(
+        &mut self,
+        _memory: &mut IoMemory,
+        _io: &Io,
+        _submitted: impl FnOnce(),
+    ) -> LoneTransfer {
+        LoneTransfer::Declined
+    }
+
+    /// Whether [`Backend::transfer_round`] carries out some I/Os.
+    const TRANSFERS_ROUNDS: bool = false;
+
+    /// Carries out I/Os in the first slots while no other is in flight. Calls `submitted` once all
+    /// are submitted. Appends the completions to `done` if all I/Os are complete then, else
+    /// [`Backend::reap`] does.
+    ///
+    /// # Panics
+    /// If the memory is not that of earlier calls.
+    #[inline(always)]
+    fn transfer_round(
+        &mut self,
+        _memory: &mut IoMemory,
+        _ios: &[Io],
+        _done: &mut Vec<Completion>,
+        _submitted: impl FnOnce(),
+    ) -> RoundTransfer {
+        RoundTransfer::Declined
+    }
 
     /// Appends completions to `done`, which has room for all slots. Returns once `done` holds `min`
     /// or after `timeout_ns`. With `min` 0 it does not wait.

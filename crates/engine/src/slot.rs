@@ -62,6 +62,28 @@ pub struct Completion {
     pub result: i32,
 }
 
+/// The outcome of an I/O that is alone in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LoneTransfer {
+    /// It completed within its call: bytes moved, or the negated errno.
+    Completed(i32),
+    /// It completes later.
+    InFlight,
+    /// It was not submitted: the backend carries it out in batches only.
+    Declined,
+}
+
+/// The outcome of several I/Os that one call submits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RoundTransfer {
+    /// Each has completed within the call, in full or not.
+    Completed,
+    /// Each completes, but some later.
+    InFlight,
+    /// None was submitted: the backend carries out some of them in batches only.
+    Declined,
+}
+
 /// Returns the result of an operation on a whole range: its length in bytes, at most `i32::MAX`.
 /// Larger numbers would be errnos. Trims may be larger, as they have no buffer.
 #[must_use]

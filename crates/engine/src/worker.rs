@@ -9,6 +9,7 @@ pub(crate) mod callback_driver;
 mod complete;
 mod file_switch;
 pub(crate) mod flow;
+mod full_rounds;
 mod in_flight_ranges;
 pub mod io_failure;
 pub(crate) mod io_log;
@@ -36,6 +37,7 @@ use crate::io::{Backend, Completion, Slab};
 use crate::worker::clock::Clock;
 use crate::worker::counters::WorkerCounters;
 use crate::worker::flow::FlowShare;
+use crate::worker::full_rounds::FullRounds;
 use crate::worker::in_flight_ranges::InFlightRanges;
 use crate::worker::io_log::IoLog;
 use crate::worker::io_priority::Cmdprio;
@@ -214,9 +216,13 @@ pub(crate) struct Worker<B, C> {
     plain: bool,
     /// See `is_special`.
     special: bool,
+    /// Whether `rounds` has I/Os that come before those of the generator, or its end.
+    has_generated: bool,
     clock: C,
     /// The fast path of depth 1, if the job may take it.
     singles: Option<Box<SingleIos>>,
+    /// The fast path of full reaps, if the job may take it.
+    rounds: Option<Box<FullRounds>>,
     done: Vec<Completion>,
     /// Prepared slots that the backend has not accepted yet.
     batch: Vec<u32>,
@@ -293,6 +299,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let (plain, special) = (is_plain(&parts), is_special(&parts));
         Worker {
             singles: SingleIos::new::<B>(&parts, plain && !special),
+            rounds: FullRounds::new::<B>(&parts, plain && !special),
+            has_generated: false,
             plain,
             special,
             backend,
@@ -364,6 +372,9 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         }
         if self.may_run_singles(ending) {
             return self.run_singles();
+        }
+        if self.may_run_rounds(ending) {
+            return self.run_rounds();
         }
         loop {
             if !ending && !self.source_exhausted {

@@ -1,6 +1,8 @@
 //! Backends that carry out I/Os within [`Backend::submit`].
 
-use super::{Backend, Completion, FileHandle, Slab};
+use super::{Backend, Completion, FileHandle, LoneTransfer, Slab};
+use crate::sys::memory::IoMemory;
+use iosonde_workload::Io;
 use std::io;
 
 /// Carries out I/Os in the call that submits them.
@@ -10,6 +12,20 @@ pub(crate) trait ImmediateIo {
 
     /// As [`Backend::CARRIES_OUT_IN_SUBMIT`].
     const CARRIES_OUT_IN_SUBMIT: bool = Self::SYNCHRONOUS;
+
+    /// As [`Backend::TRANSFERS_ALONE`].
+    const TRANSFERS_ALONE: bool = false;
+
+    /// As [`Backend::transfer_alone`], but calls `started` before it carries out the I/O.
+    #[inline(always)]
+    fn transfer_alone(
+        &mut self,
+        _memory: &mut IoMemory,
+        _io: &Io,
+        _started: impl FnOnce(),
+    ) -> LoneTransfer {
+        LoneTransfer::Declined
+    }
 
     /// Carries out slots from the front of `batch`. Appends each one to `finished`.
     fn carry_out(&mut self, slab: &mut Slab, batch: &[u32], finished: &mut Vec<Completion>);
@@ -41,6 +57,17 @@ impl<C: ImmediateIo> Backend for ImmediateBackend<C> {
     const SYNCHRONOUS: bool = C::SYNCHRONOUS;
     const CARRIES_OUT_IN_SUBMIT: bool = C::CARRIES_OUT_IN_SUBMIT;
     const SINGLE_IOS: bool = C::SYNCHRONOUS;
+    const TRANSFERS_ALONE: bool = C::TRANSFERS_ALONE;
+
+    #[inline(always)]
+    fn transfer_alone(
+        &mut self,
+        memory: &mut IoMemory,
+        io: &Io,
+        submitted: impl FnOnce(),
+    ) -> LoneTransfer {
+        self.carrier.transfer_alone(memory, io, submitted)
+    }
 
     #[inline]
     fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize> {

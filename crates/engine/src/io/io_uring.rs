@@ -1,9 +1,13 @@
 //! Backend of io_uring.
 
 use super::file_calls::trim;
-use super::{Backend, Completion, FileHandle, Op, Slab, Slot, whole_length};
+use super::{
+    Backend, Completion, FileHandle, LoneTransfer, Op, RoundTransfer, Slab, Slot, whole_length,
+};
+use crate::sys::memory::IoMemory;
 use crate::sys::ring::{Ring, RingOptions, probe_discard};
 use iosonde_job::errno::describe;
+use iosonde_workload::Io;
 use std::io;
 
 /// I/O through an io_uring of this thread.
@@ -167,6 +171,29 @@ impl IoUringBackend {
 impl Backend for IoUringBackend {
     const SYNCHRONOUS: bool = false;
     const SINGLE_IOS: bool = true;
+    const TRANSFERS_ALONE: bool = true;
+    const TRANSFERS_ROUNDS: bool = true;
+
+    #[inline(always)]
+    fn transfer_alone(
+        &mut self,
+        memory: &mut IoMemory,
+        io: &Io,
+        submitted: impl FnOnce(),
+    ) -> LoneTransfer {
+        self.ring.transfer_alone(memory, io, submitted)
+    }
+
+    #[inline(always)]
+    fn transfer_round(
+        &mut self,
+        memory: &mut IoMemory,
+        ios: &[Io],
+        done: &mut Vec<Completion>,
+        submitted: impl FnOnce(),
+    ) -> RoundTransfer {
+        self.ring.transfer_round(memory, ios, done, submitted)
+    }
 
     #[inline]
     fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize> {
@@ -221,7 +248,7 @@ impl Backend for IoUringBackend {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::memory::{IoMemory, MemoryKind};
+    use crate::sys::memory::MemoryKind;
 
     #[test]
     fn unregistered_files_report_the_errno() {

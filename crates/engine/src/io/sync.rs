@@ -2,9 +2,11 @@
 
 use super::file_calls::trim;
 use super::immediate::ImmediateIo;
-use super::{Completion, FileHandle, Op, Slab};
+use super::{Completion, FileHandle, LoneTransfer, Op, Slab};
 use crate::sys::c_library as libc;
+use crate::sys::memory::IoMemory;
 use crate::sys::rw::{self, Call, Transfer};
+use iosonde_workload::Io;
 use iosonde_workload::rng::Rng;
 use std::io;
 
@@ -80,6 +82,30 @@ fn one_call(
 
 impl ImmediateIo for Sync {
     const SYNCHRONOUS: bool = true;
+    const TRANSFERS_ALONE: bool = true;
+
+    #[inline(always)]
+    fn transfer_alone(
+        &mut self,
+        memory: &mut IoMemory,
+        io: &Io,
+        started: impl FnOnce(),
+    ) -> LoneTransfer {
+        let is_plain = matches!(self.call, Call::Positioned);
+        if !is_plain || !matches!(io.op, Op::Read | Op::Write) {
+            return LoneTransfer::Declined;
+        }
+        let transfer = Transfer {
+            fd: self.handles[io.file as usize].fd,
+            write: io.op == Op::Write,
+            offset: io.offset,
+            slot: 0,
+            skip: 0,
+            len: io.len,
+        };
+        started();
+        LoneTransfer::Completed(rw::transfer(memory, transfer, Call::Positioned))
+    }
 
     #[inline]
     fn carry_out(&mut self, slab: &mut Slab, batch: &[u32], finished: &mut Vec<Completion>) {

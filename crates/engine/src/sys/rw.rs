@@ -80,6 +80,7 @@ pub(crate) struct Transfer {
 ///
 /// # Panics
 /// If the slot is in flight or does not exist, or has fewer than `skip + len` bytes.
+#[inline(always)]
 pub(crate) fn transfer(memory: &mut IoMemory, io: Transfer, call: Call) -> i32 {
     let length = io.len as usize;
     let offset = io.offset as libc::off_t;

@@ -143,7 +143,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     fn is_full_reap(&self) -> bool {
         !B::CARRIES_OUT_IN_SUBMIT
             && self.done.len() == self.in_flight as usize
-            && self.in_flight > self.parts.rules.call_limit
+            && self.in_flight > self.parts.rules.call_limit.min(self.depth() - 1)
             && self.now_ns.saturating_sub(self.first_start_ns)
                 <= FULL_REAP_NS_PER_IO * u64::from(self.in_flight)
     }

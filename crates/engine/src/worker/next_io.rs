@@ -6,8 +6,9 @@ use crate::worker::clock::Clock;
 use iosonde_job::plan::Direction;
 use iosonde_workload::Io;
 
-/// Full reaps in a row after which calls grow: see [`Worker::is_full_reap`].
-const FULL_REAPS_MIN: u32 = 4;
+/// Full reaps in a row after which calls grow, or [full rounds](super::full_rounds) follow: see
+/// [`Worker::is_full_reap`].
+pub(super) const FULL_REAPS_MIN: u32 = 4;
 
 impl<B: Backend, C: Clock> Worker<B, C> {
     /// Fills the batch with the I/Os that may start now. Returns when a delayed I/O may start.
@@ -63,7 +64,10 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     #[inline(always)]
     pub(super) fn prepare_plain(&mut self, room: u32) -> Option<u64> {
         let wanted = room as usize;
-        let count = self.parts.generator.fill(&mut self.ios[..wanted]);
+        let count = match self.has_generated {
+            true => self.take_generated(wanted),
+            false => self.parts.generator.fill(&mut self.ios[..wanted]),
+        };
         self.source_exhausted = count < wanted;
         self.place_all(count);
         None

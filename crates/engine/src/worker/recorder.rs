@@ -9,7 +9,7 @@ use crate::io::{Op, Slot};
 use crate::worker::counters::{LatencyCounters, WorkerCounters};
 use iosonde_job::plan::{Direction, MeasureOptions, PerDirection};
 use iosonde_result::run::{DirectionStats, RampResult, SyncStats};
-pub(crate) use single_counts::SingleCompletion;
+pub(crate) use single_counts::{RoundTimes, SingleCompletion};
 use std::sync::Arc;
 
 /// Adjacent completions with the same time stamps.

@@ -7,7 +7,7 @@
 //! later, or once a later I/O of the row that takes longer has completed.
 
 use super::{Worker, WorkerPhase, WorkerStep};
-use crate::io::{Backend, Completion, Slot};
+use crate::io::{Backend, Completion, LoneTransfer, Slot};
 use crate::worker::clock::Clock;
 use crate::worker::recorder::SingleCompletion;
 use crate::worker::{DepthRules, WorkerParts};
@@ -126,6 +126,68 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     /// Carries out one I/O and reads the clock after it. Returns its completion if it is not full.
     #[inline(always)]
     fn run_single(&mut self, io: &Io) -> Option<SingleInterruption> {
+        if !B::TRANSFERS_ALONE {
+            self.prepare_single(io);
+            return self.submit_single(io);
+        }
+        if io.op == Op::Write {
+            self.prepare_write(io);
+        }
+        let memory = &mut self.parts.slab.memory;
+        let (clock, submitted_ns) = (&self.clock, &mut self.submitted_ns);
+        let submitted = || *submitted_ns = clock.now_ns();
+        match self.backend.transfer_alone(memory, io, submitted) {
+            LoneTransfer::Completed(result) if i64::from(result) == i64::from(io.len) => {
+                self.now_ns = self.clock.now_ns();
+                None
+            }
+            outcome => self.go_on_in_steps(io, outcome),
+        }
+    }
+
+    /// Goes on with an I/O that did not complete in full within its call.
+    #[inline(never)]
+    fn go_on_in_steps(&mut self, io: &Io, outcome: LoneTransfer) -> Option<SingleInterruption> {
+        match outcome {
+            LoneTransfer::Declined => {
+                // A write is prepared already.
+                if io.op != Op::Write {
+                    self.place_single(io);
+                }
+                self.submit_single(io)
+            }
+            LoneTransfer::InFlight => {
+                self.place_single(io);
+                self.reap_single(io)
+            }
+            LoneTransfer::Completed(result) => {
+                self.place_single(io);
+                Some(SingleInterruption::Unusual(Some(Completion {
+                    slot: SLOT,
+                    result,
+                })))
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn prepare_single(&mut self, io: &Io) {
+        match io.op {
+            Op::Write => self.prepare_write(io),
+            _ => self.place_single(io),
+        }
+    }
+
+    /// Fills the slot and the buffer of a write. Not inlined, so that reads have less code in the
+    /// caches.
+    #[inline(never)]
+    fn prepare_write(&mut self, io: &Io) {
+        self.place_single(io);
+        self.fill(SLOT);
+    }
+
+    #[inline(always)]
+    fn place_single(&mut self, io: &Io) {
         self.prepared_ns = self.now_ns;
         self.parts.slab.slots[SLOT as usize] = Slot {
             offset: io.offset,
@@ -136,9 +198,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             prepared_ns: self.now_ns,
             ..Slot::IDLE
         };
-        if io.op == Op::Write {
-            self.fill_single();
-        }
+    }
+
+    /// Carries out the I/O of the slot by the calls that also carry out batches.
+    #[inline(always)]
+    fn submit_single(&mut self, io: &Io) -> Option<SingleInterruption> {
         if B::CARRIES_OUT_IN_SUBMIT {
             self.submitted_ns = self.clock.now_ns();
         }
@@ -150,6 +214,12 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         if !B::CARRIES_OUT_IN_SUBMIT {
             self.submitted_ns = self.clock.now_ns();
         }
+        self.reap_single(io)
+    }
+
+    /// Waits for the completion of the I/O in flight, and reads the clock after it.
+    #[inline(always)]
+    fn reap_single(&mut self, io: &Io) -> Option<SingleInterruption> {
         let (slab, done) = (&mut self.parts.slab, &mut self.done);
         if let Err(error) = self.backend.reap(slab, 1, None, done)
             // As in the general path, a completion before the error counts.
@@ -171,12 +241,6 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         let timed = !B::CARRIES_OUT_IN_SUBMIT;
         self.parts.recorder.count_singles(completed, timed);
         completed.clear();
-    }
-
-    /// Fills the buffer of a write. Not inlined, so that reads have less code in the caches.
-    #[inline(never)]
-    fn fill_single(&mut self) {
-        self.fill(SLOT);
     }
 
     /// Continues with an I/O that did not complete in full, as without the fast path.

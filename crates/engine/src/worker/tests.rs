@@ -3,6 +3,7 @@
 mod allocations;
 mod call_sizes;
 mod completing_backend;
+mod full_round_counts;
 mod large_trims;
 mod lost_completions;
 mod lost_writes;

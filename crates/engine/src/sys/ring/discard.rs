@@ -1,8 +1,9 @@
 //! Discards of block devices through a ring (Linux 6.12): commands that a device carries out
 //! asynchronously, unlike BLKDISCARD.
 
+use super::RingOptions;
+use super::entry_maker::{EntryMaker, TransferEntry};
 use super::setup::{SetupFlags, build};
-use super::{EntryMaker, RingOptions, TransferEntry};
 use crate::slot::Slot;
 use io_uring::{IoUring, Probe, opcode, squeue};
 use std::io;

@@ -1,7 +1,9 @@
 //! Test that a ring dropped by a panic writes nothing to the memory of its former buffers.
 
-use super::{Op, Ring, RingOptions, Slot};
+use super::{Ring, RingOptions};
+use crate::slot::Slot;
 use crate::sys::memory::{IoMemory, MemoryKind, Slab};
+use iosonde_workload::Op;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 use std::fs::File;
 use std::os::fd::AsRawFd;

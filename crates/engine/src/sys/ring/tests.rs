@@ -1,8 +1,13 @@
 //! Tests of the ring and of its submission queue entries.
 
+use super::entry_maker::remaining;
 use super::*;
+use crate::slot::Slot;
 use crate::sys::memory::MemoryKind;
 use crate::sys::rw::RwFlags;
+use io_uring::types::{Fd, Fixed};
+use io_uring::{opcode, squeue};
+use iosonde_workload::Op;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -245,7 +250,7 @@ fn built(maker: &EntryMaker, slab: &Slab, index: u32, forced: bool) -> squeue::E
     }
 }
 
-fn bytes_of(entry: squeue::Entry) -> [u8; 64] {
+pub(super) fn bytes_of(entry: squeue::Entry) -> [u8; 64] {
     // SAFETY: an entry is 64 bytes of plain integers without padding.
     unsafe { std::mem::transmute(entry) }
 }

@@ -1,8 +1,9 @@
-//! Counts of I/Os that were submitted and reaped one by one, a row at a time.
+//! Counts of I/Os that were submitted and reaped one by one or in rounds, some at a time.
 
-use super::{Recorder, batch_index, level_index};
+use super::{CompletionGroup, Recorder, batch_index, level_index};
 use crate::io::{Op, Slot};
 use iosonde_job::plan::Direction;
+use iosonde_workload::Io;
 
 /// A full completion of an I/O that was alone in flight, with its time stamps.
 #[derive(Debug, Clone, Copy)]
@@ -14,7 +15,38 @@ pub(crate) struct SingleCompletion {
     pub(crate) op: Op,
 }
 
+/// Time stamps of I/Os that one call submitted, and whose completions were reaped together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RoundTimes {
+    pub(crate) start_ns: u64,
+    pub(crate) issue_ns: u64,
+    pub(crate) end_ns: u64,
+}
+
 impl Recorder {
+    /// Counts reads and writes that completed in full, with nothing else in flight, as
+    /// [`Recorder::submitted`], [`Recorder::completed`] and [`Recorder::reaped`] count them.
+    pub(crate) fn count_round(&mut self, times: &RoundTimes, ios: &[Io]) {
+        let mut counts = [0; 3];
+        for direction in ios.iter().filter_map(|io| io.op.direction()) {
+            counts[direction as usize] += 1;
+        }
+        let (start_ns, issue_ns) = (times.start_ns, times.issue_ns);
+        self.submitted(&counts, start_ns, issue_ns, ios.len() as u32, true);
+        for group in ios.chunk_by(|first, second| first.op == second.op) {
+            self.close_group(times.end_ns);
+            self.group = CompletionGroup {
+                op: group[0].op,
+                start_ns,
+                issue_ns,
+                ios: group.len() as u64,
+                bytes: group.iter().map(|io| u64::from(io.len)).sum(),
+                prepared_ns: start_ns,
+            };
+        }
+        self.reaped(ios.len(), times.end_ns);
+    }
+
     /// Counts completions as [`Recorder::submitted`], [`Recorder::completed`] and
     /// [`Recorder::reaped`] count them one by one. `timed`: submission latency is measured.
     #[inline(never)]

@@ -1,7 +1,8 @@
 //! Tests that the fast path of depth 1 issues and counts the same I/Os as the general path.
 
 use super::worker_parts::{job, parts};
-use crate::io::{Backend, Completion, FileHandle, Slab};
+use crate::io::{Backend, Completion, FileHandle, LoneTransfer, Slab, Slot};
+use crate::sys::memory::IoMemory;
 use crate::worker::clock::Clock;
 use crate::worker::counters::WorkerCounters;
 use crate::worker::recorder::Recorder;
@@ -9,7 +10,7 @@ use crate::worker::{Worker, WorkerParts, WorkerStep};
 use iosonde_job::plan::*;
 use iosonde_result::interval::IntervalCounts;
 use iosonde_result::run::{DirectionStats, IoFailure, RampResult, SyncStats};
-use iosonde_workload::Op;
+use iosonde_workload::{Io, Op};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
@@ -69,7 +70,7 @@ struct SubmittedIo {
 
 type SubmittedIos = Rc<RefCell<Vec<SubmittedIo>>>;
 
-struct ScriptedBackend<const SINGLE: bool, const SYNC: bool> {
+struct ScriptedBackend<const SINGLE: bool, const SYNC: bool, const ALONE: bool> {
     clock: SteppedClock,
     fate_of: fn(usize) -> IoFate,
     fate: IoFate,
@@ -78,13 +79,13 @@ struct ScriptedBackend<const SINGLE: bool, const SYNC: bool> {
     shared: Arc<WorkerCounters>,
 }
 
-impl<const SINGLE: bool, const SYNC: bool> Backend for ScriptedBackend<SINGLE, SYNC> {
-    const SYNCHRONOUS: bool = SYNC;
-    const SINGLE_IOS: bool = SINGLE;
+impl<const SINGLE: bool, const SYNC: bool, const ALONE: bool> ScriptedBackend<SINGLE, SYNC, ALONE> {
+    fn next_fate(&self) -> IoFate {
+        (self.fate_of)(self.submitted.borrow().len())
+    }
 
-    fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize> {
-        assert_eq!(batch, [0]);
-        let slot = slab.slots[0];
+    /// Submits the I/O of a slot.
+    fn submit_slot(&mut self, slot: &Slot) {
         let mut submitted = self.submitted.borrow_mut();
         let number = submitted.len();
         let fate = (self.fate_of)(number);
@@ -108,6 +109,9 @@ impl<const SINGLE: bool, const SYNC: bool> Backend for ScriptedBackend<SINGLE, S
         });
         self.clock.pass(100 + number as u64 % 7 * 10);
         let rest = (slot.len - slot.moved) as i32;
+        if fate == IoFate::StopRequest {
+            self.shared.stop.store(true, Relaxed);
+        }
         self.fate = fate;
         self.result = is_taken.then_some(match fate {
             IoFate::Short => rest / 2,
@@ -115,13 +119,70 @@ impl<const SINGLE: bool, const SYNC: bool> Backend for ScriptedBackend<SINGLE, S
             IoFate::Failed => -libc::EIO,
             _ => rest,
         });
-        match fate {
-            IoFate::NotTaken => return Ok(0),
-            IoFate::NotSubmitted => return Err(io::Error::from_raw_os_error(libc::EIO)),
-            IoFate::StopRequest => self.shared.stop.store(true, Relaxed),
+    }
+
+    /// Lets the time until the completion pass. Returns its result, if the wait does not end
+    /// before.
+    fn complete(&mut self) -> io::Result<Option<i32>> {
+        let number = self.submitted.borrow().len() as u64;
+        let slow_ns = if number % 50 == 49 { 200_000 } else { 0 };
+        self.clock.pass(1_000 + number * 37 % 500 + slow_ns);
+        match self.fate {
+            IoFate::Late => {
+                self.fate = IoFate::Full;
+                return Ok(None);
+            }
+            IoFate::FailedWait => return Err(io::Error::from_raw_os_error(libc::EIO)),
+            IoFate::ProcessStop => self.clock.resumed_ns.set(self.clock.now_ns()),
             _ => {}
         }
-        Ok(1)
+        Ok(self.result.take())
+    }
+}
+
+impl<const SINGLE: bool, const SYNC: bool, const ALONE: bool> Backend
+    for ScriptedBackend<SINGLE, SYNC, ALONE>
+{
+    const SYNCHRONOUS: bool = SYNC;
+    const SINGLE_IOS: bool = SINGLE;
+    const TRANSFERS_ALONE: bool = ALONE;
+
+    fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize> {
+        assert_eq!(batch, [0]);
+        self.submit_slot(&slab.slots[0]);
+        match self.fate {
+            IoFate::NotTaken => Ok(0),
+            IoFate::NotSubmitted => Err(io::Error::from_raw_os_error(libc::EIO)),
+            _ => Ok(1),
+        }
+    }
+
+    /// Declines each fourth I/O and those that are not submitted, and leaves each third in flight.
+    fn transfer_alone(
+        &mut self,
+        _: &mut IoMemory,
+        io: &Io,
+        submitted: impl FnOnce(),
+    ) -> LoneTransfer {
+        assert!(ALONE);
+        let number = self.submitted.borrow().len();
+        let fate = self.next_fate();
+        if number % 4 == 3 || matches!(fate, IoFate::NotTaken | IoFate::NotSubmitted) {
+            return LoneTransfer::Declined;
+        }
+        self.submit_slot(&Slot {
+            op: io.op,
+            offset: io.offset,
+            len: io.len,
+            file: io.file,
+            ..Slot::IDLE
+        });
+        submitted();
+        if number % 3 == 2 || matches!(fate, IoFate::Late | IoFate::FailedWait) {
+            return LoneTransfer::InFlight;
+        }
+        let completed = self.complete().unwrap();
+        LoneTransfer::Completed(completed.unwrap())
     }
 
     fn reap(
@@ -131,23 +192,8 @@ impl<const SINGLE: bool, const SYNC: bool> Backend for ScriptedBackend<SINGLE, S
         _: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> io::Result<()> {
-        let number = self.submitted.borrow().len() as u64;
-        let slow_ns = if number % 50 == 49 { 200_000 } else { 0 };
-        self.clock.pass(1_000 + number * 37 % 500 + slow_ns);
-        match self.fate {
-            IoFate::Late => {
-                self.fate = IoFate::Full;
-                return Ok(());
-            }
-            IoFate::FailedWait => return Err(io::Error::from_raw_os_error(libc::EIO)),
-            IoFate::ProcessStop => self.clock.resumed_ns.set(self.clock.now_ns()),
-            _ => {}
-        }
-        done.extend(
-            self.result
-                .take()
-                .map(|result| Completion { slot: 0, result }),
-        );
+        let result = self.complete()?;
+        done.extend(result.map(|result| Completion { slot: 0, result }));
         Ok(())
     }
 
@@ -172,7 +218,7 @@ struct MeasuredRun {
 }
 
 /// Returns the measurements and the number of the worker's steps.
-fn run<const SINGLE: bool, const SYNC: bool>(
+fn run<const SINGLE: bool, const SYNC: bool, const ALONE: bool>(
     job: &Job,
     fate_of: fn(usize) -> IoFate,
     adjust: fn(&mut WorkerParts),
@@ -186,7 +232,7 @@ fn run<const SINGLE: bool, const SYNC: bool>(
     let measure_from_ns = worker_parts.recorder.measure_from_ns();
     let shared = worker_parts.shared.clone();
     let submitted = SubmittedIos::default();
-    let backend = ScriptedBackend::<SINGLE, SYNC> {
+    let backend = ScriptedBackend::<SINGLE, SYNC, ALONE> {
         clock: clock.clone(),
         fate_of,
         fate: IoFate::Full,
@@ -244,11 +290,13 @@ fn assert_same(
     fate_of: fn(usize) -> IoFate,
     adjust: fn(&mut WorkerParts),
 ) -> MeasuredRun {
-    let general = run::<false, true>(job, fate_of, adjust);
-    let rows = run::<true, true>(job, fate_of, adjust);
+    let general = run::<false, true, false>(job, fate_of, adjust);
+    let rows = run::<true, true, false>(job, fate_of, adjust);
     assert_eq!(rows.0, general.0);
-    let general = run::<false, false>(job, fate_of, adjust);
-    let rows = run::<true, false>(job, fate_of, adjust);
+    let general = run::<false, false, false>(job, fate_of, adjust);
+    let alone = run::<true, false, true>(job, fate_of, adjust);
+    assert_eq!(alone.0, general.0);
+    let rows = run::<true, false, false>(job, fate_of, adjust);
     assert_eq!(rows.0, general.0);
     assert!(
         rows.1 < general.1,
