@@ -92,3 +92,13 @@ export function tick(value: number, unit: Unit): string {
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
+
+/** Most names of a list. Further ones are counted. */
+const NAMES = 3;
+
+/** The first names, and the number of others, as in crates/report/src/listed_names.rs. */
+export function listedNames(names: string[]): string {
+  const known = names.filter((name) => name !== '');
+  const listed = known.slice(0, NAMES).join('; ');
+  return known.length > NAMES ? `${listed} and ${known.length - NAMES} more` : listed;
+}

@@ -117,11 +117,17 @@ function machineName(run: Run): string {
 
 /** Devices and file system of a target: `nvme0n1, ext4`. */
 export function deviceName(target: Fact): string {
+  const { source, fileSystem } = deviceParts(target);
+  return [source, fileSystem].filter((text) => text !== '').join(', ');
+}
+
+/** Devices of a target, or the source of its mount if there is none, and its file system. */
+export function deviceParts(target: Fact): { source: string; fileSystem: string } {
   const devices = (target['devices'] ?? []) as { name?: string }[];
   const mount = target['mount'] as { fs_type?: string; source?: string } | null | undefined;
   const names = devices.flatMap((device) => device.name ?? []);
   const source = names.length > 0 ? names.slice(0, 3).join(' and ') : (mount?.source ?? '');
-  return [source, mount?.fs_type ?? ''].filter((text) => text !== '').join(', ');
+  return { source, fileSystem: mount?.fs_type ?? '' };
 }
 
 /** Name of a load study: its subject, and its step in a suite. */

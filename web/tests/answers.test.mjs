@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { altered, close, documentOf, drawn, iosonde, launch, open, read, report, saved, simulated, tableBehind, temporary, unfoldAll } from './browser.mjs';
+import { altered, close, documentOf, drawn, iosonde, launch, open, read, report, saved, simulated, tableBehind, temporary, unfold, unfoldAll } from './browser.mjs';
 
 const PHONE = { width: 400, height: 800 };
 const WIDE = { width: 1440, height: 900 };
@@ -153,6 +153,8 @@ describe('chart of a load', () => {
     const known = kept.flatMap((point) => [...point.percentiles_ns, point.max_ns]).filter((ns) => ns !== null);
     assert.equal(await panel.locator('.canvas svg circle').count(), known.length);
     const { rows } = await tableBehind(panel);
+    const texts = points.filter(({ percentiles_ns: [median] }) => median !== null).map(({ shown: [median] }) => median);
+    for (const median of texts) assert.ok(rows.some((row) => row[3] === median), `${median}: ${rows}`);
     for (const state of states) assert.equal(rows.filter((row) => row[2] === state && row.at(-1) !== '').length, 1, state);
     assert.deepEqual(rows.filter((row) => row[2] === 'no').map((row) => row.at(-1)), ['']);
     assert.deepEqual(trouble, []);
@@ -406,7 +408,7 @@ describe('two targets', () => {
           }
       });
       const { page, close } = await open(path);
-      await unfoldAll(page);
+      await unfold(page, 'comparison');
       const { head, rows } = await tableBehind(await drawn(page, 'comparison-0'));
       assert.equal(rows[0].at(-1), '1 ×');
       assert.equal(rows[1].at(-1), expected);
@@ -428,7 +430,7 @@ describe('two targets', () => {
     });
     for (const [measure, expected] of [['p99', '2.00 ± 0.29 ×'], ['mean', '2.00 ± 0.29 ×'], ['p50', '~2.0 ×']]) {
       const { page, close } = await open(path);
-      await unfoldAll(page);
+      await unfold(page, 'comparison');
       await page.getByLabel('Compare by').selectOption(measure);
       const { head, rows } = await tableBehind(await drawn(page, 'comparison-0'));
       assert.equal(rows[1].at(-1), expected, measure);
@@ -475,7 +477,6 @@ describe('two targets', () => {
   test('workload has one line style in all subjects', async () => {
     const { page, close } = await open(made.two, { viewport: WIDE });
     const styles = new Map();
-    await unfoldAll(page);
     const shared = (await ids(page)).filter((id) => ['depth-iops', 'depth-latency'].includes(id));
     for (const id of shared) {
       const panel = await drawn(page, id);
@@ -531,7 +532,6 @@ describe('two targets', () => {
     });
     for (const [path, id, count] of [[both, 'depth-iops', 4], [alone, 'depth-bandwidth', 7]]) {
       const { page, close } = await open(path, { viewport: WIDE });
-      await unfoldAll(page);
       const panel = await drawn(page, id);
       const styles = await panel.locator('.legend button path').evaluateAll((all) => all.map((path) => `${path.getAttribute('stroke')} ${path.getAttribute('stroke-dasharray')}`));
       assert.deepEqual([styles.length, new Set(styles).size], [count, count], `${styles}`);

@@ -1,5 +1,6 @@
 // A real browser, and the reports that it opens.
 
+import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -11,7 +12,8 @@ import { chromium } from 'playwright-core';
 /** The program under test, and the directory with the results that examples/simulated_results.rs has written. */
 const program = needed('IOSONDE');
 const results = needed('IOSONDE_RESULTS');
-const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path));
+/** The headless shell comes first: it has no windows, whose creation for each context takes CPU time. */
+const executablePath = ['chromium-headless-shell', 'chromium', 'chromium-browser'].map((name) => `/usr/bin/${name}`).find((path) => existsSync(path));
 
 /** How long a page may take for anything, in milliseconds: a browser on a busy machine is slow, and nothing here is about speed. */
 const patience = 120_000;
@@ -69,7 +71,7 @@ export function report(name, ...words) {
 let browser;
 
 export async function launch() {
-  if (!executablePath) throw new Error('Chromium is missing: apt-get install chromium');
+  if (!executablePath) throw new Error('Chromium is missing: apt-get install chromium-headless-shell');
   browser = await chromium.launch({
     executablePath,
     timeout: patience,
@@ -122,9 +124,15 @@ export async function unfold(page, id) {
   await page.locator(`#${id} > details > :nth-child(2)`).first().waitFor({ state: 'attached' });
 }
 
-/** Opens all sections. */
+/** Opens all sections at once. */
 export async function unfoldAll(page) {
-  for (const id of await page.locator('main > section.folded').evaluateAll((all) => all.map((section) => section.id))) await unfold(page, id);
+  const ids = await page.locator('main > section.folded').evaluateAll((all) =>
+    all.map((section) => {
+      for (const fold of section.querySelectorAll(':scope > details')) fold.open = true;
+      return section.id;
+    }),
+  );
+  for (const id of ids) await page.locator(`#${id} > details > :nth-child(2)`).first().waitFor({ state: 'attached' });
 }
 
 /** Scrolls to a chart and waits until it is drawn. */
@@ -135,19 +143,45 @@ export async function drawn(page, id) {
   return panel;
 }
 
+/** Scrolls to an element and clicks it, if nothing covers it. A click of Playwright waits for frames and moves the pointer, which redraws the page. */
+async function clicked(locator) {
+  const covering = await locator.evaluate((element) => {
+    element.scrollIntoView({ block: 'center', behavior: 'instant' });
+    const { x, y, width, height } = element.getBoundingClientRect();
+    const top = document.elementFromPoint(x + width / 2, y + height / 2);
+    if (!element.checkVisibility() || !element.contains(top)) return `${top?.outerHTML.slice(0, 100)} is where ${element.textContent} should be`;
+    element.click();
+    return null;
+  });
+  assert.equal(covering, null);
+}
+
 /** The table behind a chart: its head, and its rows of text. */
 export async function tableBehind(panel) {
   const details = panel.locator('.behind details');
-  if (!(await details.evaluate((element) => element.open))) await details.locator('summary').click();
+  if (!(await details.evaluate((element) => element.open))) await clicked(details.locator('summary'));
   const cells = (selector) => details.locator(selector).evaluateAll((rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
   await details.locator('table').waitFor();
   const [head] = await cells('thead tr');
   return { head, rows: await cells('tbody tr') };
 }
 
+const SIZES = { '': 1, k: 1e3, M: 1e6, G: 1e9, 'B/s': 1, 'KiB/s': 2 ** 10, 'MiB/s': 2 ** 20, 'GiB/s': 2 ** 30 };
+
+/** Whether a text begins with the value, rounded to the digits that it shows: `93.4k ±1.2k`, `~170 MiB/s`. */
+export function isRounded(text, value) {
+  const [, digits, unit] = /^~?([\d.]+)\s?([KMG]iB\/s|B\/s|[kMG]?)/.exec(text) ?? [];
+  if (digits === undefined) return false;
+  const [whole, fraction] = digits.split('.');
+  // A figure has at least two digits, so `100k` is rounded to 10k at most.
+  const zeros = Math.min(/0*$/.exec(whole)[0].length, Math.max(0, whole.length - 2));
+  const step = 10 ** (fraction === undefined ? zeros : -fraction.length);
+  return Math.abs(Number(digits) * SIZES[unit] - value) <= (step / 2) * SIZES[unit] * 1.0001;
+}
+
 /** Saves a chart with one of its buttons. */
-export async function saved(page, panel, button) {
-  const [download] = await Promise.all([page.waitForEvent('download'), panel.getByRole('button', { name: button }).click()]);
+export async function saved(page, panel, button, click = clicked) {
+  const [download] = await Promise.all([page.waitForEvent('download'), click(panel.getByRole('button', { name: button }))]);
   const path = temporary(download.suggestedFilename());
   await download.saveAs(path);
   return { path, content: readFileSync(path) };

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { altered, close, documentOf, drawn, iosonde, launch, open, read, report, tableBehind, temporary } from './browser.mjs';
+import { altered, close, documentOf, drawn, iosonde, launch, open, read, report, simulated, tableBehind, temporary } from './browser.mjs';
 
 /** A job file of the kind that people loop over: six jobs, one after the other. */
 const JOBS = `[global]
@@ -32,12 +32,8 @@ before(async () => {
   made.json = temporary('sweep.json');
   iosonde('sweep', job, 'sim:ceph', '--numjobs', '1,16', '--iodepth', '1..32', '--runtime', '2', '--format', 'json', '--output', made.json, '--no-save');
   made.sweep = report('sweep', made.json);
-  const grid = temporary('grid.json');
-  iosonde('sweep', 'sim:sata-ssd,seed=2', '--rw', 'randread,randwrite', '--bs', '4k,16k', '--iodepth', '1,4,16', '--exhaustive', '--runtime', '1', '--format', 'json', '--output', grid, '--no-save');
-  made.grid = report('grid', grid);
-  const load = temporary('load.json');
-  iosonde('load', 'sim:read_us=700,write_us=700,parallel=4', '--rw', 'randrw', '--matrix', '5', '--runtime', '1', '--format', 'json', '--output', load, '--no-save');
-  made.load = report('load', load);
+  made.grid = report('grid', simulated('sweep', 'sim:sata-ssd,seed=2', '--rw', 'randread,randwrite', '--bs', '4k,16k', '--iodepth', '1,4,16', '--exhaustive', '--runtime', '1'));
+  made.load = report('load', simulated('load', 'sim:read_us=700,write_us=700,parallel=4', '--rw', 'randrw', '--matrix', '5', '--runtime', '1'));
   made.store = temporary('pivot.db');
   for (const [region, factor] of Object.entries(REGIONS)) {
     for (const [device, [model]] of Object.entries(PRODUCTS)) {

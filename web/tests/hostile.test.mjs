@@ -23,19 +23,39 @@ describe('saving', () => {
     await unfold(page, 'comparison');
     for (const id of ['percentiles', 'timeline', 'depth-iops', 'comparison-0']) {
       const panel = await drawn(page, id);
-      const svg = await saved(page, panel, /^SVG/);
+      // One chart is saved with the mouse.
+      const click = id === 'percentiles' ? (button) => button.click() : undefined;
+      const svg = await saved(page, panel, /^SVG/, click);
       assert.match(svg.path, new RegExp(`${id}\\.svg$`));
       const text = svg.content.toString();
       assert.ok(text.startsWith('<svg') && text.includes(await panel.locator('h3').innerText()), 'it has its title');
       for (const part of [await page.title(), await page.locator('header p').innerText()]) assert.ok(text.includes(`>${part}</text>`), part);
-      const png = await saved(page, panel, /^PNG/);
+      const png = await saved(page, panel, /^PNG/, click);
       assert.deepEqual([...png.content.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
       assert.ok(png.content.length > 5000, `${png.content.length} bytes`);
-      const csv = (await saved(page, panel, /^CSV/)).content.toString().trim().split('\n');
+      const csv = (await saved(page, panel, /^CSV/, click)).content.toString().trim().split('\n');
       const { rows } = await tableBehind(panel);
       assert.equal(csv.length, rows.length + 1);
     }
     assert.deepEqual(trouble, []);
+    await close();
+  });
+
+  test('saved SVG has the note below the chart', async () => {
+    const { page, close } = await open(made.probe);
+    const panel = await drawn(page, 'depth-iops');
+    const note = await panel.locator('.note').textContent();
+    assert.match(note, /short runs of the search/);
+    const svg = (await saved(page, panel, /^SVG/)).content.toString();
+    const texts = await page.evaluate((source) => {
+      const { documentElement } = new DOMParser().parseFromString(source, 'image/svg+xml');
+      const height = Number(documentElement.getAttribute('height'));
+      return [...documentElement.querySelectorAll('text')].map((text) => [text.textContent, Number(text.getAttribute('y')) < height]);
+    }, svg);
+    const lines = texts.map(([text]) => text).join(' ');
+    // The note may name limits that have room in only one of the two charts.
+    assert.ok(lines.includes('Points are short runs of the search, not the runs of the summary.'), lines);
+    assert.ok(texts.every(([, isInside]) => isInside), lines);
     await close();
   });
 

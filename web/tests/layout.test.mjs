@@ -7,6 +7,8 @@ import { after, before, describe, test } from 'node:test';
 import { altered, close, documentOf, drawn, files, iosonde, launch, open, read, report, tableBehind, temporary, unfoldAll } from './browser.mjs';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+/** Names and their list: the tests of the program read them too. */
+const LISTS = new URL('../../crates/report/src/listed_names.json', import.meta.url);
 const made = {};
 
 before(async () => {
@@ -274,7 +276,7 @@ test('header without scripts says the same, but for the number of runs', async (
   }
 });
 
-test('header names each host once, and counts many', async () => {
+test('header names each host once, and counts those beyond the third', async () => {
   const header = async (names, cpus = []) => {
     const path = altered(made.probe, 'layout-hosts', (document) => {
       const cpuOf = (index) => ({ model: 'a processor', online: cpus[index] ?? 4 });
@@ -287,10 +289,32 @@ test('header names each host once, and counts many', async () => {
   };
   assert.match(await header(['storage-1', 'storage-1']), /^storage-1 · Linux 6\.0\.0; Linux 6\.1\.0 · /);
   assert.match(await header(['a', 'b', 'c']), /^a; b; c · /);
-  assert.match(await header(['a', 'b', 'c', 'd']), /^4 hosts · /);
+  for (const [names, list] of JSON.parse(readFileSync(LISTS, 'utf8'))) assert.ok((await header(names)).startsWith(`${list} · `), list);
   assert.match(await header(['localhost', 'localhost'], [4, 8]), /^2 hosts · /);
   assert.match(await header(['a', null]), /^2 hosts · /);
   assert.match(await header([null]), /^1 host · /);
+});
+
+test('header names a device with a comma as one device', async () => {
+  const path = altered(made.probe, 'layout-comma', (document) => {
+    document.targets = [[{ devices: [{ name: 'volume, old', model: 'Disk 1' }], mount: { fs_type: 'ext4', source: '/dev/vda' } }]];
+  });
+  const { page, close } = await open(path);
+  const text = await page.locator('header p').innerText();
+  assert.ok(text.includes('volume, old (Disk 1), ext4'), text);
+  await close();
+});
+
+test('header counts a simulated sweep without its single runs', async () => {
+  const [like] = documentOf(made.sweep).sweeps;
+  const path = altered(made.probe, 'layout-without-runs', (document) => {
+    document.hosts = [{ architecture: 'x86_64', hostname: 'storage-1' }];
+    document.sweeps = [{ ...like, source: 'sweep.json', target: 'sim:hdd, 4k' }];
+    for (const run of document.runs) Object.assign(run, { place: '/dev/vdb', started_at_ms: 1, host: 0 });
+  });
+  const { page, close } = await open(path);
+  assert.match(await page.locator('header p').innerText(), /^1 of 2 targets simulated, the other on storage-1 · /);
+  await close();
 });
 
 test('strip with more than six lines has a legend in place of names at the lines', async () => {
@@ -415,8 +439,9 @@ describe('labels from outside', () => {
         writeFileSync(path, JSON.stringify(result));
         return path;
       });
+      const path = report('hostile', ...paths, '--title', 'stays');
       for (const width of [400, 1280]) {
-        const { page, trouble, close } = await open(report('hostile', ...paths, '--title', 'stays'), { viewport: { width, height: 800 } });
+        const { page, trouble, close } = await open(path, { viewport: { width, height: 800 } });
         await unfoldAll(page);
         await everyChart(page);
         assert.equal(await page.title(), 'stays');

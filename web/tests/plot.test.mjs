@@ -3,26 +3,23 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { altered, close, documentOf, drawn, files, iosonde, launch, open, report, tableBehind, temporary, unfoldAll } from './browser.mjs';
+import { altered, close, documentOf, drawn, files, iosonde, isRounded, launch, open, report, simulated, tableBehind, temporary, unfold } from './browser.mjs';
 
 /** Runs and the rows that charts draw, starts of slices and the number that charts draw, targets and their names: the tests of `plot` read them too. */
 const RANKS = new URL('../../crates/report/src/plot/workload_ranks.json', import.meta.url);
 const NAMES = new URL('../../crates/report/src/html/target_names.json', import.meta.url);
 const SLICES = new URL('../../crates/report/src/plot/whole_slices.json', import.meta.url);
+/** Figures with and without their intervals: the tests of the program read them too. */
+const FIGURES = new URL('../../crates/report/src/known_digits/figures.json', import.meta.url);
 const made = {};
 
 before(async () => {
   await launch();
-  made.probe = temporary('plot-probe.json');
-  iosonde('probe', 'sim:nvme', '--format', 'json', '--output', made.probe, '--no-save');
-  made.other = temporary('plot-other.json');
-  iosonde('probe', 'sim:sata-ssd', '--format', 'json', '--output', made.other, '--no-save');
-  made.sweep = temporary('plot-sweep.json');
-  iosonde('sweep', 'sim:sata-ssd,seed=2', '--rw', 'randread', '--bs', '4k,16k', '--iodepth', '1,4,16', '--exhaustive', '--runtime', '1', '--format', 'json', '--output', made.sweep, '--no-save');
-  made.matrix = temporary('plot-matrix.json');
-  iosonde('load', 'sim:read_us=700,write_us=700,parallel=4', '--rw', 'randrw', '--matrix', '5', '--runtime', '1', '--format', 'json', '--output', made.matrix, '--no-save');
-  made.load = temporary('plot-load.json');
-  iosonde('load', 'sim:read_us=700,write_us=700,parallel=4', '--rw', 'randread', '--runtime', '1', '--format', 'json', '--output', made.load, '--no-save');
+  made.probe = simulated('probe', 'sim:nvme');
+  made.other = simulated('probe', 'sim:hdd', '--quick');
+  made.sweep = simulated('sweep', 'sim:sata-ssd,seed=2', '--rw', 'randread', '--bs', '4k,16k', '--iodepth', '1,4,16', '--exhaustive', '--runtime', '1');
+  made.matrix = simulated('load', 'sim:read_us=700,write_us=700,parallel=4', '--rw', 'randrw', '--matrix', '5', '--runtime', '1');
+  made.load = simulated('load', 'sim:read_us=700,write_us=700,parallel=4', '--rw', 'randread', '--runtime', '1');
 });
 
 after(close);
@@ -59,16 +56,16 @@ const near = (a, b) => Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(
 describe('plot and page', () => {
   test('rates over depth', async () => {
     const data = plotted('iops-over-depth', made.probe);
-    const measures = [['depth-iops', rate], ['depth-bandwidth', bandwidth]];
+    const measures = ['depth-iops', 'depth-bandwidth'];
     assert.equal(data.panels.length, measures.length);
-    for (const [index, [id, inWords]] of measures.entries()) {
+    for (const [index, id] of measures.entries()) {
       const { head, rows, texts } = await paged(id, made.probe);
       const { series, y } = data.panels[index];
       assert.deepEqual(series.map((each) => each.name), head.slice(1));
       series.forEach((each, column) => {
         const shown = rows.filter((row) => row[column + 1] !== '');
         assert.deepEqual(each.points.map((point) => point.x), shown.map(([depth]) => Number(depth)));
-        each.points.forEach((point, at) => assert.equal(shown[at][column + 1].split(/ ± |, /)[0].replace('\u00a0', ' '), inWords(point.y)));
+        each.points.forEach((point, at) => assert.ok(isRounded(shown[at][column + 1], point.y), `${shown[at][column + 1]}, not ${point.y}`));
       });
       const shared = y.ticks.filter(({ text }) => texts.includes(text));
       assert.ok(shared.length >= 2, `${y.label}: ${y.ticks.map(({ text }) => text)} and ${texts}`);
@@ -147,7 +144,7 @@ describe('plot and page', () => {
         document.runs = [{ ...run, place, source, study: isOfStudy ? 0 : null, of_grid: ofGrid, targets: hasDevice ? 0 : null }, other];
       });
       const { page, close } = await open(path);
-      await unfoldAll(page);
+      await unfold(page, 'plans');
       const users = await page.locator('#plan-0 small').first().textContent();
       assert.ok(users.startsWith(`used by: ${name}: `), `${place}: ${users}`);
       await close();
@@ -163,7 +160,7 @@ describe('plot and page', () => {
         document.runs = runs.map(([place, ofGrid, labels], plan) => ({ ...like, place, of_grid: ofGrid, labels, plan, source: 'result.json', program: 'fio-3.33', preparation: false, study: null, targets: null }));
       });
       const { page, close } = await open(path);
-      await unfoldAll(page);
+      await unfold(page, 'plans');
       for (const [plan, [place, , , name]] of runs.entries()) {
         const users = await page.locator(`#plan-${plan} small`).first().textContent();
         assert.ok(users.startsWith(`used by: ${name}: `), `${place}: ${users}`);
@@ -299,17 +296,29 @@ describe('plot and page', () => {
     assert.deepEqual(trouble, []);
     await close();
   });
+
+  test('figures have the digits that their intervals support, as in the program', async () => {
+    const measures = { iops: 'iops', bytes_per_s: 'bandwidth', ns: 'mean' };
+    const two = report('plot-two', simulated('probe', 'sim:nvme', 'sim:sata-ssd'));
+    for (const [unit, value, half, text, without] of JSON.parse(readFileSync(FIGURES, 'utf8'))) {
+      const path = altered(two, 'plot-digits', ({ runs }) => {
+        for (const figure of runs.flatMap(({ figures }) => figures)) {
+          if (unit === 'ns') {
+            figure.latency.mean_ns = value;
+            figure.mean_bounds = half === null ? null : [value - half, value + half];
+          } else {
+            figure[unit] = { mean: value, error: half };
+          }
+        }
+      });
+      const { page, close } = await open(path);
+      await unfold(page, 'comparison');
+      await page.getByLabel('Compare by').selectOption(measures[unit]);
+      const panel = await drawn(page, 'comparison-0');
+      const { rows } = await tableBehind(panel);
+      assert.equal(rows[0][1], text);
+      assert.ok((await panel.locator('.canvas svg text').allTextContents()).includes(without), without);
+      await close();
+    }
+  });
 });
-
-/** Three significant digits with a binary unit, as page and program write bandwidths. */
-function bandwidth(bytesPerS) {
-  const [scaled, unit] = bytesPerS < 1023.5 * 2 ** 20 ? [bytesPerS / 2 ** 20, 'MiB/s'] : [bytesPerS / 2 ** 30, 'GiB/s'];
-  return `${scaled.toFixed(scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0)} ${unit}`;
-}
-
-/** Three significant digits with k or M, as page and program write rates. */
-function rate(perSecond) {
-  if (perSecond < 999.5) return perSecond.toFixed(perSecond < 10 && !Number.isInteger(perSecond) ? 1 : 0);
-  const [scaled, unit] = perSecond < 999_500 ? [perSecond / 1e3, 'k'] : [perSecond / 1e6, 'M'];
-  return scaled.toFixed(scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2) + unit;
-}

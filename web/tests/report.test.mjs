@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { close, documentOf, drawn, files, iosonde, launch, open, read, report, simulated, tableBehind, temporary, unfold, unfoldAll } from './browser.mjs';
+import { altered, close, documentOf, drawn, files, iosonde, isRounded, launch, open, read, report, simulated, tableBehind, temporary, unfold, unfoldAll } from './browser.mjs';
 
 const PROMISE = 'gcp-pd-ssd:size=375GiB,machine=n1,vcpus=8';
 const made = {};
@@ -173,6 +173,19 @@ describe('figures', () => {
     await close();
   });
 
+  test('limits are named from the highest to the lowest', async () => {
+    const path = altered(made.probe, 'limits-order', ({ promises: [promise] }) => {
+      const like = promise.rows.find((row) => row.what === 'read IOPS');
+      promise.rows = [like.promised, 3 * like.promised, 2 * like.promised].map((promised) => ({ ...like, promised }));
+    });
+    const { page, close } = await open(path);
+    const label = await (await drawn(page, 'depth-iops')).locator('.canvas').getAttribute('aria-label');
+    const { promised } = documentOf(made.probe).promises[0].rows.find((row) => row.what === 'read IOPS');
+    const at = [3, 2, 1].map((times) => label.indexOf(`Promised read IOPS: ${words(times * promised)}.`));
+    assert.ok(at[0] > 0 && at[0] < at[1] && at[1] < at[2], `${at}: ${label}`);
+    await close();
+  });
+
   test('the spread of a label is shown within a machine and between machines', async () => {
     const { page, close } = await open(made.spread);
     const text = await page.locator('#spread').innerText();
@@ -249,7 +262,7 @@ describe('tables behind charts', () => {
     const [random] = knees.curves;
     for (const cell of random.cells) {
       const row = rows.find(([depth]) => Number(depth) === cell.iodepth);
-      assert.ok(row[column].startsWith(words(cell.iops.mean)), `${cell.iodepth}: ${row[column]}`);
+      assert.ok(isRounded(row[column], cell.iops.mean), `${cell.iodepth}: ${row[column]}`);
     }
     await unfold(page, 'knees');
     const said = await page.locator('#knees .findings').innerText();
@@ -266,7 +279,7 @@ describe('tables behind charts', () => {
       const { read: stats } = result.workers[0].directions;
       const column = head.findIndex((title) => title.includes(result.plan.jobs[0].io.sim));
       const row = rows.find(([depth]) => Number(depth) === result.plan.jobs[0].io.iodepth);
-      assert.ok(row[column].startsWith(words((stats.total_ios * 1e9) / stats.runtime_ns)), `${file}: ${row[column]}`);
+      assert.ok(isRounded(row[column], (stats.total_ios * 1e9) / stats.runtime_ns), `${file}: ${row[column]}`);
     }
     await close();
   });

@@ -12,7 +12,7 @@ mod foreign;
 mod knees;
 mod page_csi;
 mod page_figures;
-pub(crate) mod page_header;
+mod page_header;
 mod page_lifecycle;
 mod page_load;
 mod page_machine;
@@ -50,6 +50,9 @@ static COMPRESSED_PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report
 /// Placeholder of the document.
 const PLACE: &str = "\"the results are put here\"";
 
+/// Title of the page without results.
+const EMPTY_TITLE: &str = "<title>iosonde report</title>";
+
 /// Placeholder of the text for browsers whose scripts are off.
 const TEXT_PLACE: &str = "<!--the text is put here-->";
 
@@ -71,10 +74,14 @@ fn page(report: &PageReport) -> serde_json::Result<String> {
     let (head, between) = before
         .split_once(TEXT_PLACE)
         .ok_or_else(|| has_no("text"))?;
+    let (start, body) = head
+        .split_once(EMPTY_TITLE)
+        .ok_or_else(|| has_no("title"))?;
+    let title = text_elements::element("title", &report.title);
     let text = page_text::page_text(report);
     // In a script element, only `<` can end the element or start a comment.
     let json = json.replace('<', "\\u003c");
-    Ok([head, &text, between, &json, after].concat())
+    Ok([start, &title, body, &text, between, &json, after].concat())
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ pub mod json_document;
 pub mod k8s;
 mod known_digits;
 pub mod lifecycle;
+mod listed_names;
 pub mod load;
 pub mod markdown_table;
 pub mod nodes;

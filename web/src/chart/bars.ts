@@ -13,6 +13,8 @@ export interface GroupBar {
   between: [number, number] | null;
   /** The promised limit. */
   limit?: number | null;
+  /** Text of the value with its interval and the mark of a prediction, if it is known. */
+  text?: string;
   /** Additional text of the tooltip. */
   note?: string;
   /** Whether the value is predicted instead of measured. */
@@ -121,7 +123,7 @@ function withLimit({ label, series, unit }: Groups, any: boolean): string {
 function said(bar: GroupBar, unit: Unit): string {
   const limit =
     bar.limit === undefined || bar.limit === null ? '' : `, ${quantity(bar.limit, unit)} promised`;
-  return `${withBounds(bar.value, bar.between, unit)}${
-    bar.predicted ? ' (predicted)' : ''
-  }${limit}${bar.note ? `, ${bar.note}` : ''}`;
+  const predicted = bar.predicted ? ' (predicted)' : '';
+  const text = bar.text ?? `${withBounds(bar.value, bar.between, unit)}${predicted}`;
+  return `${text}${limit}${bar.note ? `, ${bar.note}` : ''}`;
 }

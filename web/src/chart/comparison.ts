@@ -1,7 +1,7 @@
 // Compares a workload on several places, or several runs of a workload on one place.
 
+import { knownDigits } from '../digits';
 import { percentile, type Figure, type Rate, type Unit } from '../document';
-import { quantity } from '../format';
 import { groupBy, type Row } from '../rows';
 import type { Drawing } from './panel';
 import { bounds, highest, withError } from './parts';
@@ -104,9 +104,11 @@ export function comparison(match: Match, measure: Measure, places: Map<string, n
     return rate === null ? [] : [{ row, rate, name: barName(row, match.rows) }];
   });
   const first = shown[0]?.rate;
-  const means = shown.map(({ rate }) => rate.mean);
+  const rising = shown.map(({ rate }) => rate).sort((a, b) => a.mean - b.mean);
+  const [lowest, most] = [rising[0], rising.at(-1)];
   const lying = shown.length <= MANY;
   const unit = measure.unit(match);
+  const digits = (rate: Rate) => knownDigits(rate.mean, rate.error, unit);
   const title = measure.key === 'rate' ? (unit === 'iops' ? 'IOPS' : 'bandwidth') : measure.title;
   const bars: Bars = {
     kind: 'bars',
@@ -120,7 +122,7 @@ export function comparison(match: Match, measure: Measure, places: Map<string, n
       limit: null,
       predicted: false,
       slot: lying ? (places.get(row.run.subject) ?? 0) : 0,
-      ...(lying ? { text: quantity(rate.mean, unit) } : {}),
+      ...(lying ? { text: digits(rate) } : {}),
     })),
   };
   const values = linear(unit, highest(shown.map(({ rate }) => rate)));
@@ -130,9 +132,9 @@ export function comparison(match: Match, measure: Measure, places: Map<string, n
   const axis = { title: '', lines: false, scale: positions };
   return {
     summary:
-      shown.length === 0
-        ? 'Nothing was measured.'
-        : `From ${quantity(Math.min(...means), unit)} to ${quantity(Math.max(...means), unit)}.`,
+      lowest && most
+        ? `From ${digits(lowest)} to ${digits(most)}.`
+        : 'Nothing was measured.',
     plot: {
       x: lying ? { title: '', lines: true, scale: values } : axis,
       strips: [

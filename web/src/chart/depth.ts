@@ -176,14 +176,11 @@ const highest = (values: DepthValue[]) =>
   Math.max(0, ...values.map(({ value, between }) => between?.[1] ?? value));
 
 /** A value of the table behind the chart. */
-function inTable({ value, between, doubt }: DepthValue, unit: Unit): string {
-  const shown = quantity(value, unit);
-  if (between === null) return `${shown}, ${doubt}`;
+function inTable({ text, between, doubt }: DepthValue, unit: Unit): string {
+  if (between === null) return `${text}, ${doubt}`;
   const [low, high] = between;
   // The intervals of percentiles are not symmetric.
-  return unit === 'ns'
-    ? `${shown}, ${quantity(low, unit)} to ${quantity(high, unit)}`
-    : `${shown} ± ${quantity(high - value, unit)}`;
+  return unit === 'ns' ? `${text}, ${quantity(low, unit)} to ${quantity(high, unit)}` : text;
 }
 
 interface Measure {

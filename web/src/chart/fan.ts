@@ -1,18 +1,30 @@
 // Percentiles over an axis: how far the tail of latency is from the median, and where it grows.
 
-import type { Sweep } from '../document';
-import { quantity } from '../format';
+import { knownDigits } from '../digits';
+import type { CellTexts, Sweep, SweepCell } from '../document';
 import { titled, type Point } from '../grid';
 import type { Drawing } from './panel';
+import { inGrid } from './parts';
 import { stopsOf, type Band, type Line } from './plot';
 import { logarithmic, overValues, placesOf } from './scales';
 
-const LINES: { name: string; of: (point: Point) => number | null }[] = [
-  { name: 'p50', of: ({ cell }) => cell.percentiles_ns[0] ?? null },
-  { name: 'p99', of: ({ cell }) => cell.percentiles_ns[1] ?? null },
-  { name: 'p99.9', of: ({ cell }) => cell.percentiles_ns[2] ?? null },
-  { name: 'longest', of: ({ cell }) => cell.max_ns },
-  { name: 'mean', of: ({ cell }) => cell.mean_ns },
+interface FanLine {
+  name: string;
+  of: (cell: SweepCell) => number | null;
+  /** Text with the known digits, as the program writes it, if it does. */
+  shown: (texts: CellTexts, ns: number) => string | null;
+}
+
+const LINES: FanLine[] = [
+  { name: 'p50', of: (cell) => cell.percentiles_ns[0] ?? null, shown: ({ p50 }) => p50 },
+  { name: 'p99', of: (cell) => cell.percentiles_ns[1] ?? null, shown: ({ p99 }) => p99 },
+  {
+    name: 'p99.9',
+    of: (cell) => cell.percentiles_ns[2] ?? null,
+    shown: (_, ns) => knownDigits(ns, null, 'ns'),
+  },
+  { name: 'longest', of: (cell) => cell.max_ns, shown: () => null },
+  { name: 'mean', of: (cell) => cell.mean_ns, shown: ({ mean }) => mean },
 ];
 
 /** Draws the fan for one combination of the other axes. */
@@ -25,8 +37,13 @@ export function fan(sweep: Sweep, points: Point[], axis: number): Drawing {
     .sort((a, b) => a.at - b.at);
   const line = (index: number) =>
     sorted.flatMap(({ point, at }) => {
-      const ns = LINES[index]?.of(point) ?? null;
-      return ns === null || ns <= 0 ? [] : [{ at, ns, measured: point.cell.basis === 'measured' }];
+      const { cell } = point;
+      const ns = LINES[index]?.of(cell) ?? null;
+      if (ns === null || ns <= 0) return [];
+      const shown = (cell.shown && LINES[index]?.shown(cell.shown, ns)) ?? null;
+      const predicted = cell.basis !== 'measured';
+      const text = inGrid({ mean: ns, error: null }, 'ns', { shown, predicted });
+      return [{ at, ns, measured: !predicted, text }];
     });
   const lines = LINES.map((_, index) => line(index));
   const all = lines.flat().map((point) => point.ns);
@@ -58,16 +75,11 @@ export function fan(sweep: Sweep, points: Point[], axis: number): Drawing {
   }));
   const head = (index: number) => (numbers ? `${over?.name} ${index}` : (values[index] ?? ''));
   return {
-    summary: LINES.flatMap(({ name }, index) =>
-      lines[index]?.length
-        ? [
-            `${name}: from ${quantity(
-              Math.min(...lines[index].map((each) => each.ns)),
-              'ns',
-            )} to ${quantity(Math.max(...lines[index].map((each) => each.ns)), 'ns')}.`,
-          ]
-        : [],
-    ).join(' '),
+    summary: LINES.flatMap(({ name }, index) => {
+      const rising = [...(lines[index] ?? [])].sort((a, b) => a.ns - b.ns);
+      const [lowest, most] = [rising[0], rising.at(-1)];
+      return lowest && most ? [`${name}: from ${lowest.text} to ${most.text}.`] : [];
+    }).join(' '),
     plot: {
       x: { title: over ? titled(over) : '', scale: overValues(values), lines: false },
       strips: [
@@ -80,16 +92,13 @@ export function fan(sweep: Sweep, points: Point[], axis: number): Drawing {
       ],
       labels: true,
     },
-    stops: stopsOf(curves, head, (ns) => quantity(ns, 'ns')),
+    stops: stopsOf(curves, head, (_, { slot }, index) => lines[slot]?.[index]?.text ?? ''),
     table: () => ({
       caption: `Latency over ${over?.name}`,
       head: [over?.name ?? '', ...LINES.map(({ name }) => name)],
       rows: values.map((value) => [
         value,
-        ...lines.map((points) => {
-          const point = points.find((each) => each.at === at(value));
-          return point ? `${quantity(point.ns, 'ns')}${point.measured ? '' : ' (predicted)'}` : '';
-        }),
+        ...lines.map((points) => points.find((each) => each.at === at(value))?.text ?? ''),
       ]),
     }),
   };

@@ -3,7 +3,7 @@
 import type { Unit } from '../document';
 import { quantity, tick } from '../format';
 import type { Drawing } from './panel';
-import { withError } from './parts';
+import { inGrid } from './parts';
 import { names } from './scales';
 import { textWidth } from './text';
 
@@ -47,18 +47,10 @@ export function heatMap(
     high > low ? Math.log(value / low) / Math.log(high / low) : 0.5;
   const text = (cell: Heat) =>
     (cell.shown ?? (cell.value === null ? '–' : tick(cell.value, unit))).replace(' ', '\u00a0');
-  const figure = (mean: number, cell: Heat) => {
-    const error = cell.error ?? null;
-    const exact = withError({ mean, error }, unit);
-    // Without its interval, the figure has the digits and the mark of the cell.
-    return error === null ? (cell.shown ?? exact) : exact;
-  };
-  const said = (cell: Heat) => {
-    if (cell.value === null) return cell.shown ?? 'not known';
-    const words = figure(cell.value, cell);
-    // The cell's own text has parentheses for that.
-    return cell.predicted && !words.startsWith('(') ? `${words} (predicted)` : words;
-  };
+  const said = (cell: Heat) =>
+    cell.value === null
+      ? (cell.shown ?? 'not known')
+      : inGrid({ mean: cell.value, error: cell.error ?? null }, unit, cell);
   const height = ROW_PX * axes.rows.length;
   const indexed = axes.rows.map((row, index) => [row, index] as const);
   const rowsDown = axes.rising ? indexed.reverse() : indexed;

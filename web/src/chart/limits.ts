@@ -14,7 +14,7 @@ export interface Limit {
 /** Limits above this multiple of the measured maximum would flatten the chart: not drawn. */
 const FAR = 4;
 
-/** Distinct promised limits of these places, for a unit and directions. */
+/** Distinct promised limits of these places, for a unit and directions. The highest come first. */
 export function limitsOf(
   promises: Promised[],
   places: Set<string>,
@@ -35,7 +35,7 @@ export function limitsOf(
       found.set(`${name} ${row.promised}`, { name, value: row.promised, unit });
     }
   }
-  return [...found.values()];
+  return [...found.values()].sort((a, b) => b.value - a.value);
 }
 
 /** Limits that can be drawn beside values up to `most`. */

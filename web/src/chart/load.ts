@@ -7,12 +7,24 @@ import type { Drawing, Spec } from './panel';
 import { stopsOf, type Line, type Mark, type Rule } from './plot';
 import { linear, logarithmic } from './scales';
 
-const LINES: { name: string; of: (point: Load['points'][number]) => number | null }[] = [
-  ...[50, 95, 99, 99.9].map((percent, index) => ({
-    name: `p${percent}`,
-    of: (point: Load['points'][number]) => point.percentiles_ns[index] ?? null,
-  })),
-  { name: 'longest', of: (point) => point.max_ns },
+interface LoadLine {
+  name: string;
+  of: (point: LoadPoint) => number | null;
+  /** The latency as all screens print it; empty if it is not known. */
+  text: (point: LoadPoint) => string;
+}
+
+const LINES: LoadLine[] = [
+  ...[50, 95, 99, 99.9].map((percent, index): LoadLine => {
+    const of = (point: LoadPoint) => point.percentiles_ns[index] ?? null;
+    const text = (point: LoadPoint) => (of(point) === null ? '' : (point.shown[index] ?? ''));
+    return { name: `p${percent}`, of, text };
+  }),
+  {
+    name: 'longest',
+    of: (point) => point.max_ns,
+    text: ({ max_ns: ns }) => (ns === null ? '' : quantity(ns, 'ns')),
+  },
 ];
 
 /** Whether the target kept up with a rate. */
@@ -141,7 +153,11 @@ function draw(load: Load): Drawing {
         const point = points.find((each) => each.offered_per_s === offered);
         return `${iops(offered)}/s offered, ${iops(point?.achieved_per_s ?? 0)}/s completed`;
       },
-      (ns) => quantity(ns, 'ns'),
+      (_, { points: drawnPoints, slot }, index) => {
+        const offered = drawnPoints[index]?.x;
+        const point = points.find((each) => each.offered_per_s === offered);
+        return (point && LINES[slot]?.text(point)) ?? '';
+      },
     ),
     table: () => ({
       caption: 'Latency over offered rate',
@@ -150,10 +166,7 @@ function draw(load: Load): Drawing {
         Math.round(point.offered_per_s),
         Math.round(point.achieved_per_s),
         KEPT_UP[point.state],
-        ...LINES.map((line) => {
-          const ns = line.of(point);
-          return ns === null ? '' : quantity(ns, 'ns');
-        }),
+        ...LINES.map((line) => line.text(point)),
       ]),
     }),
   };

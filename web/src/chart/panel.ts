@@ -5,7 +5,7 @@ import { isPrinting, onThemeChange, theme } from '../theme';
 import { lowered, seriesOf, type Entry, type Plot, type Stop } from './plot';
 import { element, write } from './elements';
 import { drawPlot, expectedHeight, type Drawn } from './svg';
-import { capped, textWidth } from './text';
+import { capped, textWidth, wrapped } from './text';
 
 /** The current content of a chart. */
 export interface Drawing {
@@ -33,6 +33,8 @@ const NEAR = '600px';
 const FIRST = 2;
 /** Width of saved charts in pixels: as wide as a slide or a column of text needs. */
 const SAVED_PX = 880;
+/** Distance of the lines of a note in saved charts. */
+const NOTE_LINE_PX = 16;
 /** Width of charts before the page has a layout. */
 const UNKNOWN_PX = 600;
 
@@ -200,13 +202,17 @@ export class Panel {
     );
   }
 
-  /** Shows the note, with the names of limits that have no room in the chart. */
   private showNote(unnamed: string[]): void {
+    this.note.textContent = this.noteOn(unnamed);
+    this.note.hidden = this.note.textContent === '';
+  }
+
+  /** The note, with the names of limits that have no room in the chart. */
+  private noteOn(unnamed: string[]): string {
     const { note = '' } = this.drawing;
     const others = unnamed.map((name) => `${name}: drawn without a name`).join('; ');
     const between = note === '' || others === '' ? '' : note.endsWith('.') ? ' ' : '; ';
-    this.note.textContent = note + between + others;
-    this.note.hidden = this.note.textContent === '';
+    return note + between + others;
   }
 
   /** One entry of the legend: a button that hides and shows the series. */
@@ -315,7 +321,7 @@ export class Panel {
     this.tip.style.top = `${top}px`;
   }
 
-  /** The chart with title, provenance and legend, in the colours of the page. */
+  /** The chart with title, provenance, legend and note, in the colours of the page. */
   private svg(): Drawn {
     const look = theme();
     const title = write(12, 22, capped(this.spec.title, SAVED_PX - 24), {
@@ -350,7 +356,15 @@ export class Panel {
     const drawn = drawPlot(plot, SAVED_PX, look, this.hidden, labelled ? room : y + 10);
     const sheet = element('rect', { width: '100%', height: '100%', fill: look.background });
     drawn.svg.prepend(sheet, title, ...below, ...(labelled ? [] : entries));
-    return drawn;
+    const lines = wrapped(this.noteOn(drawn.unnamed), SAVED_PX - 24);
+    lines.forEach((words, index) => {
+      const y = drawn.height + NOTE_LINE_PX * (index + 1) - 4;
+      drawn.svg.append(write(12, y, words, { fill: look.muted }));
+    });
+    const height = drawn.height + NOTE_LINE_PX * lines.length + (lines.length > 0 ? 4 : 0);
+    drawn.svg.setAttribute('height', String(height));
+    drawn.svg.setAttribute('viewBox', `0 0 ${drawn.width} ${height}`);
+    return { ...drawn, height };
   }
 
   private file(extension: string): string {

@@ -1,11 +1,25 @@
 // Texts that several charts have.
 
 import type { Rate, Unit } from '../document';
+import { withInterval } from '../digits';
 import { quantity } from '../format';
 
+/** A measured figure with its interval: `93.4k ±1.2k`; `~3.1k` if the interval is not known. */
 export function withError(rate: Rate, unit: Unit): string {
-  const mean = quantity(rate.mean, unit);
-  return rate.error === null ? mean : `${mean} ± ${quantity(rate.error, unit)}`;
+  return withInterval(rate.mean, rate.error, unit);
+}
+
+/** A figure of a grid. If its interval is not known, it is `shown`, as the program writes it. */
+export function inGrid(
+  rate: Rate,
+  unit: Unit,
+  { shown, predicted }: { shown: string | null; predicted: boolean },
+): string {
+  const isKnown = rate.error !== null && rate.error < rate.mean;
+  const exact = rate.error === null ? quantity(rate.mean, unit) : withError(rate, unit);
+  const words = isKnown ? exact : (shown ?? exact);
+  // The text of the program has parentheses for that.
+  return predicted && !words.startsWith('(') ? `${words} (predicted)` : words;
 }
 
 /** A value with the bounds of its interval, which may lie at different distances. */

@@ -55,7 +55,7 @@ export function percentiles(rows: Row[]): Drawing {
     summary: drawn
       .map(
         (row) =>
-          `${row.name}: ${duration(row.figure.latency.mean_ns)} on average${
+          `${row.name}: ${row.figure.shown.mean ?? '–'} on average${
             row.figure.latency.count > 0 ? `, at most ${duration(row.figure.latency.max_ns)}` : ''
           }.`,
       )

@@ -1,6 +1,7 @@
 // Promised values beside measured ones.
 
 import type { Promised, PromisedRow, Rate, Unit } from '../document';
+import { knownDigits } from '../digits';
 import { quantity } from '../format';
 import { groupBy } from '../rows';
 import type { Drawing, Spec } from './panel';
@@ -33,7 +34,14 @@ function draw(rows: PromisedRow[], unit: Unit, slot: number): Drawing {
     0,
     ...rows.flatMap((row) => [row.promised, row.measured.mean + (row.measured.error ?? 0)]),
   );
-  const bars = (name: string, slot: number, of: (row: PromisedRow) => Rate): Bars => ({
+  const measured = ({ measured: { mean, error } }: PromisedRow) => knownDigits(mean, error, unit);
+  const promised = (row: PromisedRow) => quantity(row.promised, unit);
+  const bars = (
+    name: string,
+    slot: number,
+    of: (row: PromisedRow) => Rate,
+    text: (row: PromisedRow) => string,
+  ): Bars => ({
     kind: 'bars',
     name,
     slot,
@@ -44,17 +52,14 @@ function draw(rows: PromisedRow[], unit: Unit, slot: number): Drawing {
       between: bounds(of(row)),
       limit: null,
       predicted: false,
-      text: quantity(of(row).mean, unit),
+      text: text(row),
     })),
   });
   return {
     summary: rows
       .map(
         (row) =>
-          `${row.what}: ${quantity(row.promised, unit)} promised, ${quantity(
-            row.measured.mean,
-            unit,
-          )} measured, ${row.verdict}.`,
+          `${row.what}: ${promised(row)} promised, ${measured(row)} measured, ${row.verdict}.`,
       )
       .join(' '),
     plot: {
@@ -72,8 +77,8 @@ function draw(rows: PromisedRow[], unit: Unit, slot: number): Drawing {
             lines: false,
           },
           marks: [
-            bars('promised', limit, (row) => ({ mean: row.promised, error: null })),
-            bars('measured', slot, (row) => row.measured),
+            bars('promised', limit, (row) => ({ mean: row.promised, error: null }), promised),
+            bars('measured', slot, (row) => row.measured, measured),
           ],
         },
       ],
@@ -84,7 +89,7 @@ function draw(rows: PromisedRow[], unit: Unit, slot: number): Drawing {
       y,
       head: row.what,
       lines: [
-        { slot: limit, name: 'promised', value: quantity(row.promised, unit) },
+        { slot: limit, name: 'promised', value: promised(row) },
         { slot, name: 'measured', value: withError(row.measured, unit) },
       ],
     })),
@@ -93,7 +98,7 @@ function draw(rows: PromisedRow[], unit: Unit, slot: number): Drawing {
       head: ['figure', 'promised', 'measured', 'verdict'],
       rows: rows.map((row) => [
         row.what,
-        quantity(row.promised, unit),
+        promised(row),
         withError(row.measured, unit),
         row.verdict,
       ]),

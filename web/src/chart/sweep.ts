@@ -1,11 +1,10 @@
 // Curves of a sweep over an axis with confidence bands. Predicted points are hollow.
 
 import type { Rate, Sweep } from '../document';
-import { quantity } from '../format';
 import { combinations, has, isOrdered, named, titled, type Measure, type Point } from '../grid';
 import { groupedBars } from './bars';
 import type { Drawing } from './panel';
-import { bounds, highest, withError } from './parts';
+import { bounds, highest, inGrid } from './parts';
 import { distinctDashes, stopsOf, type Line, type Mark } from './plot';
 import { linear, logarithmic, overValues, placesOf } from './scales';
 
@@ -13,7 +12,16 @@ interface Curve {
   name: string;
   slot: number;
   dash: number | undefined;
-  points: { at: number; mean: number; error: number | null; measured: boolean }[];
+  points: CurvePoint[];
+}
+
+interface CurvePoint {
+  at: number;
+  mean: number;
+  error: number | null;
+  measured: boolean;
+  /** Text with the known digits, as the program writes it. */
+  shown: string | null;
 }
 
 /**
@@ -78,11 +86,9 @@ function bars(
       );
       const rate = point && measure.of(point.cell);
       if (!point || !rate) return null;
-      return {
-        value: rate.mean,
-        between: bounds(rate),
-        predicted: point.cell.basis !== 'measured',
-      };
+      const predicted = point.cell.basis !== 'measured';
+      const text = inGrid(rate, measure.unit, { shown: measure.shown(point.cell), predicted });
+      return { value: rate.mean, between: bounds(rate), predicted, text };
     }),
   }));
   return groupedBars({
@@ -125,6 +131,7 @@ function curves(
                 at: at(point.values[axis] ?? ''),
                 ...rate,
                 measured: point.cell.basis === 'measured',
+                shown: measure.shown(point.cell),
               },
             ];
       })
@@ -134,16 +141,7 @@ function curves(
   const places = values.map(at).sort((a, b) => a - b);
   const marks = lines.map((line) => markOf(line, places, measure));
   return {
-    summary: lines
-      .map(
-        (line) =>
-          `${line.name}: from ${told1(line, measure, Math.min)} to ${told1(
-            line,
-            measure,
-            Math.max,
-          )}.`,
-      )
-      .join(' '),
+    summary: lines.map((line) => `${line.name}: ${extentOf(line, measure)}.`).join(' '),
     plot: {
       x: { title: over ? titled(over) : '', scale: overValues(values), lines: false },
       strips: [
@@ -186,20 +184,22 @@ function curves(
   };
 }
 
-function said(point: Curve['points'][number], measure: Measure): string {
-  return `${withError(point, measure.unit)}${point.measured ? '' : ' (predicted)'}`;
+function said(point: CurvePoint, measure: Measure): string {
+  const { shown, measured } = point;
+  return inGrid(point, measure.unit, { shown, predicted: !measured });
 }
 
-function told1(line: Curve, measure: Measure, of: (...values: number[]) => number): string {
-  return line.points.length === 0
-    ? 'nothing'
-    : quantity(of(...line.points.map((point) => point.mean)), measure.unit);
+/** The lowest and the highest point of a curve, with their known digits. */
+function extentOf({ points }: Curve, measure: Measure): string {
+  const rising = [...points].sort((a, b) => a.mean - b.mean);
+  const [lowest, most] = [rising[0], rising.at(-1)];
+  return lowest && most ? `from ${said(lowest, measure)} to ${said(most, measure)}` : 'nothing';
 }
 
 /** The line of a curve. It is interrupted at the places of the axis where nothing is known. */
 function markOf({ name, slot, dash, points }: Curve, places: number[], measure: Measure): Line {
   // Latencies of sweeps have no intervals in these charts.
-  const isHollow = ({ measured, error }: Curve['points'][number]) =>
+  const isHollow = ({ measured, error }: CurvePoint) =>
     !measured || (measure.unit !== 'ns' && error === null);
   return {
     kind: 'line',

@@ -28,3 +28,14 @@ export function capped(text: string, room: number): string {
   while (most > 2 && textWidth(cut()) > room) most -= 1;
   return cut();
 }
+
+/** Breaks a text into lines of a width in pixels. A word that is wider is shortened. */
+export function wrapped(text: string, room: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ').filter((each) => each !== '')) {
+    const longer = `${lines.at(-1) ?? ''} ${word}`.trim();
+    if (lines.length > 0 && textWidth(longer) <= room) lines[lines.length - 1] = longer;
+    else lines.push(capped(word, room));
+  }
+  return lines;
+}

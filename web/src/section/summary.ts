@@ -2,17 +2,15 @@
 
 import type { Fact, Load, Report, Run, Sweep, Winner } from '../document';
 import { folded, h } from '../dom';
-import { bandwidth, bytes, capital, iops, moment } from '../format';
+import { bandwidth, bytes, capital, iops, listedNames, moment } from '../format';
 import { isLargeFigure, groupBy, type Row } from '../rows';
-import { deviceName, loadName, subjectsOf } from '../subjects';
+import { deviceParts, loadName, subjectsOf } from '../subjects';
 import { chipsOf, WIDE_INTERVAL, type Chip } from './headline';
 
 /** Start of the names of simulated devices. */
 const SIMULATED = 'sim:';
 /** Most tiles. More figures are in the table only. */
 const TILES = 12;
-/** Most hosts, devices or kernels that the header names. More are counted. */
-const NAMED = 3;
 /** Verdicts of suites that are shown at once. The others are folded. */
 const SUITES = 6;
 
@@ -23,21 +21,15 @@ export function about(report: Report): string {
   const systems = kernels.map((kernel) => `Linux ${kernel}`);
   const parts = [
     ...onHosts(report, namedHosts(hosts)),
-    named(report.targets.flat().map(described), 'devices'),
-    named(systems, 'kernels'),
+    listedNames([...new Set(report.targets.flat().map(described))]),
+    listedNames([...new Set(systems)]),
     measuredAt(report),
     counted(report),
   ];
   return parts.filter((part) => part !== '').join(' · ');
 }
 
-/** The distinct names, or their number if there are many. */
-function named(names: string[], many: string): string {
-  const distinct = [...new Set(names)].filter((name) => name !== '');
-  return distinct.length > NAMED ? `${distinct.length} ${many}` : distinct.join('; ');
-}
-
-/** The names of the hosts, or their number if there are many or machines share a name. */
+/** The names of the hosts, or the number of machines if some share a name or have none. */
 function namedHosts(hosts: Fact[]): string {
   const nameOf = (host: Fact) => String(host['hostname'] ?? '');
   // The kernel of a machine may change, and with it some MiB of its memory.
@@ -49,7 +41,7 @@ function namedHosts(hosts: Fact[]): string {
   const names = new Set(hosts.map(nameOf));
   const machines = new Set(hosts.map(machineOf));
   const isNamed = names.size === machines.size && !names.has('');
-  return isNamed ? named([...names], 'hosts') : many(machines.size, 'host');
+  return isNamed ? listedNames([...names]) : many(machines.size, 'host');
 }
 
 const many = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
@@ -61,14 +53,23 @@ const many = (count: number, what: string) => `${count} ${what}${count === 1 ? '
 function onHosts(report: Report, hosts: string): string[] {
   const measured = report.runs.filter((run) => !run.preparation);
   const others = measured.filter((run) => !isSimulated(report, run));
-  const all = new Set(measured.map((run) => run.subject));
-  const real = new Set(others.map((run) => run.subject));
+  const single = withoutRuns(report);
+  const realSingle = single.filter(({ target }) => !target.startsWith(SIMULATED));
+  const all = new Set([...measured, ...single].map(({ subject }) => subject));
+  const real = new Set([...others, ...realSingle].map(({ subject }) => subject));
   const simulated = all.size - real.size;
   if (real.size === 0 || simulated === 0) return [hosts];
   const some = `${simulated} of ${all.size} targets simulated`;
-  const isEachHostKnown = others.every((run) => hostOf(report, run)?.['architecture']);
+  const isEachHostKnown =
+    realSingle.length === 0 && others.every((run) => hostOf(report, run)?.['architecture']);
   if (hosts === '' || !isEachHostKnown) return [some, hosts];
   return [`${some}, the other${real.size === 1 ? '' : 's'} on ${hosts}`];
+}
+
+/** Sweeps and load studies whose single runs are not among the results. */
+function withoutRuns(report: Report): (Sweep | Load)[] {
+  const sources = new Set(report.runs.map((run) => run.source));
+  return [...report.sweeps, ...report.loads].filter(({ source }) => !sources.has(source));
 }
 
 const hostOf = (report: Report, run: Run) =>
@@ -86,9 +87,9 @@ function isSimulated(report: Report, run: Run): boolean {
 /** Device, model and file system: `nvme0n1 (Samsung SSD 980), ext4`. */
 function described(target: Fact): string {
   const [device] = (target['devices'] ?? []) as { model?: string | null }[];
-  const [name, ...others] = deviceName(target).split(', ');
+  const { source, fileSystem } = deviceParts(target);
   const model = device?.model ? ` (${device.model.trim()})` : '';
-  return [`${name}${model}`, ...others].filter((text) => text !== '').join(', ');
+  return [`${source}${model}`, fileSystem].filter((text) => text !== '').join(', ');
 }
 
 function measuredAt(report: Report): string {
@@ -97,9 +98,9 @@ function measuredAt(report: Report): string {
   if (times.length > 0) return moment(Math.min(...times));
   const simulated = [
     ...report.runs.map((run) => isSimulated(report, run)),
-    ...report.kept.map((one) => one.target.startsWith(SIMULATED)),
+    ...[...report.kept, ...withoutRuns(report)].map(({ target }) => target.startsWith(SIMULATED)),
   ];
-  return all.length > 0 && simulated.every(Boolean) ? 'simulated' : '';
+  return simulated.length > 0 && simulated.every(Boolean) ? 'simulated' : '';
 }
 
 function counted(report: Report): string {

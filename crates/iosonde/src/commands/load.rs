@@ -5,7 +5,7 @@ use super::target_session::{SizedTarget, TargetSession, neighbour_on, setup_repo
 use super::{beforehand, cold, conclude_study, consent, nothing_found, show_command};
 use crate::args::{ArrivalKind, LoadArgs, LoadKind};
 use crate::failure::CommandError;
-use crate::live::load_live::LoadLive;
+use crate::live::load_live::{LoadLive, LoadSteps};
 use crate::output::Output;
 use crate::signals::StopSignal;
 use iosonde_history::HistoryWriter;
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<(), CommandError> {
     let stop = StopSignal::listen()?;
     let mut history_writer = HistoryWriter::open(&args.keep.options())?;
     let output = Output::open_report(args.written.output.as_deref())?;
-    let mut live = LoadLive::new(stop.clone());
+    let mut live = LoadLive::with_steps(stop.clone(), LoadSteps::with_objectives(&args.slo));
     consent::refuse_unmatched(&args.written.consent, &names, false)?;
     let cold = args.cold.layers();
     cold::announce(cold, &names, &args.cluster)?;

@@ -5,7 +5,7 @@ use super::{STOP_HINT, extent_line, overwrite_warning};
 use crate::output::Output;
 use crate::terminal_text::TerminalSize;
 use iosonde_report::load::{GrowingCurve, one_line, what};
-use iosonde_study::load::{LoadAnnouncement, StepRange};
+use iosonde_study::load::{LoadAnnouncement, Objective, StepRange};
 use iosonde_study::probe::StudyTargetKind;
 use iosonde_study::{Announcement, StudyFinding, StudyStep, words};
 
@@ -22,6 +22,14 @@ pub(crate) struct LoadSteps {
 }
 
 impl LoadSteps {
+    /// Returns the steps of a study with these objectives, which the curve shows.
+    pub(crate) fn with_objectives(objectives: &[Objective]) -> LoadSteps {
+        LoadSteps {
+            curve: GrowingCurve::with_objectives(objectives.to_vec()),
+            ..LoadSteps::default()
+        }
+    }
+
     /// `[3/14 to 26]`
     fn place(&self) -> String {
         format!("[{}/{}]", self.number, range(self.steps))
@@ -183,6 +191,18 @@ mod tests {
             assert!(shown[shown.len() - 2].starts_with("> [3/14]"), "{shown:?}");
             assert!(shown[shown.len() - 1].starts_with("now "), "{shown:?}");
         }
+    }
+
+    #[test]
+    fn growing_curve_of_a_study_shows_its_objectives() {
+        let objective: Objective = "p99=400us".parse().unwrap();
+        let mut steps = LoadSteps::with_objectives(&[objective]);
+        for rate in [1000.0, 2000.0, 3000.0] {
+            let point = sustained(rate, (rate * 200.0) as u64);
+            steps.found(StudyFinding::RateOfCurve(&point));
+        }
+        let text = steps.rows(TerminalSize::USUAL).join("\n");
+        assert!(text.contains("p99 <= 400 us"), "{text}");
     }
 
     #[test]

@@ -144,10 +144,15 @@ impl RunningStep {
 impl<S: StudySteps> StudyView<S> {
     /// Creates a view: redrawn lines if standard error is a terminal, otherwise plain lines.
     pub(crate) fn new(stop: StopSignal) -> StudyView<S> {
+        StudyView::with_steps(stop, S::default())
+    }
+
+    /// As [`StudyView::new`], with steps that know their study already.
+    pub(crate) fn with_steps(stop: StopSignal, steps: S) -> StudyView<S> {
         StudyView {
             stop,
             view: LiveView::new(),
-            steps: S::default(),
+            steps,
             name: String::new(),
             activity: LiveActivity::default(),
             planned: TimeRange::default(),

@@ -5,6 +5,9 @@ use super::document::{
 };
 use super::page_quantity::quantity;
 use super::text_elements::{element, row, short_name, table};
+use crate::known_digits::{
+    BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, UnitLadder, with_interval, with_micro_sign,
+};
 use std::iter;
 
 /// A figure that is not known.
@@ -125,11 +128,14 @@ fn spread_row(each: &SpreadRow) -> String {
 
 /// A rate with its interval, as `withError` of the page writes it.
 fn rate_text(rate: PageRate, unit: PageUnit) -> String {
-    let mean = quantity(rate.mean, unit);
-    match rate.error {
-        Some(error) => format!("{mean} ± {}", quantity(error, unit)),
-        None => mean,
-    }
+    let units: &UnitLadder = match unit {
+        PageUnit::Iops => RATE_UNITS,
+        PageUnit::BytesPerS => BANDWIDTH_UNITS,
+        PageUnit::Ns => LATENCY_UNITS,
+        PageUnit::Percent => &[(1.0, " %")],
+        PageUnit::Count => &[(1.0, "")],
+    };
+    with_micro_sign(&with_interval(rate.mean, rate.error, units, "±"))
 }
 
 #[cfg(test)]
@@ -189,7 +195,7 @@ mod tests {
         };
         let html = promise_elements(&promise).concat();
         assert!(html.contains(". The promise is broken.</p>"), "{html}");
-        let cells = "<td>read IOPS</td><td>3.00k</td><td>1.50k ± 30</td><td>✗ below</td>";
+        let cells = "<td>read IOPS</td><td>3.00k</td><td>1.50k ±0.03k</td><td>✗ below</td>";
         assert!(html.contains(cells), "{html}");
         assert!(html.ends_with("<p>Source: a page</p><p>Not checked.</p>"));
         promise.place = "/mnt/a".to_owned();

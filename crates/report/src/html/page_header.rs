@@ -4,14 +4,13 @@
 use super::document::{PageReport, PageRun};
 use super::page_target::device_with_model;
 use super::subject_names::{run_key, run_subjects};
+use crate::listed_names::listed_names;
 use crate::unique;
 use iosonde_result::host::Host;
 use iosonde_result::words;
 use jiff::Timestamp;
 use std::collections::HashSet;
 
-/// Most names of one kind. More are counted.
-pub(crate) const NAMES_MAX: usize = 3;
 /// Separates the names of one kind. Names of devices contain commas.
 const SEPARATOR: &str = "; ";
 /// Start of the names of simulated devices.
@@ -30,15 +29,15 @@ pub(super) fn conditions(report: &PageReport) -> String {
     let parts = [
         simulated,
         names,
-        named(&unique(devices), "devices", SEPARATOR),
-        named(&unique(kernels), "kernels", SEPARATOR),
+        listed_names(&unique(devices), SEPARATOR),
+        listed_names(&unique(kernels), SEPARATOR),
         date(report),
     ];
     let parts = parts.into_iter().filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join(" · ")
 }
 
-/// The names of the hosts, or their number if there are many or machines share a name.
+/// The names of the hosts, or the number of machines if some share a name or have none.
 fn host_names(hosts: &[&Host]) -> String {
     // The kernel of a machine may change, and with it some MiB of its memory.
     let machines = unique(hosts.iter().map(|host| {
@@ -48,7 +47,7 @@ fn host_names(hosts: &[&Host]) -> String {
     let names = hosts.iter().map(|host| host.hostname.as_deref());
     let names = unique(names.map(Option::unwrap_or_default));
     match names.len() == machines.len() && !names.contains(&"") {
-        true => named(&names, "hosts", SEPARATOR),
+        true => listed_names(&names, SEPARATOR),
         false => words::counted(machines.len(), "host"),
     }
 }
@@ -65,11 +64,18 @@ fn on_hosts(report: &PageReport, hosts: String) -> [String; 2] {
     let (mut all, mut real) = (HashSet::new(), HashSet::new());
     let mut is_each_host_known = true;
     for (run, subject) in measured {
-        all.insert(subject);
+        all.insert(subject.as_str());
         if !is_simulated(report, run) {
-            real.insert(subject);
+            real.insert(subject.as_str());
             let host = run.host.and_then(|index| report.hosts.get(index));
             is_each_host_known &= host.is_some_and(|host| !host.architecture.is_empty());
+        }
+    }
+    for target in targets_without_runs(report) {
+        all.insert(target);
+        if !target.starts_with(SIMULATED) {
+            real.insert(target);
+            is_each_host_known = false;
         }
     }
     let (count, simulated) = (all.len(), all.len() - real.len());
@@ -84,6 +90,17 @@ fn on_hosts(report: &PageReport, hosts: String) -> [String; 2] {
     [format!("{some}, the {others} on {hosts}"), String::new()]
 }
 
+/// Targets of sweeps and load studies whose single runs are not among the results.
+fn targets_without_runs(report: &PageReport) -> impl Iterator<Item = &str> {
+    let sweeps = report.sweeps.iter().map(|one| (&one.source, &one.target));
+    let loads = report.loads.iter().map(|one| (&one.source, &one.target));
+    let all = sweeps.chain(loads).filter(move |(source, _)| {
+        let mut runs = report.runs.iter();
+        !runs.any(|run| run.source == **source)
+    });
+    all.map(|(_, target)| target.as_str())
+}
+
 /// Whether a run was on a simulated device. A label may replace the name of the device; then its
 /// run has neither a machine nor a time. An imported result without a time is no simulation.
 fn is_simulated(report: &PageReport, run: &PageRun) -> bool {
@@ -92,7 +109,7 @@ fn is_simulated(report: &PageReport, run: &PageRun) -> bool {
     run.place.starts_with(SIMULATED) || (run.started_at_ms == 0 && is_without_machine)
 }
 
-/// Start of the first run, or that all runs are simulated.
+/// Start of the first run, or that all results are simulated.
 fn date(report: &PageReport) -> String {
     if let Some(date) = first_date(report) {
         return date;
@@ -100,8 +117,9 @@ fn date(report: &PageReport) -> String {
     let runs = report.runs.iter().map(|run| is_simulated(report, run));
     let kept = report.kept.iter();
     let kept = kept.map(|one| one.target.starts_with(SIMULATED));
-    let is_any = !report.runs.is_empty() || !report.kept.is_empty();
-    match is_any && runs.chain(kept).all(|simulated| simulated) {
+    let others = targets_without_runs(report).map(|target| target.starts_with(SIMULATED));
+    let mut all = runs.chain(kept).chain(others).peekable();
+    match all.peek().is_some() && all.all(|simulated| simulated) {
         true => "simulated".to_owned(),
         false => String::new(),
     }
@@ -116,21 +134,11 @@ fn first_date(report: &PageReport) -> Option<String> {
     Some(time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
-/// The names, or their number if there are many.
-pub(crate) fn named<T: AsRef<str>>(names: &[T], many: &str, separator: &str) -> String {
-    let known = names.iter().map(|name| name.as_ref());
-    let known: Vec<&str> = known.filter(|name| !name.is_empty()).collect();
-    match known.len() {
-        0..=NAMES_MAX => known.join(separator),
-        count => format!("{count} {many}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::html::HtmlReportBuilder;
-    use crate::html::document::PageResult;
+    use crate::html::document::{PageResult, PageSweep};
     use iosonde_result::fio::import::FioDocument;
     use iosonde_result::host::{Cpu, Mount, TargetInfo};
     use std::collections::BTreeMap;
@@ -176,7 +184,7 @@ mod tests {
         );
         let hosts = ["a", "b", "c", "d"].map(|name| host(name, "6.1.0"));
         report.hosts = hosts.into();
-        assert!(conditions(&report).starts_with("4 hosts · "));
+        assert!(conditions(&report).starts_with("a; b; c and 1 more · "));
     }
 
     #[test]
@@ -266,6 +274,34 @@ mod tests {
         // Only the measured runs count.
         report.runs[0].preparation = true;
         report.runs[1].preparation = true;
+        assert_eq!(conditions(&report), "storage-1");
+    }
+
+    #[test]
+    fn sweeps_without_their_runs_are_counted_too() {
+        let sweep = |target: &str| PageSweep {
+            source: target.to_owned(),
+            target: target.to_owned(),
+            headline: String::new(),
+            axes: Vec::new(),
+            curves: Vec::new(),
+            notes: Vec::new(),
+        };
+        let mut report = report_of(&[]);
+        report.sweeps = vec![sweep("sim:nvme, 4k")];
+        assert_eq!(conditions(&report), "simulated");
+        let mut report = report_of(&["/dev/vdb"]);
+        report.hosts = vec![storage_1()];
+        report.runs[0].host = Some(0);
+        report.sweeps = vec![sweep("sim:nvme, 4k")];
+        let mixed = "1 of 2 targets simulated, the other on storage-1";
+        assert_eq!(conditions(&report), mixed);
+        // The host of a sweep without runs is not known.
+        report.sweeps.push(sweep("/dev/vdc, 4k"));
+        let apart = "1 of 3 targets simulated · storage-1";
+        assert_eq!(conditions(&report), apart);
+        // Its single runs are counted instead.
+        report.sweeps = vec![sweep("0.json")];
         assert_eq!(conditions(&report), "storage-1");
     }
 }

@@ -215,6 +215,8 @@ fn page_without_scripts_has_title_and_figures() {
     let (_, rest) = page.split_once("<noscript>").unwrap();
     let (text, _) = rest.split_once("</noscript>").unwrap();
     assert!(text.contains("<h1>Title &amp; more</h1>"), "{text}");
+    assert!(page.contains("<title>Title &amp; more</title>"));
+    assert!(!page.contains(EMPTY_TITLE));
     assert!(
         text.contains("<td>sim:nvme</td><td>&lt;job&gt;, read</td><td>4</td>"),
         "{text}"

@@ -1,5 +1,27 @@
 use super::*;
 
+/// Unit, figure, half its interval, and the figure with and without its interval. The tests of the
+/// page read the same file.
+const CASES: &str = include_str!("figures.json");
+
+#[test]
+fn figures_have_the_texts_of_the_page() {
+    type FigureCase = (String, f64, Option<f64>, String, String);
+    let cases: Vec<FigureCase> = serde_json::from_str(CASES).unwrap();
+    for (unit, value, half, with, without) in cases {
+        let units = match unit.as_str() {
+            "iops" => RATE_UNITS,
+            "bytes_per_s" => BANDWIDTH_UNITS,
+            "ns" => LATENCY_UNITS,
+            other => panic!("{other} is no unit"),
+        };
+        let text = with_interval(value, half, units, "±");
+        assert_eq!(with_micro_sign(&text), with);
+        let text = known_digits(value, half, units);
+        assert_eq!(with_micro_sign(&text), without);
+    }
+}
+
 fn rate(value: f64, half: f64) -> String {
     with_interval(value, Some(half), RATE_UNITS, "±")
 }

@@ -127,9 +127,18 @@ pub struct GrowingCurve {
     points: Vec<ChartPoint>,
     /// Rates with which the target did not keep up.
     behind: Vec<f64>,
+    objectives: Vec<Objective>,
 }
 
 impl GrowingCurve {
+    /// Creates a curve without rates, which is drawn with these objectives.
+    pub fn with_objectives(objectives: Vec<Objective>) -> GrowingCurve {
+        GrowingCurve {
+            objectives,
+            ..GrowingCurve::default()
+        }
+    }
+
     /// Adds all runs at a rate together. They replace those at the same rate, of which they
     /// contain all. An interrupted run is left out.
     pub fn add(&mut self, measured: &LoadMeasurement) {
@@ -150,8 +159,16 @@ impl GrowingCurve {
     pub fn lines(&self, columns: usize, rows: usize, style: TextStyle) -> Vec<String> {
         let size = PlotCells::within(columns, rows);
         let (points, behind) = (self.points.clone(), self.behind.clone());
-        let chart = size.and_then(|size| LatencyChart::new(points, behind, Vec::new(), size));
-        chart.map_or(Vec::new(), |chart| chart.lines(None, style))
+        let objectives = self.objectives.clone();
+        let chart = size.and_then(|size| LatencyChart::new(points, behind, objectives, size));
+        let Some(chart) = chart else {
+            return Vec::new();
+        };
+        let mut lines = chart.lines(None, style);
+        // Notes on objectives follow the legend. Those that have no room are left out.
+        let excess = lines.len().saturating_sub(rows);
+        lines.drain(1..1 + excess);
+        lines
     }
 }
 

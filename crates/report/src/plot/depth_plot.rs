@@ -3,9 +3,10 @@
 use super::chart_data::{ChartAxis, ChartPanel, ChartSeries, PlotPoint, SeriesShape, TimeMoments};
 use super::chart_scales::{counts_axis, linear_axis, log_axis};
 use super::figure_rows::{LARGE_BYTES, figure_rows, pattern, total_depth, workers_suffix};
-use super::plot_input::{ChartParts, PlotInput, listed_names};
+use super::plot_input::{ChartParts, PlotInput, SEPARATOR};
 use super::series_style::{SERIES_MAX, SeriesKey, SeriesStyle, panel_styles};
 use crate::html::document::{PageRate, PageSweep, PageUnit};
+use crate::listed_names::listed_names;
 use crate::unique;
 use iosonde_study::sweep::CellBasis;
 
@@ -21,6 +22,8 @@ struct DepthLine {
     pattern: String,
     is_large: bool,
     points: Vec<PlotDepthPoint>,
+    /// Whether the points are short runs of the search of a probe.
+    is_search: bool,
 }
 
 impl DepthLine {
@@ -137,6 +140,7 @@ pub(super) fn tail_over_depth(input: &PlotInput) -> Option<ChartParts> {
 /// Lines of the searches of probes and of runs at several depths, otherwise those of sweeps.
 fn depth_lines(input: &PlotInput) -> Vec<DepthLine> {
     let mut lines = sweep_lines(input, &input.report.knees);
+    lines.iter_mut().for_each(|line| line.is_search = true);
     let searched: Vec<String> = lines.iter().map(|line| line.subject.clone()).collect();
     // The search of a probe has the depths of its phases too.
     let of_runs = run_lines(input).into_iter();
@@ -181,6 +185,7 @@ fn run_lines(input: &PlotInput) -> Vec<DepthLine> {
                 pattern,
                 is_large,
                 points: vec![point],
+                is_search: false,
             }),
         }
     }
@@ -215,6 +220,7 @@ fn sweep_lines(input: &PlotInput, sweeps: &[PageSweep]) -> Vec<DepthLine> {
                 pattern: curve.values.join(" "),
                 is_large: curve.block_bytes >= LARGE_BYTES,
                 points: points.collect(),
+                is_search: false,
             }
         })
     });
@@ -332,9 +338,21 @@ fn depth_chart(input: &PlotInput, panels: &[DepthPanel]) -> Option<ChartParts> {
         x: counts_axis("I/Os in flight", depths),
         moments: TimeMoments::default(),
         panels: drawn,
-        notes: hollow.into_iter().chain(left_out_note(panels)).collect(),
+        notes: (search_note(panels).into_iter())
+            .chain(hollow)
+            .chain(left_out_note(panels))
+            .collect(),
         subjects,
     })
+}
+
+/// Note on the lines that are searches of probes.
+fn search_note(panels: &[DepthPanel]) -> Option<String> {
+    let lines = panels.iter().flat_map(|panel| &panel.lines);
+    let searched = lines.filter(|line| line.is_search);
+    let subjects = unique(searched.map(|line| &line.subject));
+    let names = listed_names(&subjects, SEPARATOR);
+    (!subjects.is_empty()).then(|| format!("points of {names} are short runs of a search"))
 }
 
 /// Note on the lines that have no room. A pattern without any line is named once.
@@ -349,7 +367,7 @@ fn left_out_note(panels: &[DepthPanel]) -> Option<String> {
             false => line.pattern.clone(),
         }
     });
-    let names = listed_names(&unique(names));
+    let names = listed_names(&unique(names), SEPARATOR);
     let total = drawn.len() + left_out.len();
     let is_cut = !left_out.is_empty();
     is_cut.then(|| format!("{} of {total} curves, without {names}", drawn.len()))
@@ -409,6 +427,7 @@ mod tests {
                 bytes_per_s: None,
                 tail_ns: None,
             }],
+            is_search: false,
         }
     }
 
@@ -439,6 +458,17 @@ mod tests {
         let hollow = series.points.iter().map(|point| point.hollow);
         assert_eq!(hollow.collect::<Vec<_>>(), [false, true]);
         assert_eq!(series.band, [(8.0, 900.0, 1100.0)]);
+    }
+
+    #[test]
+    fn lines_of_a_search_have_a_note() {
+        let mut lines = vec![line("a", "read"), line("b", "read")];
+        lines[0].is_search = true;
+        let panel = DepthPanel::choose(lines, DepthMeasure::Iops).unwrap();
+        let note = search_note(&[panel]).unwrap();
+        assert_eq!(note, "points of a are short runs of a search");
+        let panel = DepthPanel::choose(vec![line("b", "read")], DepthMeasure::Iops);
+        assert_eq!(search_note(&[panel.unwrap()]), None);
     }
 
     #[test]

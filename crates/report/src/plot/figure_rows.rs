@@ -1,10 +1,11 @@
 //! Rows of the charts of single runs: one for each figure of each run, named as on the page
 //! (`web/src/rows.ts`).
 
-use super::plot_input::listed_names;
+use super::plot_input::SEPARATOR;
 use super::series_style::{SERIES_MAX, SeriesKey};
 use crate::html::document::{PageFigure, PageReport, PageRun};
 use crate::html::subject_names::is_measured;
+use crate::listed_names::listed_names;
 use crate::probe::row::title_of_phase;
 use crate::unique;
 use iosonde_result::words;
@@ -148,7 +149,7 @@ impl<'a> DrawnRows<'a> {
     /// Note on the rows that have no colour left.
     pub(super) fn note(&self) -> Option<String> {
         let (drawn, others) = (self.rows.len(), self.left_out.len());
-        let names = listed_names(&unique(self.left_out.iter().cloned()));
+        let names = listed_names(&unique(&self.left_out), SEPARATOR);
         let total = drawn + others;
         (others > 0).then(|| format!("{drawn} of {total} workloads, without {names}"))
     }

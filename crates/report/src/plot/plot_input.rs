@@ -2,14 +2,14 @@
 
 use super::chart_data::{ChartAxis, ChartPanel, TimeMoments};
 use crate::html::document::{PageReport, PageRun};
-use crate::html::page_header::{NAMES_MAX, named};
 use crate::html::page_target::{device_name, is_unnamed};
 use crate::html::subject_names::{is_measured, simulated_target};
+use crate::listed_names::listed_names;
 use crate::unique;
 use jiff::Timestamp;
 
 /// Separates the names of one kind.
-const SEPARATOR: &str = ", ";
+pub(super) const SEPARATOR: &str = ", ";
 
 /// Data of the results.
 pub(super) struct PlotInput {
@@ -71,7 +71,7 @@ impl PlotInput {
         let all = self.all_subjects().into_iter();
         let missing = all.filter(|subject| !drawn.contains(subject));
         let missing: Vec<String> = missing.collect();
-        (!missing.is_empty()).then(|| format!("not shown: {}", listed_names(&missing)))
+        (!missing.is_empty()).then(|| format!("not shown: {}", listed_names(&missing, SEPARATOR)))
     }
 
     /// Targets, devices and hosts of the subjects that a chart draws.
@@ -95,9 +95,9 @@ impl PlotInput {
         let hosts = runs.iter().filter_map(|run| report.hosts.get(run.host?));
         let hosts = hosts.filter_map(|host| host.hostname.clone());
         let parts = [
-            named(&places, "targets", SEPARATOR),
-            named(&unique(devices), "devices", SEPARATOR),
-            named(&unique(hosts), "hosts", SEPARATOR),
+            listed_names(&places, SEPARATOR),
+            listed_names(&unique(devices), SEPARATOR),
+            listed_names(&unique(hosts), SEPARATOR),
         ];
         let parts = parts.into_iter().filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join(" · ")
@@ -121,20 +121,10 @@ impl PlotInput {
         }
         let parts = [
             date,
-            named(&unique(kernels), "kernels", SEPARATOR),
-            named(&programs, "programs", SEPARATOR),
+            listed_names(&unique(kernels), SEPARATOR),
+            listed_names(&programs, SEPARATOR),
         ];
         let parts = parts.into_iter().filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join(" · ")
-    }
-}
-
-/// The first names, and the number of others.
-pub(super) fn listed_names(names: &[String]) -> String {
-    let first = names.iter().take(NAMES_MAX).cloned();
-    let first = first.collect::<Vec<_>>().join(SEPARATOR);
-    match names.len().saturating_sub(NAMES_MAX) {
-        0 => first,
-        others => format!("{first} and {others} more"),
     }
 }

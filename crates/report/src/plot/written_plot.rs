@@ -3,13 +3,14 @@
 use super::chart_data::{ChartAxis, ChartPanel, ChartSeries, PlotPoint, SeriesShape, TimeMoments};
 use super::chart_scales::linear_axis;
 use super::figure_rows::{is_flushed, total_depth};
-use super::plot_input::{ChartParts, PlotInput, listed_names};
+use super::plot_input::{ChartParts, PlotInput, SEPARATOR};
 use super::series_style::SERIES_MAX;
 use super::series_style::{SeriesKey, series_styles};
 use super::time_plot::{own_series, whole_slices};
 use crate::axis_numbers::without_end_zeros;
 use crate::html::document::{PageRun, PageSeries, PageUnit};
 use crate::html::subject_names::is_measured;
+use crate::listed_names::listed_names;
 use crate::unique;
 use iosonde_result::words;
 
@@ -154,7 +155,10 @@ fn left_out_note(drawn: &[WrittenLine], others: &[WrittenLine]) -> Option<String
     let count = format!("{} of {total} runs", drawn.len());
     Some(match names.is_empty() {
         true => count,
-        false => format!("{count}, without {}", listed_names(&unique(names))),
+        false => format!(
+            "{count}, without {}",
+            listed_names(&unique(names), SEPARATOR)
+        ),
     })
 }
 

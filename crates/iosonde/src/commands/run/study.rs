@@ -9,7 +9,7 @@ use crate::hooks::quiet_device_hook::QuietDeviceHook;
 use crate::journal::journal_file::{Beginning, directory};
 use crate::journal::journal_key::StepJournalKey;
 use crate::journal::sweep_journal::SweepJournal;
-use crate::live::load_live::LoadLive;
+use crate::live::load_live::{LoadLive, LoadSteps};
 use crate::live::probe_live::ProbeLive;
 use crate::live::sweep_live::SweepLive;
 use crate::signals::StopSignal;
@@ -105,7 +105,8 @@ pub(super) fn study(
                 parties: within.parties,
                 ..options.clone()
             };
-            let mut live = LoadLive::new(stop.clone());
+            let steps = LoadSteps::with_objectives(&options.objectives);
+            let mut live = LoadLive::with_steps(stop.clone(), steps);
             let driver = StudyDriver::new(session, &mut live).with_neighbours(neighbour);
             let mut driver = driver.with_hook(hook);
             let outcome = run_load(&mut driver, &sized.target, &options);

@@ -28,6 +28,7 @@ fn growing(rates: &[f64]) -> GrowingCurve {
     GrowingCurve {
         points: sustained.iter().map(point).collect(),
         behind: vec![*behind],
+        objectives: Vec::new(),
     }
 }
 
@@ -59,6 +60,27 @@ fn growing_curve_fits_each_terminal() {
     assert!(curve.lines(30, 24, TextStyle::PLAIN).is_empty());
     let begun = growing(&[1000.0, 5000.0]);
     assert!(begun.lines(80, 24, TextStyle::PLAIN).is_empty());
+}
+
+#[test]
+fn growing_curve_draws_its_objectives() {
+    let mut curve = growing(&[1000.0, 2000.0, 3000.0, 5000.0]);
+    curve.objectives = vec!["p99=500us".parse().unwrap()];
+    let text = curve.lines(80, 19, TextStyle::PLAIN).join("\n");
+    assert!(text.contains("- objective p99 <= 500 us -"), "{text}");
+}
+
+#[test]
+fn growing_curve_leaves_out_notes_without_room() {
+    let mut curve = growing(&[1000.0, 2000.0, 3000.0, 5000.0]);
+    curve.objectives = ["p99=4s", "max=5s", "p50=6s"]
+        .map(|text| text.parse().unwrap())
+        .to_vec();
+    let lines = curve.lines(40, 6, TextStyle::PLAIN);
+    assert_eq!(lines.len(), 6, "{lines:?}");
+    assert!(lines[0].contains("p99"), "{lines:?}");
+    let high = curve.lines(40, 19, TextStyle::PLAIN);
+    assert!(high.len() > 11, "{high:?}");
 }
 
 #[test]
