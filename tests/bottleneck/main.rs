@@ -127,7 +127,7 @@ fn busy_generator_is_named() {
     ours!();
     let scratch = Scratch::alone();
     let line = "--name=job --ioengine=null --size=1t --rw=randread --bs=4k --iodepth=16 \
-                --time_based --runtime=2";
+                --time_based --runtime=1";
     held_back_by("generator", &["on a CPU"], || {
         Program::subject().line(&scratch, line)
     });
@@ -218,7 +218,7 @@ fn low_queue_depth_is_named() {
     let (_memory, disk) = quiet_disk(&scratch, 64 * MIB);
     let line = format!(
         "--name=job --filename={} --direct=1 --rw=randread --bs=4k --ioengine=psync --time_based \
-         --runtime=2",
+         --runtime=1",
         disk.path().display()
     );
     held_back_by("queue_depth", &["one I/O in flight at a time"], || {
@@ -234,7 +234,7 @@ fn saturated_device_is_named() {
     let (_memory, disk) = quiet_disk(&scratch, 64 * MIB);
     let line = format!(
         "--name=job --filename={} --direct=1 --rw=randrw --bs=1m --ioengine=libaio --iodepth=16 \
-         --time_based --runtime=2",
+         --time_based --runtime=1",
         disk.path().display()
     );
     held_back_by("device", &["was busy", "in flight"], || {

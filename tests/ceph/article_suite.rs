@@ -32,8 +32,9 @@ fn suite(cluster: &Cluster, scratch: &Scratch) -> String {
 /// Opens a report in a browser, runs its scripts and returns each figure of the page.
 fn opened(page: &Path, scratch: &Scratch) -> Vec<String> {
     let mut command = std::process::Command::new("timeout");
-    command.args(["300", "chromium", "--headless", "--no-sandbox"]);
-    command.args(["--disable-gpu", "--no-first-run", "--disable-sync"]);
+    command.args(["300", "chromium-headless-shell", "--headless"]);
+    command.args(["--no-sandbox", "--disable-gpu", "--no-first-run"]);
+    command.arg("--disable-sync");
     command.args(["--disable-background-networking", "--enable-logging=stderr"]);
     // Charts are drawn when visible, so the window shows all of them.
     command.args(["--window-size=1280,30000", "--virtual-time-budget=20000"]);

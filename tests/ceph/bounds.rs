@@ -109,7 +109,7 @@ fn write_image(cluster: &Cluster, image: &str, options: &str) -> (Option<i32>, V
     let uri = format!("rbd://{POOL}/{image}");
     let line = format!(
         "fio --output-format=json --target={uri} --allow-overwrite={uri} --name=a --rw=randwrite \
-         --bs=4k --iodepth=8 --size=32m {options}"
+         --bs=4k --iodepth=8 --size=16m {options}"
     );
     let (status, stdout, stderr) = cluster.run(&line);
     let result = serde_json::from_str(&stdout).unwrap_or(Value::Null);
@@ -130,9 +130,9 @@ fn cached_write_rate_needs_no_flush_of_the_job() {
     };
     // The fastest runs of each kind: other load only slows a run. All runs with flushes come before
     // the first comparison, so that one slow run among them does not make the test pass.
-    // A job with O_DIRECT begins without a flush. Its own flush turns the cache on after 1024 of
-    // 8192 writes.
-    let with_flushes = || rate("--direct=1 --fsync=1024");
+    // A job with O_DIRECT begins without a flush. Its own flush turns the cache on after 512 of
+    // 4096 writes.
+    let with_flushes = || rate("--direct=1 --fsync=512");
     let with = (0..FLUSHED_RUNS).fold(0.0_f64, |fastest, _| fastest.max(with_flushes()));
     let mut without = 0.0_f64;
     one_good_try(|| {

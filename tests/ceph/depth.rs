@@ -66,7 +66,7 @@ fn pool_and_image_reach_iodepth_1024() {
     // Large I/Os beyond librados' limit of 100 MiB: submission blocks until others complete.
     let line = format!(
         "fio --target={pool} --name=thousand --rw=randrw --rwmixread=50 --bs=1m --size=128m \
-         --io_size=256m --iodepth=1024 --output-format=json"
+         --io_size=160m --iodepth=1024 --output-format=json"
     );
     let mixed = ok(&cluster, &line);
     let count_ios = |direction: &str| mixed["jobs"][0][direction]["total_ios"].as_u64();
@@ -74,7 +74,7 @@ fn pool_and_image_reach_iodepth_1024() {
         count_ios("read")
             .zip(count_ios("write"))
             .map(|(r, w)| r + w),
-        Some(256)
+        Some(160)
     );
     // Blocks written at this depth pass verification.
     let line = format!(

@@ -4,15 +4,14 @@
 # Daemons are found by the configuration file on their command lines.
 set -u
 
-# Process ids of daemons and mounts that use a ceph.conf in the directory or below.
-users() {
-    local dir=$1 line
-    for line in /proc/[0-9]*/cmdline; do
-        if { tr '\0' '\n' <"$line"; } 2>/dev/null | grep -q "^$dir/\(.*/\)\?ceph\.conf\$"; then
-            line=${line#/proc/}
-            echo "${line%/cmdline}"
-        fi
-    done
+# Sets `left`: process ids of daemons and mounts that use a ceph.conf in the directory or below. One
+# process reads all command lines: a process for each of them takes seconds.
+find_users() {
+    mapfile -t left < <(
+        grep -lz "^$1/\(.*/\)\?ceph\.conf\$" /proc/[0-9]*/cmdline 2>/dev/null
+    )
+    left=("${left[@]#/proc/}")
+    left=("${left[@]%/cmdline}")
 }
 
 for given in "$@"; do
@@ -22,7 +21,7 @@ for given in "$@"; do
             umount -- "$point" 2>/dev/null || umount --lazy -- "$point"
         done
     for _ in {1..50}; do
-        mapfile -t left < <(users "$dir")
+        find_users "$dir"
         ((${#left[@]})) || break
         # SIGKILL, also for paused daemons: the stores are removed, so they need no clean shutdown.
         kill -KILL "${left[@]}" 2>/dev/null

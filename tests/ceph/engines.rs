@@ -9,6 +9,11 @@ use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL};
 use serde_json::Value;
 
+/// Time between two polls. Most polls start a client, which takes CPU time from the cluster.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// Time between two polls that start no process or must not come late.
+const SHORT_POLL_INTERVAL: Duration = Duration::from_millis(100);
+
 /// Objects of the pool with this prefix, and their sizes.
 pub(crate) fn sizes(cluster: &Cluster, prefix: &str) -> Vec<(String, u64)> {
     let all = cluster.objects(POOL);
@@ -30,13 +35,28 @@ pub(crate) fn sizes(cluster: &Cluster, prefix: &str) -> Vec<(String, u64)> {
     sized.collect()
 }
 
-/// Waits up to a minute until a condition holds.
-pub(crate) fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..600 {
+/// Waits up to two minutes until a condition holds. For polls that start a client.
+pub(crate) fn wait_for<T>(what: &str, poll: impl FnMut() -> Option<T>) -> T {
+    poll_until(what, 240, POLL_INTERVAL, poll)
+}
+
+/// Waits up to a minute until a condition holds. For polls that start no process or must not come
+/// late.
+pub(crate) fn wait_closely_for<T>(what: &str, poll: impl FnMut() -> Option<T>) -> T {
+    poll_until(what, 600, SHORT_POLL_INTERVAL, poll)
+}
+
+fn poll_until<T>(
+    what: &str,
+    polls: u32,
+    interval: Duration,
+    mut poll: impl FnMut() -> Option<T>,
+) -> T {
+    for _ in 0..polls {
         if let Some(found) = poll() {
             return found;
         }
-        sleep(Duration::from_millis(100));
+        sleep(interval);
     }
     panic!("{what} has not come")
 }
@@ -58,7 +78,7 @@ pub(crate) fn start_until_output(words: &str, mut command: Command, output: &Pat
     let file = std::fs::File::create(output).expect("a file");
     command.stdout(file).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
-    wait_for(words, || {
+    wait_closely_for(words, || {
         assert_eq!(child.try_wait().expect("a child"), None, "it has ended");
         let text = std::fs::read_to_string(output).expect("a file");
         text.contains(words).then_some(())

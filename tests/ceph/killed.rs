@@ -15,17 +15,18 @@ fn objects(cluster: &Cluster) -> Vec<String> {
     names
 }
 
-/// Creates an object with this modification time, in seconds since 1970.
-fn put_at(cluster: &Cluster, name: &str, seconds: u32) {
+/// Creates objects with this modification time, in seconds since 1970.
+fn put_at(cluster: &Cluster, names: &[&str], seconds: u32) {
     let script = format!(
         "import rados\n\
          cluster = rados.Rados(conffile='{}')\n\
          cluster.connect()\n\
          pool = cluster.open_ioctx('{POOL}')\n\
          pool.set_namespace('killed')\n\
-         with rados.WriteOpCtx() as op:\n    \
-             op.write_full(b'x')\n    \
-             pool.operate_write_op(op, '{name}', mtime={seconds})\n",
+         for name in {names:?}:\n    \
+             with rados.WriteOpCtx() as op:\n        \
+                 op.write_full(b'x')\n        \
+                 pool.operate_write_op(op, name, mtime={seconds})\n",
         cluster.conf().display()
     );
     // The system's Python, which has the `rados` module of Ceph's packages.
@@ -57,13 +58,12 @@ fn leftovers_of_killed_run_are_removed_on_request() {
     run.kill().expect("it runs");
     run.wait().expect("it ends");
     // Names similar to iosonde's, and leftovers of an old run.
-    for name in ["iosonde-notes", "iosonde-0123456789", "0123456789-iosonde-"] {
-        put_at(&cluster, name, 1_000_000_000);
-    }
+    let similar = ["iosonde-notes", "iosonde-0123456789", "0123456789-iosonde-"];
+    put_at(&cluster, &similar, 1_000_000_000);
     let others = objects(&cluster);
     put_at(
         &cluster,
-        "iosonde-0123456789-data.0000000000000000",
+        &["iosonde-0123456789-data.0000000000000000"],
         1_000_000_000,
     );
     let clean_up = |line: &str| {

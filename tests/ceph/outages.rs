@@ -11,7 +11,7 @@ use iosonde_e2e::{Scratch, is_full, require};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::engines::{start_piped, start_until_output, wait_for};
+use crate::engines::{start_piped, start_until_output, wait_closely_for};
 
 /// A running `iosonde fio` with a history of its own.
 struct BackgroundRun {
@@ -102,11 +102,12 @@ fn stopped_osd_is_gap_in_series_then_timeout_error() {
 /// Stops an OSD for 2.5 s during runs on an image and a pool and a benchmark.
 fn assert_short_stop_is_gap(cluster: &Cluster, scratch: &Scratch, reads: &str) {
     let writes = format!("--target=rados://{POOL} --rw=randwrite --bs=4k --size=4m --iodepth=4");
-    // It begins before the others, and ends after them.
-    let line = format!("rados bench -p {POOL} 20 write -b 4k -t 4 -f json");
+    // It begins before the others, and ends after them. One I/O in flight, and fixed rates of the
+    // other runs, show a stop as well as the highest rates, which would keep the CPUs busy.
+    let line = format!("rados bench -p {POOL} 20 write -b 4k -t 1 -f json");
     let bench = start_piped(cluster.iosonde(&line));
     let runs = [("image", reads), ("pool", writes.as_str())].map(|(name, job)| {
-        let job = format!("{job} --runtime=12");
+        let job = format!("{job} --rate_iops=500 --runtime=12");
         (
             name,
             BackgroundRun::start(cluster, scratch, &format!("stall-{name}"), &job),
@@ -154,7 +155,7 @@ fn assert_long_stop_is_timeout(cluster: &Cluster, scratch: &Scratch, reads: &str
     ours.push(("write of 4096 bytes", bench));
     cluster.signal("osd.0", Signal::STOP);
     for (what, mut child) in ours {
-        let status = wait_for("the end", || child.try_wait().expect("a child"));
+        let status = wait_closely_for("the end", || child.try_wait().expect("a child"));
         let output = child.wait_with_output().expect("it has ended");
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(status.code(), Some(1), "{what}: {said}");

@@ -9,7 +9,7 @@ use iosonde_e2e::ceph::{Cluster, POOL};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::engines::{start, wait_for};
+use crate::engines::{start, wait_closely_for};
 
 #[test]
 #[ignore = "needs Ceph"]
@@ -104,7 +104,7 @@ fn ceph_args_take_precedence_over_defaults() {
         command.env("CEPH_ARGS", arguments);
         let mut child = start(command);
         // Clients that only ask the monitors keep librados' defaults.
-        wait_for(&format!("{threads} and {ahead}"), || {
+        wait_closely_for(&format!("{threads} and {ahead}"), || {
             let all = std::fs::read_dir(&sockets).expect("sockets");
             let mut all = all.flatten().map(|socket| socket.path());
             let is_it = all.any(|socket| {

@@ -8,7 +8,7 @@ use iosonde_e2e::ceph::{Cluster, POOL};
 use iosonde_e2e::{Scratch, is_full, require};
 use rustix::process::Signal;
 
-use crate::engines::{sizes, start_piped, start_until_output, wait_for};
+use crate::engines::{sizes, start_piped, start_until_output, wait_closely_for, wait_for};
 
 const ONE_OSD: [&str; 5] = ["--store", "memstore", "--no-mgr", "--size", "1073741824"];
 /// Capacity for writes at full speed until the test has seen them.
@@ -24,8 +24,10 @@ fn stopped_osd_is_stall_then_error() {
         "fio --ioengine=rados --pool={POOL} --name=stall --rw=randwrite --bs=4k --size=4m \
          --iodepth=4 --time_based --output-format=json"
     );
-    // Paused: the longest latency covers the pause, and no error occurs.
-    let command = cluster.iosonde(&format!("{job} --runtime=10 --ceph_timeout=60"));
+    // Paused: the longest latency covers the pause, and no error occurs. The rate is limited, since
+    // an I/O every 2 ms suffices.
+    let paced = format!("{job} --rate_iops=500 --runtime=10 --ceph_timeout=60");
+    let command = cluster.iosonde(&paced);
     let child = start_piped(command);
     wait_for("the object", || {
         (!sizes(&cluster, "stall.").is_empty()).then_some(())
@@ -71,7 +73,7 @@ fn interrupted(mut child: std::process::Child) -> String {
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, Signal::INT).expect("it runs");
     // The cluster's timeout is ten times as long as this wait.
-    let status = wait_for("the end", || child.try_wait().expect("a child"));
+    let status = wait_closely_for("the end", || child.try_wait().expect("a child"));
     assert_eq!(status.code(), Some(130), "{status}");
     let output = child.wait_with_output().expect("it has ended");
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
@@ -99,7 +101,7 @@ fn interrupt_opening(mut opening: std::process::Child) {
         // Longer than the interval of a key repeat.
         sleep(Duration::from_millis(1200));
     }
-    let status = wait_for("the end", || opening.try_wait().expect("a child"));
+    let status = wait_closely_for("the end", || opening.try_wait().expect("a child"));
     let output = opening.wait_with_output().expect("it has ended");
     let stderr = String::from_utf8_lossy(&output.stderr);
     // A signal that arrives before the handler is installed kills the process.
@@ -151,8 +153,8 @@ fn ctrl_c_does_not_wait_for_stopped_osd() {
     let bench = start_piped(cluster.iosonde(&format!(
         "rados bench -p {POOL} 600 write -b 4M -t 16 --timeout 600"
     )));
-    wait_for("a benchmark's object", || {
-        // No delay: the benchmark fills the pool meanwhile.
+    // The benchmark fills the pool meanwhile.
+    wait_closely_for("a benchmark's object", || {
         let all = cluster.objects(POOL);
         let is_its = |name: &String| name.contains("benchmark_data");
         all.iter().any(is_its).then_some(())

@@ -71,7 +71,7 @@ fn cache_tier_is_named_and_its_objects_are_removed() {
     while sweep.try_wait().expect("a child").is_none() {
         let (hot, cold) = tier_bytes(&cluster, &tier);
         (most_hot, most_cold) = (most_hot.max(hot), most_cold.max(cold));
-        sleep(Duration::from_millis(300));
+        sleep(Duration::from_millis(600));
     }
     assert!(sweep.wait().expect("a child").success());
     let text = std::fs::read_to_string(table).expect("a file");

@@ -39,49 +39,54 @@ fn verdict(result: &Value) -> Option<String> {
     stopped["evidence"].as_str().map(str::to_owned)
 }
 
-#[test]
-fn fio_figures_include_stop_and_json_reports_it() {
+/// Stops fio and the subject during a job of this pace.
+fn check_fio_figures(pace: &str) {
     for program in Program::both() {
         let scratch = Scratch::shared();
         lay_out(&scratch.work().join("data"), 1 << 20);
-        // A job that pauses, and a job that always waits in the kernel.
-        for pace in [
-            "--thinktime=100",
-            "--ioengine=libaio --direct=1 --iodepth=4",
-        ] {
-            one_good_try(|| {
-                let line = format!(
-                    "--name=job --filename=data --size=1m --rw=randread --time_based --runtime=6 \
-                     {pace} --output-format=json"
-                );
-                let running = program.line(&scratch, &line).start();
-                thread::sleep(AFTER);
-                stop(&running);
-                let run = running.wait();
-                assert!(run.status.success(), "{program:?}: {run}");
-                assert_eq!(run.stderr, "", "{program:?}: {run}");
-                let result: Value = serde_json::from_str(&run.stdout).expect("JSON");
-                // An I/O in flight, or one that a thread was about to submit, includes the stop.
-                if program.is_fio() {
-                    return Ok(());
-                }
-                let finding = verdict(&result).unwrap_or_default();
-                ensure(finding.contains("the figures include that time"), || {
-                    run.to_string()
-                })?;
-                let runtime = result["jobs"][0]["read"]["runtime"].as_u64();
-                ensure(
-                    runtime.is_some_and(|ms| (5_900..7_500).contains(&ms)),
-                    || format!("the stop is part of the time: {run}"),
-                )?;
-                let stop_ns = STOP.as_nanos() as f64;
-                let in_flight = !pace.contains("thinktime");
-                ensure(!in_flight || longest_ns(&result) > 0.9 * stop_ns, || {
-                    format!("one was in flight: {run}")
-                })
-            });
-        }
+        one_good_try(|| {
+            let line = format!(
+                "--name=job --filename=data --size=1m --rw=randread --time_based --runtime=6 \
+                 {pace} --output-format=json"
+            );
+            let running = program.line(&scratch, &line).start();
+            thread::sleep(AFTER);
+            stop(&running);
+            let run = running.wait();
+            assert!(run.status.success(), "{program:?}: {run}");
+            assert_eq!(run.stderr, "", "{program:?}: {run}");
+            let result: Value = serde_json::from_str(&run.stdout).expect("JSON");
+            // An I/O in flight, or one that a thread was about to submit, includes the stop.
+            if program.is_fio() {
+                return Ok(());
+            }
+            let finding = verdict(&result).unwrap_or_default();
+            ensure(finding.contains("the figures include that time"), || {
+                run.to_string()
+            })?;
+            let runtime = result["jobs"][0]["read"]["runtime"].as_u64();
+            ensure(
+                runtime.is_some_and(|ms| (5_900..7_500).contains(&ms)),
+                || format!("the stop is part of the time: {run}"),
+            )?;
+            let stop_ns = STOP.as_nanos() as f64;
+            let in_flight = !pace.contains("thinktime");
+            ensure(!in_flight || longest_ns(&result) > 0.9 * stop_ns, || {
+                format!("one was in flight: {run}")
+            })
+        });
     }
+}
+
+#[test]
+fn fio_figures_of_pausing_job_include_stop() {
+    check_fio_figures("--thinktime=100");
+}
+
+/// The job always waits in the kernel.
+#[test]
+fn fio_figures_of_busy_job_include_stop() {
+    check_fio_figures("--ioengine=libaio --direct=1 --iodepth=4");
 }
 
 #[test]
@@ -137,33 +142,41 @@ PACE
 """
 "#;
 
+/// Stops a suite whose job has this pace.
+fn check_study_figures(pace: &str) {
+    let scratch = Scratch::shared();
+    let suite = scratch.out().join("suite.toml");
+    std::fs::write(&suite, SUITE.replace("PACE", pace)).expect("a suite");
+    let line = format!("run {} . --format json", suite.display());
+    one_good_try(|| {
+        let running = ours(&scratch, &line).start();
+        // The inspection of the machine takes the first second.
+        thread::sleep(AFTER + AFTER);
+        stop(&running);
+        let run = running.wait();
+        assert!(run.status.success(), "{run}");
+        let result: Value = serde_json::from_str(&run.stdout).expect("JSON");
+        let step = &result["suites"][0]["steps"][0];
+        let finding = step["findings"].to_string();
+        ensure(finding.contains(FINDING_TEXT), || run.to_string())?;
+        assert!(finding.contains("the figures exclude that time"), "{run}");
+        // Both figures come from one run, which the stop would make 50 % longer.
+        let elapsed_ns = step["elapsed_ns"].as_f64().expect("a time");
+        ensure(elapsed_ns < 8e9, || format!("the stop is in it: {run}"))?;
+        let exported = ours(&scratch, "export latest --format fio-json").ok();
+        let exported: Value = serde_json::from_str(&exported.stdout).expect("JSON");
+        ensure(longest_ns(&exported) < 0.9 * STOP.as_nanos() as f64, || {
+            format!("an I/O in flight has the stop as its latency: {exported}")
+        })
+    });
+}
+
 #[test]
-fn study_figures_exclude_stop() {
-    for pace in ["thinktime=100", "ioengine=libaio\ndirect=1\niodepth=4"] {
-        let scratch = Scratch::shared();
-        let suite = scratch.out().join("suite.toml");
-        std::fs::write(&suite, SUITE.replace("PACE", pace)).expect("a suite");
-        let line = format!("run {} . --format json", suite.display());
-        one_good_try(|| {
-            let running = ours(&scratch, &line).start();
-            // The inspection of the machine takes the first second.
-            thread::sleep(AFTER + AFTER);
-            stop(&running);
-            let run = running.wait();
-            assert!(run.status.success(), "{run}");
-            let result: Value = serde_json::from_str(&run.stdout).expect("JSON");
-            let step = &result["suites"][0]["steps"][0];
-            let finding = step["findings"].to_string();
-            ensure(finding.contains(FINDING_TEXT), || run.to_string())?;
-            assert!(finding.contains("the figures exclude that time"), "{run}");
-            // Both figures come from one run, which the stop would make 50 % longer.
-            let elapsed_ns = step["elapsed_ns"].as_f64().expect("a time");
-            ensure(elapsed_ns < 8e9, || format!("the stop is in it: {run}"))?;
-            let exported = ours(&scratch, "export latest --format fio-json").ok();
-            let exported: Value = serde_json::from_str(&exported.stdout).expect("JSON");
-            ensure(longest_ns(&exported) < 0.9 * STOP.as_nanos() as f64, || {
-                format!("an I/O in flight has the stop as its latency: {exported}")
-            })
-        });
-    }
+fn study_figures_of_pausing_job_exclude_stop() {
+    check_study_figures("thinktime=100");
+}
+
+#[test]
+fn study_figures_of_busy_job_exclude_stop() {
+    check_study_figures("ioengine=libaio\ndirect=1\niodepth=4");
 }

@@ -39,7 +39,7 @@ pub enum Need {
     FioExamples,
     /// fio-plot, which reads the files that sweeps export.
     FioPlot,
-    /// A browser.
+    /// A browser without windows.
     Chromium,
 }
 
@@ -62,7 +62,7 @@ impl Need {
             Need::Strace => traces(),
             Need::FioExamples => fio_examples().is_dir(),
             Need::FioPlot => Path::new(&fio_plot()).is_file() || on_path("fio-plot"),
-            Need::Chromium => on_path("chromium"),
+            Need::Chromium => on_path("chromium-headless-shell"),
         };
         (!met).then(|| format!("needs {}", self.description()))
     }
@@ -83,7 +83,7 @@ impl Need {
             Need::Strace => "the package strace, and the right to trace programs",
             Need::FioExamples => "the package fio-examples",
             Need::FioPlot => "fio-plot (pip install fio-plot; IOSONDE_FIO_PLOT names the program)",
-            Need::Chromium => "the package chromium",
+            Need::Chromium => "the package chromium-headless-shell",
         }
     }
 }

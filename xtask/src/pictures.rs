@@ -9,8 +9,10 @@ use crate::repository;
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 use terminal_svg::{COLUMNS, ScreenTheme, terminal_svg};
 
 /// Folder of the pictures, from the root of the repository.
@@ -46,60 +48,62 @@ pub(crate) struct Arguments {
 #[derive(Debug)]
 struct PictureRecipe {
     name: &'static str,
-    /// Commands that run before, whose results are stored.
-    setup: &'static [&'static str],
+    /// Command that runs before, whose result is stored.
+    setup: Option<&'static str>,
     kind: PictureKind,
 }
 
 #[derive(Debug)]
 enum PictureKind {
-    /// Output of a command on a terminal.
+    /// Output of a command on a terminal. The result of a measurement is stored.
     Screen(&'static str),
     /// A chart of `iosonde plot`: the result or its run, and the kind of chart.
     Chart(&'static str, &'static str),
 }
 
-const RECIPES: [PictureRecipe; 8] = [
-    PictureRecipe {
-        name: "probe",
-        setup: &[],
-        kind: PictureKind::Screen(PROBE),
-    },
-    PictureRecipe {
-        name: "sweep",
-        setup: &[],
-        kind: PictureKind::Screen(SWEEP),
-    },
-    PictureRecipe {
-        name: "load",
-        setup: &[],
-        kind: PictureKind::Screen(LOAD),
-    },
-    PictureRecipe {
-        name: "compare",
-        setup: &[PROBE, SLOWER_PROBE],
-        kind: PictureKind::Screen("iosonde compare latest~1 latest"),
-    },
-    PictureRecipe {
-        name: "iops-over-depth",
-        setup: &[PROBE],
-        kind: PictureKind::Chart("latest", "iops-over-depth"),
-    },
-    PictureRecipe {
-        name: "heatmap",
-        setup: &[SWEEP],
-        kind: PictureKind::Chart("latest", "heatmap"),
-    },
-    PictureRecipe {
-        name: "latency",
-        setup: &[LOAD],
-        kind: PictureKind::Chart("latest", "latency"),
-    },
-    PictureRecipe {
-        name: "written",
-        setup: &[CACHED_PROBE],
-        kind: PictureKind::Chart("latest.random_write", "written"),
-    },
+impl PictureRecipe {
+    const fn screen(name: &'static str, command: &'static str) -> Self {
+        PictureRecipe {
+            name,
+            setup: None,
+            kind: PictureKind::Screen(command),
+        }
+    }
+
+    const fn chart(name: &'static str, result: &'static str, chart: &'static str) -> Self {
+        PictureRecipe {
+            name,
+            setup: None,
+            kind: PictureKind::Chart(result, chart),
+        }
+    }
+
+    /// Runs a command before, whose result is stored.
+    const fn after(self, command: &'static str) -> Self {
+        PictureRecipe {
+            setup: Some(command),
+            ..self
+        }
+    }
+}
+
+/// The pictures of each history, in this order. A chart shows the result of the screen before it,
+/// since simulations take most of the time.
+const HISTORIES: [&[PictureRecipe]; 4] = [
+    &[
+        PictureRecipe::screen("probe", PROBE),
+        PictureRecipe::chart("iops-over-depth", "latest", "iops-over-depth"),
+        PictureRecipe::screen("compare", "iosonde compare latest~1 latest").after(SLOWER_PROBE),
+    ],
+    &[
+        PictureRecipe::screen("sweep", SWEEP),
+        PictureRecipe::chart("heatmap", "latest", "heatmap"),
+    ],
+    &[
+        PictureRecipe::screen("load", LOAD),
+        PictureRecipe::chart("latency", "latest", "latency"),
+    ],
+    &[PictureRecipe::chart("written", "latest.random_write", "written").after(CACHED_PROBE)],
 ];
 
 const THEMES: [ScreenTheme; 2] = [ScreenTheme::Light, ScreenTheme::Dark];
@@ -113,14 +117,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
         None => built_iosonde()?,
     };
     let root = repository::root();
-    let mut files = BTreeMap::new();
-    for recipe in &RECIPES {
-        make_picture(recipe, &program, &mut files)
-            .with_context(|| format!("making the picture {}", recipe.name))?;
-    }
+    let (mut files, sample) = make_pictures(&program)?;
     let document = fs::read_to_string(root.join(SAMPLE_DOCUMENT))
         .with_context(|| format!("reading {SAMPLE_DOCUMENT}"))?;
-    let sample = PicturedProgram::new(&program)?.output(SWEEP)?;
     let document = with_sample(&document, SWEEP, &sample)
         .with_context(|| format!("{SAMPLE_DOCUMENT} has no block with `$ {SWEEP}`"))?;
     files.insert(SAMPLE_DOCUMENT.to_owned(), document);
@@ -160,14 +159,45 @@ fn check_files(root: &Path, files: &BTreeMap<String, String>) -> Result<bool> {
     Ok(faults.is_empty())
 }
 
+/// Makes all pictures, by their paths, and the sample. Each history has a thread.
+fn make_pictures(program: &Path) -> Result<(BTreeMap<String, String>, String)> {
+    let (histories, sample) = thread::scope(|scope| {
+        let makers: Vec<_> = HISTORIES
+            .iter()
+            .map(|recipes| scope.spawn(move || pictures_of_history(recipes, program)))
+            .collect();
+        let sample = PicturedProgram::new(program).and_then(|pictured| pictured.output(SWEEP));
+        let join = |maker: thread::ScopedJoinHandle<'_, _>| maker.join();
+        (makers.into_iter().map(join).collect::<Vec<_>>(), sample)
+    });
+    let mut files = BTreeMap::new();
+    for made in histories {
+        files.extend(made.unwrap_or_else(|panic| resume_unwind(panic))?);
+    }
+    Ok((files, sample?))
+}
+
+/// Makes the pictures of one history, by their paths.
+fn pictures_of_history(
+    recipes: &[PictureRecipe],
+    program: &Path,
+) -> Result<BTreeMap<String, String>> {
+    let pictured = PicturedProgram::new(program)?;
+    let mut files = BTreeMap::new();
+    for recipe in recipes {
+        make_picture(recipe, &pictured, &mut files)
+            .with_context(|| format!("making the picture {}", recipe.name))?;
+    }
+    Ok(files)
+}
+
 /// Makes both versions of a picture, by their paths.
 fn make_picture(
     recipe: &PictureRecipe,
-    program: &Path,
+    pictured: &PicturedProgram,
     files: &mut BTreeMap<String, String>,
 ) -> Result<()> {
-    let pictured = PicturedProgram::new(program)?;
-    for command in recipe.setup {
+    if let Some(command) = recipe.setup {
         pictured.output(command)?;
     }
     match recipe.kind {
@@ -394,8 +424,9 @@ mod tests {
             })
             .map(|name| format!("{FOLDER}/{name}"))
             .collect();
-        let made: BTreeSet<String> = RECIPES
-            .iter()
+        let made: BTreeSet<String> = HISTORIES
+            .into_iter()
+            .flatten()
             .flat_map(|recipe| THEMES.map(|theme| picture_path(recipe.name, theme)))
             .collect();
         assert_eq!(shown, made);
