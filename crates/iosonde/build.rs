@@ -55,6 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "crates/machine",
             "crates/result",
             "crates/sim",
+            "crates/statistics",
             "crates/workload",
         ] {
             println!("cargo::rerun-if-changed={}", root.join(part).display());

@@ -1,5 +1,5 @@
-//! Results of measurements: histograms, statistics, results of runs, and fio's output formats. Pure
-//! and portable: no system calls, except that fio's formats read the local time zone.
+//! Results of runs, their comparison, and fio's output formats. Pure and portable: no system calls,
+//! except that fio's formats read the local time zone.
 
 pub mod bottleneck;
 pub mod cache_state;
@@ -13,8 +13,11 @@ mod disk_util;
 pub mod doctor;
 pub mod document;
 pub mod error_text;
+// The tests of `statistics` use this file, too.
+#[cfg(test)]
+#[path = "../../statistics/src/series_statistics/families.rs"]
+mod families;
 pub mod fio;
-pub mod histogram;
 pub mod host;
 pub mod interval;
 mod known_cause;
@@ -36,12 +39,10 @@ pub mod run_error;
 pub mod run_facts;
 #[cfg(test)]
 mod sample_run;
-pub mod series_statistics;
 pub mod session;
 pub mod shared_file;
 mod shared_file_fault;
 pub mod spill_list;
-pub mod stats;
 pub mod storage;
 pub mod stored_latencies;
 pub mod time_window;
@@ -52,3 +53,5 @@ pub mod wire;
 pub mod words;
 mod worker_result;
 mod worker_sums;
+
+pub use iosonde_statistics::{histogram, series_statistics, stats};

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use crate::compare::confidence_interval::{LEVEL, quantile};
     use crate::compare::{ComparisonVerdict, Figure, IoPattern};
-    use crate::series_statistics::families::{Random, normal};
+    use crate::families::{Random, normal};
     use proptest::prelude::*;
     use rand::SeedableRng;
 

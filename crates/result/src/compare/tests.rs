@@ -4,11 +4,11 @@ use super::confidence_interval::{
     bounds_of_mean, bounds_of_percentile, bounds_of_rates, bounds_of_samples,
 };
 use super::*;
-use crate::histogram::Histogram;
-use crate::littles_law::SlotTime;
-use crate::series_statistics::families::{
+use crate::families::{
     FAMILIES, ProcessFamily, Random, TRUTH, chance_deviation, draws, normal, uniform,
 };
+use crate::histogram::Histogram;
+use crate::littles_law::SlotTime;
 use crate::stats::Moments;
 use proptest::prelude::*;
 use rand::SeedableRng;

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 /// Bits of a value that select the bucket within its power of two.
 pub const SUB_BITS: u32 = 7;
 /// Largest value that is not clamped to the last bucket.
-pub(crate) const MAX_VALUE: u64 = (1 << 42) - 1;
+pub const MAX_VALUE: u64 = (1 << 42) - 1;
 /// Number of buckets.
 pub const BUCKETS: usize = index_of(MAX_VALUE) + 1;
 
@@ -161,7 +161,7 @@ impl Histogram {
     }
 
     /// Keeps only the non-empty buckets. The histogram compares equal to its former value.
-    pub(crate) fn compact(&mut self) {
+    pub fn compact(&mut self) {
         if !self.counts.is_empty() {
             self.compact = CompactBuckets::new(self.buckets());
             self.counts = Box::default();
@@ -170,7 +170,7 @@ impl Histogram {
     }
 
     /// Appends the non-empty buckets with their length, which [`Histogram::decode`] needs.
-    pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
+    pub fn encode(&self, bytes: &mut Vec<u8>) {
         let mut compact = &self.compact;
         let made;
         if !self.counts.is_empty() {
@@ -187,7 +187,7 @@ impl Histogram {
     }
 
     /// Decodes a histogram and advances the slice. Returns `None` if the bytes are incomplete.
-    pub(crate) fn decode(bytes: &mut &[u8]) -> Option<Histogram> {
+    pub fn decode(bytes: &mut &[u8]) -> Option<Histogram> {
         let length = usize::try_from(read_leb128(bytes)?).ok()?;
         let (own, rest) = bytes.split_at_checked(length)?;
         *bytes = rest;
@@ -222,11 +222,10 @@ impl Histogram {
 
     /// Returns the non-empty buckets in ascending order, as index and count.
     pub fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let counts = self.counts.iter().enumerate();
-        counts
-            .filter(|(_, count)| **count > 0)
-            .map(|(index, count)| (index, *count))
-            .chain(self.compact.buckets())
+        NonEmptyBuckets {
+            counts: self.counts.iter().enumerate(),
+            compact: self.compact.buckets(),
+        }
     }
 
     /// Returns the value at or below which `percent` per cent of the values lie: as in fio, the
@@ -248,6 +247,28 @@ impl Histogram {
         }
         debug_assert!(seen <= self.total && last.is_some() == (self.total > 0));
         last
+    }
+}
+
+/// The non-empty buckets of a histogram in ascending order.
+///
+/// Not composed of adapters such as `filter`: these are generic, so they would be compiled with the
+/// optimisation of the calling crate, which has none in the profile `dev`.
+struct NonEmptyBuckets<'a> {
+    /// All buckets, or none of a compact histogram.
+    counts: std::iter::Enumerate<std::slice::Iter<'a, u64>>,
+    /// None of a histogram that has all buckets.
+    compact: DecodedBuckets<'a>,
+}
+
+impl Iterator for NonEmptyBuckets<'_> {
+    type Item = (usize, u64);
+
+    fn next(&mut self) -> Option<(usize, u64)> {
+        match self.counts.find(|(_, count)| **count > 0) {
+            Some((index, count)) => Some((index, *count)),
+            None => self.compact.next(),
+        }
     }
 }
 
@@ -327,18 +348,32 @@ impl CompactBuckets {
         CompactBuckets(bytes.into_boxed_slice())
     }
 
-    fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let mut rest = &*self.0;
-        let mut index = 0;
-        std::iter::from_fn(move || {
-            index += read_leb128(&mut rest)? as usize;
-            Some((index, read_leb128(&mut rest)?))
-        })
+    fn buckets(&self) -> DecodedBuckets<'_> {
+        DecodedBuckets {
+            rest: &self.0,
+            index: 0,
+        }
+    }
+}
+
+/// Decodes [`CompactBuckets`].
+struct DecodedBuckets<'a> {
+    rest: &'a [u8],
+    /// Index of the bucket before `rest`.
+    index: usize,
+}
+
+impl Iterator for DecodedBuckets<'_> {
+    type Item = (usize, u64);
+
+    fn next(&mut self) -> Option<(usize, u64)> {
+        self.index += read_leb128(&mut self.rest)? as usize;
+        Some((self.index, read_leb128(&mut self.rest)?))
     }
 }
 
 /// Appends `value` in LEB128: seven bits per byte, lowest first. The top bit means more follow.
-pub(crate) fn write_leb128(bytes: &mut Vec<u8>, mut value: u64) {
+pub fn write_leb128(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -347,7 +382,7 @@ pub(crate) fn write_leb128(bytes: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Decodes a LEB128 number and advances the slice. Returns `None` if the bytes end within it.
-pub(crate) fn read_leb128(bytes: &mut &[u8]) -> Option<u64> {
+pub fn read_leb128(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..u64::BITS).step_by(7) {
         let (byte, rest) = bytes.split_first()?;

@@ -36,7 +36,7 @@ pub enum SeriesEvidence {
 }
 
 /// Fewest samples for which [`mean_with_confidence`] returns an estimate.
-pub(crate) const FEWEST_SAMPLES: usize = 5;
+pub const FEWEST_SAMPLES: usize = 5;
 
 /// Constants chosen by the coverage of simulated series (docs/decisions/intervals.md).
 #[derive(Debug, Clone, Copy)]
@@ -396,6 +396,6 @@ pub fn is_rate_steady(rates: &[f64]) -> Option<bool> {
 }
 
 #[cfg(test)]
-pub(crate) mod families;
+mod families;
 #[cfg(test)]
 mod tests;
