@@ -58,9 +58,9 @@ pub(crate) trait Backend {
     fn submit(&mut self, slab: &mut Slab, batch: &[u32]) -> io::Result<usize>;
 
     /// Carries out an I/O in the first slot while no other is in flight, as [`Backend::submit`] and
-    /// [`Backend::reap`] with less code. Calls `submitted` once it is submitted, or before a backend
-    /// that [carries it out](Backend::CARRIES_OUT_IN_SUBMIT) does so. [`Backend::reap`] returns the
-    /// completion of an I/O that stays in flight.
+    /// [`Backend::reap`] with less code. Calls `submitted` once it is submitted, or before it is
+    /// carried out if [`Backend::CARRIES_OUT_IN_SUBMIT`]. [`Backend::reap`] returns the completion
+    /// of an I/O that stays in flight.
     ///
     /// # Panics
     /// If the memory is not that of earlier calls.

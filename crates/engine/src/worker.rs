@@ -206,6 +206,8 @@ pub(crate) struct Worker<B, C> {
     to_follow: u32,
     /// Full reaps in a row: see `is_full_reap`.
     full_reaps: u32,
+    /// Full reaps until full rounds are tried again.
+    until_rounds: u32,
     phase: WorkerPhase,
     source_exhausted: bool,
     /// Whether the queue has reached `iodepth` once.
@@ -317,6 +319,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             in_flight: 0,
             to_follow: 0,
             full_reaps: 0,
+            until_rounds: 0,
             first_start_ns: now_ns,
             was_full: false,
             draining: false,

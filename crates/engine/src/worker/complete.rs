@@ -102,10 +102,12 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             "each I/O in flight completes once"
         );
         self.parts.recorder.resumed(self.clock.resumed_ns());
-        self.full_reaps = match self.is_full_reap() {
-            true => self.full_reaps.saturating_add(1),
-            false => 0,
-        };
+        if self.is_full_reap() {
+            self.full_reaps = self.full_reaps.saturating_add(1);
+            self.until_rounds = self.until_rounds.saturating_sub(1);
+        } else {
+            self.full_reaps = 0;
+        }
         let count = self.done.len().min(self.parts.rules.complete_max as usize);
         let special = self.special || self.phase == WorkerPhase::EndSync;
         let mut position = 0;
@@ -135,17 +137,30 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.debug_assert_slots();
     }
 
-    /// Whether the reap returned all I/Os of several calls, shortly after the first was prepared.
+    /// Whether the reap returned all I/Os of several calls, or of the whole depth, shortly after
+    /// the first was prepared. The whole depth in one call leads only to
+    /// [full rounds](super::full_rounds). Special jobs have none, and their depth may grow.
+    ///
     /// Such I/Os complete within their calls and do not queue in a device, so that calls twice as
     /// large hardly change their latencies. An engine may also wait for a slow device in its call,
     /// as libaio does without O_DIRECT: its I/Os are all complete too, but later.
     #[inline(always)]
     fn is_full_reap(&self) -> bool {
+        let rules = &self.parts.rules;
+        let exceeded = match self.special {
+            true => rules.call_limit,
+            false => rules.call_limit.min(rules.iodepth - 1),
+        };
         !B::CARRIES_OUT_IN_SUBMIT
             && self.done.len() == self.in_flight as usize
-            && self.in_flight > self.parts.rules.call_limit.min(self.depth() - 1)
-            && self.now_ns.saturating_sub(self.first_start_ns)
-                <= FULL_REAP_NS_PER_IO * u64::from(self.in_flight)
+            && self.in_flight > exceeded
+            && self.is_soon_after(self.first_start_ns, self.in_flight)
+    }
+
+    /// Whether this number of I/Os completed soon after the first of them was prepared.
+    #[inline(always)]
+    pub(super) fn is_soon_after(&self, first_start_ns: u64, ios: u32) -> bool {
+        self.now_ns.saturating_sub(first_start_ns) <= FULL_REAP_NS_PER_IO * u64::from(ios)
     }
 
     /// Removes processed completions, of which there are more than

@@ -4,7 +4,7 @@
 //! code and counters from the L1 caches. Where some reaps in a row returned all I/Os in flight, as
 //! on storage that answers from memory, this path generates I/Os for some rounds in advance, and
 //! counts their time stamps afterwards. The statistics are the same as without it. A round that is
-//! not complete goes on in the general path, as do all later ones until reaps are full again.
+//! not complete goes on in the general path, as do all later ones until some reaps are full again.
 
 use super::next_io::FULL_REAPS_MIN;
 use super::{Worker, WorkerPhase, WorkerStep};
@@ -98,6 +98,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     #[inline(always)]
     pub(super) fn may_run_rounds(&self, ending: bool) -> bool {
         self.full_reaps >= FULL_REAPS_MIN
+            && self.until_rounds == 0
             && self.rounds.is_some()
             && !ending
             && !self.source_exhausted
@@ -155,6 +156,11 @@ impl<B: Backend, C: Clock> Worker<B, C> {
                 issue_ns: self.submitted_ns,
                 end_ns: self.now_ns,
             });
+            // As after a reap that is not full, the next calls are small.
+            if !self.is_soon_after(start_ns, depth as u32) {
+                self.full_reaps = 0;
+                break;
+            }
             // Of the conditions of `is_ending`, only these change within a row.
             if self.now_ns >= row_end_ns || self.parts.shared.stop.load(Relaxed) {
                 break;
@@ -166,9 +172,10 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             let ios = &rounds.ios[rounds.next - depth..rounds.next];
             self.go_on_with_round(ios, outcome);
         }
-        // The general path carries out what is no whole round, and what follows an interruption.
+        // The general path carries out what is no whole round, and what follows an interruption. It
+        // decides on `full_reaps`, so that its calls have the same sizes as without rounds.
         if rounds.end - rounds.next < depth && rounds.at_pause || interruption.is_some() {
-            self.full_reaps = 0;
+            self.until_rounds = FULL_REAPS_MIN;
         }
         self.has_generated = rounds.holds_ios();
         self.rounds = Some(rounds);
@@ -245,6 +252,8 @@ impl<B: Backend, C: Clock> Worker<B, C> {
             counts[direction as usize] += 1;
         }
         let slots = 0..ios.len() as u32;
+        // Also of a declined round: if the worker ends now, the general path prepares nothing.
+        self.prepared_ns = self.now_ns;
         if outcome == RoundTransfer::Declined {
             self.batch.extend(slots);
             self.batched = counts;
@@ -253,7 +262,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         for slot in &mut self.parts.slab.slots[..ios.len()] {
             slot.issue_ns = self.submitted_ns;
         }
-        (self.prepared_ns, self.first_start_ns) = (self.now_ns, self.now_ns);
+        self.first_start_ns = self.now_ns;
         self.in_flight = slots.end;
         (self.parts.recorder).submitted(
             &counts,

@@ -51,8 +51,12 @@ enum RoundFate {
     Short,
     /// One I/O fails.
     Failed,
+    /// All complete at once, but late.
+    Slow,
     /// The fast path does not know the I/Os.
     Declined,
+    /// The same, and the worker is to stop.
+    DeclinedAtStop,
     ProcessStop,
     StopRequest,
 }
@@ -97,7 +101,10 @@ impl<const ROUNDS: bool> ScriptedBackend<ROUNDS> {
                 result,
             });
         }
-        if self.fate == RoundFate::StopRequest {
+        if matches!(
+            self.fate,
+            RoundFate::StopRequest | RoundFate::DeclinedAtStop
+        ) {
             self.shared.stop.store(true, Relaxed);
         }
     }
@@ -113,6 +120,7 @@ impl<const ROUNDS: bool> ScriptedBackend<ROUNDS> {
                 done.extend(self.pending.drain(..half));
                 return;
             }
+            RoundFate::Slow => self.clock.pass(100_000),
             RoundFate::ProcessStop => self.clock.resumed_ns.set(self.clock.now_ns()),
             _ => {}
         }
@@ -145,7 +153,11 @@ impl<const ROUNDS: bool> Backend for ScriptedBackend<ROUNDS> {
         assert!(ROUNDS && self.pending.is_empty());
         let fate = (self.fate_of)(self.calls.borrow().len());
         let has_syncs = ios.iter().any(|io| io.op.direction().is_none());
-        if fate == RoundFate::Declined || has_syncs {
+        let is_declined = matches!(fate, RoundFate::Declined | RoundFate::DeclinedAtStop);
+        if fate == RoundFate::DeclinedAtStop {
+            self.shared.stop.store(true, Relaxed);
+        }
+        if is_declined || has_syncs {
             return RoundTransfer::Declined;
         }
         self.rounds.set(self.rounds.get() + 1);
@@ -198,12 +210,13 @@ struct MeasuredRun {
 /// Returns the measurements and the number of rounds on the fast path.
 fn run<const ROUNDS: bool>(
     job: &Job,
+    depth: u32,
     fate_of: fn(usize) -> RoundFate,
     adjust: fn(&mut WorkerParts),
 ) -> (MeasuredRun, usize) {
     let clock = SteppedClock::default();
     clock.pass(1_000);
-    let mut worker_parts = parts(job, DEPTH, &clock);
+    let mut worker_parts = parts(job, depth, &clock);
     worker_parts.log = None;
     adjust(&mut worker_parts);
     let shared = worker_parts.shared.clone();
@@ -243,21 +256,31 @@ fn run<const ROUNDS: bool>(
     (measured, rounds.get())
 }
 
-/// Runs the job on both paths. At least `rounds_min` calls take the fast path.
+/// Runs the job on both paths, at depth 4. At least `rounds_min` calls take the fast path.
 fn assert_same(
     job: &Job,
     fate_of: fn(usize) -> RoundFate,
     adjust: fn(&mut WorkerParts),
     rounds_min: usize,
 ) -> MeasuredRun {
-    let (general, none) = run::<false>(job, fate_of, adjust);
-    let (fast, rounds) = run::<true>(job, fate_of, adjust);
+    assert_same_at(job, DEPTH, fate_of, adjust, rounds_min)
+}
+
+fn assert_same_at(
+    job: &Job,
+    depth: u32,
+    fate_of: fn(usize) -> RoundFate,
+    adjust: fn(&mut WorkerParts),
+    rounds_min: usize,
+) -> MeasuredRun {
+    let (general, none) = run::<false>(job, depth, fate_of, adjust);
+    let (fast, rounds) = run::<true>(job, depth, fate_of, adjust);
     assert_eq!(fast, general);
     assert_eq!(none, 0);
     assert!(rounds >= rounds_min, "{rounds} rounds on the fast path");
     assert!(
         rounds < general.calls.len(),
-        "the first reaps are looked at"
+        "the first rounds take the general path"
     );
     fast
 }
@@ -355,4 +378,37 @@ fn rounds_until_a_stop_or_deadline_count_the_same() {
         25,
     );
     assert!(measured.directions.read.total_ios < measured.live_reads.0);
+}
+
+#[test]
+fn calls_of_rounds_have_the_sizes_of_the_general_path() {
+    fn limit_calls(parts: &mut WorkerParts) {
+        (parts.rules.call_limit, parts.rules.call_limit_at_once) = (8, 16);
+    }
+    // Its last round has 10 I/Os.
+    let job = reads(250);
+    let full = |_: usize| RoundFate::Full;
+    let measured = assert_same_at(&job, 12, full, limit_calls, 10);
+    let sizes: Vec<usize> = measured.calls.iter().map(|call| call.ios.len()).collect();
+    assert_eq!(sizes[..4], [8, 4, 8, 4], "small calls at first");
+    assert_eq!(sizes[sizes.len() - 3..], [12, 10, 1], "the flush follows");
+    let slow = |number: usize| match number {
+        14 | 15 => RoundFate::Slow,
+        18 => RoundFate::Short,
+        _ => RoundFate::Full,
+    };
+    let measured = assert_same_at(&job, 12, slow, limit_calls, 3);
+    let calls = measured.calls[14..].iter();
+    assert!(calls.filter(|call| call.ios.len() == 8).count() > 1);
+    assert_same_at(&job, 12, |_| RoundFate::Declined, limit_calls, 0);
+}
+
+#[test]
+fn declined_round_at_a_stop_counts_the_same() {
+    let stop = |number: usize| match number {
+        20 => RoundFate::DeclinedAtStop,
+        _ => RoundFate::Full,
+    };
+    let measured = assert_same(&reads(240), stop, |_| {}, 10);
+    assert_eq!(measured.live_reads.0, 21 * 4);
 }
