@@ -143,17 +143,28 @@ export async function drawn(page, id) {
   return panel;
 }
 
-/** Scrolls to an element and clicks it, if nothing covers it. A click of Playwright waits for frames and moves the pointer, which redraws the page. */
+/**
+ * Scrolls to an element and clicks it, if nothing covers it. A click of Playwright also waits for frames. A click by script is none of a user, after ten of which Chromium drops downloads.
+ * An element that moves before the click gets another one.
+ */
 async function clicked(locator) {
-  const covering = await locator.evaluate((element) => {
-    element.scrollIntoView({ block: 'center', behavior: 'instant' });
-    const { x, y, width, height } = element.getBoundingClientRect();
-    const top = document.elementFromPoint(x + width / 2, y + height / 2);
-    if (!element.checkVisibility() || !element.contains(top)) return `${top?.outerHTML.slice(0, 100)} is where ${element.textContent} should be`;
-    element.click();
-    return null;
-  });
-  assert.equal(covering, null);
+  for (let attempt = 1; ; attempt++) {
+    const { covering, x, y } = await locator.evaluate((element) => {
+      element.scrollIntoView({ block: 'center', behavior: 'instant' });
+      const box = element.getBoundingClientRect();
+      const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+      const top = document.elementFromPoint(x, y);
+      if (!element.checkVisibility() || !element.contains(top)) return { covering: `${top?.outerHTML.slice(0, 100)} is where ${element.textContent} should be` };
+      window.wasClicked = false;
+      element.addEventListener('click', () => (window.wasClicked = true), { once: true });
+      return { covering: null, x, y };
+    });
+    if (covering === null) {
+      await locator.page().mouse.click(x, y);
+      if (await locator.page().evaluate(() => window.wasClicked)) return;
+    }
+    assert.ok(attempt < 20, covering ?? 'it moves away before each click');
+  }
 }
 
 /** The table behind a chart: its head, and its rows of text. */
