@@ -1,6 +1,6 @@
 //! One I/O of the queue: filled by the worker, carried out by a backend, named by its index.
 
-use iosonde_workload::Op;
+use iosonde_workload::{Io, Op};
 use std::os::fd::RawFd;
 
 /// One I/O from its preparation to its completion, on a cache line of its own. Its index names it
@@ -51,6 +51,20 @@ impl Slot {
         check: false,
         prepared_ns: 0,
     };
+
+    /// A slot with a generated I/O that starts at `start_ns`.
+    #[inline(always)]
+    pub(crate) fn starting(io: &Io, start_ns: u64) -> Slot {
+        Slot {
+            offset: io.offset,
+            start_ns,
+            len: io.len,
+            file: io.file,
+            op: io.op,
+            prepared_ns: start_ns,
+            ..Slot::IDLE
+        }
+    }
 }
 
 /// A finished I/O.

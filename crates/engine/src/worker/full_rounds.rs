@@ -222,15 +222,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     /// Puts the I/Os of a round into the first slots.
     fn place_round(&mut self, ios: &[Io]) {
         for (slot, io) in self.parts.slab.slots.iter_mut().zip(ios) {
-            *slot = Slot {
-                offset: io.offset,
-                start_ns: self.now_ns,
-                len: io.len,
-                file: io.file,
-                op: io.op,
-                prepared_ns: self.now_ns,
-                ..Slot::IDLE
-            };
+            *slot = Slot::starting(io, self.now_ns);
         }
     }
 

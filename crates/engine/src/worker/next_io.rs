@@ -83,15 +83,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
         self.free.truncate(kept);
         let mut counts = [0; 3];
         for (io, index) in self.ios[..count].iter().zip(&self.batch[first..]) {
-            self.parts.slab.slots[*index as usize] = Slot {
-                offset: io.offset,
-                start_ns,
-                len: io.len,
-                file: io.file,
-                op: io.op,
-                prepared_ns: start_ns,
-                ..Slot::IDLE
-            };
+            self.parts.slab.slots[*index as usize] = Slot::starting(io, start_ns);
             if let Some(direction) = io.op.direction() {
                 counts[direction as usize] += 1;
             }

@@ -189,15 +189,7 @@ impl<B: Backend, C: Clock> Worker<B, C> {
     #[inline(always)]
     fn place_single(&mut self, io: &Io) {
         self.prepared_ns = self.now_ns;
-        self.parts.slab.slots[SLOT as usize] = Slot {
-            offset: io.offset,
-            start_ns: self.now_ns,
-            len: io.len,
-            file: io.file,
-            op: io.op,
-            prepared_ns: self.now_ns,
-            ..Slot::IDLE
-        };
+        self.parts.slab.slots[SLOT as usize] = Slot::starting(io, self.now_ns);
     }
 
     /// Carries out the I/O of the slot by the calls that also carry out batches.

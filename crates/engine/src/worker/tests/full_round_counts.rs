@@ -1,6 +1,6 @@
 //! Tests that full rounds issue and count the same I/Os as the general path.
 
-use super::worker_parts::{job, parts};
+use super::worker_parts::{SteppedClock, job, parts};
 use crate::io::{Backend, Completion, FileHandle, RoundTransfer, Slab};
 use crate::sys::memory::IoMemory;
 use crate::worker::clock::Clock;
@@ -17,29 +17,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 const DEPTH: u32 = 4;
-
-/// A clock that only the backend moves on.
-#[derive(Clone, Default)]
-struct SteppedClock {
-    now_ns: Rc<Cell<u64>>,
-    resumed_ns: Rc<Cell<u64>>,
-}
-
-impl SteppedClock {
-    fn pass(&self, ns: u64) {
-        self.now_ns.set(self.now_ns.get() + ns);
-    }
-}
-
-impl Clock for SteppedClock {
-    fn now_ns(&self) -> u64 {
-        self.now_ns.get()
-    }
-
-    fn resumed_ns(&self) -> u64 {
-        self.resumed_ns.get()
-    }
-}
 
 /// The outcome of the I/Os of one call.
 #[derive(Debug, Clone, Copy, PartialEq)]

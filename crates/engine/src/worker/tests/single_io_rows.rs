@@ -1,6 +1,6 @@
 //! Tests that the fast path of depth 1 issues and counts the same I/Os as the general path.
 
-use super::worker_parts::{job, parts};
+use super::worker_parts::{SteppedClock, job, parts};
 use crate::io::{Backend, Completion, FileHandle, LoneTransfer, Slab, Slot};
 use crate::sys::memory::IoMemory;
 use crate::worker::clock::Clock;
@@ -11,34 +11,11 @@ use iosonde_job::plan::*;
 use iosonde_result::interval::IntervalCounts;
 use iosonde_result::run::{DirectionStats, IoFailure, RampResult, SyncStats};
 use iosonde_workload::{Io, Op};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// A clock that only the backend moves on.
-#[derive(Clone, Default)]
-struct SteppedClock {
-    now_ns: Rc<Cell<u64>>,
-    resumed_ns: Rc<Cell<u64>>,
-}
-
-impl SteppedClock {
-    fn pass(&self, ns: u64) {
-        self.now_ns.set(self.now_ns.get() + ns);
-    }
-}
-
-impl Clock for SteppedClock {
-    fn now_ns(&self) -> u64 {
-        self.now_ns.get()
-    }
-
-    fn resumed_ns(&self) -> u64 {
-        self.resumed_ns.get()
-    }
-}
 
 /// The outcome of one call of the backend.
 #[derive(Clone, Copy, PartialEq)]

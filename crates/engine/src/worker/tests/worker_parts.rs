@@ -15,10 +15,35 @@ use crate::worker::{
 use iosonde_job::plan::*;
 use iosonde_workload::rng::Stream;
 use iosonde_workload::{FileLayout, Generator, Seeds};
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 pub(crate) const FILE_BYTES: u64 = 1 << 20;
 pub(crate) const DEPTH: u32 = 16;
+
+/// A clock that only the backend moves on.
+#[derive(Clone, Default)]
+pub(crate) struct SteppedClock {
+    now_ns: Rc<Cell<u64>>,
+    pub(crate) resumed_ns: Rc<Cell<u64>>,
+}
+
+impl SteppedClock {
+    pub(crate) fn pass(&self, ns: u64) {
+        self.now_ns.set(self.now_ns.get() + ns);
+    }
+}
+
+impl Clock for SteppedClock {
+    fn now_ns(&self) -> u64 {
+        self.now_ns.get()
+    }
+
+    fn resumed_ns(&self) -> u64 {
+        self.resumed_ns.get()
+    }
+}
 
 /// Parts of a worker on one file, for a backend with `depth` I/Os in flight.
 pub(crate) fn parts(job: &Job, depth: u32, clock: &impl Clock) -> WorkerParts {
