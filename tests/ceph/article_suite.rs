@@ -29,15 +29,22 @@ fn suite(cluster: &Cluster, scratch: &Scratch) -> String {
     file.display().to_string()
 }
 
+/// Draws all charts once the page is loaded: a slow machine may render no frame after the first
+/// charts are drawn, so the others would never become visible.
+const DRAW_ALL: &str = "<script>addEventListener('load', () => \
+     ['beforeprint', 'afterprint'].forEach((name) => dispatchEvent(new Event(name))));</script>";
+
 /// Opens a report in a browser, runs its scripts and returns each figure of the page.
 fn opened(page: &Path, scratch: &Scratch) -> Vec<String> {
+    let source = std::fs::read_to_string(page).expect("a report");
+    let page = scratch.out().join("drawn.html");
+    std::fs::write(&page, source + DRAW_ALL).expect("a copy of the report");
     let mut command = std::process::Command::new("timeout");
     command.args(["300", "chromium-headless-shell", "--headless"]);
     command.args(["--no-sandbox", "--disable-gpu", "--no-first-run"]);
     command.arg("--disable-sync");
     command.args(["--disable-background-networking", "--enable-logging=stderr"]);
-    // Charts are drawn when visible, so the window shows all of them.
-    command.args(["--window-size=1280,30000", "--virtual-time-budget=20000"]);
+    command.args(["--window-size=1280,900", "--virtual-time-budget=20000"]);
     let profile = scratch.out().join("browser");
     command.arg(format!("--user-data-dir={}", profile.display()));
     command.arg("--dump-dom");
