@@ -9,6 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use std::{env, process, thread};
 
+use iosonde_workload::rng::mix64;
 use tempfile::TempDir;
 
 use crate::program::PROGRAM_TIMEOUT;
@@ -232,20 +233,18 @@ fn first_unlocked(mut files: Vec<File>, start: usize, deadline: Instant) -> Opti
     }
 }
 
+/// Number of SplitMix64 (Steele, Lea and Flood: Fast splittable pseudorandom number generators,
+/// 2014) at this index: [`mix64`] adds the increment once more.
+fn split_mix_64(seed: u64, index: u64) -> u64 {
+    const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
+    mix64(seed.wrapping_add(index.wrapping_mul(INCREMENT)))
+}
+
 /// Incompressible bytes, the same for the same seed.
 #[must_use]
 pub fn incompressible(len: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed;
-    let mut word = || {
-        // SplitMix64 (Steele, Lea and Flood: Fast splittable pseudorandom number generators, 2014).
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    (0..len.div_ceil(8))
-        .flat_map(|_| word().to_le_bytes())
+    (0..len.div_ceil(8) as u64)
+        .flat_map(|word| split_mix_64(seed, word).to_le_bytes())
         .take(len)
         .collect()
 }
@@ -261,6 +260,15 @@ pub fn lay_out(path: &Path, len: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn incompressible_bytes_are_those_of_split_mix_64() {
+        // First numbers of the reference implementation with seed 0.
+        let words = [0xe220_a839_7b1d_cdaf_u64, 0x6e78_9e6a_a1b9_65f4];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        assert_eq!(incompressible(16, 0), bytes);
+        assert_eq!(incompressible(11, 0), bytes[..11]);
+    }
 
     #[test]
     fn locked_turn_is_free_after_drop() {

@@ -234,8 +234,8 @@ export interface Spread {
 
 export interface SpreadRow {
   what: string;
-  unit: Unit;
-  mean: number;
+  /** The mean with its known digits, as all screens print it. */
+  mean: string;
   runs: number;
   machines: number;
   /** Standard deviations in per cent of the mean. */

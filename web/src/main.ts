@@ -10,7 +10,7 @@ import { seriesOfPart, timeline } from './chart/timeline';
 import { cleaned } from './clean';
 import type { Report, Run } from './document';
 import { add, h, table } from './dom';
-import { capital, quantity } from './format';
+import { capital, listedNames } from './format';
 import { forPaper } from './paper';
 import { Choice, dashOfWorkload, groupBy, mainRows, rowsOf, type Row } from './rows';
 import { comparisonTable } from './section/comparisons';
@@ -295,9 +295,7 @@ function notDrawn(rows: Row[], drawn: Row[]): string {
   const drawnNames = new Set(drawn.map((row) => row.name));
   const rest = rows.filter((row) => !drawnNames.has(row.name)).map((row) => row.name);
   if (rest.length === 0) return '';
-  const first = rest.slice(0, rest.length > 3 ? 2 : 3).join('; ');
-  const others = rest.length > 3 ? ` and ${rest.length - 2} others` : '';
-  return `Not drawn: ${first}${others}. The section Figures draws any row.`;
+  return `Not drawn: ${listedNames(rest)}. The section Figures draws any row.`;
 }
 
 /**
@@ -414,7 +412,7 @@ function spreadSection(report: Report): Section | null {
       head: ['figure', 'mean', 'runs', 'machines', 'within a machine', 'between machines'],
       rows: spread.rows.map((row) => [
         row.what,
-        quantity(row.mean, row.unit),
+        row.mean,
         row.runs,
         row.machines,
         share(row.within_percent),
@@ -424,7 +422,7 @@ function spreadSection(report: Report): Section | null {
   );
   const about =
     'Standard deviations in per cent of the mean: between runs of one machine, ' +
-    'and between machines in addition.';
+    'and between machines in addition. ~: interval not known.';
   return { id: 'spread', title: 'Spread', content: () => [h('p', {}, about), ...tables] };
 }
 

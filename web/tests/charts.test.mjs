@@ -183,6 +183,10 @@ describe('sweeps', () => {
     assert.equal(load.matrix.writes_per_s[0], 0);
     assert.equal(rows.at(-1)[0], '0');
     assert.equal(rows[0].length, load.matrix.reads_per_s.length + 1);
+    const known = load.matrix.cells.flat().filter(({ p99_ns, shown }) => p99_ns > 0 && /\d/.test(shown));
+    const [lowest, ...others] = known.sort((a, b) => a.p99_ns - b.p99_ns).map(({ shown }) => shown);
+    const label = await page.locator('#load-0-matrix .canvas').getAttribute('aria-label');
+    assert.ok(label.includes(` from ${lowest} to ${others.at(-1)}. `), label);
     await picture(page, 'load');
     assert.deepEqual(trouble, []);
     await close();
@@ -205,6 +209,7 @@ describe('figures by two labels', () => {
     const { head, rows } = await tableBehind(page.locator('#pivot-2'));
     assert.deepEqual([head, rows.map(([name]) => name)], [['device', 'asia', 'europe', 'us'], ['pd-ssd', 'pd-standard']]);
     assert.match(rows[0][1], /1\.80k promised/);
+    assert.match(rows[0][1], /^(~[\d.]+|[\d.]+\w? ±[\d.]+)/, 'known digits with the interval');
     const verdicts = await page.locator('table', { hasText: 'Measured and promised values' }).innerText();
     assert.ok(verdicts.includes('✗ less than promised') || verdicts.includes('✓ kept'), verdicts);
     assert.equal(await page.locator('table', { hasText: 'Results with these figures' }).locator('tbody tr').count(), 6);
@@ -236,8 +241,9 @@ describe('figures by two labels', () => {
     const { page, close } = await open(path);
     const rows = await page.locator('table', { hasText: 'Measured and promised values' }).locator('tbody tr').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
     const measured = rows.filter(([figure]) => figure === documentOf(path).pivots[0].figure).map((cells) => cells[3]);
-    assert.match(measured[0], /^\S.* \(.* to .*\)$/);
-    assert.ok(measured.length > 1 && measured.slice(1).every((text) => !text.includes(' to ')), `${measured}`);
+    assert.match(measured[0], /^\d.* ±\d/);
+    assert.ok(measured.length > 1 && measured.slice(1).every((text) => /^~\d/.test(text)), `${measured}`);
+    assert.equal(await page.locator('p', { hasText: 'Thin marks are 95 % confidence intervals. ~: interval not known.' }).count(), 1);
     await close();
   });
 

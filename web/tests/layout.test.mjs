@@ -356,6 +356,10 @@ test('percentiles of a probe are of its main workloads, and the others are named
   const note = await panel.locator('.note').innerText();
   assert.match(note, /^Not drawn: .*fdatasync · write/);
   await close();
+  const repeated = await open(altered(made.probe, 'layout-repeated', ({ runs }) => runs.push(...runs)));
+  const listed = await (await drawn(repeated.page, 'percentiles')).locator('.note').innerText();
+  assert.match(listed, /^Not drawn: [^;]+; [^;]+; [^;]+ and \d+ more\. The section Figures draws any row\.$/);
+  await repeated.close();
 });
 
 /** Labels of the percentile axis of a probe whose runs have at most `count` I/Os each. */

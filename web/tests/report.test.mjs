@@ -193,6 +193,7 @@ describe('figures', () => {
     const [{ rows }] = documentOf(made.spread).spreads;
     const cells = await page.locator('#spread tbody tr').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.innerText)));
     assert.equal(cells.length, rows.length);
+    assert.equal(cells[0][1], rows[0].mean, 'the mean has its known digits');
     assert.deepEqual(cells[0].slice(2), ['10', '2', `${rows[0].within_percent.toFixed(1)} %`, `${rows[0].between_percent.toFixed(1)} %`]);
     await close();
   });

@@ -6,7 +6,7 @@ use crate::{AgentFailure, fio, scratch, volume};
 use iosonde_engine::interrupt::Interrupt;
 use iosonde_engine::runner::LocalRunner;
 use iosonde_job::errno::describe;
-use iosonde_job::place::{DEVICE, relocate_to_volume, vary_seeds};
+use iosonde_job::relocate::{DEVICE, relocate_to_volume, vary_seeds};
 use iosonde_job::{Plan, escape_control_characters, parse};
 use iosonde_machine::consent::Consent;
 use iosonde_machine::system_env::SystemEnv;

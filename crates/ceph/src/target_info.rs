@@ -42,7 +42,11 @@ const QUOTA_OBJECT_BYTES: u64 = 4 << 20;
 pub fn inspect_target(target: &TargetUri, access: &CephAccess) -> Result<CephTargetInfo, RunError> {
     let (engine, pool, namespace, image) = match target {
         TargetUri::Rados { pool, namespace } => (Engine::Rados, pool, namespace.clone(), None),
-        TargetUri::Rbd { pool, image } => (Engine::Rbd, pool, None, Some(image.clone())),
+        TargetUri::Rbd {
+            pool,
+            namespace,
+            image,
+        } => (Engine::Rbd, pool, namespace.clone(), Some(image.clone())),
         _ => {
             return Err(UnsupportedFeature::NotCephTarget {
                 target: target.to_string(),

@@ -4,11 +4,12 @@
 //!
 //! A study names its target by a path. For a pool that is `rados://POOL/FILE` or
 //! `rados://POOL/NAMESPACE/FILE`. A file with slashes and without a namespace is
-//! `rados://POOL//FILE`. An image is `rbd://POOL/IMAGE`.
+//! `rados://POOL//FILE`. An image is `rbd://POOL/IMAGE` or `rbd://POOL/NAMESPACE/IMAGE`.
 
-use iosonde_job::TargetUri;
-use iosonde_job::place::relocate_to_file;
 use iosonde_job::plan::{Ceph, CephAccess, Engine, Job, Plan};
+use iosonde_job::relocate::relocate_to_file;
+use iosonde_job::target_scheme::is_ceph_name;
+use iosonde_job::{TargetScheme, TargetUri};
 use iosonde_result::run_error::{RunError, UnsupportedFeature};
 use std::borrow::Cow;
 use std::path::Path;
@@ -99,7 +100,7 @@ struct CephUri {
 }
 
 fn parse_uri(path: &str) -> Option<CephUri> {
-    if let Some(rest) = path.strip_prefix("rados://") {
+    if let Some(rest) = TargetScheme::Rados.strip(path) {
         let (pool, place) = rest.split_once('/')?;
         let (namespace, file) = place.split_once('/').unwrap_or(("", place));
         return Some(CephUri {
@@ -110,13 +111,18 @@ fn parse_uri(path: &str) -> Option<CephUri> {
             file: file.to_owned(),
         });
     }
-    let Ok(TargetUri::Rbd { pool, image }) = path.parse() else {
+    let Ok(TargetUri::Rbd {
+        pool,
+        namespace,
+        image,
+    }) = path.parse()
+    else {
         return None;
     };
     Some(CephUri {
         engine: Engine::Rbd,
         pool,
-        namespace: None,
+        namespace,
         image: Some(image.clone()),
         file: image,
     })
@@ -208,7 +214,7 @@ pub(crate) fn resolve_uris<'a>(
     access: &CephAccess,
 ) -> Result<Cow<'a, Plan>, RunError> {
     let is_ours = |job: &Job| {
-        let has_uri = |name: &String| name.starts_with("rados://") || name.starts_with("rbd://");
+        let has_uri = |name: &String| is_ceph_name(name);
         !matches!(job.io.engine, Engine::Null | Engine::Sim) && file_names(job).any(has_uri)
     };
     if !plan.jobs.iter().any(is_ours) {
@@ -317,6 +323,14 @@ mod tests {
         let io = &plan.jobs[0].io;
         assert_eq!(io.engine, Engine::Rbd);
         assert_eq!(io.ceph.as_ref().unwrap().image.as_deref(), Some("i"));
+        let plan = job("rbd://p/ns/i");
+        let plan = resolve_uris(&plan, &access).unwrap();
+        let ceph = plan.jobs[0].io.ceph.as_ref().unwrap();
+        assert_eq!(
+            (ceph.namespace.as_deref(), ceph.image.as_deref()),
+            (Some("ns"), Some("i"))
+        );
+        assert_eq!(file_uris(&plan.jobs[0]), ["rbd://p/ns/i"]);
         let elsewhere = job("/mnt/x");
         assert!(matches!(
             resolve_uris(&elsewhere, &access),

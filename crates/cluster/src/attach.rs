@@ -139,7 +139,10 @@ async fn find(mut cluster: KubeCluster, id: &str) -> Result<RunObjects, RunError
         Ok(None) => None,
         Err(error) if api::is_missing(&error) => None,
         Err(error) if api::is_refused(&error) => Some(error),
-        Err(error) => return Err(api::failed(ClusterRequest::FindRun, &error)),
+        Err(error) => {
+            let request = ClusterRequest::FindRun;
+            return Err(api::failed_at(&cluster.server, request, &error));
+        }
     };
     let visible = leftovers::find_visible(&cluster).await?;
     if let (None, Some(error)) = (&visible, &refused) {

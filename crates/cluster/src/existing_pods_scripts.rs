@@ -2,20 +2,16 @@
 //! POSIX shell such as that of busybox.
 
 use crate::selected_pods::SelectedPod;
+use iosonde_job::single_quoted;
 
 /// Returns the directories that the agent may be in, as words of the shell: the usual ones for
 /// temporary files, and the measured directory.
 fn candidates(pod: &SelectedPod, id: &str) -> String {
-    let root = shell_quoted(pod.path.trim_end_matches('/'));
+    let root = single_quoted(pod.path.trim_end_matches('/'));
     let parents = ["\"${TMPDIR:-/tmp}\"", "/var/tmp", "/run", &root, "/dev/shm"];
     let number = pod.number;
     let each = parents.map(|parent| format!("{parent}/.iosonde-agent-{id}-{number}"));
     each.join(" ")
-}
-
-/// Quotes a word for the shell.
-fn shell_quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Returns the script that creates the directory of the agent and prints its path. Directories
@@ -42,7 +38,7 @@ pub(crate) const STARTED: &str = "started";
 /// reap them.
 pub(crate) fn start_script(pod: &SelectedPod, id: &str, (idle_s, first_s): (u32, u32)) -> String {
     let (directory, agent) = (&pod.agent_directory, pod.program());
-    let (socket, scratch) = (pod.socket(id), shell_quoted(&pod.scratch));
+    let (socket, scratch) = (pod.socket(id), single_quoted(&pod.scratch));
     format!(
         "exec 2>&1; trap '' HUP PIPE; d={directory}; \
          {agent} version > /dev/null || \
@@ -64,7 +60,7 @@ pub(crate) fn start_script(pod: &SelectedPod, id: &str, (idle_s, first_s): (u32,
 /// only a process with the agent's command line is ended.
 pub(crate) fn removal_script(pod: &SelectedPod, id: &str) -> String {
     let candidates = candidates(pod, id);
-    let scratch = shell_quoted(&pod.scratch);
+    let scratch = single_quoted(&pod.scratch);
     format!(
         "exec 2> /dev/null; \
          pids() {{ for a in {candidates}; do p=; c=; read -r p < \"$a/pid\"; \
@@ -199,10 +195,5 @@ mod tests {
         assert_eq!(started, (true, STARTED.to_owned()));
         // A shell that ends earlier leaves the removal to a process that perhaps no parent reaps.
         assert!(!directory.exists());
-    }
-
-    #[test]
-    fn words_of_the_shell_are_quoted() {
-        assert_eq!(shell_quoted("/it's"), r"'/it'\''s'");
     }
 }

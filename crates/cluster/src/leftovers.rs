@@ -97,7 +97,11 @@ pub(crate) async fn find_visible(cluster: &KubeCluster) -> Result<Option<Visible
             is_whole_cluster,
         })),
         Err(error) if api::is_refused(&error) => Ok(None),
-        Err(error) => Err(api::failed(ClusterRequest::ListJobs, &error)),
+        Err(error) => Err(api::failed_at(
+            &cluster.server,
+            ClusterRequest::ListJobs,
+            &error,
+        )),
     }
 }
 

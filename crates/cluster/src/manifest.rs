@@ -10,7 +10,7 @@ mod pod_volumes;
 
 pub use crate::quantity::{Quantity, quantity, quantity_bytes};
 pub(crate) use command::AgentStart;
-pub(crate) use iosonde_job::place::DEVICE;
+pub(crate) use iosonde_job::relocate::DEVICE;
 
 use crate::options::{ARCH_LABEL, ClusterOptions, PodPlacement};
 use crate::patch::patched;

@@ -4,7 +4,7 @@ use crate::clock::Offset;
 use crate::connection::Connection;
 use crate::pod_set::StartedPod;
 use crate::reconnect::first_request;
-use iosonde_job::place::DEVICE;
+use iosonde_job::relocate::DEVICE;
 use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Observer, PodProgress, WorkerState};
 use iosonde_result::pods::PodRun;

@@ -27,7 +27,7 @@ use crate::run_objects::RunObjects;
 use crate::setup_observer::{ANSWER_TIMEOUT, SetupEvent, SetupObserver, TICK};
 use cold_start::ColdStart;
 use ending::{explain_refusal, no_answer, not_followable, with_leftovers};
-use iosonde_job::{Plan, place};
+use iosonde_job::{Plan, relocate};
 use iosonde_result::observer::{Control, Observer};
 use iosonde_result::pods::combined;
 use iosonde_result::run::RunResult;
@@ -309,8 +309,8 @@ impl<'w> PodSession<'w> {
     pub fn relocate_plan(&self, plan: &mut Plan) -> Vec<String> {
         let scratch = self.pods[0].scratch.as_deref();
         match self.has_common_start {
-            true => place::relocate_to_volume(&mut plan.clone(), scratch),
-            false => place::relocate_to_volume(plan, scratch),
+            true => relocate::relocate_to_volume(&mut plan.clone(), scratch),
+            false => relocate::relocate_to_volume(plan, scratch),
         }
     }
 
@@ -321,8 +321,8 @@ impl<'w> PodSession<'w> {
         for (index, pod) in (0..).zip(&mut self.pods) {
             let mut plan = plan.clone();
             if self.has_common_start {
-                place::relocate_to_volume(&mut plan, pod.scratch.as_deref());
-                place::vary_seeds(&mut plan, index);
+                relocate::relocate_to_volume(&mut plan, pod.scratch.as_deref());
+                relocate::vary_seeds(&mut plan, index);
             }
             pod.begin(AgentRequest::Run {
                 run: self.runs,

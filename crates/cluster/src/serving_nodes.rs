@@ -41,7 +41,7 @@ impl WatchedNode {
     pub(crate) fn asked_for(node: String) -> WatchedNode {
         WatchedNode {
             node,
-            why: "asked for".to_owned(),
+            why: "named with --watch-node".to_owned(),
             serves: false,
         }
     }
@@ -226,6 +226,13 @@ mod tests {
                 .is_empty()
         );
         assert_eq!(requests.count(&["/persistentvolumeclaims"]), 1);
+    }
+
+    #[test]
+    fn named_node_has_its_option_as_reason() {
+        let named = WatchedNode::asked_for("n1".to_owned());
+        assert_eq!(named.why, "named with --watch-node");
+        assert!(!named.serves);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::io::Slab;
 use crate::io::remote::RemoteIo;
 use crate::worker_files::WorkerFiles;
+use iosonde_job::TargetScheme;
 use iosonde_job::plan::{Engine, Job, Plan};
 use iosonde_machine::consent::{Agreement, Consent};
 use iosonde_result::ceph::CephSide;
@@ -197,11 +198,10 @@ fn remote_engine(job: &Job) -> Option<Engine> {
     let format = job.files.filename_format.as_ref();
     let format = format.filter(|_| job.files.filenames.is_empty());
     let names = job.files.filenames.iter().chain(format);
-    let schemes = [("rados://", Engine::Rados), ("rbd://", Engine::Rbd)];
-    let mut engines = names.filter_map(|name| {
-        let mut schemes = schemes.iter();
-        let found = schemes.find(|(scheme, _)| name.starts_with(scheme));
-        found.map(|(_, engine)| *engine)
+    let mut engines = names.filter_map(|name| match TargetScheme::of_name(name) {
+        Some(TargetScheme::Rados) => Some(Engine::Rados),
+        Some(TargetScheme::Rbd) => Some(Engine::Rbd),
+        _ => None,
     });
     engines.next()
 }

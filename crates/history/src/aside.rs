@@ -25,6 +25,7 @@ pub(super) fn put_aside(
         .truncate(false)
         .open(with_suffix(&place.path, ".lock"))
         .map_err(io)?;
+    // No deadline: another program holds the lock only while it renames the files.
     flock(&lock, FlockOperation::LockExclusive).map_err(|error| io(error.into()))?;
     if !is_still_damaged() {
         return Ok(None);

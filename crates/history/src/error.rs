@@ -3,6 +3,7 @@
 use super::write_obstacle;
 use iosonde_job::diagnostic::nearest;
 use iosonde_job::errno::describe;
+use iosonde_job::quote_shell_word;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -250,16 +251,8 @@ pub fn meant(near: &[String]) -> String {
 
 /// `a or b`, as a shell takes each.
 fn joined(names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+    let names: Vec<String> = names.iter().map(|name| quote_shell_word(name)).collect();
     names.join(" or ")
-}
-
-/// Returns a word as a shell takes it.
-fn quoted(word: &str) -> String {
-    match word.contains([' ', '*', '?', '\'', '"']) {
-        true => format!("'{}'", word.replace('\'', "'\\''")),
-        false => word.to_owned(),
-    }
 }
 
 /// Returns the help for a key that no result has: a similar key, and all keys.

@@ -9,6 +9,7 @@ use iosonde_study::load::LoadResult;
 use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult, RateEstimate};
 use iosonde_study::pts::PtsResult;
 use iosonde_study::sweep::{CurveState, SweepResult, compared};
+use iosonde_suite::{combined_part, run_repetitions};
 
 /// The highest rates of a result.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -89,12 +90,15 @@ impl Headline {
         if matches!(study.kind.as_str(), "sweep" | "load" | "pts") {
             return headline;
         }
+        let suite = study.suite(None);
+        // The repetitions of a suite have one figure, as in its table.
+        let repetitions = suite.as_ref().map(run_repetitions).unwrap_or_default();
         for part in without_neighbours(runs) {
-            for figure in &part.figures {
+            for figure in &combined_part(part, &repetitions).figures {
                 headline.take(&part.pattern.rw, figure);
             }
         }
-        if let Some(suite) = study.suite(None) {
+        if let Some(suite) = suite {
             let mut whole = suite.steps.iter().filter(|step| step.is_whole());
             let first = whole.find_map(|step| step.command.as_deref());
             headline.command = first.map(|command| command.shown(command.value));

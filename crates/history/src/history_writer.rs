@@ -178,6 +178,7 @@ impl HistoryWriter {
         let Some(thread) = self.last_minutes.take() else {
             return;
         };
+        // The writer ends: its channel is closed, and SQLite's busy timeout bounds each write.
         // The thread has printed its panic. The run is stored as if nothing had been written.
         let written = thread.join().unwrap_or_default();
         self.take_written(written, has_result);

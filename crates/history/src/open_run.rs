@@ -178,6 +178,7 @@ impl Store {
         // If intervals of the result cannot be read back, the blocks are more complete and stay.
         let is_whole = result.intervals.is_whole();
         let (same, rest) = behind_written(&open.blocks, &result.intervals);
+        debug_assert!(same <= open.blocks.len());
         self.transaction(|transaction| {
             must_be_open(transaction, open.row, &open.study)?;
             transaction.execute(
@@ -219,12 +220,18 @@ impl Store {
         let wrong = |error: rusqlite::Error| self.wrong(&error);
         let mut select = self
             .connection
-            .prepare_cached("SELECT block FROM interval_block WHERE run = ?1 ORDER BY number")
+            .prepare_cached(
+                "SELECT block, number FROM interval_block WHERE run = ?1 ORDER BY number",
+            )
             .map_err(wrong)?;
         let mut rows = select.query([row]).map_err(wrong)?;
         let mut found = Intervals::spilling_to(Arc::new(SpillFile::default()));
+        let mut next = 0i64;
         while let Some(row) = rows.next().map_err(wrong)? {
             let block: Vec<u8> = row.get(0).map_err(wrong)?;
+            let number: i64 = row.get(1).map_err(wrong)?;
+            debug_assert_eq!(number, next, "the minutes of a run have no gap");
+            next += 1;
             let intervals: Vec<Interval> = blob::unpacked(&block)
                 .map_err(|error| error::unreadable(&format!("a block of {}", run.name), &error))?;
             found.extend(intervals);

@@ -264,6 +264,7 @@ impl Store {
                 self.texts("SELECT key, value FROM label WHERE study = ?1", &study.id)?;
             study.facts = self.texts("SELECT key, value FROM fact WHERE study = ?1", &study.id)?;
         }
+        debug_assert!(found.is_sorted_by_key(|study| study.started_at_ms as i64));
         let labels = &filter.labels;
         found.retain(|study| {
             labels
@@ -309,9 +310,10 @@ impl Store {
         )?;
         let mut rows = select.query([study])?;
         let mut parts: Vec<(u32, ResultPart)> = Vec::new();
-        let mut last = None;
+        let mut last: Option<(u32, u32)> = None;
         while let Some(row) = rows.next()? {
             let place: (u32, u32) = (row.get(0)?, row.get(1)?);
+            debug_assert!(last.is_none_or(|last| last <= place), "{last:?} {place:?}");
             if last != Some(place) {
                 parts.push((place.0, part(row)?));
                 last = Some(place);
@@ -341,6 +343,8 @@ impl Store {
         let row = |row: &Row<'_>| Ok((RawRun::from_row(row)?, row.get(7)?, row.get(8)?));
         let rows = select.query_map([study], row).map_err(wrong)?;
         let raw: Vec<(RawRun, i64, bool)> = rows.collect::<rusqlite::Result<_>>().map_err(wrong)?;
+        debug_assert!(raw.is_sorted_by_key(|(raw, ..)| raw.number()));
+        debug_assert!(raw.iter().all(|(raw, ..)| raw.number() >= 1));
         let unpack = |(raw, id, is_open): (RawRun, i64, bool)| {
             let of_it = parts.iter().filter(|(run, _)| *run == raw.number());
             let parts = of_it.map(|(_, part)| part.clone()).collect();

@@ -70,6 +70,7 @@ impl RunWriter {
         let mut waiting = RunUpdate::default();
         let mut outcome = Ok(());
         let mut failures = 0;
+        // The wait ends with the run, which drops the sender.
         while let Ok(first) = messages.recv() {
             for message in std::iter::once(first).chain(messages.try_iter()) {
                 match message {

@@ -2,13 +2,14 @@
 
 use super::record::named_target;
 use iosonde_job::plan::{Engine, Plan};
+use iosonde_job::target_scheme::{is_path_name, is_simulated_name};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// Returns the absolute path of an existing file or directory, with links resolved. Links to
 /// devices (`/dev/disk/by-id/...`) stay, as they are more stable. Other names are unchanged.
 pub fn absolute(name: &str) -> String {
-    if name.starts_with("sim:") || name.contains("://") {
+    if !is_path_name(name) {
         return name.to_owned();
     }
     let path = Path::new(name);
@@ -45,7 +46,7 @@ fn absolute_file(name: &str) -> String {
         path.exists(),
         path.file_name().and_then(|file| file.to_str()),
     ) {
-        (false, Some(file)) if !name.starts_with("sim:") => {
+        (false, Some(file)) if !is_simulated_name(name) => {
             let directory = match path.parent().and_then(Path::to_str) {
                 None | Some("") => ".",
                 Some(directory) => directory,

@@ -40,7 +40,9 @@ impl Store {
     pub fn next_run(&self, study: &str) -> Result<u32, StoreError> {
         let next = "SELECT coalesce(max(number), 0) + 1 FROM run WHERE study = ?1";
         let number = self.connection.query_row(next, [study], |row| row.get(0));
-        number.map_err(|error| self.wrong(&error))
+        let number: u32 = number.map_err(|error| self.wrong(&error))?;
+        debug_assert!(number >= 1, "runs of {study} are numbered from 1");
+        Ok(number)
     }
 
     /// Removes runs of a study by their numbers, and returns how many it removed.
@@ -320,6 +322,7 @@ impl PackedRun {
         study: &str,
         run: &RunRecord,
     ) -> rusqlite::Result<()> {
+        debug_assert!(self.series.is_none() || self.in_blocks.is_empty());
         transaction.execute(
             "INSERT INTO run \
              (study, number, name, started_at_ms, elapsed_ns, format, document, series) \

@@ -12,6 +12,8 @@ mod doctor_args;
 #[cfg(test)]
 mod documented_commands;
 mod expect_args;
+mod first_examples;
+mod given_cluster_options;
 mod history;
 mod k8s_args;
 mod lifecycle_args;
@@ -88,7 +90,14 @@ const VERSION: &str = match (cfg!(feature = "local"), WITHOUT_CEPH) {
 
 /// Measures storage the way it will be used.
 #[derive(Debug, Parser)]
-#[command(name = "iosonde", version = VERSION, about, after_help = EXAMPLES, max_term_width = 100)]
+#[command(
+    name = "iosonde",
+    version = VERSION,
+    about,
+    after_help = EXAMPLES,
+    max_term_width = 100,
+    mut_subcommands(first_examples::with_first_examples)
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: CliCommand,
@@ -134,10 +143,7 @@ pub(crate) enum CliCommand {
     /// Identify targets, and find conditions that would distort a measurement
     #[command(
         after_help = DOCTOR_EXAMPLES,
-        mut_args(|option| match UNUSED_BY_TRIALS.contains(&option.get_id().as_str()) {
-            true => option.hide(true),
-            false => option,
-        })
+        mut_args(option_of_doctor)
     )]
     Doctor(DoctorArgs),
     /// Measure storage classes of a Kubernetes cluster, with kubestr's flags
@@ -176,11 +182,13 @@ pub(crate) enum CliCommand {
     #[command(after_help = MERGE_EXAMPLES)]
     Merge(MergeArgs),
     /// Write a stored result as JSON, CSV, Markdown or fio's JSON, or the whole history
+    #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportArgs),
     /// Import results of iosonde or fio from files, or whole histories, into the history
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(ImportArgs),
     /// Remove results from the history
+    #[command(after_help = RM_EXAMPLES)]
     Rm(RmArgs),
     /// Write a report of results: one HTML file that works offline
     #[command(after_help = REPORT_EXAMPLES)]
@@ -189,8 +197,7 @@ pub(crate) enum CliCommand {
     #[command(after_help = PLOT_EXAMPLES)]
     Plot(PlotArgs),
     /// Print a completion script for a shell
-    ///
-    /// For example: iosonde completions bash > /etc/bash_completion.d/iosonde
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// The shell
         shell: Shell,
@@ -204,12 +211,18 @@ pub(crate) enum CliCommand {
     },
 }
 
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  iosonde completions bash > /etc/bash_completion.d/iosonde
+  iosonde completions fish > ~/.config/fish/completions/iosonde.fish";
+
 const PROBE_EXAMPLES: &str = "\
 Examples:
   iosonde probe                                 this directory
   iosonde probe /mnt/data --format json         a JSON document, for programs
   iosonde probe /mnt/data --precision 0.5% --runtime 30
                                                 narrower intervals: at most 30 s per phase
+  iosonde probe /mnt/data --repeat 5            mean and spread of five probes, outliers named
   iosonde probe /dev/nvme1n1                    a block device, which is only read
   iosonde probe /dev/nvme1n1 --allow-overwrite /dev/nvme1n1
                                                 also written: destroys the data on it
@@ -224,11 +237,11 @@ it.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ProbeArgs {
-    /// Directories, files or block devices; rados://POOL[/NAMESPACE], rbd://POOL/IMAGE[@SNAPSHOT]
-    /// or rbd://POOL/?size=SIZE (an image that is made and removed) in a Ceph cluster; or volumes
-    /// of a Kubernetes cluster: sc://CLASS, pvc://[NAMESPACE/]NAME, emptydir://, hostpath:///PATH,
-    /// ephemeral://CLASS, pods://SELECTOR (pods that exist); or sim:NAME, a simulated device:
-    /// `iosonde probe sim:` lists the names
+    /// Directories, files or block devices; rados://POOL[/NAMESPACE],
+    /// rbd://POOL/[NAMESPACE/]IMAGE[@SNAPSHOT] or rbd://POOL/?size=SIZE (an image that is made and
+    /// removed) in a Ceph cluster; or volumes of a Kubernetes cluster: sc://CLASS,
+    /// pvc://[NAMESPACE/]NAME, emptydir://, hostpath:///PATH, ephemeral://CLASS, pods://SELECTOR
+    /// (pods that exist); or sim:NAME, a simulated device: `iosonde probe sim:` lists the names
     #[arg(default_value = ".", value_name = "TARGET")]
     #[cfg_attr(
         not(feature = "ceph"),
@@ -254,6 +267,15 @@ pub(crate) struct ProbeArgs {
     /// plus or minus this share; 0 never ends a phase early [default: 1%; with --quick 5%]
     #[arg(long, value_parser = share, value_name = "PERCENT")]
     pub(crate) precision: Option<f64>,
+    /// Probe each target this number of times, 2 to 20, and print the mean of all runs with the
+    /// interval between them, the lowest and the highest run, and outliers
+    #[arg(
+        long,
+        value_parser = clap::value_parser!(u32).range(2..=20),
+        conflicts_with = "render",
+        value_name = "N"
+    )]
+    pub(crate) repeat: Option<u32>,
     /// Whether to bypass the page cache with O_DIRECT, 0 or 1
     #[arg(
         long,

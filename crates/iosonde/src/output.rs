@@ -35,6 +35,19 @@ pub(crate) enum Output {
     Replaced(ReplacedFile),
 }
 
+/// Whether an environment variable has a value.
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+/// Characters of the locale: those of the first of its variables that is set.
+pub(crate) fn locale_style(color: bool) -> TextStyle {
+    let mut names = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter();
+    let locale = names.find(|name| is_set(name));
+    let locale = locale.and_then(std::env::var_os).unwrap_or_default();
+    TextStyle::for_locale(&locale.to_string_lossy(), color)
+}
+
 impl Output {
     /// Opens the destination of a report that is written from now on. In a file, it has its usual
     /// width, however narrow the terminal on standard output is.
@@ -111,12 +124,8 @@ impl Output {
 
     /// Characters of the locale, and colours on a terminal that has them, unless `NO_COLOR` is set.
     pub(crate) fn style(&self) -> TextStyle {
-        let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find(is_set);
-        let locale = locale.and_then(std::env::var_os).unwrap_or_default();
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let color = self.is_terminal() && !is_dumb && !is_set(&"NO_COLOR");
-        TextStyle::for_locale(&locale.to_string_lossy(), color)
+        locale_style(self.is_terminal() && !is_dumb && !is_set("NO_COLOR"))
     }
 
     fn is_terminal(&self) -> bool {

@@ -62,15 +62,20 @@ pub(crate) fn cut_to_columns(text: &str, columns: usize) -> String {
 
 /// Returns the width for text on a terminal, at most [`COLUMNS_MAX`]. `None`: it has none.
 pub(crate) fn columns(terminal: impl AsFd) -> Option<usize> {
+    whole_columns(terminal).map(|columns| columns.min(COLUMNS_MAX))
+}
+
+/// Returns the width of a terminal. `None`: it has none.
+fn whole_columns(terminal: impl AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(terminal).ok()?;
     let columns = usize::from(size.ws_col);
-    (columns >= COLUMNS_MIN).then_some(columns.min(COLUMNS_MAX))
+    (columns >= COLUMNS_MIN).then_some(columns)
 }
 
 /// Returns the width for tables: the value of the variable `COLUMNS`, else the width of the
 /// terminal. `None`: neither is known.
 pub(crate) fn table_columns(variable: Option<OsString>, terminal: impl AsFd) -> Option<usize> {
-    columns_of_variable(variable).or_else(|| columns(terminal))
+    columns_of_variable(variable).or_else(|| whole_columns(terminal))
 }
 
 /// Returns the width for tables in files: the value of the variable `COLUMNS`, else the usual one.

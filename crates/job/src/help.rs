@@ -5,16 +5,22 @@ mod options_document;
 
 use crate::cmdline;
 use crate::diagnostic::nearest;
-use crate::options::{self, OptionRow, OptionSupport, engines};
+use crate::options::{self, OptionRow, OptionSupport, engine_options};
 use crate::syntax::command_line::Arity;
 use std::fmt::Write;
 
 /// Column where the descriptions of [`usage`] begin.
 pub const DOC_COLUMN: usize = 30;
 
-/// `--help`: the usage line and the program's options. `program` is the name of the program.
+/// `--help`: the usage line, two examples and the program's options. `program` is the name of the
+/// program.
 pub fn usage(program: &str) -> String {
-    let mut text = format!("{program} [options] [job options] <job file(s)>\n\n");
+    let mut text = format!(
+        "{program} [options] [job options] <job file(s)>\n\n\
+         Examples:\n  \
+         {program} job.fio\n  \
+         {program} --name=t --rw=randread --bs=4k --size=1g --direct=1 --runtime=10\n\n"
+    );
     for option in cmdline::OPTIONS {
         if let OptionSupport::Unsupported { .. } = option.status {
             continue;
@@ -48,7 +54,7 @@ pub fn command_help(name: Option<&str>) -> Result<String, String> {
 pub fn engine_help(engine: Option<&str>, has_ceph: bool) -> Result<String, String> {
     let Some(text) = engine else {
         let mut text = String::from("Available engines:\n");
-        let engines = engines::ENGINES.iter();
+        let engines = engine_options::ENGINES.iter();
         for (engine, doc) in engines.filter(|(engine, _)| has_ceph || !engine.is_ceph()) {
             let _ = writeln!(text, "  {:<10}{doc}", engine.name());
         }
@@ -58,7 +64,7 @@ pub fn engine_help(engine: Option<&str>, has_ceph: bool) -> Result<String, Strin
         Some((name, option)) => (name, Some(option)),
         None => (text, None),
     };
-    engines::engine(name).map_err(|error| match error.help {
+    engine_options::engine(name).map_err(|error| match error.help {
         Some(help) => format!("{}; {help}", error.message),
         None => error.message,
     })?;
@@ -218,5 +224,13 @@ mod tests {
     fn usage_omits_unsupported_options() {
         let text = usage("fio");
         assert!(text.contains("--output-format=LIST") && !text.contains("--daemonize"));
+    }
+
+    #[test]
+    fn usage_begins_with_two_examples() {
+        let text = usage("fio");
+        let lines = text.lines().skip(1).take(4);
+        let examples = lines.filter(|line| line.starts_with("  fio ")).count();
+        assert_eq!(examples, 2, "{text}");
     }
 }

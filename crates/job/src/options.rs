@@ -6,19 +6,19 @@
 
 pub mod builder;
 pub mod ceph_options;
-pub mod engines;
+pub mod engine_options;
 pub mod file_options;
-pub mod how;
-pub mod later;
+pub mod io_method_options;
+pub mod later_options;
 mod later_reasons;
 pub mod measure_options;
 pub mod option_value;
-pub mod other;
+pub mod other_options;
 pub mod row;
+pub mod schedule_options;
 mod skew;
 pub mod verify_options;
-pub mod what;
-pub mod when;
+pub mod workload_options;
 
 pub use builder::JobBuilder;
 pub use option_value::OptionValue;
@@ -29,16 +29,16 @@ use crate::syntax::command_line::{Arity, KnownOption, Owner};
 /// Returns the rows of a family.
 pub fn family(family: OptionFamily) -> &'static [OptionRow] {
     match family {
-        OptionFamily::What => what::ROWS,
+        OptionFamily::What => workload_options::ROWS,
         OptionFamily::Files => file_options::ROWS,
-        OptionFamily::How => how::ROWS,
-        OptionFamily::When => when::ROWS,
+        OptionFamily::How => io_method_options::ROWS,
+        OptionFamily::When => schedule_options::ROWS,
         OptionFamily::Measure => measure_options::ROWS,
         OptionFamily::Verify => verify_options::ROWS,
-        OptionFamily::Engine => engines::ROWS,
+        OptionFamily::Engine => engine_options::ROWS,
         OptionFamily::Ceph => ceph_options::ROWS,
-        OptionFamily::Other => other::ROWS,
-        OptionFamily::Later => later::ROWS,
+        OptionFamily::Other => other_options::ROWS,
+        OptionFamily::Later => later_options::ROWS,
     }
 }
 

@@ -4,8 +4,8 @@
 //! `iosonde fio` permits all of them, as fio does. A study runs jobs on a target that the user
 //! named, and permits other accesses only if the user asked for them.
 
-use crate::place::downward;
 use crate::plan::{Job, Memory};
+use crate::relocate::downward;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

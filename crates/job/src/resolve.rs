@@ -2,8 +2,8 @@
 //! the groups.
 
 mod apply;
+mod job_finisher;
 mod rates;
-mod settle;
 mod zones;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, JobListProblem, OptionProblem, nearest};
@@ -159,7 +159,7 @@ impl Resolver<'_> {
         self.exitall |= builder.exitall;
         self.exit_whats.push(builder.exit_what);
         let wait_for = builder.given.get("wait_for").copied();
-        let mut finisher = settle::JobFinisher {
+        let mut finisher = job_finisher::JobFinisher {
             env: self.env,
             diagnostics: self.diagnostics,
             header: section.name.span,

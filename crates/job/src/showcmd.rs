@@ -1,6 +1,7 @@
 //! `--showcmd`: prints job files as command lines.
 
 use crate::options;
+use crate::shell_word::quote_shell_word;
 use crate::syntax::{OptionEntry, Section, SectionKind};
 
 /// Returns the command line that is equivalent to these sections.
@@ -10,7 +11,7 @@ pub fn render(program: &str, sections: &[Section]) -> String {
     for section in sections {
         // Options before the first name are global. A later global section needs its name.
         if section.kind == SectionKind::Job || !is_first {
-            words.push(quoted(&format!("--name={}", section.name.text)));
+            words.push(quote_shell_word(&format!("--name={}", section.name.text)));
         }
         is_first = false;
         let entries = section.entries.iter();
@@ -62,19 +63,10 @@ fn is_own_name(entry: &OptionEntry, section: &Section) -> bool {
 fn option(entry: &OptionEntry) -> String {
     let typed = entry.name.text.as_str();
     let name = options::find(typed).map_or(typed, |row| row.name);
-    quoted(&match &entry.value {
+    quote_shell_word(&match &entry.value {
         Some(value) => format!("--{name}={}", value.text),
         None => format!("--{name}"),
     })
-}
-
-/// Quotes a word for the shell if necessary.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%+@^".contains(c);
-    if word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ fn need(name: &str, text: &str) -> String {
     let engine = text
         .lines()
         .filter_map(|line| line.trim().strip_prefix("ioengine="))
-        .find(|engine| iosonde_job::options::engines::is_refused(engine));
+        .find(|engine| iosonde_job::options::engine_options::is_refused(engine));
     match engine {
         Some(engine) => format!("the engine `{engine}` is not supported"),
         None => panic!("{name} needs nothing special"),

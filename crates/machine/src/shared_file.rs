@@ -242,6 +242,8 @@ fn write_with_new_time<T: PartialEq>(
     Ok(())
 }
 
+/// Takes or releases a lock. There is no deadline: the client ends the check if a pod does not
+/// answer in time.
 fn set_lock(file: &File, lock: FileLock, operation: FlockOperation) -> Result<(), Errno> {
     match lock {
         FileLock::Flock => flock(file, operation),

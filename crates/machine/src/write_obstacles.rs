@@ -179,8 +179,9 @@ fn character_device(system: &System, path: &Path) -> io::Result<Vec<Obstacle>> {
     Ok(obstacles)
 }
 
-/// A device is in use if another program holds it exclusively for longer than this.
-const MOMENT: Duration = Duration::from_millis(500);
+/// Maximum time that a program may hold a device exclusively which only probes it. A device that is
+/// held for longer is in use.
+const EXCLUSIVE_HOLD_MAX: Duration = Duration::from_millis(500);
 
 /// Probes a block device for exclusive holders and signatures.
 fn contents(
@@ -190,8 +191,8 @@ fn contents(
 ) -> io::Result<CheckedDevice> {
     use rustix::fs::{Mode, OFlags};
     // Clones that start together check the same device: while one holds it, the others wait.
-    static LOOKING: Mutex<()> = Mutex::new(());
-    let _alone = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
+    static PROBE_LOCK: Mutex<()> = Mutex::new(());
+    let _alone = PROBE_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let open = |flags| {
         rustix::fs::open(
             path,
@@ -206,7 +207,7 @@ fn contents(
     let mut alone = open(exclusively);
     // A program that only probes the device closes it soon. The same holds for a child of this
     // process between fork(2) and execve(2).
-    let deadline = Instant::now() + MOMENT;
+    let deadline = Instant::now() + EXCLUSIVE_HOLD_MAX;
     while obstacles.is_empty() && matches!(alone, Err(Errno::BUSY)) && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(10));
         alone = open(exclusively);

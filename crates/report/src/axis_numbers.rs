@@ -1,11 +1,25 @@
 //! Numbers of axes: bounds at round values, and labels without zeros at their ends.
 
+/// Lowest and highest of some values above zero. Without a value, infinity and zero.
+pub(crate) fn value_range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, 0.0), |(low, high), value| {
+        (low.min(value), high.max(value))
+    })
+}
+
+/// Position of a value between the ends of a logarithmic scale: 0 to 1. A scale without a range has
+/// the position 0.
+pub(crate) fn log_share(value: f64, (low, high): (f64, f64)) -> f64 {
+    match high > low {
+        true => (value / low).ln() / (high / low).ln(),
+        false => 0.0,
+    }
+}
+
 /// Bounds of a logarithmic axis: powers of ten, or 2 or 5 times one.
 pub(crate) fn log_bounds(values: &[f64]) -> (f64, f64) {
     let positive = values.iter().copied().filter(|value| *value > 0.0);
-    let (low, high) = positive.fold((f64::INFINITY, 0f64), |(low, high), value| {
-        (low.min(value), high.max(value))
-    });
+    let (low, high) = value_range(positive);
     if high == 0.0 {
         return (1.0, 10.0);
     }

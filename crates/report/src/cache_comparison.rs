@@ -3,8 +3,7 @@
 use crate::column_groups::{FigureColumn, grouped_tables};
 use crate::figures::value;
 use crate::json_document::json_document;
-use crate::text_table::{is_narrow, plain, render_left, right, wrapped};
-use comfy_table::Cell;
+use crate::text_table::{aligned_columns, fill_table, is_narrow, plain, render_left, wrapped};
 use iosonde_result::ceph::CacheTierActivity;
 use iosonde_result::compare::{Figure, Measure, ResultPart, Subject};
 use iosonde_study::words;
@@ -140,14 +139,11 @@ impl CacheComparison {
             let figure_columns: Vec<FigureColumn> = setups.map(figure_column).collect();
             return grouped_tables(&self.tier, &labels, &figure_columns);
         }
-        let mut table = plain();
-        let names = self.setups.iter().map(|setup| right(&setup.name));
-        table.set_header([Cell::new(&self.tier)].into_iter().chain(names));
-        for (label, figures) in &rows {
-            let cells = figures.iter().map(right);
-            table.add_row([Cell::new(label)].into_iter().chain(cells));
-        }
-        render_left(&mut table)
+        let names = self.setups.iter().map(|setup| setup.name.as_str());
+        let head: Vec<&str> = [self.tier.as_str()].into_iter().chain(names).collect();
+        let rows = rows.into_iter();
+        let rows = rows.map(|(label, figures)| [vec![label], figures].concat());
+        render_left(&mut fill_table(plain(), &aligned_columns(&head, 1), rows))
     }
 
     /// The table, the findings and the notes.

@@ -12,10 +12,13 @@ use super::csv::csv_line;
 use super::figures::{known_figure, label, percent};
 use crate::format::TextFormat;
 use crate::json_document::json_document_without_program;
-use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
 use crate::text_style::{TextRole, TextStyle};
-use crate::text_table::{UNBROKEN_BLANK, hide_columns, plain, render, right, wrapped};
+use crate::text_table::TableColumn::{Left, Right};
+use crate::text_table::{
+    UNBROKEN_BLANK, aligned_columns, fill_table, hide_columns, plain, render, right, set_gap,
+    wrapped,
+};
 use comfy_table::Cell;
 use iosonde_job::escape_control_characters;
 use iosonde_result::compare::{
@@ -23,6 +26,7 @@ use iosonde_result::compare::{
 };
 use iosonde_study::probe::{MOST_SUFFIX, ProbePhase};
 use iosonde_study::sweep::{ComparedPart, LARGE_BYTES};
+use iosonde_study::words::counted;
 use ratio_text::{RatioNotation, interval, number};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -156,9 +160,7 @@ impl<'a> ComparisonDocument<'a> {
                 Cell::new(unbroken(row.verdict.words())),
             ]);
         }
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 1));
-        }
+        set_gap(&mut table, 1);
         if let Some(verdicts) = table.column_mut(VERDICT_COLUMN) {
             verdicts.set_padding((0, 0));
         }
@@ -185,37 +187,32 @@ impl<'a> ComparisonDocument<'a> {
         let has_spread = |row: &&ComparisonRow| row.a.spread.is_some() || row.b.spread.is_some();
         let rows: Vec<&ComparisonRow> = self.comparison.rows.iter().filter(has_spread).collect();
         let first = rows.first()?;
-        let mut table = plain();
         let counts = |name: &str, side: &ComparedSide| {
             format!("{name}: {}", runs_on(side.runs, side.machines))
         };
-        let mut header = vec![Cell::new("standard deviation")];
-        header.extend(["A within", "A between", "B within", "B between"].map(right));
-        table.set_header(header);
-        for row in &rows {
+        let lines = rows.iter().map(|row| {
             let share = |side: &ComparedSide, of: fn(&ResultSpread) -> Option<f64>| {
-                right(
-                    side.spread
-                        .as_ref()
-                        .and_then(of)
-                        .map_or("-".to_owned(), percent),
-                )
+                let share = side.spread.as_ref().and_then(of);
+                share.map_or("-".to_owned(), percent)
             };
-            table.add_row([
-                Cell::new(format!(
-                    "{} {}",
-                    self.title(&row.part),
-                    label(row.subject.name(), row.measure)
-                )),
+            let name = label(row.subject.name(), row.measure);
+            [
+                format!("{} {name}", self.title(&row.part)),
                 share(&row.a, |spread| spread.within_machine),
                 share(&row.a, |spread| spread.between_machines),
                 share(&row.b, |spread| spread.within_machine),
                 share(&row.b, |spread| spread.between_machines),
-            ]);
-        }
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 2));
-        }
+            ]
+        });
+        let head = [
+            "standard deviation",
+            "A within",
+            "A between",
+            "B within",
+            "B between",
+        ];
+        let mut table = fill_table(plain(), &aligned_columns(&head, 1), lines);
+        set_gap(&mut table, 2);
         let explained = format!(
             "Standard deviation between runs of one machine, and between machines in addition ({}; \
              {}):",
@@ -360,13 +357,6 @@ fn painted(line: &str, verdict: Option<ComparisonVerdict>, style: TextStyle) -> 
 
 /// Summarizes all rows in one or two sentences.
 fn summary(comparison: &Comparison) -> String {
-    let figures = |count: usize| {
-        if count == 1 {
-            "1 figure".to_owned()
-        } else {
-            format!("{count} figures")
-        }
-    };
     let parts: Vec<String> = [
         (ComparisonVerdict::Faster, "B is faster in"),
         (ComparisonVerdict::Slower, "B is slower in"),
@@ -379,7 +369,7 @@ fn summary(comparison: &Comparison) -> String {
     .into_iter()
     .map(|(verdict, words)| (comparison.count(verdict), words))
     .filter(|(count, _)| *count > 0)
-    .map(|(count, words)| format!("{words} {}", figures(count)))
+    .map(|(count, words)| format!("{words} {}", counted(count, "figure")))
     .collect();
     if parts.is_empty() {
         return "A and B have no common figure.".to_owned();
@@ -395,11 +385,8 @@ fn summary(comparison: &Comparison) -> String {
 
 /// `6 runs on 2 machines`.
 pub fn runs_on(runs: usize, machines: usize) -> String {
-    let plural = |count: usize, name: &str| match count {
-        1 => format!("1 {name}"),
-        _ => format!("{count} {name}s"),
-    };
-    format!("{} on {}", plural(runs, "run"), plural(machines, "machine"))
+    let machines = counted(machines, "machine");
+    format!("{} on {machines}", counted(runs, "run"))
 }
 
 fn csv_cells(row: &ComparisonRow) -> [String; 17] {

@@ -4,9 +4,10 @@ use crate::csv::csv_line;
 use crate::early_ending;
 use crate::intervals::ends;
 use crate::json_document::{PROGRAM, json_text};
-use crate::markdown_table::{MarkdownColumn, markdown_table};
-use crate::text_table::{hide_columns, is_narrow, plain, render_left, right, wrapped};
-use comfy_table::Cell;
+use crate::markdown_table::{markdown_paragraphs, markdown_table};
+use crate::text_table::{
+    aligned_columns, fill_table, hide_columns, is_narrow, paragraphs, plain, render_left, wrapped,
+};
 use iosonde_study::csi::{CsiDocument, CsiResult, ServiceSlope, ServiceSummary};
 use iosonde_study::lifecycle::StageFigure;
 use iosonde_study::words;
@@ -56,27 +57,12 @@ pub fn table(result: &CsiResult) -> String {
         let table = service_table(&head, latencies, &LEAST_IMPORTANT_LATENCIES);
         text.push_str(&format!("\n{table}"));
     }
-    for line in findings(result) {
-        text.push_str(&format!("\n{}", wrapped(&line)));
-    }
-    for note in notes(result) {
-        text.push_str(&format!("\n{}", wrapped(&note)));
-    }
-    text
+    text + &paragraphs(&findings(result)) + &paragraphs(&notes(result))
 }
 
 /// Table of services, each with its figures.
 fn service_table(head: &[&str], rows: Vec<Vec<String>>, least_important: &[usize]) -> String {
-    let mut table = plain();
-    let cell = |(index, text): (usize, String)| match index {
-        0 => Cell::new(text),
-        _ => right(text),
-    };
-    let head = head.iter().map(|title| (*title).to_owned());
-    table.set_header(head.enumerate().map(cell));
-    for row in rows {
-        table.add_row(row.into_iter().enumerate().map(cell));
-    }
+    let mut table = fill_table(plain(), &aligned_columns(head, 1), rows);
     hide_columns(&mut table, least_important);
     render_left(&mut table)
 }
@@ -91,17 +77,10 @@ pub fn markdown(result: &CsiResult) -> String {
         if rows.is_empty() {
             continue;
         }
-        let column = |(index, header): (usize, &'static str)| match index {
-            0 => MarkdownColumn::Left(header),
-            _ => MarkdownColumn::Right(header),
-        };
-        let columns: Vec<_> = head.iter().copied().enumerate().map(column).collect();
-        text.push_str(&format!("\n{}", markdown_table(&columns, rows)));
+        let table = markdown_table(&aligned_columns(head, 1), rows);
+        text.push_str(&format!("\n{table}"));
     }
-    for line in findings(result).iter().chain(&notes(result)) {
-        text.push_str(&format!("\n{line}\n"));
-    }
-    text
+    text + &markdown_paragraphs(&findings(result)) + &markdown_paragraphs(&notes(result))
 }
 
 /// CSV with one line per service and size of the data. Durations and latencies are in nanoseconds.

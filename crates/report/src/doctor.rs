@@ -8,7 +8,7 @@ mod tests;
 use super::facts;
 use crate::json_document::json_text;
 use crate::text_table::{
-    UNBROKEN_BLANK, is_narrow, pairs, render, unbroken_figures, wrapped, wrapped_table,
+    UNBROKEN_BLANK, is_narrow, pairs, render, set_gap, unbroken_figures, wrapped, wrapped_table,
 };
 use comfy_table::ColumnConstraint::Absolute;
 use comfy_table::Width::Fixed;
@@ -103,23 +103,19 @@ pub fn headline(findings: &[Finding]) -> String {
             .filter(|finding| finding.severity == severity)
             .count()
     };
-    let plural =
-        |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let (problems, warnings, notes) = (
         count(Severity::Problem),
         count(Severity::Warning),
         count(Severity::Note),
     );
-    let mut counts = Vec::new();
-    for (count, what) in [
+    let counts = [
         (problems, "problem"),
         (warnings, "warning"),
         (notes, "note"),
-    ] {
-        if count > 0 {
-            counts.push(plural(count, what));
-        }
-    }
+    ];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let counts = counts.map(|(count, what)| words::counted(count, what));
+    let counts: Vec<String> = counts.collect();
     let verdict = match (problems, warnings) {
         (0, 0) => "Nothing was found that would spoil a measurement",
         (0, _) => "Figures would be off or noisy",
@@ -147,9 +143,7 @@ pub fn advice(finding: &Finding) -> String {
         let remedy = unbroken_figures(&format!("-> {}", finding.remedy));
         table.add_row([String::new(), remedy]);
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 0));
-    }
+    set_gap(&mut table, 0);
     if let Some(column) = table.column_mut(0) {
         column.set_constraint(Absolute(Fixed(MARGIN)));
     }

@@ -3,12 +3,14 @@
 use super::csv::csv_line;
 use super::intervals::{self, half_width};
 use crate::known_digits::{
-    BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, digits_beside_interval, known_digits,
+    BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, digits_beside_interval, is_approximate,
+    known_digits,
 };
-use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
-use crate::text_table::{UNBROKEN_BLANK, hide_columns, plain, render, right, wrapped};
-use comfy_table::Cell;
+use crate::text_table::TableColumn::{Left, Right};
+use crate::text_table::{
+    UNBROKEN_BLANK, fill_table, hide_columns, keep_whole, plain, render, set_gap, wrapped,
+};
 use iosonde_result::compare::{Figure, Measure, ResultPart};
 use iosonde_study::words;
 
@@ -18,6 +20,21 @@ pub(crate) const UNSETTLED_LEGEND: &str =
     "* not steady: the rate drifted or jumped during the run.";
 /// Explains the mark of a figure whose interval is not known.
 pub(crate) const UNKNOWN_LEGEND: &str = "A figure with ~ has no known interval.";
+
+/// Returns the legends of the marks that figures have. `unsettled` is that of [`UNSETTLED`].
+pub(crate) fn needed_legends<'a>(
+    figures: impl Iterator<Item = &'a str> + Clone,
+    unsettled: &'static str,
+) -> Vec<&'static str> {
+    let is_unsettled = figures.clone().any(|figure| figure.ends_with(UNSETTLED));
+    let is_unknown = figures.clone().any(is_approximate);
+    let legends = [
+        is_unsettled.then_some(unsettled),
+        is_unknown.then_some(UNKNOWN_LEGEND),
+    ];
+    legends.into_iter().flatten().collect()
+}
+
 /// Index of the column of intervals.
 const INTERVAL_COLUMN: usize = 2;
 
@@ -42,6 +59,11 @@ pub(crate) fn known_figure(measure: Measure, value: f64, interval: Option<(f64, 
         Measure::CommandFigure => words::three_digits(value),
         _ => known_digits(value, half, LATENCY_UNITS),
     }
+}
+
+/// Whether [`known_figure`] prints the figure without the mark of an unknown interval.
+pub(crate) fn has_known_digits(measure: Measure, value: f64, interval: Option<(f64, f64)>) -> bool {
+    measure == Measure::CommandFigure || value <= 0.0 || half_width(value, interval).is_some()
 }
 
 /// Formats a rate that is shown beside half its interval: `84.2k IOPS`, `365 MiB/s`.
@@ -82,11 +104,12 @@ fn interval(figure: &Figure) -> String {
 /// The figure with its known digits, marked if it was not steady.
 fn marked(figure: &Figure) -> String {
     let bounds = figure.bounds.map(|bounds| (bounds.low, bounds.high));
-    known_figure(figure.measure, figure.value, bounds) + mark(figure)
+    known_figure(figure.measure, figure.value, bounds) + settled_mark(figure.settled)
 }
 
-fn mark(figure: &Figure) -> &'static str {
-    match figure.settled {
+/// Returns the mark of a rate that was not steady. Otherwise it is empty.
+pub(crate) fn settled_mark(settled: Option<bool>) -> &'static str {
+    match settled {
         Some(false) => UNSETTLED,
         _ => "",
     }
@@ -96,21 +119,14 @@ fn mark(figure: &Figure) -> &'static str {
 pub fn table(parts: &[ResultPart]) -> String {
     let mut text = String::new();
     for part in parts {
-        let mut table = plain();
-        table.set_header([Cell::new(&part.name), right(""), right("95 % interval")]);
-        for figure in &part.figures {
-            table.add_row([
-                Cell::new(format!(
-                    "  {}",
-                    label(figure.subject.name(), figure.measure)
-                )),
-                right(marked(figure).replace(' ', UNBROKEN_BLANK)),
-                right(interval(figure).replace(' ', UNBROKEN_BLANK)),
-            ]);
-        }
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 2));
-        }
+        let rows = part.figures.iter().map(|figure| {
+            let [label, mut figures @ ..] = figure_row(figure);
+            keep_whole(&mut figures);
+            [vec![format!("  {label}")], figures.to_vec()].concat()
+        });
+        let columns = [Left(&part.name), Right(""), Right("95 % interval")];
+        let mut table = fill_table(plain(), &columns, rows);
+        set_gap(&mut table, 2);
         hide_columns(&mut table, &[INTERVAL_COLUMN]);
         text.push_str(&format!(
             "{}\n({})\n\n",
@@ -132,6 +148,15 @@ pub fn table(parts: &[ResultPart]) -> String {
         ));
     }
     text
+}
+
+/// Name of a figure, the figure and its interval.
+fn figure_row(figure: &Figure) -> [String; 3] {
+    [
+        label(figure.subject.name(), figure.measure),
+        marked(figure),
+        interval(figure),
+    ]
 }
 
 const HEAD: &str =
@@ -174,13 +199,7 @@ pub fn markdown(parts: &[ResultPart]) -> String {
     let mut text = String::new();
     for part in parts {
         text.push_str(&format!("### {}\n\n{}\n\n", part.name, part.pattern));
-        let rows = part.figures.iter().map(|figure| {
-            [
-                label(figure.subject.name(), figure.measure),
-                marked(figure),
-                interval(figure),
-            ]
-        });
+        let rows = part.figures.iter().map(figure_row);
         let table = markdown_table(&[Left(""), Right(""), Right("95 % interval")], rows);
         text.push_str(&format!("{table}\n"));
     }

@@ -8,11 +8,11 @@ use super::facts;
 use super::figures;
 use crate::format::TextFormat;
 use crate::json_document::json_document_without_program;
-use crate::markdown_table::MarkdownColumn::{Left, Right};
-use crate::markdown_table::{escape_markdown, markdown_table};
+use crate::markdown_table::{markdown_legends, markdown_table};
 use crate::probe::row::title_of_part;
 use crate::text_style::TextStyle;
-use crate::text_table::{UNBROKEN_BLANK, pairs, render, unbroken_figures, wrapped, wrapped_table};
+use crate::text_table::TableColumn::Left;
+use crate::text_table::{aligned_columns, pairs, wrapped};
 use iosonde_history::{HeadlineRate, Loaded, RunDocument, StudySummary, TOGETHER};
 use iosonde_result::compare::ResultPart;
 use iosonde_result::pods::PodTotals;
@@ -121,11 +121,7 @@ const CUT_OFF: &str = "cut off";
 const RUNNING: &str = "running";
 
 fn list_markdown(studies: &[StudySummary], zone: &TimeZone) -> String {
-    let column = |(index, header): (usize, &'static str)| match index <= list_table::TARGET {
-        true => Left(header),
-        false => Right(header),
-    };
-    let mut columns: Vec<_> = HEAD.into_iter().enumerate().map(column).collect();
+    let mut columns = aligned_columns(&HEAD, list_table::TARGET + 1);
     columns.push(Left("labels"));
     let rows = studies.iter().map(|study| {
         let mut cells = Vec::from(row(study, zone));
@@ -138,11 +134,8 @@ fn list_markdown(studies: &[StudySummary], zone: &TimeZone) -> String {
         .flatten()
         .map(|rate| ListedRate::from_iops(rate, "±").figure);
     let figures: Vec<String> = figures.collect();
-    let legends = list_rates::legends(figures.iter().map(String::as_str)).into_iter();
-    // A star at the start of a line would start a list.
-    let legends =
-        legends.map(|legend| format!("\n{}\n", escape_markdown(legend).replace('*', "\\*")));
-    markdown_table(&columns, rows) + &legends.collect::<String>()
+    let legends = list_rates::legends(figures.iter().map(String::as_str));
+    markdown_table(&columns, rows) + &markdown_legends(&legends)
 }
 
 fn list_csv(studies: &[StudySummary]) -> String {
@@ -228,13 +221,6 @@ fn list_json(studies: &[StudySummary]) -> String {
 #[must_use]
 pub fn show(loaded: &Loaded, zone: &TimeZone, style: TextStyle) -> String {
     let summary = &loaded.summary;
-    let mut table = wrapped_table();
-    let mut pair = |name: &str, value: &str| {
-        if !value.is_empty() {
-            table.add_row([name, &unbroken_figures(value)]);
-        }
-    };
-    pair("result", &format!("{} ({})", loaded.name(), summary.id));
     let reached = reached(summary);
     let cut_off = match unfinished(summary) {
         None => "",
@@ -243,19 +229,20 @@ pub fn show(loaded: &Loaded, zone: &TimeZone, style: TextStyle) -> String {
         Some(_) => ", cut off",
     };
     let what = format!("{} of {}{cut_off}{reached}", summary.kind, summary.target);
-    pair("what", &what);
-    pair("started", &time(summary.started_at_ms, zone));
-    pair("machine", summary.machine.as_deref().unwrap_or_default());
-    pair("program", &summary.program);
-    pair("labels", &labels(summary.labels.iter()));
-    pair(
-        "imported from",
-        summary.imported_from.as_deref().unwrap_or_default(),
-    );
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    let mut text = render(&table).replace(UNBROKEN_BLANK, " ");
+    let mut facts = vec![
+        ("result", format!("{} ({})", loaded.name(), summary.id)),
+        ("what", what),
+        ("started", time(summary.started_at_ms, zone)),
+        ("machine", summary.machine.clone().unwrap_or_default()),
+        ("program", summary.program.clone()),
+        ("labels", labels(summary.labels.iter())),
+        (
+            "imported from",
+            summary.imported_from.clone().unwrap_or_default(),
+        ),
+    ];
+    facts.retain(|(_, text)| !text.is_empty());
+    let mut text = pairs(&facts);
     let study = &loaded.study;
     let report = if let Some(probe) = study.probe(loaded.run) {
         super::probe::table::text(&probe)

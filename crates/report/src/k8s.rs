@@ -1,8 +1,9 @@
 //! Report of `iosonde k8s fio`: kubestr's output per class, latencies, and a table of all classes.
 
 use crate::json_document::json_text;
-use crate::text_table::{UNBROKEN_BLANK, fit_lines, is_narrow, plain, render_left, right, wrapped};
-use comfy_table::Cell;
+use crate::text_table::{
+    UNBROKEN_BLANK, aligned_columns, fill_table, fit_lines, is_narrow, plain, render_left, wrapped,
+};
 use iosonde_result::words;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -227,15 +228,11 @@ fn side_by_side(runs: &[ClassRun]) -> String {
 
 /// Table with a line per job and direction, and a column per class.
 fn side_by_side_table(runs: &[ClassRun]) -> String {
-    let mut table = plain();
-    let mut head = vec![Cell::new("")];
-    head.extend(runs.iter().map(|run| right(&run.class)));
-    table.set_header(head);
-    for (name, figures) in job_figures(runs) {
-        let cells = figures.into_iter().map(right);
-        table.add_row([Cell::new(name)].into_iter().chain(cells));
-    }
-    render_left(&mut table)
+    let classes = runs.iter().map(|run| run.class.as_str());
+    let head: Vec<&str> = [""].into_iter().chain(classes).collect();
+    let rows = job_figures(runs).into_iter();
+    let rows = rows.map(|(name, figures)| [vec![name], figures].concat());
+    render_left(&mut fill_table(plain(), &aligned_columns(&head, 1), rows))
 }
 
 /// Name of each job and direction, and its figures in each class.

@@ -28,6 +28,8 @@ pub(crate) const BANDWIDTH_UNITS: &UnitLadder = &[
 /// Units of latencies, which are in nanoseconds.
 pub(crate) const LATENCY_UNITS: &UnitLadder =
     &[(1.0, " ns"), (1e3, " us"), (1e6, " ms"), (1e9, " s")];
+/// [`LATENCY_UNITS`] without their blanks, for narrow cells.
+pub(crate) const UNITS_IN_CELLS: &UnitLadder = &[(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")];
 
 /// Stands before a figure whose interval is not known. It has no other meaning.
 pub(crate) const APPROXIMATE_MARK: char = '~';
@@ -126,8 +128,8 @@ pub(crate) fn digits_beside_interval(
     RoundedFigure::new(value, half_width, units, step_beside_interval).without_interval()
 }
 
-/// Returns a bandwidth with as many digits as its rate has beside its interval: `170 MiB/s` for
-/// `44k ±39k`.
+/// Returns a bandwidth with the digits that it has beside its interval, which is the same share as
+/// that of the rate: `170 MiB/s` for `44k ±39k`.
 pub(crate) fn bandwidth_of_rate(
     bytes_per_s: f64,
     rate: f64,
@@ -136,8 +138,8 @@ pub(crate) fn bandwidth_of_rate(
     round_bandwidth(bytes_per_s, rate, half_width_of_rate).without_interval()
 }
 
-/// Returns [`bandwidth_of_rate`] and half its interval, which is the same share as that of the
-/// rate: `170 MiB/s` and `±160 MiB/s`. Both end at the same place.
+/// Returns [`bandwidth_of_rate`] and half its interval: `170 MiB/s` and `±160 MiB/s`. Both end at
+/// the same place.
 pub(crate) fn bandwidth_and_half_of_rate(
     bytes_per_s: f64,
     rate: f64,
@@ -147,20 +149,28 @@ pub(crate) fn bandwidth_and_half_of_rate(
 }
 
 fn round_bandwidth(bytes_per_s: f64, rate: f64, half_width_of_rate: Option<f64>) -> RoundedFigure {
-    let rounded_rate =
-        RoundedFigure::new(rate, half_width_of_rate, RATE_UNITS, step_beside_interval);
-    let digits = rounded_rate.digits();
     // The bandwidth is known if the rate is.
     let half_width = half_width_of_rate.filter(|_| rate > 0.0);
     let half_width = half_width.map(|half| half / rate * bytes_per_s);
-    let step = |scaled: f64, _: Option<f64>| step_of_digits(scaled, digits);
-    RoundedFigure::new(bytes_per_s, half_width, BANDWIDTH_UNITS, step)
+    RoundedFigure::new(
+        bytes_per_s,
+        half_width,
+        BANDWIDTH_UNITS,
+        step_beside_interval,
+    )
 }
 
 /// Returns a figure with two digits and without a mark, for grids with narrow cells.
 pub(crate) fn two_digits(value: f64, units: &UnitLadder) -> String {
     let step = |scaled: f64, _: Option<f64>| step_of_digits(scaled, LEAST_DIGITS);
     RoundedFigure::new(value, Some(0.0), units, step).without_interval()
+}
+
+/// Returns a figure with two digits, without a mark and without zeros at the end of its fraction.
+pub(crate) fn two_digits_without_end_zeros(value: f64, units: &UnitLadder) -> String {
+    let step = |scaled: f64, _: Option<f64>| step_of_digits(scaled, LEAST_DIGITS);
+    let figure = RoundedFigure::new(value, Some(0.0), units, step);
+    figure.without_end_zeros().without_interval()
 }
 
 /// Marks the text of a figure whose interval is not known.
@@ -239,13 +249,21 @@ impl RoundedFigure {
         }
     }
 
-    fn decimals(&self) -> usize {
-        self.last_place.min(0).unsigned_abs() as usize
+    /// Moves the last place to the last digit of the fraction that is not zero.
+    fn without_end_zeros(self) -> RoundedFigure {
+        let is_whole = |place: &i32| {
+            let digits = self.value / ten_to(*place);
+            (digits - digits.round()).abs() < 1e-6
+        };
+        let mut places = (self.last_place.min(0)..=0).rev();
+        RoundedFigure {
+            last_place: places.find(is_whole).unwrap_or(self.last_place),
+            ..self
+        }
     }
 
-    /// Significant digits, at least one.
-    fn digits(&self) -> i32 {
-        (leading_place(self.value) - self.last_place + 1).max(1)
+    fn decimals(&self) -> usize {
+        self.last_place.min(0).unsigned_abs() as usize
     }
 
     fn without_interval(&self) -> String {

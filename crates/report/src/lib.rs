@@ -65,6 +65,18 @@ fn unique<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     met
 }
 
+/// Returns the values of each key, in the order of the first occurrences.
+fn grouped<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in pairs {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
 /// `a, b and c`.
 fn listed(words: &[String]) -> String {
     match words.split_last() {
@@ -76,7 +88,7 @@ fn listed(words: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{INTERRUPTED, early_ending, unique};
+    use super::{INTERRUPTED, early_ending, grouped, unique};
 
     #[test]
     fn early_ending_names_the_user() {
@@ -87,5 +99,11 @@ mod tests {
     #[test]
     fn unique_values_keep_their_order() {
         assert_eq!(unique([3, 1, 3, 2, 1]), [3, 1, 2]);
+    }
+
+    #[test]
+    fn grouped_values_keep_the_order_of_their_keys() {
+        let groups = grouped([("b", 1), ("a", 2), ("b", 3)]);
+        assert_eq!(groups, [("b", vec![1, 3]), ("a", vec![2])]);
     }
 }

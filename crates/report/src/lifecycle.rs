@@ -4,9 +4,10 @@ use crate::csv::csv_line;
 use crate::early_ending;
 use crate::intervals::ends;
 use crate::json_document::{PROGRAM, json_text};
-use crate::markdown_table::{MarkdownColumn, markdown_table};
-use crate::text_table::{hide_columns, plain, render_left, right, wrapped};
-use comfy_table::Cell;
+use crate::markdown_table::{markdown_paragraphs, markdown_table};
+use crate::text_table::{
+    aligned_columns, fill_table, hide_columns, paragraphs, plain, render_left, wrapped,
+};
 use iosonde_study::lifecycle::{
     LifecycleDocument, LifecycleGroup, LifecycleResult, SerialStage, StageFigure, StageSummary,
 };
@@ -22,46 +23,25 @@ pub fn table(result: &LifecycleResult) -> String {
     let mut text = wrapped(&headline(result));
     for group in &result.groups {
         text.push_str(&format!("\n{}", wrapped(&group_title(group))));
-        let mut table = plain();
-        let cell = |(index, text): (usize, String)| match index {
-            0 => Cell::new(text),
-            _ => right(text),
-        };
-        table.set_header(HEAD.map(str::to_owned).into_iter().enumerate().map(cell));
-        for row in rows(group) {
-            table.add_row(row.into_iter().enumerate().map(cell));
-        }
+        let mut table = fill_table(plain(), &aligned_columns(&HEAD, 1), rows(group));
         hide_columns(&mut table, &LEAST_IMPORTANT);
         text.push_str(&render_left(&mut table));
         for line in findings(group) {
             text.push_str(&wrapped(&line));
         }
     }
-    for note in notes(result) {
-        text.push_str(&format!("\n{}", wrapped(&note)));
-    }
-    text
+    text + &paragraphs(&notes(result))
 }
 
 /// Returns Markdown tables for a report or an issue.
 pub fn markdown(result: &LifecycleResult) -> String {
     let mut text = format!("## Volume life cycle\n\n{}\n", headline(result));
     for group in &result.groups {
-        let column = |(index, header): (usize, &'static str)| match index {
-            0 => MarkdownColumn::Left(header),
-            _ => MarkdownColumn::Right(header),
-        };
-        let columns: Vec<_> = HEAD.into_iter().enumerate().map(column).collect();
-        let table = markdown_table(&columns, rows(group));
+        let table = markdown_table(&aligned_columns(&HEAD, 1), rows(group));
         text.push_str(&format!("\n### {}\n\n{table}", group_title(group)));
-        for line in findings(group) {
-            text.push_str(&format!("\n{line}\n"));
-        }
+        text.push_str(&markdown_paragraphs(&findings(group)));
     }
-    for note in notes(result) {
-        text.push_str(&format!("\n{note}\n"));
-    }
-    text
+    text + &markdown_paragraphs(&notes(result))
 }
 
 /// CSV with one line per stage of each class and number at once. Durations are in nanoseconds.

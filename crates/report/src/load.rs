@@ -13,14 +13,15 @@ pub use latency_chart::GrowingCurve;
 pub use objective_text::objective;
 pub use short_load::short;
 
+use crate::axis_numbers::log_share;
 use crate::csv::csv_line;
 use crate::intervals::half_width;
 use crate::json_document::json_document;
 use crate::known_digits::{LATENCY_UNITS, known_digits};
 use crate::listed;
-use crate::markdown_table::MarkdownColumn::{Left, Right};
-use crate::markdown_table::markdown_table;
-use crate::text_table::wrapped;
+use crate::markdown_table::{markdown_paragraphs, markdown_table};
+use crate::text_table::TableColumn::{Left, Right};
+use crate::text_table::{paragraphs, wrapped};
 use crate::{INTERRUPTED, ended_by, facts};
 use iosonde_result::device_class::memory_caution;
 use iosonde_result::run::VerdictKind;
@@ -45,17 +46,18 @@ const BAR: f64 = 8.0;
 /// figures.
 pub fn table(result: &LoadResult) -> String {
     let mut text = wrapped(&headline(result));
-    for answer in &result.objectives {
-        text.push_str(&format!("\n{}", wrapped(&objective(result, answer))));
-    }
+    text.push_str(&paragraphs(&objectives(result)));
     text.push_str(&curve(result));
     if let Some(found) = &result.matrix {
         text.push_str(&format!("\n{}", matrix::text(found)));
     }
-    for note in notes(result) {
-        text.push_str(&format!("\n{}", wrapped(&note)));
-    }
-    text
+    text + &paragraphs(&notes(result))
+}
+
+/// Results of all objectives, each one sentence.
+pub(crate) fn objectives(result: &LoadResult) -> Vec<String> {
+    let found = result.objectives.iter();
+    found.map(|found| objective(result, found)).collect()
 }
 
 /// Names the target and the offered load.
@@ -91,18 +93,16 @@ pub fn headline(result: &LoadResult) -> String {
          Latency counts from the intended start.",
         result.target,
         words::bytes(result.bytes),
-        order_size = words::bytes(options.pattern.block_bytes)
-            .replace(" KiB", "k")
-            .replace(" MiB", "M"),
+        order_size = words::block_bytes(options.pattern.block_bytes),
     )
 }
 
-/// Formats a share in per cent, with a decimal for small shares: `0.7%`, `1.4%`, `25%`.
-fn share_of(offered: f64, capacity: f64) -> String {
+/// Formats a share in per cent without its sign, with a decimal for small shares: `1.4`, `25`.
+fn percent_of(offered: f64, capacity: f64) -> String {
     let percent = 100.0 * offered / capacity;
     match percent < 4.95 && percent.fract() > 0.05 {
-        true => format!("{percent:.1}%"),
-        false => format!("{percent:.0}%"),
+        true => format!("{percent:.1}"),
+        false => format!("{percent:.0}"),
     }
 }
 
@@ -112,16 +112,10 @@ pub(crate) fn is_judged(point: &LoadMeasurement) -> bool {
 }
 
 /// Bar on a logarithmic scale: one character for the lowest latency, all for the highest.
-fn bar(latency_ns: Option<f64>, (lowest_ns, highest_ns): (f64, f64)) -> String {
-    let Some(ns) = latency_ns else {
-        return String::new();
-    };
-    let share = if highest_ns > lowest_ns {
-        (ns / lowest_ns).ln() / (highest_ns / lowest_ns).ln()
-    } else {
-        0.0
-    };
-    "#".repeat((1.0 + (BAR - 1.0) * share).round() as usize)
+fn bar(latency_ns: Option<f64>, range_ns: (f64, f64)) -> String {
+    latency_ns.map_or(String::new(), |ns| {
+        "#".repeat((1.0 + (BAR - 1.0) * log_share(ns, range_ns)).round() as usize)
+    })
 }
 
 /// Longest latency. `None` if no I/O was measured: past saturation, none may have started in time.
@@ -377,9 +371,7 @@ pub fn markdown(result: &LoadResult) -> String {
         headline(result),
         markdown_of_rates(result)
     );
-    for answer in &result.objectives {
-        text.push_str(&format!("\n{}\n", objective(result, answer)));
-    }
+    text.push_str(&markdown_paragraphs(&objectives(result)));
     if let Some(found) = &result.matrix {
         text.push_str(&format!("\n```text\n{}```\n", matrix::text(found)));
     }

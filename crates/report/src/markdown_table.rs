@@ -1,18 +1,11 @@
 //! Tables in Markdown, as GitHub renders them.
 
-/// Header and alignment of a column.
-#[derive(Debug, Clone, Copy)]
-pub enum MarkdownColumn<'a> {
-    /// Column of text.
-    Left(&'a str),
-    /// Column of numbers.
-    Right(&'a str),
-}
+use crate::text_table::TableColumn;
 
 /// Returns a table with one line per row. Bars and tildes of headers and cells are escaped.
 ///
 /// Each row has one cell per column.
-pub fn markdown_table<R>(columns: &[MarkdownColumn<'_>], rows: R) -> String
+pub fn markdown_table<R>(columns: &[TableColumn<'_>], rows: R) -> String
 where
     R: IntoIterator,
     R::Item: AsRef<[String]>,
@@ -20,9 +13,10 @@ where
     let mut head = "|".to_owned();
     let mut rule = "|".to_owned();
     for column in columns {
-        let (header, alignment) = match column {
-            MarkdownColumn::Left(header) => (header, "---"),
-            MarkdownColumn::Right(header) => (header, "---:"),
+        let header = column.header();
+        let alignment = match column {
+            TableColumn::Left(_) => "---",
+            TableColumn::Right(_) => "---:",
         };
         match header.is_empty() {
             true => head.push_str(" |"),
@@ -43,15 +37,27 @@ where
     text
 }
 
+/// Returns each text as a paragraph after an empty line.
+pub(crate) fn markdown_paragraphs(texts: &[String]) -> String {
+    texts.iter().map(|text| format!("\n{text}\n")).collect()
+}
+
+/// Returns each legend as a paragraph. A star at the start of a line would start a list.
+pub(crate) fn markdown_legends(legends: &[&str]) -> String {
+    let escaped = legends.iter().map(|legend| escape_markdown(legend));
+    let escaped: Vec<String> = escaped.map(|text| text.replace('*', "\\*")).collect();
+    markdown_paragraphs(&escaped)
+}
+
 /// Escapes the characters that separate cells, and tildes, which strike text out.
-pub(crate) fn escape_markdown(text: &str) -> String {
+fn escape_markdown(text: &str) -> String {
     text.replace('|', "\\|").replace('~', "\\~")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::MarkdownColumn::{Left, Right};
     use super::markdown_table;
+    use crate::text_table::TableColumn::{Left, Right};
 
     #[test]
     fn table_has_header_alignment_and_rows() {

@@ -1,7 +1,6 @@
 //! Disk and network activity of nodes that were watched during a run, in sar's columns.
 
-use crate::text_table::{hide_columns, plain, render_left, right, wrapped};
-use comfy_table::{Cell, Table};
+use crate::text_table::{aligned_columns, fill_table, hide_columns, plain, render_left, wrapped};
 use iosonde_result::machine::DeviceRates;
 use iosonde_result::nodes::NodeResult;
 use iosonde_study::probe::ProbeResult;
@@ -55,26 +54,20 @@ fn head(node: &NodeResult) -> String {
 }
 
 fn rows(first: &str, all: impl Iterator<Item = (String, DeviceRates)>) -> String {
-    let mut table: Table = plain();
-    let mut cells = vec![Cell::new(first)];
-    cells.extend(COLUMNS.map(right));
-    table.set_header(cells);
-    let mut is_empty = true;
-    for (name, rates) in all {
+    let rows = all.map(|(name, rates)| {
         let [tps, read, write, _, request, queue, wait, util] = rates.columns();
-        let mut cells = vec![Cell::new(name)];
-        cells.extend(
-            [tps, read, write, request, queue, wait, util]
-                .map(|value| right(format!("{value:.2}"))),
-        );
-        table.add_row(cells);
-        is_empty = false;
+        let figures = [tps, read, write, request, queue, wait, util];
+        let figures = figures.map(|value| format!("{value:.2}"));
+        [vec![name], figures.to_vec()].concat()
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    if rows.is_empty() {
+        return "no disk had I/O\n".to_owned();
     }
+    let head = [&[first][..], &COLUMNS[..]].concat();
+    let mut table = fill_table(plain(), &aligned_columns(&head, 1), rows);
     hide_columns(&mut table, &LEAST_IMPORTANT);
-    match is_empty {
-        true => "no disk had I/O\n".to_owned(),
-        false => render_left(&mut table),
-    }
+    render_left(&mut table)
 }
 
 #[cfg(test)]

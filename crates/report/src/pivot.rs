@@ -2,13 +2,16 @@
 
 use super::csv::csv_line;
 use crate::column_groups::{FigureColumn, grouped_tables};
+use crate::figures::{UNKNOWN_LEGEND, has_known_digits, known_figure};
 use crate::format::PivotOf;
 use crate::json_document::json_text;
-use crate::markdown_table::MarkdownColumn::{Left, Right};
-use crate::markdown_table::markdown_table;
-use crate::text_table::{fit_lines, is_narrow, plain, render, right, wrapped};
-use comfy_table::Cell as TableCell;
+use crate::markdown_table::{markdown_legends, markdown_table};
+use crate::text_table::{
+    aligned_columns, fill_table, fit_lines, is_narrow, plain, render, wrapped,
+};
+use crate::unique;
 use iosonde_limits::PromiseVerdict;
+use iosonde_result::compare::Measure;
 use iosonde_suite::FigureUnit;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,7 +95,7 @@ impl PivotTable {
         let Some(cell) = self.cell(row, column) else {
             return String::new();
         };
-        let mut text = self.unit.show(cell.value);
+        let mut text = known_in_unit(self.unit, cell.value, cell.bounds);
         if cell.results > 1 {
             let percent = match 100.0 * cell.farthest() {
                 percent if percent > 100.0 => ">100".to_owned(),
@@ -104,6 +107,20 @@ impl PivotTable {
             text.push_str(&format!(" {:.0}%", 100.0 * promised.ratio));
         }
         text
+    }
+
+    /// Cells of a row, after its name.
+    fn line(&self, row: &str, columns: &[&str]) -> Vec<String> {
+        let cells = columns.iter().map(|column| self.shown(row, column));
+        std::iter::once(row.to_owned()).chain(cells).collect()
+    }
+
+    /// Whether a cell has the mark of an unknown interval.
+    fn has_unknown_interval(&self) -> bool {
+        let is_unknown = |cell: &PivotTableCell| {
+            measure(self.unit).is_some_and(|it| !has_known_digits(it, cell.value, cell.bounds))
+        };
+        self.cells.values().any(is_unknown)
     }
 
     /// Notes that explain the table.
@@ -119,7 +136,28 @@ impl PivotTable {
         if self.cells.values().any(|cell| cell.promised.is_some()) {
             notes.push("In per cent: of the promised value for I/O of that size".to_owned());
         }
+        if self.has_unknown_interval() {
+            notes.push(UNKNOWN_LEGEND.to_owned());
+        }
         notes
+    }
+}
+
+/// A measure with this unit. `None`: figures of this unit are printed as they are.
+fn measure(unit: FigureUnit) -> Option<Measure> {
+    match unit {
+        FigureUnit::PerSecond => Some(Measure::Iops),
+        FigureUnit::BytesPerSecond => Some(Measure::BytesPerS),
+        FigureUnit::Nanoseconds => Some(Measure::LatMean),
+        FigureUnit::Depth | FigureUnit::OfCommand => None,
+    }
+}
+
+/// Formats a figure with the digits that its interval supports. `~13k`: the interval is not known.
+fn known_in_unit(unit: FigureUnit, value: f64, interval: Option<(f64, f64)>) -> String {
+    match measure(unit) {
+        Some(measure) => known_figure(measure, value, interval),
+        None => unit.show(value),
     }
 }
 
@@ -171,12 +209,7 @@ fn any_simulated(pivots: &[PivotTable]) -> bool {
 pub fn tables(pivots: &[PivotTable]) -> String {
     let tables: Vec<String> = pivots.iter().map(table).collect();
     let mut text = tables.join("\n");
-    let mut notes: Vec<String> = Vec::new();
-    for note in pivots.iter().flat_map(PivotTable::notes) {
-        if !notes.contains(&note) {
-            notes.push(note);
-        }
-    }
+    let notes = unique(pivots.iter().flat_map(PivotTable::notes));
     notes.iter().for_each(|note| text.push_str(&wrapped(note)));
     if any_simulated(pivots) {
         text.push_str(&wrapped(SIMULATED));
@@ -197,15 +230,9 @@ fn table(pivot: &PivotTable) -> String {
         let figure = fit_lines(&format!("{}\n", pivot.figure));
         return figure + &grouped_tables(&head, &rows, &figure_columns);
     }
-    let mut table = plain();
-    let mut header = vec![TableCell::new(head)];
-    header.extend(columns.iter().map(right));
-    table.set_header(header);
-    for row in rows {
-        let mut cells = vec![TableCell::new(row)];
-        cells.extend(columns.iter().map(|column| right(pivot.shown(row, column))));
-        table.add_row(cells);
-    }
+    let titles = [&[head.as_str()][..], &columns[..]].concat();
+    let rows = rows.into_iter().map(|row| pivot.line(row, &columns));
+    let table = fill_table(plain(), &aligned_columns(&titles, 1), rows);
     format!("{}\n{}", pivot.figure, render(&table))
 }
 
@@ -255,18 +282,13 @@ pub fn markdown(pivots: &[PivotTable]) -> String {
             text.push('\n');
         }
         let (rows, columns) = pivot.headers();
-        let mut headers = vec![Left(pivot.rows.as_str())];
-        headers.extend(columns.iter().map(|column| Right(column)));
-        let rows = rows.into_iter().map(|row| {
-            let mut cells = vec![row.to_owned()];
-            cells.extend(columns.iter().map(|column| pivot.shown(row, column)));
-            cells
-        });
-        let table = markdown_table(&headers, rows);
+        let headers = [&[pivot.rows.as_str()][..], &columns[..]].concat();
+        let rows = rows.into_iter().map(|row| pivot.line(row, &columns));
+        let table = markdown_table(&aligned_columns(&headers, 1), rows);
         text.push_str(&format!("{}:\n\n{table}", pivot.figure));
-        for note in pivot.notes() {
-            text.push_str(&format!("\n{note}\n"));
-        }
+        let notes = pivot.notes();
+        let notes: Vec<&str> = notes.iter().map(String::as_str).collect();
+        text.push_str(&markdown_legends(&notes));
     }
     if any_simulated(pivots) {
         text.push_str(&format!("\n{SIMULATED}\n"));
@@ -367,11 +389,36 @@ mod tests {
             let text = tables(&pivots);
             let widest = text.lines().map(|line| line.chars().count()).max();
             assert!(widest.unwrap() <= columns, "{text}");
-            let figure = "365 MiB/s (12, ±>100%) 91%";
+            let figure = "~370 MiB/s (12, ±>100%) 91%";
             assert_eq!(text.matches(figure).count(), 6, "{text}");
             assert!(text.contains("hdd") && text.contains("sata-ssd"), "{text}");
         }
         crate::text_table::set_columns(80);
+    }
+
+    #[test]
+    fn figure_has_known_digits_and_a_mark_without_an_interval() {
+        let mut pivot = long_pivot();
+        let unknown = [tables(&[long_pivot()]), markdown(&[long_pivot()])];
+        assert!(unknown[0].contains("~370 MiB/s (12, "), "{}", unknown[0]);
+        assert!(unknown[0].contains(UNKNOWN_LEGEND), "{}", unknown[0]);
+        assert!(
+            unknown[1].contains("| \\~370 MiB/s (12, "),
+            "{}",
+            unknown[1]
+        );
+        let legend = "A figure with \\~ has no known interval.";
+        assert!(unknown[1].contains(legend), "{}", unknown[1]);
+        for cell in pivot.cells.values_mut() {
+            cell.bounds = Some((cell.value * 0.9, cell.value * 1.1));
+        }
+        let known = tables(&[pivot]);
+        assert!(known.contains(" 365 MiB/s (12, "), "{known}");
+        assert!(!known.contains('~'), "{known}");
+        let latency = |bounds| known_in_unit(FigureUnit::Nanoseconds, 1_364_000.0, bounds);
+        assert_eq!(latency(Some((1_100_000.0, 1_600_000.0))), "1.4 ms");
+        assert_eq!(latency(None), "~1.4 ms");
+        assert_eq!(known_in_unit(FigureUnit::Depth, 16.0, None), "16");
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use crate::known_digits::{
     LATENCY_UNITS, RATE_UNITS, bandwidth_of_rate, known_digits, with_interval,
 };
-use crate::text_table::{UNBROKEN_BLANK, hide_columns, plain, render, right};
-use comfy_table::{Cell, Table};
+use crate::text_table::{
+    UNBROKEN_BLANK, aligned_columns, fill_table, hide_columns, keep_whole, plain, render, set_gap,
+};
 use iosonde_result::pods::{PodResult, PodShare, PodTotals, nodes, shares, start_skew_ns};
 use iosonde_result::words;
 
@@ -36,10 +37,7 @@ pub fn totals_text(totals: &PodTotals) -> String {
     if pods.is_empty() {
         return String::new();
     }
-    let runs = match totals.runs() {
-        1 => "1 run".to_owned(),
-        runs => format!("{runs} runs"),
-    };
+    let runs = words::counted(totals.runs() as usize, "run");
     format!(
         "\nPods: {} on {}, {runs}: mean rates, percentiles of all I/Os\n\n{}",
         pods.len(),
@@ -63,37 +61,37 @@ const HAS_INTERVALS: bool = true;
 /// Returns the rows of each pod, of each node if there are several, and of all pods.
 fn table(pods: &[PodResult], has_intervals: bool) -> String {
     let nodes = nodes(pods);
-    let mut table = plain();
-    let head = ["IOPS", "bandwidth", "median", "99 %", "99.9 %"];
-    let mut cells = vec![Cell::new(""), Cell::new("")];
-    cells.extend(head.into_iter().map(right));
-    table.set_header(cells);
+    let mut all = Vec::new();
     for pod in pods {
-        rows(
-            &mut table,
-            &format!("{} {}", short(&pod.name), pod.node),
-            shares([pod].into_iter()),
-            has_intervals,
-        );
+        let name = format!("{} {}", short(&pod.name), pod.node);
+        all.extend(rows(name, shares([pod].into_iter()), has_intervals));
     }
     if nodes.len() > 1 {
         for node in nodes {
             let of_node = pods.iter().filter(|pod| pod.node == node);
-            let count = of_node.clone().count();
-            let plural = if count == 1 { "" } else { "s" };
-            rows(
-                &mut table,
-                &format!("node {node}, {count} pod{plural}"),
-                shares(of_node),
-                has_intervals,
-            );
+            let count = words::counted(of_node.clone().count(), "pod");
+            let name = format!("node {node}, {count}");
+            all.extend(rows(name, shares(of_node), has_intervals));
         }
     }
-    rows(&mut table, "all", shares(pods.iter()), has_intervals);
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
-    }
-    hide_columns(&mut table, &LEAST_IMPORTANT);
+    all.extend(rows("all".to_owned(), shares(pods.iter()), has_intervals));
+    let head = ["", "", "IOPS", "bandwidth", "median", "99 %", "99.9 %"];
+    pod_table(&head, all, &LEAST_IMPORTANT)
+}
+
+/// Table of pods: name and direction, then figures, each of which stays on one line.
+pub(crate) fn pod_table(
+    head: &[&str],
+    rows: Vec<Vec<String>>,
+    least_important: &[usize],
+) -> String {
+    let unbroken = rows.into_iter().map(|mut cells| {
+        keep_whole(&mut cells[2..]);
+        cells
+    });
+    let mut table = fill_table(plain(), &aligned_columns(head, 2), unbroken);
+    set_gap(&mut table, 1);
+    hide_columns(&mut table, least_important);
     render(&table).replace(UNBROKEN_BLANK, " ")
 }
 
@@ -105,16 +103,15 @@ fn short(name: &str) -> &str {
     index.unwrap_or(name)
 }
 
-fn rows(table: &mut Table, name: &str, shares: Vec<PodShare>, has_intervals: bool) {
-    let mut name = name;
-    for share in shares {
-        let mut cells = vec![Cell::new(name), Cell::new(share.direction.name())];
-        let figures = texts(&share, has_intervals);
-        // A figure stays on one line.
-        cells.extend(figures.map(|text| right(text.replace(' ', UNBROKEN_BLANK))));
-        table.add_row(cells);
-        name = "";
-    }
+/// Rows of each direction. The first has the name.
+fn rows(mut name: String, shares: Vec<PodShare>, has_intervals: bool) -> Vec<Vec<String>> {
+    let row = |share: PodShare| {
+        let direction = share.direction.name().to_owned();
+        let mut cells = vec![std::mem::take(&mut name), direction];
+        cells.extend(texts(&share, has_intervals));
+        cells
+    };
+    shares.into_iter().map(row).collect()
 }
 
 /// Rate, bandwidth and percentiles with their known digits. The rate has its interval if the share

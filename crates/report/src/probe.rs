@@ -8,6 +8,7 @@ mod markdown;
 pub mod maximum_depth;
 mod number_ranges;
 mod probe_csv;
+pub mod repeated;
 pub mod row;
 pub mod short_report;
 pub(crate) mod side_by_side;

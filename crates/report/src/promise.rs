@@ -1,13 +1,25 @@
 //! Comparison of promised with measured figures.
 
-use crate::intervals::NOT_KNOWN;
+use crate::grouped;
+use crate::intervals::{NOT_KNOWN, error_share};
+use crate::text_table::TableColumn::{Left, Right};
 use crate::text_table::{
-    UNBROKEN_BLANK, hide_columns, plain, render, right, unbroken_figures, wrapped, wrapped_table,
+    TableColumn, UNBROKEN_BLANK, fill_table, hide_columns, plain, render, set_gap,
+    unbroken_figures, wrapped, wrapped_table,
 };
-use comfy_table::Cell;
 use iosonde_limits::{Metric, Promise, PromiseComparison, PromiseVerdict, VendorUnit, exact};
 use iosonde_result::compare::Subject;
 use iosonde_study::promise_check::{CheckedFigure, PromiseCheck, PromiseDoubt};
+
+/// Columns of the figures. The last has the verdict.
+const FIGURE_COLUMNS: [TableColumn<'_>; 6] = [
+    Left(""),
+    Right("promised"),
+    Right("measured"),
+    Right("95 %+-"),
+    Right("of it"),
+    Left(""),
+];
 
 /// Returns the table, the doubts, and the conditions that were not measured.
 pub(crate) fn table(held: &PromiseCheck) -> String {
@@ -57,27 +69,20 @@ pub(crate) fn subject_of_metric(metric: Metric) -> Option<Subject> {
 }
 
 fn figures(held: &PromiseCheck) -> String {
-    let mut table = plain();
     let bursts = held.rows.iter().any(|row| row.judged.burst_per_s.is_some());
-    let mut head = vec![Cell::new(""), right("promised")];
+    let mut columns = FIGURE_COLUMNS.to_vec();
     if bursts {
-        head.push(right("burst"));
+        columns.insert(2, Right("burst"));
     }
-    head.extend(["measured", "95 %+-", "of it"].map(right));
-    head.push(Cell::new(""));
-    table.set_header(head);
-    for row in &held.rows {
-        let mut cells = vec![Cell::new(row.judged.metric), right(promised(&row.judged))];
+    let rows = held.rows.iter().map(|row| {
+        let mut cells = [figure_cells(row).to_vec(), vec![verdict(row)]].concat();
         if bursts {
-            cells.push(right(burst(row)));
+            cells.insert(2, burst(row));
         }
-        cells.extend([measured(&row.judged), error(row), share(&row.judged)].map(right));
-        cells.push(Cell::new(verdict(row)));
-        table.add_row(cells);
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
+        cells
+    });
+    let mut table = fill_table(plain(), &columns, rows);
+    set_gap(&mut table, 2);
     // A narrow terminal shows the share and the verdict.
     let least_important: &[usize] = match bursts {
         true => &[4, 2, 1, 3],
@@ -87,28 +92,32 @@ fn figures(held: &PromiseCheck) -> String {
     render(&table)
 }
 
+/// Metric, promised and measured value, interval and share of a figure.
+pub(crate) fn figure_cells(row: &CheckedFigure) -> [String; 5] {
+    [
+        row.judged.metric.to_string(),
+        promised(&row.judged),
+        measured(&row.judged),
+        error(row),
+        share(&row.judged),
+    ]
+}
+
 /// Doubts about the verdicts, each with its metrics.
 fn doubts(held: &PromiseCheck) -> Vec<(PromiseDoubt, Vec<String>)> {
-    let mut found: Vec<(PromiseDoubt, Vec<String>)> = Vec::new();
-    for row in &held.rows {
-        for doubt in &row.doubts {
-            let metric = row.judged.metric.to_string();
-            match found.iter_mut().find(|(known, _)| known == doubt) {
-                Some((_, metrics)) => metrics.push(metric),
-                None => found.push((*doubt, vec![metric])),
-            }
-        }
-    }
-    found
+    let of_row = |row: &CheckedFigure| {
+        let metric = row.judged.metric.to_string();
+        let doubts = row.doubts.clone().into_iter();
+        doubts.map(move |doubt| (doubt, metric.clone()))
+    };
+    grouped(held.rows.iter().flat_map(of_row))
 }
 
 /// List item, wrapped with a hanging indent.
 fn listed(text: &str) -> String {
     let mut table = wrapped_table();
     table.add_row(["-", &unbroken_figures(text)]);
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
-    }
+    set_gap(&mut table, 1);
     render(&table).replace(UNBROKEN_BLANK, " ")
 }
 
@@ -136,14 +145,12 @@ pub(crate) fn measured(judged: &PromiseComparison) -> String {
     }
 }
 
-pub(crate) fn error(row: &CheckedFigure) -> String {
+fn error(row: &CheckedFigure) -> String {
     let share = row
         .error_per_s
         .map(|error| error / row.judged.measured_per_s);
     let telling = share.filter(|share| *share < 1.0);
-    telling.map_or(NOT_KNOWN.to_owned(), |share| {
-        format!("{:.1} %", share * 100.0)
-    })
+    telling.map_or(NOT_KNOWN.to_owned(), error_share)
 }
 
 /// Returns the measured share of the promise.
@@ -152,7 +159,7 @@ pub(crate) fn share(judged: &PromiseComparison) -> String {
 }
 
 /// Verdict, with a mark if there are doubts.
-pub(crate) fn verdict(row: &CheckedFigure) -> String {
+fn verdict(row: &CheckedFigure) -> String {
     let doubted = if row.doubts.is_empty() { "" } else { "?" };
     format!("{}{doubted}", word(row.judged.verdict))
 }

@@ -3,8 +3,8 @@
 use crate::csv::csv_line;
 use crate::early_ending;
 use crate::json_document::{PROGRAM, json_text};
-use crate::markdown_table::{MarkdownColumn, markdown_table};
-use crate::text_table::{self, wrapped};
+use crate::markdown_table::{markdown_paragraphs, markdown_table};
+use crate::text_table::{self, aligned_columns, paragraphs, wrapped};
 use crate::unique;
 use iosonde_study::pts::{
     PtsCell, PtsDocument, PtsResult, PtsTest, PtsWorkload, SeriesResult, Tracked, WINDOW,
@@ -14,7 +14,7 @@ use iosonde_study::words;
 
 /// Maximum number of rows in the table of rounds. Of more rounds, some are left out.
 const MOST_ROWS: usize = 30;
-/// Width of a round's bar, in columns, unless the terminal is narrower.
+/// Width of a round's bar, in columns, unless the terminal is narrower. A wide one adds columns.
 const BAR: usize = 30;
 /// Columns before the bar of a round: number, mark, figure, and blanks.
 const ROUND_COLUMNS: usize = 23;
@@ -37,10 +37,7 @@ pub fn table(result: &PtsResult) -> String {
         }
         text.push_str(&rounds(series));
     }
-    for note in notes(result) {
-        text.push_str(&format!("\n{}", wrapped(&note)));
-    }
-    text
+    text + &paragraphs(&notes(result))
 }
 
 /// Returns Markdown tables for a report or an issue.
@@ -59,17 +56,12 @@ pub fn markdown(result: &PtsResult) -> String {
             let Some((head, rows)) = grid.split_first() else {
                 continue;
             };
-            let columns: Vec<_> = (head.iter())
-                .map(|header| MarkdownColumn::Right(header))
-                .collect();
-            let table = markdown_table(&columns, rows);
+            let head: Vec<&str> = head.iter().map(String::as_str).collect();
+            let table = markdown_table(&aligned_columns(&head, 0), rows);
             text.push_str(&format!("\n### {title}\n\n{table}"));
         }
     }
-    for note in notes(result) {
-        text.push_str(&format!("\n{note}\n"));
-    }
-    text
+    text + &markdown_paragraphs(&notes(result))
 }
 
 /// CSV with one line per workload of each round.
@@ -280,7 +272,8 @@ fn rounds(series: &SeriesResult) -> String {
         called(series.workloads[shown])
     );
     let mut text = format!("\n{}", wrapped(&title));
-    let longest_bar = BAR.min(text_table::columns() - ROUND_COLUMNS) as f64;
+    let most_columns = BAR + text_table::added_columns();
+    let longest_bar = most_columns.min(text_table::wide_columns() - ROUND_COLUMNS) as f64;
     let step = series.rounds.len().div_ceil(MOST_ROWS).max(1);
     let window = series.window();
     for index in (0..series.rounds.len()).step_by(step) {

@@ -25,6 +25,15 @@ pub enum RadosMode {
 }
 
 impl RadosMode {
+    /// The name on the command line and in JSON.
+    fn name(self) -> &'static str {
+        match self {
+            RadosMode::Write => "write",
+            RadosMode::Seq => "seq",
+            RadosMode::Rand => "rand",
+        }
+    }
+
     /// Whether objects are written.
     pub fn is_write(self) -> bool {
         self == RadosMode::Write
@@ -72,7 +81,7 @@ impl RadosHeader {
 
     fn json(&self) -> Value {
         json!({
-            "mode": format!("{:?}", self.mode).to_lowercase(),
+            "mode": self.mode.name(),
             "concurrent_ios": self.concurrent,
             "object_size": self.object_bytes,
             "op_size": self.op_bytes,

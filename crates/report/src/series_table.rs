@@ -8,10 +8,13 @@ mod series_csv;
 #[cfg(test)]
 mod tests;
 
+use crate::axis_numbers::value_range;
 use crate::text_style::{SparkScale, TextStyle};
-use crate::text_table::{hide_columns, is_narrow, plain, render, right, wrapped};
+use crate::text_table::{
+    added_columns, aligned_columns, fill_table, hide_columns, is_narrow, plain, render, set_gap,
+    set_wide, wrapped,
+};
 use columns::columns;
-use comfy_table::Cell;
 use iosonde_result::interval::Interval;
 use iosonde_result::machine::MachineSlice;
 use iosonde_result::run::RunResult;
@@ -21,7 +24,8 @@ use std::borrow::Cow;
 
 pub use series_csv::csv;
 
-/// Width of a sparkline, in characters, and its width on a terminal narrower than 80 columns.
+/// Width of a sparkline, in characters, and its width on a terminal narrower than 80 columns. A
+/// wide terminal adds a bar for each column beyond 80.
 const WIDTH: usize = 20;
 const NARROW_WIDTH: usize = 8;
 /// A run with fewer intervals has no sparkline.
@@ -30,8 +34,9 @@ const LEAST_INTERVALS: usize = 3;
 /// Columns that a narrow terminal does not show, the least important first: mean, least, most.
 const LEAST_IMPORTANT: [usize; 3] = [3, 2, 4];
 
-/// Returns a table of 80 columns: each quantity's sparkline, least and most, and for machine and
-/// devices the mean. A narrow terminal shows fewer. It is empty if the run is too short.
+/// Returns a table of 80 columns, or more on a wide terminal: each quantity's sparkline, least and
+/// most, and for machine and devices the mean. A narrow terminal shows fewer. It is empty if the
+/// run is too short.
 pub(crate) fn table(result: &RunResult, style: TextStyle) -> String {
     let longest_ns = result.intervals.iter().map(|interval| interval.length_ns);
     let longest_ns = longest_ns.max().unwrap_or(0);
@@ -41,21 +46,15 @@ pub(crate) fn table(result: &RunResult, style: TextStyle) -> String {
     if measured < LEAST_INTERVALS {
         return String::new();
     }
-    let mut table = plain();
     let title = format!("over time ({measured} intervals)");
     // The title is wider than the names of the quantities.
     let (above, head, gap) = match is_narrow() {
         true => (wrapped(&title), String::new(), 1),
         false => (String::new(), title, 2),
     };
-    table.set_header([
-        Cell::new(head),
-        Cell::new(""),
-        right("least"),
-        right("mean"),
-        right("most"),
-    ]);
-    for column in columns(&[result]).iter().filter(|column| column.shown) {
+    let all = columns(&[result]);
+    let lines = all.iter().filter(|column| column.shown);
+    let lines = lines.filter_map(|column| {
         let values: Vec<(f64, u64)> = rows(result)
             .filter(whole)
             .filter_map(|(interval, slice)| {
@@ -65,15 +64,13 @@ pub(crate) fn table(result: &RunResult, style: TextStyle) -> String {
                 ))
             })
             .collect();
-        if values.len() < LEAST_INTERVALS {
-            continue;
-        }
-        table.add_row(cells(column, &values, style));
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, gap));
-    }
+        (values.len() >= LEAST_INTERVALS).then(|| cells(column, &values, style))
+    });
+    let head = [head.as_str(), "", "least", "mean", "most"];
+    let mut table = fill_table(plain(), &aligned_columns(&head, 2), lines);
+    set_gap(&mut table, gap);
     hide_columns(&mut table, &LEAST_IMPORTANT);
+    set_wide(&mut table);
     above + &render(&table)
 }
 
@@ -91,24 +88,18 @@ fn rows(result: &RunResult) -> impl Iterator<Item = IntervalRow<'_>> {
     })
 }
 
-fn cells(column: &Column, values: &[(f64, u64)], style: TextStyle) -> Vec<Cell> {
+fn cells(column: &Column, values: &[(f64, u64)], style: TextStyle) -> [String; 5] {
     let all = values.iter().map(|(value, _)| *value);
-    let (least, most) = all.fold((f64::INFINITY, 0.0f64), |(least, most), value| {
-        (least.min(value), most.max(value))
-    });
-    let text = |value: f64| right(column.quantity.text(value));
+    let (least, most) = value_range(all);
+    let text = |value: f64| column.quantity.text(value);
     // A mean of percentiles is no percentile. The run's own rate differs: it includes idle times.
     let mean = match column.of_run {
-        true => Cell::new(""),
+        true => String::new(),
         false => text(mean(values)),
     };
-    vec![
-        Cell::new(format!("  {}", column.title)),
-        Cell::new(sparkline_of_intervals(
-            values,
-            column.quantity.spark_scale(),
-            style,
-        )),
+    [
+        format!("  {}", column.title),
+        sparkline_of_intervals(values, column.quantity.spark_scale(), style),
         text(least),
         mean,
         text(most),
@@ -132,7 +123,10 @@ pub(crate) fn sparkline_of_intervals(
     scale: SparkScale,
     style: TextStyle,
 ) -> String {
-    let width = if is_narrow() { NARROW_WIDTH } else { WIDTH };
+    let width = match is_narrow() {
+        true => NARROW_WIDTH,
+        false => WIDTH + added_columns(),
+    };
     let together = values.len().div_ceil(width).max(1);
     let means: Vec<f64> = values.chunks(together).map(mean).collect();
     style.sparkline(&means, scale)

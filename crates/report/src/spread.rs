@@ -1,10 +1,11 @@
 //! Spread of results that belong together: between runs on a machine, and between machines.
 
 use super::comparison::runs_on;
-use super::figures::{label, percent, value};
-use crate::text_table::{hide_columns, plain, render, right, wrapped};
-use comfy_table::Cell;
-use iosonde_result::compare::{MeasuredResult, combine_figures};
+use super::figures::{UNKNOWN_LEGEND, has_known_digits, known_figure, label, percent};
+use crate::text_table::{
+    aligned_columns, fill_table, hide_columns, plain, render, set_gap, wrapped,
+};
+use iosonde_result::compare::{ComparedSide, Measure, MeasuredResult, Subject, combine_figures};
 use std::collections::BTreeSet;
 
 /// Columns that a narrow terminal does not show, the least important first: machines, runs, mean.
@@ -22,43 +23,63 @@ pub fn table(name: &str, results: &[MeasuredResult]) -> Option<String> {
     if found.is_empty() {
         return None;
     }
-    let mut table = plain();
-    let mut header = vec![Cell::new("")];
-    header.extend(["mean", "runs", "machines", "within", "between"].map(right));
-    table.set_header(header);
-    for (part, subject, measure, side) in &found {
-        let share = |share: Option<f64>| right(share.map_or("-".to_owned(), percent));
+    let rows = found.iter().map(|(part, subject, measure, side)| {
+        let share = |share: Option<f64>| share.map_or("-".to_owned(), percent);
         let spread = side.spread.as_ref();
-        table.add_row([
-            Cell::new(format!("{part} {}", label(subject.name(), *measure))),
-            right(value(*measure, side.value)),
-            right(side.runs),
-            right(side.machines),
+        [
+            format!("{part} {}", label(subject.name(), *measure)),
+            mean_text(*measure, side),
+            side.runs.to_string(),
+            side.machines.to_string(),
             share(spread.and_then(|spread| spread.within_machine)),
             share(spread.and_then(|spread| spread.between_machines)),
-        ]);
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
+        ]
+    });
+    let head = ["", "mean", "runs", "machines", "within", "between"];
+    let mut table = fill_table(plain(), &aligned_columns(&head, 1), rows);
+    set_gap(&mut table, 2);
     hide_columns(&mut table, &LEAST_IMPORTANT);
     let explained = format!(
         "{name}: {}. Standard deviation between runs of one machine, and between machines in \
          addition:",
         counts(results)
     );
-    Some(format!("{}\n{}", wrapped(&explained), render(&table)))
+    let is_known =
+        |each: &(String, Subject, Measure, ComparedSide)| has_known_mean(each.2, &each.3);
+    let legend = match found.iter().all(is_known) {
+        true => String::new(),
+        false => wrapped(UNKNOWN_LEGEND),
+    };
+    Some(format!(
+        "{}\n{}{legend}",
+        wrapped(&explained),
+        render(&table)
+    ))
+}
+
+/// The mean of a figure with the digits that its interval supports.
+pub(crate) fn mean_text(measure: Measure, side: &ComparedSide) -> String {
+    known_figure(measure, side.value, interval(side))
+}
+
+/// Whether the mean has no mark of an unknown interval.
+fn has_known_mean(measure: Measure, side: &ComparedSide) -> bool {
+    has_known_digits(measure, side.value, interval(side))
+}
+
+fn interval(side: &ComparedSide) -> Option<(f64, f64)> {
+    side.bounds.map(|bounds| (bounds.low, bounds.high))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iosonde_result::compare::{Figure, IoPattern, ResultPart, Subject};
+    use iosonde_result::compare::{Figure, IoPattern, ResultPart};
 
     fn measured(machine: &str, iops: f64) -> MeasuredResult {
         let figure = Figure {
             subject: Subject::Read,
-            measure: iosonde_result::compare::Measure::Iops,
+            measure: Measure::Iops,
             value: iops,
             bounds: None,
             settled: None,
@@ -84,6 +105,20 @@ mod tests {
         ];
         insta::assert_snapshot!("of_two_machines", table("disk=old", &results).unwrap());
         assert!(table("disk=old", &results[..1]).is_none());
+    }
+
+    #[test]
+    fn mean_has_known_digits_and_a_mark_without_an_interval() {
+        // Means of machines that differ by a factor have an interval that reaches zero.
+        let apart = [measured("n1", 10_000.0), measured("n2", 1_100.0)];
+        let text = table("disk=old", &apart).unwrap();
+        assert!(text.contains(" ~3.3k "), "{text}");
+        assert!(text.ends_with(&format!("{UNKNOWN_LEGEND}\n")), "{text}");
+        let rates = [10_000.0, 10_100.0, 10_050.0, 9_950.0, 10_020.0];
+        let close = rates.map(|iops| measured("n1", iops));
+        let text = table("disk=old", &close).unwrap();
+        assert!(text.contains(" 10.0k "), "{text}");
+        assert!(!text.contains('~'), "{text}");
     }
 
     #[test]

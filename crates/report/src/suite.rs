@@ -3,11 +3,13 @@
 mod beside_neighbour;
 mod command_series;
 mod figure_table;
+mod judged_text;
 mod junit;
 mod pod_tables;
 mod suite_plan;
 pub(crate) mod xml_element;
 
+pub use judged_text::evidence;
 pub use junit::{JunitHeader, junit};
 pub use suite_plan::{list, plan};
 
@@ -17,15 +19,16 @@ use super::hanging_lines::result_line;
 use super::intervals;
 use super::json_document::json_document;
 use super::load::{markdown_of_step, rates_of_step};
-use super::markdown_table::MarkdownColumn::Left;
-use super::markdown_table::markdown_table;
+use super::markdown_table::{markdown_paragraphs, markdown_table};
 use super::sweep::{advice_lines, advice_text};
-use crate::text_style::TextStyle;
+use super::text_table::TableColumn::Left;
+use crate::text_style::{TextRole, TextStyle};
 use crate::text_table::{
-    UNBROKEN_BLANK, hide_columns, plain, render, right, wrapped, wrapped_table,
+    UNBROKEN_BLANK, aligned_columns, fill_table, hide_columns, paragraphs, plain, render, set_gap,
+    unbroken_figures, wrapped, wrapped_table,
 };
-use crate::unique;
-use comfy_table::{Cell, Table};
+use crate::{grouped, unique};
+use comfy_table::Table;
 use iosonde_result::compare::Measure;
 use iosonde_result::device_class::memory_caution;
 use iosonde_study::load::LoadResult;
@@ -66,16 +69,11 @@ pub fn table(result: &SuiteResult, style: TextStyle) -> String {
             text.push_str(&format!("\n{}: {advice}", step.name));
         }
     }
-    for caution in cautions(result) {
-        text.push_str(&format!("\n{}", wrapped(&caution)));
-    }
+    text.push_str(&paragraphs(&cautions(result)));
     if !result.judged.is_empty() {
-        text.push_str(&format!("\n{}", render(&verdicts(result))));
+        text.push_str(&format!("\n{}", verdicts(result, style)));
     }
-    for note in notes(result) {
-        text.push_str(&format!("\n{}", wrapped(&note)));
-    }
-    text
+    text + &paragraphs(&notes(result))
 }
 
 /// Limits of the verdicts, as those of `probe`: data in memory does not survive a restart.
@@ -98,16 +96,50 @@ pub fn table_with_id(
     format!("{}\n{line}\n", table(result, style))
 }
 
-fn verdicts(result: &SuiteResult) -> Table {
+/// The verdicts with their evidence: `✓ met     wal IOPS: ...`. ASCII has the words alone.
+fn verdicts(result: &SuiteResult, style: TextStyle) -> String {
+    let sign_and_words = |verdict: ExpectationVerdict| match style.utf8 {
+        true => format!("{} {}", verdict_sign(verdict), verdict.words()),
+        false => verdict.words().to_owned(),
+    };
     let mut table = wrapped_table();
     for judged in &result.judged {
-        let evidence = format!("{}: {}", judged.figure, judged.evidence);
-        table.add_row([judged.verdict.words().to_owned(), evidence]);
+        let found = format!(
+            "{}: {}",
+            judged.figure,
+            evidence(judged, style.plus_minus())
+        );
+        table.add_row([sign_and_words(judged.verdict), unbroken_figures(&found)]);
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
+    set_gap(&mut table, 2);
+    let mut judged = result.judged.iter().map(|judged| judged.verdict).peekable();
+    let mut text = String::new();
+    // The table measures its cells without colours. Each verdict begins a line.
+    for line in render(&table).replace(UNBROKEN_BLANK, " ").lines() {
+        let verdict = judged.next_if(|verdict| line.starts_with(&sign_and_words(*verdict)));
+        let words = verdict.map(&sign_and_words).unwrap_or_default();
+        let painted = verdict.map(|verdict| style.paint(verdict_role(verdict), &words));
+        let evidence = &line[words.len()..];
+        text.push_str(&format!("{}{evidence}\n", painted.unwrap_or_default()));
     }
-    table
+    text
+}
+
+/// Sign of a verdict on all screens.
+pub(crate) fn verdict_sign(verdict: ExpectationVerdict) -> char {
+    match verdict {
+        ExpectationVerdict::Met => '✓',
+        ExpectationVerdict::Undecided => '?',
+        ExpectationVerdict::Missed | ExpectationVerdict::NotMeasured => '✗',
+    }
+}
+
+fn verdict_role(verdict: ExpectationVerdict) -> TextRole {
+    match verdict {
+        ExpectationVerdict::Met => TextRole::Good,
+        ExpectationVerdict::Undecided => TextRole::Unsure,
+        ExpectationVerdict::Missed | ExpectationVerdict::NotMeasured => TextRole::Bad,
+    }
 }
 
 /// `3 met, 1 missed`.
@@ -157,14 +189,7 @@ fn found(result: &SuiteResult) -> Vec<&StudyFigure> {
 }
 
 pub(super) fn studies(found: &[&StudyFigure]) -> Table {
-    let mut table = plain();
-    table.set_header([
-        Cell::new(""),
-        Cell::new("found"),
-        right(""),
-        right("95 % interval"),
-    ]);
-    for one in found {
+    let rows = found.iter().map(|one| {
         let unit = unit(one.kind);
         let known = match one.kind {
             StudyFigureKind::MaxIops => known_figure(Measure::Iops, one.value, one.interval),
@@ -174,13 +199,15 @@ pub(super) fn studies(found: &[&StudyFigure]) -> Table {
             _ => unit.show(one.value),
         };
         let interval = intervals::ends(one.value, one.interval, |end| unit.show(end));
-        table.add_row([
-            Cell::new(&one.part),
-            Cell::new(title(one.kind)),
-            right(known.replace(' ', UNBROKEN_BLANK)),
-            right(interval),
-        ]);
-    }
+        [
+            one.part.clone(),
+            title(one.kind).to_owned(),
+            known.replace(' ', UNBROKEN_BLANK),
+            interval,
+        ]
+    });
+    let head = ["", "found", "", "95 % interval"];
+    let mut table = fill_table(plain(), &aligned_columns(&head, 2), rows);
     hide_columns(&mut table, &[INTERVAL_COLUMN]);
     table
 }
@@ -209,8 +236,7 @@ fn unit(kind: StudyFigureKind) -> FigureUnit {
 
 /// Findings without duplicates, each with its workloads.
 fn notes(result: &SuiteResult) -> Vec<String> {
-    let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
-    for step in &result.steps {
+    let of_step = |step: &StepResult| {
         let failed = step
             .failure
             .iter()
@@ -219,16 +245,13 @@ fn notes(result: &SuiteResult) -> Vec<String> {
             "interrupted: figures up to the interruption, not used for verdicts".to_owned()
         });
         let findings = step.findings.iter().cloned();
-        for finding in findings.chain(failed).chain(interrupted) {
-            match notes.iter_mut().find(|(text, _)| *text == finding) {
-                Some((_, names)) if names.contains(&step.name.as_str()) => {}
-                Some((_, names)) => names.push(&step.name),
-                None => notes.push((finding, vec![&step.name])),
-            }
-        }
-    }
-    let all = notes.into_iter();
-    all.map(|(text, names)| format!("{}: {text}", names.join(", ")))
+        let all = findings.chain(failed).chain(interrupted);
+        let named = all.map(|finding| (finding, step.name.clone()));
+        named.collect::<Vec<(String, String)>>()
+    };
+    let notes = grouped(result.steps.iter().flat_map(of_step)).into_iter();
+    notes
+        .map(|(text, names)| format!("{}: {text}", unique(names).join(", ")))
         .collect()
 }
 
@@ -333,15 +356,13 @@ pub fn markdown(results: &[SuiteResult]) -> String {
             let lines = advice_lines(sweep).into_iter();
             lines.for_each(|line| text.push_str(&format!("- {line}\n")));
         }
-        for caution in cautions(result) {
-            text.push_str(&format!("\n{caution}\n"));
-        }
+        text.push_str(&markdown_paragraphs(&cautions(result)));
         if !result.judged.is_empty() {
             let rows = result.judged.iter().map(|judged| {
                 [
                     judged.verdict.words().to_owned(),
                     format!("`{}`", judged.expectation),
-                    format!("{}: {}", judged.figure, judged.evidence),
+                    format!("{}: {}", judged.figure, evidence(judged, "±")),
                 ]
             });
             let table = markdown_table(&["verdict", "expected", "found"].map(Left), rows);

@@ -17,7 +17,7 @@ pub(crate) use cell_text::is_anything;
 pub use filling_grid::FillingGrid;
 pub use grid::knee;
 pub(crate) use recommendation::label;
-pub use short_sweep::ShortSweep;
+pub use short_sweep::short;
 pub use sweep_csv::csv;
 pub use working_set::sentences;
 
@@ -26,7 +26,8 @@ use crate::known_digits::{
     APPROXIMATE_MARK, LATENCY_UNITS, PREDICTED_LEGEND, RATE_UNITS, bandwidth_of_rate,
     digits_beside_interval, known_digits,
 };
-use crate::text_table::wrapped;
+use crate::markdown_table::markdown_paragraphs;
+use crate::text_table::{paragraphs, wrapped};
 use crate::{early_ending, facts, unique};
 use iosonde_result::ceph::CephSide;
 use iosonde_result::device_class::memory_caution;
@@ -47,10 +48,7 @@ pub fn table(result: &SweepResult) -> String {
         true => text.push_str(&working_set::text(result)),
         false => text.push_str(&curves(result)),
     }
-    for note in notes(result) {
-        text.push_str(&format!("\n{}", wrapped(&note)));
-    }
-    text
+    text + &paragraphs(&notes(result))
 }
 
 /// Whether the working set is an axis, so that each cell was measured after a warm-up.
@@ -63,13 +61,8 @@ fn curves(result: &SweepResult) -> String {
     let mut text = String::new();
     for table in grid::tables(result) {
         text.push_str(&format!("\n{}", grid::text(&table)));
-        for sentence in table
-            .curves
-            .iter()
-            .filter_map(|curve| sentence(result, curve))
-        {
-            text.push_str(&wrapped(&sentence));
-        }
+        let sentences = curve_sentences(result, &table);
+        text.extend(sentences.map(|sentence| wrapped(&sentence)));
     }
     text.push_str(&wrapped(&legend(result)));
     if let Some(what) = undecided(result) {
@@ -85,30 +78,20 @@ fn curves(result: &SweepResult) -> String {
 /// Returns Markdown tables for a report or an issue.
 pub fn markdown(result: &SweepResult) -> String {
     let mut text = format!("## Sweep of {}\n\n{}\n", name(result), headline(result));
-    for line in storage(result) {
-        text.push_str(&format!("\n{line}\n"));
-    }
+    text.push_str(&markdown_paragraphs(&storage(result)));
     match is_of_working_sets(result) {
         true => text.push_str(&working_set::markdown(result)),
         false => text.push_str(&markdown_of_curves(result)),
     }
-    for note in notes(result) {
-        text.push_str(&format!("\n{note}\n"));
-    }
-    text
+    text + &markdown_paragraphs(&notes(result))
 }
 
 fn markdown_of_curves(result: &SweepResult) -> String {
     let mut text = String::new();
     for table in grid::tables(result) {
         text.push_str(&format!("\n{}\n", grid::markdown(&table)));
-        for sentence in table
-            .curves
-            .iter()
-            .filter_map(|curve| sentence(result, curve))
-        {
-            text.push_str(&format!("- {sentence}\n"));
-        }
+        let sentences = curve_sentences(result, &table);
+        text.extend(sentences.map(|sentence| format!("- {sentence}\n")));
     }
     text.push_str(&format!("\n{}\n", legend(result)));
     if let Some(what) = undecided(result) {
@@ -177,14 +160,14 @@ pub fn headline(result: &SweepResult) -> String {
 
 /// Values that distinguish a curve from others, as text. Empty if there is one curve.
 pub fn unit_name(axes: &[Axis], values: &[String]) -> String {
-    let several = axes
-        .iter()
-        .zip(values)
-        .filter(|(axis, _)| axis.values.len() > 1);
-    let names: Vec<String> = several
-        .map(|(axis, value)| axis.value_text(value))
-        .collect();
-    names.join(" ")
+    several_values(axes.iter().zip(values))
+}
+
+/// Values of those axes that have several, as text.
+fn several_values<'a>(pairs: impl Iterator<Item = (&'a Axis, &'a String)>) -> String {
+    let several = pairs.filter(|(axis, _)| axis.values.len() > 1);
+    let names = several.map(|(axis, value)| axis.value_text(value));
+    names.collect::<Vec<String>>().join(" ")
 }
 
 /// Describes the result of a curve.
@@ -200,6 +183,15 @@ pub fn sentence(result: &SweepResult, curve: &CurveResult) -> Option<String> {
     let is_bandwidth = curve.block_bytes >= LARGE_BYTES;
     let finding = finding(&result.axes, &curve.values, found, is_bandwidth);
     Some(format!("{finding}{end}"))
+}
+
+/// Describes the results of the curves of a table.
+fn curve_sentences(
+    result: &SweepResult,
+    table: &grid::SweepTable<'_>,
+) -> impl Iterator<Item = String> {
+    let curves = table.curves.iter();
+    curves.filter_map(move |curve| sentence(result, curve))
 }
 
 /// Describes what the search of a curve has found, while the sweep runs and in its report.

@@ -61,7 +61,8 @@ impl TextStyle {
     }
 
     /// Returns the sign between a figure and half its interval.
-    pub(crate) fn plus_minus(self) -> &'static str {
+    #[must_use]
+    pub fn plus_minus(self) -> &'static str {
         if self.utf8 { "±" } else { "+-" }
     }
 

@@ -1,9 +1,12 @@
-//! Tables of 80 columns, and those tables and paragraphs that fit a narrower terminal.
+//! Tables of 80 columns, and those tables and paragraphs that fit a narrower terminal. Sparklines,
+//! charts and lists use more columns of a wider one.
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
 /// Width of tables, and of paragraphs unless the terminal is narrower.
 const COLUMNS_MAX: usize = 80;
+/// Most columns of sparklines, charts and lists on a wide terminal.
+const WIDE_COLUMNS_MAX: usize = 120;
 /// Most lines of a text whose start a terminal of 24 lines still shows, above the prompt.
 pub(crate) const SCREEN_LINES: usize = 23;
 /// Smallest width that texts are fitted to.
@@ -14,16 +17,31 @@ thread_local! {
 }
 
 /// Sets the width of the texts that this thread writes: that of the terminal, from 40 to 80
-/// columns.
+/// columns. Sparklines, charts and lists have up to 120.
 pub fn set_columns(terminal_columns: usize) {
-    let columns = terminal_columns.clamp(COLUMNS_MIN, COLUMNS_MAX);
+    let columns = terminal_columns.clamp(COLUMNS_MIN, WIDE_COLUMNS_MAX);
     TERMINAL_COLUMNS.with(|cell| cell.set(columns));
 }
 
 /// Width of paragraphs and of tables that hide columns: 80, unless the terminal is narrower.
 #[must_use]
 pub fn columns() -> usize {
+    wide_columns().min(COLUMNS_MAX)
+}
+
+/// Width of lists, and of tables with sparklines: that of the terminal, at most 120.
+pub(crate) fn wide_columns() -> usize {
     TERMINAL_COLUMNS.with(std::cell::Cell::get)
+}
+
+/// Columns beyond 80 that sparklines and charts may use.
+pub(crate) fn added_columns() -> usize {
+    wide_columns().saturating_sub(COLUMNS_MAX)
+}
+
+/// Lets a table with sparklines be as wide as the terminal.
+pub(crate) fn set_wide(table: &mut Table) {
+    table.set_width(width_in_characters(wide_columns()));
 }
 
 /// Whether the terminal is narrower than 80 columns.
@@ -71,6 +89,19 @@ pub(crate) fn hidden_columns(
     hidden
 }
 
+/// Widths of columns without the blanks between them.
+pub(crate) fn column_widths<'a, const N: usize>(
+    rows: impl IntoIterator<Item = &'a [String; N]>,
+) -> [usize; N] {
+    let mut widths = [0; N];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    widths
+}
+
 fn width_in_characters(columns: usize) -> u16 {
     u16::try_from(columns).unwrap_or(u16::MAX)
 }
@@ -93,6 +124,67 @@ pub(crate) fn wrapped_table() -> Table {
     table
 }
 
+/// Header and alignment of a column.
+#[derive(Debug, Clone, Copy)]
+pub enum TableColumn<'a> {
+    /// Column of text.
+    Left(&'a str),
+    /// Column of numbers.
+    Right(&'a str),
+}
+
+impl TableColumn<'_> {
+    pub(crate) fn header(&self) -> &str {
+        match self {
+            TableColumn::Left(header) | TableColumn::Right(header) => header,
+        }
+    }
+
+    fn cell(&self, text: &str) -> Cell {
+        match self {
+            TableColumn::Left(_) => Cell::new(text),
+            TableColumn::Right(_) => right(text),
+        }
+    }
+}
+
+/// Returns columns with these headers. The first `left` ones are of text, the others of numbers.
+pub(crate) fn aligned_columns<'a>(headers: &[&'a str], left: usize) -> Vec<TableColumn<'a>> {
+    let column = |(index, header): (usize, &'a str)| match index < left {
+        true => TableColumn::Left(header),
+        false => TableColumn::Right(header),
+    };
+    headers.iter().copied().enumerate().map(column).collect()
+}
+
+/// Adds headers and rows to an empty table. Each row has one cell per column.
+pub(crate) fn fill_table<R>(mut table: Table, columns: &[TableColumn<'_>], rows: R) -> Table
+where
+    R: IntoIterator,
+    R::Item: AsRef<[String]>,
+{
+    table.set_header(columns.iter().map(|column| column.cell(column.header())));
+    for row in rows {
+        let cells = columns.iter().zip(row.as_ref());
+        table.add_row(cells.map(|(column, text)| column.cell(text)));
+    }
+    table
+}
+
+/// Keeps each cell on one line. The rendered text has [`UNBROKEN_BLANK`] for blanks.
+pub(crate) fn keep_whole(cells: &mut [String]) {
+    for cell in cells {
+        *cell = cell.replace(' ', UNBROKEN_BLANK);
+    }
+}
+
+/// Sets the number of blanks between columns. The table has no left margin.
+pub(crate) fn set_gap(table: &mut Table, blanks: u16) {
+    for column in table.column_iter_mut() {
+        column.set_padding((0, blanks));
+    }
+}
+
 /// Renders a table without the trailing blanks of the last column.
 pub fn render(table: &Table) -> String {
     let mut text = table.trim_fmt();
@@ -102,9 +194,7 @@ pub fn render(table: &Table) -> String {
 
 /// Renders a table without left margin, with two blanks between columns.
 pub fn render_left(table: &mut Table) -> String {
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
+    set_gap(table, 2);
     render(table)
 }
 
@@ -119,10 +209,7 @@ pub fn pairs(pairs: &[(&str, String)]) -> String {
     for (name, value) in pairs {
         table.add_row([*name, &unbroken_figures(value)]);
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    render(&table).replace(UNBROKEN_BLANK, " ")
+    render_left(&mut table).replace(UNBROKEN_BLANK, " ")
 }
 
 /// Wraps the lines of a text that are wider than a narrow terminal. The lines that continue them
@@ -172,10 +259,14 @@ pub(crate) const UNBROKEN_BLANK: &str = "\u{a0}";
 pub fn wrapped(text: &str) -> String {
     let mut table = wrapped_table();
     table.add_row([unbroken_figures(&unbroken_commands(text))]);
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 0));
-    }
+    set_gap(&mut table, 0);
     render(&table).replace(UNBROKEN_BLANK, " ")
+}
+
+/// Wraps each text into a paragraph after an empty line.
+pub(crate) fn paragraphs(texts: &[String]) -> String {
+    let each = texts.iter().map(|text| format!("\n{}", wrapped(text)));
+    each.collect()
 }
 
 /// Replaces the blanks of commands between backticks.
@@ -281,6 +372,11 @@ mod tests {
         assert_eq!(narrow.lines().count(), 2, "{narrow}");
         set_columns(200);
         assert_eq!(columns(), 80);
+        assert_eq!((wide_columns(), added_columns()), (120, 40));
+        set_columns(100);
+        assert_eq!((columns(), added_columns()), (80, 20));
+        set_columns(60);
+        assert_eq!((wide_columns(), added_columns()), (60, 0));
         set_columns(10);
         assert_eq!(columns(), 40);
     }

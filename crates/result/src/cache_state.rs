@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
+#[cfg_attr(test, derive(strum::VariantArray))]
 #[serde(rename_all = "snake_case")]
 pub enum CacheLayer {
     /// The kernel on which the jobs run, or the library in their process.
@@ -280,6 +281,12 @@ pub fn describe_caches(caches: &[LayerCache]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use strum::VariantArray;
+
+    #[test]
+    fn cache_layers_are_all_listed_in_order() {
+        assert_eq!(CacheLayer::ALL, CacheLayer::VARIANTS);
+    }
 
     fn plan(direct: bool) -> Plan {
         let mut job = Job::new("job");

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
+#[cfg_attr(test, derive(strum::VariantArray))]
 #[serde(rename_all = "snake_case")]
 pub enum DataService {
     /// From the request of the snapshot until it is ready to use.
@@ -221,6 +222,12 @@ pub struct ServiceMeasurements {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use strum::VariantArray;
+
+    #[test]
+    fn data_services_are_all_listed_in_order() {
+        assert_eq!(DataService::ALL, DataService::VARIANTS);
+    }
 
     fn record(outcome: ServiceOutcome) -> ServiceRecord {
         ServiceRecord {

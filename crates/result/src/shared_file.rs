@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 /// Ranges of the file that the pods write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(strum::VariantArray))]
 #[serde(rename_all = "snake_case")]
 pub enum RangeAssignment {
     /// Each pod writes a range of its own: with O_DIRECT all at the same time.
@@ -31,6 +32,7 @@ pub enum RangeAssignment {
 
 /// Kind of file lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(test, derive(strum::VariantArray))]
 #[serde(rename_all = "snake_case")]
 pub enum FileLock {
     /// flock(2).
@@ -194,5 +196,17 @@ impl FileLock {
             FileLock::Flock => "flock",
             FileLock::Fcntl => "fcntl",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strum::VariantArray;
+
+    #[test]
+    fn assignments_and_locks_are_all_listed_in_order() {
+        assert_eq!(RangeAssignment::ALL, RangeAssignment::VARIANTS);
+        assert_eq!(FileLock::ALL, FileLock::VARIANTS);
     }
 }

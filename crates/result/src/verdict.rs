@@ -93,7 +93,7 @@ impl VerdictKind {
     pub fn limit(self) -> Option<&'static str> {
         Some(match self {
             VerdictKind::ServedFromCache => "a page cache",
-            VerdictKind::Generator => "the CPUs of this machine",
+            VerdictKind::Generator => "the CPUs of the client",
             VerdictKind::Throttled => "a throttle",
             VerdictKind::Allowance => "a provider's throttle (inferred)",
             VerdictKind::Interference => "other users of the device",

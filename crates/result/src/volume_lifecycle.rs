@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
+#[cfg_attr(test, derive(strum::VariantArray))]
 #[serde(rename_all = "snake_case")]
 pub enum LifecycleStage {
     /// From the request of the claim, or from the choice of a node, until the volume exists.
@@ -184,4 +185,15 @@ pub struct LifecycleRoundResult {
     pub notes: Vec<String>,
     /// Whether the user has stopped the round.
     pub is_interrupted: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strum::VariantArray;
+
+    #[test]
+    fn lifecycle_stages_are_all_listed_in_order() {
+        assert_eq!(LifecycleStage::ALL, LifecycleStage::VARIANTS);
+    }
 }

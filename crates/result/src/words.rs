@@ -50,20 +50,24 @@ pub fn bandwidth(bytes_per_second: f64) -> String {
 
 /// Bytes in binary units, whole numbers without a fraction: `4 GiB`, `1.50 GiB`.
 pub fn bytes(count: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    binary(count, [" B", " KiB", " MiB", " GiB", " TiB"])
+}
+
+/// Size of a block, in KiB and MiB as a job file has it: `512 B`, `4k`, `1M`, `2 GiB`.
+pub fn block_bytes(count: u64) -> String {
+    binary(count, [" B", "k", "M", " GiB", " TiB"])
+}
+
+fn binary(count: u64, units: [&str; 5]) -> String {
     let mut unit = 0;
-    while unit + 1 < UNITS.len() && count >> (10 * (unit + 1)) > 0 {
+    while unit + 1 < units.len() && count >> (10 * (unit + 1)) > 0 {
         unit += 1;
     }
     let one = 1u64 << (10 * unit);
     if count.is_multiple_of(one) {
-        format!("{} {}", count >> (10 * unit), UNITS[unit])
+        format!("{}{}", count >> (10 * unit), units[unit])
     } else {
-        format!(
-            "{} {}",
-            three_digits(count as f64 / one as f64),
-            UNITS[unit]
-        )
+        format!("{}{}", three_digits(count as f64 / one as f64), units[unit])
     }
 }
 
@@ -122,6 +126,13 @@ pub fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn block_sizes_have_the_units_of_job_files() {
+        let sizes = [512, 4096, 1536, 1 << 20, 3 << 30].map(block_bytes);
+        assert_eq!(sizes, ["512 B", "4k", "1.50k", "1M", "3 GiB"]);
+        assert_eq!(bytes(4096), "4 KiB");
+    }
 
     #[test]
     fn rates_and_latencies_have_three_digits_and_a_unit() {

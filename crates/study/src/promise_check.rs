@@ -84,7 +84,7 @@ impl PromiseDoubt {
         match self {
             PromiseDoubt::ServedFromCache => "a cache served the I/O, not the volume",
             PromiseDoubt::Unwritten => "reads hit blocks that were never written",
-            PromiseDoubt::Generator => "the CPUs of this machine were the bottleneck",
+            PromiseDoubt::Generator => "the CPUs of the client were the bottleneck",
             PromiseDoubt::Throttled => "a limit of this machine throttled the I/O",
             PromiseDoubt::Interference => "other programs used the device",
             PromiseDoubt::DepthTooLow => "more I/Os in flight may raise the rate",

@@ -6,6 +6,7 @@ use crate::study_target::{StudyTarget, StudyTargetKind};
 use crate::words;
 use iosonde_job::Neighbour;
 use iosonde_job::plan::{Direction, Engine, Job, PerDirection, Plan};
+use iosonde_job::target_scheme::{is_path_name, is_simulated_name};
 use iosonde_result::neighbour_rate::{CloneRate, missed_rates};
 use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::stats::LatencyStats;
@@ -68,7 +69,7 @@ impl StudyNeighbour {
                 job
             }
         };
-        if target.path.contains("://") {
+        if !is_path_name(&target.path) && !is_simulated_name(&target.path) {
             job.io.engine = Engine::Auto;
         }
         Ok(StudyNeighbour {

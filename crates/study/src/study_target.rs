@@ -1,5 +1,6 @@
 //! [`StudyTarget`]: the file, device or pool that a study uses.
 
+use iosonde_job::run_number::{has_run_number, with_run_number};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,14 @@ impl StudyTarget {
             StudyTargetKind::Simulated { .. } => Vec::new(),
             _ if self.kind.is_ours() => vec![self.path.clone(), self.neighbour_path()],
             _ => vec![self.path.clone()],
+        }
+    }
+
+    /// Sets the number of the run of a simulated device, unless its options have one: each run
+    /// draws other random numbers. Other targets do not change.
+    pub fn number_simulated_run(&mut self, run: u64) {
+        if let StudyTargetKind::Simulated { options } = &mut self.kind {
+            *options = with_run_number(options, run);
         }
     }
 
@@ -72,8 +81,40 @@ impl StudyTargetKind {
         )
     }
 
+    /// Whether it is a simulated device whose options have the number of a run.
+    pub fn has_run(&self) -> bool {
+        matches!(self, StudyTargetKind::Simulated { options } if has_run_number(options))
+    }
+
     /// Whether the working set may be written.
     pub fn is_writable(&self) -> bool {
         !matches!(self, StudyTargetKind::Existing { consent: false, .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_targets::{directory_target, simulated_target};
+
+    #[test]
+    fn simulated_runs_are_numbered_unless_options_have_a_run() {
+        let numbered = |device: &str, run: u64| {
+            let mut target = simulated_target(device);
+            target.number_simulated_run(run);
+            assert_eq!(target.name, format!("sim:{device}"));
+            match target.kind {
+                StudyTargetKind::Simulated { options } => options,
+                kind => panic!("{kind:?}"),
+            }
+        };
+        assert_eq!(numbered("hdd", 0), "hdd");
+        assert_eq!(numbered("hdd", 2), "hdd,run=2");
+        assert_eq!(numbered("hdd,run=7", 2), "hdd,run=7");
+        let mut directory = directory_target("/data");
+        directory.number_simulated_run(2);
+        assert!(simulated_target("hdd, run=7").kind.has_run());
+        assert!(!simulated_target("hdd").kind.has_run() && !directory.kind.has_run());
+        assert_eq!(directory, directory_target("/data"));
     }
 }

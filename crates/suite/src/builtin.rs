@@ -1,5 +1,7 @@
 //! The built-in suites, each a readable file.
 
+use serde::Deserialize;
+
 /// A built-in suite.
 #[derive(Debug, Clone, Copy)]
 pub struct Builtin {
@@ -40,5 +42,32 @@ impl Builtin {
     /// File name for messages.
     pub fn file_name(&self) -> String {
         format!("{}.toml", self.name)
+    }
+
+    /// Value of `about` in the file.
+    pub fn about(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Description {
+            about: Option<String>,
+        }
+        let description: Description = toml::from_str(self.text).ok()?;
+        description.about
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn builtin_suites_are_all_described() {
+        for suite in ALL {
+            let line = suite.about().unwrap_or_default();
+            let is_line = !line.is_empty() && !line.contains('\n');
+            assert!(is_line, "{}: {line}", suite.name);
+        }
+        let headline = find("headline").and_then(Builtin::about);
+        let expected = "the headline figures: latency, IOPS, bandwidth, synchronised writes";
+        assert_eq!(headline.as_deref(), Some(expected));
     }
 }

@@ -3,13 +3,14 @@
 use super::beside::beside_figures;
 use super::beside_figure::BesideFigure;
 use super::expect::{Baseline, Claim};
-use super::names::FigureQuantity;
-use super::outcome::{ExpectationVerdict, JudgedExpectation, StepResult, StudyFigure};
+use super::names::{FigureQuantity, FigureUnit};
+use super::outcome::{
+    ExpectationVerdict, JudgedExpectation, JudgedFigure, StepResult, StudyFigure,
+};
 use super::spec::{FigureSource, PartSpec, PromiseSource, Suite, SuiteExpectation};
 use iosonde_limits::{MeasuredFigure, Metric, Promise};
 use iosonde_result::compare::{
-    ComparisonRow, Measure, MeasuredResult, Subject, compare, figure_of, informative_interval,
-    name_beside,
+    ComparisonRow, Measure, MeasuredResult, Subject, compare, figure_of, name_beside,
 };
 use iosonde_study::sweep::LARGE_BYTES;
 use std::collections::HashMap;
@@ -68,15 +69,15 @@ struct FigureEstimate {
 }
 
 impl FigureEstimate {
-    /// The interval as text. A vague one is not shown, but still decides the verdict.
-    fn interval_in_words(&self, show: impl Fn(f64) -> String) -> String {
-        let telling = self
-            .interval
-            .and_then(|ends| informative_interval(self.value, ends));
-        match telling {
-            Some((low, high)) => format!("{} to {}", show(low), show(high)),
-            None => "interval unknown".to_owned(),
-        }
+    /// The figure as reports print it. `unit` is `None` for a ratio to an earlier value.
+    fn judged(self, unit: Option<FigureUnit>, claim: String) -> Option<Box<JudgedFigure>> {
+        Some(Box::new(JudgedFigure {
+            value: self.value,
+            // JSON has no infinite numbers: the document could not be read back.
+            interval: (self.interval).filter(|(low, high)| low.is_finite() && high.is_finite()),
+            unit,
+            claim,
+        }))
     }
 }
 
@@ -235,6 +236,7 @@ impl ExpectationJudge<'_> {
             figure: selected.title(),
             verdict: ExpectationVerdict::NotMeasured,
             evidence: self.why_not_measured(selected),
+            measured: None,
             failure: None,
         };
         let Some(known) = self.estimate(selected) else {
@@ -255,22 +257,19 @@ impl ExpectationJudge<'_> {
             return judged;
         };
         judged.verdict = verdict(known, least, bound);
-        let interval = known.interval_in_words(|end| unit.show(end));
         let sign = if least { ">=" } else { "<=" };
         let promised_by = match &expected.promise {
             Some(PromiseSource::Known(promise)) => format!(" ({})", promise.name()),
             _ => String::new(),
         };
-        judged.evidence = format!(
-            "{} ({interval}), expected {sign} {}{promised_by}",
-            unit.show(known.value),
-            unit.show(bound)
-        );
-        judged.evidence.extend(self.ratio_to_alone(selected));
+        let mut claim = format!("expected {sign} {}{promised_by}", unit.show(bound));
+        claim.extend(self.ratio_to_alone(selected));
+        judged.evidence = format!("{}, {claim}", unit.show(known.value));
+        judged.measured = known.judged(Some(unit), claim);
         judged
     }
 
-    /// Compares a figure beside a neighbour with the figure alone, as the end of the evidence.
+    /// Compares a figure beside a neighbour with the figure alone, as the end of the claim.
     fn ratio_to_alone(&self, selected: &SelectedFigure<'_>) -> Option<String> {
         let (subject, measure) = (selected.subject?, selected.asked.measure()?);
         let is_it = |figure: &&BesideFigure| {
@@ -385,6 +384,7 @@ impl ExpectationJudge<'_> {
                     figure: part.name.clone(),
                     verdict: ExpectationVerdict::NotMeasured,
                     evidence: "the two results have no common figure of this kind".to_owned(),
+                    measured: None,
                     failure: None,
                 });
             }
@@ -414,17 +414,15 @@ fn slower(
         true => String::new(),
         false => format!(" {}", row.subject.name()),
     };
-    let interval = known.interval_in_words(|end| format!("{end:.3}"));
     let sign = if more { ">=" } else { "<=" };
+    let claim = format!("expected {sign} {bound:.3}");
     JudgedExpectation {
         expectation: expected.expectation.text.clone(),
         workload: part.workload.clone(),
         figure: format!("{}{subject} {}", part.name, row.measure.title()),
         verdict: verdict(known, more, bound),
-        evidence: format!(
-            "{:.3} of the earlier value ({interval}), expected {sign} {bound:.3}",
-            known.value
-        ),
+        evidence: format!("{:.3} of the earlier value, {claim}", known.value),
+        measured: known.judged(None, claim),
         failure: None,
     }
 }
@@ -475,19 +473,18 @@ fn completion(measure: Measure) -> Option<Measure> {
 mod tests {
     use super::*;
 
-    /// Two repetitions gave a p99 of 7.12 ms, from 214 ns to 237 s.
     #[test]
-    fn vague_interval_is_not_shown_as_evidence() {
-        let shown = |interval| {
+    fn infinite_interval_is_stored_as_unknown() {
+        let stored = |high: f64| {
             let known = FigureEstimate {
-                value: 7.12e6,
-                interval,
+                value: 1.0,
+                interval: Some((0.5, high)),
             };
-            known.interval_in_words(iosonde_result::words::latency)
+            let document = serde_json::to_value(known.judged(None, String::new())).unwrap();
+            let read: JudgedFigure = serde_json::from_value(document).unwrap();
+            read.interval
         };
-        assert_eq!(shown(Some((7e6, 8e6))), "7.00 ms to 8.00 ms");
-        for ends in [(214.0, 237e9), (0.0, 8e6), (7e6, 14.3e6)] {
-            assert_eq!(shown(Some(ends)), "interval unknown");
-        }
+        assert_eq!(stored(f64::INFINITY), None);
+        assert_eq!(stored(1.5), Some((0.5, 1.5)));
     }
 }

@@ -38,8 +38,8 @@ pub use judge::{Baselines, judge};
 pub use model::suite_schema;
 pub use names::{FigureName, FigureQuantity, FigureUnit, NamedPart, NoFigure};
 pub use outcome::{
-    ExpectationVerdict, FORMAT, JudgedExpectation, StepOutcome, StepResult, StudyFigure,
-    SuiteResult,
+    ExpectationVerdict, FORMAT, JudgedExpectation, JudgedFigure, StepOutcome, StepResult,
+    StudyFigure, SuiteResult,
 };
 pub use plan::suite;
 pub use pod_figures::PodFigures;
@@ -48,5 +48,5 @@ pub use spec::{
     SuiteTarget, SweepStep,
 };
 pub use study_figure_kind::StudyFigureKind;
-pub use suite_parts::suite_parts;
+pub use suite_parts::{combined_part, run_repetitions, suite_parts};
 pub use workload::MOST_RUNS;

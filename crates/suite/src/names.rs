@@ -3,6 +3,7 @@
 use super::study_figure_kind::StudyFigureKind;
 use iosonde_job::diagnostic::nearest;
 use iosonde_result::compare::{Measure, Subject};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The quantity that a figure name asks for.
@@ -59,7 +60,8 @@ const NAMES: [(&str, FigureQuantity); 31] = [
 ];
 
 /// The unit of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FigureUnit {
     /// I/Os per second.
     PerSecond,

@@ -2,6 +2,7 @@
 
 use super::beside_figure::BesideFigure;
 use super::command_step::CommandResult;
+use super::names::FigureUnit;
 use super::pod_figures::PodFigures;
 use super::spec::{PartSpec, Suite, SuiteStep};
 use super::study_figure_kind::StudyFigureKind;
@@ -159,11 +160,28 @@ pub struct JudgedExpectation {
     pub figure: String,
     /// The verdict.
     pub verdict: ExpectationVerdict,
-    /// The reason in one sentence.
+    /// The reason in one sentence, without an interval: [`JudgedExpectation::measured`] has it.
     pub evidence: String,
+    /// The figure and the claim about it. `None`: the figure was not measured, or an earlier
+    /// version judged it, whose evidence has the interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Box<JudgedFigure>>,
     /// The failure of a step, if it is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+}
+
+/// A judged figure with its interval. Reports print its known digits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JudgedFigure {
+    /// The number.
+    pub value: f64,
+    /// The 95 % interval, if known. It decides the verdict even if it is too wide to be shown.
+    pub interval: Option<(f64, f64)>,
+    /// The unit of the number. `None`: a ratio to an earlier value.
+    pub unit: Option<FigureUnit>,
+    /// The claim, and the ratio to the figure without a neighbour: `expected >= 1.00k`.
+    pub claim: String,
 }
 
 /// The result of one repetition of a step, as stored to resume the suite.

@@ -5,7 +5,8 @@ use super::command_step::CommandResult;
 use super::outcome::{StepResult, StudyFigure, SuiteResult};
 use super::study_figure_kind::StudyFigureKind;
 use iosonde_result::compare::{
-    Bounds, Figure, IntervalBasis, IoPattern, Measure, ResultPart, Subject, name_beside,
+    Bounds, Figure, IntervalBasis, IoPattern, Measure, MeasuredResult, ResultPart, Subject,
+    figure_of, name_beside,
 };
 use iosonde_study::sweep::{SweepResult, compared};
 
@@ -29,9 +30,64 @@ const TIME_UNITS: [(&str, f64); 13] = [
     ("h", 3.6e12),
 ];
 
-/// Returns the parts of all steps in their order. Repetitions have the same names.
+/// Returns the parts of all steps in their order. Repetitions of a part are one part, whose figures
+/// are those of the suite's table.
 pub fn suite_parts(suite: &SuiteResult) -> Vec<ResultPart> {
-    suite.steps.iter().flat_map(step_parts).collect()
+    let all = repetitions(suite, step_parts);
+    let mut parts: Vec<ResultPart> = Vec::new();
+    for part in all.iter().flat_map(|measured| &measured.parts) {
+        if parts.iter().all(|known| known.name != part.name) {
+            parts.push(combined_part(part, &all));
+        }
+    }
+    parts
+}
+
+/// Returns one result for each repetition, with the parts of the runs of its steps.
+#[must_use]
+pub fn run_repetitions(suite: &SuiteResult) -> Vec<MeasuredResult> {
+    repetitions(suite, |step| step.parts.clone())
+}
+
+/// Returns one result for each repetition, with the parts that `parts_of` returns for its steps.
+fn repetitions(
+    suite: &SuiteResult,
+    parts_of: impl Fn(&StepResult) -> Vec<ResultPart>,
+) -> Vec<MeasuredResult> {
+    let numbers = suite.steps.iter().map(|step| step.repetition);
+    let of = |repetition: u32| MeasuredResult {
+        name: format!("repetition {repetition}"),
+        machine: None,
+        parts: suite
+            .steps
+            .iter()
+            .filter(|step| step.repetition == repetition)
+            .flat_map(&parts_of)
+            .collect(),
+    };
+    (1..=numbers.max().unwrap_or(0)).map(of).collect()
+}
+
+/// Returns a part whose figures are combined over the repetitions that have them. A figure that no
+/// repetition has stays as it is.
+#[must_use]
+pub fn combined_part(part: &ResultPart, repetitions: &[MeasuredResult]) -> ResultPart {
+    let combined = |figure: &Figure| {
+        let side = figure_of(repetitions, &part.name, figure.subject, figure.measure);
+        side.map_or(*figure, |side| Figure {
+            value: side.value,
+            bounds: side.bounds,
+            settled: match side.unsettled {
+                true => Some(false),
+                false => figure.settled,
+            },
+            ..*figure
+        })
+    };
+    ResultPart {
+        figures: part.figures.iter().map(combined).collect(),
+        ..part.clone()
+    }
 }
 
 /// Returns the parts of one step: its runs, the measured cells of its sweep, and other figures.
@@ -154,6 +210,20 @@ mod tests {
         assert_eq!(figure.value, 450.0);
         assert!(figure.bounds.unwrap().low > 404.0);
         assert!(Measure::CommandFigure.more_is_faster());
+    }
+
+    #[test]
+    fn repetitions_of_a_part_are_one_part_with_their_mean() {
+        let parts = suite_parts(&suite(vec![step(1, 440.0, "tps"), step(2, 450.0, "tps")]));
+        assert_eq!(parts.len(), 1);
+        let figure = &parts[0].figures[0];
+        assert!((figure.value - 444.97).abs() < 0.01, "{figure:?}");
+        let bounds = figure.bounds.unwrap();
+        assert_eq!(bounds.basis, IntervalBasis::Runs);
+        // A figure of a single repetition keeps its own interval.
+        let parts = suite_parts(&suite(vec![step(1, 440.0, "tps")]));
+        let bounds = parts[0].figures[0].bounds.unwrap();
+        assert_eq!(bounds.basis, IntervalBasis::Series);
     }
 
     #[test]

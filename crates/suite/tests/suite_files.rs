@@ -4,8 +4,8 @@ use iosonde_job::env::FakeEnv;
 use iosonde_limits::Limits;
 use iosonde_study::TimeRange;
 use iosonde_suite::{
-    BUILTIN, ExpectationVerdict, MOST_RUNS, StepKind, StepResult, StudyFigure, StudyFigureKind,
-    Suite, SuitePods, judge, suite, suite_schema,
+    BUILTIN, ExpectationVerdict, FigureUnit, JudgedExpectation, MOST_RUNS, StepKind, StepResult,
+    StudyFigure, StudyFigureKind, Suite, SuitePods, judge, suite, suite_schema,
 };
 use std::collections::BTreeMap;
 
@@ -358,12 +358,22 @@ options = { rw = "write", size = "1g", fdatasync = 1, bs = "8k" }
     insta::assert_snapshot!(read("suite.toml", text, &FakeEnv::new()).unwrap_err());
 }
 
-/// Judges a load study's rate that is expected to be at least 1000.
+/// Verdict and evidence of [`judged_rate`].
 fn judge_rate(
-    (value, interval): (f64, Option<(f64, f64)>),
+    found: (f64, Option<(f64, f64)>),
     failure: Option<&str>,
     interrupted: bool,
 ) -> (ExpectationVerdict, String) {
+    let judged = judged_rate(found, failure, interrupted);
+    (judged.verdict, judged.evidence)
+}
+
+/// Judges a load study's rate that is expected to be at least 1000.
+fn judged_rate(
+    (value, interval): (f64, Option<(f64, f64)>),
+    failure: Option<&str>,
+    interrupted: bool,
+) -> JudgedExpectation {
     let text = "[[workload]]\nname = \"l\"\nload = { slo = \"p99=2ms\", size = \"1g\" }\n\
                 expect = [\"l.rate >= 1000\"]\n";
     let suite = read("s.toml", text, &FakeEnv::new()).unwrap();
@@ -379,8 +389,8 @@ fn judge_rate(
         interrupted,
         ..StepResult::without_figures("l", "l", 1)
     };
-    let judged = judge(&suite, &suite.expectations, &[step], &Default::default());
-    (judged[0].verdict, judged[0].evidence.clone())
+    let mut judged = judge(&suite, &suite.expectations, &[step], &Default::default());
+    judged.remove(0)
 }
 
 #[test]
@@ -396,6 +406,20 @@ fn figure_without_interval_near_its_bound_is_undecided() {
     }
     let known = (200.0, Some((190.0, 210.0)));
     assert_eq!(judge_rate(known, None, false).0, ExpectationVerdict::Missed);
+}
+
+#[test]
+fn judged_figure_has_its_interval_apart_from_the_evidence() {
+    let judged = judged_rate((1_200.0, Some((1_100.0, 1_300.0))), None, false);
+    assert_eq!(judged.evidence, "1.20k, expected >= 1.00k");
+    let measured = judged.measured.as_deref().unwrap();
+    assert_eq!(measured.interval, Some((1_100.0, 1_300.0)));
+    assert_eq!(
+        (measured.value, measured.unit, measured.claim.as_str()),
+        (1_200.0, Some(FigureUnit::PerSecond), "expected >= 1.00k")
+    );
+    let lost = judged_rate((1_200.0, None), Some("the pod was lost"), false);
+    assert_eq!(lost.measured, None);
 }
 
 /// The rate is the highest one that was tried, so an error or an interrupt leaves no valid rate.

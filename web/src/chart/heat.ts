@@ -1,7 +1,7 @@
 // Heat maps: a value for each pair of two axes. Each cell shows its number, so colour is optional.
 
 import type { Unit } from '../document';
-import { quantity, tick } from '../format';
+import { tick } from '../format';
 import type { Drawing } from './panel';
 import { inGrid } from './parts';
 import { names } from './scales';
@@ -51,6 +51,10 @@ export function heatMap(
     cell.value === null
       ? (cell.shown ?? 'not known')
       : inGrid({ mean: cell.value, error: cell.error ?? null }, unit, cell);
+  // A cell can have a sign instead of a number.
+  const numbers = cells.filter((cell) => (cell.value ?? 0) > 0 && /\d/.test(said(cell)));
+  numbers.sort((a, b) => (a.value ?? 0) - (b.value ?? 0));
+  const [lowest, highest] = [numbers[0], numbers.at(-1)];
   const height = ROW_PX * axes.rows.length;
   const indexed = axes.rows.map((row, index) => [row, index] as const);
   const rowsDown = axes.rising ? indexed.reverse() : indexed;
@@ -58,9 +62,9 @@ export function heatMap(
   const isLong = textWidth(axes.rowTitle) > height;
   return {
     summary:
-      values.length === 0
-        ? 'Nothing is known.'
-        : `${title} from ${quantity(low, unit)} to ${quantity(high, unit)}.`,
+      lowest && highest
+        ? `${title} from ${said(lowest)} to ${said(highest)}.`
+        : 'Nothing is known.',
     plot: {
       x: { title: axes.columnTitle, scale: names(axes.columns), lines: false },
       strips: [

@@ -21,7 +21,7 @@ const MANY = 20;
 const KINDS: { [kind: string]: string } = {
   served_from_cache: 'served from cache',
   unwritten_data: 'unwritten data',
-  generator: 'bottleneck: CPUs of this machine',
+  generator: 'bottleneck: CPUs of the client',
   steal: 'stolen CPU time',
   clock_disturbed: 'disturbed clock',
   stopped: 'stopped process',

@@ -2,8 +2,8 @@
 
 import { groupedBars, type GroupBar, type Groups } from '../chart/bars';
 import { Panel } from '../chart/panel';
-import { withBounds } from '../chart/parts';
-import type { Kept, Pivot, PivotCell } from '../document';
+import { withInterval } from '../digits';
+import type { Kept, Pivot, PivotCell, Unit } from '../document';
 import { h, table } from '../dom';
 import { capital, moment, quantity } from '../format';
 
@@ -22,6 +22,10 @@ export function pivotContent(pivots: Pivot[], kept: Kept[]): (Node | null)[] {
   );
   const cells = pivots.flatMap((pivot) => pivot.cells.flat().flatMap((cell) => cell ?? []));
   const isPromised = cells.some((cell) => cell.promised !== null);
+  const rates = pivots.filter((pivot) => pivot.unit !== 'count');
+  const isUnknown = rates.some((pivot) =>
+    pivot.cells.flat().some((cell) => cell?.between === null),
+  );
   const [first] = pivots;
   if (!first) return [];
   let scale: Scale = isWide ? 'logarithmic' : 'linear';
@@ -65,14 +69,15 @@ export function pivotContent(pivots: Pivot[], kept: Kept[]): (Node | null)[] {
           h('strong', {}, 'Simulated devices: not figures of real storage.'),
         )
       : null,
-    isPromised
-      ? h(
-          'p',
-          {},
-          'A line across a bar is the promised value for I/O of the measured size. ' +
-            'Thin marks are 95 % confidence intervals.',
-        )
-      : h('p', {}, 'Thin marks are 95 % confidence intervals.'),
+    h(
+      'p',
+      {},
+      (isPromised
+        ? 'A line across a bar is the promised value for I/O of the measured size. '
+        : '') +
+        'Thin marks are 95 % confidence intervals.' +
+        (isUnknown ? ' ~: interval not known.' : ''),
+    ),
     h(
       'p',
       { class: 'choices' },
@@ -108,22 +113,36 @@ function groupsOf(pivot: Pivot, scale: Scale, byRow: boolean): Groups {
     categories,
     series: names.map((name, series) => ({
       name,
-      bars: categories.map((_, category) => barOf(cell(category, series), scale)),
+      bars: categories.map((_, category) => barOf(cell(category, series), scale, pivot.unit)),
     })),
     scale: scale === 'logarithmic' ? 'logarithmic' : 'linear',
   };
 }
 
-function barOf(cell: PivotCell | null, scale: Scale): GroupBar | null {
+function barOf(cell: PivotCell | null, scale: Scale, unit: Unit): GroupBar | null {
   if (cell === null || (scale === 'promised' && cell.promised === null)) return null;
   const note = cell.note ?? '';
   const share = scale === 'promised' && cell.promised !== null ? 100 / cell.promised : 1;
   return {
     value: cell.value * share,
+    text: barText(cell, share, scale === 'promised' ? 'percent' : unit),
     between: cell.between === null ? null : [cell.between[0] * share, cell.between[1] * share],
     limit: cell.promised === null ? null : cell.promised * share,
     note,
   };
+}
+
+/** A figure with its interval, as all screens print it. Counts are printed as they are. */
+function barText(cell: PivotCell, share: number, unit: Unit): string {
+  const half = longerHalf(cell);
+  return unit === 'count'
+    ? quantity(cell.value, unit)
+    : withInterval(cell.value * share, half === null ? null : half * share, unit);
+}
+
+/** Half the interval, which need not be symmetric: the longer half. `null` if it is not known. */
+function longerHalf({ value, between }: PivotCell): number | null {
+  return between === null ? null : Math.max(value - between[0], between[1] - value);
 }
 
 /** Table of promises with their product, and whether the result keeps them. */
@@ -141,7 +160,7 @@ function promises(pivots: Pivot[]): HTMLElement {
             pivot.figure,
             row,
             column,
-            withBounds(cell.value, cell.between, pivot.unit),
+            withInterval(cell.value, longerHalf(cell), pivot.unit),
             quantity(cell.promised, pivot.unit),
             share,
             verdict,

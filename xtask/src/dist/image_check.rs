@@ -1,11 +1,12 @@
 //! Reads container images back, compares all digests, and runs their programs.
 
 use super::architecture::{Architecture, Flavour};
+use super::archive::sha256_hex;
 use super::build::output;
 use super::check_log::{CheckLog, UncheckedReason};
 use super::check_scope::CheckScope;
 use super::image::ReleaseImage;
-use super::image_layer::{blob_path, digest, sha256_hex};
+use super::image_layer::{blob_path, digest};
 use super::packages::fresh_directory;
 use super::release::Release;
 use super::release_runner::ReleaseRunner;

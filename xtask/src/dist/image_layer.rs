@@ -1,11 +1,10 @@
 //! Layers and documents of container images in the format of the Open Container Initiative (OCI).
 
+use super::archive::sha256_hex;
 use anyhow::{Context, Result};
 use flate2::{Compression, GzBuilder};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::Write as _;
 
 /// Directory of blobs in a layout.
@@ -115,16 +114,6 @@ pub(crate) fn archive(entries: &[LayerEntry], epoch: u64) -> Result<Vec<u8>> {
 /// Returns `sha256:` with 64 hexadecimal digits.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     format!("sha256:{}", sha256_hex(bytes))
-}
-
-/// Returns the SHA-256 in hexadecimal digits.
-pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 /// The blobs of a layout, by the path that their digest gives.

@@ -2,12 +2,12 @@
 //! and the checksums of their sources.
 
 use super::architecture::Flavour;
+use super::archive::sha256_hex;
 use super::busybox::Busybox;
 use super::check_log::CheckLog;
 use super::check_scope::CheckScope;
 use super::crate_tree::{ShippedCrate, shipped_crates};
 use super::image::ReleaseImage;
-use super::image_layer::sha256_hex;
 use super::packages::{deb_name, rpm_name};
 use super::release::{Release, Staged};
 use crate::spdx::normalised;

@@ -5,7 +5,7 @@ mod agent_device;
 
 use super::{AGENT, outcome};
 use agent_device::{Loop, open_exclusively, run};
-use iosonde_job::place::DEVICE;
+use iosonde_job::relocate::DEVICE;
 use iosonde_result::run_error::{RunError, TargetProblem, VolumeProblem};
 use std::fs;
 use std::os::unix::fs::symlink;

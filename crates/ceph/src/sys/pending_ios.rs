@@ -308,6 +308,7 @@ impl PendingIos {
             }
             state.wanted = wanted;
             state = match left {
+                // Bounded: the worker cancels late I/Os, and the library's timeouts end them.
                 None => queue
                     .arrived
                     .wait(state)

@@ -39,7 +39,8 @@ async fn list_rendered_runs(cluster: &KubeCluster) -> Result<Vec<String>, RunErr
     let all = pods
         .list(&ListParams::default().labels(RENDERED_LABEL))
         .await;
-    let all = all.map_err(|error| api::failed(ClusterRequest::FindPods, &error))?;
+    let all =
+        all.map_err(|error| api::failed_at(&cluster.server, ClusterRequest::FindPods, &error))?;
     let mut known: Vec<String> = all.items.iter().filter_map(rendered).collect();
     known.sort_unstable();
     known.dedup();

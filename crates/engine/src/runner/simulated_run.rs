@@ -18,6 +18,7 @@ use crate::remote_storage::file_names;
 use crate::worker::io_log::{FromWorker, IoLog};
 use crate::worker::{Worker, WorkerStep};
 use iosonde_job::plan::{Job, Plan};
+use iosonde_job::run_number::without_run_number;
 use iosonde_result::observer::{Observer, WorkerState};
 use iosonde_result::run_error::{RunError, UnsupportedFeature};
 use iosonde_sim::{SimDevice, SimSpec, Wear};
@@ -85,14 +86,6 @@ fn build_device(job: &Job) -> Result<Rc<RefCell<SimDevice>>, RunError> {
     SimDevice::shared(spec).map_err(|error| refused(&error))
 }
 
-/// Removes the run's number from a specification: all runs share the device.
-fn without_run(text: &str) -> String {
-    let words = text
-        .split(',')
-        .filter(|word| !word.trim().starts_with("run="));
-    words.collect::<Vec<_>>().join(",")
-}
-
 /// Refuses invalid device specifications.
 pub(super) fn check(plan: &Plan) -> Result<(), RunError> {
     plan.jobs
@@ -149,7 +142,7 @@ pub(super) fn run(
             simulation
                 .devices
                 .iter()
-                .map(|(text, device)| (without_run(text), device.borrow().wear())),
+                .map(|(text, device)| (without_run_number(text), device.borrow().wear())),
         );
         writing.into_iter().try_for_each(LogWriterThread::join)
     })?;
@@ -225,7 +218,7 @@ impl Simulation<'_> {
             return Ok(device.clone());
         }
         let device = build_device(job)?;
-        if let Some(wear) = self.wear.get(&without_run(&text)) {
+        if let Some(wear) = self.wear.get(&without_run_number(&text)) {
             device.borrow_mut().age(*wear);
         }
         self.devices.insert(text, device.clone());

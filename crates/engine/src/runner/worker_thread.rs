@@ -394,12 +394,12 @@ impl WorkerThread<'_> {
         let moments = [measure_from_ns, limits.deadline_ns];
         loop {
             let serviced_ns = self.clock.now_ns();
-            let is_done = driver.service_worker(|worker, lent| {
+            let is_done = driver.service_worker(|worker, other_cpu| {
                 if self.shared.asked.load(Relaxed) {
-                    self.publish(worker, &measuring.so_far(lent), used, limits.start_ns);
+                    self.publish(worker, &measuring.so_far(other_cpu), used, limits.start_ns);
                 }
                 if !measuring.begun && worker.now_ns() >= measure_from_ns {
-                    measuring.begin(&self.shared, lent);
+                    measuring.begin(&self.shared, other_cpu);
                 }
             });
             if is_done {
@@ -410,9 +410,9 @@ impl WorkerThread<'_> {
             let next = ahead.map(|moment| moment.saturating_sub(now_ns)).min();
             driver.wait(next.map_or(NAP, |left_ns| NAP.min(Duration::from_nanos(left_ns))));
         }
-        let (worker, lent) = driver.leave().expect("it entered, and leaves once");
+        let (worker, other_cpu) = driver.leave().expect("it entered, and leaves once");
         Driven {
-            measured: measuring.so_far(&lent),
+            measured: measuring.so_far(&other_cpu),
             output: worker.finish(),
         }
     }
@@ -482,18 +482,18 @@ impl Measuring {
         measuring
     }
 
-    /// Starts the measured part. `lent` is the CPU use of other threads for the worker.
-    fn begin(&mut self, shared: &WorkerCounters, lent: &CpuUse) {
+    /// Starts the measured part. `other_cpu` is the CPU use of other threads for the worker.
+    fn begin(&mut self, shared: &WorkerCounters, other_cpu: &CpuUse) {
         self.begun = true;
-        self.before = cpu_use::cpu_use_and_queued().and(lent);
+        self.before = cpu_use::cpu_use_and_queued().and(other_cpu);
         self.started_at_ms = epoch_ms();
         shared.enter(WorkerState::Running);
     }
 
-    fn so_far(&self, lent: &CpuUse) -> MeasuredThread {
+    fn so_far(&self, other: &CpuUse) -> MeasuredThread {
         MeasuredThread {
             tid: thread::id(),
-            cpu: cpu_use::cpu_use_and_queued().and(lent).since(&self.before),
+            cpu: cpu_use::cpu_use_and_queued().and(other).since(&self.before),
             started_at_ms: self.started_at_ms,
         }
     }

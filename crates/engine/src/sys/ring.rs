@@ -4,12 +4,15 @@ mod discard;
 mod enter;
 mod entry_maker;
 mod lone_transfer;
+mod plain_entries;
 mod round_transfer;
 mod setup;
 #[cfg(test)]
 mod slow_file_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod transfer_fixture;
 
 use crate::slot::Completion;
 use crate::sys::memory::{IoMemory, KeptMapping, Slab};
@@ -18,7 +21,7 @@ pub(crate) use discard::probe_discard;
 use enter::{RingDescriptor, retry};
 use entry_maker::EntryMaker;
 use io_uring::IoUring;
-use lone_transfer::{FirstBuffer, PlainEntries};
+use plain_entries::{FirstBuffer, PlainEntries};
 pub use setup::try_one;
 use setup::{SetupFlags, build_newest};
 use std::io;

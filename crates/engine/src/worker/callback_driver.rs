@@ -79,7 +79,7 @@ struct DriverState<W> {
     /// The panic that ended the worker.
     panic: Option<Box<dyn Any + Send>>,
     /// CPU use of the library threads that stepped the worker.
-    lent: CpuUse,
+    other_cpu: CpuUse,
     noted_ns: u64,
 }
 
@@ -99,7 +99,7 @@ impl<W: StepTarget> CallbackDriver<W> {
                 worker: None,
                 is_done: false,
                 panic: None,
-                lent: CpuUse::default(),
+                other_cpu: CpuUse::default(),
                 noted_ns: 0,
             }),
             calls: AtomicU64::new(0),
@@ -117,7 +117,7 @@ impl<W: StepTarget> CallbackDriver<W> {
     pub(crate) fn leave(&self) -> Option<(W, CpuUse)> {
         let mut state = self.lock_state();
         let worker = state.worker.take()?;
-        Some((worker, state.lent))
+        Some((worker, state.other_cpu))
     }
 
     fn lock_state(&self) -> MutexGuard<'_, DriverState<W>> {
@@ -138,10 +138,12 @@ impl<W: StepTarget> CallbackDriver<W> {
                 resume_unwind(panic);
             }
             let calls = self.calls.load(Acquire);
-            let DriverState { worker, lent, .. } = &mut *state;
+            let DriverState {
+                worker, other_cpu, ..
+            } = &mut *state;
             if let (Some(worker), Some(inspect)) = (worker, inspect.take()) {
                 worker.check_clock_and_timeouts();
-                inspect(worker, lent);
+                inspect(worker, other_cpu);
             }
             let goes_on = state.step(MOST_ROUNDS);
             let is_done = state.is_done;
@@ -195,7 +197,7 @@ impl<W: StepTarget> DriverState<W> {
         self.noted_ns = now_ns;
         let now = cpu_use::cpu_use_and_queued();
         let before = NOTED.replace(Some(now)).unwrap_or(now);
-        self.lent = self.lent.and(&now.since(&before));
+        self.other_cpu = self.other_cpu.and(&now.since(&before));
     }
 }
 

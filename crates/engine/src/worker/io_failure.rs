@@ -4,6 +4,7 @@ use crate::io::Slot;
 use crate::remedies::remedy_for_forbidden;
 use crate::sys::c_library as libc;
 use iosonde_job::errno::errno_name;
+use iosonde_job::target_scheme::is_ceph_name;
 use iosonde_result::error_text::FILE_SERVER_ENDED_REMEDY;
 use iosonde_result::run::IoFailure;
 use iosonde_result::run_error::RunError;
@@ -38,9 +39,7 @@ fn errno_of(error: &RunError) -> i32 {
 
 /// Returns the failure of one I/O: name of the errno, file, offset and remedy.
 pub(crate) fn failure_from_io(slot: &Slot, errno: i32, file: Option<String>) -> IoFailure {
-    let is_ceph = file
-        .as_deref()
-        .is_some_and(|file| file.starts_with("rados://") || file.starts_with("rbd://"));
+    let is_ceph = file.as_deref().is_some_and(is_ceph_name);
     let remedy = match is_ceph {
         true => remedy_in_cluster(errno, slot),
         false => remedy(errno, slot),

@@ -4,7 +4,7 @@ use super::*;
 use iosonde_engine::runner::LocalRunner;
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_job::env::FakeEnv;
-use iosonde_result::compare::{Bounds, IntervalBasis, IoPattern, name_beside};
+use iosonde_result::compare::{Bounds, IntervalBasis, IoPattern, figure_of, name_beside};
 use iosonde_study::probe::{ProbeBudget, StudyTargetKind, probe};
 use iosonde_study::pts::{
     PtsCell, PtsOptions, PtsPreset, PtsRound, PtsTest, PtsWorkload, Purge, SeriesResult, Steady,
@@ -12,6 +12,8 @@ use iosonde_study::pts::{
 };
 use iosonde_study::sweep::{Base, SweepGrid, SweepOptions, SweepTarget, parse_axes, sweep};
 use iosonde_study::test_targets::{probe_options, simulated_target};
+use iosonde_suite::{StepResult, SuiteResult};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// A part that writes blocks of `block_bytes`.
@@ -34,17 +36,21 @@ fn writer(name: &str, iops: f64, block_bytes: f64) -> ResultPart {
 }
 
 fn headline_of(parts: &[ResultPart]) -> Headline {
-    let study = StudyRecord {
+    Headline::from_study(&suite_study(None), parts)
+}
+
+/// A stored suite with this document.
+fn suite_study(document: Option<Value>) -> StudyRecord {
+    StudyRecord {
         kind: "suite".to_owned(),
         target: "/data".to_owned(),
         machine: None,
         program: String::new(),
         started_at_ms: 0,
         labels: BTreeMap::new(),
-        document: None,
+        document,
         runs: Vec::new(),
-    };
-    Headline::from_study(&study, parts)
+    }
 }
 
 fn of_parts(parts: &[ResultPart]) -> (Option<f64>, Option<f64>) {
@@ -86,6 +92,39 @@ fn highest_rate_keeps_its_own_interval() {
     let error = headline.bandwidth.unwrap().error;
     assert_eq!(error, Some(f64::INFINITY));
     assert_eq!(headline.read, None);
+}
+
+#[test]
+fn repetitions_of_a_suite_have_the_figure_of_its_table() {
+    let with_bounds = |iops: f64| {
+        let mut part = writer("g", iops, 4096.0);
+        part.figures[0].bounds = Some(Bounds {
+            low: iops - 22.0,
+            high: iops + 22.0,
+            freedom: 20.0,
+            repeat_factor: 1.0,
+            basis: IntervalBasis::Series,
+        });
+        part
+    };
+    let parts = [254.0, 254.1].map(with_bounds);
+    let steps = (1..).zip(&parts).map(|(repetition, part)| StepResult {
+        parts: vec![part.clone()],
+        ..StepResult::without_figures("g", "g", repetition)
+    });
+    let suite = SuiteResult::from_steps("s", "/data", steps.collect());
+    let all = run_repetitions(&suite);
+    let shown = figure_of(&all, "g", Subject::Write, Measure::Iops).unwrap();
+    let bounds = shown.bounds.unwrap();
+    let study = suite_study(serde_json::to_value(&suite).ok());
+    let written = Headline::from_study(&study, &parts).write.unwrap();
+    assert_eq!(written.per_s, shown.value);
+    let half = (shown.value - bounds.low).max(bounds.high - shown.value);
+    assert_eq!(written.error, Some(half));
+    assert!(half < 1.0, "{half}");
+    // A suite that was cut off has its runs alone.
+    let alone = headline_of(&parts).write.unwrap().error.unwrap();
+    assert!((alone - 22.0).abs() < 1e-9, "{alone}");
 }
 
 #[test]

@@ -13,6 +13,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Help of `--context` of a command that uses one cluster.
+pub(crate) const ONE_CONTEXT_HELP: &str =
+    "Context of the kubeconfig [default: the current context]";
+
+/// Help of `--claim-size` of a command that only makes claims.
+pub(crate) const CLAIM_SIZE_HELP: &str = "Size of each claim [default: 5g]";
+
 /// Options of targets in a Kubernetes cluster.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Targets in a Kubernetes cluster")]
@@ -266,36 +273,6 @@ impl ClusterArgs {
         }
     }
 
-    /// Returns an option that was given, but has an effect on new pods and volumes only.
-    pub(crate) fn option_of_new_pods(&self) -> Option<&'static str> {
-        let pod = &self.pod;
-        let given = [
-            (self.create_namespace, "--create-namespace"),
-            (self.claim_size.is_some(), "--claim-size"),
-            (self.volume_mode.is_some(), "--volume-mode"),
-            (self.image.is_some(), "--image"),
-            (!self.node_selector.is_empty(), "--node-selector"),
-            (!self.tolerations.is_empty(), "--toleration"),
-            (self.access_mode.is_some(), "--access-mode"),
-            (self.medium.is_some(), "--medium"),
-            (self.ephemeral_storage.is_some(), "--ephemeral-storage"),
-            (!pod.node_affinity.is_empty(), "--node-affinity"),
-            (pod.priority_class.is_some(), "--priority-class"),
-            (!pod.requests.is_empty(), "--requests"),
-            (!pod.limits.is_empty(), "--limits"),
-            (!pod.image_pull_secrets.is_empty(), "--image-pull-secret"),
-            (pod.service_account.is_some(), "--service-account"),
-            (!pod.pod_labels.is_empty(), "--pod-label"),
-            (!pod.pod_annotations.is_empty(), "--pod-annotation"),
-            (self.pod_patch.is_some(), "--pod-patch"),
-            (self.run_as.is_some(), "--run-as"),
-            (self.deadline.is_some(), "--deadline"),
-            (self.keep_failed, "--keep"),
-        ];
-        let first = given.iter().find(|(is_given, _)| *is_given);
-        first.map(|(_, option)| *option)
-    }
-
     /// Converts the options for a target.
     pub(crate) fn options(&self, target: TargetUri) -> ClusterOptions {
         let usual = ClusterOptions::new(target);
@@ -443,21 +420,6 @@ mod tests {
         let class = args.options(TargetUri::StorageClass("fast".into()));
         assert_eq!(class.claim_bytes, ClusterOptions::CLAIM_BYTES);
         assert_eq!(class.pod.requests["ephemeral-storage"].0, "200Gi");
-    }
-
-    #[test]
-    fn options_of_new_pods_are_named() {
-        let mut args = ClusterArgs {
-            namespace: Some("bench".to_owned()),
-            context: vec!["lab".to_owned()],
-            watch_nodes: vec!["n1".to_owned()],
-            ..ClusterArgs::default()
-        };
-        assert_eq!(args.option_of_new_pods(), None);
-        args.pod.priority_class = Some("high".to_owned());
-        assert_eq!(args.option_of_new_pods(), Some("--priority-class"));
-        args.claim_size = Some(1 << 30);
-        assert_eq!(args.option_of_new_pods(), Some("--claim-size"));
     }
 
     #[test]

@@ -7,9 +7,16 @@ use std::path::PathBuf;
 /// Consent to overwrite targets.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ConsentArgs {
-    /// Permit overwriting this file or block device, or the block volume of this claim (pvc://NAME)
-    /// or storage class (sc://CLASS); may be repeated
+    /// Permit overwriting this file, block device or Ceph image (rbd://POOL/IMAGE), or the block
+    /// volume of this claim (pvc://NAME) or storage class (sc://CLASS); may be repeated
     #[arg(long, value_name = "TARGET")]
+    #[cfg_attr(
+        not(feature = "ceph"),
+        arg(
+            help = "Permit overwriting this file or block device, or the block volume of this \
+                    claim (pvc://NAME) or storage class (sc://CLASS); may be repeated"
+        )
+    )]
     pub(crate) allow_overwrite: Vec<PathBuf>,
     /// Permit writing to this target of --allow-overwrite even if it is mounted, in use as swap,
     /// part of another device or open in another process; may be repeated

@@ -1,8 +1,8 @@
 //! Arguments of `iosonde doctor`.
 
-use super::ClusterArgs;
 use super::output_file::text_file;
-use clap::{Args, ValueEnum};
+use super::{ClusterArgs, ONE_CONTEXT_HELP};
+use clap::{Arg, Args, ValueEnum};
 use iosonde_result::doctor::Severity;
 use std::path::PathBuf;
 
@@ -62,8 +62,21 @@ pub(crate) struct DoctorArgs {
     pub(crate) place: ClusterArgs,
 }
 
-/// Options of pods that have no effect on the trials of `doctor --cluster --trial`.
-pub(crate) const UNUSED_BY_TRIALS: [&str; 2] = ["medium", "watch_nodes"];
+/// Adapts the options of clusters to `doctor --cluster`: hides those without effect, and gives the
+/// others its own meanings and defaults.
+pub(crate) fn option_of_doctor(option: Arg) -> Arg {
+    match option.get_id().as_str() {
+        "medium" | "watch_nodes" => option.hide(true),
+        "context" => option.help(ONE_CONTEXT_HELP),
+        "namespace" => option.help(
+            "Namespace of the pods, and of the runs that are listed and removed [default: that of \
+             the context for pods, all namespaces for runs]",
+        ),
+        "claim_size" => option.help("Size of the claim of each trial [default: 1g]"),
+        "timeout" => option.help("Maximum time until the pods run [default: 1m]"),
+        _ => option,
+    }
+}
 
 /// The mildest finding that fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -94,4 +107,44 @@ pub(crate) enum DoctorFormat {
     Table,
     /// JSON for programs
     Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::args::Cli;
+    use clap::CommandFactory;
+
+    /// Returns the help of a command as one line.
+    fn help_of(path: &[&str]) -> String {
+        let mut root = Cli::command();
+        let mut command = &mut root;
+        for name in path {
+            command = command.find_subcommand_mut(name).unwrap();
+        }
+        let help = command.render_help().to_string();
+        help.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn doctor_help_has_the_defaults_of_trials() {
+        let help = help_of(&["doctor"]);
+        for text in [
+            "Size of the claim of each trial [default: 1g]",
+            "Maximum time until the pods run [default: 1m]",
+            "all namespaces for runs",
+        ] {
+            assert!(help.contains(text), "{text}: {help}");
+        }
+    }
+
+    #[test]
+    fn commands_of_one_cluster_offer_only_options_with_an_effect() {
+        for path in [&["doctor"][..], &["k8s", "lifecycle"], &["k8s", "csi"]] {
+            let help = help_of(path);
+            assert!(!help.contains("compare clusters"), "{path:?}: {help}");
+            assert!(!help.contains("emptyDir requests"), "{path:?}: {help}");
+        }
+        assert!(!help_of(&["k8s", "fio"]).contains("--medium"));
+        assert!(!help_of(&["k8s", "csi"]).contains("--volume-mode"));
+    }
 }

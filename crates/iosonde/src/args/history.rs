@@ -190,6 +190,13 @@ pub(crate) struct ShowArgs {
     pub(crate) store: StoreArgs,
 }
 
+pub(crate) const EXPORT_EXAMPLES: &str = "\
+Examples:
+  iosonde export latest -o latest.json          the last result, as a JSON document
+  iosonde export 3fa9c1 --format markdown       a result as Markdown, for an issue
+  iosonde export 3fa9c1 --series -o series.csv  its time series
+  iosonde export --history -o n1.db             the whole history, for `iosonde import`";
+
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// ID of a result in `iosonde list`, or `latest`, `latest~1`; ID.N is one run of the result
@@ -213,6 +220,12 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
+
+pub(crate) const RM_EXAMPLES: &str = "\
+Examples:
+  iosonde rm 3fa9c1                             a result, by its ID in `iosonde list`
+  iosonde rm 3fa9c1 7be001                      two results
+  iosonde rm latest --yes                       the last one, without a question";
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {

@@ -2,8 +2,9 @@
 
 use super::output_file::{OutputFileKind, output_file, text_file};
 use super::{
-    CSI_EXAMPLES, ClusterAccessArgs, ClusterArgs, CsiArgs, KeepArgs, LIFECYCLE_EXAMPLES,
-    LIFECYCLE_TIMEOUT_HELP, LifecycleArgs, UNUSED_BY_CSI, UNUSED_BY_LIFECYCLE, seconds,
+    CLAIM_SIZE_HELP, CSI_EXAMPLES, ClusterAccessArgs, ClusterArgs, CsiArgs, KeepArgs,
+    LIFECYCLE_EXAMPLES, LIFECYCLE_TIMEOUT_HELP, LifecycleArgs, ONE_CONTEXT_HELP, UNUSED_BY_CSI,
+    UNUSED_BY_LIFECYCLE, seconds,
 };
 use clap::{Args, Subcommand, ValueEnum};
 use iosonde_cluster::image::carries_agent;
@@ -22,10 +23,11 @@ pub(crate) struct K8sArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum K8sCommand {
     /// Run fio jobs on one or several storage classes, with kubestr's flags
-    // Its own --size is that of the claim.
+    // Its own --size is that of the claim. Classes have no emptyDir, which --medium describes.
     #[command(
         after_help = K8S_FIO_EXAMPLES,
-        mut_arg("claim_size", |size| size.hide(true))
+        mut_arg("claim_size", |size| size.hide(true)),
+        mut_arg("medium", |medium| medium.hide(true))
     )]
     Fio(K8sFioArgs),
     /// Measure each stage in the life of volumes: provision, bind, attach, mount, first write,
@@ -36,6 +38,8 @@ pub(crate) enum K8sCommand {
             true => option.hide(true),
             false => option,
         }),
+        mut_arg("context", |context| context.help(ONE_CONTEXT_HELP)),
+        mut_arg("claim_size", |size| size.help(CLAIM_SIZE_HELP)),
         mut_arg("timeout", |timeout| timeout.help(LIFECYCLE_TIMEOUT_HELP))
     )]
     Lifecycle(LifecycleArgs),
@@ -46,7 +50,9 @@ pub(crate) enum K8sCommand {
         mut_args(|option| match UNUSED_BY_CSI.contains(&option.get_id().as_str()) {
             true => option.hide(true),
             false => option,
-        })
+        }),
+        mut_arg("context", |context| context.help(ONE_CONTEXT_HELP)),
+        mut_arg("claim_size", |size| size.help(CLAIM_SIZE_HELP))
     )]
     Csi(CsiArgs),
     /// Attach to a run of `iosonde fio` that has lost its client, print its result and remove its

@@ -17,6 +17,11 @@ Examples:
 
 The objects are those of `rados bench`: both programs read and remove each other's objects.";
 
+const CLEANUP_EXAMPLES: &str = "\
+Examples:
+  iosonde rados cleanup -p testbench                  removes the objects of the last run
+  iosonde rados cleanup -p testbench --prefix benchmark_data";
+
 /// Default name of the object that describes the last benchmark. `--run-name` sets another.
 pub(crate) const LAST_RUN: &str = "benchmark_last_metadata";
 /// Default bytes of a write operation.
@@ -40,6 +45,7 @@ pub(crate) enum RadosCommand {
     #[command(after_help = RADOS_EXAMPLES)]
     Bench(BenchArgs),
     /// Remove objects that `write --no-cleanup` or killed runs have left
+    #[command(after_help = CLEANUP_EXAMPLES)]
     Cleanup(CleanupArgs),
 }
 

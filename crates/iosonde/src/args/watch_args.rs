@@ -65,7 +65,7 @@ pub(crate) struct WatchArgs {
     pub(crate) cluster: ClusterAccessArgs,
 }
 
-/// A part of the output of `iosonde watch`.
+/// A part of the output of `iosonde watch`, in the order of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WatchSection {
     /// Disks
@@ -80,18 +80,6 @@ pub(crate) enum WatchSection {
     Net,
     /// NFS mounts
     Nfs,
-}
-
-impl WatchSection {
-    /// All sections, in the order of the output.
-    pub(crate) const ALL: [WatchSection; 6] = [
-        WatchSection::Disks,
-        WatchSection::Cpu,
-        WatchSection::Psi,
-        WatchSection::Cgroup,
-        WatchSection::Net,
-        WatchSection::Nfs,
-    ];
 }
 
 /// How lines are written.

@@ -7,6 +7,7 @@
 
 use super::{ceph, cluster};
 use crate::args::ClusterArgs;
+use iosonde_job::target_scheme::is_simulated_name;
 use iosonde_machine::activity::ActivitySnapshot;
 use iosonde_machine::conditions::conditions;
 use iosonde_machine::host::host;
@@ -25,7 +26,7 @@ const PASSING: [&str; 5] = ["cpu-busy", "cpu-steal", "other-io", "cgroup-cpu", "
 /// targets now. Skips the sampling if all targets are simulated or remote.
 pub(super) fn warn(targets: &[String], cluster: &ClusterArgs) {
     let is_here = |name: &&String| {
-        !name.starts_with("sim:")
+        !is_simulated_name(name)
             && matches!(ceph::target(name), Ok(None))
             && matches!(cluster::target_within(name, cluster), Ok(None))
     };

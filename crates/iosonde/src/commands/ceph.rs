@@ -5,8 +5,9 @@ use crate::failure::CommandError;
 use iosonde_ceph::{CephStorage, CephTargetInfo, inspect_target, list_images, pool_file_uri};
 use iosonde_engine::remote_storage::RemoteStorage;
 use iosonde_history::{ID_DIGITS, random_id};
-use iosonde_job::TargetUri;
 use iosonde_job::plan::CephAccess;
+use iosonde_job::target_scheme::is_ceph_name;
+use iosonde_job::{TargetScheme, TargetUri};
 use iosonde_study::probe::StudyTargetKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,18 +23,18 @@ pub(crate) fn remote_storage(access: CephAccess) -> Option<Arc<dyn RemoteStorage
     Some(Arc::new(CephStorage::new(access)))
 }
 
+/// Remedy for a text that is no target in a Ceph cluster.
+pub(super) const TARGETS_HELP: &str = "see docs/ceph.md for the targets in a Ceph cluster";
+
 /// Parses a URI of a Ceph target. `None` for any other name.
 pub(crate) fn target(name: &str) -> Result<Option<TargetUri>, CommandError> {
-    if !name.starts_with("rados://") && !name.starts_with("rbd://") {
+    if !is_ceph_name(name) {
         return Ok(None);
     }
     let parsed = name.parse::<TargetUri>();
-    parsed.map(Some).map_err(|error| {
-        CommandError::usage(
-            error.to_string(),
-            "see docs/ceph.md for the targets in a Ceph cluster",
-        )
-    })
+    parsed
+        .map(Some)
+        .map_err(|error| CommandError::usage(error.to_string(), TARGETS_HELP))
 }
 
 /// Maximum time to list the images of a pool for an error message, in seconds.
@@ -43,7 +44,7 @@ const NAMED_IMAGES_MAX: usize = 8;
 
 /// Names the images of the pool in the error of a target `rbd://POOL`, if the cluster lists them.
 pub(super) fn name_images(error: CommandError, target: &str, access: &CephAccess) -> CommandError {
-    let pool = target.strip_prefix("rbd://");
+    let pool = TargetScheme::Rbd.strip(target);
     let pool = pool.map(|pool| pool.trim_end_matches('/'));
     let Some(pool) = pool.filter(|pool| !pool.is_empty() && !pool.contains('/')) else {
         return error;
@@ -180,5 +181,7 @@ mod tests {
         assert!(failure.text(false).contains("rbd://POOL/IMAGE"));
         let image = target("rbd://pool/image").unwrap().unwrap();
         assert_eq!(super::path(&image).unwrap(), "rbd://pool/image");
+        let image = target("rbd://pool/ns/image").unwrap().unwrap();
+        assert_eq!(super::path(&image).unwrap(), "rbd://pool/ns/image");
     }
 }

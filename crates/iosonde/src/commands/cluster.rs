@@ -1,5 +1,6 @@
 //! Targets in a Kubernetes cluster, for the commands that take any target.
 
+use super::ceph;
 use super::embedded_agents::agents;
 use crate::args::{ClusterArgs, VolumeModeArg};
 use crate::failure::CommandError;
@@ -10,6 +11,8 @@ use iosonde_cluster::{
 };
 use iosonde_job::outside_access::{OutsideAccess, outside_accesses};
 use iosonde_job::plan::Job;
+use iosonde_job::target_scheme::{is_ceph_name, is_path_name};
+use iosonde_job::target_uri::TargetError;
 use iosonde_job::volume_space::least_volume_bytes;
 use iosonde_job::{Plan, TargetUri};
 use iosonde_result::cache_state::ColdLayers;
@@ -20,17 +23,16 @@ use std::path::PathBuf;
 
 /// Parses a URI of a target in a cluster. `None` for any other name.
 pub(crate) fn target(name: &str) -> Result<Option<TargetUri>, CommandError> {
-    if !name.contains("://") {
+    if is_path_name(name) {
         return Ok(None);
     }
-    let target: TargetUri = name
-        .parse()
-        .map_err(|error: iosonde_job::target::TargetError| {
-            CommandError::usage(
-                error.to_string(),
-                "see docs/kubernetes.md for the targets in a cluster",
-            )
-        })?;
+    let target: TargetUri = name.parse().map_err(|error: TargetError| {
+        let help = match is_ceph_name(name) {
+            true => ceph::TARGETS_HELP,
+            false => "see docs/kubernetes.md for the targets in a cluster",
+        };
+        CommandError::usage(error.to_string(), help)
+    })?;
     Ok(target.is_in_cluster().then_some(target))
 }
 
@@ -39,7 +41,7 @@ pub(crate) fn target_within(
     name: &str,
     args: &ClusterArgs,
 ) -> Result<Option<(TargetUri, ClusterArgs)>, CommandError> {
-    if !name.contains("://") {
+    if is_path_name(name) {
         return Ok(None);
     }
     let (name, context) = args.split(name);
@@ -412,6 +414,13 @@ mod tests {
             "{}",
             failure.text(false)
         );
+        for (name, document) in [
+            ("rbd://pool", "docs/ceph.md"),
+            ("sc://", "docs/kubernetes.md"),
+        ] {
+            let help = target(name).unwrap_err().text(false);
+            assert!(help.contains(document), "{help}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::failure::CommandError;
 use iosonde_ceph::drop_osd_caches;
 use iosonde_cluster::PodSession;
 use iosonde_job::plan::{CephAccess, Engine, Job};
+use iosonde_job::target_scheme::is_simulated_name;
 use iosonde_result::cache_state::{CacheLayer, ColdLayers};
 
 /// Refuses layers that a target does not have, and prints the rights that the others need.
@@ -23,7 +24,7 @@ pub(super) fn announce(
     if cold.node && names.is_empty() {
         return Err(no_nodes_of("the target of the jobs"));
     }
-    let is_simulated = |name: &String| name.starts_with("sim:");
+    let is_simulated = |name: &String| is_simulated_name(name);
     if !names.is_empty() && names.iter().all(is_simulated) {
         print_simulated(cold);
         return Ok(());

@@ -10,8 +10,10 @@ use crate::failure::{CommandError, report_all};
 use crate::output::Output;
 use iosonde_engine::runner::check_build;
 use iosonde_engine::sys::ring::try_one;
+use iosonde_job::TargetScheme;
 use iosonde_job::errno::describe;
 use iosonde_job::plan::CephAccess;
+use iosonde_job::target_scheme::is_simulated_name;
 use iosonde_machine::access::access;
 use iosonde_machine::activity::ActivitySnapshot;
 use iosonde_machine::conditions::conditions;
@@ -33,6 +35,12 @@ const WATCHED: Duration = Duration::from_secs(1);
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     if args.cluster {
         return cluster_check::run(args);
+    }
+    if let Some(option) = args.place.given_option() {
+        return Err(CommandError::usage(
+            format!("{option} is for a cluster, but this machine is checked"),
+            format!("add --cluster, or leave out {option}"),
+        ));
     }
     check_build()?;
     let system = System::live();
@@ -111,7 +119,7 @@ fn epoch_ms() -> u64 {
 /// Identifies a target. Fails if it is missing or cannot be measured: findings would be useless.
 fn existing(path: &Path) -> Result<TargetInfo, CommandError> {
     let name = path.display().to_string();
-    if name.is_empty() || name.starts_with("sim:") {
+    if name.is_empty() || is_simulated_name(&name) {
         // An empty name, or one of no device, has its own error.
         target::check(&name, &[], &CephAccess::default())?;
         return Err(CommandError::usage(
@@ -119,11 +127,11 @@ fn existing(path: &Path) -> Result<TargetInfo, CommandError> {
             format!("name a directory, file or device, or run `iosonde probe {name}`"),
         ));
     }
-    if let Some((scheme, _)) = name.split_once("://") {
+    if let Some(scheme) = TargetScheme::of_name(&name) {
         return Err(CommandError::Run(
             UnsupportedFeature::UnknownScheme {
                 target: name.clone(),
-                scheme: scheme.to_owned(),
+                scheme: scheme.name().to_owned(),
             }
             .into(),
         ));
@@ -171,9 +179,27 @@ fn count_findings(findings: &[Finding], fail_on: Option<FailOn>) -> Result<(), C
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::{Cli, CliCommand};
+    use clap::Parser;
     use iosonde_job::errno::ENOENT;
     use iosonde_result::doctor::Severity;
     use iosonde_result::run_error::SystemFailure;
+
+    #[test]
+    fn cluster_option_without_cluster_is_refused() {
+        for words in [
+            &["--ephemeral-storage", "200g"][..],
+            &["--clean", "-n", "bench"],
+        ] {
+            let line = ["iosonde", "doctor"].iter().chain(words);
+            let CliCommand::Doctor(args) = Cli::try_parse_from(line).unwrap().command else {
+                panic!("not a doctor");
+            };
+            let refused = run(&args).unwrap_err();
+            assert_eq!(refused.status(), 2, "{words:?}");
+            assert!(refused.text(false).contains("add --cluster"), "{words:?}");
+        }
+    }
 
     #[test]
     fn unusable_target_error_has_name_and_cause() {

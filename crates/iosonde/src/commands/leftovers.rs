@@ -9,6 +9,7 @@ pub(in crate::commands) mod lock;
 pub(in crate::commands) mod name;
 
 use iosonde_history::{Filter, HistoryPath};
+use iosonde_job::quote_shell_word;
 use iosonde_result::doctor::{ExaminedLeftover, LeftoverUser, MadeBy};
 use iosonde_result::host::TargetInfo;
 use iosonde_result::words;
@@ -105,7 +106,8 @@ pub(in crate::commands) fn kept(path: &Path) -> String {
         Some(seconds) => format!(", changed {} ago", words::duration(seconds as f64)),
         None => String::new(),
     };
-    let directory = path.parent().unwrap_or(path).display();
+    let directory = path.parent().unwrap_or(path).to_string_lossy();
+    let directory = quote_shell_word(&directory);
     format!(
         "{} may be in use on another host{age}; if not, remove it with \
          `iosonde doctor --clean {directory}`",

@@ -182,7 +182,7 @@ fn new_pools(
                     "use --make-pool=replicated, or measure the pool itself: rados://POOL",
                 ));
             }
-            Ok(TargetUri::Rbd { pool, image }) if image.starts_with('?') => {
+            Ok(TargetUri::Rbd { pool, image, .. }) if image.starts_with('?') => {
                 pools.insert(pool, "rbd");
             }
             Ok(TargetUri::Rbd { pool, .. }) => {

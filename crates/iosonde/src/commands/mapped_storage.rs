@@ -19,8 +19,9 @@ use crate::failure::CommandError;
 use crate::signals::StopSignal;
 use image_mapping::{MadeFileSystem, MapPlan, find_device};
 use iosonde_ceph::{ImageFacts, read_image_facts};
-use iosonde_job::TargetUri;
 use iosonde_job::plan::CephAccess;
+use iosonde_job::target_scheme::is_image_name;
+use iosonde_job::{TargetScheme, TargetUri};
 use iosonde_machine::mapped_images::has_rbd_module;
 use iosonde_machine::proc_root::System;
 use iosonde_result::run_error::{ImageContent, MapProblem, RunError, WriteRefusal};
@@ -65,12 +66,20 @@ fn check(
     is_root: bool,
     (runner, system): (&mut dyn ProgramRunner, &System),
 ) -> Result<(), CommandError> {
-    let Some(first) = targets.iter().find(|target| target.starts_with("rbd://")) else {
+    let Some(first) = targets.iter().find(|target| is_image_name(target)) else {
         return Err(CommandError::usage(
             "--map needs an image as its target",
             "name the image to map: rbd://POOL/IMAGE, or rbd://POOL/?size=10g",
         ));
     };
+    for target in targets {
+        if let Ok(Some(TargetUri::Rbd {
+            namespace: Some(_), ..
+        })) = ceph::target(target)
+        {
+            return Err(namespace_refused(target));
+        }
+    }
     let refused = |problem: MapProblem| RunError::unusable_target(first, problem.into());
     if !is_root {
         return Err(refused(MapProblem::NotRoot).into());
@@ -134,8 +143,12 @@ pub(in crate::commands) fn map_target(
     stop: &StopSignal,
     mapped: &mut Vec<ImageMapping>,
 ) -> Result<Option<PathBuf>, CommandError> {
-    let Some(TargetUri::Rbd { pool, image }) = ceph::target(target)? else {
-        return Ok(None);
+    let (pool, image) = match ceph::target(target)? {
+        Some(TargetUri::Rbd {
+            namespace: Some(_), ..
+        }) => return Err(namespace_refused(target)),
+        Some(TargetUri::Rbd { pool, image, .. }) => (pool, image),
+        _ => return Ok(None),
     };
     let system = System::live();
     let mut programs = SystemPrograms::stopped_by(stop.interrupt.clone());
@@ -176,6 +189,14 @@ pub(in crate::commands) fn map_target(
     Ok(Some(mapping.files()))
 }
 
+/// The error for an image in a namespace, whose mapping is not implemented.
+fn namespace_refused(target: &str) -> CommandError {
+    CommandError::usage(
+        format!("{target}: --map takes no image in a namespace"),
+        "leave out --map, which measures the image through librbd",
+    )
+}
+
 /// The file system to make, if one is made, and the type to mount. An image in use is refused
 /// whatever the consent: two clients that mount one file system destroy it.
 fn choose_file_system(
@@ -186,7 +207,7 @@ fn choose_file_system(
 ) -> Result<(Option<MadeFileSystem>, &'static str), RunError> {
     let refused = |users, contents| {
         let cause = WriteRefusal::ImageInUse {
-            image: uri.trim_start_matches("rbd://").to_owned(),
+            image: TargetScheme::Rbd.strip(uri).unwrap_or(uri).to_owned(),
             users,
             contents,
             consent_name: uri.to_owned(),

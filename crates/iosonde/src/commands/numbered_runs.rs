@@ -26,9 +26,10 @@ fn measured(kind: &str, run: &RunRecord) -> String {
     let phase = ProbePhase::from_key(&run.name).filter(|_| kind == "probe");
     if let Some(phase) = phase {
         let title = phase.title();
-        return match title.contains("depth") {
-            true => title.to_owned(),
-            false => format!("{title}, depth {}", phase.iodepth()),
+        return match phase {
+            // The title has the depth.
+            ProbePhase::ReadLatency | ProbePhase::WriteLatency => title.to_owned(),
+            _ => format!("{title}, depth {}", phase.iodepth()),
         };
     }
     let text = match run.parts.first() {

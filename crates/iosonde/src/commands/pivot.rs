@@ -11,6 +11,7 @@ use crate::output::Output;
 use combined_figure::combine_results;
 use figure::{PivotFigure, measured, there_is};
 use iosonde_history::{Filter, HistoryPath, Store, StudySummary, known_keys};
+use iosonde_job::target_scheme::is_simulated_name;
 use iosonde_report::format::PivotOf;
 use iosonde_report::html::HtmlReportBuilder;
 use iosonde_report::pivot::{self, PivotTable, PivotTableCell};
@@ -183,7 +184,7 @@ fn table(
         simulated: found
             .values()
             .flatten()
-            .any(|(study, _)| study.target.starts_with("sim:")),
+            .any(|(study, _)| is_simulated_name(&study.target)),
     };
     for (at, results) in found {
         let Some(side) = combine_results(&results, of, figure.asked) else {

@@ -1,11 +1,13 @@
 //! `iosonde probe`: finds the maximum rates of targets.
 
 mod probe_output;
+mod probe_runs;
 
 use super::ceph::remote_storage;
 use super::expect::promises;
 use super::finish_command;
 use super::target::{self, PreparedTarget};
+use super::target_session::refuse_unused_options;
 use super::{beforehand, cluster, cold, consent};
 use crate::args::{ClusterArgs, ProbeArgs};
 use crate::failure::CommandError;
@@ -25,11 +27,13 @@ use iosonde_machine::consent::Consent;
 use iosonde_result::run_error::RunError;
 use iosonde_result::session::Session;
 use iosonde_study::probe::{
-    ProbeBudget, ProbeOptions, ProbeResult, StudyTarget, TurnHook, Turns, run_probe, working_set,
+    ProbeBudget, ProbeOptions, ProbeResult, StudyTarget, TurnHook, TurnOrder, run_probe,
+    working_set,
 };
-use iosonde_study::promise_check::{PromiseCheck, PromiseOutcome};
+use iosonde_study::promise_check::PromiseCheck;
 use iosonde_study::{StudyDriver, StudyError, StudyNeighbour};
-use probe_output::{is_short, print};
+use probe_output::is_short;
+use probe_runs::{ProbeRuns, numbered_run, refuse_numbered_run};
 use std::path::PathBuf;
 use std::sync::{RwLock, mpsc};
 use std::thread::ScopedJoinHandle;
@@ -39,12 +43,49 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), CommandError> {
     let neighbour = args.beside.neighbour()?;
     let stop = StopSignal::listen()?;
     consent::refuse_unmatched(&args.consent, &args.targets, false)?;
+    refuse_unused_options(&args.targets, &args.cluster)?;
     cold::announce(args.cold.layers(), &args.targets, &args.cluster)?;
     let promises = promises(&args.expect)?;
     let history_writer = HistoryWriter::open(&args.keep.options())?;
     let output = Output::open_report(args.output.as_deref())?;
     consent::to_root(&args.targets, &args.cluster, &|| stop.interrupt.count())?;
-    // All targets are checked before the first is measured, so that errors show early.
+    check_targets(args, &stop, neighbour.as_ref())?;
+    let consent = args.consent.noted();
+    beforehand::warn(&args.targets, &args.cluster);
+    let mut history_writers = open_writers(args, history_writer)?;
+    let mut runs = ProbeRuns::new(args, &stop, output);
+    let mut closed = Ok(());
+    for run in 1..=args.repeat.unwrap_or(1) {
+        let title = numbered_run(args, run);
+        let probes = ProbeCommand {
+            args,
+            consent: consent.clone(),
+            promises: &promises,
+            neighbour: neighbour.clone(),
+            stop: &stop,
+            turns: TurnOrder::new(
+                args.targets.len(),
+                args.seed.wrapping_add(u64::from(run - 1)),
+            ),
+            view: (args.targets.len() > 1).then(|| TargetsView::new(&args.targets, &title)),
+            run,
+        };
+        closed = probes.probe_all(&mut history_writers, |ended, failed| {
+            runs.add(run, ended, failed);
+        });
+        if runs.is_printed() || closed.is_err() {
+            break;
+        }
+    }
+    finish_command([runs.conclude()], closed)
+}
+
+/// Checks all targets before the first is measured, so that errors show early.
+fn check_targets(
+    args: &ProbeArgs,
+    stop: &StopSignal,
+    neighbour: Option<&Neighbour>,
+) -> Result<(), CommandError> {
     for name in &args.targets {
         match cluster::target_within(name, &args.cluster)? {
             // Notes of the check are repeated in the target's turn.
@@ -56,12 +97,13 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), CommandError> {
             None if args.pods.pods().is_some() => return Err(cluster::no_pods_of(name)),
             None => {
                 let kind = target::check(name, &args.consent.allow_overwrite, &args.ceph.access())?;
+                refuse_numbered_run(args, name, &kind)?;
                 let target = StudyTarget {
                     name: name.clone(),
                     path: name.clone(),
                     kind,
                 };
-                if let Some(neighbour) = &neighbour {
+                if let Some(neighbour) = neighbour {
                     StudyNeighbour::new(neighbour, &target)?;
                 }
                 // Leftovers may use the missing space. The target's turn removes them.
@@ -71,64 +113,35 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), CommandError> {
             }
         }
     }
-    let probes = ProbeCommand {
-        args,
-        consent: args.consent.noted(),
-        promises: &promises,
-        neighbour,
-        stop: &stop,
-        turns: Turns::new(args.targets.len(), args.seed),
-        view: (args.targets.len() > 1).then(|| TargetsView::new(&args.targets)),
-    };
-    beforehand::warn(&args.targets, &args.cluster);
-    let mut concluded = Ok(());
-    let closed = probes.probe_all(history_writer, |results, ids, failed| {
-        let written = print(args, results, ids, output);
-        concluded = written.and(concluded_by(args, &stop, results, failed));
-    })?;
-    finish_command([concluded], closed)
+    Ok(())
 }
 
-fn concluded_by(
+/// One history writer for each target, as the studies are concurrent. All are opened before the
+/// first turn, as a thread that fails without taking its turn blocks the others. All results of a
+/// command share a label.
+fn open_writers(
     args: &ProbeArgs,
-    stop: &StopSignal,
-    results: &[ProbeResult],
-    failed: Option<CommandError>,
-) -> Result<(), CommandError> {
-    if let (Some(signal), false) = (stop.signal(), results.is_empty()) {
-        return Err(CommandError::Interrupted(signal));
+    mut history_writer: HistoryWriter,
+) -> Result<Vec<HistoryWriter>, CommandError> {
+    let count = args.targets.len();
+    if count == 1 && args.repeat.is_none() {
+        return Ok(vec![history_writer]);
     }
-    if let Some(failure) = failed {
-        return Err(failure);
+    if count > 1 {
+        eprintln!(
+            "{count} targets take turns phase by phase: drift of the machine affects all equally"
+        );
     }
-    let cut = results.iter().find_map(|result| result.error.clone());
-    let failure = results.iter().find_map(ProbeResult::failure);
-    stop.conclude_study(cut, failure.map(|failure| failure.message.clone()))?;
-    match args.fail_if_broken {
-        true => fail_if_broken(results),
-        false => Ok(()),
+    crate::commands::print_notes(&mut history_writer);
+    let mut history_writers = vec![history_writer];
+    for _ in 1..count {
+        history_writers.push(HistoryWriter::open(&args.keep.options())?);
     }
-}
-
-/// Fails if a promise is broken, which sets the exit status for CI.
-fn fail_if_broken(results: &[ProbeResult]) -> Result<(), CommandError> {
-    let broken: Vec<String> = results
-        .iter()
-        .flat_map(|result| result.expected.iter().map(move |held| (result, held)))
-        .filter(|(_, held)| held.outcome == PromiseOutcome::Broken)
-        .map(|(result, held)| {
-            format!(
-                "{}, {}: {}",
-                result.target,
-                held.promise.product,
-                held.sentence()
-            )
-        })
-        .collect();
-    match broken.is_empty() {
-        true => Ok(()),
-        false => Err(CommandError::Broken(broken.join("\n"))),
+    let together = random_id().map_err(anyhow::Error::from)?;
+    for history_writer in &mut history_writers {
+        history_writer.label(TOGETHER, &together);
     }
+    Ok(history_writers)
 }
 
 /// The result of a probe, and its id in the history if it is stored.
@@ -137,7 +150,7 @@ struct EndedProbe {
     id: Option<String>,
 }
 
-/// The probes of one command line.
+/// One run of all targets of a command line.
 struct ProbeCommand<'a> {
     args: &'a ProbeArgs,
     /// With the identity of each disk at the start of the command.
@@ -145,25 +158,27 @@ struct ProbeCommand<'a> {
     promises: &'a [Promise],
     neighbour: Option<Neighbour>,
     stop: &'a StopSignal,
-    turns: Turns,
+    turns: TurnOrder,
     /// The live view of several targets.
     view: Option<TargetsView>,
+    /// Number of the run, from 1.
+    run: u32,
 }
 
 impl ProbeCommand<'_> {
-    /// Probes all targets, each in its own thread, one run at a time. Prints the results even if
-    /// another target fails, then removes the resources of the targets.
+    /// Probes all targets, each in its own thread, one run at a time. Passes the results to
+    /// `take_results` even if another target fails, then removes the resources of the targets.
     fn probe_all(
         &self,
-        history_writer: HistoryWriter,
-        print: impl FnOnce(&[ProbeResult], &[Option<String>], Option<CommandError>),
-    ) -> Result<Result<(), RunError>, CommandError> {
-        let history_writers = self.open_writers(history_writer)?;
+        history_writers: &mut [HistoryWriter],
+        take_results: impl FnOnce(Vec<(usize, EndedProbe)>, Option<CommandError>),
+    ) -> Result<(), RunError> {
         let printed = RwLock::new(());
         let is_printing = printed.write();
-        let closed = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             let (sender, ended) = mpsc::channel();
-            let begin = |(who, mut history_writer): (usize, HistoryWriter)| {
+            let writers = history_writers.iter_mut().enumerate();
+            let begin = writers.map(|(who, history_writer)| {
                 let mut sender = Some(sender.clone());
                 let printed = &printed;
                 let mut hand_on = move |outcome| {
@@ -174,56 +189,26 @@ impl ProbeCommand<'_> {
                         drop(printed.read());
                     }
                 };
-                scope.spawn(move || self.probe_target(who, &mut history_writer, &mut hand_on))
-            };
-            let begun: Vec<_> = history_writers.into_iter().enumerate().map(begin).collect();
+                scope.spawn(move || self.probe_target(who, history_writer, &mut hand_on))
+            });
+            let begun: Vec<_> = begin.collect();
             drop(sender);
             let mut outcomes: Vec<_> = ended.iter().collect();
             outcomes.sort_by_key(|(who, _)| *who);
-            let (mut results, mut ids, mut failed) = (Vec::new(), Vec::new(), None);
-            for (_, outcome) in outcomes {
+            let (mut results, mut failed) = (Vec::new(), None);
+            for (who, outcome) in outcomes {
                 match outcome {
-                    Ok(EndedProbe { result, id }) => {
-                        results.push(result);
-                        ids.push(id);
-                    }
+                    Ok(probe) => results.push((who, probe)),
                     Err(failure) => failed = failed.or(Some(failure)),
                 }
             }
             if let Some(view) = &self.view {
                 view.clear();
             }
-            print(&results, &ids, failed);
+            take_results(results, failed);
             drop(is_printing);
             begun.into_iter().map(joined).fold(Ok(()), Result::and)
-        });
-        Ok(closed)
-    }
-
-    /// One history writer for each target, as the studies are concurrent. All are opened before the
-    /// first turn, as a thread that fails without taking its turn blocks the others.
-    fn open_writers(
-        &self,
-        mut history_writer: HistoryWriter,
-    ) -> Result<Vec<HistoryWriter>, CommandError> {
-        let targets = &self.args.targets;
-        if targets.len() == 1 {
-            return Ok(vec![history_writer]);
-        }
-        eprintln!(
-            "{} targets take turns phase by phase: drift of the machine affects all equally",
-            targets.len()
-        );
-        crate::commands::print_notes(&mut history_writer);
-        let mut history_writers = vec![history_writer];
-        for _ in 1..targets.len() {
-            history_writers.push(HistoryWriter::open(&self.args.keep.options())?);
-        }
-        let together = random_id().map_err(anyhow::Error::from)?;
-        for history_writer in &mut history_writers {
-            history_writer.label(TOGETHER, &together);
-        }
-        Ok(history_writers)
+        })
     }
 
     /// Probes a target, passes the outcome to `hand_on`, cleans up. Returns the clean-up's result.
@@ -236,7 +221,8 @@ impl ProbeCommand<'_> {
         let mut live = match &self.view {
             None => ProbeLive::new(self.stop.clone()),
             Some(view) => ProbeLive::of_several(who, view.clone(), self.stop.clone()),
-        };
+        }
+        .in_run(&numbered_run(self.args, self.run));
         let name = &self.args.targets[who];
         let present = self.turns.leave_on_drop(who);
         let closed =
@@ -309,9 +295,9 @@ impl ProbeCommand<'_> {
         let held = session.held_paths();
         let turn = self.turns.hook(who);
         turn.begin();
-        let opened = PreparedTarget::open(name, consent, &self.args.ceph.access(), &mut |note| {
-            live.note(note);
-        })?;
+        let access = self.args.ceph.access();
+        let mut opened = PreparedTarget::open(name, consent, &access, &mut |note| live.note(note))?;
+        opened.target.number_simulated_run(u64::from(self.run - 1));
         opened.note_in(&held);
         history_writer.begin("probe", &opened.target.name);
         let options = options(self.args);
@@ -470,16 +456,18 @@ mod tests {
                 promises: &[],
                 neighbour: None,
                 stop: &stop,
-                turns: Turns::new(args.targets.len(), args.seed),
+                turns: TurnOrder::new(args.targets.len(), args.seed),
                 view: None,
+                run: 1,
                 args: &args,
             };
             let history_writer = HistoryWriter::open(&args.keep.options()).ok().unwrap();
-            let closed = probes.probe_all(history_writer, |results, _, failed| {
+            let mut history_writers = open_writers(&args, history_writer).ok().unwrap();
+            let closed = probes.probe_all(&mut history_writers, |results, failed| {
                 let counts = (results.len(), usize::from(failed.is_some()));
                 sender.send(counts).unwrap();
             });
-            assert!(matches!(closed, Ok(Ok(()))));
+            assert!(closed.is_ok());
         });
         ended.recv_timeout(Duration::from_secs(60)).unwrap()
     }

@@ -16,6 +16,7 @@ use super::outside::Outside;
 use super::report::input::take_all;
 use super::show_command::store_options;
 use super::sweep::{depths_are_the_same, keeps_engine};
+use super::target_session::refuse_unused_options;
 use super::{beforehand, cold, consent, finish_command, limits};
 use crate::args::RunArgs;
 use crate::failure::{CommandError, report_all};
@@ -55,6 +56,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     consent::refuse_unmatched(&args.written.consent, &names, true)?;
     let (baselines, mut failures) = baseline::find(&suite, args.keep.store.as_deref());
     let targets = targets(args, &suite);
+    failures.extend(refuse_unused_options(&names, &args.cluster).err());
     failures.extend(refuse_depths_without_effect(&suite, &targets).err());
     failures.extend(refuse_searches_in_pods(&suite, pods_of_suite(args, &suite)).err());
     let mut outside = Outside::from_args(&args.outside, jobs(&suite))?;
@@ -340,7 +342,7 @@ fn lines_of(results: &[SuiteResult], is_meant: impl Fn(&&JudgedExpectation) -> b
             result.target,
             judged.figure,
             judged.verdict.words(),
-            judged.evidence
+            report::suite::evidence(judged, "+-")
         )
     });
     lines.collect::<Vec<String>>().join("\n")

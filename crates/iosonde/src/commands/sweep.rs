@@ -15,6 +15,7 @@ use crate::output::Output;
 use crate::signals::StopSignal;
 use iosonde_history::{HistoryHook, HistoryWriter, StoredRuns, absolute};
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
+use iosonde_job::target_scheme::is_simulated_name;
 use iosonde_job::value::{Bytes, bytes};
 use iosonde_job::{Env, Neighbour};
 use iosonde_machine::consent::Consent;
@@ -82,9 +83,8 @@ fn print(
     let text = match args.written.format {
         TextFormat::Table if !args.details => {
             let options = super::show_command::store_options(&args.keep);
-            let report =
-                report::sweep::ShortSweep::new(result, (id, options.as_str()), output.style());
-            output.write_styled(&report.text())?;
+            let text = report::sweep::short(result, (id, options.as_str()), output.style());
+            output.write_styled(&text)?;
             return output.finish();
         }
         TextFormat::Table => report::sweep::table(result),
@@ -314,7 +314,7 @@ impl SweepRequest {
 
 /// Whether jobs on a target use the engine that they name.
 pub(super) fn keeps_engine(target: &str) -> bool {
-    !target.starts_with("sim:") && !matches!(ceph::target(target), Ok(Some(_)))
+    !is_simulated_name(target) && !matches!(ceph::target(target), Ok(Some(_)))
 }
 
 /// The problem with axes over iodepth for a synchronous engine.

@@ -6,6 +6,7 @@ pub(super) mod working_file;
 use super::ceph;
 use crate::failure::CommandError;
 use iosonde_engine::runner::{HeldPaths, check_build};
+use iosonde_job::TargetScheme;
 use iosonde_job::plan::CephAccess;
 use iosonde_machine::space::{space, view_of_kernel};
 use iosonde_result::run_error::{AccessPurpose, RunError, TargetProblem, UnsupportedFeature};
@@ -103,7 +104,7 @@ pub(in crate::commands) fn check(
             "name a directory, a file, a device or a URI; `.` is this directory",
         ));
     }
-    if let Some(options) = name.strip_prefix("sim:") {
+    if let Some(options) = TargetScheme::Simulated.strip(name) {
         check_device(name, options)?;
         return Ok(StudyTargetKind::Simulated {
             options: options.to_owned(),
@@ -115,8 +116,8 @@ pub(in crate::commands) fn check(
     if let Some(target) = target {
         return ceph::kind(&target, access, consent);
     }
-    if let Some((scheme, _)) = name.split_once("://") {
-        return Err(unsupported(name, scheme));
+    if let Some(scheme) = TargetScheme::of_name(name) {
+        return Err(unsupported(name, scheme.name()));
     }
     let path = Path::new(name);
     let file_type = std::fs::metadata(path)

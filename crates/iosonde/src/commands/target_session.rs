@@ -65,6 +65,21 @@ pub(super) fn neighbour_on(
     Ok(Some(neighbour))
 }
 
+/// Refuses options of clusters if no target is in a Kubernetes cluster.
+pub(super) fn refuse_unused_options(
+    names: &[String],
+    args: &ClusterArgs,
+) -> Result<(), CommandError> {
+    let is_here = |name: &String| matches!(cluster::target_within(name, args), Ok(None));
+    match args.given_option() {
+        Some(option) if names.iter().all(is_here) => Err(CommandError::usage(
+            format!("{option} has no effect: no target is in a Kubernetes cluster"),
+            format!("leave out {option}, or name a target in a cluster, e.g. sc://CLASS"),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// A target that is ready to be measured.
 pub(super) struct SizedTarget {
     pub(super) target: StudyTarget,
@@ -105,6 +120,7 @@ impl<'a> TargetSession<'a> {
                 return Err(cluster::no_pods_of(name));
             }
         }
+        refuse_unused_options(names, args)?;
         consent::to_root(names, args, interrupts)?;
         let mut session = TargetSession {
             all: Vec::new(),
@@ -340,6 +356,24 @@ impl Session for TargetSession<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cluster_options_without_a_cluster_target_are_refused() {
+        let mut args = ClusterArgs::default();
+        let refused = |names: &[&str], args: &ClusterArgs| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            refuse_unused_options(&names, args).err()
+        };
+        assert!(refused(&["/data"], &args).is_none());
+        args.claim_size = Some(1 << 30);
+        assert!(refused(&["/data", "sc://fast"], &args).is_none());
+        for names in [&["/data", "sim:nvme"][..], &["rados://p"], &[]] {
+            let failure = refused(names, &args).unwrap();
+            assert_eq!(failure.status(), 2);
+            let text = failure.text(false);
+            assert!(text.contains("--claim-size has no effect"), "{text}");
+        }
+    }
 
     #[test]
     fn directory_holds_no_file_of_a_longer_name() {

@@ -152,7 +152,7 @@ fn replay(path: &Path, wanted: &WatchRequest, show: &mut Show) -> Result<(), Com
     }
     if average.machines.is_empty() {
         eprintln!(
-            "note: {} has no interval of what is asked for",
+            "note: {} has no interval that the options select",
             path.display()
         );
         return Ok(());

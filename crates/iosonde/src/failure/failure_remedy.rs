@@ -1,6 +1,7 @@
 //! Remedies of failures: one action each.
 
 use super::CommandError;
+use iosonde_job::target_scheme::is_path_name;
 use iosonde_machine::write_obstacles::lasting_name;
 use iosonde_result::doctor::WORKING_SET_BYTES_MIN;
 use iosonde_result::run_error::RunError;
@@ -12,9 +13,9 @@ const MIB: u64 = 1 << 20;
 
 /// Returns targets as arguments of `--allow-overwrite`, devices by their persistent names.
 fn lasting_names(targets: &[String]) -> String {
-    let name = |target: &String| match target.contains("://") {
-        true => target.clone(),
-        false => lasting_name(Path::new(target)).display().to_string(),
+    let name = |target: &String| match is_path_name(target) {
+        true => lasting_name(Path::new(target)).display().to_string(),
+        false => target.clone(),
     };
     let names: Vec<String> = targets.iter().map(name).collect();
     names.join(" --allow-overwrite ")

@@ -24,7 +24,7 @@ mod tests {
     fn error_text_ends_with_the_role_for_missing_rights() {
         assert_eq!(
             missing_rights().text(false),
-            "error: this user may not do here what a run needs: create jobs\n\
+            "error: this user lacks rights that a run needs: create jobs\n\
              help: have an administrator grant these rights\n\
              note: these roles have all rights that are needed:\n\
              kind: Role\n\

@@ -6,6 +6,7 @@ mod logs;
 
 use crate::signals::StopSignal;
 use iosonde_job::plan::{GivenOption, Job, ReadWriteMode};
+use iosonde_job::target_scheme::is_path_name;
 use iosonde_result::fio;
 use iosonde_result::run::RunResult;
 use iosonde_study::probe::StudyTargetKind;
@@ -223,7 +224,7 @@ fn directories(targets: &[SweepTarget]) -> Vec<(SweepTarget, String)> {
 fn named(target: &SweepTarget) -> String {
     let directory = Path::new(&target.path).parent();
     match (&target.kind, directory) {
-        (StudyTargetKind::Directory { .. }, Some(directory)) if !target.name.contains("://") => {
+        (StudyTargetKind::Directory { .. }, Some(directory)) if is_path_name(&target.name) => {
             directory.display().to_string()
         }
         _ => target.name.clone(),

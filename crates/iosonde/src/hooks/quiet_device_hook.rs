@@ -5,6 +5,7 @@ use super::quiet_cluster_wait::QuietClusterWait;
 use super::quiet_waits::{SAMPLING_TIME, TIMEOUTS_MAX, Waits};
 use crate::signals::StopSignal;
 use iosonde_job::plan::{CephAccess, Plan};
+use iosonde_job::target_scheme::{is_ceph_name, is_path_name};
 use iosonde_machine::diskstats::Snapshot;
 use iosonde_machine::file_service;
 use iosonde_machine::identify::identify;
@@ -48,7 +49,7 @@ impl QuietDeviceHook {
         let (mut cluster, system) = (None, System::live());
         for target in real {
             // The path of a target in a cluster is one of its pod.
-            let is_here = !target.name.contains("://");
+            let is_here = is_path_name(&target.name);
             let found = is_here.then(|| identify(Path::new(&target.path)).ok());
             let found = found.flatten().unwrap_or_default();
             cluster = cluster.or_else(|| cluster_behind(&target.name, &found, access, &system));
@@ -115,8 +116,7 @@ fn cluster_behind(
     given: &CephAccess,
     system: &System,
 ) -> Option<(CephAccess, Option<String>)> {
-    let mut schemes = ["rados://", "rbd://"].iter();
-    if schemes.any(|scheme| name.starts_with(scheme)) {
+    if is_ceph_name(name) {
         return Some((given.clone(), None));
     }
     let mount = found.mount.as_ref();

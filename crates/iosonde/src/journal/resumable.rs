@@ -1,7 +1,7 @@
 //! Stopped studies, as the commands that resume them.
 
 use super::journal_key::KEY_VERSION;
-use iosonde_job::read_json;
+use iosonde_job::{quote_shell_word, read_json};
 use iosonde_machine::consent::ConsentedTarget;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -47,21 +47,12 @@ impl ResumableCommand {
     /// Shell command that resumes the study from any directory.
     fn resumed(&self) -> String {
         let words = self.words.iter().filter(|word| *word != "--resume");
-        let words: Vec<String> = words.map(|word| quoted(word)).collect();
+        let words: Vec<String> = words.map(|word| quote_shell_word(word)).collect();
         format!(
             "cd {} && iosonde {} --resume",
-            quoted(&self.directory),
+            quote_shell_word(&self.directory),
             words.join(" ")
         )
-    }
-}
-
-/// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@~".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) && !word.starts_with('~') {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 

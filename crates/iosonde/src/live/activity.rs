@@ -2,6 +2,7 @@
 //! latency and device utilisation of the last second.
 
 use iosonde_job::plan::Direction;
+use iosonde_job::target_scheme::is_path_name;
 use iosonde_machine::device_watch::{DeviceDeltas, DeviceSampler};
 use iosonde_machine::proc_root::System;
 use iosonde_report::figures::rate_beside_interval;
@@ -65,7 +66,7 @@ impl LiveActivity {
         targets: impl IntoIterator<Item = (&'a str, &'a str, &'a StudyTargetKind)>,
     ) -> LiveActivity {
         let is_here = |(name, _, kind): &(&str, &str, &StudyTargetKind)| {
-            !matches!(kind, StudyTargetKind::Simulated { .. }) && !name.contains("://")
+            !matches!(kind, StudyTargetKind::Simulated { .. }) && is_path_name(name)
         };
         let here = targets.into_iter().filter(is_here);
         let paths: Vec<String> = here.map(|(_, path, _)| path.to_owned()).collect();
@@ -151,19 +152,20 @@ impl LiveActivity {
         self.sum(progress.rate.iter())
     }
 
-    /// The mean rate so far and half its interval as text. Before the first complete interval the
-    /// current rate, without an interval. `None` if no I/O completes.
+    /// The mean rate so far and half its interval as text, after the sign `plus_minus`. Before the
+    /// first complete interval the current rate, without an interval. `None` if no I/O completes.
     pub(super) fn settling(
         &self,
         progress: &RunProgress<'_>,
         is_bandwidth: bool,
+        plus_minus: &str,
     ) -> Option<(String, String)> {
         let (rate, error) = match self.mean.per_second() {
             Some(mean) => (mean, self.mean.relative_error()),
             None => (self.rate_now(progress), None),
         };
         let is_moving = rate.ios > 0 || rate.bytes > 0;
-        let within = error.map_or(String::new(), row::within);
+        let within = error.map_or(String::new(), |error| row::within(error, plus_minus));
         is_moving.then(|| {
             let value = match is_bandwidth {
                 true => rate.bytes as f64,
@@ -313,7 +315,7 @@ mod tests {
         let mut activity = LiveActivity::default();
         let rate_only = |text: &str| Some((text.to_owned(), String::new()));
         assert_eq!(
-            activity.settling(&progress(), false),
+            activity.settling(&progress(), false, "+-"),
             rate_only("1.00k IOPS"),
             "the current rate has no interval"
         );
@@ -324,14 +326,17 @@ mod tests {
         };
         activity.interval(&interval);
         activity.confidence(0.034);
-        let mean = activity.settling(&progress(), false).unwrap();
-        assert_eq!(mean, ("500 IOPS".to_owned(), "+- 3.4 %".to_owned()));
+        let mean = activity.settling(&progress(), false, "+-").unwrap();
+        assert_eq!(mean, ("500 IOPS".to_owned(), "+-3.4 %".to_owned()));
+        let (_, signed) = activity.settling(&progress(), false, "±").unwrap();
+        assert_eq!(signed, "±3.4 %");
         interval.ramp = true;
         interval.directions.read.ios = 9000;
         activity.interval(&interval);
-        assert_eq!(activity.settling(&progress(), false).unwrap(), mean);
+        let later = activity.settling(&progress(), false, "+-");
+        assert_eq!(later.unwrap(), mean);
         activity.begin_direction(Direction::Write, false);
-        assert_eq!(activity.settling(&progress(), true), None);
+        assert_eq!(activity.settling(&progress(), true, "+-"), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::activity::LiveActivity;
 use super::overwrite_warning;
 use super::view::LiveView;
 use crate::signals::StopSignal;
+use iosonde_job::target_scheme::is_image_name;
 use iosonde_report::probe::short_report::target_letter;
 use iosonde_report::probe::{maximum_depth, row};
 use iosonde_result::observer::RunProgress;
@@ -27,6 +28,8 @@ pub(crate) struct ProbeLive {
     view: LiveView,
     /// Index of the target and the shared view if several targets are probed.
     together: Option<(usize, TargetsView)>,
+    /// Number of the run, to follow the target: `, run 2 of 5`. Empty if the probe runs once.
+    run: String,
     screen: Screen,
     activity: LiveActivity,
     /// Current phase, or the phase whose knee is searched.
@@ -50,6 +53,12 @@ impl ProbeLive {
         live
     }
 
+    /// Shows the number of the run, if it is not empty: `, run 2 of 5`.
+    pub(crate) fn in_run(mut self, run: &str) -> Self {
+        run.clone_into(&mut self.run);
+        self
+    }
+
     /// Creates a display that writes lines to `lines`.
     #[cfg(test)]
     pub(crate) fn on(lines: Box<dyn Write + Send>, stop: StopSignal) -> Self {
@@ -61,6 +70,7 @@ impl ProbeLive {
             stop,
             view,
             together: None,
+            run: String::new(),
             screen: Screen::default(),
             activity: LiveActivity::default(),
             phase: ProbePhase::Layout,
@@ -107,13 +117,13 @@ impl ProbeLive {
 
 impl ProbeLive {
     fn announce(&mut self, announcement: &ProbeAnnouncement<'_>) {
-        self.screen = Screen::new(announcement);
+        self.screen = Screen::new(announcement, &self.run);
         if self.view.is_live() {
             let target = announcement.target;
             let place = (target.name.as_str(), target.path.as_str(), &target.kind);
             self.activity = LiveActivity::observe([place]);
         }
-        for text in announced(announcement, self.together.is_some()) {
+        for text in announced(announcement, self.together.is_some(), &self.run) {
             self.line(&text);
         }
     }
@@ -135,7 +145,8 @@ impl ProbeLive {
     fn progress(&mut self, progress: &RunProgress<'_>) {
         let phase = self.phase;
         let is_bandwidth = phase.block_bytes() >= 1 << 20;
-        let settling = self.activity.settling(progress, is_bandwidth);
+        let plus_minus = self.view.plus_minus();
+        let settling = (self.activity).settling(progress, is_bandwidth, plus_minus);
         if self.view.is_live() {
             let now = self.activity.words(progress);
             self.screen
@@ -150,12 +161,13 @@ impl ProbeLive {
     }
 
     fn figure(&mut self, figure: &PhaseFigure) {
-        self.screen.figure(figure);
+        let plus_minus = self.view.plus_minus();
+        self.screen.figure(figure, plus_minus);
         if let Some((index, together)) = &self.together {
             together.figure(*index, figure);
         }
         if !self.keeps_results() {
-            self.line(&row::one_line(figure));
+            self.line(&row::one_line(figure, plus_minus));
         }
         self.draw(true);
     }
@@ -170,9 +182,10 @@ impl ProbeLive {
     }
 
     fn knee(&mut self, knee: &Knee) {
-        self.screen.knee(knee);
+        let plus_minus = self.view.plus_minus();
+        self.screen.knee(knee, plus_minus);
         if !self.keeps_results() {
-            let maximum = maximum_depth::knee(knee);
+            let maximum = maximum_depth::knee(knee, plus_minus);
             self.line(&format!("{}: maximum {maximum}", knee.phase.title()));
         }
         self.draw(true);
@@ -216,8 +229,9 @@ impl Drop for ProbeLive {
     }
 }
 
-/// Describes the bytes that the probe writes, and its length.
-fn announced(announcement: &ProbeAnnouncement<'_>, is_in_turns: bool) -> Vec<String> {
+/// Describes the bytes that the probe writes, and its length. `run` is the number of the run:
+/// `, run 2 of 5`, or empty.
+fn announced(announcement: &ProbeAnnouncement<'_>, is_in_turns: bool, run: &str) -> Vec<String> {
     let target = announcement.target;
     let (name, size) = (&target.name, words::bytes(announcement.bytes));
     let what = match &target.kind {
@@ -235,7 +249,7 @@ fn announced(announcement: &ProbeAnnouncement<'_>, is_in_turns: bool) -> Vec<Str
         }
         StudyTargetKind::Existing { device, .. } => {
             let kind = match *device {
-                true if name.starts_with("rbd://") => "image",
+                true if is_image_name(name) => "image",
                 true => "block device",
                 false => "file",
             };
@@ -266,11 +280,12 @@ fn announced(announcement: &ProbeAnnouncement<'_>, is_in_turns: bool) -> Vec<Str
         true => ", plus the turns of the other targets",
         false => "",
     };
-    let end = format!("{steps}, {total}{others}; Ctrl-C stops early and prints the results so far");
+    let end =
+        format!("{steps}, {total}{others}{run}; Ctrl-C stops early and prints the results so far");
     [what].into_iter().chain(lost).chain([end]).collect()
 }
 
 /// Whether the target is a snapshot of a Ceph image, which no consent makes writable.
 fn is_snapshot(target: &str) -> bool {
-    target.starts_with("rbd://") && target.contains('@')
+    is_image_name(target) && target.contains('@')
 }

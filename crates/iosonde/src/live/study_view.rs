@@ -112,8 +112,9 @@ impl RunningStep {
         progress: &RunProgress<'_>,
         activity: &mut LiveActivity,
         is_bandwidth: bool,
+        plus_minus: &str,
     ) {
-        let settling = activity.settling(progress, is_bandwidth);
+        let settling = activity.settling(progress, is_bandwidth, plus_minus);
         (self.rate, self.known) = settling.unwrap_or_default();
         (self.at_ns, self.done) = (progress.at_ns, progress.done);
         self.now = activity.words(progress);
@@ -210,14 +211,15 @@ impl<S: StudySteps> StudyView<S> {
 
     fn progress(&mut self, progress: &RunProgress<'_>) {
         let is_bandwidth = self.steps.is_bandwidth();
+        let plus_minus = self.view.plus_minus();
         if self.view.is_live() {
             self.running
-                .update(progress, &mut self.activity, is_bandwidth);
+                .update(progress, &mut self.activity, is_bandwidth, plus_minus);
             return self.redraw(false);
         }
         let (activity, title, left) = (&self.activity, &self.running.title, &self.left);
         self.view.plain_line(progress.at_ns, || {
-            let settling = activity.settling(progress, is_bandwidth);
+            let settling = activity.settling(progress, is_bandwidth, plus_minus);
             let (rate, known) = settling.unwrap_or_default();
             let left = left.words().map(|left| format!("{left} left"));
             let parts = [title.clone(), rate, known, left.unwrap_or_default()];

@@ -68,7 +68,9 @@ impl SuiteLive {
     fn update(&mut self, progress: &RunProgress<'_>) {
         let estimate = progress.left_ns.map(|left_ns| progress.at_ns + left_ns);
         self.running.planned_ns = estimate.or(self.running.planned_ns);
-        self.running.update(progress, &mut self.activity, false);
+        let plus_minus = self.view.plus_minus();
+        self.running
+            .update(progress, &mut self.activity, false, plus_minus);
     }
 
     /// Time left of the suite. Empty: it is not known.
@@ -103,8 +105,10 @@ impl Observer for SuiteLive {
             });
         } else {
             let (activity, title) = (&self.activity, &self.title);
+            let plus_minus = self.view.plus_minus();
             self.view.plain_line(progress.at_ns, || {
-                let (rate, known) = activity.settling(progress, false).unwrap_or_default();
+                let settling = activity.settling(progress, false, plus_minus);
+                let (rate, known) = settling.unwrap_or_default();
                 format!("{title}  {rate} {known}").trim_end().to_owned()
             });
         }

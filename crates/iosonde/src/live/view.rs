@@ -7,9 +7,10 @@
 use super::pod_rows::rows;
 use super::view_lines::ViewLines;
 use crate::drawn_view::{ROWS_OUTSIDE, draw_clock, draw_lines, remove_view};
-use crate::output::is_live_terminal;
+use crate::output::{is_live_terminal, locale_style};
 use crate::terminal_text::{self, TerminalSize, shortened, wrapped_table};
 use iosonde_job::escape_control_characters;
+use iosonde_report::text_style::TextStyle;
 use iosonde_result::observer::PodProgress;
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -39,6 +40,8 @@ pub(crate) struct LiveView {
     id: u64,
     /// Whether standard error can be redrawn.
     is_live: bool,
+    /// Characters of the locale.
+    style: TextStyle,
     /// Destination of plain lines. `None`: standard error.
     lines: Option<RefCell<Box<dyn Write + Send>>>,
     redrawn: Option<Instant>,
@@ -49,19 +52,25 @@ pub(crate) struct LiveView {
 impl LiveView {
     /// Creates a view on standard error.
     pub(super) fn new() -> LiveView {
-        LiveView::on(is_live_terminal(), None)
+        LiveView::on(is_live_terminal(), locale_style(false), None)
     }
 
-    /// Creates a view that writes plain lines to `lines`.
+    /// Creates a view that writes plain lines in ASCII to `lines`.
     #[cfg(test)]
     pub(super) fn plain(lines: Box<dyn Write + Send>) -> LiveView {
-        LiveView::on(false, Some(RefCell::new(lines)))
+        let ascii = TextStyle::for_locale("C", false);
+        LiveView::on(false, ascii, Some(RefCell::new(lines)))
     }
 
-    fn on(is_live: bool, lines: Option<RefCell<Box<dyn Write + Send>>>) -> LiveView {
+    fn on(
+        is_live: bool,
+        style: TextStyle,
+        lines: Option<RefCell<Box<dyn Write + Send>>>,
+    ) -> LiveView {
         LiveView {
             id: VIEWS.fetch_add(1, Relaxed),
             is_live,
+            style,
             lines,
             redrawn: None,
             next_line_ns: LINE_INTERVAL_NS,
@@ -71,6 +80,11 @@ impl LiveView {
     /// Whether lines are redrawn. If not, each result is written as a plain line.
     pub(super) fn is_live(&self) -> bool {
         self.is_live
+    }
+
+    /// Sign between a figure and half its interval, in the characters of the locale.
+    pub(super) fn plus_minus(&self) -> &'static str {
+        self.style.plus_minus()
     }
 
     /// Writes a line, above the view if there is one. A terminal wraps it at words. Errors are

@@ -37,8 +37,8 @@ fn load_at_low_rate_achieves_rate_and_removes_file() {
     assert!(is_empty(&scratch));
 }
 
-#[test]
-fn load_interrupt_prints_points_and_removes_file() {
+/// Interrupts a study some time after its file exists. Returns its output.
+fn interrupted_load(after: Duration) -> String {
     let scratch = Scratch::new("load-interrupt");
     let mut child = load(
         &scratch,
@@ -48,28 +48,41 @@ fn load_interrupt_prints_points_and_removes_file() {
     .stderr(Stdio::piped())
     .spawn()
     .unwrap();
-    // Waits until the file exists and I/O is running.
     while is_empty(&scratch) && child.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(20));
     }
-    std::thread::sleep(Duration::from_millis(2500));
+    std::thread::sleep(after);
     let interrupt = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status();
     assert!(interrupt.unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let output = child.wait_with_output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        text.contains("interrupted: figures up to the interruption"),
-        "{text}"
-    );
     assert!(is_empty(&scratch));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn load_interrupt_prints_points_and_removes_file() {
+    // The layout and the ramp come first, which take longer on a busy machine.
+    let has_figures = [2500, 10_000, 30_000].into_iter().any(|after_ms| {
+        let text = interrupted_load(Duration::from_millis(after_ms));
+        eprintln!("interrupted after {after_ms} ms: {text}");
+        text.contains("interrupted: figures up to the interruption")
+    });
+    assert!(has_figures);
 }
 
 /// Points of a study may have taken hours.
 #[test]
 fn lost_load_target_keeps_earlier_points() {
+    // A busy machine may remove the target after the last point.
+    assert!((0..5).any(|_| check_lost_target()), "always ended first");
+}
+
+/// Removes the target of a study after its first point, and checks the result. Returns false if the
+/// study ended before.
+fn check_lost_target() -> bool {
     let scratch = Scratch::new("load-lost");
     let target = scratch.path("target");
     fs::create_dir(&target).unwrap();
@@ -96,6 +109,9 @@ fn lost_load_target_keeps_earlier_points() {
     let reported: Vec<String> = lines.map_while(Result::ok).collect();
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() {
+        return false;
+    }
     assert_eq!(output.status.code(), Some(3), "{reported:?} {text}");
     assert!(text.contains("ended by an error:"), "{text}");
     assert!(
@@ -109,6 +125,7 @@ fn lost_load_target_keeps_earlier_points() {
     assert!(list["results"][0]["finished_at_ms"].is_null(), "{list}");
     let shown = scratch.done(&["show", "latest"]);
     assert!(shown.contains("ended by an error:"), "{shown}");
+    true
 }
 
 #[test]

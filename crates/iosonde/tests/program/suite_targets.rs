@@ -242,3 +242,21 @@ fn pods_of_a_suite_need_a_target_in_a_cluster() {
     let searched = said(&["run", "sweep.toml", "sc://fast", "--kubeconfig", "none"]);
     assert!(searched.contains("cannot search curves"), "{searched}");
 }
+
+#[test]
+fn cluster_options_need_a_target_in_a_cluster() {
+    let scratch = Scratch::new("unused-cluster-options");
+    let workload = "[[workload]]\nname = \"w\"\noptions = { rw = \"read\", size = \"1m\" }\n";
+    scratch.file("plain.toml", workload);
+    for words in [
+        &["probe", ".", "--claim-size", "1g"][..],
+        &["run", "plain.toml", ".", "--claim-size", "1g"],
+        &["sweep", ".", "--size", "16m", "--claim-size", "1g"],
+        &["load", ".", "--claim-size", "1g"],
+    ] {
+        let refused = scratch.run(&[words, &["--no-save"]].concat());
+        let said = error(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{words:?}: {said}");
+        assert!(said.contains("--claim-size has no effect"), "{said}");
+    }
+}

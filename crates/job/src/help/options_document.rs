@@ -1,7 +1,7 @@
 //! `docs/fio-options.md`: every option with its support, compared with fio.
 
 use crate::cmdline;
-use crate::options::{self, OptionFamily, OptionRow, OptionSupport, engines};
+use crate::options::{self, OptionFamily, OptionRow, OptionSupport, engine_options};
 use crate::plan::Engine;
 use std::fmt::Write;
 
@@ -53,14 +53,14 @@ fn options_document() -> String {
         let _ = writeln!(text, "| `--{}` | {status} | {doc} |", option.name);
     }
     text.push_str("\n## Engines\n\n| engine | fio | effect |\n|---|---|---|\n");
-    for (engine, doc) in engines::ENGINES {
+    for (engine, doc) in engine_options::ENGINES {
         let status = match engine {
             Engine::Auto | Engine::Sim => "iosonde's own",
             _ => "yes",
         };
         let _ = writeln!(text, "| `{}` | {status} | {doc} |", engine.name());
     }
-    for (names, reason, instead) in engines::REFUSED {
+    for (names, reason, instead) in engine_options::REFUSED {
         let names = names.join("`, `");
         let nearest = nearest_way(instead);
         let _ = writeln!(text, "| `{names}` | no | {reason}.{nearest} |");

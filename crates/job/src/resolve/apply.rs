@@ -2,7 +2,9 @@
 
 use crate::diagnostic::{Diagnostic, Diagnostics, OptionProblem, nearest};
 use crate::env::Env;
-use crate::options::{self, JobBuilder, OptionRow, OptionSupport, OptionValue, ValueKind, engines};
+use crate::options::{
+    self, JobBuilder, OptionRow, OptionSupport, OptionValue, ValueKind, engine_options,
+};
 use crate::plan::{Engine, GivenOption};
 use crate::source::Span;
 use crate::syntax::{OptionEntry, Section};
@@ -32,7 +34,7 @@ pub(super) fn is_engine_refused(builder: &JobBuilder) -> bool {
     builder
         .engine
         .as_deref()
-        .is_some_and(|name| engines::engine(name).is_err())
+        .is_some_and(|name| engine_options::engine(name).is_err())
 }
 
 /// Applies a section. In a job file, `kb_base` is applied first, because it determines how sizes
@@ -66,7 +68,7 @@ pub(super) fn section(
     // A refused engine is reported once, and engine-specific options are not checked against it.
     let engine_entry = rows.iter().rfind(|(_, row)| row.name == "ioengine");
     let refused_engine = match engine_entry.and_then(|(entry, _)| entry.value.as_ref()) {
-        Some(value) => engines::engine(&value.text).is_err(),
+        Some(value) => engine_options::engine(&value.text).is_err(),
         None => is_engine_refused(builder),
     };
     rows.sort_by_key(|(_, row)| rank(row.name, section.in_order));
@@ -165,8 +167,8 @@ fn missing(entry: &OptionEntry, row: &OptionRow) -> Diagnostic {
 fn wrong(entry: &OptionEntry, row: &OptionRow, error: ValueError) -> Diagnostic {
     let value = entry.value.as_ref().map_or("", |value| value.text.as_str());
     let option = row.name;
-    let mut diagnostic =
-        Diagnostic::error_from(match options::later::reason_of_value(option, value) {
+    let mut diagnostic = Diagnostic::error_from(
+        match options::later_options::reason_of_value(option, value) {
             Some(reason) => OptionProblem::UnsupportedValue {
                 option,
                 value: value.to_owned(),
@@ -177,7 +179,8 @@ fn wrong(entry: &OptionEntry, row: &OptionRow, error: ValueError) -> Diagnostic 
                 problem: error.message,
                 help: error.help,
             },
-        });
+        },
+    );
     diagnostic.span = Some(match (&entry.value, error.part) {
         (Some(value), Some(part)) => value.part(part),
         (Some(value), None) if value.span.start < value.span.end => value.span,

@@ -1,6 +1,6 @@
 //! Checks the rate options: which cannot be combined, and which is the smaller.
 
-use super::settle::JobFinisher;
+use super::job_finisher::JobFinisher;
 use crate::diagnostic::OptionConflict;
 use crate::options::JobBuilder;
 use crate::plan::{Direction, PerDirection};

@@ -1,6 +1,6 @@
 //! Checks the zone options: a zone mode and a zone size need each other.
 
-use super::settle::JobFinisher;
+use super::job_finisher::JobFinisher;
 use crate::diagnostic::{Diagnostic, OptionConflict};
 use crate::options::JobBuilder;
 use crate::plan::StridedZones;

@@ -1,5 +1,6 @@
 //! How many times as fast the faster side is, and how certain that is.
 
+use crate::axis_numbers::value_range;
 use iosonde_result::compare::{Comparison, ComparisonRow, ComparisonVerdict};
 use iosonde_study::words;
 
@@ -15,6 +16,12 @@ pub(crate) fn range(least: f64, most: f64) -> String {
         true => format!("{least} times"),
         false => format!("{least} to {most} times"),
     }
+}
+
+/// `1.09 to 1.15 times`: the smallest and the largest advantage of some rows.
+pub(crate) fn range_of_advantages<'a>(rows: impl Iterator<Item = &'a ComparisonRow>) -> String {
+    let (least, most) = value_range(rows.map(|row| advantage(row.ratio.value)));
+    range(least, most)
 }
 
 /// Whether the row decides which side is faster.

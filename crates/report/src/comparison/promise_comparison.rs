@@ -1,10 +1,12 @@
 //! Published figures beside both sides of a comparison.
 
-use crate::markdown_table::MarkdownColumn::{Left, Right};
-use crate::markdown_table::markdown_table;
+use crate::markdown_table::{markdown_paragraphs, markdown_table};
 use crate::promise;
-use crate::text_table::{hide_columns, is_narrow, plain, render_left, right, wrapped};
-use comfy_table::{Cell, Column, ColumnConstraint, Table};
+use crate::text_table::TableColumn::{Left, Right};
+use crate::text_table::{
+    TableColumn, fill_table, hide_columns, is_narrow, plain, render_left, wrapped,
+};
+use comfy_table::{Column, ColumnConstraint, Table};
 use iosonde_limits::{MeasuredFigure, Metric, Promise, PromiseComparison};
 use iosonde_result::compare::{self, Figure, Measure, ResultPart, Subject};
 use iosonde_study::probe::ProbeResult;
@@ -127,26 +129,13 @@ impl PromiseSides {
         if self.rows.is_empty() {
             return text + "No promised figure was measured.\n";
         }
-        let mut table = plain();
-        let mut head = vec![Cell::new("")];
         // On a narrow terminal, the shares may stand without the measured figures before them.
-        let [of_a, of_b] = match is_narrow() {
+        let shares = match is_narrow() {
             true => ["A of it", "B of it"],
             false => ["of it", "of it"],
         };
-        head.extend(["promised", "A", of_a].map(right));
-        head.push(Cell::new(""));
-        head.extend(["B", of_b].map(right));
-        head.push(Cell::new(""));
-        table.set_header(head);
-        for row in &self.rows {
-            let mut cells = vec![Cell::new(row.metric), right(row.promised())];
-            for side in [&row.a, &row.b] {
-                let [measured, share, verdict] = side_cells(side.as_ref());
-                cells.extend([right(measured), right(share), Cell::new(verdict)]);
-            }
-            table.add_row(cells);
-        }
+        let rows = self.rows.iter().map(PromisedMetricRow::cells);
+        let mut table = fill_table(plain(), &side_columns(shares), rows);
         hide_columns(&mut table, &LEAST_IMPORTANT);
         hide_second_verdict(&mut table);
         text.push_str(&render_left(&mut table));
@@ -158,27 +147,10 @@ impl PromiseSides {
 
     /// Returns Markdown for a report or an issue.
     pub(super) fn markdown(&self) -> String {
-        let columns = [
-            Left(""),
-            Right("promised"),
-            Right("A"),
-            Right("of it"),
-            Left(""),
-            Right("B"),
-            Right("of it"),
-            Left(""),
-        ];
-        let rows = self.rows.iter().map(|row| {
-            let mut cells = vec![row.metric.to_string(), row.promised()];
-            cells.extend(side_cells(row.a.as_ref()));
-            cells.extend(side_cells(row.b.as_ref()));
-            cells
-        });
-        let table = markdown_table(&columns, rows);
+        let rows = self.rows.iter().map(PromisedMetricRow::cells);
+        let table = markdown_table(&side_columns(["of it"; 2]), rows);
         let mut text = format!("Promised: {}\n\n{table}", self.product);
-        for doubt in self.doubts() {
-            text.push_str(&format!("\n{doubt}\n"));
-        }
+        text.push_str(&markdown_paragraphs(&self.doubts()));
         text
     }
 
@@ -200,6 +172,14 @@ impl PromiseSides {
 }
 
 impl PromisedMetricRow {
+    /// Cells of a line of [`side_columns`].
+    fn cells(&self) -> Vec<String> {
+        let mut cells = vec![self.metric.to_string(), self.promised()];
+        cells.extend(side_cells(self.a.as_ref()));
+        cells.extend(side_cells(self.b.as_ref()));
+        cells
+    }
+
     /// Promised values. Both sides have one value, unless their block sizes differ.
     fn promised(&self) -> String {
         let sides = [&self.a, &self.b].into_iter().flatten();
@@ -207,6 +187,20 @@ impl PromisedMetricRow {
         shown.dedup();
         shown.join(" / ")
     }
+}
+
+/// Columns of both sides, with these titles of their shares of the promise.
+fn side_columns([of_a, of_b]: [&str; 2]) -> [TableColumn<'_>; 8] {
+    [
+        Left(""),
+        Right("promised"),
+        Right("A"),
+        Right(of_a),
+        Left(""),
+        Right("B"),
+        Right(of_b),
+        Left(""),
+    ]
 }
 
 /// Hides the verdict on B if that on A is hidden. Alone, it would read as the verdict on both.

@@ -1,10 +1,11 @@
 //! A comparison on one screen: the verdict, then the rows that differ, the largest first.
 
 use super::ComparisonDocument;
-use super::advantage::{advantage, certainty_of, differs, range};
+use super::advantage::{advantage, certainty_of, differs, range_of_advantages};
 use super::ratio_text::RatioNotation;
 use crate::text_style::{TextRole, TextStyle};
 use crate::text_table::{SCREEN_LINES, wrapped};
+use crate::unique;
 use iosonde_job::escape_control_characters;
 use iosonde_result::compare::{Comparison, ComparisonRow, ComparisonVerdict};
 use iosonde_study::words;
@@ -75,12 +76,7 @@ fn largest(comparison: &Comparison) -> Vec<ComparisonRow> {
     let mut chosen: Vec<usize> = needed.into_iter().chain(others).take(ROWS_MAX).collect();
     chosen.sort_unstable();
     let mut rows: Vec<&ComparisonRow> = chosen.into_iter().map(|index| all[index]).collect();
-    let mut parts: Vec<&str> = Vec::new();
-    for row in rows.iter().copied() {
-        if !parts.contains(&row.part.as_str()) {
-            parts.push(&row.part);
-        }
-    }
+    let parts = unique(rows.iter().copied().map(|row| row.part.as_str()));
     rows.sort_by_key(|row| parts.iter().position(|part| *part == row.part));
     rows.into_iter().cloned().collect()
 }
@@ -221,23 +217,17 @@ fn apparent_difference(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// `1.09 to 1.15 times`: the smallest and the largest advantage of some rows.
-fn range_of_advantages<'a>(rows: impl Iterator<Item = &'a ComparisonRow>) -> String {
-    let advantages = rows.map(|row| advantage(row.ratio.value));
-    let (least, most) = advantages.fold((f64::INFINITY, 0.0f64), |(least, most), each| {
-        (least.min(each), most.max(each))
-    });
-    range(least, most)
-}
-
 impl VerdictSentence {
     /// Returns the wrapped sentence with its line end.
     fn text(&self, style: TextStyle) -> String {
         let text = wrapped(&format!("{}{}", self.start, self.rest));
-        match (self.meaning, text.strip_prefix(self.start)) {
-            (Some(meaning), Some(rest)) => format!("{}{rest}", style.paint(meaning, self.start)),
-            _ => text,
-        }
+        let Some(meaning) = self.meaning else {
+            return text;
+        };
+        // The start is shorter than the narrowest line, so that it is not wrapped.
+        let (start, rest) = text.split_at(self.start.len());
+        debug_assert_eq!(start, self.start);
+        format!("{}{rest}", style.paint(meaning, start))
     }
 }
 

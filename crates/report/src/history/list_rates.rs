@@ -1,9 +1,8 @@
 //! Rates of a list of results, with the digits and the marks of other screens.
 
-use crate::figures::{UNKNOWN_LEGEND, UNSETTLED};
+use crate::figures::{UNSETTLED, needed_legends};
 use crate::known_digits::{
-    BANDWIDTH_UNITS, RATE_UNITS, digits_beside_interval, is_approximate, known_digits,
-    with_interval,
+    BANDWIDTH_UNITS, RATE_UNITS, digits_beside_interval, known_digits, with_interval,
 };
 use crate::probe::row;
 use iosonde_history::{Headline, HeadlineRate};
@@ -107,20 +106,13 @@ fn with_both_names(read: HeadlineRate, write: HeadlineRate) -> HeadlineRate {
 
 /// Explains the marks that figures have.
 pub(super) fn legends<'a>(figures: impl Iterator<Item = &'a str> + Clone) -> Vec<&'static str> {
-    let legends = [
-        (
-            figures.clone().any(|figure| figure.ends_with(UNSETTLED)),
-            UNSTEADY_LEGEND,
-        ),
-        (figures.clone().any(is_approximate), UNKNOWN_LEGEND),
-    ];
-    let needed = legends.into_iter().filter(|(is_needed, _)| *is_needed);
-    needed.map(|(_, legend)| legend).collect()
+    needed_legends(figures, UNSTEADY_LEGEND)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::UNKNOWN_LEGEND;
     use iosonde_history::HeadlineDepths;
 
     fn rate(per_s: f64, error: Option<f64>) -> HeadlineRate {

@@ -3,8 +3,10 @@
 use super::list_rates::{ListedRate, legends};
 use super::{CUT_OFF, reached, shown_labels, time, unfinished};
 use crate::text_style::TextStyle;
-use crate::text_table::{columns, hidden_columns, plain, render_left, right, wrapped};
-use comfy_table::{Cell, ColumnConstraint, ContentArrangement};
+use crate::text_table::{
+    aligned_columns, fill_table, hidden_columns, plain, render_left, wide_columns, wrapped,
+};
+use comfy_table::{ColumnConstraint, ContentArrangement};
 use iosonde_history::StudySummary;
 use jiff::tz::TimeZone;
 
@@ -82,8 +84,8 @@ fn width(rows: &[ListRow], column: usize) -> usize {
     cells.max().unwrap_or(0).max(TABLE_HEAD[column].len()) + GAP
 }
 
-/// Shortens targets to the width left over. Workloads, long labels and unfinished states are on
-/// lines below.
+/// Shortens targets to the width left over, also that of a wide terminal. Workloads, long labels
+/// and unfinished states are on lines below.
 pub(super) fn list_table(studies: &[StudySummary], zone: &TimeZone, style: TextStyle) -> String {
     let rows = studies.iter().map(|study| ListRow::new(study, zone, style));
     let mut rows: Vec<ListRow> = rows.collect();
@@ -94,11 +96,11 @@ pub(super) fn list_table(studies: &[StudySummary], zone: &TimeZone, style: TextS
             _ => width(&rows, at),
         })
         .collect();
-    let hidden = hidden_columns(&widths, &LEAST_IMPORTANT, columns());
+    let hidden = hidden_columns(&widths, &LEAST_IMPORTANT, wide_columns());
     let is_shown = |at: &usize| !hidden.contains(at);
     let shown = (0..TABLE_HEAD.len()).filter(is_shown);
     let used: usize = shown.map(|at| widths[at]).sum();
-    let room = TARGET_COLUMNS_MIN + columns().saturating_sub(used);
+    let room = TARGET_COLUMNS_MIN + wide_columns().saturating_sub(used);
     for row in &mut rows {
         row.cells[TARGET] = shortened(&row.cells[TARGET], room, style.ellipsis());
     }
@@ -116,10 +118,14 @@ pub(super) fn list_table(studies: &[StudySummary], zone: &TimeZone, style: TextS
     let workloads: Vec<Vec<String>> = (rows.iter())
         .map(|row| {
             let texts = ends.iter().map(|(index, end)| {
-                let text = shortened(&row.workloads[*index], columns() - GAP, style.ellipsis());
+                let text = shortened(
+                    &row.workloads[*index],
+                    wide_columns() - GAP,
+                    style.ellipsis(),
+                );
                 (text, *end)
             });
-            aligned(&texts.collect::<Vec<_>>(), columns())
+            aligned(&texts.collect::<Vec<_>>(), wide_columns())
         })
         .collect();
     let legend = legend(&rows, &hidden);
@@ -135,17 +141,9 @@ pub(super) fn list_table(studies: &[StudySummary], zone: &TimeZone, style: TextS
 
 /// Renders the header and a line for each row.
 fn rendered(rows: Vec<ListRow>, hidden: &[usize]) -> String {
-    let mut table = plain();
+    let columns = aligned_columns(&TABLE_HEAD, TARGET + 1);
+    let mut table = fill_table(plain(), &columns, rows.into_iter().map(|row| row.cells));
     table.set_content_arrangement(ContentArrangement::Disabled);
-    let cell = |(index, text): (usize, String)| match index <= TARGET {
-        true => Cell::new(text),
-        false => right(text),
-    };
-    let head = TABLE_HEAD.map(str::to_owned).into_iter();
-    table.set_header(head.enumerate().map(cell));
-    for row in rows {
-        table.add_row(row.cells.into_iter().enumerate().map(cell));
-    }
     for at in hidden {
         if let Some(column) = table.column_mut(*at) {
             column.set_constraint(ColumnConstraint::Hidden);
@@ -202,7 +200,7 @@ fn lines_below(study: &StudySummary, [what, target]: [usize; 2], workloads: &[St
     };
     let start = workloads.chars().take_while(|sign| *sign == ' ').count();
     let first_room = match workloads.is_empty() {
-        true => columns(),
+        true => wide_columns(),
         false => start.saturating_sub(GAP),
     };
     let mut lines = vec![" ".repeat(what)];
@@ -214,9 +212,13 @@ fn lines_below(study: &StudySummary, [what, target]: [usize; 2], workloads: &[St
         let label = format!("{key}={value}");
         let last = lines.len() - 1;
         let begun = lines[last].chars().count();
-        let room = if last == 0 { first_room } else { columns() };
+        let room = if last == 0 {
+            first_room
+        } else {
+            wide_columns()
+        };
         let at = if begun <= target { target } else { begun + 1 };
-        let is_whole_line = begun <= target && room == columns();
+        let is_whole_line = begun <= target && room == wide_columns();
         match is_whole_line || at + label.chars().count() <= room {
             true => lines[last] = format!("{:<at$}{label}", lines[last]),
             false => lines.push(format!("{:<target$}{label}", "")),

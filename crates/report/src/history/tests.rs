@@ -274,6 +274,19 @@ fn list_shortens_long_targets_in_the_middle() {
 }
 
 #[test]
+fn list_on_a_wide_terminal_keeps_directories_that_fit_whole() {
+    let target = "/mnt/a/rather/long/path/to/an/old/disk";
+    let usual = list_in_utf8(&shown(), TextFormat::Table);
+    assert!(!usual.contains(target), "{usual}");
+    crate::text_table::set_columns(120);
+    let wide = list_in_utf8(&shown(), TextFormat::Table);
+    crate::text_table::set_columns(80);
+    assert!(wide.contains(target), "{wide}");
+    let widest = wide.lines().map(|line| line.chars().count()).max();
+    assert!(widest.unwrap() <= 120, "{wide}");
+}
+
+#[test]
 fn list_on_a_narrow_terminal_drops_columns_and_keeps_figures() {
     let whole = list_in_utf8(&shown(), TextFormat::Table);
     for columns in [40, 59, 60, 79] {

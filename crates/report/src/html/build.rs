@@ -16,6 +16,7 @@ use crate::pivot as tables;
 use crate::probe::row::title_of_part;
 use crate::probe::short_report::shape_word;
 use crate::probe::side_by_side;
+use crate::unique;
 use iosonde_history::{StudySummary, TOGETHER};
 use iosonde_job::plan::Plan;
 use iosonde_result::compare::MeasuredResult;
@@ -115,6 +116,7 @@ impl HtmlReportBuilder {
         self.promises
             .extend(asked.map(|held| page_promises::convert_check(&held, place)));
         let measured = side_by_side::measured(&result);
+        let is_noisy = result.is_noisy();
         for phase_run in std::mem::take(&mut result.runs) {
             let phase = phase_run.phase;
             let found = result.figures.iter().find(|figure| figure.phase == phase);
@@ -133,7 +135,7 @@ impl HtmlReportBuilder {
             self.runs.push(run);
         }
         self.studies
-            .push(page_study::convert_study(source, &result));
+            .push(page_study::convert_study(source, &result, is_noisy));
         self.compared.push(ComparedProbe { result, measured });
     }
 
@@ -424,31 +426,17 @@ fn sum_cpu_use(workers: &[WorkerResult]) -> CpuUse {
 
 /// Names of a plan's jobs without duplicates.
 fn job_names(plan: &Plan) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for job in &plan.jobs {
-        if !names.contains(&job.name.as_str()) {
-            names.push(&job.name);
-        }
-    }
-    names.join(", ")
+    unique(plan.jobs.iter().map(|job| job.name.as_str())).join(", ")
 }
 
 /// Target of a run as the user named it, otherwise the paths of the first three targets.
 fn place(result: &RunResult) -> String {
-    let mut places: Vec<String> = Vec::new();
-    for job in &result.plan.jobs {
-        let files = &job.files;
-        let given: Vec<String> = match &job.io.sim {
-            Some(device) => vec![format!("sim:{device}")],
-            None if files.filenames.is_empty() => files.directories.clone(),
-            None => files.filenames.clone(),
-        };
-        for place in given.iter().map(|path| chosen_path(path)) {
-            if !places.iter().any(|other| other == place) {
-                places.push(place.to_owned());
-            }
-        }
-    }
+    let given = result.plan.jobs.iter().flat_map(|job| match &job.io.sim {
+        Some(device) => vec![format!("sim:{device}")],
+        None if job.files.filenames.is_empty() => job.files.directories.clone(),
+        None => job.files.filenames.clone(),
+    });
+    let mut places = unique(given.map(|path| chosen_path(&path).to_owned()));
     if places.is_empty() {
         let targets = result.targets.iter();
         places.extend(

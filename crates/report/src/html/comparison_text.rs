@@ -5,6 +5,7 @@ use super::document::{
 };
 use super::page_quantity::quantity;
 use super::text_elements::{element, row, short_name, table};
+use crate::intervals::half_width;
 use crate::known_digits::{
     BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, UnitLadder, with_interval, with_micro_sign,
 };
@@ -16,7 +17,7 @@ const UNKNOWN: &str = "-";
 /// Columns of a promise.
 const PROMISE_COLUMNS: [&str; 4] = ["figure", "promised", "measured", "verdict"];
 /// Columns of a pivot table after its two labels.
-const PIVOT_COLUMNS: [&str; 4] = ["measured", "95 % interval", "promised", "note"];
+const PIVOT_COLUMNS: [&str; 3] = ["measured", "promised", "note"];
 /// Columns of a spread.
 const SPREAD_COLUMNS: [&str; 6] = [
     "figure",
@@ -28,7 +29,7 @@ const SPREAD_COLUMNS: [&str; 6] = [
 ];
 /// Meaning of the last two columns of a spread, in the words of the page.
 const SPREAD_MEANING: &str = "Standard deviations in per cent of the mean: between runs of one \
-                              machine, and between machines in addition.";
+                              machine, and between machines in addition. ~: interval not known.";
 
 /// The verdict on a promise, with a row for each figure.
 pub(super) fn promise_elements(promise: &PagePromise) -> Vec<String> {
@@ -86,19 +87,25 @@ pub(super) fn pivot_elements(pivot: &PagePivot) -> Vec<String> {
 
 fn pivot_row(name: &str, column: &str, cell: &PivotCell, unit: PageUnit) -> String {
     let unknown = || UNKNOWN.to_owned();
-    let interval = cell.between.map(|(low, high)| {
-        let (low, high) = (quantity(low, unit), quantity(high, unit));
-        format!("{low} to {high}")
-    });
     let promised = cell.promised.map(|value| quantity(value, unit));
     row(&[
         short_name(name),
         short_name(column),
-        quantity(cell.value, unit),
-        interval.unwrap_or_else(unknown),
+        cell_text(cell, unit),
         promised.unwrap_or_else(unknown),
         cell.note.clone().unwrap_or_default(),
     ])
+}
+
+/// A measured figure with half its interval, as the page writes it. Counts are printed as they are.
+fn cell_text(cell: &PivotCell, unit: PageUnit) -> String {
+    match unit {
+        PageUnit::Count => quantity(cell.value, unit),
+        _ => {
+            let half = half_width(cell.value, cell.between);
+            rate_text(PageRate::new(cell.value, half), unit)
+        }
+    }
 }
 
 /// The spread of the results of each label, after the meaning of its columns.
@@ -118,7 +125,7 @@ fn spread_row(each: &SpreadRow) -> String {
     };
     row(&[
         each.what.clone(),
-        quantity(each.mean, each.unit),
+        each.mean.clone(),
         each.runs.to_string(),
         each.machines.to_string(),
         share(each.within_percent),
@@ -170,9 +177,9 @@ mod tests {
         let html = pivot_elements(&pivot).concat();
         assert!(html.starts_with("<p>random reads (randread.max_iops)</p><table>"));
         assert!(html.contains("<th>&lt;device&gt;</th>"), "{html}");
-        let known = "<td>asia</td><td>ssd</td><td>2.00k</td><td>1.90k to 2.10k</td><td>-</td>";
+        let known = "<td>asia</td><td>ssd</td><td>2.00k ±0.10k</td><td>-</td>";
         assert!(html.contains(known), "{html}");
-        assert!(html.contains("<td>us</td><td>hdd</td><td>270</td><td>-</td>"));
+        assert!(html.contains("<td>us</td><td>hdd</td><td>~270</td><td>-</td>"));
         assert_eq!(html.matches("<tr>").count(), 3, "cells without a figure");
     }
 
@@ -213,8 +220,7 @@ mod tests {
             title: title.to_owned(),
             rows: vec![SpreadRow {
                 what: "read IOPS".to_owned(),
-                unit: PageUnit::Iops,
-                mean: 1000.0,
+                mean: "1.00k".to_owned(),
                 runs: 6,
                 machines: 3,
                 within_percent: Some(1.25),

@@ -286,9 +286,8 @@ pub(crate) struct PageSpread {
 pub(crate) struct SpreadRow {
     /// Name of the figure, e.g. `random_read read IOPS`.
     pub(crate) what: String,
-    pub(crate) unit: PageUnit,
-    /// Geometric mean, in which each machine has the same weight.
-    pub(crate) mean: f64,
+    /// Geometric mean with its known digits. Each machine has the same weight.
+    pub(crate) mean: String,
     pub(crate) runs: usize,
     pub(crate) machines: usize,
     /// Standard deviation of a machine's runs, in per cent of the mean. `None` if each has one run.
@@ -401,7 +400,7 @@ pub(crate) struct PageFigureTexts {
     pub(crate) iops: String,
     /// Half the interval of the rate: `±1.2k`. `None`: the interval is not known.
     pub(crate) iops_half: Option<String>,
-    /// Bandwidth, with as many digits as the rate.
+    /// Bandwidth, with the digits that it has beside its interval.
     pub(crate) bandwidth: String,
     /// Half the interval of the bandwidth.
     pub(crate) bandwidth_half: Option<String>,

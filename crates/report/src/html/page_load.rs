@@ -6,8 +6,9 @@ use crate::known_digits::with_micro_sign;
 use crate::load::knee_rate::{knee_in_words, sustained_per_s};
 use crate::load::matrix::cell_text;
 use crate::load::objective_limits::objective_limits;
-use crate::load::{PERCENTILES, headline, knee_per_s, longest, notes, notes_of_step};
-use crate::load::{objective, percentile};
+use crate::load::{
+    PERCENTILES, headline, knee_per_s, longest, notes, notes_of_step, objectives, percentile,
+};
 use crate::suite::load_of_step;
 use iosonde_study::load::{LoadMeasurement, LoadResult, Matrix};
 use iosonde_suite::StepResult;
@@ -23,9 +24,7 @@ pub(super) fn convert_load(source: &str, result: &LoadResult) -> PageLoad {
         knee: knee_in_words(result),
         knee_per_s: knee_per_s(result),
         sustained_per_s: sustained_per_s(result),
-        objectives: (result.objectives.iter())
-            .map(|found| objective(result, found))
-            .collect(),
+        objectives: objectives(result),
         limits: objective_limits(result, result.points.iter().flat_map(chart_latencies)),
         points: result.points.iter().map(point).collect(),
         notes: notes(result),

@@ -4,6 +4,7 @@ use super::document::{PagePivot, PageResult, PageUnit, PivotCell};
 use super::page_promises::kept;
 use crate::pivot;
 use iosonde_history::{StudySummary, TOGETHER};
+use iosonde_result::compare::informative_interval;
 use iosonde_suite as suite;
 
 /// Converts a pivot table.
@@ -14,7 +15,7 @@ pub(super) fn convert_pivot(pivot: &pivot::PivotTable) -> PagePivot {
         let promised = cell.promised.as_ref();
         Some(PivotCell {
             value: cell.value,
-            between: cell.bounds,
+            between: informative(cell.value, cell.bounds),
             results: cell.results,
             note: (cell.results > 1).then(|| {
                 format!(
@@ -51,6 +52,11 @@ pub(super) fn convert_pivot(pivot: &pivot::PivotTable) -> PagePivot {
     }
 }
 
+/// The interval of a cell. `None`: it is not known, or too wide to be shown.
+fn informative(value: f64, bounds: Option<(f64, f64)>) -> Option<(f64, f64)> {
+    informative_interval(value, bounds?)
+}
+
 /// Converts a stored result that pivot tables use.
 pub(super) fn convert_result(study: &StudySummary) -> PageResult {
     let mut labels = study.labels.clone();
@@ -63,5 +69,17 @@ pub(super) fn convert_result(study: &StudySummary) -> PageResult {
         program: study.program.clone(),
         started_at_ms: study.started_at_ms,
         labels,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::informative;
+
+    #[test]
+    fn interval_that_reaches_zero_is_not_known_on_the_page() {
+        assert_eq!(informative(100.0, None), None);
+        assert_eq!(informative(100.0, Some((-5.0, 205.0))), None);
+        assert_eq!(informative(100.0, Some((90.0, 110.0))), Some((90.0, 110.0)));
     }
 }

@@ -1,9 +1,10 @@
 //! Spread of the results of one label, within a machine and between machines.
 
-use super::document::{PageSpread, PageUnit, SpreadRow};
+use super::document::{PageSpread, SpreadRow};
 use crate::figures::label;
-use crate::spread::counts;
-use iosonde_result::compare::{Measure, MeasuredResult, combine_figures};
+use crate::known_digits::with_micro_sign;
+use crate::spread::{counts, mean_text};
+use iosonde_result::compare::{MeasuredResult, combine_figures};
 
 /// Returns the spread of a label's results, or `None` if no figure was measured twice.
 pub(super) fn convert_spread(name: &str, results: &[MeasuredResult]) -> Option<PageSpread> {
@@ -13,13 +14,7 @@ pub(super) fn convert_spread(name: &str, results: &[MeasuredResult]) -> Option<P
             let percent = |share: Option<f64>| share.map(|share| share * 100.0);
             SpreadRow {
                 what: format!("{part} {}", label(subject.name(), measure)),
-                unit: match measure {
-                    Measure::Iops => PageUnit::Iops,
-                    Measure::BytesPerS => PageUnit::BytesPerS,
-                    Measure::CommandFigure => PageUnit::Count,
-                    _ => PageUnit::Ns,
-                },
-                mean: side.value,
+                mean: with_micro_sign(&mean_text(measure, &side)),
                 runs: side.runs,
                 machines: side.machines,
                 within_percent: percent(side.spread.and_then(|spread| spread.within_machine)),

@@ -7,15 +7,15 @@ use crate::known_digits::{
 use crate::probe::limits::{ceilings, knee_in_words};
 use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult};
 
-/// Converts a probe from `source`.
-pub(super) fn convert_study(source: &str, result: &ProbeResult) -> PageStudy {
+/// Converts a probe from `source`. The runs of `result` may be gone; `is_noisy` is from them.
+pub(super) fn convert_study(source: &str, result: &ProbeResult, is_noisy: bool) -> PageStudy {
     let ceilings = ceilings(result).into_iter().map(|(_, text)| text);
     let searches = result.knees.iter();
     let unknown = searches.filter(|knee| !knee.saturation.claims().maximum);
     PageStudy {
         source: source.to_owned(),
         target: result.target.clone(),
-        sentence: sentence(result),
+        sentence: sentence(result, is_noisy),
         ceilings: ceilings.collect(),
         notes: result.notes.clone(),
         unknown_maxima: unknown
@@ -27,14 +27,9 @@ pub(super) fn convert_study(source: &str, result: &ProbeResult) -> PageStudy {
 }
 
 /// Returns the classification. Its figures have the digits that they have on the cards.
-fn sentence(result: &ProbeResult) -> String {
-    let found = &result.classification;
+fn sentence(result: &ProbeResult, is_noisy: bool) -> String {
     let figures = quoted_figures(result);
-    if figures.is_empty() || figures.len() != found.reasons.len() {
-        return found.sentence.clone();
-    }
-    let stored = found.reasons.join(", ");
-    found.sentence.replacen(&stored, &figures.join(", "), 1)
+    result.classification.sentence_with(&figures, is_noisy)
 }
 
 /// Returns the figures that the sentence quotes, in its order. A limit keeps its own words.
@@ -81,7 +76,7 @@ mod tests {
             figure.iops.error = Some(141.0);
             figure.bytes_per_s.mean = 532.0 * 1_048_576.0;
         }
-        let text = sentence(&result);
+        let text = sentence(&result, false);
         assert!(text.contains("sequential reads of 530 MiB/s"), "{text}");
         let start = format!("This is {}", result.classification.device);
         assert!(text.starts_with(&start), "{text}");
@@ -91,7 +86,7 @@ mod tests {
     #[test]
     fn unknown_maximum_is_listed_with_its_search() {
         let mut result = probed("sata-ssd", ProbeBudget::NORMAL);
-        let before = convert_study("file", &result).unknown_maxima;
+        let before = convert_study("file", &result, false).unknown_maxima;
         let mut knees = result.knees.iter();
         let index = knees.position(|knee| knee.saturation.claims().maximum);
         let index = index.unwrap();
@@ -101,7 +96,7 @@ mod tests {
         assert!(unknown.1.starts_with("not known; "), "{}", unknown.1);
         assert!(!before.contains(&unknown));
         assert!(
-            convert_study("file", &result)
+            convert_study("file", &result, false)
                 .unknown_maxima
                 .contains(&unknown)
         );
@@ -111,6 +106,9 @@ mod tests {
     fn sentence_without_quoted_figures_is_kept() {
         let mut result = probed("sata-ssd", ProbeBudget::QUICK);
         result.classification.reasons.clear();
-        assert_eq!(sentence(&result), result.classification.sentence);
+        assert_eq!(
+            sentence(&result, result.is_noisy()),
+            result.classification.sentence
+        );
     }
 }

@@ -2,8 +2,8 @@
 
 use super::document::{PageExpectation, PageSuite};
 use super::page_target::is_temporary;
-use crate::listed;
-use crate::suite::{cautions, summary};
+use crate::suite::{cautions, evidence, summary, verdict_sign};
+use crate::{listed, unique};
 use iosonde_study::words;
 use iosonde_suite::{ExpectationVerdict, JudgedExpectation, SuiteResult};
 
@@ -26,8 +26,8 @@ pub(super) fn convert_suite(result: &SuiteResult) -> Vec<PageExpectation> {
         expectation: each.expectation.clone(),
         figure: each.figure.clone(),
         verdict: each.verdict.words(),
-        mark: mark(each.verdict),
-        evidence: each.evidence.clone(),
+        mark: verdict_sign(each.verdict),
+        evidence: evidence(each, "±"),
     };
     judged.into_iter().map(convert).collect()
 }
@@ -36,7 +36,7 @@ pub(super) fn convert_suite(result: &SuiteResult) -> Vec<PageExpectation> {
 pub(super) fn convert_verdict(result: &SuiteResult) -> PageSuite {
     // A step may have failed in several repetitions.
     let failed = result.steps.iter().filter(|step| step.failure.is_some());
-    let failed = distinct(failed.map(|step| step.name.as_str())).len();
+    let failed = unique(failed.map(|step| step.name.as_str())).len();
     let verdicts = || result.judged.iter().map(|judged| judged.verdict);
     let is_missed = |verdict: ExpectationVerdict| match verdict {
         ExpectationVerdict::Missed => true,
@@ -80,9 +80,9 @@ pub(super) fn convert_verdict(result: &SuiteResult) -> PageSuite {
 /// temporary file.
 pub(super) fn title(suites: &[PageSuite]) -> Option<String> {
     suites.first()?;
-    let names = distinct(suites.iter().map(|suite| suite.name.as_str()));
-    let targets = suites.iter().map(|suite| suite.target.as_str());
-    let targets = distinct(targets.filter(|target| !is_temporary(target)));
+    let names = unique(suites.iter().map(|suite| suite.name.clone()));
+    let targets = suites.iter().map(|suite| suite.target.clone());
+    let targets = unique(targets.filter(|target| !is_temporary(target)));
     let name = match names.as_slice() {
         [one] => format!("Suite {one}"),
         all => format!("Suites {}", listed(all)),
@@ -92,24 +92,6 @@ pub(super) fn title(suites: &[PageSuite]) -> Option<String> {
         all if all.len() <= NAMED_MAX => format!("{name} on {}", listed(all)),
         all => format!("{name} on {}", words::counted(all.len(), "target")),
     })
-}
-
-fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for each in all {
-        if !found.iter().any(|other| other == each) {
-            found.push(each.to_owned());
-        }
-    }
-    found
-}
-
-fn mark(verdict: ExpectationVerdict) -> char {
-    match verdict {
-        ExpectationVerdict::Met => '✓',
-        ExpectationVerdict::Undecided => '?',
-        ExpectationVerdict::Missed | ExpectationVerdict::NotMeasured => '✗',
-    }
 }
 
 /// Position of a mark in a list: `✗`, then `?`, then `✓`.
@@ -154,6 +136,7 @@ mod tests {
             figure: figure.to_owned(),
             verdict,
             evidence: "reached 90".to_owned(),
+            measured: None,
             failure: None,
         }
     }

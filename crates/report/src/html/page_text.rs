@@ -9,6 +9,7 @@ use super::page_header::conditions;
 use super::page_winner::NAMES;
 use super::text_elements::{element, more, row, short_name, table};
 use crate::known_digits::with_micro_sign;
+use crate::unique;
 use iosonde_study::words;
 use std::collections::HashSet;
 
@@ -60,7 +61,8 @@ pub(super) fn page_text(report: &PageReport) -> String {
         element("p", &format!("{mark} {verdict}, {target}: {judged}"))
     }));
     elements.extend(winner_elements(report));
-    let studies = distinct(&report.studies);
+    // A result may be given twice.
+    let studies = unique(&report.studies);
     for study in studies.iter().copied() {
         let sentence = format!("{}: {}", study_name(&studies, study), study.sentence);
         elements.push(element("p", &sentence));
@@ -96,13 +98,6 @@ fn sweep_elements(sweep: &PageSweep) -> Vec<String> {
         .chain(&sweep.notes)
         .map(|text| element("p", text))
         .collect()
-}
-
-/// The studies without copies of a result that was given twice.
-fn distinct(studies: &[PageStudy]) -> Vec<&PageStudy> {
-    let indexed = studies.iter().enumerate();
-    let first = indexed.filter(|(index, study)| !studies[..*index].contains(study));
-    first.map(|(_, study)| study).collect()
 }
 
 /// The target of a study. If others have the same one, its result is added, or its number.
@@ -143,7 +138,7 @@ fn with_names(text: &str, names: [&str; 2]) -> String {
 
 /// The winner of each comparison with its notes, with the names of the targets.
 fn winner_elements(report: &PageReport) -> Vec<String> {
-    let studies = distinct(&report.studies);
+    let studies = unique(&report.studies);
     let name = |index: usize| {
         let study = report.studies.get(index);
         study.map_or_else(String::new, |study| study_name(&studies, study))
@@ -396,7 +391,7 @@ mod tests {
             working_set_bytes: 0,
         };
         let names = |studies: &[PageStudy]| -> Vec<String> {
-            let studies = distinct(studies);
+            let studies = unique(studies);
             let names = studies.iter().map(|study| study_name(&studies, study));
             names.collect()
         };

@@ -3,6 +3,7 @@
 use super::document::{PageLoad, PageRun, PageSweep};
 use super::page_target::{device_name, is_unnamed};
 use crate::unique;
+use iosonde_job::run_number::strip_run_number;
 use iosonde_result::host::TargetInfo;
 
 /// Returns the title of these runs, sweeps and load studies. It never names the temporary file of a
@@ -56,14 +57,12 @@ fn device_of_run(run: &PageRun, infos: &[Vec<TargetInfo>]) -> Option<String> {
     (!device.is_empty()).then_some(device)
 }
 
-/// Returns the target of a run. Runs of a grid on a simulated device have a number each:
-/// `sim:nvme,run=3`.
+/// Returns the target of a run. Runs of a grid on a simulated device have a number each.
 fn target_of_run(run: &PageRun) -> &str {
-    let place = run.place.as_str();
-    let numbered = place.rsplit_once(",run=").filter(|(_, number)| {
-        run.of_grid && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-    });
-    numbered.map_or(place, |(target, _)| target)
+    match run.of_grid {
+        true => strip_run_number(&run.place),
+        false => &run.place,
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use crate::html::document::{PageReport, PageRun};
 use crate::html::page_target::{device_name, is_unnamed};
 use crate::unique;
+use iosonde_job::run_number::strip_run_number;
 use std::collections::HashSet;
 
 /// Removes repeated results.
@@ -74,7 +75,7 @@ fn add_places(report: &PageReport, subjects: &mut [String]) {
         let indexes: Vec<usize> = indexes.collect();
         let places = indexes
             .iter()
-            .map(|index| simulated_target(&runs[*index].place));
+            .map(|index| strip_run_number(&runs[*index].place));
         if places.collect::<HashSet<_>>().len() < 2 {
             continue;
         }
@@ -98,7 +99,7 @@ fn place_name(report: &PageReport, run: &PageRun) -> String {
     match device {
         Some(device) if run.place.contains('/') => format!("{} on {device}", run.place),
         _ if run.place.is_empty() => run.program.clone(),
-        _ => simulated_target(&run.place).to_owned(),
+        _ => strip_run_number(&run.place).to_owned(),
     }
 }
 
@@ -106,14 +107,6 @@ fn place_name(report: &PageReport, run: &PageRun) -> String {
 fn machine_name(run: &PageRun) -> String {
     let label = run.labels.values().next();
     label.unwrap_or(&run.program).clone()
-}
-
-/// Runs of a grid on a simulated device have a number each, which is no part of their target.
-pub(crate) fn simulated_target(place: &str) -> &str {
-    match place.rsplit_once(",run=") {
-        Some((target, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => target,
-        _ => place,
-    }
 }
 
 /// Numbers the results of one subject that measured the same workload.
@@ -148,12 +141,15 @@ pub(crate) fn is_measured(run: &PageRun) -> bool {
     !run.preparation && !run.of_grid
 }
 
-fn workload_key(run: &PageRun) -> String {
+/// Name of a run, and of each figure the workload, the sizes, the depth and the number of workers.
+type WorkloadKey<'a> = (&'a str, Vec<(&'a str, [u64; 2], u32, u32)>);
+
+fn workload_key(run: &PageRun) -> WorkloadKey<'_> {
     let figures = run.figures.iter().map(|figure| {
-        let depth = (figure.iodepth, figure.workers);
-        format!("{}{:?}{depth:?}", figure.rw, figure.block_bytes)
+        let (rw, block_bytes) = (figure.rw.as_str(), figure.block_bytes);
+        (rw, block_bytes, figure.iodepth, figure.workers)
     });
-    [run.name.clone()].into_iter().chain(figures).collect()
+    (run.name.as_str(), figures.collect())
 }
 
 #[cfg(test)]

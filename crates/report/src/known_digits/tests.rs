@@ -99,10 +99,16 @@ fn two_digits_have_no_mark_and_fit_narrow_cells() {
 }
 
 #[test]
-fn bandwidth_has_as_many_digits_as_its_rate() {
+fn bandwidth_has_the_digits_of_its_own_interval() {
     let bandwidth = |rate: f64, half| bandwidth_of_rate(rate * 4096.0, rate, half);
     assert_eq!(bandwidth(44_200.0, Some(38_000.0)), "170 MiB/s");
-    assert_eq!(bandwidth(11_460.0, Some(5_600.0)), "44.8 MiB/s");
+    assert_eq!(bandwidth(11_460.0, Some(5_600.0)), "45 MiB/s");
+    // Screens that know the bandwidth alone print the same.
+    for half in [Some(5_600.0), Some(600.0), Some(60.0), None] {
+        let half_bytes = half.map(|half| half * 4096.0);
+        let alone = digits_beside_interval(11_460.0 * 4096.0, half_bytes, BANDWIDTH_UNITS);
+        assert_eq!(bandwidth(11_460.0, half), alone);
+    }
     assert_eq!(bandwidth(402.0, Some(7.6)), "1.57 MiB/s");
     assert_eq!(bandwidth(753_000.0, Some(75.0)), "2.87 GiB/s");
     assert_eq!(bandwidth(44_200.0, None), "~170 MiB/s");

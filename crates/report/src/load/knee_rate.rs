@@ -3,7 +3,7 @@
 //! The knee is the rate with the highest ratio of rate to p99, as in Kleinrock's power (L.
 //! Kleinrock, ICC 1979), which is the ratio of rate to mean latency.
 
-use super::{is_judged, percentile_half_ns, share_of};
+use super::{is_judged, percent_of, percentile_half_ns};
 use crate::known_digits::{LATENCY_UNITS, known_digits};
 use iosonde_study::load::{LoadMeasurement, LoadResult};
 use iosonde_study::words;
@@ -103,8 +103,7 @@ impl KneeRate {
     /// Returns the knee as a sentence.
     pub(super) fn sentence(&self, capacity_iops: Option<f64>) -> String {
         let share = capacity_iops.map_or(String::new(), |capacity| {
-            let share = share_of(self.rate, capacity).replace('%', " %");
-            format!(" ({share} of capacity)")
+            format!(" ({} % of capacity)", percent_of(self.rate, capacity))
         });
         let beyond = match self.beyond {
             BeyondKnee::Slower {

@@ -7,13 +7,15 @@ use super::is_judged;
 use super::knee_rate::{KneeRate, has_fallen_behind};
 use super::objective_limits::{ScaleSide, extension_range};
 use super::round_latency::{latency_name, round_latencies, roundness};
+use crate::axis_numbers::{log_share, value_range};
 use crate::text_style::TextStyle;
-use crate::text_table::columns;
+use crate::text_table::wide_columns;
 use iosonde_study::load::{LoadMeasurement, LoadResult, Objective};
 use iosonde_study::words;
 
-/// Columns and rows inside the axes.
+/// Columns inside the axes at 80 columns, and on a wide terminal. Rows inside the axes.
 const PLOT_COLUMNS: usize = 68;
+const PLOT_COLUMNS_MAX: usize = 108;
 const PLOT_ROWS: usize = 8;
 /// Fewest columns and rows inside the axes that show a curve.
 const PLOT_COLUMNS_LEAST: usize = 20;
@@ -102,7 +104,7 @@ impl PlotCells {
     /// Size of the chart of a report.
     fn of_report() -> PlotCells {
         PlotCells {
-            columns: PLOT_COLUMNS.min(columns() - MARGIN_COLUMNS - 2),
+            columns: wide_columns() - MARGIN_COLUMNS - 2,
             rows: PLOT_ROWS,
         }
     }
@@ -115,7 +117,10 @@ impl PlotCells {
         );
         let has_room = columns >= PLOT_COLUMNS_LEAST && rows >= PLOT_ROWS_LEAST;
         has_room.then_some(PlotCells {
-            columns: columns.min(PLOT_COLUMNS),
+            // One column less from 80 columns on, as in a report.
+            columns: columns
+                .min(PLOT_COLUMNS.max(columns.saturating_sub(1)))
+                .min(PLOT_COLUMNS_MAX),
             rows: rows.min(PLOT_ROWS),
         })
     }
@@ -207,24 +212,24 @@ impl LatencyChart {
     ) -> Option<LatencyChart> {
         points.sort_by(|a, b| a.rate.total_cmp(&b.rate));
         let rates = points.iter().map(|point| point.rate);
-        let rates = range(rates.chain(behind.iter().copied()));
+        let rates = value_range(rates.chain(behind.iter().copied()));
         let latencies = points
             .iter()
             .flat_map(|point| [Some(point.p50_ns), point.p99_ns]);
-        let latencies_ns = range(latencies.flatten());
+        let latencies_ns = value_range(latencies.flatten());
         let has_range = rates.1 > rates.0 && rates.0 > 0.0 && latencies_ns.1 > latencies_ns.0;
         let near_ns = extension_range(latencies_ns);
         let on_scale = objectives
             .iter()
             .map(|objective| objective.latency_ns as f64)
             .filter(|ns| ScaleSide::of_latency(*ns, near_ns).is_none());
-        let shown_ns = range([latencies_ns.0, latencies_ns.1].into_iter().chain(on_scale));
+        let shown_ns = value_range([latencies_ns.0, latencies_ns.1].into_iter().chain(on_scale));
         (points.len() >= POINTS_LEAST && has_range).then(|| LatencyChart {
             points,
             behind,
             objectives,
             rates,
-            latencies_ns: range(round_latencies(shown_ns).into_iter()),
+            latencies_ns: value_range(round_latencies(shown_ns).into_iter()),
             size,
         })
     }
@@ -238,7 +243,7 @@ impl LatencyChart {
     fn column(&self, rate: f64) -> usize {
         let (low, high) = self.rates;
         let share = match self.has_log_rates() {
-            true => (rate / low).ln() / (high / low).ln(),
+            true => log_share(rate, self.rates),
             false => (rate - low) / (high - low),
         };
         debug_assert!(
@@ -250,8 +255,7 @@ impl LatencyChart {
 
     /// Row of a latency inside the axes. Row 0 is the highest latency.
     fn row(&self, latency_ns: f64) -> usize {
-        let (low, high) = self.latencies_ns;
-        let share = (latency_ns / low).ln() / (high / low).ln();
+        let share = log_share(latency_ns, self.latencies_ns);
         ((1.0 - share.clamp(0.0, 1.0)) * (self.size.rows - 1) as f64).round() as usize
     }
 
@@ -397,13 +401,6 @@ impl LatencyChart {
             ""
         )
     }
-}
-
-/// Lowest and highest value.
-fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    values.fold((f64::INFINITY, 0.0), |(low, high), value| {
-        (low.min(value), high.max(value))
-    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Table of the offered rates of a load study.
 
-use super::{PERCENTILES, bar, is_judged, latency, longest, percentile, share_of};
-use crate::text_table::{columns, hidden_columns};
+use super::{PERCENTILES, bar, is_judged, latency, longest, percent_of, percentile};
+use crate::axis_numbers::value_range;
+use crate::text_table::{column_widths, columns, hidden_columns};
 use iosonde_study::load::{LoadMeasurement, LoadResult};
 use iosonde_study::words;
 
@@ -19,14 +20,8 @@ const LEAST_IMPORTANT: [usize; 7] = [4, BAR_COLUMN, 7, 6, 0, 3, 2];
 
 /// Table of the offered rates, after an empty line.
 pub(super) fn curve(result: &LoadResult) -> String {
-    let kept_up = || {
-        let points = result.points.iter().filter(|point| is_judged(point));
-        points.filter_map(|point| point.percentile_ns(99.0))
-    };
-    let range = (
-        kept_up().fold(f64::INFINITY, f64::min),
-        kept_up().fold(0.0, f64::max),
-    );
+    let kept_up = result.points.iter().filter(|point| is_judged(point));
+    let range = value_range(kept_up.filter_map(|point| point.percentile_ns(99.0)));
     let rows = result.points.iter();
     let rows = rows.map(|point| cells(point, result.capacity_iops, range));
     let rows: Vec<RateCells> = std::iter::once(HEAD.map(str::to_owned))
@@ -60,10 +55,10 @@ fn cells(point: &LoadMeasurement, capacity: Option<f64>, range: (f64, f64)) -> R
         (false, true) => ' ',
     };
     let [p50, p95, p99, p99_9] = PERCENTILES.map(|percent| percentile(point, percent));
-    let load = capacity.map(|capacity| share_of(point.offered.total(), capacity));
+    let load = capacity.map(|capacity| percent_of(point.offered.total(), capacity));
     let bar = is_judged(point).then(|| bar(point.percentile_ns(99.0), range));
     [
-        load.unwrap_or_default(),
+        load.map_or(String::new(), |percent| format!("{percent}%")),
         words::iops(point.offered.total()),
         format!("{}{mark}", words::iops(point.achieved_per_s())),
         p50,
@@ -78,12 +73,7 @@ fn cells(point: &LoadMeasurement, capacity: Option<f64>, range: (f64, f64)) -> R
 /// Widths of the columns, and the columns that do not fit the terminal. The usual widths give way
 /// first.
 fn shown_columns(rows: &[RateCells]) -> ([usize; HEAD.len()], Vec<usize>) {
-    let mut widths = [0; HEAD.len()];
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
+    let widths = column_widths(rows);
     let mut usual = widths;
     for (width, least) in usual.iter_mut().zip(USUAL_WIDTHS) {
         *width = least.max(*width);

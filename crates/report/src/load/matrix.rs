@@ -1,8 +1,10 @@
 //! Matrix of read and write rates as text: a heat map of the 99th percentile.
 
+use crate::axis_numbers::{log_share, value_range};
 use crate::intervals::half_width;
 use crate::known_digits::{
-    APPROXIMATE_MARK, LATENCY_UNITS, PREDICTED_LEGEND, approximate, predicted, two_digits,
+    APPROXIMATE_MARK, LATENCY_UNITS, PREDICTED_LEGEND, UNITS_IN_CELLS, UnitLadder, approximate,
+    predicted, two_digits,
 };
 use crate::text_table::wrapped;
 use iosonde_study::load::{CellState, Matrix, MatrixCell};
@@ -119,17 +121,18 @@ fn legend_of_shades(matrix: &Matrix, range: (f64, f64)) -> String {
 
 /// Lowest and highest known latency.
 fn range(matrix: &Matrix) -> (f64, f64) {
-    let known = || matrix.cells.iter().flatten().filter_map(|cell| cell.p99_ns);
-    (
-        known().fold(f64::INFINITY, f64::min),
-        known().fold(0.0, f64::max),
-    )
+    value_range(matrix.cells.iter().flatten().filter_map(|cell| cell.p99_ns))
 }
 
 /// Formats the latency of a cell with two digits: `1.2 ms`, `(1.2 ms)`, `x`. The terminal, the page
 /// and charts show the same digits and marks. `None`: nothing is known of the cell.
 pub(crate) fn cell_text(cell: &MatrixCell) -> Option<String> {
-    let latency = |ns| two_digits(ns, LATENCY_UNITS);
+    cell_text_in(cell, LATENCY_UNITS)
+}
+
+/// Formats the latency of a cell as [`cell_text`] does, with these units.
+fn cell_text_in(cell: &MatrixCell, units: &UnitLadder) -> Option<String> {
+    let latency = |ns| two_digits(ns, units);
     match cell.state {
         CellState::NotReached => Some(FELL_BEHIND.to_owned()),
         CellState::PredictedNotReached => Some(predicted(FELL_BEHIND)),
@@ -154,19 +157,14 @@ fn has_interval(cell: &MatrixCell) -> bool {
 
 /// Formats the latency of a cell without its blank, so that it fits [`FIGURE_COLUMNS`]: `(1.2ms)`.
 fn figure(cell: &MatrixCell) -> String {
-    cell_text(cell).unwrap_or_default().replace(' ', "")
+    cell_text_in(cell, UNITS_IN_CELLS).unwrap_or_default()
 }
 
-fn shade(cell: &MatrixCell, (lowest, highest): (f64, f64)) -> String {
+fn shade(cell: &MatrixCell, range: (f64, f64)) -> String {
     match (cell.state, cell.p99_ns) {
         (CellState::NotReached | CellState::PredictedNotReached, _) => FELL_BEHIND.to_owned(),
         (_, Some(ns)) => {
-            let share = if highest > lowest {
-                (ns / lowest).ln() / (highest / lowest).ln()
-            } else {
-                0.0
-            };
-            let index = (share * SHADES.len() as f64) as usize;
+            let index = (log_share(ns, range) * SHADES.len() as f64) as usize;
             SHADES[index.min(SHADES.len() - 1)].to_string()
         }
         _ => " ".to_owned(),

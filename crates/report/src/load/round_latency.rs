@@ -1,7 +1,7 @@
 //! Round latencies for the axis of the chart in a terminal.
 
 use crate::axis_numbers::without_end_zeros;
-use crate::known_digits::{LATENCY_UNITS, two_digits};
+use crate::known_digits::{LATENCY_UNITS, two_digits_without_end_zeros};
 use iosonde_study::words;
 
 /// Round latencies of each decade.
@@ -35,7 +35,7 @@ pub(super) fn roundness(ns: f64) -> u8 {
 /// fraction: `150 us`, `1.5 ms`, `15.5 ms`, `1 ms`.
 pub(super) fn latency_name(ns: f64) -> String {
     match ns < FRACTIONS_BELOW_NS {
-        true => two_digits(ns, LATENCY_UNITS).replace(".0 ", " "),
+        true => two_digits_without_end_zeros(ns, LATENCY_UNITS),
         false => without_end_zeros(&words::latency(ns)),
     }
 }
@@ -63,8 +63,8 @@ mod tests {
 
     #[test]
     fn latency_beside_the_axis_has_the_digits_of_its_objective() {
-        let names = [1.5, 1.5e2, 1e6, 1.5e6, 15e6, 15.5e6, 3.25e9].map(latency_name);
-        let expected = "1.5 ns, 150 ns, 1 ms, 1.5 ms, 15 ms, 15.5 ms, 3.25 s";
+        let names = [1.5, 3.0, 1.5e2, 1e6, 1.5e6, 15e6, 15.5e6, 3.25e9].map(latency_name);
+        let expected = "1.5 ns, 3 ns, 150 ns, 1 ms, 1.5 ms, 15 ms, 15.5 ms, 3.25 s";
         assert_eq!(names.join(", "), expected);
     }
 

@@ -4,7 +4,7 @@
 use super::knee_rate::{KneeRate, without_knee};
 use super::latency_chart::LatencyChart;
 use super::load_rates::curve;
-use super::{headline, marked_notes, matrix, notes, objective};
+use super::{headline, marked_notes, matrix, notes, objectives};
 use crate::hanging_lines::{
     HangingLines, details_command, line_with_command, note_lines, result_line,
 };
@@ -94,8 +94,8 @@ fn sections(result: &LoadResult, knee: Option<&KneeRate>, has_chart: bool) -> Ve
         None => without_knee(result).filter(|_| has_chart),
     };
     let knee = knee.map(|text| ("knee", text));
-    let objectives = result.objectives.iter();
-    let objectives = objectives.map(|found| ("slo", objective(result, found)));
+    let objectives = objectives(result).into_iter();
+    let objectives = objectives.map(|text| ("slo", text));
     let sections = objectives.chain(knee);
     let most = match is_narrow() {
         true => usize::MAX,

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// The charts that `iosonde plot` draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(strum::VariantArray))]
 #[serde(rename_all = "kebab-case")]
 pub enum ChartKind {
     /// Rate over the number of I/Os in flight.
@@ -88,6 +89,18 @@ pub(super) struct ChartPanel {
     /// Horizontal lines at limits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) limits: Vec<ChartLimit>,
+}
+
+impl ChartPanel {
+    /// Creates a panel of lines.
+    pub(super) fn of_series(y: ChartAxis, series: Vec<ChartSeries>) -> ChartPanel {
+        ChartPanel {
+            y,
+            series,
+            cells: Vec::new(),
+            limits: Vec::new(),
+        }
+    }
 }
 
 /// A limit of the values of a panel.
@@ -188,4 +201,15 @@ pub(super) struct HeatCell {
     /// Position between the lowest and the highest value, from 0 to 1. `None` if unknown.
     pub(super) share: Option<f64>,
     pub(super) predicted: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strum::VariantArray;
+
+    #[test]
+    fn chart_kinds_are_all_listed_in_order() {
+        assert_eq!(ChartKind::ALL, ChartKind::VARIANTS);
+    }
 }

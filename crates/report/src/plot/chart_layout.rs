@@ -9,6 +9,7 @@ use super::chart_marks::{draw_cells, draw_end_names, draw_limits, draw_moments, 
 use super::drawing::{ChartDrawing, DASHES, Palette, Shape, TextAnchor};
 use super::end_labels::{are_near_lines, end_labels};
 use super::plot_font::PlotFont;
+use iosonde_result::words;
 
 /// Room at the edges of a chart.
 const MARGIN: f64 = 24.0;
@@ -213,10 +214,7 @@ fn note_lines(font: &PlotFont, notes: &[String], (room, most): (f64, usize)) -> 
     let Some(first) = notes.first() else {
         return Vec::new();
     };
-    let counted = |others: usize| match others {
-        1 => "1 more note".to_owned(),
-        _ => format!("{others} more notes"),
-    };
+    let counted = |others: usize| words::counted(others, "more note");
     for kept in (1..=notes.len()).rev() {
         let mut parts = notes[..kept].to_vec();
         if kept < notes.len() {

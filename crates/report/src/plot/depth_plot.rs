@@ -265,12 +265,7 @@ impl DepthPanel {
             };
             convert_line(line, name, style, self.measure)
         });
-        ChartPanel {
-            y: self.y_axis(is_one_subject),
-            series: series.collect(),
-            cells: Vec::new(),
-            limits: Vec::new(),
-        }
+        ChartPanel::of_series(self.y_axis(is_one_subject), series.collect())
     }
 
     /// Lines of several subjects are named by these, so the axis names their pattern.
@@ -392,12 +387,8 @@ fn convert_line(
         hollow: value.between.is_none(),
     });
     ChartSeries {
-        name,
-        slot: style.slot,
-        dash: style.dash,
-        shape: SeriesShape::Dotted,
         band: band.collect(),
-        points: points.collect(),
+        ..style.series(name, SeriesShape::Dotted, points.collect())
     }
 }
 

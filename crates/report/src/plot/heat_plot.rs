@@ -4,6 +4,7 @@ use super::chart_data::{ChartPanel, HeatCell, TimeMoments};
 use super::chart_scales::{names_axis, tick_text};
 use super::figure_rows::LARGE_BYTES;
 use super::plot_input::{ChartParts, PlotInput};
+use crate::axis_numbers::{log_share, value_range};
 use crate::html::document::{LoadMatrix, PageSweep, PageUnit, SweepAxis};
 use crate::known_digits::{APPROXIMATE_MARK, PREDICTED_LEGEND, is_approximate, is_predicted};
 use crate::unique;
@@ -199,15 +200,13 @@ fn map_parts(
 ) -> Option<ChartParts> {
     let known = values.iter().filter_map(|each| each.value);
     let known = known.filter(|value| *value > 0.0);
-    let (low, high) = known.fold((f64::INFINITY, 0f64), |(low, high), value| {
-        (low.min(value), high.max(value))
-    });
+    let (low, high) = value_range(known);
     if high == 0.0 {
         return None;
     }
     // Values differ by orders of magnitude, so colours are logarithmic.
     let share = |value: f64| match high > low {
-        true => (value / low).ln() / (high / low).ln(),
+        true => log_share(value, (low, high)),
         false => 0.5,
     };
     let cells = values.iter().map(|each| HeatCell {

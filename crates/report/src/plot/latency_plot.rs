@@ -51,27 +51,17 @@ fn by_percentile(input: &PlotInput) -> Option<ChartParts> {
     let latencies: Vec<f64> = curves.iter().flatten().map(|(_, ns)| *ns).collect();
     let styles = series_styles(&input.all_subjects(), drawn.keys());
     let series = chart_names(&drawn.rows).into_iter().zip(curves).zip(styles);
-    let series = series.map(|((name, curve), style)| ChartSeries {
-        name,
-        slot: style.slot,
-        dash: style.dash,
-        shape: SeriesShape::Line,
-        points: curve
-            .into_iter()
-            .map(|(rarity, ns)| PlotPoint::new(rarity, Some(ns.max(1.0))))
-            .collect(),
-        band: Vec::new(),
+    let series = series.map(|((name, curve), style)| {
+        let points = curve.into_iter();
+        let points = points.map(|(rarity, ns)| PlotPoint::new(rarity, Some(ns.max(1.0))));
+        style.series(name, SeriesShape::Line, points.collect())
     });
+    let y = log_axis("latency", PageUnit::Ns, &latencies);
     Some(ChartParts {
         moments: TimeMoments::default(),
         title: chart_title("Latency by percentile", &drawn.rows),
         x: nines_axis(&rarities),
-        panels: vec![ChartPanel {
-            y: log_axis("latency", PageUnit::Ns, &latencies),
-            series: series.collect(),
-            cells: Vec::new(),
-            limits: Vec::new(),
-        }],
+        panels: vec![ChartPanel::of_series(y, series.collect())],
         notes: drawn.note().into_iter().collect(),
         subjects: drawn.subjects(),
     })
@@ -122,14 +112,8 @@ fn tails_over_offered_rate(input: &PlotInput) -> Option<ChartParts> {
     let keys: Vec<SeriesKey<'_>> = keys.collect();
     let styles = series_styles(&input.all_subjects(), keys);
     let series = names.into_iter().zip(styles).zip(lines);
-    let series = series.map(|((name, style), (_, points))| ChartSeries {
-        name,
-        slot: style.slot,
-        dash: style.dash,
-        shape: SeriesShape::Dotted,
-        points,
-        band: Vec::new(),
-    });
+    let series =
+        series.map(|((name, style), (_, points))| style.series(name, SeriesShape::Dotted, points));
     let series: Vec<ChartSeries> = series.collect();
     let drawn = series.len();
     let note = (drawn < total).then(|| format!("{drawn} of {total} load studies"));
@@ -157,10 +141,8 @@ fn offered_rate_chart(
         title: title.to_owned(),
         x: linear_axis("I/Os offered per second", PageUnit::Iops, most),
         panels: vec![ChartPanel {
-            y: log_axis("latency", PageUnit::Ns, &latencies),
-            series,
-            cells: Vec::new(),
             limits,
+            ..ChartPanel::of_series(log_axis("latency", PageUnit::Ns, &latencies), series)
         }],
         notes: behind.into_iter().chain(beyond).chain(note).collect(),
         subjects,
@@ -252,14 +234,7 @@ fn over_offered_rate(input: &PlotInput) -> Option<ChartParts> {
                 };
                 Some(latency_point(point, ns))
             });
-            ChartSeries {
-                name: (*name).to_owned(),
-                slot: style.slot,
-                dash: style.dash,
-                shape: SeriesShape::Dotted,
-                points: known.collect(),
-                band: Vec::new(),
-            }
+            style.series((*name).to_owned(), SeriesShape::Dotted, known.collect())
         })
         .filter(|series| !series.points.is_empty())
         .collect();
@@ -304,29 +279,18 @@ pub(super) fn histogram_plot(input: &PlotInput) -> Option<ChartParts> {
                 let share = 100.0 * count as f64 / latency.count as f64;
                 PlotPoint::new(start(index), Some(share))
             });
-            ChartSeries {
-                name,
-                slot: style.slot,
-                dash: style.dash,
-                shape: SeriesShape::Area,
-                points: points.collect(),
-                band: Vec::new(),
-            }
+            style.series(name, SeriesShape::Area, points.collect())
         })
         .collect();
     let shares = series.iter().flat_map(|series| &series.points);
     let most = shares.filter_map(|point| point.y).fold(0.0, f64::max);
     let ends = [start(first), bucket_range(last).1 as f64];
+    let y = linear_axis("share of I/Os", PageUnit::Percent, most);
     Some(ChartParts {
         moments: TimeMoments::default(),
         title: chart_title("Histogram of latency", &drawn.rows),
         x: log_axis("latency", PageUnit::Ns, &ends),
-        panels: vec![ChartPanel {
-            y: linear_axis("share of I/Os", PageUnit::Percent, most),
-            series,
-            cells: Vec::new(),
-            limits: Vec::new(),
-        }],
+        panels: vec![ChartPanel::of_series(y, series)],
         notes: drawn.note().into_iter().collect(),
         subjects: drawn.subjects(),
     })

@@ -3,9 +3,10 @@
 use super::chart_data::{ChartAxis, ChartPanel, TimeMoments};
 use crate::html::document::{PageReport, PageRun};
 use crate::html::page_target::{device_name, is_unnamed};
-use crate::html::subject_names::{is_measured, simulated_target};
+use crate::html::subject_names::is_measured;
 use crate::listed_names::listed_names;
 use crate::unique;
+use iosonde_job::run_number::strip_run_number;
 use jiff::Timestamp;
 
 /// Separates the names of one kind.
@@ -36,7 +37,7 @@ impl PlotInput {
         let same_source = |run: &&PageRun| run.source == source;
         let index = runs
             .clone()
-            .position(|run| same_source(&run) && simulated_target(&run.place) == target)
+            .position(|run| same_source(&run) && strip_run_number(&run.place) == target)
             .or_else(|| runs.clone().position(|run| same_source(&run)));
         let subject = index.and_then(|index| self.subjects.get(index));
         subject.map_or(target, String::as_str).to_owned()

@@ -1,5 +1,6 @@
 //! Colours and line styles of series: a subject has one colour in all charts of a call.
 
+use super::chart_data::{ChartSeries, PlotPoint, SeriesShape};
 use crate::unique;
 
 /// Most series of a chart: as many as there are colours.
@@ -20,6 +21,23 @@ impl SeriesStyle {
         SeriesStyle {
             slot: number % SERIES_MAX,
             dash: (number + number / SERIES_MAX) % SERIES_MAX,
+        }
+    }
+
+    /// Creates a series of this style without intervals.
+    pub(super) fn series(
+        self,
+        name: String,
+        shape: SeriesShape,
+        points: Vec<PlotPoint>,
+    ) -> ChartSeries {
+        ChartSeries {
+            name,
+            slot: self.slot,
+            dash: self.dash,
+            shape,
+            points,
+            band: Vec::new(),
         }
     }
 }

@@ -1,14 +1,13 @@
 //! Rates and latencies of several results over time: one line per result.
 
 use super::chart_data::{ChartPanel, ChartSeries, SeriesShape, TimeMoments};
-use super::chart_scales::{linear_axis, log_axis, seconds_axis};
+use super::chart_scales::seconds_axis;
 use super::plot_input::{ChartParts, PlotInput};
 use super::series_style::SERIES_MAX;
 use super::series_style::{SeriesStyle, series_styles};
 use super::time_plot::{
-    LATENCY_SPAN, TimedRun, run_moments, timed_runs, timeline_title, track_points,
+    TimedRun, run_moments, timed_runs, timeline_title, track_axis, track_points,
 };
-use crate::axis_numbers::log_bounds;
 use crate::html::document::{PageUnit, Track};
 use crate::unique;
 
@@ -131,28 +130,11 @@ fn panel(
             continue;
         };
         unit = track.unit;
-        series.push(ChartSeries {
-            name: timed.subject.clone(),
-            slot: style.slot,
-            dash: style.dash,
-            shape: SeriesShape::Step,
-            points: track_points(timed.series, track),
-            band: Vec::new(),
-        });
+        let points = track_points(timed.series, track);
+        series.push(style.series(timed.subject.clone(), SeriesShape::Step, points));
     }
     let points = series.iter().flat_map(|series| &series.points);
     let values: Vec<f64> = points.filter_map(|point| point.y).collect();
-    let label = format!("{group}, {name}");
-    let (min, max) = log_bounds(&values);
-    let y = if unit == PageUnit::Ns && max > LATENCY_SPAN * min {
-        log_axis(&label, unit, &values)
-    } else {
-        linear_axis(&label, unit, values.iter().copied().fold(0.0, f64::max))
-    };
-    ChartPanel {
-        y,
-        series,
-        cells: Vec::new(),
-        limits: Vec::new(),
-    }
+    let y = track_axis(&format!("{group}, {name}"), unit, &values);
+    ChartPanel::of_series(y, series)
 }

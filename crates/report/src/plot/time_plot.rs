@@ -1,9 +1,9 @@
 //! Rates and latencies of a run over time.
 
-use super::chart_data::{ChartPanel, ChartSeries, PlotPoint, SeriesShape, TimeMoments};
+use super::chart_data::{ChartAxis, ChartPanel, PlotPoint, SeriesShape, TimeMoments};
 use super::chart_scales::{linear_axis, log_axis, seconds_axis};
 use super::plot_input::{ChartParts, PlotInput};
-use super::series_style::SERIES_MAX;
+use super::series_style::{SERIES_MAX, SeriesStyle};
 use crate::axis_numbers::{log_bounds, without_end_zeros};
 use crate::html::document::{PageRun, PageSeries, PageUnit, Track};
 use crate::html::subject_names::is_measured;
@@ -14,7 +14,7 @@ use crate::unique;
 const CUT_SHARE: f64 = 0.5;
 
 /// Latencies that span more than this factor need a logarithmic axis.
-pub(super) const LATENCY_SPAN: f64 = 20.0;
+const LATENCY_SPAN: f64 = 20.0;
 
 /// Most events whose texts stand at the bottom. All events are drawn.
 const EVENT_NOTES_MAX: usize = 3;
@@ -123,27 +123,23 @@ fn time_panel(group: &str, series: &PageSeries, tracks: &[&Track]) -> ChartPanel
         .iter()
         .flat_map(|track| track.values.iter().take(whole));
     let values: Vec<f64> = shown.filter_map(|value| *value).collect();
-    let (min, max) = log_bounds(&values);
-    let y = if unit == PageUnit::Ns && max > LATENCY_SPAN * min {
-        log_axis(group, unit, &values)
-    } else {
-        linear_axis(group, unit, values.iter().copied().fold(0.0, f64::max))
-    };
     let lines = tracks.iter().enumerate();
     let slotted = lines.map(|(index, track)| (track_slot(&track.name, index), track));
-    let lines = slotted.map(|(slot, track)| ChartSeries {
-        name: track.name.clone(),
-        slot,
-        dash: slot,
-        shape: SeriesShape::Step,
-        points: track_points(series, track),
-        band: Vec::new(),
+    let lines = slotted.map(|(slot, track)| {
+        let style = SeriesStyle { slot, dash: slot };
+        let points = track_points(series, track);
+        style.series(track.name.clone(), SeriesShape::Step, points)
     });
-    ChartPanel {
-        y,
-        series: lines.collect(),
-        cells: Vec::new(),
-        limits: Vec::new(),
+    ChartPanel::of_series(track_axis(group, unit, &values), lines.collect())
+}
+
+/// Vertical axis of the values of a track.
+pub(super) fn track_axis(label: &str, unit: PageUnit, values: &[f64]) -> ChartAxis {
+    let (min, max) = log_bounds(values);
+    if unit == PageUnit::Ns && max > LATENCY_SPAN * min {
+        log_axis(label, unit, values)
+    } else {
+        linear_axis(label, unit, values.iter().copied().fold(0.0, f64::max))
     }
 }
 

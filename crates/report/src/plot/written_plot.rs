@@ -1,6 +1,6 @@
 //! Write rate over the bytes written, of the main write workloads of each subject.
 
-use super::chart_data::{ChartAxis, ChartPanel, ChartSeries, PlotPoint, SeriesShape, TimeMoments};
+use super::chart_data::{ChartAxis, ChartPanel, PlotPoint, SeriesShape, TimeMoments};
 use super::chart_scales::linear_axis;
 use super::figure_rows::{is_flushed, total_depth};
 use super::plot_input::{ChartParts, PlotInput, SEPARATOR};
@@ -58,24 +58,14 @@ pub(super) fn written_plot(input: &PlotInput) -> Option<ChartParts> {
         (None, false) => line.run.clone(),
     });
     let series = lines.iter().zip(names).zip(styles);
-    let series = series.map(|((line, name), style)| ChartSeries {
-        name,
-        slot: style.slot,
-        dash: style.dash,
-        shape: SeriesShape::Step,
-        points: line.points.clone(),
-        band: Vec::new(),
-    });
+    let series = series
+        .map(|((line, name), style)| style.series(name, SeriesShape::Step, line.points.clone()));
+    let y = linear_axis(&label, PageUnit::BytesPerS, most);
     Some(ChartParts {
         moments: TimeMoments::default(),
         title: "Write rate over bytes written".to_owned(),
         x: bytes_axis("bytes written", most_bytes),
-        panels: vec![ChartPanel {
-            y: linear_axis(&label, PageUnit::BytesPerS, most),
-            series: series.collect(),
-            cells: Vec::new(),
-            limits: Vec::new(),
-        }],
+        panels: vec![ChartPanel::of_series(y, series.collect())],
         notes: left_out_note(&lines, &others).into_iter().collect(),
         subjects,
     })

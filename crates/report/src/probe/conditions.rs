@@ -2,8 +2,8 @@
 
 use super::limits;
 use super::number_ranges::number_ranges;
-use crate::facts;
-use iosonde_job::plan::Engine;
+use super::row;
+use crate::{facts, grouped, unique};
 use iosonde_result::cache_state::combine_caches;
 use iosonde_result::run::{RunResult, Verdict, VerdictKind};
 use iosonde_result::storage::StorageUsed;
@@ -23,12 +23,7 @@ pub(super) fn list_conditions(result: &ProbeResult) -> Vec<(&'static str, String
     if let Some(side) = answered.next().or_else(|| sides().next()) {
         pairs.extend(facts::ceph(side));
     }
-    let measured = || {
-        result
-            .runs
-            .iter()
-            .filter(|run| run.phase != ProbePhase::Layout)
-    };
+    let measured = || row::measured_runs(result);
     // For a local disk, use of the page cache is reported below under `I/O`.
     let storage = measured().find_map(|run| StorageUsed::from_run(&run.result));
     let storage = storage.filter(StorageUsed::is_service);
@@ -57,22 +52,13 @@ pub(super) fn list_conditions(result: &ProbeResult) -> Vec<(&'static str, String
 
 /// Engines and depths in use, and whether O_DIRECT was in use.
 fn how(result: &ProbeResult) -> String {
-    let mut engines: Vec<(Engine, Vec<String>)> = Vec::new();
-    for figure in &result.figures {
-        let depth = figure.iodepth.to_string();
-        match engines
-            .iter_mut()
-            .find(|(engine, _)| *engine == figure.engine)
-        {
-            Some((_, depths)) if !depths.contains(&depth) => depths.push(depth),
-            Some(_) => {}
-            None => engines.push((figure.engine, vec![depth])),
-        }
-    }
-    let engines: Vec<String> = engines
-        .into_iter()
-        .map(|(engine, depths)| format!("{} (depth {})", engine.name(), depths.join(", ")))
-        .collect();
+    let figures = result.figures.iter();
+    let engines = grouped(figures.map(|figure| (figure.engine, figure.iodepth.to_string())));
+    let engines = engines.into_iter().map(|(engine, depths)| {
+        let depths = unique(depths).join(", ");
+        format!("{} (depth {depths})", engine.name())
+    });
+    let engines: Vec<String> = engines.collect();
     let engines = engines.join(", ");
     let workers = result.runs.iter().flat_map(|run| &run.result.workers);
     if let Some(ceph) = workers
@@ -100,10 +86,7 @@ fn how(result: &ProbeResult) -> String {
 /// are not `wanted` are left out, and so are those of the layout, which has no figure to doubt.
 pub(super) fn findings(result: &ProbeResult, wanted: fn(VerdictKind) -> bool) -> Vec<String> {
     const MANY: usize = 3;
-    let measured = || {
-        let runs = result.runs.iter();
-        runs.filter(|run| run.phase != ProbePhase::Layout)
-    };
+    let measured = || row::measured_runs(result);
     let found = || {
         measured().flat_map(move |run| {
             let verdicts = run.result.verdicts.iter();

@@ -6,11 +6,15 @@ use iosonde_result::compare::Comparison;
 use iosonde_result::fio;
 use iosonde_result::run::RunResult;
 use iosonde_study::probe::ProbeResult;
+use iosonde_study::probe::repetitions::ProbeRepetitions;
 use serde::Serialize;
 
 #[derive(Serialize)]
 struct ProbesContent<'a> {
-    probes: &'a [ProbeResult],
+    probes: Vec<&'a ProbeResult>,
+    /// The runs of each target that `--repeat` asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    repetitions: Vec<ProbeRepetitions>,
     /// Comparison of each further target with the first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     comparisons: Vec<ProbeComparison<'a>>,
@@ -27,7 +31,8 @@ struct ProbeComparison<'a> {
 /// Returns iosonde's document: each run with its histograms and intervals.
 pub(super) fn own(results: &[ProbeResult]) -> serde_json::Result<String> {
     let content = ProbesContent {
-        probes: results,
+        probes: results.iter().collect(),
+        repetitions: Vec::new(),
         comparisons: side_by_side::comparisons(results)
             .into_iter()
             .map(|(other, comparison)| ProbeComparison {
@@ -40,8 +45,30 @@ pub(super) fn own(results: &[ProbeResult]) -> serde_json::Result<String> {
     json_document("probe", content)
 }
 
+/// Returns iosonde's document of repeated probes. The comparisons are of all runs of each target.
+pub(super) fn repeated(
+    probes: Vec<&ProbeResult>,
+    repetitions: Vec<ProbeRepetitions>,
+    comparisons: Vec<(&ProbeResult, &ProbeResult, Comparison)>,
+) -> serde_json::Result<String> {
+    let comparisons = comparisons.into_iter();
+    let comparisons = comparisons.map(|(a, b, comparison)| ProbeComparison {
+        a: &a.target,
+        b: &b.target,
+        comparison,
+    });
+    let content = ProbesContent {
+        probes,
+        repetitions,
+        comparisons: comparisons.collect(),
+    };
+    json_document("probe", content)
+}
+
 /// Returns fio's document, with one job per measured phase.
-pub(super) fn fio(results: &[ProbeResult]) -> serde_json::Result<String> {
+pub(super) fn fio<'a>(
+    results: impl IntoIterator<Item = &'a ProbeResult>,
+) -> serde_json::Result<String> {
     let Some(joined) = joined(results) else {
         return Ok("{}\n".to_owned());
     };
@@ -52,9 +79,9 @@ pub(super) fn fio(results: &[ProbeResult]) -> serde_json::Result<String> {
 }
 
 /// Joins all phases to one run whose jobs follow each other.
-fn joined(results: &[ProbeResult]) -> Option<RunResult> {
+fn joined<'a>(results: impl IntoIterator<Item = &'a ProbeResult>) -> Option<RunResult> {
     let runs: Vec<&RunResult> = results
-        .iter()
+        .into_iter()
         .flat_map(|result| &result.runs)
         .map(|run| &run.result)
         .collect();

@@ -25,7 +25,7 @@ pub(super) fn knees(result: &ProbeResult) -> Vec<(&'static str, String)> {
 
 /// Describes a knee, and the rate of a longer run that did not keep up the maximum.
 pub(crate) fn knee_in_words(result: &ProbeResult, knee: &Knee) -> String {
-    let mut text = maximum_depth::knee(knee);
+    let mut text = maximum_depth::knee(knee, "+-");
     if let Some(figure) = result.sustained_rate(knee) {
         let rate = row::rate(figure.phase, figure.iops);
         let depth = figure.iodepth;

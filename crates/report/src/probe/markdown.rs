@@ -1,12 +1,10 @@
 //! Markdown tables for a report or an issue.
 
-use super::{conditions, device, limits, row, side_by_side};
-use crate::known_digits::{
-    RATE_UNITS, bandwidth_of_rate, digits_beside_interval, known_percentile,
-};
-use crate::markdown_table::MarkdownColumn::{Left, Right};
-use crate::markdown_table::{MarkdownColumn, markdown_table};
+use super::{conditions, device, limits, row, side_by_side, table};
+use crate::markdown_table::markdown_table;
 use crate::promise;
+use crate::text_table::TableColumn;
+use crate::text_table::TableColumn::{Left, Right};
 use iosonde_study::probe::ProbeResult;
 use iosonde_study::promise_check::PromiseCheck;
 use iosonde_study::words;
@@ -20,7 +18,7 @@ pub(super) fn text(results: &[ProbeResult]) -> String {
     text
 }
 
-const FIGURE_COLUMNS: [MarkdownColumn<'_>; 8] = [
+const FIGURE_COLUMNS: [TableColumn<'_>; 8] = [
     Left(""),
     Right("per second"),
     Right("95 % +-"),
@@ -37,21 +35,9 @@ fn one(result: &ProbeResult, results: &[ProbeResult]) -> String {
     if !device::is_shared(result, results) {
         text.push_str(&format!("{}\n\n", result.classification.sentence));
     }
-    let figures = row::ORDER.iter().filter_map(|phase| result.figure(*phase));
-    let rows = figures.map(|figure| {
-        let latency = row::latency(figure);
-        let (iops, bytes) = (figure.iops, figure.bytes_per_s);
-        let [p50, p99, p99_9] = row::intervals(figure);
-        [
-            row::label(figure),
-            digits_beside_interval(iops.mean, iops.error, RATE_UNITS),
-            row::error(figure),
-            bandwidth_of_rate(bytes.mean, iops.mean, iops.error),
-            known_percentile(latency.p50_ns, p50),
-            known_percentile(latency.p99_ns, p99),
-            known_percentile(latency.p99_9_ns, p99_9),
-            row::doubts(figure).join("; "),
-        ]
+    let rows = row::figures(result).map(|figure| {
+        let doubts = vec![row::doubts(figure, "±").join("; ")];
+        [row::figure_cells(figure).to_vec(), doubts].concat()
     });
     text.push_str(&markdown_table(&FIGURE_COLUMNS, rows));
     text.push_str(&intervals(result));
@@ -85,25 +71,11 @@ fn one(result: &ProbeResult, results: &[ProbeResult]) -> String {
 
 /// Confidence intervals of the latency percentiles. Empty if none is known.
 fn intervals(result: &ProbeResult) -> String {
-    let figures = row::ORDER.iter().filter_map(|phase| result.figure(*phase));
-    let mut rows = Vec::new();
-    for figure in figures {
-        let all = row::intervals(figure);
-        if all.iter().any(Option::is_some) {
-            let [p50, p99, p99_9] = all.map(row::between);
-            rows.push([row::label(figure), p50, p99, p99_9]);
-        }
+    let rows = table::interval_rows(result);
+    match rows.is_empty() {
+        true => String::new(),
+        false => format!("\n{}", markdown_table(&table::INTERVAL_COLUMNS, rows)),
     }
-    if rows.is_empty() {
-        return String::new();
-    }
-    let columns = [
-        Left("95 % intervals of latency"),
-        Right("p50"),
-        Right("p99"),
-        Right("p99.9"),
-    ];
-    format!("\n{}", markdown_table(&columns, rows))
 }
 
 fn promised(held: &PromiseCheck) -> String {
@@ -127,13 +99,10 @@ fn promised(held: &PromiseCheck) -> String {
         let mut verdict = vec![promise::word(row.judged.verdict)];
         verdict.extend(row.doubts.iter().map(|doubt| doubt.words()));
         [
-            row.judged.metric.to_string(),
-            promise::promised(&row.judged),
-            promise::measured(&row.judged),
-            promise::error(row),
-            promise::share(&row.judged),
-            verdict.join("; "),
+            promise::figure_cells(row).to_vec(),
+            vec![verdict.join("; ")],
         ]
+        .concat()
     });
     text.push_str(&markdown_table(&columns, rows));
     if !held.conditions.is_empty() {

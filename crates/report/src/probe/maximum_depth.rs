@@ -1,6 +1,6 @@
 //! Depth at which a knee search measured its maximum, and the time for which the maximum held.
 
-use super::row::{cell, cell_range, rate, share};
+use super::row::{cell, cell_range, rate, within};
 use iosonde_job::plan::Direction;
 use iosonde_study::ceiling::{Ceiling, CeilingCause};
 use iosonde_study::probe::{Knee, PhaseFigure, ProbeResult, RateEstimate};
@@ -211,30 +211,38 @@ fn has_other_cause(result: &ProbeResult, knee: &Knee) -> bool {
         || verdicts.any(|verdict| verdict.kind.is_throttle())
 }
 
-/// Maximum of a pattern and its depth: `763k IOPS` and `+- 0.4 % at depth 128 (98 % at depth 64)`.
-/// `not known` if the figures prove no maximum.
-pub fn knee_in_short(knee: &Knee) -> (String, String) {
+/// Maximum of a pattern and its depth: `763k IOPS` and `±0.4 % at depth 128 (98 % at depth 64)`.
+/// `not known` if the figures prove no maximum. `plus_minus` stands before half an interval.
+pub fn knee_in_short(knee: &Knee, plus_minus: &str) -> (String, String) {
     let found = &knee.saturation;
     if !found.claims().maximum {
         let (most, known, _) = found.most_in_words(knee.phase.block_bytes() >= LARGE_BYTES);
         return ("not known".to_owned(), format!("{most} {known}"));
     }
-    let error = found.maximum.relative_error().map_or(String::new(), share);
+    let error = error_in_words(knee, plus_minus);
     let most = rate(knee.phase, found.maximum);
     let depths = MaximumDepthWords::from_knee(knee).with_share();
-    (most, format!("+- {error} {depths}"))
+    (most, format!("{error}{depths}"))
 }
 
-/// Describes a knee: `763k IOPS +- 0.4 % at depth 128; more depth only adds latency`. The text
-/// claims only what the intervals prove.
-pub fn knee(knee: &Knee) -> String {
+/// Half the interval of the maximum as a share, and a blank. Empty if it is not known.
+fn error_in_words(knee: &Knee, plus_minus: &str) -> String {
+    let error = knee.saturation.maximum.relative_error();
+    error.map_or(String::new(), |error| {
+        format!("{} ", within(error, plus_minus))
+    })
+}
+
+/// Describes a knee: `763k IOPS ±0.4 % at depth 128; more depth only adds latency`. The text claims
+/// only what the intervals prove. `plus_minus` stands before half an interval.
+pub fn knee(knee: &Knee, plus_minus: &str) -> String {
     let found = &knee.saturation;
     let claims = found.claims();
     if !claims.maximum {
         let (most, known, at) = found.most_in_words(knee.phase.block_bytes() >= LARGE_BYTES);
         return format!("not known; the fastest was {at} with {most} {known}");
     }
-    let error = found.maximum.relative_error().map_or(String::new(), share);
+    let error = error_in_words(knee, plus_minus);
     let most = rate(knee.phase, found.maximum);
     let depths = MaximumDepthWords::from_knee(knee).whole();
     let beyond = match found.latency_only {
@@ -243,7 +251,7 @@ pub fn knee(knee: &Knee) -> String {
         Some(_) if !claims.plateau => "more depth may raise the rate".to_owned(),
         Some(nearly) => gain_beyond(knee, nearly),
     };
-    format!("{most} +- {error} {depths}; {beyond}")
+    format!("{most} {error}{depths}; {beyond}")
 }
 
 #[cfg(test)]

@@ -15,14 +15,28 @@ p50_low_95_ns,p50_high_95_ns,p99_low_95_ns,p99_high_95_ns,p99_9_low_95_ns,p99_9_
 const EXPECTED: &str = ",expected,promised_of,promised_per_s,burst_per_s,measured_of_promised,\
 promise_verdict,promise_doubts";
 
+/// Further column of `--repeat`: the number of the run, from 1.
+const RUN: &str = ",run";
+
 pub(super) fn text(results: &[ProbeResult]) -> String {
-    let expected = results.iter().any(|result| !result.expected.is_empty());
+    let results = results.iter().map(|result| (result, None));
+    text_of_runs(&results.collect::<Vec<_>>())
+}
+
+/// Each result, and the number of its run if the probe was repeated.
+pub(super) fn text_of_runs(results: &[(&ProbeResult, Option<usize>)]) -> String {
+    let expected = results
+        .iter()
+        .any(|(result, _)| !result.expected.is_empty());
+    let is_repeated = results.iter().any(|(_, run)| run.is_some());
     let mut text = HEAD.to_owned();
+    text.push_str(if is_repeated { RUN } else { "" });
     text.push_str(if expected { EXPECTED } else { "" });
     text.push('\n');
-    for result in results {
-        for figure in row::ORDER.iter().filter_map(|phase| result.figure(*phase)) {
-            let cells = figure_cells(&result.target, figure);
+    for (result, run) in results {
+        for figure in row::figures(result) {
+            let mut cells = figure_cells(&result.target, figure);
+            cells.extend(run.map(|run| run.to_string()));
             let promised = promised_cells(result, figure);
             if !expected {
                 text.push_str(&csv_line(&cells));

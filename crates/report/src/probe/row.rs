@@ -1,12 +1,13 @@
 //! Texts about one figure.
 
-use crate::intervals::NOT_KNOWN;
+use crate::intervals::{NOT_KNOWN, SHARE_MIN, error_share};
 use crate::known_digits::{
-    BANDWIDTH_UNITS, RATE_UNITS, UnitLadder, digits_beside_interval, known_percentile,
+    BANDWIDTH_UNITS, RATE_UNITS, UnitLadder, bandwidth_of_rate, digits_beside_interval,
+    known_percentile,
 };
 use iosonde_job::plan::Direction;
 use iosonde_study::probe::{
-    LatencySummary, PhaseFigure, ProbePhase, ProbeResult, RateEstimate, most_of,
+    LatencySummary, PhaseFigure, PhaseRun, ProbePhase, ProbeResult, RateEstimate, most_of,
 };
 use iosonde_study::sweep::LARGE_BYTES;
 use iosonde_study::words;
@@ -92,13 +93,34 @@ pub(crate) fn title_of_phase(title: &str, iodepth: u32) -> Option<String> {
 /// Key and title of the maximum of a phase, which ends with its `conditions`. `None` if its depth
 /// is not searched.
 fn title_of_maximum(phase: ProbePhase, conditions: &str) -> Option<(String, String)> {
-    let pattern = planned(phase);
-    let (pattern, _) = pattern.split_once(',')?;
+    if phase == ProbePhase::SyncedWrite {
+        return None;
+    }
+    let pattern = pattern_without_depth(phase, phase.block_bytes());
     let title = format!("{pattern}, maximum {conditions}");
     Some((most_of(phase), title))
 }
 
-fn pattern(phase: ProbePhase, block_bytes: u64, iodepth: u32) -> String {
+/// Name of a figure without its depth: `4k random read`, `1M seq. write`, `4k fdatasync`.
+pub(super) fn short_label(figure: &PhaseFigure) -> String {
+    short_name(figure.phase, figure.block_bytes)
+}
+
+/// Name of a workload without its depth, as [`short_label`].
+pub(super) fn short_name(phase: ProbePhase, block_bytes: u64) -> String {
+    pattern_without_depth(phase, block_bytes).replace("sequential", "seq.")
+}
+
+/// Name of a workload in the form of [`label`].
+pub(super) fn pattern(phase: ProbePhase, block_bytes: u64, iodepth: u32) -> String {
+    let pattern = pattern_without_depth(phase, block_bytes);
+    match phase {
+        ProbePhase::SyncedWrite => pattern,
+        _ => format!("{pattern}, depth {iodepth}"),
+    }
+}
+
+fn pattern_without_depth(phase: ProbePhase, block_bytes: u64) -> String {
     let block = if block_bytes >= 1 << 20 {
         format!("{}M", block_bytes >> 20)
     } else {
@@ -115,8 +137,36 @@ fn pattern(phase: ProbePhase, block_bytes: u64, iodepth: u32) -> String {
     };
     match phase {
         ProbePhase::SyncedWrite => format!("{block} fdatasync"),
-        _ => format!("{block} {order} {direction}, depth {iodepth}"),
+        _ => format!("{block} {order} {direction}"),
     }
+}
+
+/// Figures of a probe in the order of reports.
+pub(crate) fn figures(result: &ProbeResult) -> impl Iterator<Item = &PhaseFigure> {
+    let phases = ORDER.into_iter();
+    phases.filter_map(move |phase| result.figure(phase))
+}
+
+/// Runs of a probe without the layout.
+pub(super) fn measured_runs(result: &ProbeResult) -> impl Iterator<Item = &PhaseRun> {
+    let runs = result.runs.iter();
+    runs.filter(|run| run.phase != ProbePhase::Layout)
+}
+
+/// Cells of a figure: label, rate, interval, bandwidth, and the percentiles 50, 99 and 99.9.
+pub(super) fn figure_cells(figure: &PhaseFigure) -> [String; 7] {
+    let latency = latency(figure);
+    let (iops, bytes) = (figure.iops, figure.bytes_per_s);
+    let [p50, p99, p99_9] = intervals(figure);
+    [
+        label(figure),
+        digits_beside_interval(iops.mean, iops.error, RATE_UNITS),
+        error(figure),
+        bandwidth_of_rate(bytes.mean, iops.mean, iops.error),
+        known_percentile(latency.p50_ns, p50),
+        known_percentile(latency.p99_ns, p99),
+        known_percentile(latency.p99_9_ns, p99_9),
+    ]
 }
 
 /// Main latency of a figure. If each write is followed by a sync, it is that of the sync.
@@ -134,35 +184,28 @@ pub fn intervals(figure: &PhaseFigure) -> [Option<(u64, u64)>; 3] {
     ]
 }
 
-/// Confidence interval of the rate: `0.4 %`, or `-` if unknown.
+/// Confidence interval of the rate: `0.4 %`, `< 0.1 %`, or `-` if unknown.
 pub fn error(figure: &PhaseFigure) -> String {
     let telling = figure.iops.if_telling();
-    telling.relative_error().map_or("-".to_owned(), share)
+    telling.relative_error().map_or("-".to_owned(), error_share)
 }
 
-/// Half-width of an interval as a share: `+- 0.4 %`, or `not known` if the interval reaches zero.
-pub fn within(error: f64) -> String {
+/// Half-width of an interval as a share: `±0.4 %`, at least `±0.1 %`. `not known` if the interval
+/// reaches zero. The sign is `plus_minus`.
+pub fn within(error: f64, plus_minus: &str) -> String {
     match error {
-        error if error < 1.0 => format!("+- {}", share(error)),
+        error if error < 1.0 => format!("{plus_minus}{}", error_share(error.max(SHARE_MIN))),
         _ => NOT_KNOWN.to_owned(),
     }
 }
 
-/// Formats an error as a share: `0.4 %`.
-pub fn share(error: f64) -> String {
-    match error {
-        error if error < 0.0995 => format!("{:.1} %", error * 100.0),
-        error if error < 1.0 => format!("{:.0} %", error * 100.0),
-        _ => ">100 %".to_owned(),
-    }
-}
-
-/// Reasons to doubt the figure: `uncertain: +- 3.4 %`, `did not settle`.
-pub fn doubts(figure: &PhaseFigure) -> Vec<String> {
+/// Reasons to doubt the figure: `uncertain: ±3.4 %`, `not steady`. `plus_minus` stands before half
+/// an interval.
+pub fn doubts(figure: &PhaseFigure, plus_minus: &str) -> Vec<String> {
     let mut doubts = Vec::new();
     if is_unsure(figure) {
-        doubts.push(match figure.iops.if_telling().error {
-            Some(_) => format!("uncertain: +- {}", error(figure)),
+        doubts.push(match figure.iops.if_telling().relative_error() {
+            Some(error) => format!("uncertain: {}", within(error, plus_minus)),
             None => "uncertain: interval not known".to_owned(),
         });
     }
@@ -234,22 +277,23 @@ fn known_rate((rate, units): (RateEstimate, &'static UnitLadder)) -> String {
     }
 }
 
-/// Describes the figure in one line, for the display.
-pub fn one_line(figure: &PhaseFigure) -> String {
+/// Describes the figure in one line, for the display. `plus_minus` stands before half an interval.
+pub fn one_line(figure: &PhaseFigure, plus_minus: &str) -> String {
     let line = format!(
         "{:<28} {:<12} {}",
         label(figure),
         headline(figure),
-        details(figure)
+        details(figure, plus_minus)
     );
     line.trim_end().to_owned()
 }
 
 /// Details of a figure: its interval, its latency, or the doubts about it.
-pub fn details(figure: &PhaseFigure) -> String {
-    let mut details = doubts(figure);
-    if !is_unsure(figure) && figure.iops.if_telling().error.is_some() {
-        details.insert(0, format!("+- {}", error(figure)));
+pub fn details(figure: &PhaseFigure, plus_minus: &str) -> String {
+    let mut details = doubts(figure, plus_minus);
+    let error = figure.iops.if_telling().relative_error();
+    if let Some(error) = error.filter(|_| !is_unsure(figure)) {
+        details.insert(0, within(error, plus_minus));
     }
     let p99 = latency(figure).p99_ns.filter(|_| details.len() < 2);
     let interval = latency(figure).p99_between_ns;
@@ -284,6 +328,8 @@ pub(crate) fn cell_range(jobs: u32, from: u32, to: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::simulated::probed;
+    use iosonde_study::probe::ProbeBudget;
 
     #[test]
     fn part_of_a_run_has_the_title_of_other_screens() {
@@ -307,6 +353,27 @@ mod tests {
         assert_eq!(small(3_100.0, None), "~3.1k IOPS");
         let large = rate(ProbePhase::SequentialRead, iops(3_277.0, Some(2.0)));
         assert_eq!(large, "3.20 GiB/s");
+    }
+
+    #[test]
+    fn share_of_an_interval_is_never_zero() {
+        assert_eq!([0.0, 0.0004].map(error_share), ["< 0.1 %", "< 0.1 %"]);
+        assert_eq!([0.0006, 0.074].map(error_share), ["0.1 %", "7.4 %"]);
+        assert_eq!(within(0.0004, "±"), "±0.1 %");
+        assert_eq!(within(0.074, "+-"), "+-7.4 %");
+        assert_eq!(within(1.0, "±"), NOT_KNOWN);
+    }
+
+    #[test]
+    fn details_have_the_sign_of_the_style() {
+        let result = probed("nvme", ProbeBudget::QUICK);
+        let mut figure = result.figure(ProbePhase::RandomRead).unwrap().clone();
+        figure.iops.error = Some(0.074 * figure.iops.mean);
+        (figure.sure, figure.settled) = (Some(true), Some(true));
+        assert!(details(&figure, "±").starts_with("±7.4 %, p99 "));
+        assert!(one_line(&figure, "+-").contains(" +-7.4 %, p99 "));
+        figure.sure = Some(false);
+        assert_eq!(doubts(&figure, "±"), ["uncertain: ±7.4 %"]);
     }
 
     #[test]

@@ -6,10 +6,10 @@ use crate::comparison::ComparisonDocument;
 use crate::format::TextFormat;
 use crate::hanging_lines::fitted;
 use crate::known_digits::known_percentile;
-use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
-use crate::text_table::{columns, is_narrow, plain, render, right, wrapped};
-use comfy_table::Cell;
+use crate::text_table::{
+    TableColumn, aligned_columns, columns, fill_table, is_narrow, plain, render, wrapped,
+};
 use iosonde_result::compare::{
     Comparison, ComparisonRow, Measure, MeasuredResult, ResultPart, Subject, compare, parts,
 };
@@ -27,10 +27,7 @@ pub(super) fn comparisons(results: &[ProbeResult]) -> Vec<(&ProbeResult, Compari
 
 /// Returns the parts of a probe that are compared.
 pub(crate) fn measured(result: &ProbeResult) -> MeasuredResult {
-    let runs = result
-        .runs
-        .iter()
-        .filter(|run| run.phase != ProbePhase::Layout);
+    let runs = row::measured_runs(result);
     let mut measured: Vec<ResultPart> = runs.flat_map(|run| parts(&run.result)).collect();
     measured.extend(most(result, &measured));
     MeasuredResult {
@@ -48,7 +45,7 @@ pub(super) fn table(results: &[ProbeResult]) -> String {
     }
     let maxima = maxima(results);
     if !maxima.is_empty() {
-        text.push_str(&format!("{}\n", maxima_table(results, &maxima)));
+        text.push_str(&format!("{}\n", maxima_table(results, maxima)));
     }
     if results.len() > 2 {
         text.push_str(&headlines(results));
@@ -67,7 +64,8 @@ pub(super) fn markdown(results: &[ProbeResult]) -> String {
     }
     let maxima = maxima(results);
     if !maxima.is_empty() {
-        text.push_str(&maxima_markdown(results, &maxima));
+        let columns = target_columns(MOST, results);
+        text.push_str(&(markdown_table(&columns, maxima) + "\n"));
     }
     let each = headline_comparisons(results, TextFormat::Markdown);
     text.push_str(&each.join("\n"));
@@ -75,7 +73,7 @@ pub(super) fn markdown(results: &[ProbeResult]) -> String {
 }
 
 /// Maxima at any depth, which one depth can hide: per pattern, a title and a cell per target.
-fn maxima(results: &[ProbeResult]) -> Vec<(&'static str, Vec<String>)> {
+fn maxima(results: &[ProbeResult]) -> Vec<Vec<String>> {
     let is_searched = |phase: &ProbePhase| {
         results
             .iter()
@@ -88,47 +86,44 @@ fn maxima(results: &[ProbeResult]) -> Vec<(&'static str, Vec<String>)> {
                 |knee| maximum_depth::most_and_depth(knee, result.sustained_rate(knee).is_some());
             knee.map_or("-".to_owned(), most)
         };
-        results.iter().map(cell).collect()
+        let title = phase.title().to_owned();
+        let cells = results.iter().map(cell);
+        std::iter::once(title).chain(cells).collect()
     };
     let searched = row::ORDER.into_iter().filter(is_searched);
-    searched
-        .map(|phase| (phase.title(), cells(phase)))
-        .collect()
+    searched.map(cells).collect()
 }
 
-fn maxima_table(results: &[ProbeResult], maxima: &[(&'static str, Vec<String>)]) -> String {
-    let mut table = plain();
-    let mut head = vec![Cell::new(MOST)];
-    head.extend(results.iter().map(|result| right(&result.target)));
-    table.set_header(head);
-    for (title, cells) in maxima {
-        let mut row = vec![Cell::new(title)];
-        row.extend(cells.iter().map(right));
-        table.add_row(row);
-    }
-    render(&table)
+fn maxima_table(results: &[ProbeResult], maxima: Vec<Vec<String>>) -> String {
+    render(&fill_table(plain(), &target_columns(MOST, results), maxima))
 }
 
-fn maxima_markdown(results: &[ProbeResult], maxima: &[(&'static str, Vec<String>)]) -> String {
-    let mut columns = vec![Left(MOST)];
-    columns.extend(results.iter().map(|result| Right(&result.target)));
-    let rows = maxima.iter().map(|(title, cells)| {
-        let title = std::iter::once((*title).to_owned());
-        title.chain(cells.iter().cloned()).collect::<Vec<String>>()
-    });
-    markdown_table(&columns, rows) + "\n"
+/// Columns of a title and of all targets.
+fn target_columns<'a>(title: &'a str, results: &'a [ProbeResult]) -> Vec<TableColumn<'a>> {
+    let targets = results.iter().map(|result| result.target.as_str());
+    let head: Vec<&str> = [title].into_iter().chain(targets).collect();
+    aligned_columns(&head, 1)
 }
 
 /// The comparisons, with one figure per phase.
 fn headline_comparisons(results: &[ProbeResult], format: TextFormat) -> Vec<String> {
     let found = comparisons(results).into_iter();
     let text = |(other, comparison): (&ProbeResult, Comparison)| {
-        let headline = of_headlines(&results[0], comparison);
-        let mut document = ComparisonDocument::new(&results[0].target, &other.target, &headline);
-        document.titles = row::titles_of_probes(&[&results[0], other]);
-        document.text(format)
+        headline_comparison((&results[0], other), comparison, format)
     };
     found.map(text).collect()
+}
+
+/// The text of a comparison of two targets, with one figure per phase.
+pub(super) fn headline_comparison(
+    (first, other): (&ProbeResult, &ProbeResult),
+    comparison: Comparison,
+    format: TextFormat,
+) -> String {
+    let headline = of_headlines(first, comparison);
+    let mut document = ComparisonDocument::new(&first.target, &other.target, &headline);
+    document.titles = row::titles_of_probes(&[first, other]);
+    document.text(format)
 }
 
 /// Keeps the maxima and the main figure of each phase, in the order of the table.
@@ -140,7 +135,7 @@ pub(crate) fn of_headlines(first: &ProbeResult, comparison: Comparison) -> Compa
         let found = comparison.rows.iter().find(|row| row.part == part);
         rows.extend(found.cloned());
     }
-    for figure in row::ORDER.iter().filter_map(|phase| first.figure(*phase)) {
+    for figure in row::figures(first) {
         let measure = measure(figure);
         let is_sync = figure.phase == ProbePhase::SyncedWrite;
         let found = comparison.rows.iter().find(|row| {
@@ -177,22 +172,13 @@ pub(super) fn headlines(results: &[ProbeResult]) -> String {
     if is_narrow() {
         return headline_lines(results);
     }
-    let mut table = plain();
-    let mut head = vec![Cell::new("")];
-    head.extend(results.iter().map(|result| right(&result.target)));
-    table.set_header(head);
-    for phase in row::ORDER {
-        let found: Vec<Option<&PhaseFigure>> =
-            results.iter().map(|result| result.figure(phase)).collect();
-        let Some(first) = found.iter().flatten().next() else {
-            continue;
-        };
-        let mut cells = vec![Cell::new(row::label(first))];
-        let side = |figure: &Option<&PhaseFigure>| right(figure.map_or("-".to_owned(), side));
-        cells.extend(found.iter().map(side));
-        table.add_row(cells);
-    }
-    render(&table)
+    let rows = row::ORDER.into_iter().filter_map(|phase| {
+        let found = results.iter().map(|result| result.figure(phase));
+        let label = row::label(found.clone().flatten().next()?);
+        let figures = found.map(|figure| figure.map_or("-".to_owned(), side));
+        Some(std::iter::once(label).chain(figures).collect::<Vec<_>>())
+    });
+    render(&fill_table(plain(), &target_columns("", results), rows))
 }
 
 fn headline_lines(results: &[ProbeResult]) -> String {

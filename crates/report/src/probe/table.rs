@@ -1,20 +1,30 @@
 //! Report of a probe as text, with all details.
 
 use super::{conditions, device, limits, row};
-use crate::figures::{UNSETTLED, UNSETTLED_LEGEND};
-use crate::known_digits::{
-    APPROXIMATE_MARK, RATE_UNITS, bandwidth_of_rate, digits_beside_interval, known_percentile,
-};
+use crate::figures::{UNSETTLED_LEGEND, settled_mark};
+use crate::known_digits::{APPROXIMATE_MARK, known_percentile};
 use crate::nodes;
 use crate::promise;
-use crate::text_table::{columns, hide_columns, pairs, render, right, wrapped};
-use comfy_table::{Cell, Table, presets};
+use crate::text_table::TableColumn::{Left, Right};
+use crate::text_table::{
+    TableColumn, aligned_columns, columns, fill_table, hide_columns, pairs, render, set_gap,
+    wrapped,
+};
+use comfy_table::{Table, presets};
+use iosonde_job::target_scheme::is_image_name;
 use iosonde_study::probe::{LatencySummary, PhaseFigure, ProbePhase, ProbeResult};
 use iosonde_study::words;
 
 /// Factor of a runtime that makes intervals about half as wide, and the shortest that is named.
 const RUNTIME_FACTOR: u64 = 5;
 const RUNTIME_S_MIN: u64 = 30;
+/// Columns of the confidence intervals of latency percentiles.
+pub(super) const INTERVAL_COLUMNS: [TableColumn<'_>; 4] = [
+    Left("95 % intervals of latency"),
+    Right("p50"),
+    Right("p99"),
+    Right("p99.9"),
+];
 /// Fewest columns of the table of intervals.
 const INTERVALS_COLUMNS_MIN: usize = 52;
 /// Columns of the figures that a narrow terminal does not show, the least important first:
@@ -79,32 +89,15 @@ pub(super) fn answered_instead(result: &ProbeResult) -> Option<String> {
 }
 
 fn figures(result: &ProbeResult) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
     let head = ["", "per s", "95 %+-", "bandwidth", "p50", "p99", "p99.9"];
-    table.set_header(head.map(right));
-    for figure in row::ORDER.iter().filter_map(|phase| result.figure(*phase)) {
-        let latency = row::latency(figure);
-        let (iops, bytes) = (figure.iops, figure.bytes_per_s);
-        let [p50, p99, p99_9] = row::intervals(figure);
-        let mut cells = vec![Cell::new(row::label(figure))];
-        cells.push(right(format!(
-            "{}{}",
-            digits_beside_interval(iops.mean, iops.error, RATE_UNITS),
-            mark(figure)
-        )));
-        let unsure = if row::is_unsure(figure) { "!" } else { "" };
-        cells.push(right(format!("{}{unsure}", row::error(figure))));
-        let bandwidth = bandwidth_of_rate(bytes.mean, iops.mean, iops.error);
-        cells.push(right(bandwidth));
-        cells.push(right(known_percentile(latency.p50_ns, p50)));
-        cells.push(right(known_percentile(latency.p99_ns, p99)));
-        cells.push(right(known_percentile(latency.p99_9_ns, p99_9)));
-        table.add_row(cells);
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
-    }
+    let rows = row::figures(result).map(|figure| {
+        let [label, mut rate, mut error, others @ ..] = row::figure_cells(figure);
+        rate.push_str(settled_mark(figure.settled));
+        error.push_str(if row::is_unsure(figure) { "!" } else { "" });
+        [vec![label, rate, error], others.to_vec()].concat()
+    });
+    let mut table = fill_table(unlimited(), &aligned_columns(&head, 1), rows);
+    set_gap(&mut table, 1);
     hide_columns(&mut table, &LEAST_IMPORTANT);
     render(&table)
 }
@@ -112,39 +105,33 @@ fn figures(result: &ProbeResult) -> String {
 /// Table of the confidence intervals of latency percentiles. Empty if none is known, or if the
 /// terminal is too narrow.
 fn latencies(result: &ProbeResult) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    let head = ["95 % intervals of latency", "p50", "p99", "p99.9"];
-    table.set_header([
-        Cell::new(head[0]),
-        right(head[1]),
-        right(head[2]),
-        right(head[3]),
-    ]);
-    for figure in row::ORDER.iter().filter_map(|phase| result.figure(*phase)) {
-        let all = row::intervals(figure);
-        if all.iter().any(Option::is_some) {
-            let mut cells = vec![Cell::new(row::label(figure))];
-            cells.extend(all.map(|between| right(row::between(between))));
-            table.add_row(cells);
-        }
-    }
-    if table.is_empty() || columns() < INTERVALS_COLUMNS_MIN {
+    let rows = interval_rows(result);
+    if rows.is_empty() || columns() < INTERVALS_COLUMNS_MIN {
         return String::new();
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
+    let mut table = fill_table(unlimited(), &INTERVAL_COLUMNS, rows);
+    set_gap(&mut table, 2);
     // The median is known best, and the rare I/Os worst.
     hide_columns(&mut table, &[1, 3]);
     format!("\n{}", render(&table))
 }
 
-fn mark(figure: &PhaseFigure) -> &'static str {
-    match figure.settled {
-        Some(false) => UNSETTLED,
-        _ => "",
-    }
+/// Confidence intervals of the latency percentiles of each figure that has any.
+pub(super) fn interval_rows(result: &ProbeResult) -> Vec<[String; 4]> {
+    let rows = row::figures(result).filter_map(|figure| {
+        let all = row::intervals(figure);
+        let [p50, p99, p99_9] = all.map(row::between);
+        let is_known = all.iter().any(Option::is_some);
+        is_known.then(|| [row::label(figure), p50, p99, p99_9])
+    });
+    rows.collect()
+}
+
+/// Returns an empty table of any width without borders.
+fn unlimited() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table
 }
 
 /// Remarks that explain the table.
@@ -195,7 +182,7 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
     {
         let p50 = known_percentile(write.latency.p50_ns, write.latency.p50_between_ns);
         // librbd has no page cache.
-        let cache = match result.target.starts_with("rbd://") {
+        let cache = match is_image_name(&result.target) {
             true => "",
             false => ", through the page cache",
         };

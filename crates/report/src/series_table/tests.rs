@@ -119,6 +119,27 @@ fn narrow_terminal_shows_short_sparklines_and_the_most() {
 }
 
 #[test]
+fn wide_terminal_shows_more_points_of_a_series() {
+    let values: Vec<(f64, u64)> = (0..55).map(|index| (f64::from(index), 1)).collect();
+    let bars = |values: &[(f64, u64)]| {
+        let line = sparkline_of_intervals(values, Quantity::Iops.spark_scale(), UTF8);
+        line.chars().count()
+    };
+    assert_eq!((bars(&values), bars(&values[..9])), (19, 9));
+    crate::text_table::set_columns(120);
+    let wide = (bars(&values), bars(&values[..9]));
+    let table = table(&result(), UTF8);
+    crate::text_table::set_columns(80);
+    assert_eq!(wide, (55, 9), "each value has a bar");
+    // Each bar of the row is the mean of two of the 79 intervals.
+    let row = table.lines().find(|line| line.contains("read IOPS"));
+    let is_bar = |letter: &char| ('▁'..='▇').contains(letter);
+    assert_eq!(row.unwrap().chars().filter(is_bar).count(), 40, "{table}");
+    let widest = table.lines().map(|line| line.chars().count()).max();
+    assert!(widest.unwrap() <= 120, "{table}");
+}
+
+#[test]
 fn short_run_has_no_time_series_table() {
     let mut result = result();
     result.intervals.truncate(3);

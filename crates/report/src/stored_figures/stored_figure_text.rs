@@ -2,8 +2,8 @@
 
 use super::{LatencyPercentiles, PercentileValue, RunFigures, StoredFigures, WindowRates};
 use crate::csv::csv_line;
-use crate::markdown_table::MarkdownColumn::{Left, Right};
 use crate::markdown_table::markdown_table;
+use crate::text_table::TableColumn::{Left, Right};
 use crate::text_table::{render_left, right, wrapped, wrapped_table};
 use comfy_table::Cell;
 use iosonde_result::time_window::seconds;

@@ -1,14 +1,14 @@
 //! Figures of a suite alone and beside a neighbour, and their ratios.
 
 use crate::figures::known_figure;
-use crate::markdown_table::MarkdownColumn::{Left, Right};
-use crate::markdown_table::{MarkdownColumn, markdown_table};
-use crate::text_table::{hide_columns, plain, render, right, wrapped};
-use comfy_table::Cell;
+use crate::markdown_table::markdown_table;
+use crate::text_table::TableColumn::{Left, Right};
+use crate::text_table::{TableColumn, fill_table, hide_columns, plain, render, wrapped};
+use crate::unique;
 use iosonde_result::compare::{Measure, Subject};
 use iosonde_suite::{BesideFigure, SuiteResult};
 
-const COLUMNS: [MarkdownColumn<'_>; 5] = [
+const COLUMNS: [TableColumn<'_>; 5] = [
     Left(""),
     Left("figure"),
     Right("alone"),
@@ -25,24 +25,7 @@ pub(super) fn table(result: &SuiteResult) -> String {
     let Some(title) = title(result) else {
         return String::new();
     };
-    let mut table = plain();
-    table.set_header([
-        Cell::new(""),
-        Cell::new("figure"),
-        right("alone"),
-        right("beside"),
-        right("beside / alone"),
-    ]);
-    for row in rows(result) {
-        let [part, figure, alone, beside, times] = row;
-        table.add_row([
-            Cell::new(part),
-            Cell::new(figure),
-            right(alone),
-            right(beside),
-            right(times),
-        ]);
-    }
+    let mut table = fill_table(plain(), &COLUMNS, rows(result));
     hide_columns(&mut table, &LEAST_IMPORTANT);
     format!("\n{}{}", wrapped(&title), render(&table))
 }
@@ -58,16 +41,8 @@ pub(super) fn markdown(result: &SuiteResult) -> String {
 
 /// Names the neighbours.
 fn title(result: &SuiteResult) -> Option<String> {
-    let mut options: Vec<&str> = Vec::new();
-    for given in result
-        .steps
-        .iter()
-        .filter_map(|step| step.beside.as_deref())
-    {
-        if !options.contains(&given) {
-            options.push(given);
-        }
-    }
+    let steps = result.steps.iter();
+    let options = unique(steps.filter_map(|step| step.beside.as_deref()));
     let is_shown = !result.beside.is_empty() && !options.is_empty();
     is_shown.then(|| {
         format!(

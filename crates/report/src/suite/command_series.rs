@@ -2,8 +2,7 @@
 
 use crate::series_table::sparkline_of_intervals;
 use crate::text_style::{SparkScale, TextStyle};
-use crate::text_table::{hide_columns, plain, render_left, right};
-use comfy_table::Cell;
+use crate::text_table::{aligned_columns, fill_table, hide_columns, plain, render_left, set_wide};
 use iosonde_suite::{CommandResult, SuiteResult};
 
 /// A command with fewer samples has no sparkline.
@@ -13,41 +12,34 @@ const LEAST_IMPORTANT: [usize; 3] = [2, 4, 3];
 
 /// Returns a table with one line per command, or an empty text.
 pub(super) fn table(result: &SuiteResult, style: TextStyle) -> String {
-    let mut table = plain();
-    table.set_header([
-        Cell::new("over time"),
-        Cell::new(""),
-        right("least"),
-        right("mean"),
-        right("most"),
-    ]);
-    let mut has_rows = false;
-    for step in &result.steps {
+    let rows = result.steps.iter().filter_map(|step| {
         let command = step.command.as_ref();
-        if let Some(command) = command.filter(|each| each.samples.len() >= LEAST_SAMPLES) {
-            table.add_row(cells(&step.name, command, style));
-            has_rows = true;
-        }
+        let command = command.filter(|each| each.samples.len() >= LEAST_SAMPLES)?;
+        Some(cells(&step.name, command, style))
+    });
+    let rows: Vec<[String; 5]> = rows.collect();
+    if rows.is_empty() {
+        return String::new();
     }
+    let head = ["over time", "", "least", "mean", "most"];
+    let mut table = fill_table(plain(), &aligned_columns(&head, 2), rows);
     hide_columns(&mut table, &LEAST_IMPORTANT);
-    match has_rows {
-        true => format!("\n{}", render_left(&mut table)),
-        false => String::new(),
-    }
+    set_wide(&mut table);
+    format!("\n{}", render_left(&mut table))
 }
 
-fn cells(name: &str, command: &CommandResult, style: TextStyle) -> [Cell; 5] {
+fn cells(name: &str, command: &CommandResult, style: TextStyle) -> [String; 5] {
     let values = command.samples.iter().map(|sample| sample.value);
     let least = values.clone().fold(f64::INFINITY, f64::min);
     let most = values.clone().fold(f64::NEG_INFINITY, f64::max);
     let mean = values.clone().sum::<f64>() / command.samples.len() as f64;
     let weighted: Vec<(f64, u64)> = values.map(|value| (value, 1)).collect();
     [
-        Cell::new(name),
-        Cell::new(sparkline_of_intervals(&weighted, SparkScale::Amount, style)),
-        right(command.shown(least)),
-        right(command.shown(mean)),
-        right(command.shown(most)),
+        name.to_owned(),
+        sparkline_of_intervals(&weighted, SparkScale::Amount, style),
+        command.shown(least),
+        command.shown(mean),
+        command.shown(most),
     ]
 }
 
@@ -87,6 +79,16 @@ mod tests {
         assert!(text.contains("##.#") && text.is_ascii(), "{text}");
         let short = suite_of(&[450.0, 440.0]);
         assert_eq!(table(&short, TextStyle::PLAIN), "");
+    }
+
+    #[test]
+    fn wide_terminal_shows_more_samples_of_a_command() {
+        let result = suite_of(&[450.0; 50]);
+        crate::text_table::set_columns(120);
+        let text = table(&result, TextStyle::PLAIN);
+        crate::text_table::set_columns(80);
+        assert!(text.contains(&"=".repeat(50)), "{text}");
+        assert_eq!(text.trim().lines().count(), 2, "{text}");
     }
 
     #[test]

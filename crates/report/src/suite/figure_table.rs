@@ -1,18 +1,19 @@
 //! Figures of a suite's workloads: one line per part and direction, each rate with its interval.
 
-use crate::figures::{UNKNOWN_LEGEND, UNSETTLED, UNSETTLED_LEGEND};
+use crate::figures::{UNSETTLED, UNSETTLED_LEGEND, needed_legends};
 use crate::intervals;
 use crate::known_digits::{
-    LATENCY_UNITS, RATE_UNITS, bandwidth_of_rate, is_approximate, known_digits, with_interval,
+    LATENCY_UNITS, RATE_UNITS, bandwidth_of_rate, known_digits, with_interval,
 };
-use crate::markdown_table::MarkdownColumn::{Left, Right};
-use crate::markdown_table::{MarkdownColumn, escape_markdown, markdown_table};
-use crate::text_table::{UNBROKEN_BLANK, columns, hide_columns, plain, render, right, wrapped};
-use comfy_table::Cell;
+use crate::markdown_table::{markdown_legends, markdown_table};
+use crate::text_table::{
+    UNBROKEN_BLANK, aligned_columns, columns, fill_table, hide_columns, keep_whole, plain, render,
+    wrapped,
+};
 use iosonde_result::compare::{
     ComparedSide, Measure, MeasuredResult, ResultPart, Subject, figure_of,
 };
-use iosonde_suite::SuiteResult;
+use iosonde_suite::{SuiteResult, run_repetitions};
 
 /// Headings of the table. The first two columns are aligned to the left.
 const HEAD: [&str; 8] = [
@@ -47,12 +48,16 @@ pub(super) fn table(result: &SuiteResult, plus_minus: &str) -> String {
     }
     let has_sync = rows.iter().any(|row| !row[HEAD.len() - 1].is_empty());
     let count = HEAD.len() - usize::from(!has_sync);
-    let mut table = plain();
-    table.set_header(HEAD.into_iter().take(count).enumerate().map(cell));
-    for row in &rows {
-        let texts = row.iter().take(count).map(String::as_str);
-        table.add_row(texts.enumerate().map(cell));
-    }
+    // A figure stays on one line.
+    let unbroken = rows.iter().map(|row| {
+        let mut cells = row.clone();
+        keep_whole(&mut cells[RATE_COLUMN..]);
+        cells
+    });
+    let head = HEAD.map(|title| title.replace(' ', UNBROKEN_BLANK));
+    let head: Vec<&str> = head[..count].iter().map(String::as_str).collect();
+    let columns = aligned_columns(&head, LEFT_COLUMNS);
+    let mut table = fill_table(plain(), &columns, unbroken);
     let gap = gap(&rows, count);
     for column in table.column_iter_mut() {
         column.set_padding((1, gap - 1));
@@ -67,14 +72,8 @@ pub(super) fn table(result: &SuiteResult, plus_minus: &str) -> String {
 
 /// Explains the signs that the rows hold.
 fn legends(rows: &[FigureRow]) -> Vec<&'static str> {
-    let is_marked = |row: &FigureRow| row[RATE_COLUMN].ends_with(UNSETTLED);
-    let is_unknown = |row: &FigureRow| row[RATE_COLUMN..].iter().any(|cell| is_approximate(cell));
-    let legends = [
-        (rows.iter().any(is_marked), UNSETTLED_LEGEND),
-        (rows.iter().any(is_unknown), UNKNOWN_LEGEND),
-    ];
-    let needed = legends.into_iter().filter(|(is_needed, _)| *is_needed);
-    needed.map(|(_, legend)| legend).collect()
+    let figures = rows.iter().flat_map(|row| &row[RATE_COLUMN..]);
+    needed_legends(figures.map(String::as_str), UNSETTLED_LEGEND)
 }
 
 /// Returns the table as Markdown. Empty without figures.
@@ -83,26 +82,8 @@ pub(super) fn markdown(result: &SuiteResult) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let column = |(index, name): (usize, &'static str)| match index < LEFT_COLUMNS {
-        true => Left(name),
-        false => Right(name),
-    };
-    let columns: Vec<MarkdownColumn<'_>> = HEAD.into_iter().enumerate().map(column).collect();
-    // A star at the start of a line would start a list.
-    let legends = legends(&rows).into_iter();
-    let legends =
-        legends.map(|legend| format!("\n{}\n", escape_markdown(legend).replace('*', "\\*")));
-    let legends: String = legends.collect();
-    markdown_table(&columns, rows) + &legends
-}
-
-/// Cell of a column. A figure stays on one line.
-fn cell((index, text): (usize, &str)) -> Cell {
-    match index {
-        _ if index < LEFT_COLUMNS => Cell::new(text),
-        _ if index < RATE_COLUMN => right(text),
-        _ => right(text.replace(' ', UNBROKEN_BLANK)),
-    }
+    let legends = markdown_legends(&legends(&rows));
+    markdown_table(&aligned_columns(&HEAD, LEFT_COLUMNS), rows) + &legends
 }
 
 /// Blanks between two columns: two if the table has room for them, else one.
@@ -119,19 +100,7 @@ fn gap(rows: &[FigureRow], count: usize) -> u16 {
 }
 
 fn rows(result: &SuiteResult, plus_minus: &str) -> Vec<FigureRow> {
-    let repetitions = result.steps.iter().map(|step| step.repetition);
-    let most = repetitions.max().unwrap_or(0);
-    let repetition_of = |repetition| MeasuredResult {
-        name: String::new(),
-        machine: None,
-        parts: result
-            .steps
-            .iter()
-            .filter(|step| step.repetition == repetition)
-            .flat_map(|step| step.parts.clone())
-            .collect(),
-    };
-    let all: Vec<MeasuredResult> = (1..=most).map(repetition_of).collect();
+    let all = run_repetitions(result);
     let mut rows: Vec<FigureRow> = Vec::new();
     let mut met: Vec<&str> = Vec::new();
     for part in all.iter().flat_map(|measured| &measured.parts) {
@@ -255,7 +224,7 @@ mod tests {
         assert_eq!(
             cells,
             [
-                "wal", "write", "2300", "3.14k", "±0.89k", "6.89", "MiB/s", "302", "us", "~1.4",
+                "wal", "write", "2300", "3.14k", "±0.89k", "6.9", "MiB/s", "302", "us", "~1.4",
                 "ms"
             ]
         );
@@ -310,7 +279,7 @@ mod tests {
         let row = row.unwrap();
         assert!(row.contains("3.14k ±0.89k"), "{text}");
         assert!(
-            row.contains("6.89 MiB/s") && row.ends_with("2.00 ms"),
+            row.contains("6.9 MiB/s") && row.ends_with("2.00 ms"),
             "{text}"
         );
     }

@@ -5,9 +5,12 @@
 //! outcome in a test case), so Jenkins accepts it too. GitLab shows a failure's text, not its
 //! attribute, so a failure has both.
 
-use super::cautions;
 use super::xml_element::XmlElement;
+use super::{cautions, evidence};
 use iosonde_suite::{ExpectationVerdict, JudgedExpectation, StepResult, SuiteResult};
+
+/// Sign between a figure and half its interval. The document is UTF-8.
+const PLUS_MINUS: &str = "±";
 
 /// Time and machine of the run.
 pub struct JunitHeader {
@@ -100,7 +103,8 @@ fn case(result: &SuiteResult, judged: &JudgedExpectation) -> String {
     let elapsed_ns = of_it.map(|step| step.elapsed_ns).sum();
     let name = format!("{}: {}", judged.figure, judged.expectation);
     let case = test_case(result, &judged.workload, &name, elapsed_ns);
-    let element = |name| XmlElement::new(name).attribute("message", &judged.evidence);
+    let found = evidence(judged, PLUS_MINUS);
+    let element = |name| XmlElement::new(name).attribute("message", &found);
     let kind = judged.verdict.words();
     let outcome = match judged.verdict {
         ExpectationVerdict::Met => return format!("    {}\n", case.empty()),
@@ -108,7 +112,7 @@ fn case(result: &SuiteResult, judged: &JudgedExpectation) -> String {
         ExpectationVerdict::NotMeasured => element("error").attribute("type", kind),
         ExpectationVerdict::Undecided => element("skipped"),
     };
-    let outcome = outcome.with_text(&judged.evidence);
+    let outcome = outcome.with_text(&found);
     format!("    {}\n", case.with_xml(&outcome))
 }
 
@@ -127,7 +131,7 @@ fn output(result: &SuiteResult) -> String {
             "{}: {}: {}",
             judged.verdict.words(),
             judged.figure,
-            judged.evidence
+            evidence(judged, PLUS_MINUS)
         )
     });
     let lines = cautions(result).into_iter().chain(evidence);

@@ -3,8 +3,7 @@
 use crate::known_digits::{
     LATENCY_UNITS, RATE_UNITS, bandwidth_of_rate, known_digits, with_interval,
 };
-use crate::text_table::{UNBROKEN_BLANK, hide_columns, plain, render, right};
-use comfy_table::Cell;
+use crate::pods::pod_table;
 use iosonde_result::words;
 use iosonde_suite::{PodFigures, StepResult, SuiteResult};
 
@@ -19,7 +18,6 @@ pub(super) fn tables(result: &SuiteResult, plus_minus: &str) -> String {
 }
 
 fn table(step: &StepResult, plus_minus: &str) -> String {
-    let mut table = plain();
     let pods = step.pods.iter().filter_map(|row| row.pod.as_deref());
     let mut names: Vec<&str> = pods.collect();
     names.dedup();
@@ -31,24 +29,19 @@ fn table(step: &StepResult, plus_minus: &str) -> String {
             words::counted(names.len(), "pod")
         ),
     };
-    let mut head = vec![Cell::new(title), Cell::new("")];
-    head.extend(["IOPS", "bandwidth", "p50", "p99"].map(right));
-    table.set_header(head);
+    let head = [title.as_str(), "", "IOPS", "bandwidth", "p50", "p99"];
     let mut last: Option<String> = None;
-    for row in &step.pods {
+    let rows = step.pods.iter().map(|row| {
         let name = name_of(row);
         let shown = match last.as_ref() == Some(&name) {
             true => String::new(),
             false => name.clone(),
         };
-        table.add_row(cells(shown, row, plus_minus));
         last = Some(name);
-    }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
-    }
-    hide_columns(&mut table, &LEAST_IMPORTANT);
-    format!("\n{}", render(&table).replace(UNBROKEN_BLANK, " "))
+        cells(shown, row, plus_minus)
+    });
+    let table = pod_table(&head, rows.collect(), &LEAST_IMPORTANT);
+    format!("\n{table}")
 }
 
 /// Returns the name of a pod with its node, of a node, or `all`.
@@ -61,23 +54,22 @@ fn name_of(row: &PodFigures) -> String {
     }
 }
 
-/// Cells of a row. A figure stays on one line.
-fn cells(name: String, row: &PodFigures, plus_minus: &str) -> Vec<Cell> {
+/// Cells of a row.
+fn cells(name: String, row: &PodFigures, plus_minus: &str) -> Vec<String> {
     let bandwidth = bandwidth_of_rate(row.bytes_per_second, row.iops, row.iops_error);
     let latency = |index: usize| {
         let ns = row.latency_ns.map(|all| all[index] as f64);
         // The result has no intervals of single pods.
         ns.map_or("-".to_owned(), |ns| known_digits(ns, None, LATENCY_UNITS))
     };
-    let figures = [
+    vec![
+        name,
+        row.direction.name().to_owned(),
         with_interval(row.iops, row.iops_error, RATE_UNITS, plus_minus),
         bandwidth,
         latency(0),
         latency(1),
-    ];
-    let mut cells = vec![Cell::new(name), Cell::new(row.direction.name())];
-    cells.extend(figures.map(|text| right(text.replace(' ', UNBROKEN_BLANK))));
-    cells
+    ]
 }
 
 #[cfg(test)]

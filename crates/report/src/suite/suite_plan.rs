@@ -1,9 +1,10 @@
 //! Built-in suites, and the plan of a suite.
 
 use crate::text_table::{
-    fit_lines, hide_columns, is_narrow, plain, render, right, wrapped, wrapped_table,
+    fit_lines, hide_columns, is_narrow, plain, render, right, set_gap, wrapped, wrapped_table,
 };
 use comfy_table::Cell;
+use iosonde_job::target_scheme::is_simulated_name;
 use iosonde_study::sweep::quiet_wait_max;
 use iosonde_study::{TimeRange, words};
 use iosonde_suite::{BUILTIN, StepKind, Suite, SuiteTarget};
@@ -17,20 +18,10 @@ const LEAST_IMPORTANT: [usize; 2] = [2, 1];
 pub fn list() -> String {
     let mut table = wrapped_table();
     for suite in BUILTIN {
-        table.add_row([suite.name.to_owned(), about(suite.text)]);
+        table.add_row([suite.name.to_owned(), suite.about().unwrap_or_default()]);
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
+    set_gap(&mut table, 2);
     render(&table)
-}
-
-/// Value of `about` in the text of a built-in suite, which has it on a line of its own.
-fn about(text: &str) -> String {
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("about = \""));
-    line.map_or_else(String::new, |rest| rest.trim_end_matches('"').to_owned())
 }
 
 /// Describes the planned runs and their time.
@@ -57,11 +48,7 @@ pub fn plan(suite: &Suite, targets: &[SuiteTarget]) -> String {
         }
     }
     for (name, count, repetitions, time) in workloads {
-        let runs = if count == 1 {
-            "1 run".to_owned()
-        } else {
-            format!("{count} runs")
-        };
+        let runs = words::counted(count, "run");
         let times = if repetitions == 1 {
             String::new()
         } else {
@@ -78,9 +65,7 @@ pub fn plan(suite: &Suite, targets: &[SuiteTarget]) -> String {
         ]);
     }
     if is_narrow() {
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 1));
-        }
+        set_gap(&mut table, 1);
     }
     hide_columns(&mut table, &LEAST_IMPORTANT);
     text.push_str(&render(&table));
@@ -95,8 +80,7 @@ pub fn plan(suite: &Suite, targets: &[SuiteTarget]) -> String {
     };
     let expectations = match suite.expectations.len() {
         0 => "no expectations".to_owned(),
-        1 => "1 expectation".to_owned(),
-        count => format!("{count} expectations"),
+        count => words::counted(count, "expectation"),
     };
     text.push_str(&fit_lines(&format!("{total}; {expectations}\n")));
     text
@@ -118,7 +102,7 @@ fn has_command(suite: &Suite) -> bool {
 
 /// Describes the maximum time that sweeps wait for idle devices. Empty if no sweep waits.
 fn waiting(suite: &Suite, targets: &[SuiteTarget]) -> String {
-    let is_real = |target: &&SuiteTarget| !target.name.starts_with("sim:");
+    let is_real = |target: &&SuiteTarget| !is_simulated_name(&target.name);
     let real = targets.iter().filter(is_real).count() as u32;
     let waits = suite.steps.iter().filter_map(|step| match &step.what {
         StepKind::Sweep(sweep) => {

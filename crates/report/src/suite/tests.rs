@@ -64,6 +64,7 @@ fn suite_with_long_texts() -> SuiteResult {
             figure: "queries, repetition 2 sync p99 latency".to_owned(),
             verdict,
             evidence: "12.3 ms (11.9 ms to 12.8 ms) is above 10 ms in all repetitions".to_owned(),
+            measured: None,
             failure: None,
         });
     }
@@ -119,6 +120,29 @@ fn suite_fits_a_narrow_terminal_with_its_verdicts() {
 }
 
 #[test]
+fn verdicts_have_signs_and_the_colours_of_their_meaning() {
+    let mut result = suite_with_long_texts();
+    let mut others = result.judged.clone();
+    others[0].verdict = ExpectationVerdict::Met;
+    others[1].verdict = ExpectationVerdict::Undecided;
+    result.judged.extend(others);
+    let [plain, colored] =
+        [false, true].map(|color| table(&result, TextStyle::for_locale("C.UTF-8", color)));
+    for (color, words) in [
+        (31, "✗ missed"),
+        (31, "✗ not measured"),
+        (32, "✓ met"),
+        (33, "? undecided"),
+    ] {
+        assert!(plain.contains(&format!("\n{words} ")), "{words}: {plain}");
+        let painted = format!("\n\x1b[{color}m{words}\x1b[0m ");
+        assert!(colored.contains(&painted), "{words}: {colored}");
+    }
+    let ascii = table(&result, TextStyle::PLAIN);
+    assert!(ascii.contains("\nmissed "), "{ascii}");
+}
+
+#[test]
 fn stored_suite_ends_with_the_next_command() {
     let text = table_with_id(&suite_of_rates(), (Some("3fa9c1"), ""), TextStyle::PLAIN);
     let last = text.lines().next_back().unwrap();
@@ -153,6 +177,7 @@ fn target_in_memory_is_reported_before_the_verdicts() {
         figure: "queries rate".to_owned(),
         verdict: ExpectationVerdict::Met,
         evidence: "it is".to_owned(),
+        measured: None,
         failure: None,
     });
     let caution = "This is memory (tmpfs): its data does not survive a restart";

@@ -1,10 +1,10 @@
 //! Advice that follows from a sweep, as text.
 
-use super::grid;
 use super::recommendation::{CellAddress, Recommendation, recommendations};
-use crate::listed;
+use super::{grid, several_values};
 use crate::text_style::TextStyle;
 use crate::text_table::{is_narrow, wrapped};
+use crate::{grouped, listed};
 use iosonde_study::sweep::{
     AdvisedCell, BlocksAdvice, BoundBy, CurveResult, Parallel, ParallelAdvice, SweepResult,
 };
@@ -120,14 +120,10 @@ fn subject(result: &SweepResult, values: &[String], without: &[&str]) -> String 
     let kept = axes
         .iter()
         .filter(|axis| !without.contains(&axis.name.as_str()));
-    let names: Vec<String> = kept
-        .zip(values)
-        .filter(|(axis, _)| axis.values.len() > 1)
-        .map(|(axis, value)| axis.value_text(value))
-        .collect();
+    let names = several_values(kept.zip(values));
     match names.is_empty() {
         true => super::what(result),
-        false => names.join(" "),
+        false => names,
     }
 }
 
@@ -159,19 +155,13 @@ fn goals(result: &SweepResult, found: &Recommendation) -> Vec<Goal> {
         ),
     ];
     let is_complete = all.iter().all(|(_, address)| address.is_some());
-    let mut goals: Vec<(String, CellAddress)> = Vec::new();
-    for (goal, address) in all {
-        let Some(address) = address else { continue };
-        match goals.iter_mut().find(|(_, other)| *other == address) {
-            Some((names, _)) => *names = format!("{names}, {goal}"),
-            None => goals.push((goal.to_owned(), address)),
-        }
+    let known = all.into_iter();
+    let mut goals = grouped(known.filter_map(|(goal, address)| Some((address?, goal))));
+    if let ([(_, names)], true) = (&mut goals[..], is_complete) {
+        *names = vec!["recommended for latency and rate"];
     }
-    if let ([(names, _)], true) = (&mut goals[..], is_complete) {
-        *names = "recommended for latency and rate".to_owned();
-    }
-    let goals = goals.into_iter().map(|(names, address)| Goal {
-        names,
+    let goals = goals.into_iter().map(|(address, names)| Goal {
+        names: names.join(", "),
         figures: figures(result, address),
         rate_share: found.rate_share(result, address),
     });

@@ -5,9 +5,10 @@ use super::cell_text::{
     rate_header,
 };
 use super::recommendation::label;
+use super::several_values;
 use crate::known_digits::{BANDWIDTH_UNITS, NamedUnit, RATE_UNITS};
-use crate::markdown_table::{MarkdownColumn, markdown_table};
-use crate::text_table::columns;
+use crate::markdown_table::markdown_table;
+use crate::text_table::{aligned_columns, columns};
 use iosonde_study::sweep::{CurveResult, LARGE_BYTES, SweepCell, SweepResult};
 
 /// Largest number of columns beside the depths.
@@ -74,12 +75,8 @@ pub(super) fn tables(result: &SweepResult) -> Vec<SweepTable<'_>> {
     let mut tables: Vec<SweepTable<'_>> = Vec::new();
     for curve in &result.curves {
         let rest = axes.iter().zip(&curve.values).enumerate();
-        let rest =
-            rest.filter(|(index, (axis, _))| Some(*index) != column && axis.values.len() > 1);
-        let title: Vec<String> = rest
-            .map(|(_, (axis, value))| axis.value_text(value))
-            .collect();
-        let title = title.join(" ");
+        let rest = rest.filter(|(index, _)| Some(*index) != column);
+        let title = several_values(rest.map(|(_, pair)| pair));
         let header = match column {
             Some(index) => axes[index].value_text(&curve.values[index]),
             None => String::new(),
@@ -163,9 +160,8 @@ pub(super) fn markdown(table: &SweepTable<'_>) -> String {
         headers.push(format!("{header}{space}{}", rate_header(*unit)));
         headers.push("latency".to_owned());
     }
-    let columns: Vec<_> = (headers.iter())
-        .map(|header| MarkdownColumn::Right(header))
-        .collect();
+    let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+    let columns = aligned_columns(&headers, 0);
     let rows = depths(table).into_iter().enumerate().map(|(row, depth)| {
         let figures = table.curves.iter().zip(&table.units);
         let figures = figures.flat_map(|(curve, unit)| {

@@ -331,11 +331,11 @@ impl DrawnTable {
         }
     }
 
-    /// Returns the tables that show all columns, each as wide as a paragraph.
+    /// Returns the tables that show all columns, each at most as wide as the terminal.
     fn parts(&self, details: &str) -> Vec<Vec<String>> {
         let used = self.labels.first().map_or(0, |label| label.chars().count());
         // A column has a blank before it and a mark after it.
-        let room = text_table::columns().saturating_sub(used);
+        let room = text_table::wide_columns().saturating_sub(used);
         let count = (room / (self.width + 2)).max(1);
         let parts = self.columns.chunks(count);
         parts.map(|columns| self.part(columns, details)).collect()

@@ -1,10 +1,11 @@
 //! Recommended depth and number of jobs of each workload, from measured cells only.
 
+use super::several_values;
 use crate::known_digits::{
     APPROXIMATE_MARK, BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, with_interval,
 };
-use crate::listed;
 use crate::text_style::TextStyle;
+use crate::{grouped, listed};
 use iosonde_job::escape_control_characters;
 use iosonde_study::saturation::Saturation;
 use iosonde_study::sweep::{Axis, CellBasis, CurveState, LARGE_BYTES, SweepCell, SweepResult};
@@ -86,16 +87,13 @@ struct MeasuredCell {
 
 /// Returns a recommendation for each workload that has a choice of cells.
 pub(super) fn recommendations(result: &SweepResult) -> Vec<Recommendation> {
-    let mut workloads: Vec<(Vec<&str>, Vec<usize>)> = Vec::new();
-    for (index, curve) in result.curves.iter().enumerate() {
+    let curves = result.curves.iter().enumerate().map(|(index, curve)| {
         let axes = result.axes.iter().zip(&curve.values);
         let kept = axes.filter(|(axis, _)| axis.name != "numjobs");
-        let values: Vec<&str> = kept.map(|(_, value)| value.as_str()).collect();
-        match workloads.iter_mut().find(|(other, _)| *other == values) {
-            Some((_, curves)) => curves.push(index),
-            None => workloads.push((values, vec![index])),
-        }
-    }
+        let values = kept.map(|(_, value)| value.as_str());
+        (values.collect::<Vec<&str>>(), index)
+    });
+    let workloads = grouped(curves);
     let recommended = workloads.iter().filter_map(|(values, curves)| {
         let cells = measured_cells(result, curves);
         let outcome = checked_outcome(result, &cells)?;
@@ -129,11 +127,8 @@ pub(super) fn recommendations(result: &SweepResult) -> Vec<Recommendation> {
 
 fn subject(result: &SweepResult, curve: usize) -> String {
     let pairs = result.axes.iter().zip(&result.curves[curve].values);
-    let several = pairs.filter(|(axis, _)| axis.name != "numjobs" && axis.values.len() > 1);
-    let names: Vec<String> = several
-        .map(|(axis, value)| axis.value_text(value))
-        .collect();
-    label(&names.join(" "), SUBJECT_COLUMNS)
+    let pairs = pairs.filter(|(axis, _)| axis.name != "numjobs");
+    label(&several_values(pairs), SUBJECT_COLUMNS)
 }
 
 fn measured_cells(result: &SweepResult, curves: &[usize]) -> Vec<MeasuredCell> {

@@ -20,89 +20,56 @@ const STORAGE_LINES: usize = 2;
 /// Largest number of lines of notes, unless the first note is longer.
 const NOTE_LINES: usize = 4;
 
-/// Report of a sweep on one screen.
-#[derive(Debug, Clone, Copy)]
-pub struct ShortSweep<'a> {
-    result: &'a SweepResult,
-    /// Id of the result in the history. `None`: it is not stored.
-    id: Option<&'a str>,
-    /// Options of the history that the next command needs, e.g. ` --store FILE`.
-    store_options: &'a str,
+/// Returns the report of a sweep on one screen, as wide as a paragraph. Control characters of names
+/// and notes are escaped. A sweep over the working set is reported as by [`table`]. The last line
+/// names the result by its id, if it is stored, and the next command with the options of the
+/// history that it needs.
+#[must_use]
+pub fn short(
+    result: &SweepResult,
+    (id, store_options): (Option<&str>, &str),
     style: TextStyle,
+) -> String {
+    let last_line = result_line(id, store_options);
+    if is_of_working_sets(result) {
+        let text = escape_control_characters(&table(result)).into_owned();
+        return format!("{text}\n{last_line}\n");
+    }
+    let details = details_command(id, store_options);
+    let mut lines = Vec::new();
+    for used in storage(result) {
+        lines.extend(HangingLines::new("storage", &used, STORAGE_LINES).lines);
+    }
+    let advice = recommendations(result);
+    let marked: Vec<_> = advice.iter().filter_map(Recommendation::address).collect();
+    lines.extend(heat_table::lines(result, &marked, &details, style));
+    if !advice.is_empty() {
+        lines.push(String::new());
+    }
+    for found in advice.iter().take(RECOMMENDATIONS_MAX) {
+        lines.extend(advice_lines(result, found, style));
+    }
+    let hidden = advice.len().saturating_sub(RECOMMENDATIONS_MAX);
+    if hidden > 0 {
+        let more = words::counted(hidden, "more workload");
+        lines.push(line_with_command("", &more, &details));
+    }
+    lines.extend(note_lines(&notes(result), NOTE_LINES, &details));
+    lines.push(last_line);
+    let head = escape_control_characters(&headline(result)).into_owned();
+    wrapped(&head) + &lines.join("\n") + "\n"
 }
 
-impl<'a> ShortSweep<'a> {
-    /// Creates the report of a result with its id, if it is stored, and with the options of the
-    /// history that the next command needs. `style` is that of the destination.
-    #[must_use]
-    pub fn new(
-        result: &'a SweepResult,
-        (id, store_options): (Option<&'a str>, &'a str),
-        style: TextStyle,
-    ) -> ShortSweep<'a> {
-        ShortSweep {
-            result,
-            id,
-            store_options,
-            style,
-        }
-    }
-
-    /// Returns the report as text, as wide as a paragraph. Control characters of names and notes
-    /// are escaped. A sweep over the working set is reported as by [`table`].
-    #[must_use]
-    pub fn text(&self) -> String {
-        let (result, style) = (self.result, self.style);
-        if is_of_working_sets(result) {
-            let text = escape_control_characters(&table(result)).into_owned();
-            return format!("{text}\n{}\n", self.kept());
-        }
-        let details = self.details();
-        let mut lines = Vec::new();
-        for used in storage(result) {
-            lines.extend(HangingLines::new("storage", &used, STORAGE_LINES).lines);
-        }
-        let advice = recommendations(result);
-        let marked: Vec<_> = advice.iter().filter_map(Recommendation::address).collect();
-        lines.extend(heat_table::lines(result, &marked, &details, style));
-        if !advice.is_empty() {
-            lines.push(String::new());
-        }
-        for found in advice.iter().take(RECOMMENDATIONS_MAX) {
-            lines.extend(self.advice(found));
-        }
-        let hidden = advice.len().saturating_sub(RECOMMENDATIONS_MAX);
-        if hidden > 0 {
-            let more = words::counted(hidden, "more workload");
-            lines.push(line_with_command("", &more, &details));
-        }
-        lines.extend(note_lines(&notes(result), NOTE_LINES, &details));
-        lines.push(self.kept());
-        let head = escape_control_characters(&headline(result)).into_owned();
-        wrapped(&head) + &lines.join("\n") + "\n"
-    }
-
-    /// Lines of one recommendation.
-    fn advice(&self, found: &Recommendation) -> Vec<String> {
-        let role = match found.address() {
-            Some(_) => TextRole::Good,
-            None => TextRole::Unsure,
-        };
-        let sentence = found.sentence(self.result, self.style);
-        let lines = HangingLines::new("advice", &sentence, RECOMMENDATION_LINES).lines;
-        let lines = lines.iter().map(|line| self.style.paint(role, line));
-        lines.collect()
-    }
-
-    /// The command or the option that shows what is left out.
-    fn details(&self) -> String {
-        details_command(self.id, self.store_options)
-    }
-
-    /// Names the stored result and the next command.
-    fn kept(&self) -> String {
-        result_line(self.id, self.store_options)
-    }
+/// Lines of one recommendation.
+fn advice_lines(result: &SweepResult, found: &Recommendation, style: TextStyle) -> Vec<String> {
+    let role = match found.address() {
+        Some(_) => TextRole::Good,
+        None => TextRole::Unsure,
+    };
+    let sentence = found.sentence(result, style);
+    let lines = HangingLines::new("advice", &sentence, RECOMMENDATION_LINES).lines;
+    let lines = lines.iter().map(|line| style.paint(role, line));
+    lines.collect()
 }
 
 #[cfg(test)]

@@ -321,7 +321,7 @@ fn sweep_of_target_in_memory_has_caution_in_all_reports() {
     let caution = "This is memory (tmpfs): its data does not survive a restart.";
     let mut result = measured("nfs", &[("bs", "4k,16k"), ("iodepth", "1,2")], &options());
     let texts = |result: &SweepResult| {
-        let short = ShortSweep::new(result, (None, ""), TextStyle::PLAIN).text();
+        let short = short(result, (None, ""), TextStyle::PLAIN);
         [short, table(result), markdown(result)]
     };
     assert!(!texts(&result).concat().contains("restart"));

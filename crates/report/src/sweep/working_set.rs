@@ -1,9 +1,11 @@
 //! Cache findings of sweeps over the working set: a row per size, and a sentence.
 
+use super::several_values;
 use crate::known_digits::{
     LATENCY_UNITS, RATE_UNITS, digits_beside_interval, known_digits, known_percentile,
 };
-use crate::markdown_table::{MarkdownColumn, markdown_table};
+use crate::markdown_table::markdown_table;
+use crate::text_table::TableColumn;
 use crate::text_table::wrapped;
 use iosonde_result::compare::informative_interval;
 use iosonde_study::probe::LatencySummary;
@@ -69,7 +71,7 @@ pub(super) fn markdown(result: &SweepResult) -> String {
             let [iops, latency, p99, warmup] = row.figures;
             [row.size, iops, latency, p99, warmup, served]
         });
-        let table = markdown_table(&columns.map(MarkdownColumn::Right), rows);
+        let table = markdown_table(&columns.map(TableColumn::Right), rows);
         text.push_str(&format!("\n{table}"));
         text.push_str(&format!("\n{}\n", sentence(&finding.answer)));
     }
@@ -94,16 +96,8 @@ pub fn sentences(result: &SweepResult) -> Vec<String> {
 fn title(result: &SweepResult, finding: &CacheFinding) -> String {
     let depth = finding.iodepth.to_string();
     let values = finding.values.iter().chain([&depth]);
-    let several = result
-        .axes
-        .iter()
-        .zip(values)
-        .filter(|(axis, _)| axis.values.len() > 1);
-    let words: Vec<String> = several
-        .filter(|(axis, _)| axis.name != WORKING_SET)
-        .map(|(axis, value)| axis.value_text(value))
-        .collect();
-    words.join(" ")
+    let pairs = result.axes.iter().zip(values);
+    several_values(pairs.filter(|(axis, _)| axis.name != WORKING_SET))
 }
 
 /// A working set.

@@ -13,9 +13,9 @@ fn found(severity: Severity, device: &DeviceInfo, cause: DeviceCause) -> Finding
 pub(super) fn findings(target: &TargetInfo, now: &MachineConditions) -> Vec<Finding> {
     let mut all: Vec<Finding> = Vec::new();
     for device in target.all_devices() {
-        all.extend(lasting(device));
+        all.extend(persistent_findings(device));
         if let Some(seen) = now.devices.iter().find(|seen| seen.number == device.number) {
-            all.extend(passing(device, seen));
+            all.extend(current_findings(device, seen));
         }
     }
     // In a stack only the lowest device stores data. I/O of other processes is reported there.
@@ -32,7 +32,7 @@ pub(super) fn findings(target: &TargetInfo, now: &MachineConditions) -> Vec<Find
 }
 
 /// Reports properties of a device that persist until they are changed.
-fn lasting(device: &DeviceInfo) -> Vec<Finding> {
+fn persistent_findings(device: &DeviceInfo) -> Vec<Finding> {
     let found = [
         memory(device),
         buffered_loop(device),
@@ -47,7 +47,7 @@ fn lasting(device: &DeviceInfo) -> Vec<Finding> {
 }
 
 /// Reports current activity and states of a device.
-fn passing(device: &DeviceInfo, seen: &DeviceConditions) -> Vec<Finding> {
+fn current_findings(device: &DeviceInfo, seen: &DeviceConditions) -> Vec<Finding> {
     let found = [
         synchronising(device, seen),
         degraded(device, seen),

@@ -442,6 +442,24 @@ fn finding_causes_have_their_words() {
 }
 
 #[test]
+fn commands_of_findings_quote_names_with_blanks() {
+    let sparse = FindingCause::Target(TargetCause::SparseFile {
+        allocated_bytes: 0,
+        size_bytes: 7,
+    });
+    let left = FindingCause::Leftover(LeftoverCause::AnotherHost {
+        bytes: 7,
+        age_s: None,
+        is_boot_known: true,
+        directory: "/my data".to_owned(),
+    });
+    for (cause, word) in [(sparse, "'--filename=/my data'"), (left, "'/my data'")] {
+        let command = finding(Severity::Note, "/my data", cause).command;
+        assert!(command.unwrap().contains(word), "{word}");
+    }
+}
+
+#[test]
 fn finding_json_has_its_words_and_cause() {
     for found in all_findings() {
         let json = serde_json::to_value(&found).unwrap();

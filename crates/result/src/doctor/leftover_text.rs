@@ -3,6 +3,7 @@
 use super::finding_cause::LeftoverCause;
 use super::finding_words::FindingWords;
 use crate::words;
+use iosonde_job::quote_shell_word;
 
 pub(super) fn describe(cause: &LeftoverCause) -> FindingWords {
     match cause {
@@ -35,7 +36,10 @@ pub(super) fn describe(cause: &LeftoverCause) -> FindingWords {
                 "it occupies space, or a run on another host uses it",
             )
             .remedy("make sure that no run on another host uses it, then remove it")
-            .command(format!("iosonde doctor --clean {directory}"))
+            .command(format!(
+                "iosonde doctor --clean {}",
+                quote_shell_word(directory)
+            ))
         }
         LeftoverCause::AnotherRun => FindingWords::new(
             "another-run",

@@ -5,6 +5,7 @@ use super::finding_words::FindingWords;
 use crate::host::PathKind;
 use crate::words;
 use iosonde_job::errno::EPERM;
+use iosonde_job::quote_shell_word;
 
 /// Returns the words of a finding about the target of this name.
 pub(super) fn describe(cause: &TargetCause, target: &str) -> FindingWords {
@@ -147,7 +148,7 @@ fn nearly_full(available_bytes: u64, total_bytes: u64, mount_point: Option<&str>
     )
     .remedy("remove files that are not needed, then discard the free blocks")
     .command(match mount_point {
-        Some(mount_point) => format!("sudo fstrim -v {mount_point}"),
+        Some(mount_point) => format!("sudo fstrim -v {}", quote_shell_word(mount_point)),
         None => "sudo fstrim -av".to_owned(),
     })
 }
@@ -164,8 +165,8 @@ fn sparse_file(target: &str, allocated_bytes: u64, size_bytes: u64) -> FindingWo
     )
     .remedy("write the whole file first, which overwrites its data")
     .command(format!(
-        "iosonde fio --name=fill --filename={target} --rw=write --bs=1m --direct=1 \
-         --size={size_bytes}"
+        "iosonde fio --name=fill {} --rw=write --bs=1m --direct=1 --size={size_bytes}",
+        quote_shell_word(&format!("--filename={target}"))
     ))
 }
 

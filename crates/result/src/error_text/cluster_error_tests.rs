@@ -197,14 +197,14 @@ fn node_errors_keep_their_words() {
     check_obstacles(vec![
         (
             ClusterObstacle::NodesNotListed,
-            "how many nodes there are may not be seen by this user",
-            "say how many pods with --pods",
+            "this user may not list nodes, so their number is not known",
+            "give the number of pods with --pods",
         ),
         (
             ClusterObstacle::NoLabelledNode {
                 labels: texts(&["disk=ssd", "zone in (a,b)"]),
             },
-            "no node has the labels disk=ssd,zone in (a,b)",
+            "no node matches the selector disk=ssd,zone in (a,b)",
             "see `kubectl get nodes --show-labels`; nodes that an autoscaler has yet to make are \
              chosen with --pod-patch",
         ),
@@ -252,14 +252,12 @@ fn claim_size_errors_keep_their_words() {
     check_obstacles(vec![
         (
             outside(ClaimBound::MaximumBytes(2 << 30)),
-            "the limit range l does not allow it: a claim may have 2Gi at most, and 5Gi is asked \
-             for",
+            "the claim of 5Gi is larger than the 2Gi that the limit range l allows",
             limits,
         ),
         (
             outside(ClaimBound::MinimumBytes(10 << 30)),
-            "the limit range l does not allow it: a claim must have 10Gi at least, and 5Gi is \
-             asked for",
+            "the claim of 5Gi is smaller than the 10Gi that the limit range l requires",
             limits,
         ),
         (
@@ -267,12 +265,12 @@ fn claim_size_errors_keep_their_words() {
                 needed_bytes: 3 << 20,
                 left_bytes: 7,
             }),
-            "the quota q (requests.storage) does not allow it: 3Mi is asked for, but 7 is left",
+            "the quota q (requests.storage) is too small: the run needs 3Mi, but 7 is left",
             quota,
         ),
         (
             over(QuotaShortage::Claims),
-            "the quota q (requests.storage) does not allow it: no further claim is allowed",
+            "the quota q (requests.storage) is too small: no further claim is allowed",
             claims,
         ),
     ]);
@@ -289,8 +287,7 @@ fn errors_of_counted_amounts_name_the_option() {
     check_obstacles(vec![
         (
             over(QuotaShortage::ClaimCount { needed: 2, left: 1 }),
-            "the quota q (requests.storage) does not allow it: 2 claims are asked for, but 1 is \
-             left",
+            "the quota q (requests.storage) is too small: the run needs 2 claims, but 1 is left",
             claims,
         ),
         (
@@ -298,7 +295,7 @@ fn errors_of_counted_amounts_name_the_option() {
                 needed_milli: 1500,
                 left_milli: 1000,
             }),
-            "the quota q (requests.storage) does not allow it: 1500m is asked for, but 1 is left",
+            "the quota q (requests.storage) is too small: the run needs 1500m, but 1 is left",
             "use smaller --requests and --limits, fewer --pods, or ask for more quota",
         ),
         (
@@ -451,8 +448,8 @@ fn manifest_errors_keep_their_words() {
         ),
         (
             ClusterObstacle::NotRenderable(ManifestLimit::UnknownPodCount),
-            "how many nodes there are is not known to a manifest",
-            "say how many pods, and that they are spread: --pods N --placement spread",
+            "a manifest does not know the number of nodes",
+            "give the number of pods, and spread them: --pods N --placement spread",
         ),
         (
             ClusterObstacle::ManifestNotWritten { error: error() },
@@ -559,12 +556,12 @@ fn storage_class_problems_keep_their_words() {
                 available_bytes: 1 << 30,
                 claim_bytes: 5 << 30,
             },
-            "its driver has room for volumes of 1Gi at most, and 5Gi is asked for",
+            "its driver has room for volumes of 1Gi at most, but the claim needs 5Gi",
             "use a smaller --claim-size, or remove what is not needed",
         ),
         (
             VolumeProblem::DirectoryAsBlock,
-            "this is a directory, and cannot be had as a block device",
+            "this target is a directory, not a block device",
             "leave out --volume-mode, or measure a claim: sc://CLASS",
         ),
         (

@@ -43,18 +43,18 @@ impl fmt::Display for ClusterObstacle {
                 namespace, rights, ..
             } => write!(
                 formatter,
-                "the namespace {namespace} does not exist, and of what making and removing it \
-                 needs this user may not: {}",
+                "the namespace {namespace} does not exist, and this user lacks rights to make and \
+                 remove it: {}",
                 rights.join(", ")
             ),
             ClusterObstacle::MissingRights { rights, .. } => write!(
                 formatter,
-                "this user may not do here what a run needs: {}",
+                "this user lacks rights that a run needs: {}",
                 rights.join(", ")
             ),
             ClusterObstacle::CleanUpForbidden { rights, .. } => write!(
                 formatter,
-                "this user may not do here what --clean needs: {}",
+                "this user lacks rights that --clean needs: {}",
                 rights.join(", ")
             ),
             ClusterObstacle::InvalidPodPatch { error } => {
@@ -81,10 +81,11 @@ fn describe_node_or_claim(
 ) -> fmt::Result {
     match obstacle {
         ClusterObstacle::NodesNotListed => {
-            formatter.write_str("how many nodes there are may not be seen by this user")
+            formatter.write_str("this user may not list nodes, so their number is not known")
         }
         ClusterObstacle::NoLabelledNode { labels } => {
-            write!(formatter, "no node has the labels {}", labels.join(","))
+            let selector = labels.join(",");
+            write!(formatter, "no node matches the selector {selector}")
         }
         ClusterObstacle::OtherArchitecture { nodes, agent } => write!(
             formatter,
@@ -101,8 +102,9 @@ fn describe_node_or_claim(
             claim_bytes,
         } => write!(
             formatter,
-            "the limit range {limit_range} does not allow it: {bound}, and {} is asked for",
-            describe_quantity(*claim_bytes)
+            "the claim of {} is {}",
+            describe_quantity(*claim_bytes),
+            bound.problem(limit_range)
         ),
         ClusterObstacle::QuotaExceeded {
             quota,
@@ -110,7 +112,7 @@ fn describe_node_or_claim(
             shortage,
         } => write!(
             formatter,
-            "the quota {quota} ({resource}) does not allow it: {shortage}"
+            "the quota {quota} ({resource}) is too small: {shortage}"
         ),
         ClusterObstacle::QuotaNeedsAmount { quota, resource } => write!(
             formatter,
@@ -137,11 +139,14 @@ fn describe_node_or_claim(
             describe_quantity(*requested_bytes),
             describe_quantity(whole_mib(*largest_bytes))
         ),
-        ClusterObstacle::ShareFull {
-            free_bytes,
-            needed_bytes,
-        } => formatter.write_str(&full_share_text(*free_bytes, *needed_bytes)),
-        other => describe_run_or_manifest(other, formatter),
+        other => describe_share_run_or_manifest(other, formatter),
+    }
+}
+
+fn image_without_agent_text(image: &str) -> String {
+    match image {
+        "" => "a manifest needs an image that carries the agent".to_owned(),
+        image => format!("the image {image} does not carry the agent, by its name"),
     }
 }
 
@@ -150,13 +155,18 @@ fn whole_mib(bytes: u64) -> u64 {
     bytes >> 20 << 20
 }
 
-/// Describes an obstacle of a known run or of a rendered manifest. The functions above describe the
-/// last variants. They are listed so that the compiler reports a variant without a text.
-fn describe_run_or_manifest(
+/// Describes an obstacle of a share, of a known run or of a rendered manifest. The functions above
+/// describe the last variants. They are listed so that the compiler reports a variant without a
+/// text.
+fn describe_share_run_or_manifest(
     obstacle: &ClusterObstacle,
     formatter: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
     match obstacle {
+        ClusterObstacle::ShareFull {
+            free_bytes,
+            needed_bytes,
+        } => formatter.write_str(&full_share_text(*free_bytes, *needed_bytes)),
         ClusterObstacle::NotFollowable { job, .. } => {
             write!(formatter, "{job} is not the run of a single job")
         }
@@ -180,13 +190,9 @@ fn describe_run_or_manifest(
         ClusterObstacle::RenderedPodsRemoved { run } => {
             write!(formatter, "{run} has no pods any more")
         }
-        ClusterObstacle::ImageWithoutAgent { image } => match image.as_str() {
-            "" => formatter.write_str("a manifest needs an image that carries the agent"),
-            image => write!(
-                formatter,
-                "the image {image} does not carry the agent, by its name"
-            ),
-        },
+        ClusterObstacle::ImageWithoutAgent { image } => {
+            formatter.write_str(&image_without_agent_text(image))
+        }
         ClusterObstacle::NotRenderable(limit) => formatter.write_str(&limit.problem()),
         ClusterObstacle::ManifestNotWritten { error } => {
             write!(formatter, "a manifest cannot be written: {error}")
@@ -216,7 +222,6 @@ fn describe_run_or_manifest(
         | ClusterObstacle::CleanUpForbidden { .. }
         | ClusterObstacle::QuotaNeedsAmount { .. }
         | ClusterObstacle::VolumeTooSmall { .. }
-        | ClusterObstacle::ShareFull { .. }
         | ClusterObstacle::EphemeralStorageTooSmall { .. }
         | ClusterObstacle::QuotaExceeded { .. } => write!(formatter, "{obstacle:?}"),
     }
@@ -227,7 +232,11 @@ impl ClusterObstacle {
     pub(super) fn remedy(&self) -> String {
         let remedy = match self {
             ClusterObstacle::RequestFailed {
-                request: ClusterRequest::CheckRights | ClusterRequest::ReadVersion,
+                request:
+                    ClusterRequest::CheckRights
+                    | ClusterRequest::ReadVersion
+                    | ClusterRequest::FindPods
+                    | ClusterRequest::ListJobs,
                 failure: ApiFailure::Refused { code: 404, .. },
             } => {
                 "no API server answers there: check `server` and `proxy-url` of the context in \
@@ -269,9 +278,6 @@ impl ClusterObstacle {
                      add --create-namespace: it is made for the run, and removed after it"
                 );
             }
-            ClusterObstacle::NamespaceTerminating { .. } => {
-                "wait until it is gone, or choose another with -n"
-            }
             ClusterObstacle::NamespaceForbidden { .. } => {
                 "choose one that exists with -n, or have an administrator grant these rights"
             }
@@ -295,7 +301,10 @@ impl ClusterObstacle {
     /// Returns the action for an obstacle of the nodes or of the claims.
     fn node_or_claim_remedy(&self) -> String {
         let remedy = match self {
-            ClusterObstacle::NodesNotListed => "say how many pods with --pods",
+            ClusterObstacle::NamespaceTerminating { .. } => {
+                "wait until it is gone, or choose another with -n"
+            }
+            ClusterObstacle::NodesNotListed => "give the number of pods with --pods",
             ClusterObstacle::NoLabelledNode { .. } => {
                 "see `kubectl get nodes --show-labels`; nodes that an autoscaler has yet to make \
                  are chosen with --pod-patch"

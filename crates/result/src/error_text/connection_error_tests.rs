@@ -1,6 +1,6 @@
 //! Words of the errors of a connection to a cluster.
 
-use crate::run_error::{ClusterObstacle, RunError};
+use crate::run_error::{ApiFailure, ClusterObstacle, ClusterRequest, RunError};
 
 #[test]
 fn certificate_errors_keep_their_words() {
@@ -21,5 +21,26 @@ fn certificate_errors_keep_their_words() {
         let error = RunError::from(obstacle);
         assert_eq!(error.to_string(), words);
         assert_eq!(error.remedy(), remedy);
+    }
+}
+
+#[test]
+fn server_without_lists_is_no_api_server() {
+    for request in [
+        ClusterRequest::CheckRights,
+        ClusterRequest::ReadVersion,
+        ClusterRequest::FindPods,
+        ClusterRequest::ListJobs,
+    ] {
+        let failure = ApiFailure::Refused {
+            code: 404,
+            message: String::new(),
+        };
+        let error = RunError::from(ClusterObstacle::RequestFailed { request, failure });
+        let remedy = error.remedy();
+        assert!(
+            remedy.contains("no API server answers there"),
+            "{error}: {remedy}"
+        );
     }
 }

@@ -24,7 +24,7 @@ impl ManifestLimit {
             ManifestLimit::StatefulSetOnOneVolume => {
                 "the pods of this StatefulSet would use the same directory"
             }
-            ManifestLimit::UnknownPodCount => "how many nodes there are is not known to a manifest",
+            ManifestLimit::UnknownPodCount => "a manifest does not know the number of nodes",
         };
         text.into()
     }
@@ -39,7 +39,7 @@ impl ManifestLimit {
             ManifestLimit::SharedFileCheck => "leave out --render, or use --shared without =file",
             ManifestLimit::StatefulSetOnOneVolume => "render a Job, or name a storage class",
             ManifestLimit::UnknownPodCount => {
-                "say how many pods, and that they are spread: --pods N --placement spread"
+                "give the number of pods, and spread them: --pods N --placement spread"
             }
             ManifestLimit::FilesTooLarge { .. } => {
                 "leave out --render to run it with iosonde, or split the file into smaller ones"

@@ -4,17 +4,16 @@ use super::describe_quantity;
 use crate::run_error::{ClaimBound, QuotaShortage};
 use std::fmt;
 
-impl fmt::Display for ClaimBound {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl ClaimBound {
+    /// Returns how the size of a claim misses this bound of the limit range.
+    pub(super) fn problem(&self, limit_range: &str) -> String {
         match self {
-            ClaimBound::MaximumBytes(bytes) => write!(
-                formatter,
-                "a claim may have {} at most",
+            ClaimBound::MaximumBytes(bytes) => format!(
+                "larger than the {} that the limit range {limit_range} allows",
                 describe_quantity(*bytes)
             ),
-            ClaimBound::MinimumBytes(bytes) => write!(
-                formatter,
-                "a claim must have {} at least",
+            ClaimBound::MinimumBytes(bytes) => format!(
+                "smaller than the {} that the limit range {limit_range} requires",
                 describe_quantity(*bytes)
             ),
         }
@@ -29,15 +28,15 @@ impl fmt::Display for QuotaShortage {
                 left_bytes,
             } => write!(
                 formatter,
-                "{} is asked for, but {} is left",
+                "the run needs {}, but {} is left",
                 describe_quantity(*needed_bytes),
                 describe_quantity(*left_bytes)
             ),
             QuotaShortage::Claims => formatter.write_str("no further claim is allowed"),
             QuotaShortage::ClaimCount { needed, left } => {
-                let asked = match needed {
-                    1 => "claim is",
-                    _ => "claims are",
+                let claims = match needed {
+                    1 => "claim",
+                    _ => "claims",
                 };
                 let verb = match left {
                     1 => "is",
@@ -45,7 +44,7 @@ impl fmt::Display for QuotaShortage {
                 };
                 write!(
                     formatter,
-                    "{needed} {asked} asked for, but {left} {verb} left"
+                    "the run needs {needed} {claims}, but {left} {verb} left"
                 )
             }
             QuotaShortage::Amount {
@@ -53,7 +52,7 @@ impl fmt::Display for QuotaShortage {
                 left_milli,
             } => write!(
                 formatter,
-                "{} is asked for, but {} is left",
+                "the run needs {}, but {} is left",
                 describe_milli(*needed_milli),
                 describe_milli(*left_milli)
             ),

@@ -27,8 +27,8 @@ fn namespace_without_rights_keeps_its_words() {
             rights: rights(&["create namespaces", "delete namespaces"]),
             role: role(),
         },
-        "the namespace lab does not exist, and of what making and removing it needs this user may \
-         not: create namespaces, delete namespaces",
+        "the namespace lab does not exist, and this user lacks rights to make and remove it: \
+         create namespaces, delete namespaces",
         "choose one that exists with -n, or have an administrator grant these rights",
     );
 }
@@ -40,7 +40,7 @@ fn missing_rights_suggest_another_namespace_only_to_a_free_run() {
         role: role(),
         is_bound_to_namespace,
     };
-    let words = "this user may not do here what a run needs: create jobs, get pods/log";
+    let words = "this user lacks rights that a run needs: create jobs, get pods/log";
     check(
         missing(false),
         words,
@@ -60,7 +60,7 @@ fn missing_rights_to_clean_up_keep_their_words() {
         role: role(),
         suggests_namespace,
     };
-    let words = "this user may not do here what --clean needs: delete jobs";
+    let words = "this user lacks rights that --clean needs: delete jobs";
     check(
         forbidden(false),
         words,

@@ -69,7 +69,7 @@ impl SharedFileProblem {
                 "let the pod's user write to the volume: --run-as; or leave out --shared=file"
             }
             SharedFileProblem::PodCount { .. } => {
-                "say how many pods with --pods, or use --shared without =file"
+                "give the number of pods with --pods, or use --shared without =file"
             }
             SharedFileProblem::OneNodeDriver { drivers, .. } => {
                 return format!(

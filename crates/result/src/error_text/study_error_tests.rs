@@ -158,6 +158,16 @@ fn write_refusals_name_cause_and_consent() {
             "make sure that this is the right disk, then start again with --allow-overwrite=/dev/y",
         ),
         (
+            refused(WriteRefusal::OtherDisk {
+                change: IdentityChange::Start,
+                consent_name: text("/dev/my disk"),
+            }),
+            "refusing to write to /dev/x: this may not be the disk for which --allow-overwrite was \
+             given: the partition starts at another offset of its disk",
+            "make sure that this is the right disk, then start again with \
+             '--allow-overwrite=/dev/my disk'",
+        ),
+        (
             refused(WriteRefusal::ResumedOnOtherDisk {
                 change: IdentityChange::Serial {
                     was: text("a"),

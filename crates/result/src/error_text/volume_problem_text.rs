@@ -48,12 +48,12 @@ impl fmt::Display for VolumeProblem {
                 claim_bytes,
             } => write!(
                 formatter,
-                "its driver has room for volumes of {} at most, and {} is asked for",
+                "its driver has room for volumes of {} at most, but the claim needs {}",
                 describe_quantity(*available_bytes),
                 describe_quantity(*claim_bytes)
             ),
             VolumeProblem::DirectoryAsBlock => {
-                formatter.write_str("this is a directory, and cannot be had as a block device")
+                formatter.write_str("this target is a directory, not a block device")
             }
             VolumeProblem::DeviceInUse { used, .. }
             | VolumeProblem::RenderedDeviceInUse { used } => {

@@ -1,6 +1,7 @@
 //! Words of a [`WriteRefusal`].
 
 use crate::run_error::{IdentityChange, ImageContent, ImageUser, WriteObstacle, WriteRefusal};
+use iosonde_job::quote_shell_word;
 use std::fmt;
 use std::path::Path;
 
@@ -66,8 +67,8 @@ impl WriteRefusal {
             }
             WriteRefusal::UnreadableContents { consent_name, .. } => propose_consent(consent_name),
             WriteRefusal::OtherDisk { consent_name, .. } => format!(
-                "make sure that this is the right disk, then start again with \
-                 --allow-overwrite={consent_name}"
+                "make sure that this is the right disk, then start again with {}",
+                consent_option(consent_name)
             ),
             WriteRefusal::ResumedOnOtherDisk { study, .. } => format!(
                 "check that this is the right disk, then start the {study} without --resume"
@@ -115,7 +116,13 @@ impl WriteRefusal {
 }
 
 fn propose_consent(consent_name: &str) -> String {
-    format!("to overwrite its data, use --allow-overwrite={consent_name}")
+    let option = consent_option(consent_name);
+    format!("to overwrite its data, use {option}")
+}
+
+/// The option that consents to overwrite a target, as a word of a shell.
+fn consent_option(consent_name: &str) -> String {
+    quote_shell_word(&format!("--allow-overwrite={consent_name}"))
 }
 
 impl fmt::Display for ImageUser {
@@ -164,7 +171,8 @@ impl WriteObstacle {
                 Some("choose another device: the running system is on this one".to_owned())
             }
             WriteObstacle::Mounted { mount_point, .. } => Some(format!(
-                "if the file system is not needed, unmount it: umount {mount_point}"
+                "if the file system is not needed, unmount it: umount {}",
+                quote_shell_word(mount_point)
             )),
             WriteObstacle::Swap { device } => Some(format!(
                 "if the swap space is not needed, disable it: swapoff {device}"

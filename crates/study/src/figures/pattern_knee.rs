@@ -15,7 +15,7 @@ pub struct Knee {
     pub saturation: Saturation,
     /// The rate with another block size, if the curve has a plateau.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub second_size: Option<SecondSize>,
+    pub second_size: Option<SecondBlockSize>,
 }
 
 impl Knee {
@@ -27,7 +27,7 @@ impl Knee {
 
 /// The cell measured with another block size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SecondSize {
+pub struct SecondBlockSize {
     /// Bytes of each I/O.
     pub block_bytes: u64,
     /// The measured cell.

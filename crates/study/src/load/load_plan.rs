@@ -3,6 +3,7 @@
 use crate::figures::load_measurement::Offered;
 use crate::job_template::{JobTemplate, single_job};
 use iosonde_job::plan::{BlockSize, Direction, Job, PerDirection, Plan, ReadWrite, ReadWriteMode};
+use iosonde_job::run_number::with_run_number;
 use serde::{Deserialize, Serialize};
 
 /// Maximum I/O depth of the capacity run.
@@ -137,18 +138,8 @@ impl LoadJobs<'_> {
         job.io.sim = self
             .template
             .sim
-            .map(|device| device_for_run(device, self.run));
+            .map(|device| with_run_number(device, self.run));
         job
-    }
-}
-
-/// Returns the simulated device for one run of a study, with the number of the run.
-fn device_for_run(device: &str, run: u64) -> String {
-    let mut words = device.split(',');
-    let is_given = words.any(|word| word.trim().starts_with("run="));
-    match run > 0 && !is_given {
-        true => format!("{device},run={run}"),
-        false => device.to_owned(),
     }
 }
 

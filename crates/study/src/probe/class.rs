@@ -57,6 +57,21 @@ impl Classification {
             (_, false, false) => None,
         }
     }
+
+    /// Returns the sentence with other texts for its `reasons`. `is_noisy`: see
+    /// [`ProbeResult::is_noisy`](super::ProbeResult::is_noisy). A sentence that quotes other
+    /// figures or none, and one of an older version, stays as it is.
+    #[must_use]
+    pub fn sentence_with(&self, figures: &[String], is_noisy: bool) -> String {
+        let is_quoted = !figures.is_empty()
+            && figures.len() == self.reasons.len()
+            && self.answered_instead().is_none();
+        let has_parts = !self.device.is_empty() && !self.suitability.is_empty();
+        match is_quoted && has_parts {
+            true => sentence_with_figures(&self.device, figures, is_noisy, &self.suitability),
+            false => self.sentence.clone(),
+        }
+    }
 }
 
 /// Classifies a target by what the probe found.
@@ -140,13 +155,25 @@ fn sentence(evidence: &ClassEvidence, figures: &[String]) -> String {
             );
         }
     }
+    let suitability = format!("{}.", durable_writes::sentence(evidence));
+    let device = evidence.device.words();
+    sentence_with_figures(&device, figures, evidence.noisy, &suitability)
+}
+
+/// The kind of device with the figures that describe it, and the suitability.
+fn sentence_with_figures(
+    device: &str,
+    figures: &[String],
+    is_noisy: bool,
+    suitability: &str,
+) -> String {
     let figures = figures.join(", ");
-    let said = match (figures.is_empty(), evidence.noisy) {
-        (true, _) => device,
+    let said = match (figures.is_empty(), is_noisy) {
+        (true, _) => device.to_owned(),
         (false, true) => format!("{device}. In this noisy run {figures}"),
         (false, false) => format!("{device}: {figures}"),
     };
-    format!("{said}. {}.", durable_writes::sentence(evidence))
+    format!("This is {said}. {suitability}")
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::figures::phase_run::PhaseRun;
 use crate::probe_phase::ProbePhase;
 use crate::study_target::{StudyTarget, StudyTargetKind};
 use iosonde_job::plan::Engine;
+use iosonde_job::quote_shell_word;
 use iosonde_result::device_class::{DeviceClass, DeviceDescription};
 use iosonde_result::run::{RunResult, VerdictKind};
 
@@ -112,21 +113,12 @@ impl ClassEvidence {
 }
 
 fn target_arguments(target: &StudyTarget) -> String {
-    let name = shell_quoted(&target.name);
+    let name = quote_shell_word(&target.name);
     match target.kind {
         StudyTargetKind::Existing { consent: true, .. } => {
             format!("{name} --allow-overwrite {name}")
         }
         _ => name,
-    }
-}
-
-/// Quotes a word unless a shell reads it unchanged.
-fn shell_quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/.:_-=,+@".contains(letter);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 
@@ -148,7 +140,7 @@ fn has_read_verdict(runs: &[PhaseRun], kind: VerdictKind) -> bool {
 const RELATIVE_ERROR_MAX: f64 = 0.25;
 
 /// Whether noise or interference dominates the figures.
-fn is_noisy(figures: &[PhaseFigure], runs: &[PhaseRun]) -> bool {
+pub(super) fn is_noisy(figures: &[PhaseFigure], runs: &[PhaseRun]) -> bool {
     let decides = |phase: ProbePhase| {
         matches!(
             phase,
@@ -195,6 +187,5 @@ mod tests {
             target_arguments(&target("/dev/sdx", device)),
             "/dev/sdx --allow-overwrite /dev/sdx"
         );
-        assert_eq!(shell_quoted("it's"), r"'it'\''s'");
     }
 }

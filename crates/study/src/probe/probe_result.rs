@@ -1,6 +1,7 @@
 //! The stored result of a probe.
 
 use super::class::Classification;
+use super::evidence::is_noisy;
 use crate::CutShort;
 use crate::ceiling::{self, Ceiling};
 use crate::figures::pattern_knee::Knee;
@@ -85,6 +86,12 @@ impl ProbeResult {
     pub fn expect(&mut self, expected: Vec<PromiseCheck>) {
         self.ceilings = ceiling::probe_ceilings(&self.knees, &self.figures, &self.runs, &expected);
         self.expected = expected;
+    }
+
+    /// Whether noise or other work dominates the figures that the classification quotes.
+    #[must_use]
+    pub fn is_noisy(&self) -> bool {
+        is_noisy(&self.figures, &self.runs)
     }
 
     /// The first I/O error of any phase.

@@ -4,7 +4,7 @@ use super::knee::SUFFIX;
 use super::phase::{self, ProbeJobs};
 use crate::ceiling;
 use crate::driver::StudyDriver;
-use crate::figures::pattern_knee::{Knee, SecondSize};
+use crate::figures::pattern_knee::{Knee, SecondBlockSize};
 use crate::probe_budget::ProbeBudget;
 use crate::probe_phase::ProbePhase;
 use crate::saturation::{CurveLog, measure_cell, record_option};
@@ -28,7 +28,7 @@ pub(super) fn measure_second_size(
     knee: &Knee,
     jobs: &ProbeJobs<'_>,
     budget: &ProbeBudget,
-) -> Result<Option<SecondSize>, RunError> {
+) -> Result<Option<SecondBlockSize>, RunError> {
     let phase = knee.phase;
     let block_bytes = block_bytes(phase);
     let Some(iodepth) = iodepth(knee, block_bytes, jobs) else {
@@ -47,7 +47,7 @@ pub(super) fn measure_second_size(
     let run = measure_cell(driver, &job, iodepth, times, &mut CurveLog::default())?;
     let cell = run.record.cell();
     let is_good = run.failure.is_none() && cell.iops.mean > 0.0;
-    Ok(is_good.then_some(SecondSize {
+    Ok(is_good.then_some(SecondBlockSize {
         block_bytes,
         cell,
         spent_ns: run.elapsed_ns,

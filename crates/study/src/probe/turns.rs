@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The turn order of several probes.
 #[derive(Debug)]
-pub struct Turns {
+pub struct TurnOrder {
     round: Mutex<TurnRound>,
     changed: Condvar,
 }
@@ -50,10 +50,10 @@ impl TurnRound {
     }
 }
 
-impl Turns {
+impl TurnOrder {
     /// Turns of `count` probes, numbered from 0.
-    pub fn new(count: usize, seed: u64) -> Turns {
-        Turns {
+    pub fn new(count: usize, seed: u64) -> TurnOrder {
+        TurnOrder {
             round: Mutex::new(TurnRound {
                 order: shuffled(count, seed),
                 at: 0,
@@ -114,7 +114,7 @@ impl Turns {
 
 /// A place in the turn order. Dropping it leaves the order.
 pub struct Present<'a> {
-    turns: &'a Turns,
+    turns: &'a TurnOrder,
     probe_index: usize,
 }
 
@@ -126,7 +126,7 @@ impl Drop for Present<'_> {
 
 /// Makes the runs of one probe wait for their turn. Dropping it leaves the turn order.
 pub struct TurnHook<'a> {
-    turns: &'a Turns,
+    turns: &'a TurnOrder,
     probe_index: usize,
     has_run: bool,
 }
@@ -205,7 +205,7 @@ mod tests {
 
     /// Probes `count` devices concurrently; the first ends after `first_ends` figures.
     fn side_by_side(count: usize, seed: u64, first_ends: usize) -> Vec<(usize, ProbePhase)> {
-        let turns = Turns::new(count, seed);
+        let turns = TurnOrder::new(count, seed);
         let begun = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             for probe_index in 0..count {
@@ -306,7 +306,7 @@ mod tests {
         });
         assert!(one_after_the_other < -0.1, "{one_after_the_other}");
         for seed in 0..10 {
-            let turns = Turns::new(2, seed);
+            let turns = TurnOrder::new(2, seed);
             let interleaved = seeming_gain(|probe_index, runs| {
                 let mut session = Slowing { runs };
                 let mut turn = turns.hook(probe_index);
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn failed_session_setup_releases_turn() {
-        let turns = Turns::new(2, 7);
+        let turns = TurnOrder::new(2, 7);
         std::thread::scope(|scope| {
             for probe_index in 0..2 {
                 let turns = &turns;

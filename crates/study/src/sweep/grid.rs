@@ -2,7 +2,7 @@
 
 use super::axis::{JOB, TARGET, WORKING_SET};
 use super::effect::without_effect;
-use super::place::{place, reach};
+use super::job_extent::{reach, relocate_job};
 use crate::StudyError;
 use crate::figures::curve_plan::CurvePlan;
 use crate::study_target::StudyTargetKind;
@@ -136,7 +136,7 @@ impl SweepGrid {
             if self.is_size_open {
                 curve.job.files.size = None;
             }
-            place(&mut curve.job, target).map_err(StudyError::Relocation)?;
+            relocate_job(&mut curve.job, target).map_err(StudyError::Relocation)?;
         }
         grid.settle_depths();
         Ok(grid)
@@ -335,7 +335,7 @@ impl GridBuilder<'_> {
         job.schedule.stonewall = false;
         job.groupid = 0;
         if let Some(target) = self.targets.get(target)
-            && let Err(misplaced) = place(&mut job, target)
+            && let Err(misplaced) = relocate_job(&mut job, target)
         {
             let misplaced = Diagnostic::error(misplaced.to_string()).help(misplaced.remedy());
             found.push(misplaced);
@@ -407,7 +407,7 @@ pub fn with_options(
     resolve(&[sections], &CommandLineSettings::default(), env, found)
 }
 
-/// Text of the plain job. `place` sets its path, which may contain any character.
+/// Text of the plain job. [`relocate_job`] sets its path, which may contain any character.
 fn plain(target: Option<&SweepTarget>) -> String {
     let simulated = match target.map(|target| &target.kind) {
         Some(StudyTargetKind::Simulated { options }) => Some(options),

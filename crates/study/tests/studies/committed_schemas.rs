@@ -24,6 +24,11 @@ fn probe_schema_is_current() {
 }
 
 #[test]
+fn repetitions_schema_is_current() {
+    assert_committed("probe-repetitions.json", &probe::repetitions::schema());
+}
+
+#[test]
 fn pts_schema_is_current() {
     assert_committed("pts.json", &pts::schema());
 }

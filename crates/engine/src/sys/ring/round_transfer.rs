@@ -2,6 +2,9 @@
 //!
 //! Short for the reason of [`super::lone_transfer`].
 
+#[cfg(test)]
+mod tests;
+
 use super::Ring;
 use crate::slot::{Completion, RoundTransfer};
 use crate::sys::memory::IoMemory;

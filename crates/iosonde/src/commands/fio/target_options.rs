@@ -7,7 +7,7 @@ use crate::commands::{ceph, cluster};
 use crate::failure::CommandError;
 use clap::{Arg, CommandFactory, Parser, ValueEnum};
 use iosonde_cluster::render::Form;
-use iosonde_job::TargetUri;
+use iosonde_job::{TargetScheme, TargetUri};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -61,6 +61,8 @@ enum Rendered {
 /// Help on the options of remote targets, which fio lacks. Lines have at most `columns` columns.
 pub(super) fn help_of_targets(columns: usize) -> String {
     let command = Words::command().help_template("{all-args}");
+    // fio takes a single dash for the long name, so short names of other commands do not apply.
+    let command = command.mut_args(|argument| argument.short(None::<char>));
     let mut command = command.term_width(columns);
     let options = command.render_help();
     format!("\nOptions of targets in a cluster, only with --target or --in:\n\n{options}\n")
@@ -75,9 +77,9 @@ impl Words {
         let selector = pods
             .strip_prefix("pods/")
             .map(|rest| rest.trim_start_matches('/'));
-        let selector = selector.or_else(|| pods.strip_prefix("pods://"));
+        let selector = selector.or_else(|| TargetScheme::Pods.strip(pods));
         match selector {
-            Some(selector) => Ok(format!("pods://{selector}")),
+            Some(selector) => Ok(format!("{}{selector}", TargetScheme::Pods)),
             None => Err(CommandError::usage(
                 format!("--in={pods} names no pods"),
                 "use --in pods/SELECTOR with the labels of the pods, e.g. --in pods/app=fio",
@@ -85,16 +87,31 @@ impl Words {
         }
     }
 
+    /// Refuses options of Kubernetes clusters with a target in a Ceph cluster.
+    fn refuse_options_of_kubernetes(&self, name: &str) -> Result<(), CommandError> {
+        if self.render.is_some() {
+            return Err(CommandError::usage(
+                format!("--render makes manifests for Kubernetes, but {name} is in Ceph"),
+                "leave out --render, or name a volume: --target sc://CLASS or pvc://CLAIM",
+            ));
+        }
+        if self.pods.pods().is_some() {
+            return Err(cluster::no_pods_of(name));
+        }
+        match self.cluster.given_option() {
+            Some(option) => Err(CommandError::usage(
+                format!("{option} has no effect: {name} is not in a Kubernetes cluster"),
+                format!("leave out {option}, or name a volume: --target sc://CLASS or pvc://CLAIM"),
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Converts the options to the target that they name.
     fn remote_target(self) -> Result<RemoteTarget, CommandError> {
         let name = self.target_name()?;
         if let Some(target) = ceph::target(&name)? {
-            if self.render.is_some() {
-                return Err(CommandError::usage(
-                    format!("--render makes manifests for Kubernetes, but {name} is in Ceph"),
-                    "leave out --render, or name a volume: --target sc://CLASS or pvc://CLAIM",
-                ));
-            }
+            self.refuse_options_of_kubernetes(&name)?;
             let there = OnCeph {
                 target,
                 access: self.ceph.access(),
@@ -177,9 +194,13 @@ pub(super) fn split(
 /// Returns the words that are options of remote targets with their values, and the other words.
 fn take_options(words: &[OsString]) -> (Vec<OsString>, Vec<OsString>) {
     let ours = Words::command();
-    let named = |name: &str| {
+    let named = |word: &str| {
+        let name = word.strip_prefix("--")?;
         let mut arguments = ours.get_arguments();
-        arguments.find(|argument| argument.get_long() == name.strip_prefix("--"))
+        arguments.find(|argument| {
+            let aliases = argument.get_all_aliases().unwrap_or_default();
+            argument.get_long() == Some(name) || aliases.contains(&name)
+        })
     };
     let (mut taken, mut rest) = (Vec::new(), Vec::new());
     let mut words = words.iter();
@@ -302,6 +323,30 @@ mod tests {
         }
         assert_eq!(text.contains("--ceph-conf"), !WITHOUT_CEPH, "{text}");
         assert!(!text.contains('\x1b'), "plain text");
+        let listed = text.lines().map(str::trim_start);
+        let short: Vec<&str> = listed
+            .filter(|line| line.starts_with('-') && !line.starts_with("--"))
+            .collect();
+        assert!(short.is_empty(), "fio has other short options: {short:?}");
+    }
+
+    #[test]
+    fn aliases_of_target_options_are_taken() {
+        let line = "--target rbd://p/i --ceph-name bench a.fio";
+        let (remote_target, rest) = split(&words(line)).unwrap();
+        let Some(RemoteTarget::Ceph(there)) = remote_target else {
+            panic!("{remote_target:?}");
+        };
+        assert_eq!(there.access.client.as_deref(), Some("bench"));
+        assert_eq!(rest, words("a.fio"));
+        let line = "--target sc://fast --nodeselector=disk=ssd a.fio";
+        let (remote_target, rest) = split(&words(line)).unwrap();
+        let Some(RemoteTarget::Pods(there)) = remote_target else {
+            panic!("{remote_target:?}");
+        };
+        let selector = [("disk".to_owned(), "ssd".to_owned())];
+        assert_eq!(there.args.node_selector, selector);
+        assert_eq!(rest, words("a.fio"));
     }
 
     #[test]
@@ -318,6 +363,20 @@ mod tests {
         assert_eq!(there.access.timeout_s, 5);
         assert_eq!(there.consent, [PathBuf::from("rbd://p/i")]);
         assert_eq!(rest, words("a.fio"));
+    }
+
+    #[test]
+    fn kubernetes_options_with_a_ceph_target_are_refused() {
+        for (option, text) in [
+            ("--timeout=5", "--timeout has no effect"),
+            ("--claim-size 1g", "--claim-size has no effect"),
+            ("--pods 2", "pods cannot measure it"),
+        ] {
+            let line = format!("--target rados://p {option} a.fio");
+            let failure = split(&words(&line)).unwrap_err();
+            assert_eq!(failure.status(), 2);
+            assert!(failure.text(false).contains(text), "{option}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::signals::StopSignal;
 use iosonde_cluster::{SetupEvent, SetupObserver};
 use iosonde_history::HistoryWriter;
 use iosonde_job::parse::ParsedCommand;
-use iosonde_job::{TargetUri, parse};
+use iosonde_job::{TargetScheme, TargetUri, parse};
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_report::k8s::{self, ClassRun};
 use iosonde_report::nodes;
@@ -180,7 +180,7 @@ fn measure(
     let shown = live.finish();
     let found = outcome.map_err(CommandError::from).and_then(|mut result| {
         history_writer.label_run(&mut result);
-        let class = name.trim_start_matches("sc://");
+        let class = TargetScheme::StorageClass.strip(name).unwrap_or(name);
         let claim_bytes = cluster.claim_size.unwrap_or(args.size);
         let run = class_run(class, claim_bytes, &result, &formats);
         let printed = run.map(ended);

@@ -2,8 +2,8 @@
 
 use super::words;
 use iosonde_limits::{Listed, Promise};
-use iosonde_report::markdown_table::MarkdownColumn::{Left, Right};
 use iosonde_report::markdown_table::markdown_table;
+use iosonde_report::text_table::TableColumn::{Left, Right};
 
 pub(super) fn promise(promise: &Promise) -> String {
     let mut text = format!("## {}: {}\n\n", promise.title, promise.subject());

@@ -2,9 +2,10 @@
 //! order.
 
 use super::map_directory::{MAP_MAX, MapDirectory};
-use super::program_runner::{ProgramCall, ProgramFailure, ProgramRunner, shell_word};
+use super::program_runner::{ProgramCall, ProgramFailure, ProgramRunner};
 use crate::commands::ceph::run_of;
 use iosonde_job::plan::CephAccess;
+use iosonde_job::quote_shell_word;
 use iosonde_machine::mapped_images::{MappedDevice, mapped_images};
 use iosonde_machine::mounts::mounts;
 use iosonde_machine::proc_root::System;
@@ -336,7 +337,7 @@ impl ImageMapping {
         let unmap = unmap.map(|device| unmap_call(&device));
         let calls = unmount.into_iter().chain(unmap);
         let removal = run_of(&self.plan.image).map(|run| {
-            let pool = shell_word(&self.plan.pool);
+            let pool = quote_shell_word(&self.plan.pool);
             format!("iosonde rados -p {pool} cleanup --prefix {run}")
         });
         calls.map(|call| call.to_string()).chain(removal).collect()

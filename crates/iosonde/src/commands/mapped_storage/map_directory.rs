@@ -4,9 +4,9 @@
 //! The record lies in /run, which a reboot empties, as it removes mappings. A live run holds the
 //! lock of its directory.
 
-use super::program_runner::shell_word;
 use crate::commands::ceph::run_of;
 use crate::commands::leftovers::lock::{claim, take_lock_within};
+use iosonde_job::{TargetScheme, quote_shell_word};
 use iosonde_machine::mapped_images::mapped_images;
 use iosonde_machine::mounts::mounts;
 use iosonde_machine::proc_root::System;
@@ -170,10 +170,9 @@ fn killed_mapping(path: &Path, system: &System) -> Option<KilledMapping> {
     let mount_point = path.join(MOUNT);
     let mut mounts = mounts(system).into_iter();
     let is_mounted = mounts.any(|mount| mount.mount_point == mount_point);
-    let quoted = |path: &Path| shell_word(&path.display().to_string());
-    let parts = uri
-        .strip_prefix("rbd://")
-        .and_then(|parts| parts.split_once('/'));
+    let quoted = |path: &Path| quote_shell_word(&path.display().to_string());
+    let parts = TargetScheme::Rbd.strip(uri);
+    let parts = parts.and_then(|parts| parts.split_once('/'));
     let made = parts.and_then(|(pool, image)| Some((pool, run_of(image)?)));
     let mut commands = Vec::new();
     if is_mounted {
@@ -188,7 +187,7 @@ fn killed_mapping(path: &Path, system: &System) -> Option<KilledMapping> {
         return None;
     }
     commands.extend(made.map(|(pool, run)| {
-        let pool = shell_word(pool);
+        let pool = quote_shell_word(pool);
         format!("iosonde rados -p {pool} cleanup --prefix {run}")
     }));
     Some(KilledMapping {

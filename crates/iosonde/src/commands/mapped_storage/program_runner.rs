@@ -1,6 +1,7 @@
 //! Runs the programs that map, format and mount an image.
 
 use iosonde_engine::interrupt::Interrupt;
+use iosonde_job::quote_shell_word;
 use iosonde_result::run_error::ProgramEnding;
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::SIGINT;
@@ -42,17 +43,8 @@ impl fmt::Display for ProgramCall {
         formatter.write_str(self.program)?;
         let words = self.arguments.iter();
         words
-            .map(|word| shell_word(word))
+            .map(|word| quote_shell_word(word))
             .try_for_each(|word| write!(formatter, " {word}"))
-    }
-}
-
-/// Quotes a word for a shell, if it needs quotes.
-pub(super) fn shell_word(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_=./:,@%+".contains(letter);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 

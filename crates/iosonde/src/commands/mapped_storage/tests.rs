@@ -151,3 +151,13 @@ fn image_in_use_is_refused_with_consent_too() {
     };
     assert_eq!((users, image.as_str()), (used.users, "fast/disk"));
 }
+
+#[test]
+fn image_in_a_namespace_is_refused_before_it_is_mapped() {
+    let mut programs = FakePrograms::new("map-namespace");
+    programs.load_module();
+    let refused = checked("rbd://fast/ns/disk", true, &mut programs).unwrap_err();
+    assert_eq!(refused.status(), 2);
+    assert!(refused.text(false).contains("through librbd"));
+    assert_eq!(programs.calls, [""; 0]);
+}

@@ -6,6 +6,7 @@ use crate::failure::CommandError;
 use crate::output::Output;
 use iosonde_report as report;
 use iosonde_report::format::Format;
+use iosonde_report::probe::repeated::{RepeatedReport, RepeatedTarget};
 use iosonde_report::probe::short_report::ShortReport;
 use iosonde_study::probe::ProbeResult;
 
@@ -41,4 +42,35 @@ pub(super) fn print(
         true => output.finish(),
         false => output.save(&report::probe::rest(results, args.format)?),
     }
+}
+
+/// Prints the runs of `--repeat`: one table per target, after the details of each run if they are
+/// asked for.
+pub(super) fn print_repeated(
+    args: &ProbeArgs,
+    targets: &[RepeatedTarget],
+    planned: u32,
+    mut output: Output,
+) -> Result<(), CommandError> {
+    if targets.iter().all(|target| target.runs.is_empty()) {
+        return output.finish();
+    }
+    if args.format == Format::Table && args.details {
+        for target in targets {
+            for (run, result) in (1..).zip(&target.runs) {
+                let text = report::probe::table::text_among(result, std::slice::from_ref(result));
+                output.write(&format!("\nRun {run} of {planned}\n{text}"))?;
+            }
+        }
+        output.write("\n")?;
+    }
+    let store_options = store_options(&args.keep);
+    let report = RepeatedReport {
+        targets,
+        planned: planned as usize,
+        store_options: &store_options,
+        brief: args.brief,
+        style: output.style(),
+    };
+    output.save(&report.document(args.format)?)
 }

@@ -10,8 +10,10 @@ use iosonde_engine::runner::HeldPaths;
 use iosonde_job::TargetUri;
 use iosonde_job::errno::describe;
 use iosonde_job::neighbour::{fit_neighbour, move_to_end};
-use iosonde_job::place::{confine_to_region, foreign_engine, relocate_to_file, relocate_to_volume};
 use iosonde_job::plan::{BytesOrPercent, Direction, Engine, Job, Plan};
+use iosonde_job::relocate::{
+    confine_to_region, foreign_engine, relocate_to_file, relocate_to_volume,
+};
 use iosonde_machine::write_obstacles::lasting_name;
 use iosonde_result::doctor::MadeBy;
 use iosonde_result::run_error::{AccessPurpose, RunError, TargetProblem, WriteRefusal};

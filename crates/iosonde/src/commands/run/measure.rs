@@ -19,6 +19,7 @@ use crate::signals::StopSignal;
 use iosonde_engine::runner::{LocalRunner, LocalSession};
 use iosonde_history::StoredRuns;
 use iosonde_job::plan::Plan;
+use iosonde_job::target_scheme::is_path_name;
 use iosonde_machine::consent::Consent;
 use iosonde_report::suite::plan;
 use iosonde_result::run_error::RunError;
@@ -374,7 +375,7 @@ impl Runner<'_> {
         command: &CommandStep,
     ) -> Result<StepOutcome, CommandError> {
         let mut paths = on.prepared.permitted().into_iter();
-        let path = paths.find(|path| !path.contains("://"));
+        let path = paths.find(|path| is_path_name(path));
         let target = path.unwrap_or_else(|| on.target.name.clone());
         let mut session = CommandSession::new(command, target, self.stop);
         let stored = (step_key, StoredRuns::All);

@@ -9,6 +9,7 @@ use crate::failure::CommandError;
 use iosonde_cluster::{ClusterOptions, NeededSpace, PodPlacement, PodSession, Pods, SetupObserver};
 use iosonde_engine::runner::{HeldPaths, LocalSession};
 use iosonde_job::neighbour::{fit_neighbour, move_to_end};
+use iosonde_job::target_scheme::is_path_name;
 use iosonde_job::{Plan, TargetUri};
 use iosonde_machine::identify::identify;
 use iosonde_result::run_error::RunError;
@@ -322,7 +323,7 @@ pub(super) fn check_target(
         &args.written.consent.allow_overwrite,
         &args.ceph.access(),
     )?;
-    let is_path = !name.contains("://");
+    let is_path = is_path_name(name);
     let volume_bytes = match kind {
         StudyTargetKind::Directory { .. } | StudyTargetKind::Existing { .. } if is_path => {
             let target = identify(Path::new(name)).ok();

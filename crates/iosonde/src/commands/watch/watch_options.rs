@@ -5,6 +5,7 @@ use super::watch_columns::{RowOrder, choose_columns, choose_order};
 use super::watch_request::WatchRequest;
 use crate::args::{WatchArgs, WatchFormat, WatchSection};
 use crate::failure::CommandError;
+use clap::ValueEnum;
 
 /// Returns the view. `all`: no device was named.
 pub(super) fn choose_view(args: &WatchArgs, all: bool) -> Result<WatchView, CommandError> {
@@ -32,7 +33,7 @@ fn choose_sections(args: &WatchArgs) -> Result<Vec<WatchSection>, CommandError> 
         args.format == WatchFormat::Json || (args.extended && args.format == WatchFormat::Table);
     if args.show.is_empty() {
         return Ok(match is_all && !args.total {
-            true => WatchSection::ALL.to_vec(),
+            true => WatchSection::value_variants().to_vec(),
             false => vec![WatchSection::Disks],
         });
     }
@@ -144,7 +145,7 @@ mod tests {
         assert_eq!(plain.sections, [WatchSection::Disks]);
         assert_eq!((plain.columns.len(), plain.order), (8, RowOrder::Number));
         let extended = view("-x").unwrap();
-        assert_eq!(extended.sections, WatchSection::ALL);
+        assert_eq!(extended.sections, WatchSection::value_variants());
         assert_eq!(extended.columns.len(), 22);
         assert_eq!(view("-x --total").unwrap().sections, [WatchSection::Disks]);
         assert_eq!(view("--format json").unwrap().sections.len(), 6);

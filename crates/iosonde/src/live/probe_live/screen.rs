@@ -45,8 +45,8 @@ struct Shown {
 }
 
 impl Screen {
-    /// Creates a screen on which no step has run.
-    pub(super) fn new(announcement: &ProbeAnnouncement<'_>) -> Screen {
+    /// Creates a screen on which no step has run. `run` follows the target: `, run 2 of 5`.
+    pub(super) fn new(announcement: &ProbeAnnouncement<'_>, run: &str) -> Screen {
         let budget = announcement.budget;
         let mut steps = Vec::new();
         for phase in announcement.phases {
@@ -56,7 +56,7 @@ impl Screen {
             }
         }
         Screen {
-            target: announcement.target.name.clone(),
+            target: format!("{}{run}", announcement.target.name),
             steps,
             ..Screen::default()
         }
@@ -105,14 +105,14 @@ impl Screen {
         }
     }
 
-    /// Completes the phase with its figure.
-    pub(super) fn figure(&mut self, figure: &PhaseFigure) {
-        self.finish_step(row::headline(figure), row::details(figure));
+    /// Completes the phase with its figure. `plus_minus` stands before half an interval.
+    pub(super) fn figure(&mut self, figure: &PhaseFigure, plus_minus: &str) {
+        self.finish_step(row::headline(figure), row::details(figure, plus_minus));
     }
 
     /// Completes the search with its knee.
-    pub(super) fn knee(&mut self, knee: &Knee) {
-        let (most, rest) = maximum_depth::knee_in_short(knee);
+    pub(super) fn knee(&mut self, knee: &Knee, plus_minus: &str) {
+        let (most, rest) = maximum_depth::knee_in_short(knee, plus_minus);
         self.finish_step(most, rest);
     }
 
@@ -222,13 +222,16 @@ mod tests {
             path: "/a/.iosonde-probe-1-0".into(),
             kind: StudyTargetKind::Directory { free_bytes: 1 },
         };
-        let mut screen = Screen::new(&ProbeAnnouncement {
+        let announcement = ProbeAnnouncement {
             target: &target,
             bytes: 1,
             phases: &target.kind.phases(),
             budget: &ProbeBudget::NORMAL,
             direct: true,
-        });
+        };
+        let mut screen = Screen::new(&announcement, "");
+        let repeated = Screen::new(&announcement, ", run 2 of 5");
+        assert_eq!(repeated.target, format!("{}, run 2 of 5", target.name));
         screen.begin(ProbePhase::RandomRead, false);
         let progress = RunProgress {
             at_ns: 3_500_000_000,
@@ -268,7 +271,7 @@ mod tests {
         fn event(&mut self, event: &StudyEvent<'_>) {
             match event {
                 StudyEvent::Announced(Announcement::Probe(extent)) => {
-                    self.screen = Screen::new(extent);
+                    self.screen = Screen::new(extent, "");
                     self.note();
                 }
                 StudyEvent::StepStarted { step, .. } => {
@@ -283,8 +286,10 @@ mod tests {
                     let none = (String::new(), String::new());
                     self.screen.progress(progress, none, Vec::new());
                 }
-                StudyEvent::Found(StudyFinding::Figure(figure)) => self.screen.figure(figure),
-                StudyEvent::Found(StudyFinding::Knee(knee)) => self.screen.knee(knee),
+                StudyEvent::Found(StudyFinding::Figure(figure)) => {
+                    self.screen.figure(figure, "+-");
+                }
+                StudyEvent::Found(StudyFinding::Knee(knee)) => self.screen.knee(knee, "+-"),
                 _ => {}
             }
         }

@@ -16,6 +16,8 @@ pub(crate) struct TargetsView(Arc<Mutex<TargetRows>>);
 /// Progress of all targets.
 struct TargetRows {
     view: LiveView,
+    /// `2 targets in turns`, and the number of the run.
+    title: String,
     rows: Vec<TargetProgress>,
 }
 
@@ -48,14 +50,15 @@ impl TargetFigure {
 }
 
 impl TargetsView {
-    /// Creates the view of targets with these names.
-    pub(crate) fn new(names: &[String]) -> TargetsView {
+    /// Creates the view of targets with these names. `run` follows the title: `, run 2 of 5`.
+    pub(crate) fn new(names: &[String], run: &str) -> TargetsView {
         let row = |name: &String| TargetProgress {
             name: name.clone(),
             ..TargetProgress::default()
         };
         TargetsView(Arc::new(Mutex::new(TargetRows {
             view: LiveView::new(),
+            title: format!("{} targets in turns{run}", names.len()),
             rows: names.iter().map(row).collect(),
         })))
     }
@@ -67,7 +70,7 @@ impl TargetsView {
     /// Updates the line of the target `index`, which runs.
     pub(super) fn update(&self, index: usize, screen: &Screen, is_news: bool) {
         let mut targets = self.targets();
-        let TargetRows { view, rows } = &mut *targets;
+        let TargetRows { view, title, rows } = &mut *targets;
         let Some(row) = rows.get_mut(index) else {
             return;
         };
@@ -78,7 +81,9 @@ impl TargetsView {
         let left = screen.left();
         row.times = Some((left, row.times.map_or(left, |(_, whole)| whole)));
         let now = screen.activity();
-        view.redraw(is_news, |room| lines(rows, index, now, room.columns));
+        view.redraw(is_news, |room| {
+            lines((title.as_str(), rows.as_slice()), index, now, room.columns)
+        });
     }
 
     /// Records a figure of the target `index`.
@@ -107,7 +112,12 @@ impl TargetsView {
 }
 
 /// Lines of the view.
-fn lines(rows: &[TargetProgress], current: usize, now: &[String], columns: usize) -> ViewLines {
+fn lines(
+    (title, rows): (&str, &[TargetProgress]),
+    current: usize,
+    now: &[String],
+    columns: usize,
+) -> ViewLines {
     let announced = rows.iter().find_map(|row| row.times);
     // A target that has not begun takes as long as the others.
     let usual = announced.map_or(TimeRange::default(), |(_, whole)| whole);
@@ -115,8 +125,7 @@ fn lines(rows: &[TargetProgress], current: usize, now: &[String], columns: usize
         .iter()
         .map(|row| row.times.map_or(usual, |(left, _)| left));
     let left = left.fold(TimeRange::default(), |sum, each| sum + each);
-    let title = format!("{} targets in turns", rows.len());
-    let head = head_line(&title, &left.words(), columns);
+    let head = head_line(title, &left.words(), columns);
     let mut steps = Vec::new();
     for (index, row) in rows.iter().enumerate() {
         let title = format!("{} {}", target_letter(index), row.name);
@@ -193,26 +202,28 @@ mod tests {
         }
     }
 
+    const TITLE: &str = "2 targets in turns, run 2 of 5";
+
     #[test]
     fn target_lines_fit_each_width() {
         let rows = [target("/srv/a", 120e3, 2e3), target("/srv/b", 100e3, 2e3)];
         let now = ["3.20 GiB/s".to_owned()];
-        let shown = lines(&rows, 1, &now, 80).fitted(24);
+        let shown = lines((TITLE, &rows[..]), 1, &now, 80).fitted(24);
         assert_eq!(
             shown,
             [
-                "2 targets in turns  about 40 s left, Ctrl-C stops early",
+                "2 targets in turns, run 2 of 5  about 40 s left, Ctrl-C stops early",
                 "  A /srv/a                     3.17 GiB/s   +- 0.3 %, 1M sequential read",
                 "> B /srv/b                     3.17 GiB/s   +- 0.3 %, 1M sequential read",
                 "4k random read, depth 64: A /srv/a leads in this run by at least 15 %",
                 "now 3.20 GiB/s",
             ]
         );
-        assert_eq!(lines(&rows, 1, &now, 120).fitted(40), shown);
-        let narrow = lines(&rows, 1, &now, 40).fitted(8);
+        assert_eq!(lines((TITLE, &rows[..]), 1, &now, 120).fitted(40), shown);
+        let narrow = lines((TITLE, &rows[..]), 1, &now, 40).fitted(8);
         assert_eq!(narrow[2], "> B /srv/b           3.17 GiB/s");
         let begun = TargetProgress::default();
-        let waiting = lines(&[rows[0].clone(), begun], 0, &now, 80).fitted(24);
+        let waiting = lines((TITLE, &[rows[0].clone(), begun][..]), 0, &now, 80).fitted(24);
         assert!(
             waiting[0].contains("  about 1 min 20 s left"),
             "{waiting:?}"

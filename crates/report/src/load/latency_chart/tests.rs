@@ -234,3 +234,16 @@ fn narrow_chart_names_all_objectives_beyond_its_scale() {
     assert_eq!(lines[1], "max <= 5.00 s: above the scale");
     assert!(lines.iter().all(|line| line.chars().count() <= 40));
 }
+
+#[test]
+fn chart_on_a_wide_terminal_has_more_columns() {
+    let of_report = |terminal: usize| {
+        crate::text_table::set_columns(terminal);
+        let columns = PlotCells::of_report().columns;
+        crate::text_table::set_columns(80);
+        columns
+    };
+    assert_eq!([60, 80, 120, 200].map(of_report), [48, 68, 108, 108]);
+    let live = |terminal| PlotCells::within(terminal, 20).unwrap().columns;
+    assert_eq!([60, 80, 120, 200].map(live), [49, 68, 108, 108]);
+}

@@ -1,5 +1,6 @@
 use super::super::tests::{at, measured, options};
 use super::*;
+use crate::load::objective;
 use iosonde_study::load::LoadOptions;
 use iosonde_study::probe::StudyTargetKind;
 

@@ -26,7 +26,7 @@ const DOUBTFUL_KINDS: [(VerdictKind, &str); 10] = [
     (VerdictKind::Interference, "other users"),
     (VerdictKind::Steal, "stolen CPU time"),
     (VerdictKind::Fallback, "another engine"),
-    (VerdictKind::Generator, "CPUs of this machine"),
+    (VerdictKind::Generator, "CPUs of the client"),
     (VerdictKind::ClusterDegraded, "OSDs down"),
     (VerdictKind::ClusterBusy, "recovery or scrub"),
 ];
@@ -212,13 +212,7 @@ fn is_answered_instead(result: &ProbeResult, run: &PhaseRun, kind: VerdictKind) 
 
 /// Names early endings and the figures in doubt, each set of figures once with all its reasons.
 fn doubts_in_words(endings: &[&str], doubts: &[FigureDoubt]) -> String {
-    let mut sets: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (figures, reason) in doubts {
-        match sets.iter_mut().find(|(same, _)| *same == figures.as_str()) {
-            Some((_, reasons)) => reasons.push(*reason),
-            None => sets.push((figures.as_str(), vec![*reason])),
-        }
-    }
+    let sets = crate::grouped(doubts.iter().map(|(figures, reason)| (figures, *reason)));
     let named = sets
         .iter()
         .map(|(figures, reasons)| format!("{figures} ({})", reasons.join(", ")));

@@ -7,9 +7,8 @@ use crate::known_digits::{
 };
 use crate::probe::row;
 use crate::text_style::TextStyle;
-use crate::text_table::{columns, hidden_columns};
-use iosonde_job::plan::Direction;
-use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult};
+use crate::text_table::{column_widths, columns, hidden_columns, wide_columns};
+use iosonde_study::probe::{PhaseFigure, ProbeResult};
 
 /// Heading of each column. Only the first and the last are aligned to the left.
 const HEAD: [&str; 7] = ["", "depth", "rate", "bandwidth", "p50", "p99", "over time"];
@@ -19,27 +18,6 @@ const WORD: usize = 7;
 /// Columns that a narrow terminal does not show, the least important first: sparkline, bandwidth,
 /// p50, word, p99.
 const LEAST_IMPORTANT: [usize; 5] = [SPARK, 3, 4, WORD, 5];
-
-/// Name of a phase, without its depth: `4k random read`, `1M seq. write`, `4k fdatasync`.
-pub(super) fn short_label(figure: &PhaseFigure) -> String {
-    let block = match figure.block_bytes {
-        bytes if bytes >= 1 << 20 => format!("{}M", bytes >> 20),
-        bytes => format!("{}k", bytes >> 10),
-    };
-    if figure.phase == ProbePhase::SyncedWrite {
-        return format!("{block} fdatasync");
-    }
-    let order = if figure.phase.is_random() {
-        "random"
-    } else {
-        "seq."
-    };
-    let direction = match figure.phase.direction() {
-        Direction::Read => "read",
-        _ => "write",
-    };
-    format!("{block} {order} {direction}")
-}
 
 /// Cells of a row, and the shape of its rate. The header has none.
 type RateRow = ([String; HEAD.len()], Option<RunShape>);
@@ -53,7 +31,7 @@ struct RateColumns {
 
 /// The lines of the table. The word for the shape of the rate is painted.
 pub(super) fn lines(result: &ProbeResult, style: TextStyle) -> Vec<String> {
-    let figures = row::ORDER.iter().filter_map(|phase| result.figure(*phase));
+    let figures = row::figures(result);
     let mut rows = vec![(HEAD.map(str::to_owned), None)];
     for figure in figures {
         let run = result.runs.iter().find(|run| run.phase == figure.phase);
@@ -69,16 +47,11 @@ impl RateColumns {
     /// Selects the columns that fit the terminal. Two blanks stand between them if all fit, else
     /// one.
     fn new(rows: &[RateRow]) -> RateColumns {
-        let mut widths = [0; HEAD.len()];
-        for (cells, _) in rows {
-            for (width, cell) in widths.iter_mut().zip(cells) {
-                *width = cell.chars().count().max(*width);
-            }
-        }
+        let widths = column_widths(rows.iter().map(|(cells, _)| cells));
         let shapes = rows.iter().filter_map(|(_, shape)| *shape);
         let words = shapes.map(|shape| shape.word().len()).max().unwrap_or(0);
         let wide = widths.iter().sum::<usize>() + words + 1 + 2 * (HEAD.len() - 1);
-        let gap = if wide <= columns() { "  " } else { " " };
+        let gap = if wide <= wide_columns() { "  " } else { " " };
         // The heading of the last column extends over sparklines and words.
         let sparks = rows.iter().skip(1).map(|(cells, _)| &cells[SPARK]);
         let sparks = sparks.map(|spark| spark.chars().count()).max();
@@ -129,7 +102,7 @@ fn cells(figure: &PhaseFigure, rates: &[f64], style: TextStyle) -> [String; HEAD
     let latency = row::latency(figure);
     let (iops, bytes) = (figure.iops, figure.bytes_per_s);
     [
-        short_label(figure),
+        row::short_label(figure),
         figure.iodepth.to_string(),
         with_interval(iops.mean, iops.error, RATE_UNITS, style.plus_minus()),
         bandwidth_of_rate(bytes.mean, iops.mean, iops.error),
@@ -141,7 +114,7 @@ fn cells(figure: &PhaseFigure, rates: &[f64], style: TextStyle) -> [String; HEAD
 
 /// Explains the cells of missing percentiles and of unknown intervals, if there are any.
 pub(super) fn legend(result: &ProbeResult, style: TextStyle) -> Option<&'static str> {
-    let figures = || row::ORDER.iter().filter_map(|phase| result.figure(*phase));
+    let figures = || row::figures(result);
     let is_missing = figures().any(|figure| {
         let latency = row::latency(figure);
         latency.p50_ns.is_none() || latency.p99_ns.is_none()

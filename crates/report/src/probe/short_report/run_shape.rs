@@ -1,12 +1,13 @@
 //! How the rate of a phase ran over time: one word, and a sparkline.
 
 use crate::text_style::{SparkScale, TextRole, TextStyle};
+use crate::text_table::added_columns;
 use iosonde_result::interval::Interval;
 use iosonde_result::run::RunResult;
 use iosonde_result::series_statistics::SteadyStateTest;
 use iosonde_study::probe::{PhaseFigure, ProbePhase};
 
-/// Bars of a sparkline.
+/// Bars of a sparkline. A wide terminal adds one for each column beyond 80.
 const SPARK_BARS: usize = 8;
 /// Rounds of SNIA's steady-state test.
 const ROUNDS: usize = 5;
@@ -122,7 +123,8 @@ fn trend(rates: &[f64]) -> f64 {
 
 /// Sparkline of the means of neighbouring rates.
 pub(super) fn sparkline_of_rates(rates: &[f64], style: TextStyle) -> String {
-    style.sparkline(&means_of_groups(rates, SPARK_BARS), SparkScale::Amount)
+    let bars = SPARK_BARS + added_columns();
+    style.sparkline(&means_of_groups(rates, bars), SparkScale::Amount)
 }
 
 #[cfg(test)]
@@ -190,6 +192,21 @@ mod tests {
         assert_eq!(sparkline_of_rates(&[0.0, 5.0, 5.0], ascii), ".##");
         assert_eq!(sparkline_of_rates(&[0.0; 9], ascii), "........");
         assert_eq!(sparkline_of_rates(&[], ascii), "");
+    }
+
+    #[test]
+    fn sparkline_on_a_wide_terminal_has_more_points_of_its_rates() {
+        let ascii = TextStyle::for_locale("C", false);
+        let bars = |count: u32| {
+            let rates: Vec<f64> = (0..count).map(f64::from).collect();
+            sparkline_of_rates(&rates, ascii).len()
+        };
+        assert_eq!([5, 33, 100].map(bars), [5, 8, 8]);
+        crate::text_table::set_columns(120);
+        let wide = [5, 33, 100].map(bars);
+        crate::text_table::set_columns(80);
+        // A short series has no more bars than rates.
+        assert_eq!(wide, [5, 33, 48]);
     }
 
     #[test]

@@ -588,3 +588,24 @@ fn hostile_target_cannot_colour_the_report() {
     let unpainted = unpainted.replace("\u{1b}[31m", "").replace("\u{1b}[0m", "");
     assert_eq!(unpainted, plain);
 }
+
+#[test]
+fn wide_terminal_lengthens_sparklines_but_no_text() {
+    let results = [probed("hdd", ProbeBudget::NORMAL)];
+    let usual = report(&results, false, UTF8);
+    crate::text_table::set_columns(120);
+    let wide = report(&results, false, UTF8);
+    crate::text_table::set_columns(80);
+    let bars = |line: &str| {
+        line.chars()
+            .filter(|letter| ('▁'..='▇').contains(letter))
+            .count()
+    };
+    let most_bars = |text: &str| text.lines().map(bars).max().unwrap();
+    assert_eq!(most_bars(&usual), 8, "{usual}");
+    assert!(most_bars(&wide) > 8, "{wide}");
+    for line in wide.lines() {
+        let most = if bars(line) > 0 { 120 } else { 80 };
+        assert!(line.chars().count() <= most, "{line}");
+    }
+}

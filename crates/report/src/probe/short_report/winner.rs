@@ -1,12 +1,13 @@
 //! Several targets: which wins, by how much, and whether that is certain.
 
-use super::rate_table::short_label;
-use crate::comparison::advantage::{advantage, certainty_of, differs, is_certain, range};
+use crate::comparison::advantage::{
+    advantage, certainty_of, differs, is_certain, range, range_of_advantages,
+};
 use crate::hanging_lines::{HangingLines, fitted};
 use crate::known_digits::{known_percentile, with_interval};
 use crate::probe::{row, side_by_side};
 use crate::text_style::TextStyle;
-use crate::text_table::{columns, is_narrow};
+use crate::text_table::{column_widths, columns, is_narrow};
 use iosonde_job::escape_control_characters;
 use iosonde_result::compare::{Comparison, ComparisonRow, ComparisonVerdict, Measure};
 use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult};
@@ -98,11 +99,7 @@ pub(crate) fn winner_in_words(
         (0, wins) => format!("{second}: faster in {wins} of {all}"),
         _ => format!("none: {first} is faster in {first_wins} of {all}, {second} in {second_wins}"),
     };
-    let advantages = certain.iter().map(|row| advantage(row.ratio.value));
-    let (least, most) = advantages.fold((f64::INFINITY, 0.0f64), |(least, most), each| {
-        (least.min(each), most.max(each))
-    });
-    let by = range(least, most);
+    let by = range_of_advantages(certain.iter().copied());
     format!("{who}, {by} as fast; {certainty}")
 }
 
@@ -135,7 +132,7 @@ fn table(
         };
         let value = |figure| main_figure(figure, row.measure, style);
         rows.push([
-            short_label(a),
+            row::short_label(a),
             depths(phase, a, b),
             value(a),
             value(b),
@@ -143,12 +140,7 @@ fn table(
         ]);
         compared.push(row);
     }
-    let mut widths = [0; 5];
-    for cells in &rows {
-        for (width, cell) in widths.iter_mut().zip(cells) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
+    let widths = column_widths(&rows);
     // Five blanks stand between the columns.
     let used = widths[..4].iter().sum::<usize>() + 5;
     if is_narrow() && columns() < used + FASTER_COLUMNS_MIN {
@@ -201,11 +193,22 @@ fn main_figure(figure: &PhaseFigure, measure: Measure, style: TextStyle) -> Stri
 }
 
 /// `A 1.09 to 1.15 times`: the name of the faster side and the interval of its advantage.
-pub(crate) fn faster_side(row: &ComparisonRow, [first, second]: [&str; 2]) -> String {
+pub(crate) fn faster_side(row: &ComparisonRow, names: [&str; 2]) -> String {
+    match faster_side_and_advantage(row, names) {
+        Some((side, advantage)) => format!("{side} {advantage}"),
+        None => row.verdict.words().to_owned(),
+    }
+}
+
+/// The faster side and the interval of its advantage. `None`: no side is known to be faster.
+fn faster_side_and_advantage<'a>(
+    row: &ComparisonRow,
+    [first, second]: [&'a str; 2],
+) -> Option<(&'a str, String)> {
     let side = match row.verdict {
         ComparisonVerdict::Slower => first,
         ComparisonVerdict::Faster => second,
-        undecided => return undecided.words().to_owned(),
+        ComparisonVerdict::NoDifferenceShown | ComparisonVerdict::Undecided => return None,
     };
     let (low, high) = row
         .ratio
@@ -214,10 +217,11 @@ pub(crate) fn faster_side(row: &ComparisonRow, [first, second]: [&str; 2]) -> St
     let [one, other] = [low, high].map(advantage);
     let (least, most) = (one.min(other), one.max(other));
     // Only the end that decides the side is known of a wide interval.
-    match most > 2.0 * advantage(row.ratio.value) {
-        true => format!("{side} over {} times", words::three_digits(least)),
-        false => format!("{side} {}", range(least, most)),
-    }
+    let advantage = match most > 2.0 * advantage(row.ratio.value) {
+        true => format!("over {} times", words::three_digits(least)),
+        false => range(least, most),
+    };
+    Some((side, advantage))
 }
 
 /// Follows a faster side by intervals of its own that may not hold together with the others.
@@ -231,11 +235,11 @@ pub(crate) fn reservation(row: &ComparisonRow) -> &'static str {
 
 /// The faster side with its reservation in `room` columns. The interval gives way.
 fn faster_side_within(row: &ComparisonRow, names: [&str; 2], room: usize) -> String {
-    let (side, reservation) = (faster_side(row, names), reservation(row));
-    let is_long = side.chars().count() + reservation.len() > room;
-    match side.split_once(' ') {
-        Some((name, _)) if is_long && !reservation.is_empty() => format!("{name}{reservation}"),
-        _ => format!("{side}{reservation}"),
+    let (text, reservation) = (faster_side(row, names), reservation(row));
+    let is_long = text.chars().count() + reservation.len() > room;
+    match faster_side_and_advantage(row, names) {
+        Some((side, _)) if is_long && !reservation.is_empty() => format!("{side}{reservation}"),
+        _ => format!("{text}{reservation}"),
     }
 }
 

@@ -1,5 +1,5 @@
 use super::super::tests::{measured, options};
-use super::super::{ShortSweep, markdown, table};
+use super::super::{markdown, short, table};
 use super::*;
 use crate::html::HtmlReportBuilder;
 use crate::html::document::{PageCellTexts, PageReport};
@@ -76,7 +76,7 @@ fn cell_of_sweep_reads_alike_on_all_screens() {
         .collect();
     assert_eq!(shown, rates);
     let html = results().html(None).unwrap();
-    let short = ShortSweep::new(&result, (None, ""), TextStyle::PLAIN).text();
+    let short = short(&result, (None, ""), TextStyle::PLAIN);
     let (details, chart) = (table(&result), texts_of_heat_map(results()));
     for rate in rates.iter().flatten() {
         for text in [&short, &details] {
@@ -104,7 +104,7 @@ fn bandwidth_of_sweep_has_the_same_digits_on_all_screens() {
     let shown: Vec<Option<String>> = shown.take(known.len()).collect();
     assert_eq!(shown, known);
     let html = results_of(&result).html(None).unwrap();
-    let short = ShortSweep::new(&result, (None, ""), TextStyle::PLAIN).text();
+    let short = short(&result, (None, ""), TextStyle::PLAIN);
     let (details, chart) = (table(&result), texts_of_heat_map(results_of(&result)));
     for text in known.iter().flatten() {
         // The tables on a terminal have the unit in their headers.
@@ -170,7 +170,7 @@ fn column_of_bandwidths_has_unit_of_its_largest_figure() {
 
 #[test]
 fn heat_table_has_unit_of_its_largest_bandwidth() {
-    let short = |result: &SweepResult| ShortSweep::new(result, (None, ""), TextStyle::PLAIN).text();
+    let short = |result: &SweepResult| short(result, (None, ""), TextStyle::PLAIN);
     let text = short(&sweep_of_bandwidths([[77.1, 3276.8], [77.1, 500.0]]));
     assert!(text.contains("\nGiB/s\n"), "{text}");
     let row = |depth: &str| {

@@ -14,7 +14,7 @@ const ASCII: TextStyle = TextStyle {
 
 /// Report of a result that is stored.
 fn short(result: &SweepResult, style: TextStyle) -> String {
-    ShortSweep::new(result, (Some("8ee054"), ""), style).text()
+    super::short(result, (Some("8ee054"), ""), style)
 }
 
 /// Checks that the report has at most 80 columns and the characters of its style.
@@ -118,9 +118,9 @@ fn recommendation_compares_with_the_shallowest_maximum() {
 #[test]
 fn report_that_is_not_stored_names_option() {
     let result = measured("net-iops-cap", &[("iodepth", "1,2")], &options());
-    let report = ShortSweep::new(&result, (None, ""), UTF8);
-    assert_eq!(report.details(), "add --details");
-    assert!(report.text().ends_with("\nresult     not stored\n"));
+    let report = super::short(&result, (None, ""), UTF8);
+    assert_eq!(details_command(None, ""), "add --details");
+    assert!(report.ends_with("\nresult     not stored\n"));
 }
 
 #[test]

@@ -177,7 +177,7 @@ impl FailureCondition {
             Cause::StartTimedOut { seconds, awaits } => {
                 format!("after {seconds} s it still waits for {awaits}")
             }
-            Cause::NotRunning { .. } => "it does not run, or no longer".to_owned(),
+            Cause::NotRunning { .. } => "it is not running".to_owned(),
             Cause::OtherBuild { program } => {
                 format!("it is {program} of another build, whose messages differ from this one's")
             }

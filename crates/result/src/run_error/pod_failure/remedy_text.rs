@@ -4,6 +4,7 @@ use super::{
     FailedObject, FailureCondition, KeptResultProblem, MountFailure, PodOnNode, PodRefusal,
     SchedulingObstacle, is_access_denied,
 };
+use iosonde_job::quote_shell_word;
 
 impl FailureCondition {
     /// Returns the action to take, which may depend on the object.
@@ -225,18 +226,9 @@ fn left_files_remedy(namespace: &str, paths: &[String], object: &FailedObject) -
         FailedObject::Pod { name: Some(name) } => name,
         _ => "POD",
     };
-    let paths: Vec<String> = paths.iter().map(|path| shell_word(path)).collect();
+    let paths: Vec<String> = paths.iter().map(|path| quote_shell_word(path)).collect();
     let paths = paths.join(" ");
     format!("remove them: kubectl -n {namespace} exec {pod} -- rm -rf {paths}")
-}
-
-/// Quotes a path for the shell if it needs that.
-fn shell_word(path: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
-    match path.chars().all(is_plain) {
-        true => path.to_owned(),
-        false => format!("'{}'", path.replace('\'', "'\\''")),
-    }
 }
 
 impl FailedObject {

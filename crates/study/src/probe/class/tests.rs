@@ -299,6 +299,32 @@ fn undecided_suitability_names_the_command_that_decides_it() {
 }
 
 #[test]
+fn sentence_with_its_own_reasons_is_the_stored_one() {
+    let noisy = ClassEvidence {
+        noisy: true,
+        ..nvme()
+    };
+    let cached = ClassEvidence {
+        served_from_cache: true,
+        ..nvme()
+    };
+    for evidence in [nvme(), noisy, cached, ClassEvidence::default()] {
+        let found = classify(&evidence);
+        let sentence = found.sentence_with(&found.reasons, evidence.noisy);
+        assert_eq!(sentence, found.sentence);
+    }
+    let mut found = classify(&nvme());
+    let mut figures = found.reasons.clone();
+    figures[0] = "a 4 KiB read takes ~82 us at p50".to_owned();
+    let sentence = found.sentence_with(&figures, false);
+    let (before, after) = found.sentence.split_once(&found.reasons[0]).unwrap();
+    assert_eq!(sentence, format!("{before}{}{after}", figures[0]));
+    // Older versions stored the sentence only.
+    found.suitability.clear();
+    assert_eq!(found.sentence_with(&figures, false), found.sentence);
+}
+
+#[test]
 fn suitability_is_the_end_of_the_sentence() {
     let found = classify(&nvme());
     let is_end = found.sentence.ends_with(&found.suitability);

@@ -62,14 +62,19 @@ fn ends_soon(pid: &str) -> bool {
 
 #[test]
 fn command_without_an_end_is_stopped_with_its_children() {
-    let begun = Instant::now();
     // The shell ends by SIGTERM, which its child ignores.
     let line = "sh -c 'trap \"\" TERM; sleep 60; true' & echo pid $!; wait";
-    let (result, _) = run(line, "1");
-    let Err(CommandFailure::TimedOut { last_lines, .. }) = result else {
-        panic!("{result:?}");
-    };
-    assert!(begun.elapsed() < Duration::from_secs(30));
+    // A busy machine may not start the shell within the first limit.
+    let printed = ["1", "20"].into_iter().find_map(|limit| {
+        let begun = Instant::now();
+        let (result, _) = run(line, limit);
+        let Err(CommandFailure::TimedOut { last_lines, .. }) = result else {
+            panic!("{result:?}");
+        };
+        assert!(begun.elapsed() < Duration::from_secs(50));
+        (!last_lines.is_empty()).then_some(last_lines)
+    });
+    let last_lines = printed.expect("the process id of the child");
     let pid = last_lines[0].strip_prefix("pid ").unwrap();
     assert!(ends_soon(pid), "{last_lines:?}");
 }

@@ -1,5 +1,6 @@
 //! Targets: the paths and URIs that every command takes.
 
+use super::target_scheme::{TargetScheme, scheme_names, split_uri};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -17,10 +18,13 @@ pub enum TargetUri {
         /// The namespace in the pool.
         namespace: Option<String>,
     },
-    /// `rbd://POOL/IMAGE[@SNAPSHOT]`: a Ceph image, or its snapshot, which is read-only.
+    /// `rbd://POOL/[NAMESPACE/]IMAGE[@SNAPSHOT]`: a Ceph image, or its snapshot, which is
+    /// read-only.
     Rbd {
         /// The pool.
         pool: String,
+        /// The namespace in the pool.
+        namespace: Option<String>,
         /// The image, with `@SNAPSHOT` for a snapshot.
         image: String,
     },
@@ -70,31 +74,21 @@ pub enum TargetError {
     },
 }
 
-const SCHEMES: [&str; 8] = [
-    "rados",
-    "rbd",
-    "sc",
-    "pvc",
-    "emptydir",
-    "hostpath",
-    "ephemeral",
-    "pods",
-];
-
+const RBD_FORM: &str = "rbd://POOL/IMAGE or rbd://POOL/NAMESPACE/IMAGE";
 const PODS_FORM: &str = "pods://SELECTOR or pods://SELECTOR:/PATH with a label selector: app=fio";
 
-/// Word before the colon of a simulated device, which has no slashes: `sim:nvme`.
-const SIMULATED: &str = "sim";
-
 fn meant(scheme: &str) -> String {
-    if scheme == SIMULATED {
-        return format!("; a simulated device is {SIMULATED}:NAME, without `//`");
+    let simulated = TargetScheme::Simulated;
+    if scheme == simulated.name() {
+        return format!("; a simulated device is {simulated}NAME, without `//`");
     }
-    match crate::diagnostic::nearest(scheme, SCHEMES) {
+    // A scheme with a digit, such as s3, is no mistyped one.
+    let has_digit = scheme.bytes().any(|letter| letter.is_ascii_digit());
+    match crate::diagnostic::nearest(scheme, scheme_names()).filter(|_| !has_digit) {
         Some(meant) => format!("; did you mean `{meant}://`?"),
         None => format!(
-            "; known schemes: {}, and {SIMULATED}:NAME for a simulated device",
-            SCHEMES.join(", ")
+            "; known schemes: {}, and {simulated}NAME for a simulated device",
+            scheme_names().join(", ")
         ),
     }
 }
@@ -116,32 +110,35 @@ impl FromStr for TargetUri {
         if text.is_empty() {
             return Err(TargetError::Empty);
         }
-        let Some((scheme, rest)) = text.split_once("://") else {
+        let Some((scheme, rest)) = split_uri(text) else {
             return Ok(TargetUri::Path(text.to_owned()));
         };
-        if scheme.contains(['/', '.']) {
-            return Ok(TargetUri::Path(text.to_owned()));
-        }
         let form = |expected| TargetError::Form {
             text: text.to_owned(),
             expected,
         };
-        match scheme {
-            "rados" => rados(rest).ok_or_else(|| form("rados://POOL or rados://POOL/NAMESPACE")),
-            "rbd" => rbd(rest).ok_or_else(|| form("rbd://POOL/IMAGE")),
-            "sc" => name(rest)
+        match TargetScheme::named(scheme) {
+            TargetScheme::Rados => {
+                rados(rest).ok_or_else(|| form("rados://POOL or rados://POOL/NAMESPACE"))
+            }
+            TargetScheme::Rbd => rbd(rest).ok_or_else(|| form(RBD_FORM)),
+            TargetScheme::StorageClass => name(rest)
                 .map(TargetUri::StorageClass)
                 .ok_or_else(|| form("sc://CLASS")),
-            "pvc" => claim(rest).ok_or_else(|| form("pvc://NAME or pvc://NAMESPACE/NAME")),
-            "emptydir" if rest.is_empty() => Ok(TargetUri::EmptyDir),
-            "emptydir" => Err(form("emptydir:// without a path")),
-            "hostpath" if rest.starts_with('/') => Ok(TargetUri::HostPath(rest.to_owned())),
-            "hostpath" => Err(form("hostpath:///PATH, an absolute path of the node")),
-            "ephemeral" => name(rest)
+            TargetScheme::Claim => {
+                claim(rest).ok_or_else(|| form("pvc://NAME or pvc://NAMESPACE/NAME"))
+            }
+            TargetScheme::EmptyDir if rest.is_empty() => Ok(TargetUri::EmptyDir),
+            TargetScheme::EmptyDir => Err(form("emptydir:// without a path")),
+            TargetScheme::HostPath if rest.starts_with('/') => {
+                Ok(TargetUri::HostPath(rest.to_owned()))
+            }
+            TargetScheme::HostPath => Err(form("hostpath:///PATH, an absolute path of the node")),
+            TargetScheme::Ephemeral => name(rest)
                 .map(TargetUri::Ephemeral)
                 .ok_or_else(|| form("ephemeral://CLASS")),
-            "pods" => pods(rest).ok_or_else(|| form(PODS_FORM)),
-            _ => Err(TargetError::Scheme {
+            TargetScheme::Pods => pods(rest).ok_or_else(|| form(PODS_FORM)),
+            TargetScheme::Simulated | TargetScheme::Unknown(_) => Err(TargetError::Scheme {
                 scheme: scheme.to_owned(),
             }),
         }
@@ -165,8 +162,17 @@ fn rados(rest: &str) -> Option<TargetUri> {
 
 fn rbd(rest: &str) -> Option<TargetUri> {
     let (pool, image) = rest.split_once('/')?;
+    let (namespace, image) = match image.split_once('/') {
+        Some((namespace, image)) => (Some(name(namespace)?), image),
+        None => (None, image),
+    };
+    // A requested image, `?size=SIZE`, is made outside of namespaces.
+    if namespace.is_some() && image.starts_with('?') {
+        return None;
+    }
     Some(TargetUri::Rbd {
         pool: name(pool)?,
+        namespace,
         image: name(image)?,
     })
 }
@@ -203,7 +209,11 @@ impl fmt::Display for TargetUri {
         match self {
             TargetUri::Path(path) => f.write_str(path),
             TargetUri::Rados { pool, namespace } => write!(f, "rados://{pool}{}", slash(namespace)),
-            TargetUri::Rbd { pool, image } => write!(f, "rbd://{pool}/{image}"),
+            TargetUri::Rbd {
+                pool,
+                namespace,
+                image,
+            } => write!(f, "rbd://{pool}{}/{image}", slash(namespace)),
             TargetUri::StorageClass(class) => write!(f, "sc://{class}"),
             TargetUri::Claim { namespace, name } => match namespace {
                 Some(namespace) => write!(f, "pvc://{namespace}/{name}"),
@@ -250,6 +260,7 @@ mod tests {
             "rados://pool",
             "rados://pool/ns",
             "rbd://pool/image",
+            "rbd://pool/ns/image@snapshot",
             "sc://fast",
             "pvc://data",
             "pvc://prod/data",
@@ -271,7 +282,11 @@ mod tests {
         let error = |text: &str| text.parse::<TargetUri>().unwrap_err();
         assert_eq!(error(""), TargetError::Empty);
         for (text, expected) in [
-            ("rbd://pool", "rbd://POOL/IMAGE"),
+            ("rbd://pool", RBD_FORM),
+            ("rbd://pool//image", RBD_FORM),
+            ("rbd://pool/ns/", RBD_FORM),
+            ("rbd://pool/a/b/c", RBD_FORM),
+            ("rbd://pool/ns/?size=1g", RBD_FORM),
             ("sc://", "sc://CLASS"),
             (
                 "hostpath://mnt",
@@ -313,6 +328,11 @@ mod tests {
             (
                 scheme("ftp"),
                 "unknown target scheme `ftp://`; known schemes: rados, rbd, sc, pvc, emptydir, \
+                 hostpath, ephemeral, pods, and sim:NAME for a simulated device",
+            ),
+            (
+                scheme("s3"),
+                "unknown target scheme `s3://`; known schemes: rados, rbd, sc, pvc, emptydir, \
                  hostpath, ephemeral, pods, and sim:NAME for a simulated device",
             ),
             (

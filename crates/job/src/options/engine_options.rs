@@ -568,7 +568,7 @@ pub fn engine(name: &str) -> ParsedValue<Engine> {
     }
     for (names, reason, instead) in REFUSED {
         if names.contains(&name) {
-            let later = super::later::reason_of_engine(name);
+            let later = super::later_options::reason_of_engine(name);
             let reason = later.unwrap_or(reason);
             let error = ValueError::new(format!("the engine `{name}` is not supported: {reason}"));
             return Err(match *instead {

@@ -1,10 +1,11 @@
-//! Places a sweep's jobs on its targets: the part that they use, and jobs that are refused.
+//! Relocates a sweep's jobs to its targets: the part that they use, and jobs that are refused.
 
 use crate::relocation_error::RelocationError;
 use crate::study_target::StudyTargetKind;
 use crate::sweep_target::{JobExtent, SweepTarget};
-use iosonde_job::place::{confine_to_region, foreign_engine, relocate_to_file};
 use iosonde_job::plan::{BytesOrPercent, Engine, Job};
+use iosonde_job::relocate::{confine_to_region, foreign_engine, relocate_to_file};
+use iosonde_job::target_scheme::is_ceph_name;
 
 /// Returns the part of a target that a job says it uses.
 pub(super) fn reach(job: &Job) -> JobExtent {
@@ -31,7 +32,7 @@ pub(super) fn reach(job: &Job) -> JobExtent {
 }
 
 /// Places a job on a target, within the announced part.
-pub(super) fn place(job: &mut Job, target: &SweepTarget) -> Result<(), RelocationError> {
+pub(super) fn relocate_job(job: &mut Job, target: &SweepTarget) -> Result<(), RelocationError> {
     let simulated = match &target.kind {
         StudyTargetKind::Simulated { options } => Some(options),
         _ => None,
@@ -42,9 +43,7 @@ pub(super) fn place(job: &mut Job, target: &SweepTarget) -> Result<(), Relocatio
             target: target.name.clone(),
         });
     }
-    let is_ceph = ["rados://", "rbd://"]
-        .iter()
-        .any(|scheme| target.path.starts_with(scheme));
+    let is_ceph = is_ceph_name(&target.path);
     let elsewhere = foreign_engine(job, is_ceph).filter(|_| simulated.is_none());
     if let Some(engine) = elsewhere {
         return Err(RelocationError::Engine {

@@ -24,7 +24,7 @@ pub const ROWS: &[OptionRow] = &[
          allows.",
         |b, v| {
             b.engine = Some(v.str().to_owned());
-            b.job.io.engine = super::engines::engine(v.str())?;
+            b.job.io.engine = super::engine_options::engine(v.str())?;
             Ok(())
         },
     ),

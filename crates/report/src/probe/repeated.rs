@@ -1,0 +1,498 @@
+//! Several runs of the same probe: per target, the mean of each workload and the outliers.
+
+use super::side_by_side::{headline_comparison, measured};
+use super::{json, probe_csv, row};
+use crate::figures::UNKNOWN_LEGEND;
+use crate::format::{Format, TextFormat};
+use crate::hanging_lines::{HangingLines, result_line};
+use crate::intervals::error_share;
+use crate::known_digits::{
+    RATE_UNITS, bandwidth_of_rate, digits_beside_interval, is_approximate, with_interval,
+};
+use crate::markdown_table::markdown_table;
+use crate::promise;
+use crate::text_style::TextStyle;
+use crate::text_table::{
+    TableColumn, aligned_columns, fill_table, hide_columns, plain, render, set_gap, wrapped,
+};
+use iosonde_result::compare::{Comparison, MeasuredResult, compare};
+use iosonde_study::probe::ProbeResult;
+use iosonde_study::probe::repetitions::{OutlierRun, ProbeRepetitions, RepeatedWorkload, RunRate};
+use iosonde_study::promise_check::{PromiseCheck, PromiseOutcome};
+use iosonde_study::words;
+
+/// Heading of each column of the table. Only the first is of text.
+const HEAD: [&str; 6] = ["", "depth", "mean", "bandwidth", "lowest", "highest"];
+/// Columns that a narrow terminal does not show, the least important first: bandwidth, highest,
+/// lowest.
+const LEAST_IMPORTANT: [usize; 3] = [3, 5, 4];
+/// Explains the table.
+const LEGEND: &str = "mean is the geometric mean of the runs with half its 95 % interval between \
+                      runs; lowest and highest are single runs.";
+/// The rule for outliers.
+const OUTLIER_RULE: &str = "(beyond 3 scaled MAD from the median)";
+
+/// The runs of one target, in order.
+#[derive(Debug, Clone, Default)]
+pub struct RepeatedTarget {
+    /// Result of each run.
+    pub runs: Vec<ProbeResult>,
+    /// Id of each run in the history. `None`: it is not stored.
+    pub ids: Vec<Option<String>>,
+}
+
+/// Report of a probe that was repeated on one or several targets.
+#[derive(Debug, Clone, Copy)]
+pub struct RepeatedReport<'a> {
+    /// The runs of each target. A target without a run is left out.
+    pub targets: &'a [RepeatedTarget],
+    /// Number of runs of each target that were asked for.
+    pub planned: usize,
+    /// Options of the history that the next command needs, e.g. ` --store FILE`.
+    pub store_options: &'a str,
+    /// Whether to print only the table, the outliers and the promises.
+    pub brief: bool,
+    /// Characters of the destination.
+    pub style: TextStyle,
+}
+
+impl<'a> RepeatedReport<'a> {
+    /// Returns the report in a format.
+    ///
+    /// # Errors
+    ///
+    /// If a result has no JSON.
+    pub fn document(&self, format: Format) -> serde_json::Result<String> {
+        match format {
+            Format::Table => Ok(self.text()),
+            Format::Json => json::repeated(
+                self.results().collect(),
+                self.repetitions(),
+                self.comparisons(),
+            ),
+            Format::FioJson => json::fio(self.results()),
+            Format::Csv => {
+                let numbered = |target: &'a RepeatedTarget| {
+                    let runs = target.runs.iter().zip(1..);
+                    runs.map(|(result, run)| (result, Some(run)))
+                };
+                let runs = self.measured().flat_map(numbered);
+                Ok(probe_csv::text_of_runs(&runs.collect::<Vec<_>>()))
+            }
+            Format::Markdown => Ok(self.markdown()),
+        }
+    }
+
+    /// Targets with at least one run.
+    fn measured(&self) -> impl Iterator<Item = &'a RepeatedTarget> {
+        let targets = self.targets.iter();
+        targets.filter(|target| !target.runs.is_empty())
+    }
+
+    /// Results of all runs, grouped by target.
+    pub(super) fn results(&self) -> impl Iterator<Item = &'a ProbeResult> {
+        self.measured().flat_map(|target| &target.runs)
+    }
+
+    /// The figures of all runs of each target.
+    pub(super) fn repetitions(&self) -> Vec<ProbeRepetitions> {
+        let targets = self.measured();
+        targets.map(|target| self.repetitions_of(target)).collect()
+    }
+
+    fn repetitions_of(&self, target: &RepeatedTarget) -> ProbeRepetitions {
+        ProbeRepetitions::from_runs(&target.runs, &target.ids, self.planned)
+    }
+
+    /// Compares the runs of each further target with those of the first. Each comparison follows
+    /// the first run of both targets.
+    pub(super) fn comparisons(&self) -> Vec<(&'a ProbeResult, &'a ProbeResult, Comparison)> {
+        let mut targets = self.measured();
+        let Some(first) = targets.next() else {
+            return Vec::new();
+        };
+        let a = side(first);
+        let against = |other: &'a RepeatedTarget| {
+            let comparison = compare(&a, &side(other));
+            (&first.runs[0], &other.runs[0], comparison)
+        };
+        targets.map(against).collect()
+    }
+
+    fn text(&self) -> String {
+        let targets = self.measured().map(|target| self.text_of_target(target));
+        let compared = self.comparison_texts(TextFormat::Table);
+        let mut text = targets.chain(compared).collect::<Vec<_>>().join("\n");
+        if !self.brief {
+            text.push_str(&self.kept());
+        }
+        text
+    }
+
+    fn comparison_texts(&self, format: TextFormat) -> Vec<String> {
+        let compared = self.comparisons().into_iter();
+        let text = |(a, b, comparison)| headline_comparison((a, b), comparison, format);
+        compared.map(text).collect()
+    }
+
+    fn text_of_target(&self, target: &RepeatedTarget) -> String {
+        let repetitions = self.repetitions_of(target);
+        let classification = &target.runs[0].classification;
+        let device = match classification.device.as_str() {
+            "" => classification.class.words(),
+            device => device,
+        };
+        let head = format!(
+            "{}: {device}; {}",
+            repetitions.target,
+            run_count(&repetitions)
+        );
+        let mut text = wrapped(&head) + "\n";
+        let rows = table_rows(&repetitions, self.style.plus_minus());
+        let is_unknown = rows.iter().flatten().any(|cell| is_approximate(cell));
+        let mut table = fill_table(plain(), &table_columns(), rows);
+        set_gap(&mut table, 2);
+        hide_columns(&mut table, &LEAST_IMPORTANT);
+        text.push_str(&render(&table));
+        if !self.brief {
+            text.push_str(&wrapped(LEGEND));
+        }
+        if is_unknown {
+            text.push_str(&wrapped(UNKNOWN_LEGEND));
+        }
+        for (name, remark) in remarks(target, &repetitions) {
+            let lines = HangingLines::new(name, &remark, usize::MAX).lines;
+            text.push_str(&(lines.join("\n") + "\n"));
+        }
+        text
+    }
+
+    fn markdown(&self) -> String {
+        let of_target = |target: &RepeatedTarget| {
+            let repetitions = self.repetitions_of(target);
+            let count = run_count(&repetitions);
+            let table = markdown_table(&table_columns(), table_rows(&repetitions, "±"));
+            let mut text = format!("## {}: {count}\n\n{table}", repetitions.target);
+            for (index, (name, remark)) in remarks(target, &repetitions).iter().enumerate() {
+                let gap = if index == 0 { "\n" } else { "" };
+                text.push_str(&format!("{gap}- {name}: {remark}\n"));
+            }
+            text
+        };
+        let targets = self.measured().map(of_target);
+        let compared = self.comparison_texts(TextFormat::Markdown);
+        targets.chain(compared).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Names the stored results and the next command.
+    fn kept(&self) -> String {
+        let ids = self.measured().flat_map(|target| &target.ids);
+        let stored: Vec<&str> = ids.filter_map(Option::as_deref).collect();
+        let options = self.store_options;
+        if stored.is_empty() {
+            return result_line(None, options) + "\n";
+        }
+        let ids = stored.join(" ");
+        format!("results    iosonde report {ids} -o report.html{options}\n")
+    }
+}
+
+/// The runs of a target for a comparison: those of which neither a signal nor an I/O error cut a
+/// phase short, if there are any.
+fn side(target: &RepeatedTarget) -> Vec<MeasuredResult> {
+    let is_whole = |run: &&ProbeResult| !run.interrupted && run.failure().is_none();
+    let whole: Vec<MeasuredResult> = target.runs.iter().filter(is_whole).map(measured).collect();
+    match whole.is_empty() {
+        true => target.runs.iter().map(measured).collect(),
+        false => whole,
+    }
+}
+
+/// `mean of 5 runs`, `mean of 3 runs of 5`.
+fn run_count(repetitions: &ProbeRepetitions) -> String {
+    let count = repetitions.ids.len();
+    let runs = words::counted(count, "run");
+    match count < repetitions.planned {
+        true => format!("mean of {runs} of {}", repetitions.planned),
+        false => format!("mean of {runs}"),
+    }
+}
+
+fn table_columns() -> Vec<TableColumn<'static>> {
+    aligned_columns(&HEAD, 1)
+}
+
+/// Rows in the order of reports.
+fn table_rows(repetitions: &ProbeRepetitions, plus_minus: &str) -> Vec<Vec<String>> {
+    let workloads = in_order(repetitions);
+    let cells = workloads.map(|workload| table_cells(workload, plus_minus));
+    cells.collect()
+}
+
+fn in_order(repetitions: &ProbeRepetitions) -> impl Iterator<Item = &RepeatedWorkload> {
+    let phases = row::ORDER.into_iter();
+    phases.flat_map(move |phase| {
+        let workloads = repetitions.workloads.iter();
+        workloads.filter(move |workload| workload.phase == phase)
+    })
+}
+
+fn table_cells(workload: &RepeatedWorkload, plus_minus: &str) -> Vec<String> {
+    let rate = |rate: Option<&RunRate>| {
+        let digits = |rate: &RunRate| digits_beside_interval(rate.iops, rate.error, RATE_UNITS);
+        rate.map_or("-".to_owned(), digits)
+    };
+    let (mean, error) = (workload.mean, workload.error());
+    vec![
+        row::short_name(workload.phase, workload.block_bytes),
+        workload.iodepth.to_string(),
+        with_interval(mean, error, RATE_UNITS, plus_minus),
+        bandwidth_of_rate(mean * workload.block_bytes as f64, mean, error),
+        rate(workload.lowest()),
+        rate(workload.highest()),
+    ]
+}
+
+/// Outliers, outcomes of promises, and workloads that not all runs have, each with its name.
+fn remarks(target: &RepeatedTarget, repetitions: &ProbeRepetitions) -> Vec<(&'static str, String)> {
+    let mut remarks: Vec<(&'static str, String)> = Vec::new();
+    let found = outlier_words(repetitions);
+    if !found.is_empty() {
+        remarks.push(("outliers", format!("{} {OUTLIER_RULE}", found.join("; "))));
+    }
+    let promises = promise_words(target).into_iter();
+    remarks.extend(promises.map(|words| ("promise", words)));
+    let runs = target.runs.len();
+    for workload in in_order(repetitions).filter(|workload| workload.rates.len() < runs) {
+        let count = words::counted(workload.rates.len(), "run");
+        remarks.push(("note", format!("{}: mean of {count}", name(workload))));
+    }
+    remarks
+}
+
+fn name(workload: &RepeatedWorkload) -> String {
+    row::pattern(workload.phase, workload.block_bytes, workload.iodepth)
+}
+
+fn outlier_words(repetitions: &ProbeRepetitions) -> Vec<String> {
+    let of_workload = |workload: &RepeatedWorkload| -> Vec<String> {
+        let name = name(workload);
+        let outliers = workload.outliers.iter();
+        outliers
+            .map(|outlier| format!("{name}: {}", outlier_in_words(outlier)))
+            .collect()
+    };
+    in_order(repetitions).flat_map(of_workload).collect()
+}
+
+/// `run 3 (46013f) is 48 % below the median`, with the cause if it is known.
+fn outlier_in_words(outlier: &OutlierRun) -> String {
+    let id = outlier.id.as_ref();
+    let id = id.map_or(String::new(), |id| format!(" ({id})"));
+    let side = if outlier.of_median < 1.0 {
+        "below"
+    } else {
+        "above"
+    };
+    let share = error_share((outlier.of_median - 1.0).abs());
+    let cause = outlier.cause.as_ref().map_or(String::new(), |cause| {
+        format!(", {}", cause.evidence.trim_end_matches('.'))
+    });
+    format!(
+        "run {}{id} is {share} {side} the median{cause}",
+        outlier.run
+    )
+}
+
+/// `aws-gp3: kept in runs 1, 2, 4; broken in run 3`, for each promise.
+fn promise_words(target: &RepeatedTarget) -> Vec<String> {
+    let count = target.runs.iter().map(|run| run.expected.len()).max();
+    let words = |index: usize| {
+        let checks = target.runs.iter().map(|run| run.expected.get(index));
+        let checks: Vec<Option<&PromiseCheck>> = checks.collect();
+        let first = checks.iter().flatten().next()?;
+        let runs_with = |outcome: PromiseOutcome| -> Vec<String> {
+            let has =
+                |check: &Option<&PromiseCheck>| check.is_some_and(|check| check.outcome == outcome);
+            let runs = (1..).zip(&checks).filter(|(_, check)| has(check));
+            runs.map(|(run, _): (usize, _)| run.to_string()).collect()
+        };
+        let in_words = |(outcome, word): (PromiseOutcome, &str)| {
+            let runs = runs_with(outcome);
+            let noun = if runs.len() == 1 { "run" } else { "runs" };
+            (!runs.is_empty()).then(|| format!("{word} in {noun} {}", runs.join(", ")))
+        };
+        let outcomes = [
+            (PromiseOutcome::Kept, "kept"),
+            (PromiseOutcome::Broken, "broken"),
+            (PromiseOutcome::Unclear, "unclear"),
+        ];
+        let outcomes: Vec<String> = outcomes.into_iter().filter_map(in_words).collect();
+        let title = promise::title(&first.promise);
+        Some(format!("{title}: {}", outcomes.join("; ")))
+    };
+    (0..count.unwrap_or(0)).filter_map(words).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::simulated::probed;
+    use iosonde_limits::Limits;
+    use iosonde_result::run::{IoFailure, Verdict, VerdictKind};
+    use iosonde_study::probe::{ProbeBudget, ProbePhase};
+
+    /// Runs of one device with these rates of random reads. The third has a cause.
+    fn target(name: &str, rates: &[f64]) -> RepeatedTarget {
+        let mut target = RepeatedTarget::default();
+        for (index, rate) in rates.iter().enumerate() {
+            let mut result = probed("nvme", ProbeBudget::QUICK);
+            result.target = name.to_owned();
+            let is_it = |phase: ProbePhase| phase == ProbePhase::RandomRead;
+            for figure in result.figures.iter_mut().filter(|each| is_it(each.phase)) {
+                figure.iops.mean = *rate;
+                figure.iops.error = Some(1000.0);
+            }
+            for run in result.runs.iter_mut().filter(|each| is_it(each.phase)) {
+                run.result.verdicts.clear();
+                run.result.verdicts.extend((index == 2).then(|| Verdict {
+                    kind: VerdictKind::Interference,
+                    evidence: "Other programs used the device.".to_owned(),
+                    cause: None,
+                }));
+            }
+            target.runs.push(result);
+            target.ids.push(Some(format!("id{}", index + 1)));
+        }
+        target
+    }
+
+    const SLOW_THIRD: [f64; 5] = [100e3, 101e3, 50e3, 99e3, 100e3];
+
+    fn report(targets: &[RepeatedTarget]) -> RepeatedReport<'_> {
+        RepeatedReport {
+            targets,
+            planned: 5,
+            store_options: "",
+            brief: false,
+            style: TextStyle::PLAIN,
+        }
+    }
+
+    /// Words of the table format, without line breaks.
+    fn text(report: &RepeatedReport<'_>) -> String {
+        let text = report.document(Format::Table).unwrap();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn repeated_table_has_mean_extremes_and_outlier() {
+        let targets = [target("sim:nvme", &SLOW_THIRD)];
+        let text = text(&report(&targets));
+        assert!(text.contains("mean of 5 runs"), "{text}");
+        // Student's t over the logarithms of five runs.
+        assert!(text.contains("4k random read 64 87k +-41k"), "{text}");
+        assert!(text.contains(" 50.0k 101k "), "{text}");
+        let outlier = "outliers 4k random read, depth 64: run 3 (id3) is 50 % below the median, \
+                       Other programs used the device (beyond 3 scaled MAD from the median)";
+        assert!(text.contains(outlier), "{text}");
+        let kept = "results iosonde report id1 id2 id3 id4 id5 -o report.html";
+        assert!(text.ends_with(kept), "{text}");
+    }
+
+    #[test]
+    fn report_without_outlier_does_not_mention_outliers() {
+        let targets = [target("sim:nvme", &[100e3, 101e3, 99e3, 100e3])];
+        let mut report = report(&targets);
+        let whole = text(&report);
+        assert!(!whole.contains("outlier"), "{whole}");
+        assert!(whole.contains("mean of 4 runs of 5"), "{whole}");
+        report.brief = true;
+        let brief = text(&report);
+        assert!(!brief.contains("iosonde report"), "{brief}");
+        assert!(brief.len() < whole.len());
+    }
+
+    #[test]
+    fn comparison_leaves_out_run_with_failed_phase() {
+        let mut targets = [target("sim:nvme", &SLOW_THIRD), target("sim:hdd", &[100e3])];
+        let last = targets[0].runs[4].runs.last_mut().unwrap();
+        last.result.workers[0].error = Some(IoFailure {
+            errno: 5,
+            operation: "read".to_owned(),
+            file: None,
+            offset: None,
+            message: "EIO".to_owned(),
+        });
+        let report = report(&targets);
+        let (_, _, comparison) = &report.comparisons()[0];
+        let row = &comparison.rows[0];
+        assert_eq!((row.a.runs, row.b.runs), (4, 1));
+    }
+
+    #[test]
+    fn next_command_names_stored_runs_only() {
+        let mut targets = [target("sim:nvme", &SLOW_THIRD[..3])];
+        targets[0].ids[1] = None;
+        let found = text(&report(&targets));
+        assert!(
+            found.ends_with("results iosonde report id1 id3 -o report.html"),
+            "{found}"
+        );
+        targets[0].ids = vec![None; 3];
+        let found = text(&report(&targets));
+        assert!(found.ends_with("result not stored"), "{found}");
+    }
+
+    #[test]
+    fn promise_of_repeated_probe_names_its_runs() {
+        let mut targets = [target("sim:nvme", &SLOW_THIRD)];
+        let product = "gcp-pd-ssd:375GiB,machine=n1,vcpus=8".parse().unwrap();
+        let promise = Limits::published().evaluate(&product).unwrap();
+        for (index, run) in targets[0].runs.iter_mut().enumerate() {
+            let mut check = PromiseCheck::from_probe(&promise, run);
+            check.outcome = match index {
+                1 => PromiseOutcome::Broken,
+                _ => PromiseOutcome::Kept,
+            };
+            run.expected = vec![check];
+        }
+        let text = text(&report(&targets));
+        let outcomes = ": kept in runs 1, 3, 4, 5; broken in run 2";
+        assert!(text.contains(outcomes), "{text}");
+    }
+
+    #[test]
+    fn repeated_documents_have_all_runs_of_each_target() {
+        let empty = RepeatedTarget::default();
+        let targets = [
+            target("sim:nvme", &SLOW_THIRD),
+            target("sim:hdd", &[200e3, 201e3]),
+            empty,
+        ];
+        let report = report(&targets);
+        let json = report.document(Format::Json).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let count = |member: &str| json[member].as_array().unwrap().len();
+        assert_eq!(count("probes"), 7);
+        assert_eq!((count("repetitions"), count("comparisons")), (2, 1));
+        assert_eq!(json["repetitions"][1]["target"], "sim:hdd");
+        assert_eq!(json["repetitions"][0]["ids"][2], "id3");
+        assert_eq!(json["comparisons"][0]["rows"][0]["a"]["runs"], 5);
+        let csv = report.document(Format::Csv).unwrap();
+        let mut lines = csv.lines();
+        assert!(lines.next().unwrap().ends_with(",run"), "{csv}");
+        let third = "sim:nvme,random_read,";
+        let third = lines.filter(|line| line.starts_with(third) && line.ends_with(",3"));
+        assert_eq!(third.count(), 1, "{csv}");
+        let markdown = report.document(Format::Markdown).unwrap();
+        assert!(
+            markdown.contains("## sim:nvme: mean of 5 runs"),
+            "{markdown}"
+        );
+        assert!(
+            markdown.contains("\n- outliers: 4k random read"),
+            "{markdown}"
+        );
+    }
+}
