@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use crate::engines::wait_for;
 use iosonde_e2e::ceph::{Cluster, POOL};
-use iosonde_e2e::{Scratch, require};
+use iosonde_e2e::{Scratch, ensure, one_good_try, require};
 use serde_json::Value;
 
 /// Objects of one namespace: each test has its own in the shared pool.
@@ -225,14 +225,19 @@ fn wrong_pools_and_keys_are_explained() {
 fn bench_result_has_cluster_state() {
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();
-    let result = json(&iosonde(&cluster, "-N side bench 3 write -b 4k -f json"));
-    let side = &result["cluster"];
-    assert_eq!(side["osds"]["up"], 3, "{side:#}");
-    assert_eq!(side["pool"]["redundancy"]["replicated"]["size"], 2);
-    assert_eq!(side["pool"]["pgs"], 32);
-    assert_eq!(side["osd_latency"].as_array().map(Vec::len), Some(3));
-    assert!(side["osd_latency"][0]["ops"].as_u64() > Some(0), "{side:#}");
-    assert_eq!(side["notes"].as_array().map(Vec::len), Some(0), "{side:#}");
+    one_good_try(|| {
+        let result = json(&iosonde(&cluster, "-N side bench 3 write -b 4k -f json"));
+        let side = &result["cluster"];
+        // A note reports a daemon without CPU time, which answers too late.
+        let notes = side["notes"].as_array().expect("notes");
+        ensure(notes.is_empty(), || format!("{side:#}"))?;
+        assert_eq!(side["osds"]["up"], 3, "{side:#}");
+        assert_eq!(side["pool"]["redundancy"]["replicated"]["size"], 2);
+        assert_eq!(side["pool"]["pgs"], 32);
+        assert_eq!(side["osd_latency"].as_array().map(Vec::len), Some(3));
+        assert!(side["osd_latency"][0]["ops"].as_u64() > Some(0), "{side:#}");
+        Ok(())
+    });
 }
 
 /// The stored result of a run counts whole I/Os of each direction.
@@ -325,7 +330,7 @@ fn librados_thread_count_of_user_takes_precedence() {
     let _shared = Scratch::shared();
     let cluster = Cluster::shared();
     let threads = |arguments: &str| {
-        let line = format!("rados bench -p {POOL} -N threads 30 write -b 4k --run-name threads");
+        let line = format!("rados bench -p {POOL} -N threads 600 write -b 4k --run-name threads");
         let mut child = cluster
             .iosonde(&line)
             .env("CEPH_ARGS", arguments)

@@ -6,11 +6,12 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use iosonde_e2e::ceph::{Cluster, POOL};
+use iosonde_e2e::process_state::handles_signal;
 use iosonde_e2e::{Scratch, ensure, one_good_try};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::engines::{start_piped, wait_for};
+use crate::engines::{start_piped, wait_closely_for, wait_for};
 
 /// Number of runs with flushes, the fastest of which is compared.
 const FLUSHED_RUNS: u32 = 3;
@@ -60,6 +61,9 @@ fn ctrl_c_ends_a_connect_at_once() {
     let target = format!("--target=rados://{POOL} --ceph-conf={}", deaf.display());
     let line = format!("fio {target} --name=a --rw=randwrite --bs=4k --size=1m");
     let child = start_piped(cluster.iosonde(&line));
+    wait_closely_for("the handler of the signal", || {
+        handles_signal(child.id(), Signal::INT).then_some(())
+    });
     sleep(Duration::from_secs(2));
     let began = Instant::now();
     kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
@@ -160,7 +164,8 @@ fn stuck_recovery_is_no_activity_and_hardware_is_in_the_result() {
     cluster.ceph("osd set nobackfill");
     cluster.ceph("osd out 2");
     wait_for("placement groups that wait", || {
-        let state = cluster.ceph("status");
+        // Without the flags, which `status` prints.
+        let state = cluster.ceph("pg stat");
         let waits = ["recover", "backfill"]
             .iter()
             .any(|word| state.contains(word));
@@ -168,6 +173,14 @@ fn stuck_recovery_is_no_activity_and_hardware_is_in_the_result() {
     });
     // The rates that the manager averages fall to 0.
     sleep(Duration::from_secs(10));
+    wait_for("rates of recovery of 0", || {
+        let status = cluster.ceph("status -f json");
+        let status: Value = serde_json::from_str(&status).expect("JSON");
+        let rate = |what: &str| status["pgmap"][format!("recovering_{what}_per_sec")].as_f64();
+        let is_still = |what: &&str| rate(what).unwrap_or(0.0) == 0.0;
+        let has_stopped = ["objects", "bytes", "keys"].iter().all(is_still);
+        has_stopped.then_some(())
+    });
     let result = bench("6 write -b 64k -t 4 --run-name other");
     let activity = &result["cluster"]["activity"];
     assert_eq!(activity["recovering"], 0, "{activity:#}");

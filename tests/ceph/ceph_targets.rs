@@ -15,7 +15,7 @@ fn pool_file_is_striped_and_removed_when_interrupted() {
     let cluster = Cluster::shared();
     let line = format!(
         "fio --target=rados://{POOL} --name=spread --rw=randread --bs=4k --size=10m --time_based \
-         --runtime=60"
+         --runtime=600"
     );
     let mut child = start(cluster.iosonde(&line));
     let ours = |cluster: &Cluster| {
@@ -154,14 +154,17 @@ fn pool_and_image_are_measured_by_all_commands() {
             let line = format!("probe {target} --quick --size 16m --runtime 1");
             check_probe(&json(&line), target, target == &pool)
         });
-        // The table has the same figures.
-        let table = ok(&format!(
-            "probe {target} --quick --details --size 16m --runtime 1"
-        ));
-        let row = table
-            .lines()
-            .find(|line| line.starts_with("4k random read, depth 1 "));
-        assert!(row.is_some_and(|row| row.contains("iB/s")), "{table}");
+        // The table has the same figures, unless no I/O completed within a second.
+        one_good_try(|| {
+            let table = ok(&format!(
+                "probe {target} --quick --details --size 16m --runtime 1"
+            ));
+            let row = table
+                .lines()
+                .find(|line| line.starts_with("4k random read, depth 1 "));
+            let has_figures = row.is_some_and(|row| row.contains("iB/s"));
+            ensure(has_figures, || table.clone())
+        });
     }
     // The table names the storage.
     let table = ok(&format!(

@@ -1,7 +1,7 @@
 //! The deepest queue: 1024 I/Os in flight, the limit of librados.
 
-use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL};
+use iosonde_e2e::{Scratch, ensure, one_good_try};
 use serde_json::Value;
 
 /// Mean number of I/Os in flight, by Little's law.
@@ -18,25 +18,29 @@ fn ok(cluster: &Cluster, line: &str) -> Value {
 }
 
 /// The first 1024 I/Os see half of the depth on average. Half of the expected mean is still more
-/// than a queue limited to 256 reaches.
-fn assert_deep(mean: f64, ios: u64, document: &Value) {
+/// than a queue limited to 256 reaches. A process without CPU time while it fills its queue reaches
+/// less.
+fn check_depth(mean: f64, ios: u64, document: &Value) -> Result<(), String> {
     let expected = 1024.0 - 512.0 * 1024.0 / ios as f64;
     eprintln!("{mean:.0} of {ios} in flight on the mean");
-    assert!(mean > expected / 2.0, "{mean} {expected}: {document:#}");
+    ensure(mean > expected / 2.0, || {
+        format!("{mean} {expected}: {document:#}")
+    })
 }
 
 /// Checks the number of I/Os of one direction, that none failed, and the depth.
-fn completed(result: &Value, direction: &str, ios: u64) {
+fn completed(result: &Value, direction: &str, ios: u64) -> Result<(), String> {
     let job = &result["jobs"][0];
     assert_eq!(job["error"], 0, "{job:#}");
     assert_eq!(job["total_err"].as_u64().unwrap_or(0), 0, "{job:#}");
     assert_eq!(job[direction]["total_ios"], ios, "{job:#}");
-    // All but the first 63 I/Os enter a queue of 64 or more.
-    if ios > 1024 {
-        let deep = job["iodepth_level"][">=64"].as_f64();
-        assert!(deep > Some(90.0), "{job:#}");
-        assert_deep(in_flight(job, direction), ios, job);
+    if ios <= 1024 {
+        return Ok(());
     }
+    // All but the first 63 I/Os enter a queue of 64 or more.
+    let deep = job["iodepth_level"][">=64"].as_f64();
+    ensure(deep > Some(90.0), || format!("{job:#}"))?;
+    check_depth(in_flight(job, direction), ios, job)
 }
 
 #[test]
@@ -60,7 +64,7 @@ fn pool_and_image_reach_iodepth_1024() {
                  --rw=rand{direction} --bs={bs} --size={mib}m --iodepth=1024 --direct=1 \
                  --output-format=json"
             );
-            completed(&ok(&cluster, &line), direction, ios);
+            one_good_try(|| completed(&ok(&cluster, &line), direction, ios));
         }
     }
     // Large I/Os beyond librados' limit of 100 MiB: submission blocks until others complete.
@@ -81,8 +85,7 @@ fn pool_and_image_reach_iodepth_1024() {
         "fio --target={pool} --name=thousand --rw=randwrite --bs=4k --size=8m --iodepth=1024 \
          --verify=crc32c --output-format=json"
     );
-    let verified = ok(&cluster, &line);
-    completed(&verified, "write", 2048);
+    one_good_try(|| completed(&ok(&cluster, &line), "write", 2048));
     assert_eq!(cluster.rados(&format!("-p {POOL} -N thousand ls")), "");
     cluster.rbd(&format!("rm --no-progress {POOL}/thousand"));
 }
@@ -99,12 +102,14 @@ fn rados_bench_reaches_1024_ios_in_flight() {
         )
     };
     let count = |result: &Value, name: &str| result[name].as_u64();
-    let small = bench("write -b 4k --max-objects 2000");
-    assert_eq!(count(&small, "total_writes_made"), Some(2000));
-    assert_eq!(count(&small, "concurrent_ios"), Some(1024));
-    let figure = |name: &str| small[name].as_f64().expect("a figure");
-    let mean = figure("average_iops") * figure("average_latency");
-    assert_deep(mean, 2000, &small);
+    one_good_try(|| {
+        let small = bench("write -b 4k --max-objects 2000");
+        assert_eq!(count(&small, "total_writes_made"), Some(2000));
+        assert_eq!(count(&small, "concurrent_ios"), Some(1024));
+        let figure = |name: &str| small[name].as_f64().expect("a figure");
+        let mean = figure("average_iops") * figure("average_latency");
+        check_depth(mean, 2000, &small)
+    });
     let large = bench("write -b 1m --max-objects 128 --no-cleanup");
     assert_eq!(count(&large, "total_writes_made"), Some(128));
     let read = bench("seq");

@@ -98,7 +98,7 @@ fn objects_equal_those_of_fio_and_are_removed() {
     let cluster = Cluster::shared();
     let job = format!(
         "--ioengine=rados --pool={POOL} --clientname=admin --name=alike --rw=write --bs=64k \
-         --size=1m --nrfiles=2 --numjobs=2 --iodepth=4 --time_based --runtime=60 --thread"
+         --size=1m --nrfiles=2 --numjobs=2 --iodepth=4 --time_based --runtime=600 --thread"
     );
     let full = |cluster: &Cluster| {
         let found = sizes(cluster, "alike.");

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use iosonde_e2e::ceph::{Cluster, POOL};
-use iosonde_e2e::{Scratch, is_full, require};
+use iosonde_e2e::{Scratch, ensure, is_full, one_good_try, require};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -66,7 +66,7 @@ fn series(result: &Value) -> Vec<u64> {
 }
 
 /// Checks for an interval with almost no I/O between busy ones. Other runs may slow the rest.
-fn assert_stalled(series: &[u64], what: &str) {
+fn check_stall(series: &[u64], what: &str) -> Result<(), String> {
     let most = series.iter().copied().max().unwrap_or(0);
     let is_busy = |ios: &u64| *ios * 10 > most;
     let is_still = |ios: &u64| *ios * 50 < most;
@@ -74,10 +74,9 @@ fn assert_stalled(series: &[u64], what: &str) {
         let (before, after) = series.split_at(at);
         is_still(&series[at]) && before.iter().any(is_busy) && after.iter().any(is_busy)
     };
-    assert!(
-        (0..series.len()).any(is_gap),
-        "{what} shows no stall: {series:?}"
-    );
+    ensure((0..series.len()).any(is_gap), || {
+        format!("{what} shows no stall: {series:?}")
+    })
 }
 
 #[test]
@@ -95,12 +94,14 @@ fn stopped_osd_is_gap_in_series_then_timeout_error() {
 
     // Reads, because librbd's cache can absorb writes for a while.
     let reads = format!("{image} --rw=randread --bs=4k --iodepth=4");
-    assert_short_stop_is_gap(&cluster, &scratch, &reads);
+    // On a busy machine the runs may end before all of them have begun, or an interval may begin
+    // late and end after the stop.
+    one_good_try(|| short_stop_is_gap(&cluster, &scratch, &reads));
     assert_long_stop_is_timeout(&cluster, &scratch, &reads);
 }
 
 /// Stops an OSD for 2.5 s during runs on an image and a pool and a benchmark.
-fn assert_short_stop_is_gap(cluster: &Cluster, scratch: &Scratch, reads: &str) {
+fn short_stop_is_gap(cluster: &Cluster, scratch: &Scratch, reads: &str) -> Result<(), String> {
     let writes = format!("--target=rados://{POOL} --rw=randwrite --bs=4k --size=4m --iodepth=4");
     // It begins before the others, and ends after them. One I/O in flight, and fixed rates of the
     // other runs, show a stop as well as the highest rates, which would keep the CPUs busy.
@@ -117,10 +118,7 @@ fn assert_short_stop_is_gap(cluster: &Cluster, scratch: &Scratch, reads: &str) {
     // Long enough for a whole interval of one second.
     sleep(Duration::from_millis(2500));
     cluster.signal("osd.0", Signal::CONT);
-    for (name, run) in runs {
-        let (result, _) = run.wait_for_success(cluster);
-        assert_stalled(&series(&result), name);
-    }
+    let series = runs.map(|(name, run)| (name, series(&run.wait_for_success(cluster).0)));
     let output = bench.wait_with_output().expect("it ends");
     assert!(output.status.success());
     let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -129,7 +127,10 @@ fn assert_short_stop_is_gap(cluster: &Cluster, scratch: &Scratch, reads: &str) {
         .filter_map(|second| second["finished"].as_u64())
         .collect();
     let each: Vec<u64> = finished.windows(2).map(|two| two[1] - two[0]).collect();
-    assert_stalled(&each, "rados bench");
+    check_stall(&each, "rados bench")?;
+    series
+        .iter()
+        .try_for_each(|(name, series)| check_stall(series, name))
 }
 
 /// Stops an OSD for good: each run fails by its timeout.
@@ -205,11 +206,11 @@ fn killed_osd_of_three_is_reported_and_run_continues() {
     let worker = &during["workers"][0];
     assert!(worker["error"].is_null(), "{worker:#}");
     assert_eq!(worker["total_errors"].as_u64().unwrap_or(0), 0);
-    // I/O continues, also in the last three of 15 seconds.
+    // I/O continues, also in the second half of 15 seconds.
     let series = series(&during);
-    let last: u64 = series.iter().rev().take(series.len() / 5).sum();
     let most = series.iter().copied().max().unwrap_or(0);
-    assert!(last * 10 > most, "{series:?}");
+    let mut last = series.iter().rev().take(series.len() / 2);
+    assert!(last.any(|ios| ios * 10 > most), "{series:?}");
     assert_eq!(up(&during), (Some(2), Some(3)));
     assert_eq!(during["ceph"]["health"], "HEALTH_WARN");
     let checks = during["ceph"]["checks"].to_string();

@@ -61,6 +61,27 @@ fn snapshot_is_read_and_never_written() {
 
 #[test]
 #[ignore = "needs Ceph"]
+fn image_in_a_namespace_is_measured_by_its_target() {
+    let _scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    cluster.rbd(&format!("namespace create {POOL}/inner"));
+    let image = format!("{POOL}/inner/disk");
+    cluster.rbd(&format!("create {image} --size 16M"));
+    let (status, stdout, stderr) = cluster.run(&format!(
+        "fio --target=rbd://{image} --name=a --rw=write --bs=1m --size=16m"
+    ));
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    assert!(cluster.rbd(&format!("diff {image}")).contains("data"));
+    let (status, stdout, stderr) = cluster.run(&format!(
+        "probe rbd://{image} --quick --runtime 1 --size 16m --no-save"
+    ));
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    cluster.rbd(&format!("rm --no-progress {image}"));
+    cluster.rbd(&format!("namespace remove {POOL}/inner"));
+}
+
+#[test]
+#[ignore = "needs Ceph"]
 fn rados_bench_writes_object_maps_and_attributes() {
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();

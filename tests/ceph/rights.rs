@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use iosonde_e2e::Scratch;
 use iosonde_e2e::ceph::{Cluster, POOL};
+use iosonde_e2e::{Scratch, ensure, one_good_try};
 use serde_json::Value;
 
 /// A client of one test, removed on drop.
@@ -75,24 +75,27 @@ fn restricted_client_measures_and_notes_missing_data() {
                              osd.0: Permission denied (EACCES)";
     let works = "--name=rights --rw=randrw --bs=4k --size=1m --io_size=1m --iodepth=4";
     for target in [&pool, &image] {
-        let line = format!("fio --target={target} AS_CLIENT {works}");
-        let (stdout, said) = ok(&format!("{line} --output-format=json"));
-        let result = json(&stdout);
-        let job = &result["jobs"][0];
-        let count_ios = |direction: &str| job[direction]["total_ios"].as_u64().unwrap_or(0);
-        assert_eq!(count_ios("read") + count_ios("write"), 256, "{stdout}");
-        assert_eq!(said, "", "JSON says it itself");
-        let side = &result["iosonde"]["ceph"];
-        assert_eq!(side["health"].as_str().map(|_| ()), Some(()), "{side:#}");
-        assert_eq!(side["osds"]["up"], 3, "{side:#}");
-        assert_eq!(side["pool"]["name"], POOL, "{side:#}");
-        let notes = side["notes"].as_array().expect("notes");
-        assert_eq!(notes.len(), 3, "one for each of them: {side:#}");
-        assert_eq!(notes[0], NOT_KNOWN);
-        let (report, said) = ok(&line);
-        assert_eq!(said, "", "notes stand below the report");
-        let note = format!("note: not known: {NOT_KNOWN} (and 2 more)");
-        assert!(report.contains(&note), "{report}");
+        one_good_try(|| {
+            let line = format!("fio --target={target} AS_CLIENT {works}");
+            let (stdout, said) = ok(&format!("{line} --output-format=json"));
+            let result = json(&stdout);
+            let job = &result["jobs"][0];
+            let count_ios = |direction: &str| job[direction]["total_ios"].as_u64().unwrap_or(0);
+            assert_eq!(count_ios("read") + count_ios("write"), 256, "{stdout}");
+            assert_eq!(said, "", "JSON says it itself");
+            let side = &result["iosonde"]["ceph"];
+            assert_eq!(side["health"].as_str().map(|_| ()), Some(()), "{side:#}");
+            assert_eq!(side["osds"]["up"], 3, "{side:#}");
+            assert_eq!(side["pool"]["name"], POOL, "{side:#}");
+            let notes = side["notes"].as_array().expect("notes");
+            // One for each OSD, unless a daemon without CPU time answers too late.
+            ensure(notes.len() == 3, || format!("{side:#}"))?;
+            assert_eq!(notes[0], NOT_KNOWN);
+            let (report, said) = ok(&line);
+            assert_eq!(said, "", "notes stand below the report");
+            let note = format!("note: not known: {NOT_KNOWN} (and 2 more)");
+            ensure(report.contains(&note), || report.clone())
+        });
     }
     let bench = format!("rados bench -p {POOL} -N rights 30 write -b 4k --max-objects 200");
     let (text, _) = ok(&format!("{bench} AS_CLIENT"));
@@ -102,7 +105,7 @@ fn restricted_client_measures_and_notes_missing_data() {
     // The administrator gets no such note.
     let (status, text, _) = cluster.run(&bench);
     assert_eq!(status, Some(0));
-    assert!(!text.contains("Not known:"), "{text}");
+    assert!(!text.contains(NOT_KNOWN), "{text}");
     // A pool without access is refused with advice, and no object is created.
     let (status, _, said) = client.run(&format!(
         "fio --target=rados://cephfs_data AS_CLIENT {works}"

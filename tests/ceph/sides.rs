@@ -138,7 +138,7 @@ fn scrub_during_run_is_reported() {
     let scratch = Scratch::shared();
     let cluster = Cluster::up(&scratch, &["--store", "memstore", "--size", "1073741824"]);
     cluster.rados(&format!(
-        "-p {POOL} bench 2 write -b 4096 --max-objects 640 --no-cleanup"
+        "-p {POOL} bench 60 write -b 4096 --max-objects 640 --no-cleanup"
     ));
     // Slow, object by object, as on a large cluster.
     for setting in [

@@ -1,6 +1,8 @@
 //! Caches of the client and of the cluster: librbd's cache, and a cache tier of a pool.
 
+use std::path::Path;
 use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -11,6 +13,10 @@ use serde_json::Value;
 
 use crate::engines::wait_for;
 use crate::mounted::flowing;
+
+/// Held by tests that compare with and without a tier, since they look for pools that any
+/// comparison has made.
+static COMPARISON: Mutex<()> = Mutex::new(());
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -38,6 +44,25 @@ fn left(cluster: &Cluster, tier: &Tier<'_>) -> Vec<String> {
     all
 }
 
+/// Runs a sweep with its output in a file. Returns the most bytes of objects that were in the tier
+/// and in its base pool meanwhile.
+fn most_tier_bytes(cluster: &Cluster, tier: &Tier<'_>, line: &str, table: &Path) -> (u64, u64) {
+    let file = std::fs::File::create(table).expect("a file");
+    let mut sweep = cluster
+        .iosonde(line)
+        .stdout(file)
+        .spawn()
+        .expect("it starts");
+    let (mut most_hot, mut most_cold) = (0, 0);
+    while sweep.try_wait().expect("a child").is_none() {
+        let (hot, cold) = tier_bytes(cluster, tier);
+        (most_hot, most_cold) = (most_hot.max(hot), most_cold.max(cold));
+        sleep(Duration::from_millis(600));
+    }
+    assert!(sweep.wait().expect("a child").success());
+    (most_hot, most_cold)
+}
+
 #[test]
 #[ignore = "needs Ceph"]
 fn cache_tier_is_named_and_its_objects_are_removed() {
@@ -61,27 +86,19 @@ fn cache_tier_is_named_and_its_objects_are_removed() {
          --runtime 1 --warm-up 1"
     );
     let table = scratch.out().join("table");
-    let file = std::fs::File::create(&table).expect("a file");
-    let mut sweep = cluster
-        .iosonde(&line)
-        .stdout(file)
-        .spawn()
-        .expect("it starts");
-    let (mut most_hot, mut most_cold) = (0, 0);
-    while sweep.try_wait().expect("a child").is_none() {
-        let (hot, cold) = tier_bytes(&cluster, &tier);
-        (most_hot, most_cold) = (most_hot.max(hot), most_cold.max(cold));
-        sleep(Duration::from_millis(600));
-    }
-    assert!(sweep.wait().expect("a child").success());
+    // The largest working set exceeds the tier: the rest of its objects is in the base pool. A busy
+    // machine may list neither pool while these objects exist.
+    one_good_try(|| {
+        let (hot, cold) = most_tier_bytes(&cluster, &tier, &line, &table);
+        eprintln!("{hot} in the tier, {cold} behind it");
+        ensure(hot > 0 && hot < 2 * TIER_BYTES && cold > TIER_BYTES, || {
+            format!("{hot} in the tier, {cold} behind it")
+        })
+    });
     let text = std::fs::read_to_string(table).expect("a file");
     let expected = format!("Storage: {target} (librados); {named}.");
     assert!(flowing(&text).contains(&expected), "{expected}: {text}");
     assert!(text.contains("from cache"), "{text}");
-    // The largest working set exceeds the tier: the rest of its objects is in the base pool.
-    eprintln!("{most_hot} in the tier, {most_cold} behind it");
-    assert!(most_hot > 0 && most_hot < 2 * TIER_BYTES, "{most_hot}");
-    assert!(most_cold > TIER_BYTES, "{most_cold}");
 
     let (text, _) = ok(
         &cluster,
@@ -144,6 +161,7 @@ fn cache_tier_activity_is_counted_during_the_run() {
 #[test]
 #[ignore = "needs Ceph"]
 fn cache_comparison_restores_the_mode_and_removes_its_pool() {
+    let _comparison = COMPARISON.lock().unwrap_or_else(PoisonError::into_inner);
     let scratch = Scratch::shared();
     let cluster = Cluster::shared();
     let tier = cluster.tier("compared");
@@ -185,6 +203,7 @@ fn cache_comparison_restores_the_mode_and_removes_its_pool() {
 #[test]
 #[ignore = "needs Ceph"]
 fn interrupt_in_readproxy_mode_restores_the_mode() {
+    let _comparison = COMPARISON.lock().unwrap_or_else(PoisonError::into_inner);
     let _scratch = Scratch::shared();
     let cluster = Cluster::shared();
     let tier = cluster.tier("stopped");
@@ -193,16 +212,23 @@ fn interrupt_in_readproxy_mode_restores_the_mode() {
          --time_based --runtime=8",
         tier.base
     );
-    let mut run = (cluster.iosonde(&line).stdout(Stdio::null()))
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("it starts");
-    wait_for("readproxy mode", || {
-        (cache_mode(&cluster, &tier.hot) == "\"readproxy\"").then_some(())
+    // A busy machine may not see this mode before the end.
+    one_good_try(|| {
+        let mut run = (cluster.iosonde(&line).stdout(Stdio::null()))
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let is_in_mode = wait_for("readproxy mode", || {
+            let is_in_mode = cache_mode(&cluster, &tier.hot) == "\"readproxy\"";
+            let has_ended = run.try_wait().expect("a child").is_some();
+            (is_in_mode || has_ended).then_some(!has_ended)
+        });
+        ensure(is_in_mode, || "it ended first".to_owned())?;
+        kill_process(Pid::from_child(&run), Signal::INT).expect("it runs");
+        let status = run.wait().expect("it ends");
+        assert_eq!(status.code(), Some(130));
+        Ok(())
     });
-    kill_process(Pid::from_child(&run), Signal::INT).expect("it runs");
-    let status = run.wait().expect("it ends");
-    assert_eq!(status.code(), Some(130));
     assert_eq!(cache_mode(&cluster, &tier.hot), "\"writeback\"");
     assert_eq!(made_pools(&cluster), [""; 0]);
     assert_eq!(left(&cluster, &tier), [""; 0]);

@@ -1,11 +1,12 @@
 //! How `./test` cleans up after killed tests.
 
 use std::fs;
+use std::mem::ManuallyDrop;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
-use iosonde_e2e::device::tool;
+use iosonde_e2e::device::{Loop, tool};
 use iosonde_e2e::{Scratch, require};
 
 fn clean_up(dir: &Path) -> bool {
@@ -39,7 +40,8 @@ fn leftovers_of_killed_tests_are_removed() {
     ]);
     let image = dir.join("image");
     fs::write(&image, vec![0; 1 << 20]).expect("an image");
-    let device = tool(&["losetup", "--find", "--show", &image.to_string_lossy()]);
+    // A killed test does not detach its device.
+    let device = ManuallyDrop::new(Loop::new(&image));
     assert!(clean_up(&dir));
     assert!(!dir.exists());
     let mounts = fs::read_to_string("/proc/self/mountinfo").expect("the mounts");
@@ -51,6 +53,7 @@ fn leftovers_of_killed_tests_are_removed() {
         "--output",
         "NAME,BACK-FILE",
     ]);
+    let device = device.path().display();
     assert!(!loops.contains("iosonde-test.killed"), "{device}: {loops}");
 }
 

@@ -3,7 +3,7 @@
 
 use iosonde_e2e::scratch::lay_out;
 use iosonde_e2e::tree::number;
-use iosonde_e2e::{Program, Scratch, ours, require, system_calls};
+use iosonde_e2e::{Program, Scratch, ensure, one_good_try, ours, require, system_calls};
 use std::fs;
 
 const CALLS: &str = "trace=fadvise64,fsync,read,write,pread64,pwrite64";
@@ -120,25 +120,28 @@ fn page_cache_is_dropped_before_each_pass_of_time_based_job() {
     require!(Strace);
     for options in ["--rw=read", "--rw=randread"] {
         for program in Program::both() {
-            let scratch = Scratch::shared();
-            let json = scratch.out().join("result.json");
-            let line = format!(
-                "{options} --time_based --runtime=1 --rate_iops=30 --output-format=json \
-                 --output={}",
-                json.display()
-            );
-            let calls = calls_on_files(program, &scratch, &line);
-            let document = fs::read_to_string(json).expect("the result");
-            let document = serde_json::from_str(&document).expect("JSON");
-            let ios = number(&document, "/jobs/0/read/total_ios") as usize;
-            let rounds = ios.div_ceil(4);
-            let found = drops(&calls);
-            assert!(
-                ios > 8 && (found == rounds || found == rounds + 1),
-                "{program:?}: {options}: {ios} I/Os, {found} drops"
-            );
+            one_good_try(|| dropped_before_each_pass(program, options));
         }
     }
+}
+
+fn dropped_before_each_pass(program: Program, options: &str) -> Result<(), String> {
+    let scratch = Scratch::shared();
+    let json = scratch.out().join("result.json");
+    let line = format!(
+        "{options} --time_based --runtime=1 --rate_iops=30 --output-format=json --output={}",
+        json.display()
+    );
+    let calls = calls_on_files(program, &scratch, &line);
+    let document = fs::read_to_string(json).expect("the result");
+    let document = serde_json::from_str(&document).expect("JSON");
+    let ios = number(&document, "/jobs/0/read/total_ios") as usize;
+    let rounds = ios.div_ceil(4);
+    let found = drops(&calls);
+    let counts = format!("{program:?}: {options}: {ios} I/Os, {found} drops");
+    assert!(found == rounds || found == rounds + 1, "{counts}");
+    // Without CPU time, fewer passes complete within a second.
+    ensure(ios > 8, || counts)
 }
 
 /// A trace that closes and reopens a file drops the cache at that point.

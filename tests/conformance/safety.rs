@@ -9,8 +9,9 @@ use std::process::Command;
 
 use iosonde_e2e::device::{Loop, Swap, Zram, tool};
 use iosonde_e2e::mount::Mount;
-use iosonde_e2e::program::{Invocation, iosonde};
-use iosonde_e2e::{Program, Scratch, ours, require};
+use iosonde_e2e::process_state::is_stopped;
+use iosonde_e2e::program::{Invocation, Run, Running, iosonde};
+use iosonde_e2e::{Program, Scratch, ensure, one_good_try, ours, require};
 use rustix::process::Signal;
 
 const SIZE_BYTES: usize = 64 << 20;
@@ -248,7 +249,7 @@ fn device_cannot_be_mounted_during_write() {
     // Beyond the first blocks of the file system; several workers share the exclusive open.
     let line = format!(
         "--allow-overwrite={path} --name=job --filename={path} --rw=randwrite --bs=4k --offset=63m \
-         --size=512k --numjobs=3 --rate_iops=200 --time_based --runtime=60"
+         --size=512k --numjobs=3 --rate_iops=200 --time_based --runtime=600"
     );
     let mut running = Program::subject().line(&scratch, &line).start();
     let stat = format!("/sys/block/{}/stat", path.trim_start_matches("/dev/"));
@@ -282,11 +283,13 @@ fn device_mounted_before_later_job_is_not_written() {
     let scratch = Scratch::shared();
     let device = blank(&scratch);
     let path = device.path().to_string_lossy().into_owned();
-    let line = format!(
-        "--name=first --filename=file --size=1m --rw=randread --rate_iops=100 --time_based \
-         --runtime=8 --name=second --stonewall --filename={path} --size=16m --rw=write"
-    );
-    let mut running = Program::subject().line(&scratch, &line).start();
+    let waiting = write_wait_script(&scratch, "mounted-now");
+    let first = ["--name=first", "--filename=file", "--size=1m", "--rw=read"].map(str::to_owned);
+    let waits = [format!("--exec_postrun={waiting}")];
+    let second = format!("--name=second --stonewall --filename={path} --size=16m --rw=write");
+    let second = second.split(' ').map(str::to_owned);
+    let words = first.into_iter().chain(waits).chain(second);
+    let mut running = Program::subject().args(&scratch, words).start();
     // The second job is checked before the layout of the first.
     let file = scratch.work().join("file");
     running.must_reach("the first job", |_| {
@@ -295,6 +298,7 @@ fn device_mounted_before_later_job_is_not_written() {
     let mount = Mount::ext4(scratch.out().join("mounted"), device.path());
     tool(&["mount", "-o", "remount,ro", &mount.dir().to_string_lossy()]);
     let before = stored(&device);
+    scratch.write("mounted-now", "");
     let run = running.wait();
     run.refused_with(&["is mounted at", &mount.dir().to_string_lossy()]);
     assert!(stored(&device) == before, "the device has changed");
@@ -429,43 +433,71 @@ fn extended_file_keeps_its_contents() {
     assert_eq!(holes.count(), 0, "the rest is data");
 }
 
-/// Starts a run, creates `b` once its first job has created `a`, and waits for the exit.
-fn file_appears_beside(scratch: &Scratch, line: &str) {
-    let mut running = Program::subject().line(scratch, line).start();
+/// Writes a script that waits until a file exists, for at most ten minutes. Returns the command
+/// that runs it.
+fn write_wait_script(scratch: &Scratch, name: &str) -> String {
+    let script = format!("for i in $(seq 6000); do test -e {name} && exit; sleep 0.1; done\n");
+    scratch.write("wait.sh", script);
+    "sh wait.sh".to_owned()
+}
+
+/// Waits until the first job of a run has created `a`.
+fn wait_for_first_file(scratch: &Scratch, running: &mut Running) {
     let first = scratch.work().join("a");
-    assert!(
-        running.until(|_| first.exists()),
-        "{}",
-        running.stderr_text()
-    );
-    let appeared = scratch.write("b", "precious");
-    let run = running.wait();
-    assert!(!run.status.success(), "{run}");
+    running.must_reach("the first file", |_| first.exists());
+}
+
+/// Checks that a run was refused because another program had created `b`, which is unchanged.
+fn check_kept_file(scratch: &Scratch, run: &Run) {
     run.refused_with(&[
         "b: another program created a file of this name",
         "use another file",
     ]);
-    assert_eq!(fs::read(appeared).expect("the file of others"), b"precious");
+    let appeared = fs::read(scratch.work().join("b")).expect("the file of others");
+    assert_eq!(appeared, b"precious");
+}
+
+/// Starts a run, and stops it while it has created `a` but not `b`. Then another program creates
+/// `b`, and the run goes on.
+fn run_beside_new_file(line: &str) -> Result<(Scratch, Run), String> {
+    let scratch = Scratch::shared();
+    let mut running = Program::subject().line(&scratch, line).start();
+    wait_for_first_file(&scratch, &mut running);
+    // On a busy machine the run may create the other file first.
+    running.signal(Signal::STOP);
+    let is_in_time =
+        running.until(|running| is_stopped(running.pid())) && !scratch.work().join("b").exists();
+    ensure(is_in_time, || "the run has created both files".to_owned())?;
+    scratch.write("b", "precious");
+    running.signal(Signal::CONT);
+    let run = running.wait();
+    Ok((scratch, run))
 }
 
 #[test]
 fn file_created_during_layout_is_kept() {
     ours!();
-    let scratch = Scratch::shared();
     let line = "--rw=read --bs=64k --name=a --filename=a --size=1g --name=b --filename=b --size=1m";
-    file_appears_beside(&scratch, line);
-    assert_eq!(
-        scratch.files(),
-        ["b"],
-        "the file that was laid out is removed"
-    );
+    one_good_try(|| {
+        let (scratch, run) = run_beside_new_file(line)?;
+        check_kept_file(&scratch, &run);
+        assert_eq!(
+            scratch.files(),
+            ["b"],
+            "the file that was laid out is removed"
+        );
+        Ok(())
+    });
 }
 
 #[test]
 fn file_created_before_open_is_kept() {
     ours!();
-    let scratch = Scratch::shared();
     let line = "--rw=write --bs=64k --size=1m --create_on_open=1 --name=a --filename=a --rate=512k \
-        --name=b --filename=b --stonewall";
-    file_appears_beside(&scratch, line);
+                --name=b --filename=b --stonewall";
+    one_good_try(|| {
+        let (scratch, run) = run_beside_new_file(line)?;
+        check_kept_file(&scratch, &run);
+        Ok(())
+    });
 }

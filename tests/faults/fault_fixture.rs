@@ -20,6 +20,9 @@ use crate::table::{Cell, Subcommand};
 /// Result of a hit; an error names the question with the wrong answer.
 pub(crate) type Outcome = Result<(), String>;
 
+/// Maximum number of hits in place of one that came too late.
+const HITS_IN_TIME_MAX: u32 = 4;
+
 /// A file that `fio` keeps on purpose, as fio does.
 const LEFT_BY_FIO: &str = "job.0.0";
 
@@ -274,6 +277,13 @@ pub(crate) fn is_explained(run: &Run, statuses: &[i32], causes: &[&str]) -> Outc
             "does not name cause and remedy ({causes:?}): {run}"
         )),
     }
+}
+
+/// Repeats a hit that returns `None`: the command had ended before the fault. On a busy machine
+/// that happens between the look at the command and the fault.
+pub(crate) fn hit_in_time(mut hit: impl FnMut() -> Option<Outcome>) -> Outcome {
+    let outcome = (0..HITS_IN_TIME_MAX).find_map(|_| hit());
+    outcome.unwrap_or_else(|| Err("always ends successfully before the fault".to_owned()))
 }
 
 /// Whether a signal killed the command before its handler existed; then no output exists.

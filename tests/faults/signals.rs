@@ -10,7 +10,7 @@ use iosonde_e2e::program::Invocation;
 use iosonde_e2e::throttle::Throttle;
 use rustix::process::Signal;
 
-use crate::fault_fixture::{FaultFixture, Outcome, died_at_once, is_explained};
+use crate::fault_fixture::{FaultFixture, Outcome, died_at_once, hit_in_time, is_explained};
 use crate::table::{Cell, Fault, Subcommand};
 
 const MEMORY_BYTES: u64 = 160 << 20;
@@ -20,26 +20,30 @@ const STEP_S: f64 = 3600.0;
 /// Returns `None` if the fault is of another kind.
 pub(crate) fn hit(cell: Cell, number: u32) -> Option<Outcome> {
     Some(match cell.fault {
-        Fault::Sigkill => killed(cell, number),
-        Fault::Sigterm => ended(cell, number, Signal::TERM, 143),
-        Fault::Sighup => ended(cell, number, Signal::HUP, 129),
+        Fault::Sigkill => hit_in_time(|| killed(cell, number)),
+        Fault::Sigterm => hit_in_time(|| ended(cell, number, Signal::TERM, 143)),
+        Fault::Sighup => hit_in_time(|| ended(cell, number, Signal::HUP, 129)),
         Fault::Sigstop => stopped(cell, number),
-        Fault::OutOfMemory => out_of_memory(cell),
+        Fault::OutOfMemory => hit_in_time(|| out_of_memory(cell)),
         Fault::ClockStep => clock_step(cell, number),
         _ => return None,
     })
 }
 
-fn killed(cell: Cell, number: u32) -> Outcome {
+/// Returns `None` if the command ended before the signal.
+fn killed(cell: Cell, number: u32) -> Option<Outcome> {
     let fixture = FaultFixture::new();
     let command = |words: &str| fixture.command(cell, "target", words);
     let running = fixture.until_random_point(|| command(""), cell, number);
     running.signal(Signal::KILL);
     let killed = running.wait();
-    if killed.status.signal().is_none() {
-        return Err(format!("was not killed: {killed}"));
+    if killed.status.success() {
+        return None;
     }
-    is_recovered(&fixture, cell, command)
+    if killed.status.signal().is_none() {
+        return Some(Err(format!("was not killed: {killed}")));
+    }
+    Some(is_recovered(&fixture, cell, command))
 }
 
 /// After SIGKILL: foreign data is unchanged, and the resumed work removes leftovers.
@@ -51,7 +55,9 @@ fn is_recovered(fixture: &FaultFixture, cell: Cell, again: impl Fn(&str) -> Invo
     fixture.is_unchanged()
 }
 
-fn ended(cell: Cell, number: u32, signal: Signal, status: i32) -> Outcome {
+/// Returns `None` if the command ended before the signal, except in its last third, in which the
+/// figures may be complete before the signal.
+fn ended(cell: Cell, number: u32, signal: Signal, status: i32) -> Option<Outcome> {
     let fixture = FaultFixture::new();
     // One hit in each third of the duration.
     let point = number * 3 + 1;
@@ -59,15 +65,19 @@ fn ended(cell: Cell, number: u32, signal: Signal, status: i32) -> Outcome {
     let running = fixture.until_random_point(start, cell, point);
     running.signal(signal);
     let run = running.wait();
-    fixture.is_unchanged()?;
-    fixture.is_history_whole()?;
-    fixture.is_nothing_left(&[])?;
-    if died_at_once(&run, signal) {
-        return Ok(());
+    if number < 2 && run.status.success() {
+        return None;
     }
-    // In the last third the figures may be complete before the signal.
-    let statuses: &[i32] = if number < 2 { &[status] } else { &[status, 0] };
-    is_explained(&run, statuses, &["interrupted", "ended"])
+    let is_clean = || {
+        fixture.is_unchanged()?;
+        fixture.is_history_whole()?;
+        fixture.is_nothing_left(&[])
+    };
+    let explained = || match died_at_once(&run, signal) {
+        true => Ok(()),
+        false => is_explained(&run, &[status, 0], &["interrupted", "ended"]),
+    };
+    Some(is_clean().and_then(|()| explained()))
 }
 
 fn stopped(cell: Cell, number: u32) -> Outcome {
@@ -85,7 +95,8 @@ fn stopped(cell: Cell, number: u32) -> Outcome {
 }
 
 /// Another program exhausts the group's memory, and the OOM killer selects iosonde first.
-fn out_of_memory(cell: Cell) -> Outcome {
+/// Returns `None` if the command ended before that.
+fn out_of_memory(cell: Cell) -> Option<Outcome> {
     let fixture = FaultFixture::new();
     let bound = Throttle::of_memory(MEMORY_BYTES);
     let first = r#"echo 1000 > /proc/self/oom_score_adj && exec "$0" "$@""#;
@@ -103,8 +114,9 @@ fn out_of_memory(cell: Cell) -> Outcome {
     let run = running.wait();
     let _ = hog.wait();
     match run.status.signal() {
-        Some(9) => is_recovered(&fixture, cell, again),
-        _ => Err(format!("the kernel did not kill it: {run}")),
+        Some(9) => Some(is_recovered(&fixture, cell, again)),
+        _ if run.status.success() => None,
+        _ => Some(Err(format!("the kernel did not kill it: {run}"))),
     }
 }
 

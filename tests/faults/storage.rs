@@ -1,15 +1,17 @@
 //! Faults of the target.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
+use iosonde_e2e::Run;
 use iosonde_e2e::device::Loop;
 use iosonde_e2e::fuse::{Behaviour, FuseFile};
 use iosonde_e2e::mount::Mount;
 use iosonde_e2e::scratch::lay_out;
 use rustix::process::Signal;
 
-use crate::fault_fixture::{FaultFixture, Outcome, is_explained};
+use crate::fault_fixture::{FaultFixture, Outcome, hit_in_time, is_explained};
 use crate::table::{Cell, Fault, Subcommand};
 
 const FILE_BYTES: u64 = 16 << 20;
@@ -19,8 +21,8 @@ pub(crate) fn hit(cell: Cell, number: u32) -> Option<Outcome> {
     Some(match cell.fault {
         Fault::NoSpace => no_space(cell, number),
         Fault::IoErrors => io_errors(cell),
-        Fault::TargetVanishes => vanishes(cell),
-        Fault::TargetReplaced => replaced(cell),
+        Fault::TargetVanishes => hit_in_time(|| vanishes(cell)),
+        Fault::TargetReplaced => hit_in_time(|| replaced(cell)),
         _ => return None,
     })
 }
@@ -79,7 +81,8 @@ fn io_errors(cell: Cell) -> Outcome {
     )
 }
 
-fn vanishes(cell: Cell) -> Outcome {
+/// Returns `None` if the command ended before the target vanished.
+fn vanishes(cell: Cell) -> Option<Outcome> {
     let fixture = FaultFixture::new();
     let mut file = FuseFile::serve(&fixture.scratch, "gone", FILE_BYTES, &Behaviour::plain());
     let start = || fixture.command(cell, "gone", &consent(cell, "gone"));
@@ -87,14 +90,20 @@ fn vanishes(cell: Cell) -> Outcome {
     file.die();
     let run = running.wait();
     drop(file);
-    fixture.is_unchanged()?;
-    fixture.is_history_whole()?;
-    fixture.is_nothing_left(&["gone"])?;
-    is_explained(&run, &[1, 3], &["gone"])
+    if run.status.success() {
+        return None;
+    }
+    let is_clean = || {
+        fixture.is_unchanged()?;
+        fixture.is_history_whole()?;
+        fixture.is_nothing_left(&["gone"])
+    };
+    Some(is_clean().and_then(|()| is_explained(&run, &[1, 3], &["gone"])))
 }
 
-/// Another disk takes the device name for which consent was given.
-fn replaced(cell: Cell) -> Outcome {
+/// Another disk takes the device name for which consent was given. Returns `None` if the command
+/// ended before.
+fn replaced(cell: Cell) -> Option<Outcome> {
     let fixture = FaultFixture::new();
     let [one, other] = ["one", "other"].map(|name| {
         let path = fixture.scratch.out().join(name);
@@ -115,23 +124,36 @@ fn replaced(cell: Cell) -> Outcome {
     };
     running.signal(Signal::INT);
     let stopped = running.wait();
+    if stopped.status.success() {
+        return None;
+    }
     device.replace(&other);
-    let before = fs::read(&other).expect("the other disk");
+    Some(is_other_disk_kept(&fixture, cell, &path, &stopped, &other))
+}
+
+/// Checks that a command which was stopped is not resumed on another disk and does not write to it.
+fn is_other_disk_kept(
+    fixture: &FaultFixture,
+    cell: Cell,
+    path: &str,
+    stopped: &Run,
+    other: &Path,
+) -> Outcome {
+    let before = fs::read(other).expect("the other disk");
     fixture.is_unchanged()?;
     fixture.is_nothing_left(&[])?;
-    is_explained(&stopped, &[130], &["interrupted"])?;
+    is_explained(stopped, &[130], &["interrupted"])?;
     if cell.subcommand.is_resumed() {
-        let resumed = fixture
-            .command(cell, &path, &format!("{consent} --resume"))
-            .run();
+        let resume = format!("--allow-overwrite {path} --resume");
+        let resumed = fixture.command(cell, path, &resume).run();
         is_explained(&resumed, &[2, 3], &["detached", "no stopped"])?;
     }
     // No command writes to this disk without consent for it.
     let again = fixture
-        .command(cell, &path, "")
+        .command(cell, path, "")
         .within(Duration::from_secs(120))
         .run();
-    match fs::read(&other).is_ok_and(|now| now == before) {
+    match fs::read(other).is_ok_and(|now| now == before) {
         true => Ok(()),
         false => Err(format!("the other disk was written: {again}")),
     }

@@ -10,6 +10,7 @@ pub mod fuse;
 pub mod kube;
 pub mod mount;
 pub mod need;
+pub mod process_state;
 pub mod program;
 pub mod requests;
 pub mod scratch;

@@ -39,7 +39,7 @@ fn impossible_requests_are_explained() {
             "emptydir://",
             "--node-selector disk=none",
             3,
-            "no node has the labels disk=none",
+            "no node matches the selector disk=none",
         ),
         (
             "sc://loop-ext4",
@@ -51,7 +51,7 @@ fn impossible_requests_are_explained() {
             "emptydir://",
             "--volume-mode block",
             3,
-            "cannot be had as a block device",
+            "a directory, not a block device",
         ),
         (
             "emptydir://",
@@ -118,7 +118,7 @@ fn quota_is_checked_before_objects_are_created() {
         ),
     ));
     assert_eq!(status, Some(3), "{stderr}");
-    assert!(stderr.contains("the limit range sizes"), "{stderr}");
+    assert!(stderr.contains("the limit range sizes allows"), "{stderr}");
     namespace.assert_clean();
 }
 

@@ -169,7 +169,7 @@ fn watched_node_differs_from_measuring_node() {
     let node = &json["iosonde"]["nodes"][0];
     assert_eq!(
         (&node["node"], &node["why"]),
-        (&"n2".into(), &"asked for".into())
+        (&"n2".into(), &"named with --watch-node".into())
     );
     // The nodes of this cluster share one machine, whose disks are busy.
     let disks = node["disks"].as_object().expect("disks");
@@ -185,7 +185,7 @@ fn watched_node_differs_from_measuring_node() {
         run(namespace.fio("sc://loop-ext4", &format!("--watch-node n2 {line}")));
     assert_eq!(status, Some(0), "{stderr}");
     assert!(
-        stdout.contains("Node n2, watched: asked for") && stdout.contains("%util"),
+        stdout.contains("Node n2, watched: named with --watch-node") && stdout.contains("%util"),
         "{stdout}"
     );
     namespace.assert_clean();

@@ -84,7 +84,7 @@ fn claim_above_the_capacity_of_a_csi_driver_is_refused() {
     let (status, _, stderr) =
         run(namespace.fio("sc://csi-small", &format!("--claim-size 2g {JOB}")));
     assert_eq!(status, Some(3), "{stderr}");
-    let expected = "its driver has room for volumes of 1Gi at most, and 2Gi is asked for";
+    let expected = "its driver has room for volumes of 1Gi at most, but the claim needs 2Gi";
     assert!(stderr.contains(expected), "{stderr}");
     namespace.assert_clean();
 }

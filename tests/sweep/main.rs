@@ -13,7 +13,7 @@ use std::process::Command;
 
 use iosonde_e2e::device::{Loop, Zram};
 use iosonde_e2e::need::fio_plot;
-use iosonde_e2e::program::{Invocation, iosonde};
+use iosonde_e2e::program::{Invocation, Run, iosonde};
 use iosonde_e2e::scratch::lay_out;
 use iosonde_e2e::throttle::Throttle;
 use iosonde_e2e::{Scratch, ensure, one_good_try, require};
@@ -158,11 +158,13 @@ fn targets_form_an_axis() {
         }
         Ok(())
     });
-    let csv = run_in("csv").stdout;
-    for name in &names {
-        let lines = csv.lines().filter(|line| line.contains(name));
-        assert_eq!(lines.count(), 4, "{csv}");
-    }
+    one_good_try(|| {
+        let csv = run_in("csv").stdout;
+        names.iter().try_for_each(|name| {
+            let lines = csv.lines().filter(|line| line.contains(name));
+            ensure(lines.count() == 4, || csv.clone())
+        })
+    });
     assert_eq!(scratch.files(), ["a/mine.txt", "b/mine.txt"]);
 }
 
@@ -233,17 +235,41 @@ fn is_complete(text: &str) -> bool {
     !curves.is_empty() && curves.iter().all(is_at_its_end)
 }
 
-#[test]
-fn interrupted_sweep_is_resumed() {
-    let scratch = Scratch::shared();
-    lay_out(&scratch.work().join("data"), 32 * MIB);
-    let line = "sweep data --bs 4k,64k --iodepth 1,2,4 --exhaustive --runtime 1";
-    let mut running = run(&scratch, line).start();
+/// Starts a sweep, stops it by a signal after its first result, and waits for the exit. `Err`: a
+/// busy machine sent the signal after the end.
+fn stopped_sweep(scratch: &Scratch, line: &str, signal: Signal) -> Result<Run, String> {
+    let mut running = run(scratch, line).start();
     let journals = scratch.out().join("sweeps");
     let has_measured = running.until(|_| holds_something(&journals));
-    running.signal(Signal::INT);
+    if has_measured {
+        running.signal(signal);
+    }
     let stopped = running.wait();
-    assert!(has_measured, "{stopped}");
+    ensure(has_measured && !stopped.status.success(), || {
+        stopped.to_string()
+    })?;
+    Ok(stopped)
+}
+
+/// A sweep of a file that was interrupted after its first result.
+fn interrupted_sweep(line: &str) -> (Scratch, Run) {
+    let mut found = None;
+    one_good_try(|| {
+        // Another directory for each try: a complete sweep leaves its results. A test holds one.
+        found = None;
+        let scratch = Scratch::shared();
+        lay_out(&scratch.work().join("data"), 32 * MIB);
+        let stopped = stopped_sweep(&scratch, line, Signal::INT)?;
+        found = Some((scratch, stopped));
+        Ok(())
+    });
+    found.expect("a good try")
+}
+
+#[test]
+fn interrupted_sweep_is_resumed() {
+    let line = "sweep data --bs 4k,64k --iodepth 1,2,4 --exhaustive --runtime 1";
+    let (scratch, stopped) = interrupted_sweep(line);
     assert!(stopped.stderr.contains("--resume"), "{stopped}");
     let gone_on = run(&scratch, &format!("{line} --resume --format json")).ok();
     assert!(gone_on.stderr.contains("from an earlier run"), "{gone_on}");
@@ -255,15 +281,8 @@ fn interrupted_sweep_is_resumed() {
 
 #[test]
 fn resume_without_match_lists_candidates() {
-    let scratch = Scratch::shared();
-    lay_out(&scratch.work().join("data"), 32 * MIB);
     let line = "sweep data --bs 4k,64k --iodepth 1,2,4 --exhaustive --runtime 1";
-    let mut running = run(&scratch, line).start();
-    let journals = scratch.out().join("sweeps");
-    let has_measured = running.until(|_| holds_something(&journals));
-    running.signal(Signal::INT);
-    let stopped = running.wait();
-    assert!(has_measured, "{stopped}");
+    let (scratch, _) = interrupted_sweep(line);
     let other = run(&scratch, "sweep --resume").run();
     let work = scratch.work();
     let command = format!("cd {} && iosonde {line} --resume", work.display());
@@ -277,30 +296,28 @@ fn resume_without_match_lists_candidates() {
 #[test]
 fn sweep_is_not_resumed_on_other_disk_of_same_name() {
     require!(Root);
-    let scratch = Scratch::shared();
-    let image = |name: &str| {
-        let path = scratch.out().join(name);
-        lay_out(&path, 32 * MIB);
-        path
-    };
-    let (one, other) = (image("one"), image("other"));
-    let device = Loop::new(&one);
-    let path = device.path().to_string_lossy().into_owned();
-    let line = format!(
-        "sweep {path} --allow-overwrite {path} --size 16m --rw randwrite --bs 4k,64k --iodepth \
-         1,2,4,8 --runtime 1 --exhaustive"
-    );
-    let mut running = run(&scratch, &line).start();
-    let journals = scratch.out().join("sweeps");
-    let has_measured = running.until(|_| holds_something(&journals));
-    running.signal(Signal::INT);
-    let stopped = running.wait();
-    assert!(has_measured, "{stopped}");
-    device.replace(&other);
-    let before = fs::read(&other).expect("the other disk");
-    let resumed = run(&scratch, &format!("{line} --resume")).run();
-    resumed.refused_with(&[&path, "the disk was detached", "without --resume"]);
-    assert!(fs::read(&other).expect("the other disk") == before);
+    one_good_try(|| {
+        let scratch = Scratch::shared();
+        let image = |name: &str| {
+            let path = scratch.out().join(name);
+            lay_out(&path, 32 * MIB);
+            path
+        };
+        let (one, other) = (image("one"), image("other"));
+        let device = Loop::new(&one);
+        let path = device.path().to_string_lossy().into_owned();
+        let line = format!(
+            "sweep {path} --allow-overwrite {path} --size 16m --rw randwrite --bs 4k,64k \
+             --iodepth 1,2,4,8 --runtime 1 --exhaustive"
+        );
+        stopped_sweep(&scratch, &line, Signal::INT)?;
+        device.replace(&other);
+        let before = fs::read(&other).expect("the other disk");
+        let resumed = run(&scratch, &format!("{line} --resume")).run();
+        resumed.refused_with(&[&path, "the disk was detached", "without --resume"]);
+        assert!(fs::read(&other).expect("the other disk") == before);
+        Ok(())
+    });
 }
 
 /// A sweep without a result leaves neither a stored row nor a journal.
@@ -359,21 +376,19 @@ fn dry_run_prints_cells_time_and_bytes() {
 /// A killed sweep cleans up nothing: the next one does, and measures only missing cells.
 #[test]
 fn killed_sweep_is_resumed_and_leftovers_removed() {
-    let scratch = Scratch::shared();
-    scratch.write("mine.txt", "not yours");
     let line =
         "sweep . --size 32m --rw randread --bs 4k,64k --iodepth 1,2,4 --exhaustive --runtime 1";
-    let mut running = run(&scratch, line).start();
-    let journals = scratch.out().join("sweeps");
-    let has_measured = running.until(|_| holds_something(&journals));
-    running.signal(Signal::KILL);
-    let killed = running.wait();
-    assert!(has_measured, "{killed}");
-    assert_ne!(scratch.files(), ["mine.txt"], "the working file is left");
-    let gone_on = run(&scratch, &format!("{line} --resume --format json")).ok();
-    assert!(gone_on.stderr.contains("from an earlier run"), "{gone_on}");
-    assert!(is_complete(&gone_on.stdout), "{gone_on}");
-    assert_eq!(scratch.files(), ["mine.txt"]);
+    one_good_try(|| {
+        let scratch = Scratch::shared();
+        scratch.write("mine.txt", "not yours");
+        stopped_sweep(&scratch, line, Signal::KILL)?;
+        assert_ne!(scratch.files(), ["mine.txt"], "the working file is left");
+        let gone_on = run(&scratch, &format!("{line} --resume --format json")).ok();
+        assert!(gone_on.stderr.contains("from an earlier run"), "{gone_on}");
+        assert!(is_complete(&gone_on.stdout), "{gone_on}");
+        assert_eq!(scratch.files(), ["mine.txt"]);
+        Ok(())
+    });
 }
 
 #[test]
