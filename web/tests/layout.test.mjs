@@ -356,7 +356,8 @@ test('percentiles of a probe are of its main workloads, and the others are named
   const note = await panel.locator('.note').innerText();
   assert.match(note, /^Not drawn: .*fdatasync · write/);
   await close();
-  const repeated = await open(altered(made.probe, 'layout-repeated', ({ runs }) => runs.push(...runs)));
+  const renamed = (run) => ({ ...run, figures: run.figures.map((figure) => ({ ...figure, job: `other ${figure.job ?? run.name}` })) });
+  const repeated = await open(altered(made.probe, 'layout-repeated', ({ runs }) => runs.push(...runs.map(renamed))));
   const listed = await (await drawn(repeated.page, 'percentiles')).locator('.note').innerText();
   assert.match(listed, /^Not drawn: [^;]+; [^;]+; [^;]+ and \d+ more\. The section Figures draws any row\.$/);
   await repeated.close();
