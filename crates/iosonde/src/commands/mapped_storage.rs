@@ -189,7 +189,7 @@ pub(in crate::commands) fn map_target(
     Ok(Some(mapping.files()))
 }
 
-/// The error for an image in a namespace, whose mapping is not implemented.
+/// The error for an image in a namespace: `rbd map` is not called with one.
 fn namespace_refused(target: &str) -> CommandError {
     CommandError::usage(
         format!("{target}: --map takes no image in a namespace"),
